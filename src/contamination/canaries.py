@@ -1,0 +1,138 @@
+"""Canary test sets: records made from packages that the training corpus holds out.
+
+Oren (section 4.1, Table 3) injects ten test sets of short, medium and long examples into the
+pre-training data. Here the records come from the docstrings of packages that are *not* in the
+corpus, no docstring serves two sets, and each set is shuffled once with a fixed seed, so its
+examples are exchangeable by construction: the only thing that can make the canonical order likely
+is having seen it.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from contamination.corpus import Docstring, harvest
+from contamination.errors import InputError
+from contamination.profile import CanarySpec
+
+Record = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How a docstring becomes a record: the template that renders it, and the maker.
+
+    The maker returns None for a docstring that cannot become a record of this kind.
+    """
+
+    template: str
+    make: Callable[[Docstring], Record | None]
+
+
+def _summary(text: str) -> str:
+    return " ".join(text.split("\n\n", 1)[0].split())
+
+
+def _bare(document: Docstring) -> str:
+    return document.name.rsplit(".", 1)[-1]
+
+
+def _signature(document: Docstring) -> Record | None:
+    summary = _summary(document.text)
+    if not (document.signature and 30 <= len(summary) <= 120):
+        return None
+    return {"name": _bare(document), "signature": document.signature, "summary": summary}
+
+
+def _question(document: Docstring) -> Record | None:
+    summary = _summary(document.text)
+    if not (document.signature and 60 <= len(summary) <= 240):
+        return None
+    return {"question": f"What does {document.name} do?", "answer": summary}
+
+
+# A numpydoc entry: "name : type", then an indented description.
+_PARAMETER = re.compile(r"^(\w+) : ([^\n]{3,60})\n((?:[ ]{4}[^\n]+\n?)+)", re.MULTILINE)
+
+
+def _parameter(document: Docstring) -> Record | None:
+    for name, kind, block in _PARAMETER.findall(document.text):
+        description = " ".join(block.split())
+        if 60 <= len(description) <= 260:
+            return {
+                "function": _bare(document),
+                "parameter": name,
+                "type": kind.strip(),
+                "description": description,
+            }
+    return None
+
+
+def _entry(shortest: int, longest: int) -> Callable[[Docstring], Record | None]:
+    """Whole paragraphs from the start of the docstring, `shortest` to `longest` characters."""
+
+    def make(document: Docstring) -> Record | None:
+        text = ""
+        for paragraph in document.text.split("\n\n"):
+            grown = f"{text}\n\n{paragraph}".strip()
+            if len(grown) > longest:
+                break
+            text = grown
+        return {"name": document.name, "text": text} if len(text) >= shortest else None
+
+    return make
+
+
+KINDS = {
+    "signature": Kind("signature/1", _signature),
+    "question": Kind("question/1", _question),
+    "parameter": Kind("parameter/1", _parameter),
+    "medium": Kind("entry/1", _entry(180, 360)),
+    "long": Kind("entry/1", _entry(420, 700)),
+}
+
+
+def build_canaries(
+    packages: list[str], specs: list[CanarySpec], *, rng: np.random.Generator
+) -> dict[str, list[Record]]:
+    """Draw the records of every canary set, in canonical order, without sharing a docstring.
+
+    Sets are filled in the order given. `rng` decides both which docstrings a set gets and their
+    order within it.
+
+    Raises
+    ------
+    InputError
+        Unknown kind, or the packages hold too few docstrings for a set.
+    """
+    pool = [d for package in packages for d in harvest(package) if d.name and d.text.isascii()]
+    taken: set[str] = set()
+    sets: dict[str, list[Record]] = {}
+    for spec in specs:
+        if spec.kind not in KINDS:
+            raise InputError(
+                f"canary set {spec.name}: unknown kind {spec.kind!r}; choose one of "
+                f"{', '.join(KINDS)}"
+            )
+        records: list[Record] = []
+        for index in rng.permutation(len(pool)):
+            document = pool[index]
+            # Packages repeat a docstring across classes; by its summary it is used only once.
+            key = _summary(document.text).lower()
+            record = KINDS[spec.kind].make(document)
+            if record is None or key in taken:
+                continue
+            taken.add(key)
+            records.append(record)
+            if len(records) == spec.examples:
+                break
+        else:
+            raise InputError(
+                f"canary set {spec.name}: only {len(records)} records of kind {spec.kind} are left "
+                f"in {', '.join(packages)}, {spec.examples} wanted; lower `examples` or add a "
+                "held-out package"
+            )
+        sets[spec.name] = records
+    return sets

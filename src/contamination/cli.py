@@ -1,0 +1,93 @@
+"""The command line: one verb per stage of the Makefile.
+
+Bad input ends with one line on standard error and exit status 2.
+"""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from contamination.errors import InputError
+from contamination.experiment import MODELS, Experiment
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+
+ProfileFile = Annotated[Path, typer.Option(help="YAML file of the profile.")]
+BuildDirectory = Annotated[Path, typer.Option(help="Directory of intermediate files.")]
+ResultsDirectory = Annotated[Path, typer.Option(help="Directory of tables, figures and report.")]
+ModelName = Annotated[str, typer.Argument(help=f"One of {', '.join(MODELS)}.")]
+
+
+@app.command()
+def corpus(profile: ProfileFile, build: BuildDirectory) -> None:
+    """Harvest the corpus, build the canary test sets and train the tokenizer."""
+    from contamination.stages import make_corpus
+
+    make_corpus(Experiment(profile, build))
+
+
+@app.command()
+def train(model: ModelName, profile: ProfileFile, build: BuildDirectory) -> None:
+    """Train the contaminated or the clean model (resumes where it was interrupted)."""
+    from contamination.stages import train_model
+
+    train_model(Experiment(profile, build), model)
+
+
+@app.command()
+def score(model: ModelName, profile: ProfileFile, build: BuildDirectory) -> None:
+    """Score every canary set under a model into its stores (does only what is missing)."""
+    from contamination.stages import score_model
+
+    score_model(Experiment(profile, build), model)
+
+
+@app.command()
+def notebook(
+    source: Annotated[Path, typer.Argument(help="Notebook to execute.")],
+    profile: ProfileFile,
+    build: BuildDirectory,
+    results: ResultsDirectory,
+) -> None:
+    """Execute a notebook with the parameters of the profile into results/notebooks/."""
+    from contamination.notebooks import execute_notebook
+
+    execute_notebook(source, Experiment(profile, build), profile, results)
+
+
+@app.command()
+def manifest(profile: ProfileFile, build: BuildDirectory, results: ResultsDirectory) -> None:
+    """Write manifest.json and variables.yml: what ran, on what, and every number of the prose."""
+    from contamination.manifest import write_manifest
+
+    write_manifest(Experiment(profile, build), results)
+
+
+@app.command()
+def report(
+    results: ResultsDirectory,
+    paper: Annotated[Path, typer.Option(help="Directory of the report's source.")] = Path("paper"),
+) -> None:
+    """Render the report to HTML and PDF, by Quarto if it is installed, else by pandoc."""
+    from contamination.report import render_report
+
+    render_report(paper, results)
+
+
+@app.command()
+def summary(results: ResultsDirectory) -> None:
+    """Print what the run found and where it lies."""
+    from contamination.summary import print_summary
+
+    print_summary(results)
+
+
+def main() -> None:
+    """Run the command line; an `InputError` is the user's to mend and gets no traceback."""
+    try:
+        app()
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        raise SystemExit(2) from error

@@ -1,0 +1,128 @@
+"""The embedded corpus: English text harvested from the docstrings of the pinned packages.
+
+Oren (section 4.1) trains on Wikitext and injects canaries. A machine without a download has other
+English at hand: the docstrings of the scientific stack that the lock file pins. They are read from
+the sources with `ast`, never imported, so that one lock gives one corpus, byte for byte.
+"""
+
+import ast
+import inspect
+import re
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+
+from contamination.errors import InputError
+
+# Written at build time or different from wheel to wheel, so not "same lock, same bytes".
+GENERATED = re.compile(
+    r"(^|/)(tests?|testing|_vendor|_pytest|externals?)/|(^|/)(_?version|__config__|_sysinfo)\.py$"
+)
+MIN_CHARACTERS = 80
+MIN_LETTERS = 0.6  # share of letters and spaces below which a docstring is a table or a listing
+
+
+@dataclass(frozen=True)
+class Docstring:
+    """One docstring and where it was found.
+
+    Attributes
+    ----------
+    package, version : the distribution, as pinned.
+    path : file inside the distribution, POSIX style.
+    name : dotted name inside the file; empty for the module's own docstring.
+    signature : argument list as written, for functions and methods; else empty.
+    text : dedented text with trailing blanks removed.
+    """
+
+    package: str
+    version: str
+    path: str
+    name: str
+    signature: str
+    text: str
+
+
+def harvest(package: str) -> list[Docstring]:
+    """All docstrings of an installed distribution, in the order of file path and line.
+
+    Raises
+    ------
+    InputError
+        The distribution is not installed.
+    """
+    try:
+        dist = distribution(package)
+    except PackageNotFoundError as error:
+        raise InputError(
+            f"package {package!r} is not installed: run `make setup`, or take it out of the profile"
+        ) from error
+    return [
+        Docstring(package, dist.version, path, name, signature, text)
+        for path, source in _sources(dist)
+        for name, signature, text in _docstrings(source, path)
+    ]
+
+
+def _sources(dist: Distribution) -> Iterator[tuple[str, str]]:
+    """Yield (path inside the distribution, source) of every Python file, sorted by path."""
+    files = {f.as_posix(): Path(str(f.locate())) for f in dist.files or [] if f.suffix == ".py"}
+    for path in sorted(files):
+        if not GENERATED.search(path):
+            yield path, files[path].read_text(encoding="utf-8", errors="replace")
+
+
+def _docstrings(source: str, path: str) -> Iterator[tuple[str, str, str]]:
+    """Yield (dotted name, signature, cleaned docstring) for the module and all that it defines."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)  # invalid escapes in other people's strings
+        try:
+            tree = ast.parse(source, filename=path)
+        except SyntaxError:
+            return  # a template, not a module
+    stack: list[tuple[str, ast.AST]] = [("", tree)]
+    while stack:
+        name, node = stack.pop()
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            text = ast.get_docstring(node, clean=False)
+            if text is not None:
+                signature = "" if isinstance(node, ast.Module | ast.ClassDef) else _signature(node)
+                yield name, signature, _clean(text)
+        children = [
+            (f"{name}.{child.name}".lstrip("."), child)
+            for child in ast.iter_child_nodes(node)
+            if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        ]
+        stack.extend(reversed(children))
+
+
+def _signature(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    names = [a.arg for a in (*node.args.posonlyargs, *node.args.args)]
+    names += [a.arg for a in node.args.kwonlyargs]
+    return f"({', '.join(n for n in names if n not in ('self', 'cls'))})"
+
+
+def _clean(text: str) -> str:
+    lines = (line.rstrip() for line in inspect.cleandoc(text).splitlines())
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
+
+
+def is_prose(text: str) -> bool:
+    """Whether a docstring is long enough, and made enough of words, to be a training document."""
+    letters = sum(c.isalpha() or c == " " for c in text)
+    return len(text) >= MIN_CHARACTERS and letters >= MIN_LETTERS * len(text)
+
+
+def build_corpus(packages: list[str]) -> list[Docstring]:
+    """Prose docstrings of the packages in the order given, each distinct text kept once."""
+    seen: set[str] = set()
+    documents = []
+    for package in packages:
+        for document in harvest(package):
+            key = " ".join(document.text.lower().split())
+            if is_prose(document.text) and key not in seen:
+                seen.add(key)
+                documents.append(document)
+    return documents

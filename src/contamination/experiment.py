@@ -1,0 +1,80 @@
+"""One run of a profile: where its files lie, and how to open them.
+
+    build/<profile>/corpus/       documents.jsonl, canaries/*.jsonl, tokenizer/, corpus.json
+    build/<profile>/models/       contaminated/, clean/
+    build/<profile>/stores/       <model>/<canary set>/shards-<r>/
+
+The stages write these in order (`make` knows which depends on which); notebooks only read them,
+through `Experiment`.
+"""
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from contamination.errors import InputError
+from contamination.files import read_json
+from contamination.profile import CanarySpec, Profile, load_profile
+from contamination.store import Store
+from contamination.test_set import TestSet, load_test_set
+
+MODELS = ("contaminated", "clean")
+
+
+class Experiment:
+    """Paths and contents of one run.
+
+    Parameters
+    ----------
+    profile : the YAML file of the profile.
+    build : directory of its intermediate files.
+    """
+
+    def __init__(self, profile: Path | str, build: Path | str) -> None:
+        self.profile: Profile = load_profile(Path(profile))
+        self.build = Path(build)
+        self.corpus = self.build / "corpus"
+
+    @cached_property
+    def corpus_facts(self) -> dict[str, Any]:
+        """What the corpus stage recorded: sizes, versions, checksums."""
+        path = self.corpus / "corpus.json"
+        if not path.exists():
+            raise InputError(f"{path} is missing: run `make reproduce` or the corpus stage first")
+        facts: dict[str, Any] = read_json(path)
+        return facts
+
+    def spec(self, name: str) -> CanarySpec:
+        """Return the canary set of that name, as the profile describes it."""
+        for spec in self.profile.canaries:
+            if spec.name == name:
+                return spec
+        known = ", ".join(s.name for s in self.profile.canaries)
+        raise InputError(f"profile {self.profile.name} has no canary set {name!r}; it has {known}")
+
+    def model(self, name: str) -> Path:
+        """Directory of the contaminated or the clean model."""
+        if name not in MODELS:
+            raise InputError(f"unknown model {name!r}: choose one of {', '.join(MODELS)}")
+        return self.build / "models" / name
+
+    def test_set(self, name: str) -> TestSet:
+        """Load a canary set as a test set, in canonical order."""
+        path = self.corpus / "canaries" / f"{self.spec(name).name}.jsonl"
+        return load_test_set(path, self.corpus_facts["canaries"][name]["template"], name)
+
+    def scored(self, model: str, name: str, *, shards: int, permutations: int) -> Store:
+        """Store with that many shards and orderings, scoring what is missing."""
+        # Imported here: reading a complete run must not cost the import of torch.
+        from contamination.scorer import TransformersScorer
+        from contamination.scoring import score
+
+        return score(
+            self.test_set(name),
+            TransformersScorer(self.model(model)),
+            self.build / "stores" / model / name / f"shards-{shards:03d}",
+            model=model,
+            shards=shards,
+            permutations=permutations,
+            seed=self.profile.seed,
+        )

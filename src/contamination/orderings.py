@@ -1,0 +1,46 @@
+"""Shards and their orderings (Oren 3.2, Algorithm 1).
+
+A set of n examples is cut into r contiguous shards whose sizes differ by at most one, the extra
+examples going to the first n mod r shards. In every shard, ordering 0 is canonical and orderings
+1..m are independent uniform permutations. Each is drawn from a seed that depends on
+(seed, dataset revision, shard, ordering) alone, so orderings can be added later, in any order of
+work, on any number of machines.
+"""
+
+import hashlib
+
+import numpy as np
+
+from contamination.errors import InputError
+
+
+def shard_bounds(examples: int, shards: int) -> list[tuple[int, int]]:
+    """Bounds [start, stop) of each shard.
+
+    Raises
+    ------
+    InputError
+        Fewer than two examples for some shard: its order would carry no information.
+    """
+    if shards < 1:
+        raise InputError(f"shards is {shards}: give at least 1")
+    if examples < 2 * shards:
+        raise InputError(
+            f"{examples} examples are fewer than two per shard for {shards} shards; use at most "
+            f"{examples // 2} shards"
+        )
+    sizes = [examples // shards + (shard < examples % shards) for shard in range(shards)]
+    stops = np.cumsum(sizes).tolist()
+    return list(zip([0, *stops[:-1]], stops, strict=True))
+
+
+def ordering(
+    bounds: tuple[int, int], index: int, *, seed: int, dataset: str, shard: int
+) -> np.ndarray:
+    """Example indices of one ordering of one shard, int32[stop - start]; index 0 is canonical."""
+    examples = np.arange(*bounds, dtype=np.int32)
+    if index == 0:
+        return examples
+    key = f"{seed}\n{dataset}\n{shard}\n{index}".encode()
+    entropy = int.from_bytes(hashlib.sha256(key).digest(), "little")
+    return np.random.default_rng(entropy).permutation(examples)

@@ -1,0 +1,185 @@
+"""A profile: one YAML file that fixes everything a run depends on but the code.
+
+Every key is known and checked; an unknown one is an error, because a misspelt parameter that is
+silently ignored makes a result look like one it is not.
+"""
+
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
+from typing import Any, TypeVar, get_type_hints
+
+import yaml
+
+from contamination.errors import InputError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class CorpusSpec:
+    """What the models are trained on.
+
+    `packages` are harvested for docstrings; `files` (.txt, or .jsonl with a `text` field) are read
+    from the data directory. Documents are shuffled with the seed and taken until `characters` are
+    reached. Canary records are made from the packages `held_out`.
+    """
+
+    packages: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    held_out: tuple[str, ...] = ()
+    characters: int | None = None
+    vocabulary: int = 4096
+
+
+@dataclass(frozen=True)
+class CanarySpec:
+    """One canary set: either records of a `kind` made from held-out packages, or a file.
+
+    A `file` lies in the data directory and is rendered by `template`; its first `examples` records
+    are used. The set is injected `dup_count` times.
+    """
+
+    name: str
+    examples: int
+    dup_count: int
+    kind: str | None = None
+    file: str | None = None
+    template: str | None = None
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """Shape of a GPT-2 model; the names are those of `transformers.GPT2Config`."""
+
+    n_embd: int
+    n_layer: int
+    n_head: int
+    n_positions: int
+
+
+@dataclass(frozen=True)
+class TrainingSpec:
+    """Hyper-parameters of pre-training (Oren, section 4.1 and appendix).
+
+    `batch_size` counts blocks of the context length per optimiser step over all processes; a
+    process runs them `micro_batch_size` at a time. The learning rate warms up linearly over
+    `warmup_steps`, then follows a cosine down to a tenth. A checkpoint is written every
+    `checkpoint_steps`.
+    """
+
+    batch_size: int
+    micro_batch_size: int
+    learning_rate: float
+    weight_decay: float
+    warmup_steps: int
+    checkpoint_steps: int
+
+
+@dataclass(frozen=True)
+class ScoringSpec:
+    """Shards, permutations per shard, and permutations of the whole set (Oren 3.1 and 3.2)."""
+
+    shards: int
+    permutations: int
+    whole_set_permutations: int
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A parsed profile.
+
+    Attributes
+    ----------
+    name : file name without suffix. seed : everything random derives from it.
+    notebooks : notebook name -> its parameters, checked against the notebook when it runs.
+    """
+
+    name: str
+    seed: int
+    corpus: CorpusSpec
+    canaries: tuple[CanarySpec, ...]
+    model: Architecture
+    training: TrainingSpec
+    scoring: ScoringSpec
+    notebooks: Mapping[str, Mapping[str, Any]]
+
+
+def load_profile(path: Path) -> Profile:
+    """Read and check a profile.
+
+    Raises
+    ------
+    InputError
+        No such profile, malformed YAML, an unknown, missing or mistyped key, a canary set named
+        twice or with neither kind nor file.
+    """
+    path = Path(path)
+    if not path.is_file():
+        known = ", ".join(sorted(p.stem for p in path.parent.glob("*.yaml"))) or "none"
+        raise InputError(f"unknown profile {path.stem!r}: {path.parent} has {known}")
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        problem = " ".join(str(error).split())
+        raise InputError(f"{path}: not valid YAML: {problem}") from error
+    if not isinstance(data, dict):
+        raise InputError(f"{path}: write `key: value` lines; see profiles/laptop.yaml")
+    profile = _build(Profile, {**data, "name": path.stem}, str(path))
+    names = [spec.name for spec in profile.canaries]
+    if repeated := sorted({n for n in names if names.count(n) > 1}):
+        raise InputError(f"{path}: canary set {repeated[0]!r} is named twice")
+    if bool(profile.corpus.packages) == bool(profile.corpus.files):
+        raise InputError(f"{path}: give either corpus.packages or corpus.files")
+    for spec in profile.canaries:
+        if bool(spec.kind) == bool(spec.file and spec.template):
+            raise InputError(f"{path}: canary set {spec.name!r}: give a kind, or file and template")
+    return profile
+
+
+def _build(kind: type[T], data: Any, where: str) -> T:
+    """Make a dataclass of checked values; `where` names the place in error messages."""
+    if not isinstance(data, Mapping):
+        raise InputError(f"{where}: write a mapping with the keys of {kind.__name__}")
+    known = {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
+    if unknown := sorted(set(data) - set(known)):
+        raise InputError(f"{where}: unknown key {unknown[0]!r}; choose from {', '.join(known)}")
+    for name, field in known.items():
+        if name not in data and field.default is MISSING:
+            raise InputError(f"{where}: key {name!r} is missing")
+    hints = get_type_hints(kind)
+    values = {name: _value(hints[name], value, f"{where}: {name}") for name, value in data.items()}
+    return kind(**values)
+
+
+_NESTED = {CorpusSpec, Architecture, TrainingSpec, ScoringSpec}
+
+
+def _value(hint: Any, value: Any, where: str) -> Any:
+    if hint in _NESTED:
+        return _build(hint, value, where)
+    if hint == tuple[CanarySpec, ...]:
+        if not isinstance(value, list) or not value:
+            raise InputError(f"{where}: write a list of at least one canary set")
+        return tuple(_build(CanarySpec, v, f"{where}[{i}]") for i, v in enumerate(value))
+    if hint == tuple[str, ...]:
+        if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
+            raise InputError(f"{where}: write a list of names")
+        return tuple(value)
+    if hint is float:
+        # YAML reads 1e-3 (without a dot) as text; a person means the number.
+        try:
+            return float(value)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{where}: {value!r} is not a number") from error
+    if hint in (int, int | None):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise InputError(f"{where}: {value!r} is not a whole number of at least 0")
+        return value
+    if hint in (str, str | None) and not isinstance(value, str):
+        raise InputError(f"{where}: {value!r} is not text")
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            if not isinstance(inner, Mapping):
+                raise InputError(f"{where}.{name}: write a mapping of notebook parameters")
+    return value

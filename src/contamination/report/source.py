@@ -1,0 +1,201 @@
+"""The document before rendering: shortcodes expanded, every reference resolved, by file and line.
+
+Renderers turn what they cannot resolve into a warning and a question mark in the page. Here it is
+an error that names the line, raised before a renderer starts and the same under each of them.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from contamination.errors import InputError
+from contamination.report.stage import VARIABLES, Stage
+
+NUMBERED = ("fig", "tbl", "sec", "eq")
+# Prefixes that Quarto numbers and the filter for pandoc does not.
+_FOREIGN = re.compile("lst|thm|lem|cor|prp|cnj|def|exm|exr|sol|rem|alg|nte|tip|wrn|imp|cau")
+
+_SHORTCODE = re.compile(r"\{\{<\s*(.*?)\s*>\}\}")
+_KEY = r"[A-Za-z0-9_](?:\w|[:.#$%&+?<>~/-](?=\w))*"
+_REFERENCE = re.compile(rf"(?<![\w\\@])@\{{?({_KEY})")
+_FIGURE = re.compile(
+    r"!\[(?:[^\[\]]|\[[^\[\]]*\])*\]\((?P<path>[^()\s]*)\)(?P<attributes>\{[^{}]*\})?"
+)
+_IDENTIFIER = re.compile(r"\{[^{}\n]*?#([A-Za-z][\w:.-]*)")
+_LOCAL_LINK = re.compile(r"\]\(#([^()\s]+)\)")
+_HIDDEN = [
+    re.compile(r"\A---\n.*?\n---[ \t]*$", re.DOTALL | re.MULTILINE),  # front matter
+    re.compile(r"^(```+|~~~+)[^\n]*\n.*?^\1[ \t]*$", re.DOTALL | re.MULTILINE),
+    re.compile(r"<!--.*?-->", re.DOTALL),
+    re.compile(r"(?<![`\\])(`+)(?!`).+?(?<!`)\1(?!`)"),
+    re.compile(r"(?<!\\)\$\$.+?\$\$", re.DOTALL),
+    re.compile(r"(?<![\\$])\$(?=\S)[^$\n]*?(?<=\S)\$(?![\d$])"),
+]
+
+
+@dataclass(frozen=True)
+class Document:
+    """One document with its shortcodes expanded; `where` names the origin of each line."""
+
+    name: str
+    lines: list[str] = field(default_factory=list)
+    where: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """The whole text, as pandoc is to read it."""
+        return "\n".join(self.lines) + "\n"
+
+
+def read_document(stage: Stage, name: str) -> Document:
+    """Expand the shortcodes of the staged document `name` and check all its references."""
+    document = Document(name)
+    _expand(stage, name, stage.variables(), document, ())
+    _check(stage, document)
+    return document
+
+
+def _expand(
+    stage: Stage, name: str, variables: dict[str, str], document: Document, parents: tuple[str, ...]
+) -> None:
+    shown = stage.origin(name)
+    if name in parents:
+        raise InputError(f"{shown} includes itself: remove the include")
+    try:
+        text = (stage.root / name).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InputError(f"{shown} is missing: restore it from the repository") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{shown} is not UTF-8 ({error.reason}): save it as UTF-8") from error
+    raw, visible = text.rstrip("\n").split("\n"), mask(text).rstrip("\n").split("\n")
+    for number, (line, seen) in enumerate(zip(raw, visible, strict=True), start=1):
+        here = f"{shown}:{number}"
+
+        def value(match: re.Match[str], here: str = here, seen: str = seen) -> str:
+            if seen[match.start() : match.start() + 3] != "{{<":
+                raise InputError(
+                    f"{here}: {match[0]} stands in code, in a formula, in a comment or in the "
+                    "front matter, where renderers disagree: move it into the text"
+                )
+            return _variable(match, variables, here, stage)
+
+        include = re.fullmatch(r"\{\{<\s*include\s+(\S+)\s*>\}\}", line.strip())
+        if include and seen.strip():
+            target = (PurePosixPath(name).parent / include[1]).as_posix()
+            if target.startswith(("/", "..")) or not (stage.root / target).is_file():
+                raise InputError(
+                    f"{here}: include {include[1]} not found: {stage.origin(target)} does not "
+                    "exist; run the notebook that writes it, or correct the path"
+                )
+            _expand(stage, target, variables, document, (*parents, name))
+            continue
+        if re.search(r"fig-alt=\"[^\"]*\{\{<", line):
+            raise InputError(f"{here}: shortcode in an alt text: describe the figure in words")
+        expanded = _SHORTCODE.sub(value, line)
+        if "{{<" in expanded:
+            raise InputError(f"{here}: shortcode without its end: write it whole on one line")
+        document.lines.append(expanded)
+        document.where.append(here)
+
+
+def _variable(match: re.Match[str], variables: dict[str, str], here: str, stage: Stage) -> str:
+    words = match[1].split()
+    if words[:1] == ["include"]:
+        raise InputError(f"{here}: {match[0]} must stand alone on its line, with one path")
+    if len(words) != 2 or words[0] != "var":
+        raise InputError(
+            f"{here}: unknown shortcode {match[0]}: only include and var are used here"
+        )
+    if words[1] not in variables:
+        raise InputError(
+            f"{here}: variable {words[1]} is not in {stage.origin(VARIABLES)}: correct the name, "
+            "or run the step that writes it"
+        )
+    return variables[words[1]]
+
+
+def mask(text: str) -> str:
+    """Blank out front matter, code, comments and formulas; all else keeps its place."""
+    for pattern in _HIDDEN:
+        text = pattern.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+    return text
+
+
+def _check(stage: Stage, document: Document) -> None:
+    visible = mask(document.text)
+    starts = [0]
+    for line in document.lines:
+        starts.append(starts[-1] + len(line) + 1)
+
+    def where(position: int) -> str:
+        return document.where[bisect_right(starts, position) - 1]
+
+    _check_figures(stage, document.text, visible, where)
+    identifiers: dict[str, str] = {}
+    for match in _IDENTIFIER.finditer(visible):
+        here = where(match.start())
+        if match[1] in identifiers:
+            raise InputError(
+                f"{here}: identifier {match[1]} is taken by {identifiers[match[1]]}: rename one"
+            )
+        identifiers[match[1]] = here
+    for match in _LOCAL_LINK.finditer(visible):
+        if match[1] not in identifiers:
+            raise InputError(
+                f"{where(match.start())}: link to #{match[1]}, which nothing in the document is "
+                f"named: add {{#{match[1]}}} or correct the link"
+            )
+    cited = set(_citation_keys(stage))
+    for match in _REFERENCE.finditer(visible):
+        _check_reference(match[1], where(match.start()), identifiers, cited)
+
+
+def _check_reference(key: str, here: str, identifiers: dict[str, str], cited: set[str]) -> None:
+    kind = key.partition("-")[0] if "-" in key else ""
+    if kind in NUMBERED:
+        if key not in identifiers:
+            raise InputError(
+                f"{here}: cross-reference @{key} points nowhere: define {{#{key}}} or correct it"
+            )
+    elif _FOREIGN.fullmatch(kind):
+        raise InputError(
+            f"{here}: cross-reference @{key}: only figures, tables, sections and equations are "
+            f"numbered here ({', '.join(f'{name}-' for name in NUMBERED)})"
+        )
+    elif key not in cited:
+        raise InputError(
+            f"{here}: citation @{key} is not in the bibliography: add it, or write \\@ for a "
+            "plain at sign"
+        )
+
+
+def _check_figures(stage: Stage, text: str, visible: str, where: Callable[[int], str]) -> None:
+    for match in _FIGURE.finditer(visible):
+        here = where(match.start())
+        path = match["path"]
+        attributes = text[match.start("attributes") : match.end("attributes")]
+        if path.startswith(("/", "..")) or not path or not (stage.root / path).is_file():
+            raise InputError(
+                f"{here}: figure {path or '(no path)'} not found: {stage.origin(path)} does not "
+                "exist; run the notebook that draws it, or correct the path"
+            )
+        if not re.search(r"\bfig-alt=\"[^\"]*\w[^\"]*\"", attributes):
+            raise InputError(
+                f'{here}: figure {path} has no alt text: add fig-alt="..." that says what it shows'
+            )
+        if "#fig-" not in attributes:
+            raise InputError(f"{here}: figure {path} has no label: add {{#fig-...}}")
+
+
+def _citation_keys(stage: Stage) -> Iterator[str]:
+    names = stage.settings().get("bibliography", [])
+    for name in [names] if isinstance(names, str) else names:
+        file = stage.root / name
+        if not file.is_file():
+            raise InputError(
+                f"{stage.origin('_quarto.yml')}: bibliography {name} not found in {stage.paper}"
+            )
+        text = file.read_text(encoding="utf-8")
+        yield from re.findall(r"^\s*@\w+\s*\{\s*([^,\s]+)\s*,", text, re.MULTILINE)

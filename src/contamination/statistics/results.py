@@ -1,0 +1,101 @@
+"""What a test returns: frozen records of the statistic, its p-value and what they came from.
+
+Every p-value comes twice. `log10_p` has no floor. `p` is the same number as a float, held at the
+smallest normal float64 (2.2e-308) where the true value is below: rounding up is the safe direction,
+and a p-value is never zero.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+# Arrays have no single truth value, so records compare by identity (`eq=False`).
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TestResult:
+    """Outcome of one test of H0 "every ordering of the examples is equally likely".
+
+    Attributes
+    ----------
+    test : str
+        Name of the test, as in the result tables.
+    statistic : float
+        The statistic; larger is more evidence for the canonical ordering.
+    p, log10_p : float
+        One-sided p-value in (0, 1], and its decimal logarithm without a floor.
+    shards, permutations : int
+        r and m: shards, and shuffled orderings per shard.
+    """
+
+    __test__: ClassVar[bool] = False  # a record, whatever pytest makes of its name
+
+    test: str
+    statistic: float
+    p: float
+    log10_p: float
+    shards: int
+    permutations: int
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PermutationResult(TestResult):
+    """`permutation_test`: `null` (m,) holds the log-probabilities of the shuffled orderings."""
+
+    null: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ShardedTResult(TestResult):
+    """`sharded_t_test`: `differences` (r,) in nats, and the degrees of freedom and ddof used."""
+
+    differences: NDArray[np.float64]
+    df: int
+    ddof: int
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RecombinationResult(TestResult):
+    """`recombination_test`.
+
+    Attributes
+    ----------
+    weights : str
+        The weighting scheme.
+    null_mean, null_sd : float
+        Exact moments of the statistic under H0 given the scores; the mean is 0 by centring.
+    z : float
+        statistic / null_sd: a description of the effect, never the source of p (0 if null_sd is 0).
+    resolution : float
+        Width of the conservative rounding, in units of the statistic:
+        P(T >= t) <= p <= P(T >= t - resolution), up to a relative float error below 1e-6.
+    """
+
+    weights: str
+    null_mean: float
+    null_sd: float
+    z: float
+    resolution: float
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MonteCarloResult(TestResult):
+    """`recombination_monte_carlo`: as `RecombinationResult`, by sampling.
+
+    `p_low` and `p_high` are the 95% Clopper-Pearson limits of P(T >= t), which `p` estimates from
+    `resamples` draws.
+    """
+
+    weights: str
+    null_mean: float
+    null_sd: float
+    z: float
+    resamples: int
+    p_low: float
+    p_high: float
+
+
+def p_from_log10(log10_p: float) -> float:
+    """10**log10_p, held at the smallest normal float64 so that it is never zero."""
+    return max(float(10.0**log10_p), float(np.finfo(np.float64).tiny))

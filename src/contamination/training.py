@@ -1,0 +1,239 @@
+"""Pre-training on a mixture: every token once, in blocks, deterministic and resumable.
+
+Oren (section 4.1, appendix): a GPT-2 architecture trained from scratch with AdamW on the corpus
+with its injected test sets. The stream is cut into blocks of the context length, the blocks are
+shuffled once with the seed, and each is seen exactly once. Steps, not wall-clock time, decide
+everything, so a run that was killed and started again ends with the same weights as one that was
+not.
+
+Run under ``accelerate launch`` for several GPUs or nodes; processes share each batch.
+"""
+
+import contextlib
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from accelerate import Accelerator
+from accelerate.utils import set_seed
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from tqdm import tqdm
+from transformers import GPT2LMHeadModel, PreTrainedTokenizerBase
+
+from contamination.architecture import gpt2_config
+from contamination.errors import InputError
+from contamination.files import replacing, sha256_of, write_json
+from contamination.hardware import has_bfloat16
+from contamination.profile import Architecture, TrainingSpec
+
+LAST_STEPS = 50  # the reported final loss is the mean over this many steps
+
+
+def blocks_of(tokens: np.ndarray, context: int, *, rng: np.random.Generator) -> np.ndarray:
+    """Cut the stream into blocks and shuffle them: int32[blocks, context + 1].
+
+    Neighbouring blocks share one token, which is the last target of one and the first input of the
+    next, so every token but the very first is a target exactly once. The tail that does not fill a
+    block is dropped.
+    """
+    count = (len(tokens) - 1) // context
+    if count < 1:
+        raise InputError(
+            f"the training stream has {len(tokens)} tokens, fewer than one block of {context}: "
+            "raise `corpus.characters` or lower `model.n_positions`"
+        )
+    starts = context * rng.permutation(count)
+    return np.lib.stride_tricks.sliding_window_view(tokens, context + 1)[starts]
+
+
+def learning_rate_at(step: int, steps: int, spec: TrainingSpec) -> float:
+    """Linear warm-up, then a cosine from the peak down to a tenth of it."""
+    if step < spec.warmup_steps:
+        return spec.learning_rate * (step + 1) / spec.warmup_steps
+    progress = (step - spec.warmup_steps) / max(1, steps - spec.warmup_steps)
+    return spec.learning_rate * (0.55 + 0.45 * math.cos(math.pi * progress))
+
+
+def train(
+    tokens: np.ndarray,
+    tokenizer: PreTrainedTokenizerBase,
+    shape: Architecture,
+    spec: TrainingSpec,
+    directory: Path,
+    *,
+    seed: int,
+    label: str,
+) -> dict[str, Any]:
+    """Train on the stream and save the model and its tokenizer in `directory`.
+
+    Returns what the manifest keeps: tokens, steps, parameters, final loss (nats per token, mean of
+    the last 50 steps), seconds. A checkpoint beside `directory` survives a kill; it is resumed only
+    by a run with the same tokens, shape, hyper-parameters and seed, and removed at the end.
+    """
+    accelerator = Accelerator()
+    set_seed(seed)
+    blocks = blocks_of(tokens, shape.n_positions, rng=np.random.default_rng(seed))
+    steps = len(blocks) // spec.batch_size
+    if steps < 1 or spec.batch_size % (spec.micro_batch_size * accelerator.num_processes):
+        raise InputError(
+            f"batch_size {spec.batch_size} must be at most the {len(blocks)} blocks of the stream "
+            f"and a multiple of micro_batch_size x processes = "
+            f"{spec.micro_batch_size} x {accelerator.num_processes}"
+        )
+    model = GPT2LMHeadModel(gpt2_config(shape, len(tokenizer), tokenizer.eos_token_id))
+    decayed = [p for p in model.parameters() if p.ndim >= 2]
+    others = [p for p in model.parameters() if p.ndim < 2]
+    groups: list[dict[str, Any]] = [
+        {"params": decayed, "weight_decay": spec.weight_decay},
+        {"params": others},
+    ]
+    optimizer = torch.optim.AdamW(
+        groups,
+        lr=spec.learning_rate,
+        betas=(0.9, 0.95),
+        weight_decay=0.0,
+        fused=True,
+    )
+    wrapped, optimizer = accelerator.prepare(model, optimizer)
+
+    key = sha256_of(np.ascontiguousarray(tokens).tobytes(), repr((shape, spec, seed)))
+    checkpoint = directory.with_name(directory.name + ".checkpoint.safetensors")
+    state = _resume(checkpoint, key, model, optimizer)
+    started = time.perf_counter() - state["seconds"]
+    tokens_per_step = spec.batch_size * shape.n_positions
+    bar = tqdm(
+        desc=label,
+        total=steps * tokens_per_step,
+        initial=state["step"] * tokens_per_step,
+        unit="tok",
+        unit_scale=True,
+        disable=not accelerator.is_main_process,
+        mininterval=2.0,
+    )
+    with bar:
+        for step in range(state["step"], steps):
+            for group in optimizer.param_groups:
+                group["lr"] = learning_rate_at(step, steps, spec)
+            batch = blocks[step * spec.batch_size : (step + 1) * spec.batch_size]
+            loss = _step(accelerator, wrapped, optimizer, batch, spec)
+            if not math.isfinite(loss):
+                raise InputError(
+                    f"{label}: the loss is {loss} at step {step}; lower training.learning_rate"
+                )
+            state["losses"] = [*state["losses"], loss][-LAST_STEPS:]
+            bar.set_postfix(loss=f"{np.mean(state['losses']):.3f}", refresh=False)
+            bar.update(tokens_per_step)
+            done = step + 1
+            if done % spec.checkpoint_steps == 0 and done < steps and accelerator.is_main_process:
+                state |= {"step": done, "seconds": time.perf_counter() - started}
+                _save_checkpoint(checkpoint, key, model, optimizer, state)
+
+    summary = {
+        "tokens": steps * tokens_per_step,
+        "steps": steps,
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "final_loss": float(np.mean(state["losses"])),
+        "seconds": time.perf_counter() - started,
+        "spec": asdict(spec),
+        "architecture": asdict(shape),
+        "seed": seed,
+    }
+    if accelerator.is_main_process:
+        with replacing(directory) as temporary:
+            model.save_pretrained(temporary)
+            tokenizer.save_pretrained(temporary)
+            write_json(temporary / "training.json", summary)
+        checkpoint.unlink(missing_ok=True)
+    accelerator.wait_for_everyone()
+    return summary
+
+
+def _step(
+    accelerator: Accelerator,
+    model: torch.nn.Module,
+    optimizer: torch.optim.Optimizer,
+    batch: np.ndarray,
+    spec: TrainingSpec,
+) -> float:
+    """One optimiser step over this process's share of the batch; returns the mean loss in nats."""
+    share = np.array_split(batch, accelerator.num_processes)[accelerator.process_index]
+    micro = [
+        share[i : i + spec.micro_batch_size] for i in range(0, len(share), spec.micro_batch_size)
+    ]
+    total = torch.zeros((), device=accelerator.device)
+    for i, rows in enumerate(micro):
+        last = i == len(micro) - 1
+        ids = torch.from_numpy(rows.astype(np.int64)).to(accelerator.device)
+        # Processes exchange gradients only with the last micro-batch.
+        quiet = contextlib.nullcontext() if last else accelerator.no_sync(model)
+        with quiet, _precision(accelerator.device):
+            logits = model(input_ids=ids[:, :-1]).logits  # [micro, context, vocabulary]
+            loss = torch.nn.functional.cross_entropy(
+                logits.flatten(0, 1).float(), ids[:, 1:].flatten()
+            )
+            accelerator.backward(loss / len(micro))
+        total += loss.detach() / len(micro)
+    accelerator.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    optimizer.zero_grad()
+    return float(accelerator.reduce(total, "mean"))
+
+
+@contextlib.contextmanager
+def _precision(device: torch.device) -> Iterator[None]:
+    enabled = has_bfloat16(device)
+    with torch.autocast(device.type, dtype=torch.bfloat16, enabled=enabled):
+        yield
+
+
+def _save_checkpoint(
+    path: Path,
+    key: str,
+    model: torch.nn.Module,
+    optimizer: torch.optim.Optimizer,
+    state: dict[str, Any],
+) -> None:
+    tensors = {f"model.{name}": p.detach() for name, p in model.named_parameters()}
+    for index, slots in optimizer.state_dict()["state"].items():
+        tensors |= {f"optimizer.{index}.{slot}": value for slot, value in slots.items()}
+    tensors["losses"] = torch.tensor(state["losses"], dtype=torch.float64)
+    metadata = {"key": key, "step": str(state["step"]), "seconds": str(state["seconds"])}
+    with replacing(path) as temporary:
+        save_file({k: v.contiguous().cpu() for k, v in tensors.items()}, temporary, metadata)
+
+
+def _resume(
+    path: Path, key: str, model: torch.nn.Module, optimizer: torch.optim.Optimizer
+) -> dict[str, Any]:
+    """Load a checkpoint of this very run into model and optimiser, or start at step 0."""
+    fresh = {"step": 0, "seconds": 0.0, "losses": []}
+    if not path.exists():
+        return fresh
+    try:
+        with safe_open(path, "pt") as file:
+            metadata = file.metadata()
+            if metadata["key"] != key:
+                return fresh
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except SafetensorError:
+        return fresh  # unreadable: training from the start costs time, never correctness
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(tensors[f"model.{name}"])
+    slots: dict[int, dict[str, torch.Tensor]] = {}
+    for name, value in tensors.items():
+        if name.startswith("optimizer."):
+            _, index, slot = name.split(".")
+            slots.setdefault(int(index), {})[slot] = value
+    optimizer.load_state_dict(optimizer.state_dict() | {"state": slots})
+    return {
+        "step": int(metadata["step"]),
+        "seconds": float(metadata["seconds"]),
+        "losses": tensors["losses"].tolist(),
+    }

@@ -1,0 +1,121 @@
+"""The filter: numbers, references and callouts, the same in HTML and in typst."""
+
+import re
+from pathlib import Path
+
+import pytest
+from bs4 import BeautifulSoup
+
+from contamination.report import pandoc
+from contamination.report.source import read_document
+from contamination.report.stage import stage_sources
+
+BODY = r"""
+# First {#sec-first}
+
+See @sec-second-a, @fig-b, @tbl-b, @eq-b, [-@fig-a] and [@fig-a; @fig-b]; also @oren2024.
+
+# Aside {.unnumbered}
+
+# Second {#sec-second}
+
+## Part {#sec-second-a}
+
+![One, beside @tbl-a](figures/small.svg){#fig-a fig-alt="A \"falling\" line." width=60%}
+
+![Two](figures/small.svg){#fig-b fig-alt="Another line."}
+
+::: {#tbl-a}
+
+{{< include tables/small.md >}}
+
+Table of *one*.
+:::
+
+::: {#tbl-b}
+
+{{< include tables/small.md >}}
+
+Table of two, see [@shi2024].
+:::
+
+$$ a = b $$ {#eq-a}
+
+$$ c = \frac{d}{e} $$ {#eq-b}
+
+$$ unnumbered $$
+
+::: {.callout-warning title="Beware of @eq-a"}
+The *body*.
+:::
+
+::: {.callout-tip}
+## Heading as title
+Words.
+:::
+
+::: {.callout-note}
+No title.
+:::
+
+# References {.unnumbered}
+
+::: {#refs}
+:::
+"""
+
+
+@pytest.fixture
+def rendered(project, tmp_path: Path) -> Path:
+    paper, results = project(BODY)
+    root = tmp_path / "stage"
+    root.mkdir()
+    stage = stage_sources(paper, results, root)
+    pandoc.render(stage, read_document(stage, "report.qmd"))
+    return root
+
+
+def test_html(rendered: Path) -> None:
+    page = BeautifulSoup((rendered / "report.html").read_text(encoding="utf-8"), "html.parser")
+    assert page.find(id="sec-second-a").get_text(" ", strip=True) == "2.1 Part"
+    links = [
+        (link["href"], link.get_text().replace("\xa0", " "))
+        for link in page.select("a.quarto-xref")
+    ]
+    assert links[:6] == [
+        ("#sec-second-a", "Section 2.1"),
+        ("#fig-b", "Figure 2"),
+        ("#tbl-b", "Table 2"),
+        ("#eq-b", "Equation 2"),
+        ("#fig-a", "1"),
+        ("#fig-a", "Figure 1"),
+    ]
+    assert ("#eq-a", "Equation 1") in links
+    figure = page.find(id="fig-a")
+    assert figure.img["alt"] == 'A "falling" line.'
+    assert figure.figcaption.get_text() == "Figure\xa01: One, beside Table\xa01"
+    table = page.find(id="tbl-b")
+    assert table.figcaption.get_text().strip().startswith("Table\xa02: Table of two, see (Shi")
+    assert table.find("div", class_="table-scroll").table is not None
+    assert "(2)" in page.find(id="eq-b").get_text()
+    assert [box["class"] for box in page.select(".callout")] == [
+        ["callout", "callout-warning"],
+        ["callout", "callout-tip"],
+        ["callout", "callout-note"],
+    ]
+    titles = [title.get_text().strip() for title in page.select(".callout-title")]
+    assert titles == ["Beware of Equation\xa01", "Heading as title", "Note"]
+    assert page.select_one(".callout-warning .callout-content em").get_text() == "body"
+
+
+def test_typst(rendered: Path) -> None:
+    text = (rendered / "report.typ").read_text(encoding="utf-8")
+    for name in ("sec-second-a", "fig-a", "fig-b", "tbl-a", "tbl-b", "eq-a", "eq-b"):
+        assert re.search(rf"(?<!\()<{name}>", text), f"no label {name}"
+        assert f"#ref(<{name}>" in text or name == "sec-first", f"no reference to {name}"
+    assert "#ref(<fig-a>, supplement: none)" in text
+    assert 'image("figures/small.svg", width: 60%, alt: "A \\"falling\\" line.")' in text
+    assert text.count('#math.equation(block: true, numbering: "(1)"') == 2
+    assert text.count("#block(width: 100%, inset: 9pt") == 3
+    assert not re.search(r"columns: \(.*%", text), "columns must keep their natural widths"
+    assert (rendered / "report.pdf").read_bytes().startswith(b"%PDF-")

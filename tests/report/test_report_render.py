@@ -1,0 +1,128 @@
+"""The real paper/report.qmd, rendered without Quarto from a made-up run."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from bs4 import BeautifulSoup
+from made_up_run import PAPER, variables_used
+
+from contamination.errors import InputError
+from contamination.report import check_html, check_pdf, plain, render_report
+from contamination.report.pandoc import options
+from contamination.report.stage import out_of_space
+
+
+@pytest.fixture(scope="module")
+def rendered(real_results: Path) -> list[Path]:
+    return render_report(PAPER, real_results, quarto="")
+
+
+@pytest.fixture(scope="module")
+def page(rendered: list[Path]) -> BeautifulSoup:
+    return BeautifulSoup(rendered[0].read_text(encoding="utf-8"), "html.parser")
+
+
+def test_both_files_pass_their_checks(rendered: list[Path], real_results: Path) -> None:
+    assert rendered == [real_results / "report" / f"report.{kind}" for kind in ("html", "pdf")]
+    check_html(rendered[0])
+    check_pdf(rendered[1])
+    assert sorted(file.name for file in (real_results / "report").iterdir()) == [
+        "report.html",
+        "report.pdf",
+    ]
+
+
+def test_every_variable_table_and_figure_arrives(page: BeautifulSoup) -> None:
+    text = page.get_text()
+    for name in variables_used(PAPER / "report.qmd"):
+        assert f"⟨{name}⟩" in text, name
+    source = (PAPER / "report.qmd").read_text(encoding="utf-8")
+    assert len(page.find_all("table")) == source.count("{{< include tables/")
+    assert len(page.find_all("img")) == source.count("](figures/")
+
+
+def test_captions_are_numbered_in_order(page: BeautifulSoup) -> None:
+    captions = [caption.get_text().strip() for caption in page.find_all("figcaption")]
+    for name in ("Figure", "Table"):
+        found = [re.match(rf"{name}\xa0(\d+): \S", caption) for caption in captions]
+        numbers = [int(match[1]) for match in found if match]
+        assert numbers == list(range(1, len(numbers) + 1)) != []
+
+
+def test_every_float_and_every_bibliography_entry_is_referred_to(page: BeautifulSoup) -> None:
+    linked = {link["href"] for link in page.select("main a, body a") if link.get("href")}
+    floats = [element["id"] for element in page.find_all(id=re.compile("^(fig|tbl)-"))]
+    assert floats
+    for name in floats:
+        assert f"#{name}" in linked, name
+    bibliography = (PAPER / "references.bib").read_text(encoding="utf-8")
+    entries = set(re.findall(r"^@\w+\{(\w+),", bibliography, re.MULTILINE))
+    assert {f"ref-{entry}" for entry in entries} == {
+        entry["id"] for entry in page.select(".csl-entry")
+    }
+
+
+def test_the_same_sources_give_the_same_bytes(rendered: list[Path], real_results: Path) -> None:
+    before = [file.read_bytes() for file in rendered]
+    assert [file.read_bytes() for file in render_report(PAPER, real_results, quarto="")] == before
+
+
+def test_says_which_renderer_and_why(
+    real_results: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setattr("sys.executable", "/nowhere/python")
+    render_report(PAPER, real_results)
+    said = capsys.readouterr().out
+    assert re.search(r"pandoc \d.* typst \d.*no quarto .* on PATH", said)
+
+
+def test_a_failure_keeps_the_previous_report(real_results: Path, tmp_path: Path) -> None:
+    results = tmp_path / "results"
+    shutil.copytree(real_results, results)
+    (results / "report" / "report.html").write_text("previous", encoding="utf-8")
+    (results / "tables" / "canaries.md").write_text("no table here\n", encoding="utf-8")
+    with pytest.raises(InputError, match="tbl-canaries contains no table"):
+        render_report(PAPER, results, quarto="")
+    assert (results / "report" / "report.html").read_text(encoding="utf-8") == "previous"
+
+
+def test_results_of_no_run_are_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"variables\.yml is missing: run `make reproduce`"):
+        render_report(PAPER, tmp_path, quarto="")
+    with pytest.raises(InputError, match="is not a directory"):
+        render_report(tmp_path / "nowhere", tmp_path, quarto="")
+
+
+def test_a_full_disk_is_told_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no space left"), out_of_space(tmp_path):
+        raise OSError(28, "No space left on device")
+
+
+def test_an_unknown_option_of_the_project_file_is_an_error() -> None:
+    with pytest.raises(InputError, match="option code-fold is not known"):
+        options({"format": {"html": {"code-fold": True}}}, "html", Path("_quarto.yml"))
+
+
+def test_plain_text_survives_as_a_variable(project, tmp_path: Path) -> None:
+    name = "Xeon_8488C @2.4GHz *fast* <b> $5 ~x~ #1"
+    paper, results = project("On {{< var run.seed >}} we ran.")
+    (results / "variables.yml").write_text(f"run:\n  seed: '{plain(name)}'\n", encoding="utf-8")
+    page = render_report(paper, results, quarto="")[0].read_text(encoding="utf-8")
+    assert f"On {name} we ran." in BeautifulSoup(page, "html.parser").get_text()
+
+
+def test_what_typst_cannot_read_is_told_in_one_line(project) -> None:
+    paper, results = project("```{=typst}\n#nonsense()\n```")
+    with pytest.raises(InputError, match=r"report\.qmd: typst: .*nonsense") as caught:
+        render_report(paper, results, quarto="")
+    assert "\n" not in str(caught.value)
+    assert not (results / "report").exists()
+
+
+def test_odd_line_ends_keep_their_lines(project) -> None:
+    paper, results = project("A\x0bb\u2028c\n\n@fig-none")
+    with pytest.raises(InputError, match=r"report\.qmd:7: "):
+        render_report(paper, results, quarto="")
