@@ -58,11 +58,16 @@ def notebook(
 
 
 @app.command()
-def manifest(profile: ProfileFile, build: BuildDirectory, results: ResultsDirectory) -> None:
+def manifest(
+    profile: ProfileFile,
+    build: BuildDirectory,
+    results: ResultsDirectory,
+    published: Annotated[Path, typer.Option(help="The papers' numbers.")] = Path("data/published"),
+) -> None:
     """Write manifest.json and variables.yml: what ran, on what, and every number of the prose."""
     from contamination.manifest import write_manifest
 
-    write_manifest(Experiment(profile, build), results)
+    write_manifest(Experiment(profile, build), results, published)
 
 
 @app.command()

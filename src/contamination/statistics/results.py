@@ -69,7 +69,8 @@ class RecombinationResult(TestResult):
         statistic / null_sd: a description of the effect, never the source of p (0 if null_sd is 0).
     resolution : float
         Width of the conservative rounding, in units of the statistic:
-        P(T >= t) <= p <= P(T >= t - resolution), up to a relative float error below 1e-6.
+        P(T >= t) <= p <= P(T >= t - resolution), the upper end up to the bound on float error
+        that p includes: about 1e-7 of p for 50 shards, 1e-6 for some hundred.
     """
 
     weights: str

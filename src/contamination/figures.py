@@ -1,0 +1,122 @@
+"""Figures: one style, one colour per test everywhere, written as SVG and PNG."""
+
+from pathlib import Path
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from contamination.files import replacing
+from contamination.statistics import dkw_band, ecdf
+
+# Okabe and Ito's colour-blind safe palette; a marker each, so that print in grey still tells them.
+TESTS = {
+    "permutation": ("Permutation", "#E69F00", "s"),
+    "sharded_t": ("Sharded t", "#0072B2", "o"),
+    "exact": ("Exact (recombination)", "#D55E00", "D"),
+}
+MODEL_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9")
+SIGNIFICANT = 0.05
+
+
+def use_style() -> None:
+    """Set fonts, sizes and colours for all figures, and make SVG output reproducible."""
+    sns.set_theme(context="paper", style="ticks", font="DejaVu Sans", font_scale=1.05)
+    mpl.rcParams.update(
+        {
+            "figure.figsize": (6.0, 3.8),
+            "figure.constrained_layout.use": True,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.grid": True,
+            "grid.linewidth": 0.4,
+            "grid.alpha": 0.5,
+            "legend.frameon": False,
+            "savefig.facecolor": "white",
+            "svg.hashsalt": "contamination",
+        }
+    )
+
+
+def save_figure(figure: Figure, results: Path | str, name: str) -> None:
+    """Write `results/figures/<name>.svg` and `.png`."""
+    for suffix in ("svg", "png"):
+        metadata = {"Date": None} if suffix == "svg" else {"Software": None}
+        with replacing(Path(results) / "figures" / f"{name}.{suffix}") as temporary:
+            figure.savefig(temporary, dpi=160, metadata=metadata)
+
+
+def plot_duplication_power(rows: pd.DataFrame) -> Figure:
+    """Draw log10 p of every set against its duplication count, by test (Oren, Figure 2)."""
+    figure, axes = plt.subplots()
+    for offset, (test, (label, colour, marker)) in zip((-1, 0, 1), TESTS.items(), strict=True):
+        chosen = rows[rows["test"] == test]
+        # Side by side, so that equal values of different tests stay visible.
+        x = chosen["dup_count"] * 2.0 ** (0.09 * offset)
+        axes.plot(x, chosen["log10_p"], marker, color=colour, label=label, ms=5, alpha=0.85)
+    counts = sorted(rows["dup_count"].unique())
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(counts, [str(c) for c in counts])
+    axes.minorticks_off()
+    axes.set(xlabel="Duplication count", ylabel="log10 p")
+    _mark_level(axes)
+    axes.legend(loc="lower left")
+    return figure
+
+
+def plot_ablation(table: pd.DataFrame, rows: pd.DataFrame, setting: str, label: str) -> Figure:
+    """Draw mean log10 p against a setting, by test, with the single sets behind (Figure 3)."""
+    figure, axes = plt.subplots()
+    for test, (name, colour, marker) in TESTS.items():
+        single = rows[rows["test"] == test]
+        for _, group in single.groupby("dataset"):
+            line = group.groupby(setting)["log10_p"].mean()
+            axes.plot(line.index, line, color=colour, lw=0.7, alpha=0.35)
+        chosen = table[table["test"] == test]
+        if len(chosen):
+            axes.plot(
+                chosen[setting], chosen["mean_log10_p"], marker=marker, color=colour, label=name
+            )
+    values = sorted(table[setting].unique())
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(values, [str(v) for v in values])
+    axes.minorticks_off()
+    axes.set(xlabel=label, ylabel="log10 p")
+    _mark_level(axes)
+    axes.legend(loc="lower left")
+    return figure
+
+
+def _mark_level(axes: Axes) -> None:
+    axes.axhline(np.log10(SIGNIFICANT), color="0.35", lw=0.9, ls="--")
+    axes.annotate(
+        f"p = {SIGNIFICANT}",
+        (1.0, np.log10(SIGNIFICANT)),
+        xycoords=("axes fraction", "data"),
+        ha="right",
+        va="top",
+        fontsize="small",
+        color="0.35",
+    )
+
+
+def plot_ecdf(p_values: dict[str, np.ndarray], level: float = 0.95) -> Figure:
+    """ECDF of p-values by model against the uniform law with its DKW band (Oren, Figure 4)."""
+    figure, axes = plt.subplots(figsize=(5.2, 4.4))
+    sizes = {len(values) for values in p_values.values()}
+    width = dkw_band(max(sizes), level)
+    grid = np.array([0.0, 1.0])
+    axes.fill_between(
+        grid, grid - width, grid + width, color="0.88", label=f"{level:.0%} band, uniform"
+    )
+    axes.plot(grid, grid, color="0.4", lw=1, ls="--")
+    for (name, values), colour in zip(p_values.items(), MODEL_COLOURS, strict=False):
+        x, height = ecdf(values)
+        axes.step([0, *x, 1], [0, *height, 1], where="post", color=colour, label=name)
+    axes.set(xlabel="p-value", ylabel="Share of subsets", xlim=(0, 1), ylim=(0, 1))
+    axes.legend(loc="lower right")
+    return figure

@@ -1,0 +1,51 @@
+"""Executing a notebook with the parameters of a profile, through papermill.
+
+A parameter that the notebook does not have is an error: papermill would inject it all the same, and
+the run would silently use the default of the one that was meant.
+"""
+
+import os
+from pathlib import Path
+
+import papermill
+from papermill.exceptions import PapermillExecutionError
+
+from contamination.errors import InputError
+from contamination.experiment import Experiment
+
+
+def execute_notebook(source: Path, experiment: Experiment, profile: Path, results: Path) -> Path:
+    """Run `source` in its own directory and write it to `results/notebooks/`, whole or not at all.
+
+    Raises
+    ------
+    InputError
+        A parameter of the profile that the notebook does not know, or bad input met by a cell.
+        On another error in a cell the executed notebook is kept as `*.failed.ipynb`.
+    """
+    if not source.is_file():
+        raise InputError(f"{source}: no such notebook")
+    # Paths are given as seen from the notebook, so that it runs alike from JupyterLab.
+    paths = {"profile": profile, "build": experiment.build, "results": results}
+    parameters = {name: os.path.relpath(path, source.parent) for name, path in paths.items()}
+    parameters |= experiment.profile.notebooks.get(source.stem, {})
+    known = papermill.inspect_notebook(source)
+    if unknown := sorted(set(parameters) - set(known)):
+        raise InputError(
+            f"{source}: unknown parameter {unknown[0]!r} in {profile}; the notebook has "
+            f"{', '.join(known)}"
+        )
+    target = results / "notebooks" / source.name
+    failed = target.with_suffix(".failed.ipynb")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        papermill.execute_notebook(
+            source, failed, parameters, cwd=source.parent, log_output=False, progress_bar=True
+        )
+    except PapermillExecutionError as error:
+        if error.ename == InputError.__name__:
+            failed.unlink()
+            raise InputError(f"{source}: {error.evalue}") from error
+        raise
+    failed.replace(target)
+    return target

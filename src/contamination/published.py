@@ -1,0 +1,74 @@
+"""The numbers that the papers print, and their own aggregation of them (Oren, section 4.3).
+
+Table 4 of Oren lists p-values of the MMLU subsets under five models. A subset is dropped where a
+negative control, a model that cannot be contaminated, rejects; the rest are combined by Fisher.
+"""
+
+from pathlib import Path
+
+import pandas as pd
+
+from contamination.errors import InputError
+from contamination.statistics import fisher
+
+CONTROLS = {"biomedlm": "BioMedLM", "gpt2_xl": "GPT-2 XL"}
+AUDITED = {"llama2_7b": "LLaMA2-7B", "mistral_7b": "Mistral-7B", "pythia_1_4b": "Pythia-1.4B"}
+
+
+def load_published(directory: Path | str, name: str) -> pd.DataFrame:
+    """Read one table of `data/published/`."""
+    path = Path(directory) / f"{name}.csv"
+    if not path.is_file():
+        raise InputError(f"{path}: no such published table; restore data/published from git")
+    return pd.read_csv(path)
+
+
+def mmlu_subsets(table4: pd.DataFrame, exclude_below: float) -> pd.DataFrame:
+    """Table 4 in long form, one row per model and subset, with the exclusion and its reason.
+
+    `excluded` is true where the p-value of BioMedLM or GPT-2 XL is below `exclude_below`. `p` and
+    `log10_p` stay empty: they are for values measured here, `published_p` for those of the paper.
+    """
+    rejected = {name: table4[column] < exclude_below for column, name in CONTROLS.items()}
+    reason = pd.DataFrame(rejected).apply(lambda row: ", ".join(row.index[row]), axis=1)
+    rows = [
+        pd.DataFrame(
+            {
+                "model": name,
+                "subset": table4["subset"],
+                "examples": table4["size"],
+                "p": float("nan"),
+                "log10_p": float("nan"),
+                "published_p": table4[column],
+                "excluded": reason != "",
+                "reason": reason.where(reason == "", f"p < {exclude_below:g} under " + reason),
+            }
+        )
+        for column, name in (AUDITED | CONTROLS).items()
+    ]
+    return pd.concat(rows, ignore_index=True)
+
+
+def mmlu_fisher(subsets: pd.DataFrame, table2: pd.DataFrame) -> pd.DataFrame:
+    """Fisher's combination of the published p-values of the kept subsets, for the audited models.
+
+    `published_p` is the value of Table 2, which the paper prints to three decimals, cut off and not
+    rounded (0.0146 stands there as 0.014).
+    """
+    published = table2.set_index("dataset").loc["MMLU (Fisher)"]
+    rows = []
+    for column, name in AUDITED.items():
+        kept = subsets[(subsets["model"] == name) & ~subsets["excluded"]]
+        result = fisher(kept["published_p"])
+        rows.append(
+            {
+                "model": name,
+                "source": "published",
+                "subsets_kept": len(kept),
+                "statistic": result.statistic,
+                "p": result.p,
+                "log10_p": result.log10_p,
+                "published_p": published[column],
+            }
+        )
+    return pd.DataFrame(rows)

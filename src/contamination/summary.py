@@ -1,0 +1,34 @@
+"""The last words of a run: what was found, and where it lies."""
+
+from pathlib import Path
+
+import pandas as pd
+from rich.console import Console
+from rich.table import Table
+
+from contamination.files import read_json
+
+
+def print_summary(results: Path) -> None:
+    """Print the exact p-values of the canary sets and the paths of the results."""
+    table = pd.read_csv(results / "tables" / "canaries.csv")
+    exact = table[table["test"] == "exact"].pivot(
+        index=["dup_count", "dataset"], columns="model", values=["p", "holm_p"]
+    )
+    shown = Table(title="Exact test: is the canonical order preferred?")
+    for column in ("canary set", "copies", "p, contaminated model", "p, clean model"):
+        shown.add_column(column, justify="left" if column == "canary set" else "right")
+    for (copies, dataset), row in exact.iterrows():
+        mark = "*" if row["holm_p", "contaminated"] <= 0.05 else " "
+        values = row["p"]
+        shown.add_row(
+            dataset, str(copies), f"{values['contaminated']:.2g} {mark}", f"{values['clean']:.2g}"
+        )
+    console = Console()
+    console.print(shown, "* p <= 0.05 after Holm's correction over all sets", highlight=False)
+    steps = read_json(results / "manifest.json")["steps"]
+    seconds = ", ".join(f"{name} {step['seconds']:.0f} s" for name, step in steps.items())
+    console.print(f"time: {seconds}", highlight=False)
+    for name in ("report/report.html", "report/report.pdf", "tables", "figures", "notebooks"):
+        if (results / name).exists():
+            console.print(f"  {results / name}", highlight=False, soft_wrap=True)

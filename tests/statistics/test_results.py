@@ -1,0 +1,22 @@
+import dataclasses
+
+import pytest
+
+from contamination.statistics import permutation_test
+from contamination.statistics.results import TestResult, p_from_log10
+
+
+def test_records_are_frozen():
+    result = permutation_test([1.0, 0.0])
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        result.p = 0.0
+
+
+def test_pytest_does_not_collect_the_record():
+    assert TestResult.__test__ is False
+
+
+@pytest.mark.parametrize("log10_p", [-1e6, -400.0, -308.0, -2.0, 0.0])
+def test_p_is_never_zero_nor_below_what_log10_p_says(log10_p):
+    assert 0 < p_from_log10(log10_p) <= 1
+    assert p_from_log10(log10_p) >= 10.0**log10_p
