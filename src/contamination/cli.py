@@ -11,6 +11,7 @@ import typer
 
 from contamination.errors import InputError
 from contamination.experiment import MODELS, Experiment
+from contamination.profile import load_profile
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
@@ -18,6 +19,14 @@ ProfileFile = Annotated[Path, typer.Option(help="YAML file of the profile.")]
 BuildDirectory = Annotated[Path, typer.Option(help="Directory of intermediate files.")]
 ResultsDirectory = Annotated[Path, typer.Option(help="Directory of tables, figures and report.")]
 ModelName = Annotated[str, typer.Argument(help=f"One of {', '.join(MODELS)}.")]
+
+
+@app.command()
+def sections(profile: ProfileFile, build: BuildDirectory) -> None:
+    """Check the profile and cut it into the sections that the stages depend on."""
+    from contamination.profile_sections import write_sections
+
+    write_sections(load_profile(profile), build / "profile")
 
 
 @app.command()

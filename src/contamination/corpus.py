@@ -70,14 +70,15 @@ def _sources(dist: Distribution) -> Iterator[tuple[str, str]]:
     """Yield (path inside the distribution, source) of every Python file, sorted by path."""
     files = {f.as_posix(): Path(str(f.locate())) for f in dist.files or [] if f.suffix == ".py"}
     for path in sorted(files):
-        if not GENERATED.search(path):
+        # Python 3.11 lists files that were removed after the installation, 3.12 does not.
+        if not GENERATED.search(path) and files[path].is_file():
             yield path, files[path].read_text(encoding="utf-8", errors="replace")
 
 
 def _docstrings(source: str, path: str) -> Iterator[tuple[str, str, str]]:
     """Yield (dotted name, signature, cleaned docstring) for the module and all that it defines."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SyntaxWarning)  # invalid escapes in other people's strings
+        warnings.simplefilter("ignore")  # invalid escapes in other people's strings
         try:
             tree = ast.parse(source, filename=path)
         except SyntaxError:

@@ -4,7 +4,7 @@ Everything here reads stores; a store that lacks orderings is completed first. R
 test of one set under one model each.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -82,7 +82,7 @@ SHARDED_TESTS = (sharded_t_test, recombination_test)
 
 
 def shard_ablation(
-    experiment: Experiment, datasets: Iterable[str], shards: Iterable[int]
+    experiment: Experiment, datasets: Sequence[str], shards: Sequence[int]
 ) -> pd.DataFrame:
     """Each sharded test under the contaminated model for several numbers of shards (Figure 3a).
 
@@ -90,7 +90,7 @@ def shard_ablation(
     """
     permutations = experiment.profile.scoring.permutations
     rows = []
-    for count in tqdm(list(shards), desc="numbers of shards", unit="setting"):
+    for count in tqdm(shards, desc="numbers of shards", unit="setting"):
         for dataset in datasets:
             store = experiment.scored(
                 "contaminated", dataset, shards=count, permutations=permutations
@@ -106,8 +106,8 @@ def shard_ablation(
 
 def permutation_ablation(
     experiment: Experiment,
-    datasets: Iterable[str],
-    permutations: Iterable[int],
+    datasets: Sequence[str],
+    permutations: Sequence[int],
     *,
     replicates: int,
     rng: np.random.Generator,

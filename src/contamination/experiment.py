@@ -38,11 +38,15 @@ class Experiment:
     @cached_property
     def corpus_facts(self) -> dict[str, Any]:
         """What the corpus stage recorded: sizes, versions, checksums."""
+        self.require_corpus()
+        facts: dict[str, Any] = read_json(self.corpus / "corpus.json")
+        return facts
+
+    def require_corpus(self) -> None:
+        """Raise `InputError` if the corpus stage has not finished."""
         path = self.corpus / "corpus.json"
         if not path.exists():
             raise InputError(f"{path} is missing: run `make reproduce` or the corpus stage first")
-        facts: dict[str, Any] = read_json(path)
-        return facts
 
     def spec(self, name: str) -> CanarySpec:
         """Return the canary set of that name, as the profile describes it."""
@@ -77,4 +81,5 @@ class Experiment:
             shards=shards,
             permutations=permutations,
             seed=self.profile.seed,
+            replace=True,
         )

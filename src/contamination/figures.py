@@ -95,10 +95,9 @@ def _mark_level(axes: Axes) -> None:
     axes.axhline(np.log10(SIGNIFICANT), color="0.35", lw=0.9, ls="--")
     axes.annotate(
         f"p = {SIGNIFICANT}",
-        (1.0, np.log10(SIGNIFICANT)),
+        (1.01, np.log10(SIGNIFICANT)),
         xycoords=("axes fraction", "data"),
-        ha="right",
-        va="top",
+        va="center",
         fontsize="small",
         color="0.35",
     )

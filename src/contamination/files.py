@@ -42,8 +42,8 @@ def replacing(path: Path) -> Iterator[Path]:
         else:
             _flush(temporary)
         temporary.replace(path)
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    except Exception as error:
+        if _is_full_disk(error):
             raise InputError(
                 f"no space left on the disk that holds {path.parent}: free some and run the same "
                 "command again; what was finished before is kept"
@@ -54,6 +54,13 @@ def replacing(path: Path) -> Iterator[Path]:
             shutil.rmtree(temporary, ignore_errors=True)
         else:
             temporary.unlink(missing_ok=True)
+
+
+def _is_full_disk(error: Exception) -> bool:
+    if isinstance(error, OSError):
+        return error.errno in (errno.ENOSPC, errno.EDQUOT)
+    # Safetensors and tokenizers raise exceptions of their own that carry the system's words alone.
+    return any(os.strerror(code) in str(error) for code in (errno.ENOSPC, errno.EDQUOT))
 
 
 def _flush(file: Path) -> None:

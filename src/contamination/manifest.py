@@ -20,7 +20,7 @@ from contamination.files import read_json, sha256_of, write_json, write_text
 from contamination.hardware import describe
 from contamination.published import load_published
 from contamination.report import plain
-from contamination.tables import format_p
+from contamination.tables import format_p, read_csv
 
 PACKAGES = (
     "torch",
@@ -142,7 +142,7 @@ def build_variables(
             "whole_set_permutations": str(m_whole),
             "permutation_floor": format_p(1 / (1 + m_whole)),
         },
-        "results": _results(pd.read_csv(results / "tables" / "canaries.csv"), profile),
+        "results": _results(read_csv(results, "canaries"), profile),
         "mmlu": _mmlu(results, published),
         "run": {
             "profile": plain(profile.name),
@@ -177,8 +177,8 @@ def _results(table: pd.DataFrame, profile: Any) -> dict[str, str]:
 
 
 def _mmlu(results: Path, published: Path) -> dict[str, str]:
-    combined = pd.read_csv(results / "tables" / "mmlu_fisher.csv").set_index("model")
-    subsets = pd.read_csv(results / "tables" / "mmlu_subsets.csv")
+    combined = read_csv(results, "mmlu_fisher").set_index("model")
+    subsets = read_csv(results, "mmlu_subsets")
     one_model = subsets[subsets["model"] == "LLaMA2-7B"]
     dropped = int(one_model["excluded"].sum())
     text = load_published(published, "oren2024_text").set_index("key")["value"]

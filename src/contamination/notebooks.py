@@ -25,9 +25,13 @@ def execute_notebook(source: Path, experiment: Experiment, profile: Path, result
     """
     if not source.is_file():
         raise InputError(f"{source}: no such notebook")
+    folder = source.parent
+    for name in experiment.profile.notebooks:
+        if not (folder / f"{name}.ipynb").is_file():
+            raise InputError(f"{profile}: notebooks.{name}: {folder} has no such notebook")
     # Paths are given as seen from the notebook, so that it runs alike from JupyterLab.
     paths = {"profile": profile, "build": experiment.build, "results": results}
-    parameters = {name: os.path.relpath(path, source.parent) for name, path in paths.items()}
+    parameters = {name: os.path.relpath(path, folder) for name, path in paths.items()}
     parameters |= experiment.profile.notebooks.get(source.stem, {})
     known = papermill.inspect_notebook(source)
     if unknown := sorted(set(parameters) - set(known)):
@@ -40,7 +44,7 @@ def execute_notebook(source: Path, experiment: Experiment, profile: Path, result
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         papermill.execute_notebook(
-            source, failed, parameters, cwd=source.parent, log_output=False, progress_bar=True
+            source, failed, parameters, cwd=folder, log_output=False, progress_bar=True
         )
     except PapermillExecutionError as error:
         if error.ename == InputError.__name__:

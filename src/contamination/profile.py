@@ -4,6 +4,7 @@ Every key is known and checked; an unknown one is an error, because a misspelt p
 silently ignored makes a result look like one it is not.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
@@ -120,11 +121,13 @@ def load_profile(path: Path) -> Profile:
         raise InputError(f"unknown profile {path.stem!r}: {path.parent} has {known}")
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: not UTF-8, or no such date
         problem = " ".join(str(error).split())
         raise InputError(f"{path}: not valid YAML: {problem}") from error
     if not isinstance(data, dict):
         raise InputError(f"{path}: write `key: value` lines; see profiles/laptop.yaml")
+    if "name" in data:
+        raise InputError(f"{path}: unknown key 'name'; the file's own name is the profile's")
     profile = _build(Profile, {**data, "name": path.stem}, str(path))
     names = [spec.name for spec in profile.canaries]
     if repeated := sorted({n for n in names if names.count(n) > 1}):
@@ -132,7 +135,8 @@ def load_profile(path: Path) -> Profile:
     if bool(profile.corpus.packages) == bool(profile.corpus.files):
         raise InputError(f"{path}: give either corpus.packages or corpus.files")
     for spec in profile.canaries:
-        if bool(spec.kind) == bool(spec.file and spec.template):
+        given = [bool(spec.kind), bool(spec.file), bool(spec.template)]
+        if given not in ([True, False, False], [False, True, True]):
             raise InputError(f"{path}: canary set {spec.name!r}: give a kind, or file and template")
     return profile
 
@@ -142,7 +146,7 @@ def _build(kind: type[T], data: Any, where: str) -> T:
     if not isinstance(data, Mapping):
         raise InputError(f"{where}: write a mapping with the keys of {kind.__name__}")
     known = {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
-    if unknown := sorted(set(data) - set(known)):
+    if unknown := sorted(set(data) - set(known), key=str):
         raise InputError(f"{where}: unknown key {unknown[0]!r}; choose from {', '.join(known)}")
     for name, field in known.items():
         if name not in data and field.default is MISSING:
@@ -169,17 +173,23 @@ def _value(hint: Any, value: Any, where: str) -> Any:
     if hint is float:
         # YAML reads 1e-3 (without a dot) as text; a person means the number.
         try:
-            return float(value)
-        except (TypeError, ValueError) as error:
-            raise InputError(f"{where}: {value!r} is not a number") from error
+            number = math.nan if isinstance(value, bool) else float(value)
+        except (TypeError, ValueError):
+            number = math.nan
+        if not math.isfinite(number):
+            raise InputError(f"{where}: {value!r} is not a number")
+        return number
     if hint in (int, int | None):
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
             raise InputError(f"{where}: {value!r} is not a whole number of at least 0")
         return value
-    if hint in (str, str | None) and not isinstance(value, str):
-        raise InputError(f"{where}: {value!r} is not text")
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            if not isinstance(inner, Mapping):
-                raise InputError(f"{where}.{name}: write a mapping of notebook parameters")
+    if hint in (str, str | None):
+        if not isinstance(value, str):
+            raise InputError(f"{where}: {value!r} is not text")
+        return value
+    if not isinstance(value, Mapping):
+        raise InputError(f"{where}: write a mapping from notebook to parameters")
+    for name, inner in value.items():
+        if not isinstance(inner, Mapping):
+            raise InputError(f"{where}.{name}: write a mapping of notebook parameters")
     return value

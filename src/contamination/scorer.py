@@ -51,6 +51,9 @@ def model_revision(directory: Path, dtype: torch.dtype) -> str:
     if not weights:
         raise InputError(f"{directory}: no *.safetensors in it; train or fetch the model first")
     files = [*weights, directory / "config.json", directory / "tokenizer.json"]
+    for file in files:
+        if not file.is_file():
+            raise InputError(f"{directory}: no {file.name} in it; train or fetch the model first")
     return sha256_of(*files, str(dtype))
 
 

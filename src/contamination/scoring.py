@@ -28,10 +28,12 @@ def score(
     shards: int,
     permutations: int,
     seed: int,
+    replace: bool = False,
 ) -> Store:
     """Make sure that `directory` holds orderings 0..permutations of every shard; return the store.
 
-    `model` is the model's name for people. The whole-set permutation test is `shards=1`.
+    `model` is the model's name for people. The whole-set permutation test is `shards=1`. With
+    `replace`, a store of something else in `directory` makes way instead of being refused.
 
     Raises
     ------
@@ -50,7 +52,7 @@ def score(
         shards=shards,
         example_tokens=tuple(len(i) for i in ids),
     )
-    store = Store(directory, header)
+    store = Store(directory, header, replace=replace)
     done = store.done()
     missing = [
         (shard, index)

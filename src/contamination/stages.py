@@ -23,9 +23,9 @@ from contamination.canaries import KINDS, build_canaries
 from contamination.corpus import Docstring, build_corpus
 from contamination.errors import InputError
 from contamination.experiment import Experiment
-from contamination.files import replacing, sha256_of, write_json
+from contamination.files import replacing, sha256_of, write_json, write_text
 from contamination.profile import Profile
-from contamination.test_set import load_test_set
+from contamination.test_set import load_test_set, read_records, read_text
 
 DATA_VARIABLE = "CONTAMINATION_DATA"  # directory that `files` of a profile are relative to
 
@@ -82,10 +82,8 @@ def make_corpus(experiment: Experiment) -> None:
 
 def _documents(profile: Profile) -> list[Docstring]:
     if profile.corpus.packages:
-        documents = []
-        for package in tqdm(profile.corpus.packages, desc="harvest docstrings", unit="package"):
-            documents += build_corpus([package])
-        return _distinct(documents)
+        bar = tqdm(profile.corpus.packages, desc="harvest docstrings", unit="package")
+        return _distinct([document for package in bar for document in build_corpus([package])])
     return [document for name in profile.corpus.files for document in _read_documents(name)]
 
 
@@ -104,7 +102,7 @@ def _read_documents(name: str) -> list[Docstring]:
         texts = list(load_test_set(path, "text/1").examples)
     else:
         # A WikiText article starts with " = Title = "; deeper headings have more equal signs.
-        texts = re.split(r"\n(?= = [^=\n]+ = \n)", path.read_text(encoding="utf-8"))
+        texts = re.split(r"\n(?= = [^=\n]+ = \n)", read_text(path))
     return [Docstring(name, "", name, "", "", t.strip()) for t in texts if t.strip()]
 
 
@@ -135,20 +133,19 @@ def _canary_files(
     for spec in profile.canaries:
         if spec.kind:
             template = KINDS[spec.kind].template
-            lines = [json.dumps(record, ensure_ascii=False) for record in made[spec.name]]
+            records: list[dict[str, Any]] = list(made[spec.name])
         else:
             template = str(spec.template)
             path = data_directory() / str(spec.file)
             load_test_set(path, template, first=spec.examples)  # a bad record is told here
-            lines = [line for line in path.read_text("utf-8").split("\n") if line.strip()]
-            lines = lines[: spec.examples]
-        with replacing(directory / f"{spec.name}.jsonl") as temporary:
-            temporary.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+            records = [record for _, record in read_records(path)[: spec.examples]]
+        lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+        write_text(directory / f"{spec.name}.jsonl", "".join(lines))
         facts[spec.name] = {
             "template": template,
             "kind": spec.kind or "file",
             "dup_count": spec.dup_count,
-            "examples": len(lines),
+            "examples": len(records),
         }
     return facts
 
@@ -178,19 +175,16 @@ def _print_corpus(experiment: Experiment) -> None:
     for row in facts["packages"]:
         corpus.add_row(*(_cell(row.get(c.header, 0)) for c in corpus.columns))
     corpus.add_section()
-    corpus.add_row(
-        "total", "", "", *(_cell(facts[k]) for k in ("documents", "characters", "tokens"))
-    )
-    sets = Table(
-        title="Canary test sets (from " + ", ".join(experiment.profile.corpus.held_out) + ")"
-    )
+    sizes = (_cell(facts[k]) for k in ("documents", "characters", "tokens"))
+    corpus.add_row("total", "", "", *sizes)
+    sources = ", ".join(experiment.profile.corpus.held_out) or "files of the profile"
+    sets = Table(title=f"Canary test sets (from {sources})")
     for column in ("set", "template", "examples", "tokens", "dup_count"):
         sets.add_column(column, justify="left" if column in ("set", "template") else "right")
     for spec in experiment.profile.canaries:
         row = facts["canaries"][spec.name]
         sets.add_row(spec.name, *(_cell(row[str(c.header)]) for c in sets.columns[1:]))
-    console = Console()
-    console.print(corpus, sets)
+    Console().print(corpus, sets)
 
 
 def _cell(value: object) -> str:
@@ -199,13 +193,15 @@ def _cell(value: object) -> str:
 
 def train_model(experiment: Experiment, name: str) -> None:
     """Train the contaminated model, or the clean one on the same corpus without the canaries."""
+    profile, directory = experiment.profile, experiment.model(name)
+    experiment.require_corpus()  # before the slow imports
+
     from transformers import AutoTokenizer
 
     from contamination.injection import mix
     from contamination.tokenizer import tokenize
     from contamination.training import train
 
-    profile, directory = experiment.profile, experiment.model(name)
     tokenizer = AutoTokenizer.from_pretrained(experiment.corpus / "tokenizer")
     documents = load_test_set(experiment.corpus / "documents.jsonl", "text/1").examples
     canaries = {
@@ -237,6 +233,8 @@ def train_model(experiment: Experiment, name: str) -> None:
 def score_model(experiment: Experiment, name: str) -> None:
     """Score every canary set under a model: in shards, and whole for the permutation test."""
     started = time.perf_counter()
+    experiment.model(name)  # an unknown name is told before the progress bar
+    experiment.require_corpus()
     scoring = experiment.profile.scoring
     tokens = {}
     plans = [(scoring.shards, scoring.permutations), (1, scoring.whole_set_permutations)]
@@ -244,8 +242,7 @@ def score_model(experiment: Experiment, name: str) -> None:
     with tqdm(jobs, desc=f"score {name} model", unit="store") as bar:
         for dataset, shards, permutations in bar:
             store = experiment.scored(name, dataset, shards=shards, permutations=permutations)
-            scored = sum(store.header.example_tokens) * (permutations + 1)
-            tokens[f"{dataset}/{shards}"] = scored
+            tokens[f"{dataset}/{shards}"] = sum(store.header.example_tokens) * (permutations + 1)
     write_json(
         experiment.build / "stores" / f"{name}.json",
         {"tokens": tokens, "seconds": time.perf_counter() - started},

@@ -10,6 +10,7 @@ Columns of a part: shard, ordering (0 = canonical), example (index in canonical 
 the token within its example), logprob (float32, nats).
 """
 
+import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ import pyarrow.parquet as pq
 
 from contamination.errors import InputError
 from contamination.files import read_json, replacing, sha256_of, write_json
+from contamination.orderings import shard_bounds
 
 SCHEMA_VERSION = 1
 Unit = tuple[int, int]  # (shard, ordering)
@@ -50,19 +52,24 @@ class Header:
 class Store:
     """A store on disk, bound to its header.
 
+    With `replace`, a store of something else in that directory is removed first: right where the
+    directory belongs to one run, as `build/` does.
+
     Raises
     ------
     InputError
         The directory holds a store of something else; the message names the first difference.
     """
 
-    def __init__(self, directory: Path, header: Header) -> None:
+    def __init__(self, directory: Path, header: Header, *, replace: bool = False) -> None:
         self.directory = Path(directory)
         self.header = header
         self._key = sha256_of(repr(asdict(header)))
         path = self.directory / "store.json"
         expected = {"schema": SCHEMA_VERSION, **asdict(header)}
         expected["example_tokens"] = list(header.example_tokens)
+        if replace and path.exists() and read_json(path) != expected:
+            shutil.rmtree(self.directory)
         if not path.exists():
             write_json(path, expected)
         elif (found := read_json(path)) != expected:
@@ -82,12 +89,13 @@ class Store:
         units: set[Unit] = set()
         for path in self.parts():
             try:
-                table = self._read(path, ["shard", "ordering", "logprob"])
+                table = self._read(path, None)  # every column: damage in any must be found here
             except InputError:
                 path.rename(path.with_suffix(".damaged"))
                 continue
-            pairs = zip(table["shard"].to_pylist(), table["ordering"].to_pylist(), strict=True)
-            units.update(pairs)
+            pairs = table.group_by(["shard", "ordering"]).aggregate([])
+            shards, orderings = pairs["shard"].to_pylist(), pairs["ordering"].to_pylist()
+            units.update(zip(shards, orderings, strict=True))
         return units
 
     def append(self, units: Iterable[tuple[Unit, np.ndarray, np.ndarray]]) -> Path:
@@ -130,7 +138,7 @@ class Store:
         Raises
         ------
         InputError
-            The store does not hold that many orderings of every shard.
+            The store does not hold that many orderings of every shard, each once.
         """
         shape = (self.header.shards, permutations + 1)
         sums, counts = np.zeros(shape), np.zeros(shape, dtype=np.int64)
@@ -146,6 +154,14 @@ class Store:
             raise InputError(
                 f"{self.directory}: ordering {ordering} of shard {shard} is not scored yet; score "
                 f"{permutations} permutations first"
+            )
+        bounds = shard_bounds(len(self.header.example_tokens), self.header.shards)
+        tokens = [sum(self.header.example_tokens[start:stop]) for start, stop in bounds]
+        if (wrong := counts != np.array(tokens)[:, None]).any():
+            shard, ordering = np.argwhere(wrong)[0]
+            raise InputError(
+                f"{self.directory}: ordering {ordering} of shard {shard} is stored twice, by two "
+                "runs at once; remove the directory and score again"
             )
         return sums
 

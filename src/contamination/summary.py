@@ -2,16 +2,16 @@
 
 from pathlib import Path
 
-import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
 from contamination.files import read_json
+from contamination.tables import read_csv
 
 
 def print_summary(results: Path) -> None:
     """Print the exact p-values of the canary sets and the paths of the results."""
-    table = pd.read_csv(results / "tables" / "canaries.csv")
+    table = read_csv(results, "canaries")
     exact = table[table["test"] == "exact"].pivot(
         index=["dup_count", "dataset"], columns="model", values=["p", "holm_p"]
     )

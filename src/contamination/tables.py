@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from contamination.errors import InputError
 from contamination.files import replacing, write_text
 
 
@@ -16,13 +17,21 @@ def write_csv(table: pd.DataFrame, results: Path | str, name: str) -> Path:
     return path
 
 
+def read_csv(results: Path | str, name: str) -> pd.DataFrame:
+    """Read `results/tables/<name>.csv`; `InputError` if no run has written it."""
+    path = Path(results) / "tables" / f"{name}.csv"
+    if not path.is_file():
+        raise InputError(f"{path} is missing: run `make reproduce` for this profile first")
+    return pd.read_csv(path)
+
+
 def write_markdown(
     table: pd.DataFrame, results: Path | str, name: str, headers: Mapping[str, str]
 ) -> Path:
     """Write the columns named in `headers` as a pipe table, `results/tables/<name>.md`.
 
     Columns of text stand left, columns of numbers and p-values (already formatted text that starts
-    with a digit) right.
+    with a digit, bold or not) right.
     """
     chosen = table[list(headers)].astype(str)
     right = [_is_numeric(chosen[column]) for column in chosen]
@@ -37,7 +46,7 @@ def write_markdown(
 
 
 def _is_numeric(column: pd.Series) -> bool:
-    return bool(column.str.match(r"^([-−$]?\d|—)").all())
+    return bool(column.str.match(r"^(?:\*\*)?(?:[-−$]?\d|—)").all())
 
 
 def format_p(p: float, log10_p: float | None = None) -> str:
@@ -45,7 +54,9 @@ def format_p(p: float, log10_p: float | None = None) -> str:
     if p >= 0.001:
         return f"{p:.3f}"
     if log10_p is not None and log10_p < -300:
-        exponent = int(log10_p // 1)
-        return f"${10 ** (log10_p - exponent):.1f} \\times 10^{{{exponent}}}$"
+        # Too small for a float: written with the same digits a long way up, then moved down.
+        whole = int(log10_p)
+        mantissa, power = f"{10 ** (log10_p - whole):.1e}".split("e")
+        return f"${mantissa} \\times 10^{{{int(power) + whole}}}$"
     mantissa, power = f"{p:.1e}".split("e")
     return f"${mantissa} \\times 10^{{{int(power)}}}$"

@@ -6,6 +6,7 @@ physical line of a record: a record that spans lines stays whole.
 """
 
 import csv
+import io
 import json
 import re
 import string
@@ -60,7 +61,7 @@ def load_test_set(
 ) -> TestSet:
     """Read a .jsonl, .csv or .txt file as a test set, in the order of the file.
 
-    With `first`, only that many records from the start are used.
+    With `first`, only that many records from the start are used; there must be as many.
 
     Raises
     ------
@@ -71,14 +72,9 @@ def load_test_set(
     path = Path(path)
     if template not in TEMPLATES:
         raise InputError(f"unknown template {template!r}: choose one of {', '.join(TEMPLATES)}")
-    readers = {".jsonl": _read_jsonl, ".csv": _read_csv, ".txt": _read_txt}
-    if path.suffix not in readers:
-        raise InputError(f"{path}: unknown kind of file; give one of {', '.join(readers)}")
-    if not path.is_file():
-        raise InputError(f"{path}: no such file; give the path of a test set")
-    records = readers[path.suffix](path, _decode(path))
-    if not records:
-        raise InputError(f"{path}: the test set is empty; give a file with at least two records")
+    records = read_records(path)
+    if first is not None and len(records) < first:
+        raise InputError(f"{path}: {len(records)} records, {first} wanted; ask for fewer")
     parsed = string.Formatter().parse(TEMPLATES[template])
     fields = {re.split(r"[.\[]", field)[0] for _, field, _, _ in parsed if field}
     examples = []
@@ -89,20 +85,48 @@ def load_test_set(
                 f"{template} needs; the record has {', '.join(sorted(record)) or 'no fields'}"
             )
         try:
-            examples.append(TEMPLATES[template].format_map(record))
+            text = TEMPLATES[template].format_map(record)
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise InputError(
+                f"{path}, line {line}: {text[error.start]!a} is half of a surrogate pair and no "
+                "character; write the pair, or the character itself"
+            ) from error
         except (KeyError, IndexError, TypeError, AttributeError) as error:
             raise InputError(
                 f"{path}, line {line}: the record has not the inner fields that template "
                 f"{template} needs ({error})"
             ) from error
+        examples.append(text)
     revision = sha256_of(path, template, TEMPLATES[template], str(len(examples)))
     return TestSet(name or path.stem, tuple(examples), template, revision)
 
 
-def _decode(path: Path) -> str:
+def read_records(path: Path) -> list[tuple[int, dict[str, Any]]]:
+    """Read the records of a .jsonl, .csv or .txt file, each with the line where it starts.
+
+    Raises
+    ------
+    InputError
+        As `load_test_set`, up to what a template needs.
+    """
+    readers = {".jsonl": _read_jsonl, ".csv": _read_csv, ".txt": _read_txt}
+    if path.suffix not in readers:
+        raise InputError(f"{path}: unknown kind of file; give one of {', '.join(readers)}")
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; give the path of a test set")
+    records = readers[path.suffix](path, read_text(path))
+    if not records:
+        raise InputError(f"{path}: the test set is empty; give a file with at least two records")
+    return records
+
+
+def read_text(path: Path) -> str:
+    """Read UTF-8 text with plain line ends; `InputError` names the first line that is not UTF-8."""
     data = path.read_bytes()
     try:
-        return data.decode("utf-8-sig")
+        # A byte order mark and Windows line ends come from the editor, not from the records.
+        return data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise InputError(
@@ -131,17 +155,24 @@ def _read_jsonl(path: Path, text: str) -> list[tuple[int, dict[str, Any]]]:
 
 
 def _read_csv(path: Path, text: str) -> list[tuple[int, dict[str, Any]]]:
-    reader = csv.DictReader(text.splitlines(keepends=True), strict=True)
-    records = []
-    start = 2
+    # The module's own limit of 131,072 characters would refuse long documents.
+    csv.field_size_limit(max(csv.field_size_limit(), len(text)))
+    # Not splitlines(): as in JSON, U+2028 and its like are no record ends.
+    reader = csv.reader(io.StringIO(text, newline="\n"), strict=True)
+    header: list[str] = []
+    records: list[tuple[int, dict[str, Any]]] = []
+    start = 1
     try:
         for row in reader:
-            if None in row or None in row.values():
+            if not header:
+                header = row
+            elif row and len(row) != len(header):
                 raise InputError(
-                    f"{path}, line {start}: the row has not the {len(reader.fieldnames or [])} "
-                    "columns of the header; check its quotes and commas"
+                    f"{path}, line {start}: the row has {len(row)} columns and the header "
+                    f"{len(header)}; check its quotes and commas"
                 )
-            records.append((start, dict(row)))
+            elif row:  # a blank line is none
+                records.append((start, dict(zip(header, row, strict=True))))
             start = reader.line_num + 1
     except csv.Error as error:
         raise InputError(f"{path}, line {start}: malformed CSV ({error}); check quotes") from error

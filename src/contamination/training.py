@@ -40,7 +40,7 @@ def blocks_of(tokens: np.ndarray, context: int, *, rng: np.random.Generator) -> 
 
     Neighbouring blocks share one token, which is the last target of one and the first input of the
     next, so every token but the very first is a target exactly once. The tail that does not fill a
-    block is dropped.
+    block is dropped, and `train` drops the blocks that do not fill a last batch.
     """
     count = (len(tokens) - 1) // context
     if count < 1:
@@ -102,7 +102,8 @@ def train(
     )
     wrapped, optimizer = accelerator.prepare(model, optimizer)
 
-    key = sha256_of(np.ascontiguousarray(tokens).tobytes(), repr((shape, spec, seed)))
+    identity = repr((shape, len(tokenizer), spec, seed))
+    key = sha256_of(np.ascontiguousarray(tokens).tobytes(), identity)
     checkpoint = directory.with_name(directory.name + ".checkpoint.safetensors")
     state = _resume(checkpoint, key, model, optimizer)
     started = time.perf_counter() - state["seconds"]

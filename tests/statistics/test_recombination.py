@@ -109,7 +109,9 @@ def test_far_tail_against_big_integers(r, pull):
     rng = np.random.default_rng(2)
     scores = canonical_first(rng.geometric(0.3, (r, 40)).astype(float), rng, pull)
     result = recombination_test(scores, weights="equal")
-    assert result.log10_p == pytest.approx(log10_by_counting(scores), rel=1e-6, abs=1e-6)
+    exact = log10_by_counting(scores)
+    assert result.log10_p == pytest.approx(exact, rel=1e-6, abs=1e-6)
+    assert result.log10_p >= exact - 1e-15 * abs(exact)  # round-off never errs downwards
 
 
 @BOTH
@@ -121,7 +123,9 @@ def test_far_tail_is_binomial_for_one_high_score_in_ten(wins, weights):
     with mpmath.workdps(30):
         tail = sum(mpmath.binomial(100, k) * mpmath.mpf(9) ** (100 - k) for k in range(wins, 101))
         exact = float(mpmath.log10(tail)) - 100
-    assert recombination_test(scores, weights=weights).log10_p == pytest.approx(exact, rel=1e-7)
+    log10_p = recombination_test(scores, weights=weights).log10_p
+    assert log10_p == pytest.approx(exact, rel=1e-7)
+    assert log10_p >= exact - 1e-15 * abs(exact)
 
 
 def test_below_the_smallest_float():
@@ -153,6 +157,8 @@ def test_ties_survive_float_noise(weights):
     expected = recombination_test(clean, weights=weights).p
     assert expected == pytest.approx((2 / 3) ** 3)
     assert recombination_test(noisy, weights=weights).p == pytest.approx(expected)
+    just_above = np.array([[0.1 + 0.2, 0.3, 0.1]] * 3)
+    assert recombination_test(just_above, weights=weights).p == pytest.approx(expected)
     noisy[2] = [0.1, 0.3, 0.3]  # no longer the maximum: through the lattice
     assert recombination_test(noisy, weights=weights).p == pytest.approx(1 - 1 / 27 - 6 / 27)
 
@@ -229,6 +235,9 @@ def test_monte_carlo_counts_ties_and_adds_one():
     rng = np.random.default_rng(9)
     tied = np.array([[0.3, 0.1 + 0.2], [0.1 + 0.2, 0.3]])
     assert recombination_monte_carlo(tied, resamples=100, rng=rng).p == 1.0
+    summed = np.array([[0, 0.7], [0, 0.1], [0.8, 0]])  # 0.7 + 0.1 - 0.8 is -1e-16 in floats
+    p = recombination_monte_carlo(summed, weights="equal", resamples=10_000, rng=rng).p
+    assert p == pytest.approx(5 / 8, abs=0.02)  # 4 standard errors; 4/8 without the tie
     strongest = np.zeros((30, 20))
     strongest[:, 0] = 1
     result = recombination_monte_carlo(strongest, resamples=999, rng=rng)

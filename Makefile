@@ -1,0 +1,170 @@
+# Proving test-set contamination, reproducibly. `make help` lists the targets.
+#
+#   profile --> corpus --+--> models/contaminated --> stores/contaminated --+
+#               canaries |                                                  +--> notebooks --> tables
+#               tokenizer+--> models/clean ---------> stores/clean ---------+       |          figures
+#                                                                                  manifest --> report
+#
+# Every target is a file. Expensive stages write build/<profile>/; results/ is made from them alone.
+# Works with GNU make 3.81 (macOS) and later.
+
+PROFILE ?= laptop
+PYTHON  ?= python3
+
+VENV := .venv
+BIN  := $(VENV)/bin
+SRC  := src/contamination
+P    := profiles/$(PROFILE).yaml
+B    := build/$(PROFILE)
+# Results of the default profile lie in results/, those of others beside them, never over them.
+R    := $(if $(filter laptop,$(PROFILE)),results,results/$(PROFILE))
+
+ifeq ($(wildcard $(P)),)
+$(error unknown PROFILE '$(PROFILE)': choose one of $(notdir $(basename $(wildcard profiles/*.yaml))))
+endif
+
+SETUP := $(VENV)/.installed
+RUN   := $(BIN)/contamination
+ON    := --profile $(P) --build $(B)
+# On several GPUs: make reproduce LAUNCH="accelerate launch --multi_gpu" (see README).
+LAUNCH ?=
+TRAIN := $(if $(LAUNCH),$(BIN)/$(LAUNCH) $(RUN),$(RUN))
+
+MODELS    := contaminated clean
+NOTEBOOKS := 01_canary_eval 02_shard_permutation_ablation 04_mmlu_fisher
+REPORT    := $(R)/report/report.html $(R)/report/report.pdf
+
+01_TABLES  := canaries duplication_power
+01_FIGURES := duplication_power
+02_TABLES  := shard_ablation permutation_ablation
+02_FIGURES := shard_ablation permutation_ablation
+04_TABLES  := mmlu_subsets mmlu_fisher
+04_FIGURES := mmlu_ecdf
+files_of    = $(patsubst %,$(R)/tables/%.csv,$($(1)_TABLES)) \
+              $(foreach f,$($(1)_FIGURES),$(R)/figures/$(f).svg $(R)/figures/$(f).png)
+01_FILES := $(call files_of,01) $(patsubst %,$(R)/tables/%.md,canaries canaries_clean canaries_published)
+02_FILES := $(call files_of,02)
+04_FILES := $(call files_of,04) $(R)/tables/mmlu_fisher.md
+FILES    := $(01_FILES) $(02_FILES) $(04_FILES)
+
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+.SECONDARY:
+.PHONY: help setup reproduce smoke test lint format report lab lock clean distclean
+
+help: ## list the targets
+	@echo "make TARGET [PROFILE=$(subst $() ,|,$(notdir $(basename $(wildcard profiles/*.yaml))))]"
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+reproduce: $(R)/manifest.json $(REPORT) ## every table and figure and the report, from scratch or from what is there
+	@$(RUN) summary --results $(R)
+	@$(if $(OPEN),$(BIN)/python -m webbrowser -t "file://$(abspath $(R)/report/report.html)",true)
+
+smoke: ## the same with the quick profile (under two minutes)
+	@$(MAKE) --no-print-directory reproduce PROFILE=quick
+
+report: $(REPORT) ## only the report (and what it needs)
+
+setup: $(SETUP) ## the virtual environment, from the exact lock
+
+test: $(SETUP) ## the test suite
+	$(BIN)/python -m pytest
+
+lint: $(SETUP) ## lint, format check and type check
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(SETUP) ## format the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lab: $(SETUP) ## open the notebooks in JupyterLab
+	$(BIN)/jupyter lab --notebook-dir=notebooks
+
+lock: $(SETUP) ## resolve requirements.lock anew from pyproject.toml (needs uv on PATH)
+	uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --upgrade \
+	  --fork-strategy fewest --no-header --no-annotate --quiet --output-file requirements.new
+	@# torch pins its own CUDA packages; listing them here would force them on machines without a GPU.
+	grep -vE '^(nvidia-|cuda-|triton)' requirements.new > requirements.lock
+	rm requirements.new
+
+clean: ## remove the results and intermediate files of PROFILE
+	rm -rf $(B) $(R)
+
+distclean: ## remove everything that make has made, the environment included
+	rm -rf build results $(VENV) src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+# --- set-up ---------------------------------------------------------------------------------------
+
+$(SETUP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "error: $(PYTHON) is older than 3.11; give a newer one with PYTHON=python3.12" >&2; exit 2; }
+	test -d $(VENV)/conda-meta || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --disable-pip-version-check --requirement requirements.lock
+	$(BIN)/python -m pip install --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# --- the profile, cut into sections that change separately -----------------------------------------
+
+$(B)/profile/checked: $(P) $(SRC)/profile.py | $(SETUP)
+	@$(RUN) sections $(ON)
+	@touch $@
+
+$(foreach s,corpus training scoring notebooks,$(B)/profile/$(s).txt): $(B)/profile/checked
+	@test -f $@ || $(RUN) sections $(ON)
+
+# --- expensive stages ------------------------------------------------------------------------------
+
+$(B)/corpus/corpus.json: $(B)/profile/corpus.txt requirements.lock \
+    $(addprefix $(SRC)/,corpus.py canaries.py test_set.py tokenizer.py)
+	$(RUN) corpus $(ON)
+
+$(foreach m,$(MODELS),$(B)/models/$(m)/training.json): $(B)/models/%/training.json: \
+    $(B)/corpus/corpus.json $(B)/profile/training.txt \
+    $(addprefix $(SRC)/,injection.py training.py architecture.py)
+	$(TRAIN) train $* $(ON)
+
+$(foreach m,$(MODELS),$(B)/stores/$(m).json): $(B)/stores/%.json: \
+    $(B)/models/%/training.json $(B)/profile/scoring.txt \
+    $(addprefix $(SRC)/,orderings.py scorer.py scoring.py store.py)
+	$(RUN) score $* $(ON)
+
+# --- notebooks: tables and figures -----------------------------------------------------------------
+
+STORES     := $(foreach m,$(MODELS),$(B)/stores/$(m).json)
+EVALUATION := $(SRC)/evaluation.py $(SRC)/tables.py $(SRC)/figures.py $(wildcard $(SRC)/statistics/*.py)
+PUBLISHED  := $(SRC)/published.py $(wildcard data/published/*.csv)
+
+$(R)/notebooks/01_canary_eval.ipynb: $(STORES) $(PUBLISHED)
+$(R)/notebooks/02_shard_permutation_ablation.ipynb: $(STORES)
+$(R)/notebooks/04_mmlu_fisher.ipynb: $(PUBLISHED)
+
+$(foreach n,$(NOTEBOOKS),$(R)/notebooks/$(n).ipynb): $(R)/notebooks/%.ipynb: \
+    notebooks/%.ipynb $(B)/profile/notebooks.txt $(EVALUATION) | $(SETUP)
+	$(RUN) notebook $< $(ON) --results $(R)
+
+# A notebook writes several files. If one is missing, the notebook runs again and renews them all.
+define written_by
+$$($(1)_FILES): $(R)/notebooks/$(2).ipynb
+	@test -f $$@ || { $$(RUN) notebook notebooks/$(2).ipynb $$(ON) --results $(R) && touch $$($(1)_FILES); }
+	@touch $$@
+endef
+$(foreach n,$(NOTEBOOKS),$(eval $(call written_by,$(firstword $(subst _, ,$(n))),$(n))))
+
+# --- report ----------------------------------------------------------------------------------------
+
+$(R)/manifest.json: $(FILES) $(STORES) $(SRC)/manifest.py
+	$(RUN) manifest $(ON) --results $(R)
+
+$(R)/variables.yml: $(R)/manifest.json
+	@test -f $@ || $(RUN) manifest $(ON) --results $(R)
+	@touch $@
+
+$(R)/report/report.html: $(R)/variables.yml $(FILES) $(wildcard paper/*) $(wildcard $(SRC)/report/*)
+	$(RUN) report --results $(R)
+
+$(R)/report/report.pdf: $(R)/report/report.html
+	@test -f $@ || $(RUN) report --results $(R)
+	@touch $@

@@ -1,0 +1,69 @@
+"""A tokenizer, and networks small enough to be checked token by token.
+
+Torch is imported by the fixtures, not here: tests of pure functions must not wait for it.
+"""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+# Before torch starts, and for subprocesses too: tiny matrices gain nothing from threads or a GPU.
+os.environ["OMP_NUM_THREADS"] = "1"
+os.environ["ACCELERATE_USE_CPU"] = "true"
+
+WORDS = ["apple", "river", "stone", "cloud", "lamp", "green", "tower", "quiet", "orbit", "maple"]
+
+
+@pytest.fixture(scope="session")
+def prose() -> list[str]:
+    """Return documents with a little structure to learn and enough merges for a BPE."""
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    return [
+        " ".join(rng.choice(WORDS, size=rng.integers(20, 60))) + ". "
+        f"It was {rng.integers(1000)}.\nÉtude №{i}."
+        for i in range(60)
+    ]
+
+
+@pytest.fixture(scope="session")
+def tokenizer(prose):
+    from contamination.tokenizer import train_tokenizer
+
+    return train_tokenizer(prose, 300)
+
+
+@pytest.fixture(scope="session")
+def make_model(tokenizer, tmp_path_factory) -> Callable[..., Path]:
+    """Return a function that saves a random GPT-2 with its tokenizer and returns the directory."""
+    import torch
+    from transformers import GPT2LMHeadModel
+
+    from contamination.architecture import gpt2_config
+    from contamination.profile import Architecture
+
+    def make(context: int, *, width: int = 32, layers: int = 2) -> Path:
+        torch.manual_seed(context)
+        shape = Architecture(n_embd=width, n_layer=layers, n_head=2, n_positions=context)
+        model = GPT2LMHeadModel(gpt2_config(shape, len(tokenizer), tokenizer.eos_token_id))
+        # Weights of the usual size give log-probabilities that hardly depend on the context; these
+        # make each of them move by whole nats with any token that stands before.
+        with torch.no_grad():
+            for parameter in model.parameters():
+                if parameter.ndim >= 2:
+                    parameter.mul_(8)
+        directory = tmp_path_factory.mktemp("model")
+        model.save_pretrained(directory)
+        tokenizer.save_pretrained(directory)
+        return directory
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def model_directory(make_model) -> Path:
+    """Return a model with a context of 16 tokens."""
+    return make_model(16)

@@ -1,0 +1,91 @@
+"""From a mixture to a p-value: the whole chain on a model small enough for a test.
+
+The only test in which every part is the real one.
+"""
+
+import numpy as np
+import pytest
+
+from contamination.injection import mix
+from contamination.profile import Architecture, TrainingSpec
+from contamination.scorer import TransformersScorer
+from contamination.scoring import score
+from contamination.statistics import permutation_test, recombination_test, sharded_t_test
+from contamination.test_set import TestSet
+from contamination.tokenizer import tokenize, train_tokenizer
+from contamination.training import train
+
+# Many words make a memorised order easy to learn: few words stand in two places of a set.
+WORDS = [a + b + c for a in "bdfgklmnprst" for b in "aeiou" for c in "lnrs"]
+DUP_COUNT = 200
+SHARDS, PERMUTATIONS = 8, 20
+
+
+def made_up_set(name: str, seed: int) -> TestSet:
+    """Records drawn independently from one law: exchangeable by construction."""
+    rng = np.random.default_rng(seed)
+    examples = tuple(" ".join(rng.choice(WORDS, size=6)) + "\n" for _ in range(32))
+    return TestSet(name, examples, "text/1", name)
+
+
+SETS = {name: made_up_set(name, seed) for seed, name in enumerate(["seen", "unseen", "again"])}
+
+
+@pytest.fixture(scope="module")
+def log_probs(tmp_path_factory) -> dict[str, np.ndarray]:
+    """Train on a corpus with "seen" injected, and score all sets."""
+    directory = tmp_path_factory.mktemp("run")
+    rng = np.random.default_rng(0)
+    corpus = ["".join(made_up_set("", 100 + i).examples[:8]) for i in range(300)]
+    tokenizer = train_tokenizer(corpus, 600)
+    ids = np.concatenate(tokenize(tokenizer, SETS["seen"].examples))
+    mixture = mix(
+        tokenize(tokenizer, corpus), {"seen": (ids, DUP_COUNT)}, tokenizer.eos_token_id, rng=rng
+    )
+    shape = Architecture(n_embd=64, n_layer=2, n_head=4, n_positions=64)
+    spec = TrainingSpec(
+        batch_size=4,
+        micro_batch_size=4,
+        learning_rate=3e-3,
+        weight_decay=0.1,
+        warmup_steps=10,
+        checkpoint_steps=1000,
+    )
+    train(mixture.tokens, tokenizer, shape, spec, directory / "model", seed=1, label="test")
+    scorer = TransformersScorer(directory / "model")
+    result = {}
+    for name, test_set in SETS.items():
+        store = score(
+            test_set,
+            scorer,
+            directory / name,
+            model="contaminated",
+            shards=SHARDS,
+            permutations=PERMUTATIONS,
+            seed=1,
+        )
+        result[name] = store.log_probs(PERMUTATIONS)
+    return result
+
+
+def test_the_injected_set_is_found(log_probs):
+    assert recombination_test(log_probs["seen"]).p < 1e-3
+    assert sharded_t_test(log_probs["seen"]).p < 1e-3
+
+
+@pytest.mark.parametrize("name", ["unseen", "again"])
+def test_sets_that_were_never_seen_are_not(log_probs, name):
+    assert recombination_test(log_probs[name]).p > 1e-3
+
+
+def test_the_canonical_order_of_the_injected_set_stands_out_from_its_others(log_probs):
+    """A control inside the set: each other column of the table in the place of the first."""
+    canonical = recombination_test(log_probs["seen"]).p
+    for column in range(1, PERMUTATIONS + 1):
+        rolled = np.roll(log_probs["seen"], -column, axis=1)
+        assert recombination_test(rolled).p > 1000 * canonical
+
+
+def test_p_values_of_single_shards_are_small_where_the_set_was_seen(log_probs):
+    p = {name: [permutation_test(row).p for row in log_probs[name]] for name in SETS}
+    assert np.median(p["seen"]) <= 2 / (PERMUTATIONS + 1) < np.median(p["unseen"])

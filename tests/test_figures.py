@@ -1,0 +1,137 @@
+"""Figures: the same data give the same bytes, and a test has one colour everywhere."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot as plt
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+
+from contamination.evaluation import mean_log10_p
+from contamination.figures import (
+    MODEL_COLOURS,
+    TESTS,
+    plot_ablation,
+    plot_duplication_power,
+    plot_ecdf,
+    save_figure,
+    use_style,
+)
+
+
+@pytest.fixture(autouse=True)
+def style() -> Iterator[None]:
+    backend = mpl.get_backend()
+    mpl.use("agg")
+    with mpl.rc_context():
+        use_style()
+        yield
+    plt.close("all")
+    mpl.use(backend)
+
+
+@pytest.fixture
+def rows() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        [
+            {
+                "dataset": f"{test_set}-{count}",
+                "dup_count": count,
+                "shards": shards,
+                "test": test,
+                "log10_p": -count * rng.random(),
+            }
+            for count in (1, 8, 64)
+            for test_set in ("long", "short")
+            for shards in (5, 10)
+            for test in TESTS
+        ]
+    )
+
+
+def _lines(figure: Figure) -> dict[str, tuple[str, str]]:
+    lines = figure.axes[0].get_lines()
+    labelled = [line for line in lines if not line.get_label().startswith("_")]
+    return {line.get_label(): (to_hex(line.get_color()), line.get_marker()) for line in labelled}
+
+
+EXPECTED = {label: (colour.lower(), marker) for label, colour, marker in TESTS.values()}
+
+
+def test_colours_and_markers_are_distinct_and_the_same_everywhere(rows: pd.DataFrame) -> None:
+    assert len({colour for _, colour, _ in TESTS.values()}) == len(TESTS)
+    assert len({marker for _, _, marker in TESTS.values()}) == len(TESTS)
+    assert _lines(plot_duplication_power(rows)) == EXPECTED
+    assert _lines(plot_ablation(mean_log10_p(rows, "shards"), rows, "shards", "Shards")) == EXPECTED
+    # Colours belong to the test and not to its place: a test less, or another order.
+    fewer = rows[rows["test"] != "permutation"].iloc[::-1]
+    lines = _lines(plot_ablation(mean_log10_p(fewer, "shards"), fewer, "shards", "Shards"))
+    assert lines == {k: v for k, v in EXPECTED.items() if k != TESTS["permutation"][0]}
+
+
+def test_duplication_power_shows_every_point(rows: pd.DataFrame) -> None:
+    axes = plot_duplication_power(rows).axes[0]
+    points = {line.get_label(): line for line in axes.get_lines()}
+    for test, (label, _, _) in TESTS.items():
+        chosen = rows[rows["test"] == test]
+        np.testing.assert_array_equal(points[label].get_ydata(), chosen["log10_p"])
+        # Moved sideways a little, never to another count.
+        ratio = points[label].get_xdata() / chosen["dup_count"]
+        assert np.allclose(ratio, ratio.iloc[0] if hasattr(ratio, "iloc") else ratio[0])
+        assert (np.abs(np.log2(ratio)) < 0.25).all()
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1", "8", "64"]
+    level = next(line for line in axes.get_lines() if len(set(line.get_ydata())) == 1)
+    assert level.get_ydata()[0] == pytest.approx(np.log10(0.05))
+
+
+def test_ablation_shows_means(rows: pd.DataFrame) -> None:
+    table = mean_log10_p(rows, "shards")
+    axes = plot_ablation(table, rows, "shards", "Shards").axes[0]
+    points = {line.get_label(): line for line in axes.get_lines()}
+    for test, (label, _, _) in TESTS.items():
+        expected = rows[rows["test"] == test].groupby("shards")["log10_p"].mean()
+        np.testing.assert_allclose(points[label].get_ydata(), expected)
+    assert axes.get_xlabel() == "Shards"
+
+
+def test_ecdf_is_a_step_function_with_a_band() -> None:
+    figure = plot_ecdf({"A": np.array([0.5, 0.1, 0.9, 0.1]), "B": np.array([0.2, 0.3])})
+    axes = figure.axes[0]
+    line = next(line for line in axes.get_lines() if line.get_label() == "A")
+    np.testing.assert_array_equal(line.get_xdata(), [0, 0.1, 0.1, 0.5, 0.9, 1])
+    np.testing.assert_array_equal(line.get_ydata(), [0, 0.25, 0.5, 0.75, 1, 1])
+    assert to_hex(line.get_color()) == MODEL_COLOURS[0].lower()
+    band = axes.collections[0].get_paths()[0].vertices[:, 1]
+    assert band.max() - 1 == pytest.approx(np.sqrt(np.log(2 / 0.05) / (2 * 4)))
+
+
+def test_the_same_data_give_the_same_bytes(rows: pd.DataFrame, tmp_path: Path) -> None:
+    for directory in ("a", "b"):
+        save_figure(plot_duplication_power(rows), tmp_path / directory, "power")
+    for suffix in ("svg", "png"):
+        a, b = ((tmp_path / d / "figures" / f"power.{suffix}").read_bytes() for d in "ab")
+        assert a == b
+    other = rows.assign(log10_p=rows["log10_p"] * 2)
+    save_figure(plot_duplication_power(other), tmp_path / "c", "power")
+    assert (tmp_path / "c" / "figures" / "power.svg").read_bytes() != a
+
+
+def test_files(rows: pd.DataFrame, tmp_path: Path) -> None:
+    figure = plot_duplication_power(rows)
+    save_figure(figure, tmp_path, "power")
+    directory = tmp_path / "figures"
+    assert sorted(f.name for f in directory.iterdir()) == ["power.png", "power.svg"]
+    svg = (directory / "power.svg").read_text(encoding="utf-8")
+    assert svg.rstrip().endswith("</svg>")
+    assert not re.search(r"<dc:date>|\d{4}-\d\d-\d\dT", svg)
+    png = (directory / "power.png").read_bytes()
+    assert png.startswith(b"\x89PNG")
+    pixels = plt.imread(directory / "power.png")
+    assert pixels.shape[1] > 600
+    assert len(np.unique(pixels.reshape(-1, pixels.shape[2]), axis=0)) > 10  # not blank

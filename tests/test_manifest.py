@@ -1,0 +1,246 @@
+"""What a run says of itself: every number is the one that was recorded."""
+
+import re
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+
+from contamination.evaluation import canary_table
+from contamination.experiment import Experiment
+from contamination.files import read_json, sha256_of
+from contamination.manifest import PACKAGES, write_manifest
+from contamination.published import load_published, mmlu_fisher, mmlu_subsets
+from contamination.summary import print_summary
+from contamination.tables import write_csv
+from data_fixtures import EXAMPLES, ROOT, SETS, MadeUpRun
+
+PUBLISHED = ROOT / "data" / "published"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MadeUpRun]:
+    made_up = MadeUpRun(tmp_path_factory.mktemp("run"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Experiment, "scored", made_up.stand_in())
+        write_csv(canary_table(made_up.experiment), made_up.results, "canaries")
+    subsets = mmlu_subsets(load_published(PUBLISHED, "oren2024_table4_mmlu"), 0.05)
+    write_csv(subsets, made_up.results, "mmlu_subsets")
+    table2 = load_published(PUBLISHED, "oren2024_table2_open_models")
+    write_csv(mmlu_fisher(subsets, table2), made_up.results, "mmlu_fisher")
+    write_manifest(made_up.experiment, made_up.results, PUBLISHED)
+    yield made_up
+
+
+@pytest.fixture(scope="module")
+def manifest(run: MadeUpRun) -> dict[str, Any]:
+    return read_json(run.results / "manifest.json")
+
+
+@pytest.fixture(scope="module")
+def variables(run: MadeUpRun) -> dict[str, dict[str, str]]:
+    return yaml.safe_load((run.results / "variables.yml").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def canaries(run: MadeUpRun) -> pd.DataFrame:
+    return pd.read_csv(run.results / "tables" / "canaries.csv")
+
+
+def test_manifest_says_what_ran(manifest: dict[str, Any], run: MadeUpRun) -> None:
+    assert (manifest["profile"], manifest["seed"]) == ("tiny", 5)
+    assert re.fullmatch(r"[0-9a-f]{12}(\+changes)?|unknown", manifest["commit"])
+    assert set(manifest["packages"]) == set(PACKAGES)
+    assert manifest["packages"]["torch"] == version("torch")
+    corpus = run.experiment.corpus_facts
+    assert manifest["corpus"]["sha256"] == corpus["sha256"]
+    assert manifest["canaries"] == corpus["canaries"]  # with their revisions
+    for model in ("contaminated", "clean"):
+        weights = run.experiment.model(model) / "model.safetensors"
+        assert manifest["models"][model]["sha256"] == sha256_of(weights)
+
+
+def test_manifest_has_time_and_tokens_of_every_step(manifest: dict[str, Any]) -> None:
+    assert manifest["steps"] == {
+        "corpus": {"seconds": 60.0, "tokens": 98765},
+        "train contaminated": {"seconds": 120.0, "tokens": 50_000},
+        "score contaminated": {"seconds": 30.0, "tokens": 3000},
+        "train clean": {"seconds": 121.0, "tokens": 50_001},
+        "score clean": {"seconds": 30.0, "tokens": 3001},
+    }
+
+
+def test_manifest_changes_with_the_weights(run: MadeUpRun, manifest: dict[str, Any]) -> None:
+    sums = {manifest["models"][model]["sha256"] for model in manifest["models"]}
+    assert len(sums) == 2
+
+
+def test_variables_of_corpus_and_model(
+    variables: dict[str, dict[str, str]], run: MadeUpRun
+) -> None:
+    tokens = {name: sum(lengths) for name, lengths in run.lengths.items()}
+    assert variables["corpus"] == {
+        "documents": "1,234",
+        "characters": "567,890",
+        "tokens": "98,765",
+        "packages": r"alpha 1.5 and gamma\_delta 2.0",
+    }
+    assert variables["canaries"] == {
+        "sets": "3",
+        "examples": str(3 * EXAMPLES),
+        "tokens": str(sum(tokens.values())),
+        "sources": "beta",
+        "counts": "1, 8 and 64",
+    }
+    assert variables["model"] == {
+        "parameters": "4,321",
+        "layers": "1",
+        "heads": "1",
+        "hidden": "8",
+        "context": "16",
+        "vocabulary": "300",
+        "training_tokens": "50,000",
+        "injected_tokens": f"{sum(tokens[name] * n for name, n in SETS.items()):,}",
+        "final_loss_contaminated": "3.46",
+        "final_loss_clean": "4.46",
+    }
+    assert variables["tests"] == {
+        "shards": "4",
+        "permutations": "6",
+        "whole_set_permutations": "9",
+        "permutation_floor": "0.100",
+    }
+
+
+def test_variables_of_the_run(
+    variables: dict[str, dict[str, str]], manifest: dict[str, Any]
+) -> None:
+    run = variables["run"]
+    assert (run["profile"], run["seed"]) == ("tiny", "5")
+    assert run["wall_time"] == "6.0 minutes"  # 60 + 120 + 121 + 30 + 30 seconds
+    assert run["tokens_scored"] == "6,001"
+    assert run["python"] == manifest["python"]
+    assert run["torch"].replace("\\", "") == version("torch")
+
+
+def test_variables_of_the_results(
+    variables: dict[str, dict[str, str]], canaries: pd.DataFrame
+) -> None:
+    exact = canaries[canaries["test"] == "exact"].set_index(["model", "dataset"])
+    planted = exact.loc["contaminated"]
+    detected = planted[planted["holm_p"] <= 0.05]
+    assert len(detected)  # or this test shows nothing
+    results = variables["results"]
+    assert results["alpha"] == "0.05"
+    assert results["detected"] == str(len(detected))
+    assert results["smallest_detected_dup"] == str(min(SETS[name] for name in detected.index))
+    assert results["sets_at_32_or_more"] == "1"
+    assert float(results["clean_min_holm_p"]) == pytest.approx(
+        exact.loc["clean", "holm_p"].min(), abs=5e-4
+    )
+    assert _number(results["largest_p_at_32_or_more"]) == pytest.approx(
+        planted.loc["sixty-four", "p"], rel=0.05, abs=5e-4
+    )
+
+
+def _number(text: str) -> float:
+    """Read a p-value as `format_p` writes it."""
+    return float(re.sub(r"\$(.*) \\times 10\^\{(.*)\}\$", r"\1e\2", text))
+
+
+def test_variables_of_mmlu(variables: dict[str, dict[str, str]]) -> None:
+    assert variables["mmlu"] == {
+        "subsets_listed": "56",
+        "subsets_dropped": "13",
+        "subsets_kept": "43",
+        "published_subsets": "57",
+        "published_dropped": "14",
+        "llama2_7b": "0.0146",
+        "mistral_7b": "0.0113",
+        "pythia_1_4b": "0.362",
+        "published_llama2_7b": "0.014",
+        "published_mistral_7b": "0.011",
+        "published_pythia_1_4b": "0.362",
+    }
+
+
+def test_the_report_finds_every_variable(variables: dict[str, dict[str, str]]) -> None:
+    names = {f"{group}.{name}" for group, values in variables.items() for name in values}
+    used = set()
+    for source in (ROOT / "paper").glob("*.qmd"):
+        used |= set(re.findall(r"\{\{<\s*var\s+(\S+)\s*>\}\}", source.read_text("utf-8")))
+    assert used
+    assert used <= names
+    assert all(isinstance(v, str) and v for values in variables.values() for v in values.values())
+
+
+def _results_of(run: MadeUpRun, canaries: pd.DataFrame, results: Path) -> dict[str, str]:
+    """Return the variables that a run with another table of canary sets would have."""
+    for name in ("mmlu_subsets", "mmlu_fisher"):
+        write_csv(pd.read_csv(run.results / "tables" / f"{name}.csv"), results, name)
+    write_csv(canaries, results, "canaries")
+    write_manifest(run.experiment, results, PUBLISHED)
+    found: dict[str, str] = yaml.safe_load((results / "variables.yml").read_text("utf-8"))[
+        "results"
+    ]
+    return found
+
+
+def test_no_set_detected_is_said_in_words(
+    run: MadeUpRun, canaries: pd.DataFrame, tmp_path: Path
+) -> None:
+    silent = canaries.assign(p=1.0, log10_p=0.0, holm_p=1.0, dup_count=1)
+    assert _results_of(run, silent, tmp_path) == {
+        "alpha": "0.05",
+        "detected": "0",
+        "smallest_detected_dup": "none",
+        "sets_at_32_or_more": "0",
+        "largest_p_at_32_or_more": "—",
+        "clean_min_holm_p": "1.000",
+    }
+
+
+def test_detection_is_after_holm_and_the_largest_p_is_the_largest(
+    run: MadeUpRun, canaries: pd.DataFrame, tmp_path: Path
+) -> None:
+    rows = canaries[(canaries["test"] == "exact") & (canaries["model"] == "contaminated")]
+    rows = rows.set_index("dataset").loc[["one", "eight", "sixty-four"]].reset_index()
+    rows = rows.assign(
+        dup_count=[2, 32, 64],
+        p=[0.04, 2e-200, 2.2250738585072014e-308],
+        log10_p=[-1.4, -199.7, -400.0],
+        holm_p=[0.06, 4e-200, 1e-307],
+    )
+    # The other model and the other tests must not be counted.
+    clean = rows.assign(model="clean", holm_p=[0.3, 0.2, 0.9])
+    other = rows.assign(test="sharded_t", dup_count=1, holm_p=1e-9)
+    found = _results_of(run, pd.concat([rows, clean, other]), tmp_path)
+    assert found["detected"] == "2"
+    assert found["smallest_detected_dup"] == "32"
+    assert found["sets_at_32_or_more"] == "2"
+    assert found["largest_p_at_32_or_more"] == r"$2.0 \times 10^{-200}$"
+    assert found["clean_min_holm_p"] == "0.200"
+
+
+def test_summary(
+    run: MadeUpRun, canaries: pd.DataFrame, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    print_summary(run.results)
+    shown = capsys.readouterr().out
+    exact = canaries[canaries["test"] == "exact"].set_index(["model", "dataset"])
+    lines = {name: next(x for x in shown.splitlines() if name in x) for name in SETS}
+    for name, count in SETS.items():
+        row = exact.loc["contaminated", name]
+        assert str(count) in lines[name]
+        assert f"{row['p']:.2g}" in lines[name]
+        assert f"{exact.loc['clean', name]['p']:.2g}" in lines[name]
+        assert ("*" in lines[name]) == (row["holm_p"] <= 0.05)
+    assert "*" in lines["sixty-four"]
+    times = " ".join(shown.split())
+    assert all(text in times for text in ("corpus 60 s", "train clean 121 s", "score clean 30 s"))
+    assert str(run.results / "tables") in shown
+    assert "report.pdf" not in shown  # it is not there

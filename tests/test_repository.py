@@ -1,0 +1,273 @@
+"""The repository as a reader meets it: what every file of a kind must have."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from contamination.profile import load_profile
+from data_fixtures import NOTEBOOKS, PROFILES, ROOT
+
+SOURCES = ROOT / "src" / "contamination"
+MODULES = sorted(SOURCES.rglob("*.py"))
+STATISTICS = sorted((SOURCES / "statistics").glob("*.py"))
+MOST_LINES = 250
+
+each_module = pytest.mark.parametrize(
+    "path", MODULES, ids=lambda p: p.relative_to(SOURCES).as_posix()
+)
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "README.md",
+        "LICENSE",
+        "CITATION.cff",
+        "environment.yml",
+        "Makefile",
+        "pyproject.toml",
+        "requirements.lock",
+        ".ci/run",
+        ".pre-commit-config.yaml",
+        ".gitignore",
+        "data/README.md",
+    ],
+)
+def test_file_is_there(name: str) -> None:
+    path = ROOT / name
+    assert path.is_file()
+    assert path.stat().st_size > 0
+    if name == ".ci/run":
+        assert path.stat().st_mode & 0o111, "not executable"
+
+
+# --- modules --------------------------------------------------------------------------------------
+
+
+@each_module
+def test_modules_have_a_docstring_and_are_short(path: Path) -> None:
+    assert ast.get_docstring(_tree(path))
+    lines = path.read_text(encoding="utf-8").count("\n")
+    if path in STATISTICS:
+        # Their docstrings state hypotheses, guarantees and references, and may be long.
+        lines -= sum(_docstring_lines(node) for node in ast.walk(_tree(path)))
+    assert lines < MOST_LINES
+
+
+def _docstring_lines(node: ast.AST) -> int:
+    if not isinstance(node, ast.ClassDef | ast.FunctionDef) or not ast.get_docstring(node):
+        return 0
+    return (node.body[0].end_lineno or 0) - node.body[0].lineno + 1
+
+
+def _imports(path: Path) -> set[str]:
+    """Top-level packages, or `contamination.module`, that a module imports."""
+    names = set()
+    for node in ast.walk(_tree(path)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "relative import"
+            names.add(node.module or "")
+    return {n if n.startswith("contamination") else n.partition(".")[0] for n in names}
+
+
+@pytest.mark.parametrize("path", STATISTICS, ids=lambda p: p.stem)
+def test_statistics_are_pure(path: Path) -> None:
+    pure = {
+        *("collections", "dataclasses", "functools", "itertools", "math", "typing"),
+        *("numpy", "scipy", "statsmodels", "contamination.errors"),
+    }
+    own = {name for name in _imports(path) if name.startswith("contamination.statistics")}
+    assert _imports(path) - own <= pure
+    called = {
+        node.func.id
+        for node in ast.walk(_tree(path))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    assert not called & {"open", "print", "input", "exec", "eval"}
+    # Random numbers come from the caller's generator alone.
+    assert "default_rng(" not in path.read_text(encoding="utf-8")
+    assert "np.random.seed" not in path.read_text(encoding="utf-8")
+
+
+def test_the_statistics_import_without_torch() -> None:
+    code = "import sys, contamination.statistics; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+# --- profiles and notebooks -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", PROFILES, ids=lambda p: p.stem)
+def test_profiles_load_and_use_locked_packages(path: Path) -> None:
+    """Same lock, same corpus: what is harvested must be pinned."""
+    profile = load_profile(path)
+    assert {canonicalize_name(name) for name in profile.corpus.packages} <= set(_lock())
+    assert {canonicalize_name(name) for name in profile.corpus.held_out} <= set(_lock())
+
+
+def test_all_four_profiles_are_there() -> None:
+    assert {p.stem for p in PROFILES} == {"quick", "laptop", "benchmarks", "paper"}
+
+
+def test_no_output_in_notebooks() -> None:
+    assert NOTEBOOKS
+    for path in NOTEBOOKS:
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r'"execution_count": (?!null)', text)
+        assert not re.search(r'"outputs": \[\s*[^\]\s]', text)
+
+
+# --- pins -----------------------------------------------------------------------------------------
+
+
+@cache
+def _lock() -> dict[str, str]:
+    """Name -> version of the lock file; fails unless every line is an exact pin."""
+    pins = {}
+    for line in (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines():
+        if not line or line.startswith("#"):
+            continue
+        match = re.fullmatch(r"([A-Za-z0-9._-]+)==([A-Za-z0-9.!+]+)( ; .+)?", line)
+        assert match, line
+        Requirement(line)  # the marker parses
+        assert canonicalize_name(match[1]) not in pins, f"{match[1]} is pinned twice"
+        pins[canonicalize_name(match[1])] = match[2]
+    return pins
+
+
+def test_torch_is_pinned_exactly() -> None:
+    assert _lock()["torch"] == "2.13.0"
+
+
+def test_lock_satisfies_every_dependency() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    extras = project["project"]["optional-dependencies"]
+    wanted = project["project"]["dependencies"] + extras["dev"]
+    wanted += project["build-system"]["requires"]  # `--no-build-isolation`
+    for text in wanted:
+        requirement = Requirement(text)
+        pinned = _lock()[canonicalize_name(requirement.name)]
+        assert requirement.specifier.contains(pinned), f"{text}, locked {pinned}"
+    # The report's optional renderer downloads at build time and must stay out.
+    assert "quarto-cli" not in _lock()
+
+
+def test_conda_environment_has_the_versions_of_the_lock() -> None:
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
+    entries = environment["dependencies"]
+    conda = [entry for entry in entries if isinstance(entry, str)]
+    (pip,) = [entry["pip"] for entry in entries if isinstance(entry, dict)]
+    assert "pip" in conda
+    assert any(re.match(r"quarto\b", entry) for entry in conda)
+    named = [entry for entry in pip if not entry.startswith("-")] + conda
+    pinned = 0
+    for entry in named:
+        name, _, rest = re.match(r"([A-Za-z0-9._-]+)\s*((?:[=<>~!]=?)*)(.*)", entry).groups()
+        if (version := _lock().get(canonicalize_name(name))) is not None:
+            assert rest == version, f"{entry}, locked {version}"
+            pinned += 1
+    whole_lock = [e for e in pip if re.match(r"(-r|--requirement)\s*=?\s*requirements\.lock$", e)]
+    assert whole_lock or pinned >= len(_lock())
+
+
+# --- make -----------------------------------------------------------------------------------------
+
+
+@cache
+def _makefile() -> str:
+    return (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+@cache
+def _helped() -> set[str]:
+    """Targets that `make help` lists."""
+    shown = subprocess.run(
+        ["make", "--no-print-directory", "help"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert shown.returncode == 0, shown.stderr
+    targets = dict(re.findall(r"^  ([a-z]+) +(\S.*)$", shown.stdout, re.MULTILINE))
+    assert all(len(text) > 5 for text in targets.values())
+    return set(targets)
+
+
+def test_help_lists_every_phony_target() -> None:
+    phony = {
+        name for line in re.findall(r"^\.PHONY:(.*)$", _makefile(), re.M) for name in line.split()
+    }
+    assert {"help", "setup", "reproduce", "smoke", "test", "report", "clean", "distclean"} <= phony
+    assert _helped() == phony
+
+
+def test_documented_targets_exist() -> None:
+    documents = [ROOT / "README.md", ROOT / ".ci" / "run", *PROFILES, ROOT / "data" / "README.md"]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in documents)
+    found = set(re.findall(r"(?:[`;]\s*|^\s*)make ([\w./-]+)", text, re.MULTILINE))
+    assert {"reproduce", "smoke"} <= found
+    files = {target for target in found if "/" in target}
+    assert found - files <= _helped()
+    shown = subprocess.run(
+        ["make", "--dry-run", *sorted(files)], cwd=ROOT, capture_output=True, text=True
+    )
+    assert shown.returncode == 0, shown.stderr  # "No rule to make target"
+
+
+def test_unknown_profile_is_told_by_make() -> None:
+    shown = subprocess.run(
+        ["make", "reproduce", "PROFILE=lapotp"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert shown.returncode == 2
+    assert "unknown PROFILE 'lapotp'" in shown.stderr
+    assert "laptop" in shown.stderr
+    assert not (ROOT / "build" / "lapotp").exists()
+
+
+def test_make_knows_every_notebook_and_command() -> None:
+    for path in NOTEBOOKS:
+        assert path.stem in _makefile()
+    used = set(re.findall(r"\$\(RUN\) ([a-z]+)", _makefile()))
+    tree = _tree(SOURCES / "cli.py")
+    commands = {
+        node.name for node in tree.body if isinstance(node, ast.FunctionDef) and node.decorator_list
+    }
+    assert used - {"train"} <= commands
+
+
+def test_recipes_do_not_depend_on_gnu_make_4() -> None:
+    """MacOS ships 3.81: no grouped targets, no `file` function, no .ONESHELL."""
+    assert not re.search(r"^[^#\t]*&:", _makefile(), re.MULTILINE)
+    assert "$(file " not in _makefile()
+    assert ".ONESHELL" not in _makefile()
+
+
+# --- texts ----------------------------------------------------------------------------------------
+
+
+def test_readme_links_resolve() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)\s#]+)", text):
+        if "://" not in target and not target.startswith(("mailto:", "results/")):
+            assert (ROOT / target).exists(), target
+
+
+def test_citation_file() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert citation["cff-version"]
+    assert {"title", "authors", "message"} <= set(citation)
+    assert citation["version"] == project["version"]

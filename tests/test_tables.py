@@ -1,0 +1,87 @@
+"""Tables for programs and for the report."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from contamination.tables import format_p, write_csv, write_markdown
+
+
+@pytest.mark.parametrize(
+    ("p", "log10_p", "expected"),
+    [
+        (1.0, 0.0, "1.000"),
+        (0.5, None, "0.500"),
+        (0.0499, None, "0.050"),
+        (0.0146, None, "0.015"),
+        (1e-3, -3.0, "0.001"),
+        (0.00099, None, r"$9.9 \times 10^{-4}$"),
+        (9.99e-4, None, r"$1.0 \times 10^{-3}$"),
+        (3.4e-12, None, r"$3.4 \times 10^{-12}$"),
+        (3.4e-12, -11.4685, r"$3.4 \times 10^{-12}$"),
+        (1e-38, -38.0, r"$1.0 \times 10^{-38}$"),
+        # A p-value is held at 2.2e-308; only its logarithm still tells.
+        (2.2e-308, -400.0, r"$1.0 \times 10^{-400}$"),
+        (2.2e-308, -399.5, r"$3.2 \times 10^{-400}$"),
+        (2.2e-308, -400.001, r"$1.0 \times 10^{-400}$"),
+        (2.2e-308, -12345.25, r"$5.6 \times 10^{-12346}$"),
+    ],
+)
+def test_format_p(p: float, log10_p: float | None, expected: str) -> None:
+    assert format_p(p, log10_p) == expected
+
+
+def test_format_p_has_no_seam_where_floats_end() -> None:
+    log10_p = -300.0001
+    assert format_p(10**log10_p, log10_p) == format_p(10**log10_p) == r"$1.0 \times 10^{-300}$"
+
+
+@pytest.fixture
+def table() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "name": ["a", "2nd", "c"],
+            "count": [1, 20, 300],
+            "p": [format_p(0.5), format_p(1e-9), "—"],
+            "holm": [format_p(0.5), f"**{format_p(1e-9)}**", f"**{format_p(0.01)}**"],
+            "difference": [-1.5, 0.25, 3.0],
+            "hidden": [0, 0, 0],
+        }
+    )
+
+
+def test_markdown(table: pd.DataFrame, tmp_path: Path) -> None:
+    headers = {
+        "count": "Count",
+        "name": "Name",
+        "p": "p-value",
+        "holm": "Holm",
+        "difference": "Difference",
+    }
+    path = write_markdown(table, tmp_path, "mine", headers)
+    assert path == tmp_path / "tables" / "mine.md"
+    assert path.read_text(encoding="utf-8") == (
+        "| Count | Name | p-value | Holm | Difference |\n"
+        "|---:|:---|---:|---:|---:|\n"
+        "| 1 | a | 0.500 | 0.500 | -1.5 |\n"
+        r"| 20 | 2nd | $1.0 \times 10^{-9}$ | **$1.0 \times 10^{-9}$** | 0.25 |"
+        "\n| 300 | c | — | **0.010** | 3.0 |\n"
+    )
+
+
+def test_markdown_of_an_unknown_column_writes_nothing(table: pd.DataFrame, tmp_path: Path) -> None:
+    with pytest.raises(KeyError):
+        write_markdown(table, tmp_path, "mine", {"nmae": "Name"})
+    assert not list(tmp_path.rglob("*"))
+
+
+def test_csv_is_full_precision_with_plain_line_ends(tmp_path: Path) -> None:
+    table = pd.DataFrame({"set": ["a,b", "ä"], "p": [1 / 3, 2.2250738585072014e-308]})
+    path = write_csv(table, tmp_path, "mine")
+    assert path == tmp_path / "tables" / "mine.csv"
+    assert path.read_bytes().decode("utf-8") == (
+        'set,p\n"a,b",0.3333333333333333\nä,2.2250738585072014e-308\n'
+    )
+    pd.testing.assert_frame_equal(pd.read_csv(path), table)
+    assert list(path.parent.iterdir()) == [path]

@@ -1,0 +1,279 @@
+"""Records stay whole; what is wrong with a file is told in one line with file, line and fix."""
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contamination.errors import InputError
+from contamination.test_set import TEMPLATES, _read_csv, _read_jsonl, load_test_set
+
+
+@pytest.fixture
+def save(tmp_path: Path):
+    def write(name: str, content: str | bytes) -> Path:
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+def fault(path: Path, template: str = "text/1", **options: object) -> str:
+    """Return the message of the `InputError`, checked to be one line."""
+    with pytest.raises(InputError) as caught:
+        load_test_set(path, template, **options)
+    message = str(caught.value)
+    assert len(message.splitlines()) == 1
+    return message
+
+
+# --- what is read ---------------------------------------------------------------------------------
+
+
+def test_jsonl_in_file_order(save) -> None:
+    path = save("mine.jsonl", '{"text": "b"}\n\n  {"text": "a", "more": [1]}  \n{"text": "c"}')
+    test_set = load_test_set(path)
+    assert test_set.examples == ("b\n", "a\n", "c\n")
+    assert (test_set.name, test_set.template) == ("mine", "text/1")
+    assert load_test_set(path, name="yours").name == "yours"
+
+
+def test_jsonl_record_is_not_cut_at_unicode_line_separators(save) -> None:
+    text = "one\u2028two\u2029three\x0bfour\x0cfive\x85six\nseven"
+    path = save("a.jsonl", json.dumps({"text": text}, ensure_ascii=False) + '\n{"text": "x"}\n')
+    assert load_test_set(path).examples == (f"{text}\n", "x\n")
+
+
+def test_csv_record_over_several_lines_stays_whole(save) -> None:
+    path = save("a.csv", 'id,text\n1,"one\ntwo, ""three""\n\nfour"\n2,x\u2028y\n\n3,"z"\n')
+    assert load_test_set(path).examples == ('one\ntwo, "three"\n\nfour\n', "x\u2028y\n", "z\n")
+
+
+def test_csv_field_longer_than_the_modules_limit(save) -> None:
+    text = "word " * 40_000
+    path = save("a.csv", f'id,text\n1,"{text}"\n2,b\n')
+    assert load_test_set(path).examples == (f"{text}\n", "b\n")
+
+
+def test_txt_is_one_record_per_line_that_is_not_blank(save) -> None:
+    path = save("a.txt", "one\n\n  \n  two \u2028 three\nfour")
+    assert load_test_set(path).examples == ("one\n", "  two \u2028 three\n", "four\n")
+
+
+CONTENT = {
+    "a.txt": "one\ntwo\n",
+    "a.csv": 'text,n\none,1\n"two\nlines",2\n',
+    "a.jsonl": '{"text": "one"}\n{"text": "two\\nlines"}\n',
+}
+
+
+@pytest.mark.parametrize("name", CONTENT)
+def test_byte_order_mark_and_windows_line_ends_make_no_difference(name, save) -> None:
+    plain = load_test_set(save(name, CONTENT[name])).examples
+    foreign = "\N{BYTE ORDER MARK}" + CONTENT[name].replace("\n", "\r\n")
+    assert load_test_set(save(name, foreign)).examples == plain
+    assert "\r" not in "".join(plain)
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1, max_size=5))
+def test_any_text_survives_jsonl(texts: list[str]) -> None:
+    lines = "".join(json.dumps({"text": text}, ensure_ascii=False) + "\n" for text in texts)
+    assert [r["text"] for _, r in _read_jsonl(Path("x"), lines)] == texts
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1, max_size=5))
+def test_any_text_survives_csv(texts: list[str]) -> None:
+    buffer = io.StringIO(newline="")
+    writer = csv.writer(buffer, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    writer.writerows([["text"], *([text] for text in texts)])
+    assert [r["text"] for _, r in _read_csv(Path("x"), buffer.getvalue())] == texts
+
+
+def test_revision_follows_bytes_template_and_number(save) -> None:
+    def revision(content: str, template: str = "text/1", first: int | None = None) -> str:
+        return load_test_set(save("a.jsonl", content), template, first=first).revision
+
+    lines = '{"text": "a", "name": "n"}\n' * 2
+    base = revision(lines)
+    assert base == revision(lines)
+    others = {revision(lines + "\n"), revision(lines, "entry/1"), revision(lines, first=1)}
+    assert len(others | {base}) == 4
+
+
+def test_first_records(save) -> None:
+    path = save("a.txt", "a\nb\nc\n")
+    assert load_test_set(path, first=2).examples == ("a\n", "b\n")
+    assert fault(path, first=4) == f"{path}: 3 records, 4 wanted; ask for fewer"
+
+
+def test_a_bad_record_behind_the_first_ones_is_not_looked_at(save) -> None:
+    path = save("a.jsonl", '{"text": "a"}\n{"txt": "b"}\n')
+    assert load_test_set(path, first=1).examples == ("a\n",)
+
+
+RECORDS = {
+    "boolq/1": {"passage": "P.", "question": "is it", "answer": True},
+    "hellaswag/1": {"ctx": "C", "endings": ["one", "two"]},
+    "openbookqa/1": {"question": {"stem": "S"}, "answerKey": "A"},
+    "naturalquestions/1": {"question": "q", "answer": ["a", "b"]},
+    "mmlu/1": {"input": "q", "A": 1, "B": 2, "C": 3, "D": 4, "target": "B"},
+    "piqa/1": {"goal": "g", "sol1": "{s}", "sol2": "t"},
+}
+RENDERED = {
+    "boolq/1": "P.\nQuestion: is it?\nAnswer: True\n",
+    "hellaswag/1": "C one\n",
+    "openbookqa/1": "S\nA\n",
+    "naturalquestions/1": "Question: q?\nAnswer: a\n",
+    "mmlu/1": "q\nA. 1\nB. 2\nC. 3\nD. 4\nAnswer: B\n",
+    "piqa/1": "g\n{s}\nt\n",  # braces of the record are text
+}
+
+
+@pytest.mark.parametrize("template", RECORDS)
+def test_templates(template: str, save) -> None:
+    path = save("a.jsonl", json.dumps(RECORDS[template]))
+    assert load_test_set(path, template).examples == (RENDERED[template],)
+
+
+def test_every_template_is_versioned_and_ends_the_line() -> None:
+    for name, template in TEMPLATES.items():
+        assert re.fullmatch(r"[a-z]+/\d+", name)
+        assert template.endswith("\n")
+
+
+# --- what is refused ------------------------------------------------------------------------------
+
+
+def test_not_utf8_names_the_line(save) -> None:
+    path = save("a.jsonl", b'{"text": "a"}\n\n{"text": "caf\xe9"}\n')
+    assert fault(path).startswith(f"{path}, line 3: byte 28 is not UTF-8; convert")
+
+
+def test_utf16_is_told(save) -> None:
+    path = save("a.txt", "one\ntwo\n".encode("utf-16"))
+    assert fault(path).startswith(f"{path}, line 1: byte 0 is not UTF-8; convert")
+
+
+def test_malformed_json_names_line_and_column(save) -> None:
+    path = save("a.jsonl", '{"text": "a"}\n\n{"text": "b",}\n')
+    message = fault(path)
+    assert re.match(rf"{re.escape(str(path))}, line 3: not JSON \(.* at column 1[34]\); ", message)
+    assert message.endswith("write one JSON object per line")
+
+
+def test_pretty_printed_json_is_told(save) -> None:
+    path = save("a.jsonl", json.dumps([{"text": "a"}], indent=2))
+    assert fault(path).startswith(f"{path}, line 1: not JSON")
+
+
+@pytest.mark.parametrize("line", ['"text"', "17", "null", '["text"]', '"' + "x" * 500 + '"'])
+def test_json_that_is_no_object(line: str, save) -> None:
+    path = save("a.jsonl", f'{{"text": "a"}}\n{line}\n')
+    message = fault(path)
+    assert message.startswith(f"{path}, line 2: write a JSON object, not {line[:5]}")
+    assert len(message) < len(str(path)) + 100
+
+
+def test_missing_field_in_record_17(save) -> None:
+    lines = ['{"question": "q", "answer": "a"}'] * 40
+    lines[16] = '{"question": "q", "anwser": "a"}'
+    path = save("a.jsonl", "\n".join(lines))
+    assert fault(path, "question/1") == (
+        f"{path}, line 17: field 'answer' is missing, which template question/1 needs; "
+        "the record has anwser, question"
+    )
+
+
+def test_missing_field_of_an_empty_record(save) -> None:
+    assert fault(save("a.jsonl", "{}\n")).endswith("the record has no fields")
+
+
+def test_missing_column(save) -> None:
+    path = save("a.csv", 'txt\n"two\nlines"\n')
+    assert f"{path}, line 2: field 'text' is missing" in fault(path)
+
+
+@pytest.mark.parametrize(
+    ("template", "bad"),
+    [
+        ("hellaswag/1", {"ctx": "C", "endings": []}),
+        ("hellaswag/1", {"ctx": "C", "endings": 3}),
+        ("openbookqa/1", {"question": {"text": "S"}, "answerKey": "A"}),
+        ("openbookqa/1", {"question": "S", "answerKey": "A"}),
+    ],
+)
+def test_missing_inner_field(template: str, bad: dict[str, object], save) -> None:
+    path = save("a.jsonl", json.dumps(RECORDS[template]) + "\n" + json.dumps(bad))
+    assert fault(path, template).startswith(
+        f"{path}, line 2: the record has not the inner fields that template {template} needs ("
+    )
+
+
+def test_half_a_surrogate_pair(save) -> None:
+    path = save("a.jsonl", '{"text": "ok \\ud83d\\ude00"}\n{"text": "cut \\ud83d"}\n')
+    message = fault(path)
+    assert message.startswith(f"{path}, line 2: '\\ud83d' is half of a surrogate pair")
+    message.encode()
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        ('text,b\nok,1\none,"a"b"\n', 3),
+        ('text,b\n"ok\nok",1\n\none,"a\ntwo,3\n', 5),  # opened, never closed: where it opens
+        ("text,b\nok,1\na\rb,2\n", 3),
+    ],
+)
+def test_csv_quotes(content: str, line: int, save) -> None:
+    path = save("a.csv", content)
+    message = fault(path)
+    assert message.startswith(f"{path}, line {line}: malformed CSV (")
+    assert "check quotes" in message
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "columns"),
+    [
+        ('text,b\n"two\nlines",1\none\n', 4, 1),
+        ("text,b\n\none,1\n\n\none,1,2\n", 6, 3),
+        ('"te\nxt",b\none\n', 3, 1),
+    ],
+)
+def test_csv_wrong_number_of_columns(content: str, line: int, columns: int, save) -> None:
+    path = save("a.csv", content)
+    assert fault(path) == (
+        f"{path}, line {line}: the row has {columns} columns and the header 2; "
+        "check its quotes and commas"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("a.jsonl", ""), ("a.jsonl", "\n \n"), ("a.csv", ""), ("a.csv", "text\n"), ("a.txt", "\r\n")],
+)
+def test_empty(name: str, content: str, save) -> None:
+    path = save(name, content)
+    assert fault(path) == f"{path}: the test set is empty; give a file with at least two records"
+
+
+def test_unknown_template(save) -> None:
+    message = fault(save("a.txt", "a\n"), "text/9")
+    assert message.startswith("unknown template 'text/9': choose one of text/1, ")
+
+
+def test_unknown_suffix(save) -> None:
+    path = save("a.parquet", b"PAR1")
+    assert fault(path) == f"{path}: unknown kind of file; give one of .jsonl, .csv, .txt"
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    path = tmp_path / "none.jsonl"
+    assert fault(path) == f"{path}: no such file; give the path of a test set"
+    (tmp_path / "folder.txt").mkdir()
+    assert "no such file" in fault(tmp_path / "folder.txt")
