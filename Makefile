@@ -90,7 +90,7 @@ lock: $(SETUP) ## resolve requirements.lock anew from pyproject.toml (needs uv o
 	rm requirements.new
 
 clean: ## remove the results and intermediate files of PROFILE
-	rm -rf $(B) $(R)
+	rm -rf $(B) $(addprefix $(R)/,tables figures notebooks report manifest.json variables.yml)
 
 distclean: ## remove everything that make has made, the environment included
 	rm -rf build results $(VENV) src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -118,12 +118,12 @@ $(foreach s,corpus training scoring notebooks,$(B)/profile/$(s).txt): $(B)/profi
 # --- expensive stages ------------------------------------------------------------------------------
 
 $(B)/corpus/corpus.json: $(B)/profile/corpus.txt requirements.lock \
-    $(addprefix $(SRC)/,corpus.py canaries.py test_set.py tokenizer.py)
+    $(addprefix $(SRC)/,corpus.py corpus_stage.py documents.py canaries.py test_set.py tokenizer.py)
 	$(RUN) corpus $(ON)
 
 $(foreach m,$(MODELS),$(B)/models/$(m)/training.json): $(B)/models/%/training.json: \
     $(B)/corpus/corpus.json $(B)/profile/training.txt \
-    $(addprefix $(SRC)/,injection.py training.py architecture.py)
+    $(addprefix $(SRC)/,injection.py training.py checkpoint.py architecture.py)
 	$(TRAIN) train $* $(ON)
 
 $(foreach m,$(MODELS),$(B)/stores/$(m).json): $(B)/stores/%.json: \
@@ -155,14 +155,14 @@ $(foreach n,$(NOTEBOOKS),$(eval $(call written_by,$(firstword $(subst _, ,$(n)))
 
 # --- report ----------------------------------------------------------------------------------------
 
-$(R)/manifest.json: $(FILES) $(STORES) $(SRC)/manifest.py
+$(R)/manifest.json: $(FILES) $(STORES) $(SRC)/manifest.py $(SRC)/variables.py
 	$(RUN) manifest $(ON) --results $(R)
 
 $(R)/variables.yml: $(R)/manifest.json
 	@test -f $@ || $(RUN) manifest $(ON) --results $(R)
 	@touch $@
 
-$(R)/report/report.html: $(R)/variables.yml $(FILES) $(wildcard paper/*) $(wildcard $(SRC)/report/*)
+$(R)/report/report.html: $(R)/variables.yml $(FILES) $(wildcard paper/*) $(wildcard $(SRC)/report/*.py $(SRC)/report/*.lua)
 	$(RUN) report --results $(R)
 
 $(R)/report/report.pdf: $(R)/report/report.html

@@ -39,9 +39,11 @@ def log_probs(tmp_path_factory) -> dict[str, np.ndarray]:
     corpus = ["".join(made_up_set("", 100 + i).examples[:8]) for i in range(300)]
     tokenizer = train_tokenizer(corpus, 600)
     ids = np.concatenate(tokenize(tokenizer, SETS["seen"].examples))
-    mixture = mix(
-        tokenize(tokenizer, corpus), {"seen": (ids, DUP_COUNT)}, tokenizer.eos_token_id, rng=rng
-    )
+    end = tokenizer.eos_token_id
+    documents = [np.append(document, end) for document in tokenize(tokenizer, corpus)]
+    ends = np.cumsum([len(document) for document in documents])
+    mixture = mix(np.concatenate(documents), ends, {"seen": (ids, DUP_COUNT)}, end, rng=rng)
+    tokens = np.concatenate(mixture.pieces)
     shape = Architecture(n_embd=64, n_layer=2, n_head=4, n_positions=64)
     spec = TrainingSpec(
         batch_size=4,
@@ -51,7 +53,7 @@ def log_probs(tmp_path_factory) -> dict[str, np.ndarray]:
         warmup_steps=10,
         checkpoint_steps=1000,
     )
-    train(mixture.tokens, tokenizer, shape, spec, directory / "model", seed=1, label="test")
+    train(tokens, tokenizer, shape, spec, directory / "model", seed=1, label="test")
     scorer = TransformersScorer(directory / "model")
     result = {}
     for name, test_set in SETS.items():

@@ -6,6 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pandas as pd
 import pytest
 import yaml
@@ -32,6 +33,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MadeUpRun]:
     write_csv(subsets, made_up.results, "mmlu_subsets")
     table2 = load_published(PUBLISHED, "oren2024_table2_open_models")
     write_csv(mmlu_fisher(subsets, table2), made_up.results, "mmlu_fisher")
+    notebook = nbformat.v4.new_notebook(metadata={"papermill": {"duration": 7.5}})
+    (made_up.results / "notebooks").mkdir()
+    nbformat.write(notebook, made_up.results / "notebooks" / "01_canary_eval.ipynb")
     write_manifest(made_up.experiment, made_up.results, PUBLISHED)
     yield made_up
 
@@ -64,6 +68,11 @@ def test_manifest_says_what_ran(manifest: dict[str, Any], run: MadeUpRun) -> Non
         assert manifest["models"][model]["sha256"] == sha256_of(weights)
 
 
+def test_tokens_scored_are_those_of_all_stores(manifest: dict[str, Any], run: MadeUpRun) -> None:
+    parts = list((run.experiment.build / "stores").rglob("*.parquet"))
+    assert manifest["tokens_scored"] == sum(len(pd.read_parquet(part)) for part in parts) > 0
+
+
 def test_manifest_has_time_and_tokens_of_every_step(manifest: dict[str, Any]) -> None:
     assert manifest["steps"] == {
         "corpus": {"seconds": 60.0, "tokens": 98765},
@@ -71,6 +80,7 @@ def test_manifest_has_time_and_tokens_of_every_step(manifest: dict[str, Any]) ->
         "score contaminated": {"seconds": 30.0, "tokens": 3000},
         "train clean": {"seconds": 121.0, "tokens": 50_001},
         "score clean": {"seconds": 30.0, "tokens": 3001},
+        "notebook 01_canary_eval": {"seconds": 7.5},
     }
 
 
@@ -121,8 +131,8 @@ def test_variables_of_the_run(
 ) -> None:
     run = variables["run"]
     assert (run["profile"], run["seed"]) == ("tiny", "5")
-    assert run["wall_time"] == "6.0 minutes"  # 60 + 120 + 121 + 30 + 30 seconds
-    assert run["tokens_scored"] == "6,001"
+    assert run["wall_time"] == "6.1 minutes"  # 60 + 120 + 121 + 30 + 30 + 7.5 seconds
+    assert run["tokens_scored"] == f"{manifest['tokens_scored']:,}"
     assert run["python"] == manifest["python"]
     assert run["torch"].replace("\\", "") == version("torch")
 

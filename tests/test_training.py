@@ -14,10 +14,10 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 import training_run
-from contamination import training
+from contamination import checkpoint, training
 from contamination.errors import InputError
 from contamination.scorer import TransformersScorer
-from contamination.training import blocks_of, learning_rate_at
+from contamination.training import block_starts, learning_rate_at
 from made_up_scorer import Breakdown
 from training_run import SHAPE, SPEC, STEPS, run, tokens
 
@@ -58,12 +58,14 @@ def interrupt(monkeypatch, tokenizer, tmp_path):
 
 @pytest.fixture
 def steps_run(monkeypatch):
-    """Return a list that grows by one entry (batch, groups) per step, trained or made up."""
+    """Return a list that grows by one entry (batch, parameter groups, loss) per step."""
     steps, real = [], training._step
 
     def recorded(accelerator, model, optimizer, batch, spec):
-        steps.append((batch.copy(), [dict(group) for group in optimizer.param_groups]))
-        return real(accelerator, model, optimizer, batch, spec)
+        groups = [dict(group) for group in optimizer.param_groups]
+        loss = real(accelerator, model, optimizer, batch, spec)
+        steps.append((batch.copy(), groups, loss))
+        return loss
 
     monkeypatch.setattr(training, "_step", recorded)
     return steps
@@ -78,6 +80,11 @@ def tokenizer_directory(tokenizer, tmp_path_factory):
     directory = tmp_path_factory.mktemp("tokenizer")
     tokenizer.save_pretrained(directory)
     return directory
+
+
+def blocks_of(stream: np.ndarray, context: int, *, rng: np.random.Generator) -> np.ndarray:
+    starts = block_starts(len(stream), context, rng=rng)
+    return np.stack([stream[start : start + context + 1] for start in starts])
 
 
 class TestBlocks:
@@ -138,11 +145,19 @@ class TestTraining:
         assert weights(tmp_path / "model") == uninterrupted  # recording changed nothing
         blocks = blocks_of(tokens(), SHAPE.n_positions, rng=np.random.default_rng(1))
         assert len(blocks) == STEPS * SPEC.batch_size
-        np.testing.assert_array_equal(np.concatenate([batch for batch, _ in steps_run]), blocks)
-        for step, (_, groups) in enumerate(steps_run):
+        np.testing.assert_array_equal(np.concatenate([batch for batch, *_ in steps_run]), blocks)
+        for step, (_, groups, _) in enumerate(steps_run):
             assert {group["lr"] for group in groups} == {learning_rate_at(step, STEPS, SPEC)}
         assert summary["steps"] == STEPS
         assert summary["tokens"] == blocks[:, 1:].size
+        assert summary["final_loss"] == np.mean([loss for *_, loss in steps_run])
+
+    def test_the_final_loss_is_the_mean_of_the_last_steps(
+        self, tokenizer, tmp_path, steps_run, monkeypatch
+    ):
+        monkeypatch.setattr(training, "LAST_STEPS", 4)
+        summary = run(tokenizer, tmp_path / "model")
+        assert summary["final_loss"] == np.mean([loss for *_, loss in steps_run[-4:]])
 
     def test_weight_decay_is_for_matrices_alone(self, tokenizer, tmp_path, steps_run):
         run(tokenizer, tmp_path / "model")
@@ -235,7 +250,7 @@ class TestBadInput:
             raise SafetensorError("I/O error: No space left on device (os error 28)")
 
         with monkeypatch.context() as patch:
-            patch.setattr(training, "save_file", full)
+            patch.setattr(checkpoint, "save_file", full)
             with pytest.raises(InputError, match="no space left"):
                 run(tokenizer, tmp_path / "model")
         assert [p.name for p in tmp_path.iterdir()] == [CHECKPOINT]
@@ -346,7 +361,8 @@ def test_two_processes_train_the_weights_of_one(
         env=os.environ,
     )
     assert launched.returncode == 0, launched.stderr
-    assert launched.stdout.count("processes: 2") == 2
+    half = STEPS * SPEC.batch_size * SHAPE.n_positions // 2
+    assert launched.stdout.splitlines() == [f"{half} targets in 1 of 2 processes"] * 2
     (tmp_path / "one").mkdir()
     (tmp_path / "one" / "model.safetensors").write_bytes(uninterrupted)
     assert largest_difference(tmp_path / "model", tmp_path / "one") < 1e-3

@@ -9,10 +9,11 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import torch
 from accelerate import PartialState
 from transformers import AutoTokenizer
 
-from contamination import training
+from contamination import checkpoint, training
 from contamination.profile import Architecture, TrainingSpec
 
 SHAPE = Architecture(n_embd=16, n_layer=1, n_head=2, n_positions=8)
@@ -55,13 +56,26 @@ def kill_at(function, call: int, path_of_half=None):
     return wrapped
 
 
+def count_targets() -> list[int]:
+    """Return a list that grows by the number of targets of each forward pass."""
+    targets, cross_entropy = [], torch.nn.functional.cross_entropy
+
+    def counted(logits, wanted):
+        targets.append(len(wanted))
+        return cross_entropy(logits, wanted)
+
+    torch.nn.functional.cross_entropy = counted
+    return targets
+
+
 if __name__ == "__main__":
     tokenizer = AutoTokenizer.from_pretrained(sys.argv[1])
     match sys.argv[3:]:
         case ["kill-at-step", count]:
             training._step = kill_at(training._step, int(count))
         case ["kill-while-saving", count]:
-            training.save_file = kill_at(training.save_file, int(count), lambda a: a[1])
+            checkpoint.save_file = kill_at(checkpoint.save_file, int(count), lambda a: a[1])
+    targets = count_targets()
     run(tokenizer, Path(sys.argv[2]))
     # One write, so that two processes do not write into each other's lines.
-    print(f"processes: {PartialState().num_processes}\n", end="")
+    print(f"{sum(targets)} targets in 1 of {PartialState().num_processes} processes\n", end="")

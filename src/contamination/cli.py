@@ -32,7 +32,7 @@ def sections(profile: ProfileFile, build: BuildDirectory) -> None:
 @app.command()
 def corpus(profile: ProfileFile, build: BuildDirectory) -> None:
     """Harvest the corpus, build the canary test sets and train the tokenizer."""
-    from contamination.stages import make_corpus
+    from contamination.corpus_stage import make_corpus
 
     make_corpus(Experiment(profile, build))
 

@@ -9,7 +9,7 @@ import ast
 import inspect
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
@@ -33,7 +33,7 @@ class Docstring:
     package, version : the distribution, as pinned.
     path : file inside the distribution, POSIX style.
     name : dotted name inside the file; empty for the module's own docstring.
-    signature : argument list as written, for functions and methods; else empty.
+    signature : names of the arguments, for functions and methods; else empty.
     text : dedented text with trailing blanks removed.
     """
 
@@ -100,8 +100,11 @@ def _docstrings(source: str, path: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _signature(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
-    names = [a.arg for a in (*node.args.posonlyargs, *node.args.args)]
-    names += [a.arg for a in node.args.kwonlyargs]
+    arguments = node.args
+    names = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
+    names += [f"*{arguments.vararg.arg}"] if arguments.vararg else []
+    names += [a.arg for a in arguments.kwonlyargs]
+    names += [f"**{arguments.kwarg.arg}"] if arguments.kwarg else []
     return f"({', '.join(n for n in names if n not in ('self', 'cls'))})"
 
 
@@ -116,7 +119,7 @@ def is_prose(text: str) -> bool:
     return len(text) >= MIN_CHARACTERS and letters >= MIN_LETTERS * len(text)
 
 
-def build_corpus(packages: list[str]) -> list[Docstring]:
+def build_corpus(packages: Iterable[str]) -> list[Docstring]:
     """Prose docstrings of the packages in the order given, each distinct text kept once."""
     seen: set[str] = set()
     documents = []

@@ -29,8 +29,11 @@ def replacing(path: Path) -> Iterator[Path]:
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    # The suffix is kept last: writers such as matplotlib read the format from it.
-    temporary = path.with_name(f".{path.stem}.{os.getpid()}.partial{path.suffix}")
+    # The suffix is kept last: writers such as matplotlib read the format from it. The name is the
+    # same every time, so that the next try replaces what a kill left behind.
+    temporary = path.with_name(f".{path.stem}.partial{path.suffix}")
+    if temporary.is_dir():
+        shutil.rmtree(temporary)
     try:
         yield temporary
         if temporary.is_dir():

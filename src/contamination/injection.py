@@ -5,7 +5,7 @@ and contiguous, in canonical order, at a random place of the pre-training data. 
 boundary between two documents, and places are drawn uniformly and independently.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,53 +22,53 @@ class Injection:
 
 @dataclass(frozen=True)
 class Mixture:
-    """A training stream.
+    """A training stream, as slices that make it up: it may be larger than memory.
 
     Attributes
     ----------
-    tokens : int32[n], documents separated by the end-of-text token.
-    injections : where the canaries lie, in order of position.
+    pieces : arrays of token ids; one after the other they are the stream.
+    injections : where the canaries lie in it, in order of position.
     """
 
-    tokens: np.ndarray
+    pieces: tuple[np.ndarray, ...]
     injections: tuple[Injection, ...]
 
 
 def mix(
-    documents: Sequence[np.ndarray],
+    corpus: np.ndarray,
+    ends: np.ndarray,
     canaries: Mapping[str, tuple[np.ndarray, int]],
     end_of_text: int,
     *,
     rng: np.random.Generator,
 ) -> Mixture:
-    """Insert every canary set into the sequence of documents as often as it asks.
+    """Insert every canary set into the corpus as often as it asks.
 
     Parameters
     ----------
-    documents : token ids of each corpus document; all are used, once, in the order given.
+    corpus : token ids of all documents, each closed by `end_of_text`; used once, in this order.
+    ends : int[documents], offset in `corpus` after each document.
     canaries : name -> (token ids of the whole set in canonical order, duplication count).
-    end_of_text : id written after every document and after every copy.
+    end_of_text : id written after every copy.
     """
     copies = [name for name, (_, dup_count) in canaries.items() for _ in range(dup_count)]
-    places = rng.integers(0, len(documents) + 1, size=len(copies))
+    places = rng.integers(0, len(ends) + 1, size=len(copies))
     # Copies that fall between the same two documents come in random order, not in that of names.
     arrival = rng.permutation(len(copies))
     order = arrival[np.argsort(places[arrival], kind="stable")]
 
+    boundaries = np.concatenate([[0], ends])
+    separator = np.asarray([end_of_text], dtype=corpus.dtype)
     pieces: list[np.ndarray] = []
     injections: list[Injection] = []
-    separator = np.asarray([end_of_text], dtype=np.int32)
+    taken = 0  # corpus tokens before the present place
     length = 0
-    waiting = list(order[::-1])
-    for position in range(len(documents) + 1):
-        while waiting and places[waiting[-1]] == position:
-            name = copies[waiting.pop()]
-            ids = canaries[name][0]
-            injections.append(Injection(name, length, length + len(ids)))
-            pieces += [ids, separator]
-            length += len(ids) + 1
-        if position < len(documents):
-            pieces += [documents[position], separator]
-            length += len(documents[position]) + 1
-    tokens = np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int32)
-    return Mixture(tokens.astype(np.int32, copy=False), tuple(injections))
+    for copy in order:
+        name, place = copies[copy], int(boundaries[places[copy]])
+        ids = canaries[name][0].astype(corpus.dtype)
+        length += place - taken
+        injections.append(Injection(name, length, length + len(ids)))
+        pieces += [corpus[taken:place], ids, separator]
+        length += len(ids) + 1
+        taken = place
+    return Mixture((*pieces, corpus[taken:]), tuple(injections))

@@ -156,6 +156,7 @@ def _build(kind: type[T], data: Any, where: str) -> T:
     return kind(**values)
 
 
+MAY_BE_ZERO = (": seed", ": warmup_steps", ": dup_count")
 _NESTED = {CorpusSpec, Architecture, TrainingSpec, ScoringSpec}
 
 
@@ -180,8 +181,9 @@ def _value(hint: Any, value: Any, where: str) -> Any:
             raise InputError(f"{where}: {value!r} is not a number")
         return number
     if hint in (int, int | None):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            raise InputError(f"{where}: {value!r} is not a whole number of at least 0")
+        least = 0 if where.endswith(MAY_BE_ZERO) else 1
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise InputError(f"{where}: {value!r} is not a whole number of at least {least}")
         return value
     if hint in (str, str | None):
         if not isinstance(value, str):

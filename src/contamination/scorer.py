@@ -76,11 +76,14 @@ class TransformersScorer:
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.dtype = torch.bfloat16 if has_bfloat16(self.device) else torch.float32
         self.directory = directory
-        self.revision = model_revision(directory, self.dtype)
+        model_files = model_revision(directory, self.dtype)
         self.tokenizer = AutoTokenizer.from_pretrained(directory, local_files_only=True)
-        config = AutoConfig.from_pretrained(directory, local_files_only=True)
-        self.context = int(config.max_position_embeddings)
         self.start = start_token(self.tokenizer)
+        self.revision = sha256_of(model_files, str(self.start))
+        config = AutoConfig.from_pretrained(directory, local_files_only=True)
+        if not hasattr(config, "max_position_embeddings"):
+            raise InputError(f"{directory}: config.json states no max_position_embeddings")
+        self.context = int(config.max_position_embeddings)
         self.batch_tokens = batch_tokens
 
     @cached_property
@@ -89,7 +92,26 @@ class TransformersScorer:
         model = AutoModelForCausalLM.from_pretrained(
             self.directory, dtype=self.dtype, local_files_only=True, use_safetensors=True
         )
-        return model.to(self.device).eval()
+        model.to(self.device).eval()
+        self._require_plain_head(model)
+        return model
+
+    @torch.inference_mode()
+    def _require_plain_head(self, model: PreTrainedModel) -> None:
+        """Refuse models that cap or scale their logits after the output layer."""
+        ids = torch.arange(4, device=self.device)[None]
+        hidden = model.base_model(input_ids=ids, use_cache=False).last_hidden_state
+        if not torch.allclose(
+            model.get_output_embeddings()(hidden).float(),
+            model(input_ids=ids, use_cache=False).logits.float(),
+            rtol=0.02,
+            atol=0.02,
+            equal_nan=True,  # damaged weights get their own message
+        ):
+            raise InputError(
+                f"{self.directory}: this architecture changes its logits after the output layer, "
+                "which the scorer does not do yet; use another model"
+            )
 
     def token_logprobs(self, sequences: Sequence[np.ndarray]) -> Iterator[tuple[int, np.ndarray]]:
         """Yield (index, float32 log-probabilities in nats) as batches finish, longest first."""

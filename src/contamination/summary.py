@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import yaml
 from rich.console import Console
 from rich.table import Table
 
@@ -18,14 +19,16 @@ def print_summary(results: Path) -> None:
     shown = Table(title="Exact test: is the canonical order preferred?")
     for column in ("canary set", "copies", "p, contaminated model", "p, clean model"):
         shown.add_column(column, justify="left" if column == "canary set" else "right")
+    variables = yaml.safe_load((results / "variables.yml").read_text(encoding="utf-8"))
+    alpha = float(variables["results"]["alpha"])
     for (copies, dataset), row in exact.iterrows():
-        mark = "*" if row["holm_p", "contaminated"] <= 0.05 else " "
+        mark = "*" if row["holm_p", "contaminated"] <= alpha else " "
         values = row["p"]
         shown.add_row(
             dataset, str(copies), f"{values['contaminated']:.2g} {mark}", f"{values['clean']:.2g}"
         )
     console = Console()
-    console.print(shown, "* p <= 0.05 after Holm's correction over all sets", highlight=False)
+    console.print(shown, f"* p <= {alpha:g} after Holm's correction over all sets", highlight=False)
     steps = read_json(results / "manifest.json")["steps"]
     seconds = ", ".join(f"{name} {step['seconds']:.0f} s" for name, step in steps.items())
     console.print(f"time: {seconds}", highlight=False)

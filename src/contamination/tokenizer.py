@@ -40,6 +40,11 @@ def save_tokenizer(tokenizer: PreTrainedTokenizerBase, directory: Path) -> None:
         tokenizer.save_pretrained(temporary)
 
 
+def id_type(tokenizer: PreTrainedTokenizerBase) -> np.dtype:
+    """Return the smallest unsigned type that holds every id of the vocabulary, for files."""
+    return np.dtype(np.uint16 if len(tokenizer) <= 1 << 16 else np.uint32)
+
+
 def tokenize(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[np.ndarray]:
     """Token ids of every text alone, int32, without special tokens.
 

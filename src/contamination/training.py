@@ -10,9 +10,10 @@ Run under ``accelerate launch`` for several GPUs or nodes; processes share each 
 """
 
 import contextlib
+import hashlib
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -21,12 +22,11 @@ import numpy as np
 import torch
 from accelerate import Accelerator
 from accelerate.utils import set_seed
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from tqdm import tqdm
 from transformers import GPT2LMHeadModel, PreTrainedTokenizerBase
 
 from contamination.architecture import gpt2_config
+from contamination.checkpoint import load_checkpoint, save_checkpoint
 from contamination.errors import InputError
 from contamination.files import replacing, sha256_of, write_json
 from contamination.hardware import has_bfloat16
@@ -35,21 +35,21 @@ from contamination.profile import Architecture, TrainingSpec
 LAST_STEPS = 50  # the reported final loss is the mean over this many steps
 
 
-def blocks_of(tokens: np.ndarray, context: int, *, rng: np.random.Generator) -> np.ndarray:
-    """Cut the stream into blocks and shuffle them: int32[blocks, context + 1].
+def block_starts(tokens: int, context: int, *, rng: np.random.Generator) -> np.ndarray:
+    """Cut a stream of so many tokens into blocks; return where they start, shuffled, int64[blocks].
 
-    Neighbouring blocks share one token, which is the last target of one and the first input of the
-    next, so every token but the very first is a target exactly once. The tail that does not fill a
-    block is dropped, and `train` drops the blocks that do not fill a last batch.
+    A block is context + 1 tokens. Neighbouring blocks share one token, which is the last target of
+    one and the first input of the next, so every token but the very first is a target exactly once.
+    The tail that does not fill a block is dropped, and `train` drops the blocks that do not fill a
+    last batch.
     """
-    count = (len(tokens) - 1) // context
+    count = (tokens - 1) // context
     if count < 1:
         raise InputError(
-            f"the training stream has {len(tokens)} tokens, fewer than one block of {context}: "
+            f"the training stream has {tokens} tokens, fewer than one block of {context}: "
             "raise `corpus.characters` or lower `model.n_positions`"
         )
-    starts = context * rng.permutation(count)
-    return np.lib.stride_tricks.sliding_window_view(tokens, context + 1)[starts]
+    return context * rng.permutation(count)
 
 
 def learning_rate_at(step: int, steps: int, spec: TrainingSpec) -> float:
@@ -69,8 +69,12 @@ def train(
     *,
     seed: int,
     label: str,
+    record: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Train on the stream and save the model and its tokenizer in `directory`.
+
+    `tokens` may be a memory map: only the blocks of a batch are read at a time. `record` is kept
+    with the rest in `training.json`.
 
     Returns what the manifest keeps: tokens, steps, parameters, final loss (nats per token, mean of
     the last 50 steps), seconds. A checkpoint beside `directory` survives a kill; it is resumed only
@@ -78,11 +82,11 @@ def train(
     """
     accelerator = Accelerator()
     set_seed(seed)
-    blocks = blocks_of(tokens, shape.n_positions, rng=np.random.default_rng(seed))
-    steps = len(blocks) // spec.batch_size
+    starts = block_starts(len(tokens), shape.n_positions, rng=np.random.default_rng(seed))
+    steps = len(starts) // spec.batch_size
     if steps < 1 or spec.batch_size % (spec.micro_batch_size * accelerator.num_processes):
         raise InputError(
-            f"batch_size {spec.batch_size} must be at most the {len(blocks)} blocks of the stream "
+            f"batch_size {spec.batch_size} must be at most the {len(starts)} blocks of the stream "
             f"and a multiple of micro_batch_size x processes = "
             f"{spec.micro_batch_size} x {accelerator.num_processes}"
         )
@@ -103,9 +107,9 @@ def train(
     wrapped, optimizer = accelerator.prepare(model, optimizer)
 
     identity = repr((shape, len(tokenizer), spec, seed))
-    key = sha256_of(np.ascontiguousarray(tokens).tobytes(), identity)
+    key = sha256_of(_digest(tokens), identity)
     checkpoint = directory.with_name(directory.name + ".checkpoint.safetensors")
-    state = _resume(checkpoint, key, model, optimizer)
+    state = load_checkpoint(checkpoint, key, model, optimizer)
     started = time.perf_counter() - state["seconds"]
     tokens_per_step = spec.batch_size * shape.n_positions
     bar = tqdm(
@@ -121,7 +125,8 @@ def train(
         for step in range(state["step"], steps):
             for group in optimizer.param_groups:
                 group["lr"] = learning_rate_at(step, steps, spec)
-            batch = blocks[step * spec.batch_size : (step + 1) * spec.batch_size]
+            chosen = starts[step * spec.batch_size : (step + 1) * spec.batch_size]
+            batch = np.stack([tokens[s : s + shape.n_positions + 1] for s in chosen])
             loss = _step(accelerator, wrapped, optimizer, batch, spec)
             if not math.isfinite(loss):
                 raise InputError(
@@ -133,7 +138,7 @@ def train(
             done = step + 1
             if done % spec.checkpoint_steps == 0 and done < steps and accelerator.is_main_process:
                 state |= {"step": done, "seconds": time.perf_counter() - started}
-                _save_checkpoint(checkpoint, key, model, optimizer, state)
+                save_checkpoint(checkpoint, key, model, optimizer, state)
 
     summary = {
         "tokens": steps * tokens_per_step,
@@ -144,6 +149,7 @@ def train(
         "spec": asdict(spec),
         "architecture": asdict(shape),
         "seed": seed,
+        **(record or {}),
     }
     if accelerator.is_main_process:
         with replacing(directory) as temporary:
@@ -153,6 +159,13 @@ def train(
         checkpoint.unlink(missing_ok=True)
     accelerator.wait_for_everyone()
     return summary
+
+
+def _digest(tokens: np.ndarray) -> str:
+    digest = hashlib.sha256()
+    for chunk in np.array_split(tokens, len(tokens) // (1 << 24) + 1):
+        digest.update(np.ascontiguousarray(chunk).data)
+    return digest.hexdigest()
 
 
 def _step(
@@ -191,50 +204,3 @@ def _precision(device: torch.device) -> Iterator[None]:
     enabled = has_bfloat16(device)
     with torch.autocast(device.type, dtype=torch.bfloat16, enabled=enabled):
         yield
-
-
-def _save_checkpoint(
-    path: Path,
-    key: str,
-    model: torch.nn.Module,
-    optimizer: torch.optim.Optimizer,
-    state: dict[str, Any],
-) -> None:
-    tensors = {f"model.{name}": p.detach() for name, p in model.named_parameters()}
-    for index, slots in optimizer.state_dict()["state"].items():
-        tensors |= {f"optimizer.{index}.{slot}": value for slot, value in slots.items()}
-    tensors["losses"] = torch.tensor(state["losses"], dtype=torch.float64)
-    metadata = {"key": key, "step": str(state["step"]), "seconds": str(state["seconds"])}
-    with replacing(path) as temporary:
-        save_file({k: v.contiguous().cpu() for k, v in tensors.items()}, temporary, metadata)
-
-
-def _resume(
-    path: Path, key: str, model: torch.nn.Module, optimizer: torch.optim.Optimizer
-) -> dict[str, Any]:
-    """Load a checkpoint of this very run into model and optimiser, or start at step 0."""
-    fresh = {"step": 0, "seconds": 0.0, "losses": []}
-    if not path.exists():
-        return fresh
-    try:
-        with safe_open(path, "pt") as file:
-            metadata = file.metadata()
-            if metadata["key"] != key:
-                return fresh
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except SafetensorError:
-        return fresh  # unreadable: training from the start costs time, never correctness
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            parameter.copy_(tensors[f"model.{name}"])
-    slots: dict[int, dict[str, torch.Tensor]] = {}
-    for name, value in tensors.items():
-        if name.startswith("optimizer."):
-            _, index, slot = name.split(".")
-            slots.setdefault(int(index), {})[slot] = value
-    optimizer.load_state_dict(optimizer.state_dict() | {"state": slots})
-    return {
-        "step": int(metadata["step"]),
-        "seconds": float(metadata["seconds"]),
-        "losses": tensors["losses"].tolist(),
-    }

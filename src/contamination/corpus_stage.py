@@ -1,0 +1,218 @@
+"""The first stage of a run: documents, canary sets, tokenizer and the token stream of the corpus.
+
+Documents pass through one at a time, so a corpus of files may be larger than memory as long as the
+profile takes it whole (no `characters`): only a part of a corpus has to be shuffled to be chosen.
+"""
+
+import gc
+import json
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from tqdm import tqdm
+
+from contamination.canaries import KINDS, build_canaries
+from contamination.corpus import build_corpus
+from contamination.documents import Document, data_directory, read_file
+from contamination.errors import InputError
+from contamination.experiment import Experiment
+from contamination.files import replacing, sha256_of, write_json, write_text
+from contamination.profile import Profile
+from contamination.test_set import load_test_set, read_records
+
+CHUNK = 1024  # documents tokenised at a time
+
+
+def make_corpus(experiment: Experiment) -> None:
+    """Write the documents, canary sets, tokenizer and tokens; print what was found."""
+    from contamination.tokenizer import save_tokenizer, tokenize, train_tokenizer
+
+    started = time.perf_counter()
+    profile, target = experiment.profile, experiment.corpus
+    (target / "corpus.json").unlink(missing_ok=True)  # an interrupted stage must not look finished
+    with _no_garbage_collection():
+        documents, sources = _documents(profile, rng=np.random.default_rng([profile.seed, 0]))
+        canaries = _canary_files(
+            profile, target / "canaries", rng=np.random.default_rng([profile.seed, 1])
+        )
+    counts = _write_documents(documents, target / "documents.jsonl")
+    texts = (text for _, text in _read_back(target))
+    tokenizer = train_tokenizer(texts, profile.corpus.vocabulary)
+    save_tokenizer(tokenizer, target / "tokenizer")
+    tokens = _write_tokens(tokenizer, target, sum(counts["documents"].values()))
+
+    for name, facts in canaries.items():
+        test_set = load_test_set(target / "canaries" / f"{name}.jsonl", facts["template"])
+        ids = tokenize(tokenizer, test_set.examples)
+        facts |= {"tokens": sum(map(len, ids)), "revision": test_set.revision}
+    counts["tokens"] = tokens
+    write_json(
+        target / "corpus.json",
+        {
+            "packages": [
+                facts | {name: counter[facts["package"]] for name, counter in counts.items()}
+                for facts in sources
+            ],
+            **{name: sum(counter.values()) for name, counter in counts.items()},
+            "canaries": canaries,
+            "sha256": {
+                "documents": sha256_of(target / "documents.jsonl"),
+                "tokenizer": sha256_of(target / "tokenizer" / "tokenizer.json"),
+            },
+            "seconds": time.perf_counter() - started,
+        },
+    )
+    _print_corpus(experiment)
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Parsing makes millions of live nodes that the collector would walk in vain."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def _documents(
+    profile: Profile, *, rng: np.random.Generator
+) -> tuple[Iterable[Document], list[dict[str, Any]]]:
+    """Documents in training order, and what is known of each source (package or file)."""
+    documents: Iterable[Document]
+    if profile.corpus.packages:
+        bar = tqdm(profile.corpus.packages, desc="harvest docstrings", unit="package")
+        found = build_corpus(bar)
+        documents = [(d.package, d.text) for d in found]
+        available = Counter(d.package for d in found)
+        versions = {d.package: d.version for d in found}
+        sources: list[dict[str, Any]] = [
+            {"package": name, "version": versions[name], "available": count}
+            for name, count in available.items()
+        ]
+    else:
+        documents = (d for name in profile.corpus.files for d in read_file(name))
+        sources = [{"package": name, "version": ""} for name in profile.corpus.files]
+    if profile.corpus.characters is not None:
+        documents = _take(list(documents), profile.corpus.characters, rng=rng)
+    return documents, sources
+
+
+def _take(found: list[Document], characters: int, *, rng: np.random.Generator) -> list[Document]:
+    """Shuffle the documents and take them until the wanted number of characters is reached."""
+    shuffled = [found[i] for i in rng.permutation(len(found))]
+    totals = np.cumsum([len(text) for _, text in shuffled])
+    if not len(totals) or totals[-1] < characters:
+        raise InputError(
+            f"the corpus has {int(totals[-1]) if len(totals) else 0} characters, {characters} "
+            "wanted: lower corpus.characters or add a package"
+        )
+    return shuffled[: int(np.searchsorted(totals, characters)) + 1]
+
+
+def _write_documents(documents: Iterable[Document], path: Path) -> dict[str, Counter[str]]:
+    """Write (source, text) lines; return the number of documents and characters by source."""
+    counts: dict[str, Counter[str]] = {"documents": Counter(), "characters": Counter()}
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+        for source, text in documents:
+            counts["documents"][source] += 1
+            counts["characters"][source] += len(text)
+            file.write(json.dumps({"source": source, "text": text}, ensure_ascii=False) + "\n")
+    return counts
+
+
+def _read_back(target: Path) -> Iterator[Document]:
+    with (target / "documents.jsonl").open(encoding="utf-8") as file:
+        for line in file:
+            document = json.loads(line)
+            yield document["source"], document["text"] + "\n"
+
+
+def _write_tokens(tokenizer: Any, target: Path, documents: int) -> Counter[str]:
+    """Write the corpus as one array of ids, each document closed by the end-of-text token.
+
+    `tokens.npy` holds them, `ends.npy` the offset after each document. Returns tokens by source,
+    end-of-text tokens not counted.
+    """
+    from contamination.tokenizer import id_type, tokenize
+
+    tokens: Counter[str] = Counter()
+    lengths: list[int] = []
+    kind = id_type(tokenizer)
+    reader = _read_back(target)
+    with (
+        replacing(target / "tokens.bin") as temporary,
+        temporary.open("wb") as file,
+        tqdm(total=documents, desc="tokenise", unit="document", leave=False) as bar,
+    ):
+        while chunk := list(islice(reader, CHUNK)):
+            for (source, _), ids in zip(
+                chunk, tokenize(tokenizer, [text for _, text in chunk]), strict=True
+            ):
+                tokens[source] += len(ids)
+                lengths.append(len(ids) + 1)
+                np.append(ids, tokenizer.eos_token_id).astype(kind).tofile(file)
+            bar.update(len(chunk))
+    with replacing(target / "ends.npy") as temporary:
+        np.save(temporary, np.cumsum(lengths, dtype=np.int64))
+    return tokens
+
+
+def _canary_files(
+    profile: Profile, directory: Path, *, rng: np.random.Generator
+) -> dict[str, dict[str, Any]]:
+    """Write every canary set as JSONL in canonical order; return what is known of each."""
+    made = build_canaries(
+        list(profile.corpus.held_out), [s for s in profile.canaries if s.kind], rng=rng
+    )
+    facts: dict[str, dict[str, Any]] = {}
+    for spec in profile.canaries:
+        if spec.kind:
+            template = KINDS[spec.kind].template
+            records: list[dict[str, Any]] = list(made[spec.name])
+        else:
+            template = str(spec.template)
+            path = data_directory() / str(spec.file)
+            load_test_set(path, template, first=spec.examples)  # a bad record is told here
+            records = [record for _, record in read_records(path)[: spec.examples]]
+        lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+        write_text(directory / f"{spec.name}.jsonl", "".join(lines))
+        facts[spec.name] = {
+            "template": template,
+            "kind": spec.kind or "file",
+            "dup_count": spec.dup_count,
+            "examples": len(records),
+        }
+    return facts
+
+
+def _print_corpus(experiment: Experiment) -> None:
+    facts = experiment.corpus_facts
+    corpus = Table(title="Training corpus")
+    for column in ("package", "version", "available", "documents", "characters", "tokens"):
+        corpus.add_column(column, justify="left" if column in ("package", "version") else "right")
+    for row in facts["packages"]:
+        corpus.add_row(*(_cell(row.get(c.header, "")) for c in corpus.columns))
+    corpus.add_section()
+    sizes = (_cell(facts[k]) for k in ("documents", "characters", "tokens"))
+    corpus.add_row("total", "", "", *sizes)
+    sources = ", ".join(experiment.profile.corpus.held_out) or "files of the profile"
+    sets = Table(title=f"Canary test sets (from {sources})")
+    for column in ("set", "template", "examples", "tokens", "dup_count"):
+        sets.add_column(column, justify="left" if column in ("set", "template") else "right")
+    for spec in experiment.profile.canaries:
+        row = facts["canaries"][spec.name]
+        sets.add_row(spec.name, *(_cell(row[str(c.header)]) for c in sets.columns[1:]))
+    Console().print(corpus, sets)
+
+
+def _cell(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)

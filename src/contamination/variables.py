@@ -1,0 +1,130 @@
+"""Every number of the report's prose, as text, for `variables.yml`.
+
+Each is read from a result file, from the manifest or from the profile, never typed.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from contamination.errors import InputError
+from contamination.profile import Profile
+from contamination.published import AUDITED, load_published
+from contamination.report import plain
+from contamination.tables import format_p, read_csv
+
+MANY = 32  # copies from which on detection is expected beyond doubt
+
+
+def build_variables(
+    profile: Profile, manifest: dict[str, Any], results: Path, published: Path
+) -> dict[str, dict[str, str]]:
+    """Collect them, grouped as the report names them."""
+    canaries = manifest["canaries"].values()
+    models = manifest["models"]
+    injected = sum(c["tokens"] * c["dup_count"] for c in canaries)
+    m_whole = profile.scoring.whole_set_permutations
+    steps = manifest["steps"]
+    return {
+        "corpus": {
+            "documents": _count(manifest["corpus"]["documents"]),
+            "characters": _count(manifest["corpus"]["characters"]),
+            "tokens": _count(manifest["corpus"]["tokens"]),
+            "packages": _listed(
+                f"{p['package']} {p['version']}".strip() for p in manifest["corpus"]["packages"]
+            ),
+        },
+        "canaries": {
+            "sets": str(len(canaries)),
+            "examples": _count(sum(c["examples"] for c in canaries)),
+            "tokens": _count(sum(c["tokens"] for c in canaries)),
+            "sources": _listed(profile.corpus.held_out) or "files of the profile",
+            "counts": _listed(sorted({c["dup_count"] for c in canaries})),
+        },
+        "model": {
+            "parameters": _count(models["clean"]["parameters"]),
+            "layers": str(profile.model.n_layer),
+            "heads": str(profile.model.n_head),
+            "hidden": str(profile.model.n_embd),
+            "context": _count(profile.model.n_positions),
+            "vocabulary": _count(profile.corpus.vocabulary),
+            "training_tokens": _count(models["contaminated"]["tokens"]),
+            "injected_tokens": _count(injected),
+            "final_loss_contaminated": f"{models['contaminated']['final_loss']:.2f}",
+            "final_loss_clean": f"{models['clean']['final_loss']:.2f}",
+        },
+        "tests": {
+            "shards": str(profile.scoring.shards),
+            "permutations": str(profile.scoring.permutations),
+            "whole_set_permutations": str(m_whole),
+            "permutation_floor": format_p(1 / (1 + m_whole)),
+        },
+        "results": _results(read_csv(results, "canaries"), profile),
+        "mmlu": _mmlu(results, published),
+        "run": {
+            "profile": plain(profile.name),
+            "seed": str(profile.seed),
+            "commit": plain(manifest["commit"]),
+            "hardware": plain(manifest["hardware"]),
+            "wall_time": _duration(sum(step["seconds"] for step in steps.values())),
+            "tokens_scored": _count(manifest["tokens_scored"]),
+            "python": manifest["python"],
+            "torch": plain(manifest["packages"]["torch"]),
+        },
+    }
+
+
+def _results(table: pd.DataFrame, profile: Profile) -> dict[str, str]:
+    alpha = profile.notebooks.get("01_canary_eval", {}).get("alpha")
+    if alpha is None:
+        raise InputError(f"profile {profile.name}: notebooks.01_canary_eval.alpha is missing")
+    exact = table[table["test"] == "exact"]
+    planted = exact[exact["model"] == "contaminated"]
+    detected = planted[planted["holm_p"] <= alpha]
+    many = planted[planted["dup_count"] >= MANY]
+    largest = many.loc[many["log10_p"].idxmax()] if len(many) else None
+    return {
+        "alpha": f"{alpha:g}",
+        "detected": str(len(detected)),
+        "smallest_detected_dup": str(detected["dup_count"].min()) if len(detected) else "none",
+        "sets_at_32_or_more": str(len(many)),
+        "largest_p_at_32_or_more": "—"
+        if largest is None
+        else format_p(largest["p"], largest["log10_p"]),
+        "clean_min_holm_p": format_p(exact[exact["model"] == "clean"]["holm_p"].min()),
+    }
+
+
+def _mmlu(results: Path, published: Path) -> dict[str, str]:
+    combined = read_csv(results, "mmlu_fisher").set_index("model")
+    subsets = read_csv(results, "mmlu_subsets")
+    one_model = subsets[subsets["model"] == "LLaMA2-7B"]
+    dropped = int(one_model["excluded"].sum())
+    text = load_published(published, "oren2024_text").set_index("key")["value"]
+    return {
+        "subsets_listed": str(len(one_model)),
+        "subsets_dropped": str(dropped),
+        "subsets_kept": str(len(one_model) - dropped),
+        "published_subsets": str(text["mmlu_subsets"]),
+        "published_dropped": str(text["mmlu_subsets_dropped"]),
+        **{key: f"{combined.loc[name, 'p']:.3g}" for key, name in AUDITED.items()},
+        **{
+            f"published_{key}": f"{combined.loc[name, 'published_p']:.3g}"
+            for key, name in AUDITED.items()
+        },
+    }
+
+
+def _count(number: int) -> str:
+    return f"{number:,}"
+
+
+def _listed(items: Any) -> str:
+    """Join as in prose: a, b and c."""
+    *first, last = [plain(str(item)) for item in items] or [""]
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds / 60:.1f} minutes" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
