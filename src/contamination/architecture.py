@@ -14,6 +14,7 @@ def gpt2_config(shape: Architecture, vocabulary: int, end_of_text: int) -> GPT2C
         n_layer=shape.n_layer,
         n_head=shape.n_head,
         n_positions=shape.n_positions,
+        activation_function="gelu_pytorch_tanh",  # GPT-2's own gelu_new, in one kernel
         resid_pdrop=0.0,
         embd_pdrop=0.0,
         attn_pdrop=0.0,

@@ -89,8 +89,8 @@ KINDS = {
     "signature": Kind("signature/1", _signature),
     "question": Kind("question/1", _question),
     "parameter": Kind("parameter/1", _parameter),
-    "medium": Kind("entry/1", _entry(180, 360)),
-    "long": Kind("entry/1", _entry(420, 700)),
+    "medium": Kind("entry/1", _entry(150, 300)),
+    "long": Kind("entry/1", _entry(380, 600)),
 }
 
 

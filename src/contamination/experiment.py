@@ -10,13 +10,16 @@ through `Experiment`.
 
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from contamination.errors import InputError
 from contamination.files import read_json
 from contamination.profile import CanarySpec, Profile, load_profile
 from contamination.store import Store
 from contamination.test_set import TestSet, load_test_set
+
+if TYPE_CHECKING:
+    from contamination.scorer import Scorer
 
 MODELS = ("contaminated", "clean")
 
@@ -34,6 +37,7 @@ class Experiment:
         self.profile: Profile = load_profile(Path(profile))
         self.build = Path(build)
         self.corpus = self.build / "corpus"
+        self._scorers: dict[str, Scorer] = {}
 
     @cached_property
     def corpus_facts(self) -> dict[str, Any]:
@@ -69,13 +73,15 @@ class Experiment:
 
     def scored(self, model: str, name: str, *, shards: int, permutations: int) -> Store:
         """Store with that many shards and orderings, scoring what is missing."""
-        # Imported here: reading a complete run must not cost the import of torch.
+        # Imported here: commands that score nothing must not cost the import of torch.
         from contamination.scorer import TransformersScorer
         from contamination.scoring import score
 
+        if model not in self._scorers:
+            self._scorers[model] = TransformersScorer(self.model(model))
         return score(
             self.test_set(name),
-            TransformersScorer(self.model(model)),
+            self._scorers[model],
             self.build / "stores" / model / name / f"shards-{shards:03d}",
             model=model,
             shards=shards,

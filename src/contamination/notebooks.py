@@ -44,7 +44,12 @@ def execute_notebook(source: Path, experiment: Experiment, profile: Path, result
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         papermill.execute_notebook(
-            source, failed, parameters, cwd=folder, log_output=False, progress_bar=True
+            source,
+            failed,
+            parameters,
+            cwd=folder,
+            progress_bar=True,
+            extra_arguments=["--log-level=ERROR"],  # the kernel warns of its local socket
         )
     except PapermillExecutionError as error:
         if error.ename == InputError.__name__:

@@ -12,6 +12,7 @@ from typing import Protocol
 
 import numpy as np
 import torch
+import transformers
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
@@ -24,7 +25,7 @@ from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.hardware import has_bfloat16
 
-ROWS_PER_SOFTMAX = 2048  # rows of the [rows, vocabulary] float32 matrix that is alive at a time
+ROWS_PER_SOFTMAX = 512  # rows of the [rows, vocabulary] float32 matrix that is alive at a time
 
 
 class Scorer(Protocol):
@@ -72,7 +73,7 @@ class TransformersScorer:
     always taken in float32.
     """
 
-    def __init__(self, directory: Path, *, batch_tokens: int = 8192) -> None:
+    def __init__(self, directory: Path, *, batch_tokens: int = 4096) -> None:
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.dtype = torch.bfloat16 if has_bfloat16(self.device) else torch.float32
         self.directory = directory
@@ -89,6 +90,7 @@ class TransformersScorer:
     @cached_property
     def model(self) -> PreTrainedModel:
         """The network, loaded when the first sequence is scored: a full store never needs it."""
+        transformers.utils.logging.disable_progress_bar()  # ours say more
         model = AutoModelForCausalLM.from_pretrained(
             self.directory, dtype=self.dtype, local_files_only=True, use_safetensors=True
         )

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import transformers
 from accelerate import Accelerator
 from accelerate.utils import set_seed
 from tqdm import tqdm
@@ -152,6 +153,7 @@ def train(
         **(record or {}),
     }
     if accelerator.is_main_process:
+        transformers.utils.logging.disable_progress_bar()  # ours say more
         with replacing(directory) as temporary:
             model.save_pretrained(temporary)
             tokenizer.save_pretrained(temporary)
