@@ -21,7 +21,7 @@ from tqdm import tqdm
 
 from contamination.canaries import KINDS, build_canaries
 from contamination.corpus import build_corpus
-from contamination.documents import Document, data_directory, read_file
+from contamination.documents import Document, data_file, read_file
 from contamination.errors import InputError
 from contamination.experiment import Experiment
 from contamination.files import replacing, sha256_of, write_json, write_text
@@ -180,7 +180,7 @@ def _canary_files(
             records: list[dict[str, Any]] = list(made[spec.name])
         else:
             template = str(spec.template)
-            path = data_directory() / str(spec.file)
+            path = data_file(str(spec.file))
             load_test_set(path, template, first=spec.examples)  # a bad record is told here
             records = [record for _, record in read_records(path)[: spec.examples]]
         lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in records)

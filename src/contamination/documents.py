@@ -14,18 +14,26 @@ DATA_VARIABLE = "CONTAMINATION_DATA"  # directory that `files` of a profile are 
 Document = tuple[str, str]  # (source: package or file, text)
 
 
-def data_directory() -> Path:
-    """Where downloaded data lies: the environment variable, else `data/` here."""
-    return Path(os.environ.get(DATA_VARIABLE, "data"))
+def data_file(name: str) -> Path:
+    """Path of a downloaded file: below the directory of the environment variable, else `data/`.
+
+    Raises
+    ------
+    InputError
+        There is no such file.
+    """
+    path = Path(os.environ.get(DATA_VARIABLE, "data")) / name
+    if not path.is_file():
+        raise InputError(
+            f"{path}: no such file; set {DATA_VARIABLE} to the directory that holds {name} "
+            "(data/README.md says where it is published)"
+        )
+    return path
 
 
 def read_file(name: str) -> Iterator[Document]:
     """Documents of a file: the `text` fields of a .jsonl, or the articles of a WikiText file."""
-    path = data_directory() / name
-    if not path.is_file():
-        raise InputError(
-            f"{path}: no such file; set {DATA_VARIABLE} to the directory that holds {name}"
-        )
+    path = data_file(name)
     if path.suffix == ".jsonl":
         with path.open(encoding="utf-8") as file:
             for number, line in enumerate(file, start=1):

@@ -147,7 +147,8 @@ def _build(kind: type[T], data: Any, where: str) -> T:
         raise InputError(f"{where}: write a mapping with the keys of {kind.__name__}")
     known = {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
     if unknown := sorted(set(data) - set(known), key=str):
-        raise InputError(f"{where}: unknown key {unknown[0]!r}; choose from {', '.join(known)}")
+        choices = ", ".join(name for name in known if (kind, name) != (Profile, "name"))
+        raise InputError(f"{where}: unknown key {unknown[0]!r}; choose from {choices}")
     for name, field in known.items():
         if name not in data and field.default is MISSING:
             raise InputError(f"{where}: key {name!r} is missing")
