@@ -49,7 +49,6 @@ FILES    := $(01_FILES) $(02_FILES) $(04_FILES)
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.SECONDARY:
 .PHONY: help setup reproduce smoke test lint format report lab lock clean distclean
 
 help: ## list the targets
