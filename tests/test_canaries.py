@@ -155,7 +155,7 @@ def test_records() -> None:
     assert _record("question", summary, signature="") is None
     assert _record("medium", "A short paragraph.") is None
     # Whole paragraphs: the one that would go beyond the limit is left out.
-    paragraphs = ["a" * 200, "b" * 100, "c" * 100]
+    paragraphs = ["a" * 160, "b" * 100, "c" * 100]
     record = _record("medium", "\n\n".join(paragraphs))
     assert record == {"name": "Class.method", "text": "\n\n".join(paragraphs[:2])}
     assert _record("parameter", "Sum.\n\nParameters\n----------\na : int\n    Short.") is None
