@@ -18,6 +18,14 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 SETS = {"one": 1, "eight": 8, "sixty-four": 64}  # name -> duplication count
 EXAMPLES = 12
+TRAINING = {
+    "batch_size": 2,
+    "micro_batch_size": 2,
+    "learning_rate": 0.001,
+    "weight_decay": 0.1,
+    "warmup_steps": 1,
+    "checkpoint_steps": 10,
+}
 
 
 def make_distribution(site: Path, name: str, files: dict[str, str | bytes]) -> None:
@@ -44,14 +52,7 @@ def profile_data() -> dict[str, Any]:
             for name, count in SETS.items()
         ],
         "model": {"n_embd": 8, "n_layer": 1, "n_head": 1, "n_positions": 16},
-        "training": {
-            "batch_size": 2,
-            "micro_batch_size": 2,
-            "learning_rate": 0.001,
-            "weight_decay": 0.1,
-            "warmup_steps": 1,
-            "checkpoint_steps": 10,
-        },
+        "training": dict(TRAINING),
         "scoring": {"shards": 4, "permutations": 6, "whole_set_permutations": 9},
         "notebooks": {"01_canary_eval": {"alpha": 0.05}},
     }

@@ -12,6 +12,7 @@ from contamination.documents import DATA_VARIABLE
 from contamination.errors import InputError
 from contamination.experiment import Experiment
 from contamination.files import read_json
+from data_fixtures import TRAINING
 
 ARTICLES = [
     f" = Title {i} = \n\n Body of article {i} , with words . \n = = Part = = \n More ."
@@ -26,14 +27,7 @@ PROFILE = {
         {"name": "piqa", "file": "piqa.jsonl", "template": "piqa/1", "examples": 10, "dup_count": 2}
     ],
     "model": {"n_embd": 32, "n_layer": 1, "n_head": 1, "n_positions": 16},
-    "training": {
-        "batch_size": 2,
-        "micro_batch_size": 2,
-        "learning_rate": 0.001,
-        "weight_decay": 0.1,
-        "warmup_steps": 1,
-        "checkpoint_steps": 10,
-    },
+    "training": TRAINING,
     "scoring": {"shards": 2, "permutations": 3, "whole_set_permutations": 3},
     "notebooks": {},
 }
