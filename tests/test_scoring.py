@@ -1,17 +1,24 @@
+import json
 import os
+from dataclasses import replace
+from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from contamination import files, scoring
+from contamination.engine.local import TransformersScorer
 from contamination.errors import InputError
 from contamination.orderings import ordering, shard_bounds
-from contamination.scorer import TransformersScorer
 from contamination.scoring import score
 from contamination.test_set import TestSet
 from contamination.tokenizer import tokenize
 from made_up_scorer import Breakdown, MadeUpScorer, log_probs_of
+from made_up_store import contents
 
 EXAMPLES = tuple(f"{word} {'stone ' * (i % 4)}№{i}\n" for i, word in enumerate(["lamp", "é"] * 7))
 SET = TestSet("made-up", EXAMPLES, "text/1", "data-1")
@@ -21,16 +28,12 @@ SHARDS = 3
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
     """Cut a run into many parts, so that there is something to interrupt."""
-    monkeypatch.setattr(scoring, "PART_TOKENS", 100)
+    monkeypatch.setattr(scoring, "SMALLEST_PART", 100)
 
 
 def run(scorer, directory, permutations: int = 5, **changes):
     arguments = {"model": "m", "shards": SHARDS, "permutations": permutations, "seed": 1}
     return score(SET, scorer, directory, **(arguments | changes))
-
-
-def contents(directory) -> dict[str, bytes]:
-    return {p.name: p.read_bytes() for p in sorted(directory.iterdir())}
 
 
 def expected_sums(tokenizer, permutations: int) -> np.ndarray:
@@ -129,6 +132,24 @@ def test_more_permutations_score_only_what_is_missing(tokenizer, tmp_path):
     np.testing.assert_allclose(store.log_probs(10), at_once.log_probs(10), rtol=1e-14)
 
 
+@settings(deadline=None, max_examples=20)
+@given(data=st.data())
+def test_whichever_parts_are_missing_are_scored_to_the_same_bytes(
+    tokenizer, tmp_path_factory, data
+):
+    """Several processes finish their parts in any order, and then the power fails."""
+    directory = tmp_path_factory.mktemp("store")
+    store = run(MadeUpScorer(tokenizer), directory)
+    before = contents(directory)
+    lost = data.draw(st.sets(st.sampled_from(store.parts())))
+    for path in lost:
+        path.unlink()
+    repair = MadeUpScorer(tokenizer)
+    run(repair, directory)
+    assert contents(directory) == before
+    assert len(repair.calls) == len(lost)
+
+
 @pytest.mark.parametrize("which", [0, 2, -1])
 def test_a_damaged_part_is_scored_again_with_the_same_bytes(tokenizer, tmp_path, which):
     store = run(MadeUpScorer(tokenizer), tmp_path)
@@ -171,13 +192,179 @@ def test_too_few_examples_leave_nothing_behind(tokenizer, tmp_path):
     assert not (tmp_path / "store").exists()
 
 
+def test_a_number_that_is_not_one_is_refused_and_what_was_finished_stays(tokenizer, tmp_path):
+    run(MadeUpScorer(tokenizer), tmp_path / "whole")
+    broken = MadeUpScorer(tokenizer)
+    real = broken.token_logprobs
+
+    def overflows(sequences, wanted):
+        for index, values in real(sequences, wanted):
+            yield index, np.where(broken.scored == 9, np.nan, values).astype(np.float32)
+
+    broken.token_logprobs = overflows
+    with pytest.raises(InputError, match=r"^m: .*of shard 1 of made-up is not finite"):
+        run(broken, tmp_path / "store")
+    kept = contents(tmp_path / "store")
+    assert 1 < len(kept) < len(contents(tmp_path / "whole"))
+    assert kept.items() < contents(tmp_path / "whole").items()
+
+
+def test_an_example_without_a_token_is_refused(tokenizer, tmp_path):
+    empty = replace(SET, examples=(*EXAMPLES[:3], "", *EXAMPLES[4:]))
+    with pytest.raises(InputError, match=r"made-up: example 3 has no token.*separator"):
+        score(empty, MadeUpScorer(tokenizer), tmp_path, model="m", shards=2, permutations=1, seed=1)
+    assert list(tmp_path.iterdir()) == []
+
+
+class TestFirstTokens:
+    @pytest.mark.parametrize("first", [1, 3, 1000])
+    def test_they_are_those_of_the_full_store(self, tokenizer, tmp_path, first):
+        whole = run(MadeUpScorer(tokenizer), tmp_path / "whole")
+        store = run(MadeUpScorer(tokenizer), tmp_path / "first", first=first)
+        for shard in range(SHARDS):
+            few, all_of_them = store.shard_tokens(shard, 5), whole.shard_tokens(shard, 5)
+            kept = all_of_them.position < first
+            np.testing.assert_array_equal(few.logprobs, all_of_them.logprobs[:, kept])
+            np.testing.assert_array_equal(few.leading, all_of_them.leading[:, kept])
+            np.testing.assert_array_equal(few.example, all_of_them.example[kept])
+
+    def test_the_scorer_reads_everything_and_is_asked_for_these_alone(self, tokenizer, tmp_path):
+        scorer = MadeUpScorer(tokenizer)
+        asked, real = [], scorer.token_logprobs
+
+        def recorded(sequences, wanted):
+            asked.extend(zip(sequences, wanted, strict=True))
+            return real(sequences, wanted)
+
+        scorer.token_logprobs = recorded
+        store = run(scorer, tmp_path, first=2)
+        ids = tokenize(tokenizer, EXAMPLES)
+        assert len(asked) == SHARDS * 6
+        for sequence, mask in asked:
+            lines = tokenizer.decode(sequence).splitlines(keepends=True)
+            lengths = [len(ids[EXAMPLES.index(line)]) for line in lines]
+            np.testing.assert_array_equal(mask, np.concatenate([np.arange(n) < 2 for n in lengths]))
+        assert store.header.first == 2
+
+    def test_another_number_is_another_store(self, tokenizer, tmp_path):
+        run(MadeUpScorer(tokenizer), tmp_path, first=2)
+        with pytest.raises(InputError, match="another first "):
+            run(MadeUpScorer(tokenizer), tmp_path, first=3)
+
+
+class TestSuccessors:
+    @pytest.mark.parametrize("first", [2, None])
+    def test_every_example_follows_every_other(self, tokenizer, tmp_path, first):
+        store = run(MadeUpScorer(tokenizer), tmp_path, kind="successors", first=first)
+        ids = tokenize(tokenizer, EXAMPLES)
+        for shard, (start, stop) in enumerate(shard_bounds(len(ids), SHARDS)):
+            expected = np.full((stop - start, stop - start), np.nan)
+            for a, b in np.ndindex(expected.shape):
+                if a != b:
+                    tokens = ids[start + b][:first]
+                    both = log_probs_of(np.concatenate([ids[start + a], tokens]))
+                    expected[a, b] = both[-len(tokens) :].astype(np.float64).sum()
+            found = store.successors(shard, first or 1000)
+            np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+    def test_an_interrupted_run_ends_with_the_bytes_of_an_uninterrupted_one(
+        self, tokenizer, tmp_path
+    ):
+        run(MadeUpScorer(tokenizer), tmp_path / "whole", kind="successors", first=2)
+        with pytest.raises(Breakdown):
+            broken = MadeUpScorer(tokenizer, survives=25)
+            run(broken, tmp_path / "store", kind="successors", first=2)
+        assert 1 < len(contents(tmp_path / "store")) < len(contents(tmp_path / "whole"))
+        run(MadeUpScorer(tokenizer), tmp_path / "store", kind="successors", first=2)
+        assert contents(tmp_path / "store") == contents(tmp_path / "whole")
+
+    def test_a_network_gives_what_it_gives_to_pairs(self, model_directory, tmp_path):
+        """As above with a real model, whichever parts it is asked for."""
+        settings = {"kind": "successors", "first": 3}
+        store = run(TransformersScorer(model_directory, batch_tokens=25), tmp_path, **settings)
+        before = contents(tmp_path)
+        scorer = TransformersScorer(model_directory, batch_tokens=25)
+        ids = tokenize(scorer.tokenizer, EXAMPLES)
+        found = store.successors(1, 3)
+        for a, b in [(0, 1), (4, 2), (1, 0)]:
+            both = np.concatenate([ids[5 + a], ids[5 + b][:3]])
+            ((_, values),) = scorer.token_logprobs([both])
+            assert found[a, b] == pytest.approx(values[len(ids[5 + a]) :].sum(), abs=0.2)
+        for path in store.parts()[::2]:
+            path.unlink()
+        run(scorer, tmp_path, **settings)
+        assert contents(tmp_path) == before
+
+    def test_the_number_of_permutations_means_nothing(self, tokenizer, tmp_path):
+        run(MadeUpScorer(tokenizer), tmp_path, kind="successors", first=2)
+        before = contents(tmp_path)
+        again = MadeUpScorer(tokenizer, survives=0)
+        run(again, tmp_path, kind="successors", first=2, permutations=77)
+        assert contents(tmp_path) == before
+
+
+class TestParts:
+    @given(
+        work=st.lists(st.integers(1, 400), min_size=1, max_size=60), batch_tokens=st.integers(1, 90)
+    )
+    def test_they_hold_every_unit_once_and_enough_work(self, work, batch_tokens):
+        parts = list(scoring._parts(work, batch_tokens))
+        assert [index for part in parts for index in part] == list(range(len(work)))
+        size = max(100, 4 * batch_tokens)
+        for part in parts[:-1]:
+            assert sum(work[i] for i in part[:-1]) < size <= sum(work[i] for i in part)
+        assert sum(work[i] for i in parts[-1][:-1]) < size
+
+    @pytest.mark.parametrize(
+        ("total", "batch_tokens", "expected"),
+        [
+            (1 << 20, 1, 1 << 14),  # small: a 256th would hardly be worth a file
+            (1 << 24, 1, 1 << 16),  # a 256th
+            (1 << 30, 1, 1 << 20),  # large: what an interruption may cost
+            (1 << 20, 1 << 16, 1 << 18),  # four batches
+            (1 << 24, 1 << 19, 1 << 20),
+        ],
+    )
+    def test_they_are_a_256th_within_bounds(self, monkeypatch, total, batch_tokens, expected):
+        monkeypatch.undo()  # of `small_parts`
+        parts = list(scoring._parts([1 << 10] * (total >> 10), batch_tokens))
+        assert {len(part) << 10 for part in parts[:-1]} <= {expected}
+        assert len(parts) == -(-total // expected)
+
+    @given(st.sets(st.integers(0, 40), min_size=1))
+    def test_missing_units_travel_as_runs(self, missing):
+        indices = sorted(missing)
+        runs = scoring._runs(indices)
+        assert scoring._indices(json.loads(json.dumps(runs))) == indices
+        assert all(stop < start for (_, stop), (start, _) in pairwise(runs))
+
+    def test_the_scorer_gets_a_whole_part_at_a_time(self, tokenizer, tmp_path):
+        scorer = MadeUpScorer(tokenizer)
+        store = run(scorer, tmp_path)
+        assert len(scorer.calls) == len(store.parts())
+        assert sum(scorer.calls) == SHARDS * 6
+        wide = MadeUpScorer(tokenizer, batch_tokens=1000)
+        run(wide, tmp_path / "wide")
+        assert wide.calls == [SHARDS * 6]
+
+
+def test_a_process_that_scores_something_else_is_told(tokenizer, tmp_path, monkeypatch):
+    run(MadeUpScorer(tokenizer), tmp_path)
+    other = SimpleNamespace(rank=3, agree=lambda decide: [])
+    monkeypatch.setattr(scoring, "work_queue", lambda: other)
+    with pytest.raises(InputError, match="process 3 was to score something else than process 0"):
+        run(MadeUpScorer(tokenizer), tmp_path, seed=2)
+    with pytest.raises(InputError, match=r"no such store.*several nodes"):
+        run(MadeUpScorer(tokenizer), tmp_path / "not shared")
+
+
 def test_a_full_disk_keeps_the_finished_parts_and_the_run_resumes(tokenizer, tmp_path, monkeypatch):
     run(MadeUpScorer(tokenizer), tmp_path / "whole")
     flush, flushed = os.fsync, []
 
     def fills_up(descriptor: int) -> None:
         flushed.append(descriptor)
-        if len(flushed) > 3:  # the header and two parts fit
+        if len(flushed) > 4:  # the header, the record of the run and two parts fit
             raise OSError(28, os.strerror(28))
         flush(descriptor)
 
@@ -196,19 +383,19 @@ def test_a_network_that_breaks_down_leaves_the_same_bytes_too(
     model_directory, tmp_path, monkeypatch
 ):
     """As above with a real model, in the precision of this machine."""
-    run(TransformersScorer(model_directory), tmp_path / "whole")
-    broken, calls = TransformersScorer(model_directory, batch_tokens=8192), []
-    network = broken._score
+    run(TransformersScorer(model_directory, batch_tokens=25), tmp_path / "whole")
+    broken, calls = TransformersScorer(model_directory, batch_tokens=25), []
+    network = broken._forward
 
     def breaks_down(*arguments):
         calls.append(arguments)
-        if len(calls) > 3:
+        if len(calls) > 50:
             raise Breakdown
         return network(*arguments)
 
-    monkeypatch.setattr(broken, "_score", breaks_down)
+    monkeypatch.setattr(broken, "_forward", breaks_down)
     with pytest.raises(Breakdown):
         run(broken, tmp_path / "store")
     assert 1 < len(contents(tmp_path / "store")) < len(contents(tmp_path / "whole"))
-    run(TransformersScorer(model_directory), tmp_path / "store")
+    run(TransformersScorer(model_directory, batch_tokens=25), tmp_path / "store")
     assert contents(tmp_path / "store") == contents(tmp_path / "whole")

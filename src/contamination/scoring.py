@@ -1,22 +1,34 @@
 """Score a test set under a model into its store, doing only what is missing.
 
 Oren, Algorithm 1, up to the statistics: for every shard the log-probability of the canonical order
-and of m shuffled ones.
+and of m shuffled ones; or of every example right after every other.
+
+The work is cut into parts by the header, the number of permutations and the scorer's batches alone.
+So one process and many, a run that was interrupted and one that was not, write the same parts.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 from tqdm import tqdm
 
-from contamination.orderings import ordering, shard_bounds
-from contamination.scorer import Scorer
-from contamination.store import Header, Store, Unit
+from contamination.engine.contract import Scorer
+from contamination.engine.prefix import continuation_logprobs
+from contamination.engine.queue import WorkQueue, work_queue
+from contamination.errors import InputError
+from contamination.store import Store, open_store
+from contamination.store_layout import Header, Kind, Unit, positions
+from contamination.store_runs import device_of, recorded
 from contamination.test_set import TestSet
 from contamination.tokenizer import tokenize
 
-PART_TOKENS = 1 << 18  # work that an interruption may cost, and the size of a Parquet part
+PARTS = 256  # in which a plan is cut, if they then are neither too small nor too large
+SMALLEST_PART = 1 << 14  # tokens read, as below
+LARGEST_PART = 1 << 20  # the work that an interruption may cost in each process
+BATCHES = 4  # of a part at least: between two parts the device waits
+
+_Part = Sequence[tuple[Unit, np.ndarray]]  # each with its examples in order
 
 
 def score(
@@ -28,20 +40,37 @@ def score(
     shards: int,
     permutations: int,
     seed: int,
+    kind: Kind = "orderings",
+    first: int | None = None,
+    upto: int | None = None,
     replace: bool = False,
 ) -> Store:
-    """Make sure that `directory` holds orderings 0..permutations of every shard; return the store.
+    """Make sure that `directory` holds all units of the plan, and return the store.
 
-    `model` is the model's name for people. The whole-set permutation test is `shards=1`. With
-    `replace`, a store of something else in `directory` makes way instead of being refused.
+    Under torchrun all processes call this with the same arguments, and share the work.
+
+    Parameters
+    ----------
+    model : the model's name for people.
+    shards, permutations : orderings 0..permutations of every shard. The whole-set permutation test
+        is `shards=1`. Successors are all ordered pairs of a shard, whatever `permutations`.
+    seed : of the orderings.
+    kind, first : see `contamination.store_layout.Header`.
+    upto : only the first so many shards, the others later; None is all.
+    replace : a store of something else in `directory` makes way instead of being refused.
 
     Raises
     ------
     InputError
-        Fewer than two examples per shard, or `directory` is the store of something else.
+        Fewer than two examples per shard, an example without a token, `directory` is the store of
+        something else, a log-probability that is not finite, or a full disk.
     """
-    bounds = shard_bounds(len(test_set.examples), shards)
     ids = tokenize(scorer.tokenizer, test_set.examples)
+    if empty := [index for index, tokens in enumerate(ids) if len(tokens) == 0]:
+        raise InputError(
+            f"{test_set.name}: example {empty[0]} has no token; remove it, or use a template that "
+            "ends with a separator"
+        )
     header = Header(
         model=model,
         model_revision=scorer.revision,
@@ -51,49 +80,105 @@ def score(
         seed=seed,
         shards=shards,
         example_tokens=tuple(len(i) for i in ids),
+        kind=kind,
+        first=first,
     )
-    store = Store(directory, header, replace=replace)
-    done = store.done()
-    missing = [
-        (shard, index)
-        for shard in range(shards)
-        for index in range(permutations + 1)
-        if (shard, index) not in done
-    ]
-    if not missing:
+    units = [u for u in header.units(permutations) if upto is None or u[0] < upto]
+    work = [header.tokens_read(unit) for unit in units]
+
+    def plan() -> list[list[int]]:
+        done = Store(directory, header, replace=replace).done()
+        parts = [
+            [index for index in part if units[index] not in done]
+            for part in _parts(work, scorer.batch_tokens)
+        ]
+        return [part for part in parts if part]
+
+    queue = work_queue()
+    parts = [_indices(runs) for runs in queue.agree(lambda: [_runs(part) for part in plan()])]
+    store = open_store(directory)
+    if store.header != header:
+        raise InputError(
+            f"process {queue.rank} was to score something else than process 0; give every process "
+            "the same model, test set and settings"
+        )
+    if not parts:
         return store
-    shard_tokens = [sum(header.example_tokens[slice(*b)]) for b in bounds]
-    with tqdm(
-        desc=f"{model} on {test_set.name}",
-        total=sum(shard_tokens[shard] for shard, _ in missing),
-        unit="tok",
-        unit_scale=True,
-        mininterval=1.0,
-        leave=False,
-    ) as bar:
-        for part in _parts(missing, shard_tokens):
-            orders = [
-                ordering(bounds[shard], i, seed=seed, dataset=test_set.revision, shard=shard)
-                for shard, i in part
-            ]
-            sequences = [np.concatenate([ids[e] for e in order]) for order in orders]
-            scores: dict[int, np.ndarray] = {}
-            for index, values in scorer.token_logprobs(sequences):
-                scores[index] = values
-                bar.update(len(values))
-            store.append((unit, orders[i], scores[i]) for i, unit in enumerate(part))
+    total = sum(work[index] for part in parts for index in part)
+    score_part = _orderings if kind == "orderings" else _successors
+    with (
+        recorded(store, scorer, queue),
+        tqdm(
+            desc=f"{model} on {test_set.name}",
+            total=total,
+            unit="tok",
+            unit_scale=True,
+            mininterval=1.0,
+            leave=False,
+            disable=queue.rank != 0,
+        ) as bar,
+    ):
+
+        def show(tokens: int) -> None:
+            bar.update(min(tokens, total) - bar.n)  # a part that was lost is counted twice
+
+        for index in queue.tasks(len(parts), note=device_of(scorer), show=show):
+            part = [(units[i], header.examples(units[i])) for i in parts[index]]
+            scores = dict(score_part(part, header, ids, scorer, queue))
+            store.append((*item, scores[i]) for i, item in enumerate(part))
     return store
 
 
-def _parts(missing: list[Unit], shard_tokens: list[int]) -> Iterator[list[Unit]]:
-    """Group consecutive units into parts of at least PART_TOKENS tokens, but for the last."""
-    part: list[Unit] = []
+def _parts(work: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
+    """Group consecutive units, which read `work` tokens each, into parts of about equal work."""
+    size = min(max(sum(work) // PARTS, SMALLEST_PART, BATCHES * batch_tokens), LARGEST_PART)
+    part: list[int] = []
     tokens = 0
-    for unit in missing:
-        part.append(unit)
-        tokens += shard_tokens[unit[0]]
-        if tokens >= PART_TOKENS:
+    for index, count in enumerate(work):
+        part.append(index)
+        tokens += count
+        if tokens >= size:
             yield part
             part, tokens = [], 0
     if part:
         yield part
+
+
+def _runs(indices: list[int]) -> list[tuple[int, int]]:
+    """Bounds [start, stop) of the runs of consecutive indices."""
+    breaks = [i for i in range(1, len(indices)) if indices[i] != indices[i - 1] + 1]
+    return [
+        (indices[start], indices[stop - 1] + 1)
+        for start, stop in zip([0, *breaks], [*breaks, len(indices)], strict=True)
+    ]
+
+
+def _indices(runs: Sequence[tuple[int, int]]) -> list[int]:
+    return [index for start, stop in runs for index in range(start, stop)]
+
+
+def _orderings(
+    part: _Part, header: Header, ids: list[np.ndarray], scorer: Scorer, queue: WorkQueue
+) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield (index in the part, log-probabilities to store) of orderings."""
+    sequences = [np.concatenate([ids[e] for e in order]) for _, order in part]
+    wanted = None
+    if header.first is not None:
+        lengths = np.asarray(header.example_tokens)
+        wanted = [positions(lengths[order]) < header.first for _, order in part]
+    for index, values in scorer.token_logprobs(sequences, wanted):
+        queue.report(len(values))
+        yield index, values if wanted is None else values[wanted[index]]
+
+
+def _successors(
+    part: _Part, header: Header, ids: list[np.ndarray], scorer: Scorer, queue: WorkQueue
+) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield (index in the part, log-probabilities to store) of examples after one and the same."""
+    groups = [
+        (ids[header.bounds[shard][0] + index], [ids[e][: header.first] for e in others])
+        for (shard, index), others in part
+    ]
+    for index, values in continuation_logprobs(scorer, groups):
+        queue.report(header.tokens_read(part[index][0]))
+        yield index, np.concatenate(values)

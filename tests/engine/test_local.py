@@ -7,6 +7,7 @@ everything depends on everything) are allowed BFLOAT16_NATS at worst and a fifth
 
 import json
 import shutil
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -14,10 +15,13 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
 
-from contamination import scorer as module
+from contamination.engine import loading as module
+from contamination.engine import local
+from contamination.engine.contract import start_token
+from contamination.engine.loading import Source
+from contamination.engine.local import TransformersScorer
 from contamination.errors import InputError
 from contamination.orderings import ordering, shard_bounds
-from contamination.scorer import TransformersScorer, start_token
 
 CONTEXT = 16
 FLOAT32_NATS = 1e-4
@@ -117,7 +121,7 @@ def test_the_reference_would_notice_a_token_too_few_of_context(model_directory):
 def test_every_token_goes_through_the_output_layer_once(float32, model_directory):
     scorer = TransformersScorer(model_directory, batch_tokens=64)
     rows = []
-    head = scorer.model.get_output_embeddings()
+    head = scorer.head.layer  # looked at once before it is used
     head.register_forward_hook(lambda _, inputs, __: rows.append(len(inputs[0])))
     sequences = [random_ids(length) for length in LENGTHS.values()]
     run(scorer, sequences)
@@ -132,7 +136,7 @@ def test_batches_padding_and_company_do_not_matter(
     """Each sequence alone, against all of them together in either order."""
     request.getfixturevalue(precision)
     atol = {"float32": FLOAT32_NATS, "bfloat16": BFLOAT16_NATS}[precision]
-    monkeypatch.setattr(module, "ROWS_PER_SOFTMAX", 7 if batch_tokens == 40 else 2048)
+    monkeypatch.setitem(local.LOGITS, "cpu", 7 * 300 if batch_tokens == 40 else 2048 * 300)
     sequences = [random_ids(length, seed) for seed, length in enumerate([3, 40, 16, 1, 17, 40, 90])]
     scorer = TransformersScorer(model_directory, batch_tokens=batch_tokens)
     alone = [run(scorer, [ids])[0] for ids in sequences]
@@ -166,6 +170,168 @@ def test_orderings_of_a_shard_differ_in_nothing_but_the_order(float32, model_dir
         assert sorted(ids.tolist()) == sorted(sequences[0].tolist())
     sums = [float(values.sum()) for values in run(scorer, sequences)]
     assert len({round(s, 3) for s in sums}) == len({tuple(o.tolist()) for o in orders}) > 1
+
+
+def test_a_sequence_of_no_tokens_has_no_value(float32, model_directory):
+    sequences = [random_ids(0), random_ids(5)]
+    assert [len(values) for values in run(TransformersScorer(model_directory), sequences)] == [0, 5]
+
+
+class Limited:
+    """Stands for the network on a machine where not everything goes well.
+
+    `fault(inputs, calls)` returns the exception that the call with these inputs raises, or None.
+    """
+
+    def __init__(self, scorer: TransformersScorer, fault) -> None:
+        assert scorer.head is not None  # looked at by the whole network, before the faults begin
+        self.network, self.fault = scorer.model.base_model, fault
+        self.shapes: list[tuple[int, int]] = []
+        scorer.__dict__["body"] = self
+
+    def __call__(self, input_ids, **options):
+        self.shapes.append(tuple(input_ids.shape))
+        error = self.fault(input_ids, len(self.shapes))
+        if error is not None:
+            raise error
+        return self.network(input_ids=input_ids, **options)
+
+
+NO_MEMORY = {
+    "GPU": torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB."),
+    "GPU, allocating in streams": torch.OutOfMemoryError(
+        "Allocation on device 0 would exceed allowed memory. (out of memory)"
+    ),
+    "CPU": RuntimeError(
+        "[enforce fail at alloc_cpu.cpp:124] err == 0. DefaultCPUAllocator: can't allocate memory: "
+        "you tried to allocate 68719476736 bytes. Error code 12 (Cannot allocate memory)"
+    ),
+    "Apple": RuntimeError("MPS backend out of memory (MPS allocated: 8.00 GB)"),
+}
+
+
+class TestFaults:
+    sequences: ClassVar = [random_ids(length, length) for length in (3, 40, 16, 1, 17, 41, 90, 8)]
+
+    @pytest.fixture
+    def expected(self, float32, model_directory) -> list[np.ndarray]:
+        return run(TransformersScorer(model_directory), self.sequences)
+
+    def check(self, scorer: TransformersScorer, expected: list[np.ndarray]) -> None:
+        results = list(scorer.token_logprobs(self.sequences))
+        assert sorted(index for index, _ in results) == list(range(len(self.sequences)))
+        for index, values in results:
+            np.testing.assert_allclose(values, expected[index], rtol=0, atol=FLOAT32_NATS)
+
+    @pytest.mark.parametrize("error", NO_MEMORY.values(), ids=NO_MEMORY.keys())
+    @pytest.mark.parametrize("room", [CONTEXT, 70, 150])
+    def test_batches_become_smaller_until_they_fit(self, model_directory, expected, error, room):
+        scorer = TransformersScorer(model_directory, batch_tokens=1000)
+        limited = Limited(scorer, lambda inputs, _: error if inputs.numel() > room else None)
+        self.check(scorer, expected)
+        assert room // 2 < scorer.batch_tokens <= room
+        refused = sum(rows * width > room for rows, width in limited.shapes)
+        assert 1 <= refused <= 6
+        self.check(scorer, expected)  # and the next call begins with what has been learnt
+        assert sum(rows * width > room for rows, width in limited.shapes) == refused
+
+    @pytest.mark.parametrize("when", range(1, 9))
+    def test_results_on_their_way_are_neither_lost_nor_doubled(
+        self, model_directory, expected, when
+    ):
+        """Memory runs out once, after so many batches that fitted."""
+        scorer = TransformersScorer(model_directory, batch_tokens=2 * CONTEXT)
+        error = NO_MEMORY["GPU"]
+        limited = Limited(scorer, lambda _, calls: error if calls == when else None)
+        self.check(scorer, expected)
+        assert len(limited.shapes) > 8
+        assert scorer.batch_tokens <= CONTEXT
+
+    def test_a_window_that_does_not_fit_alone_is_refused(self, model_directory):
+        scorer = TransformersScorer(model_directory)
+        limited = Limited(scorer, lambda *_: NO_MEMORY["GPU"])
+        with pytest.raises(InputError, match="one window of 16 tokens does not fit into memory"):
+            list(scorer.token_logprobs(self.sequences))
+        assert limited.shapes[-1] == (1, CONTEXT)
+
+    @pytest.mark.parametrize(
+        "error",
+        [RuntimeError("mat1 and mat2 shapes cannot be multiplied"), KeyboardInterrupt()],
+        ids=["another error", "Ctrl-C"],
+    )
+    def test_anything_else_passes_through(self, model_directory, expected, error):
+        scorer = TransformersScorer(model_directory, batch_tokens=40)
+        Limited(scorer, lambda _, calls: error if calls == 3 else None)
+        with pytest.raises(type(error)) as caught:
+            list(scorer.token_logprobs(self.sequences))
+        assert caught.value is error
+        assert scorer.batch_tokens == 40
+        self.check(scorer, expected)
+
+    def test_a_network_that_overflows_is_refused(self, model_directory):
+        scorer = TransformersScorer(Source(str(model_directory), precision="float16"))
+
+        class Overflowing(Limited):
+            def __call__(self, input_ids, **options):
+                output = super().__call__(input_ids, **options)
+                output.last_hidden_state[0, -1] = float("nan")
+                return output
+
+        Overflowing(scorer, lambda *_: None)
+        with pytest.raises(InputError, match=r"not finite; its weights .* overflow in float16"):
+            list(scorer.token_logprobs(self.sequences))
+
+
+class TestWanted:
+    sequences: ClassVar = [random_ids(length, length) for length in (40, 16, 1, 90, 7)]
+
+    def masks(self, seed: int, share: float) -> list[np.ndarray]:
+        rng = np.random.default_rng(seed)
+        return [rng.random(len(ids)) < share for ids in self.sequences]
+
+    @pytest.mark.parametrize("seed", range(3))
+    @pytest.mark.parametrize("share", [0.05, 0.5, 1.0])
+    def test_wanted_tokens_have_the_value_that_they_have_in_the_whole(
+        self, float32, model_directory, seed, share
+    ):
+        scorer = TransformersScorer(model_directory, batch_tokens=50)
+        whole = run(scorer, self.sequences)
+        masks = self.masks(seed, share)
+        results = dict(scorer.token_logprobs(self.sequences, masks))
+        assert sorted(results) == list(range(len(self.sequences)))
+        for index, mask in enumerate(masks):
+            assert np.isnan(results[index][~mask]).all()
+            np.testing.assert_allclose(
+                results[index][mask], whole[index][mask], rtol=0, atol=FLOAT32_NATS
+            )
+
+    @pytest.mark.parametrize("share", [0.05, 0.5])
+    def test_only_they_go_through_the_output_layer(self, float32, model_directory, share):
+        scorer = TransformersScorer(model_directory, batch_tokens=50)
+        rows: list[int] = []
+        scorer.head.layer.register_forward_hook(lambda _, inputs, __: rows.append(len(inputs[0])))
+        masks = self.masks(0, share)
+        list(scorer.token_logprobs(self.sequences, masks))
+        assert sum(rows) == sum(int(mask.sum()) for mask in masks)
+
+    def test_only_windows_that_hold_one_go_through_the_network_and_no_further_than_that(
+        self, model_directory
+    ):
+        scorer = TransformersScorer(model_directory, batch_tokens=1)
+        limited = Limited(scorer, lambda *_: None)
+        masks = [np.zeros(len(ids), dtype=bool) for ids in self.sequences]
+        masks[0][[2, 3]] = True  # in the first window, which ends there
+        masks[3][60] = True  # in the seventh, which begins at 48
+        list(scorer.token_logprobs(self.sequences, masks))
+        assert sorted(limited.shapes) == [(1, 4), (1, 61 - 48)]
+
+    def test_nothing_wanted_does_not_even_load_the_network(self, model_directory):
+        scorer = TransformersScorer(model_directory)
+        masks = [np.zeros(len(ids), dtype=bool) for ids in self.sequences]
+        results = dict(scorer.token_logprobs(self.sequences, masks))
+        assert sorted(results) == list(range(len(self.sequences)))
+        assert all(np.isnan(values).all() for values in results.values())
+        assert "model" not in vars(scorer)
 
 
 class TestStartToken:
@@ -239,7 +405,7 @@ class TestRevision:
             TransformersScorer(directory)
 
     def test_a_directory_that_does_not_exist_is_refused(self, tmp_path):
-        with pytest.raises(InputError, match=r"nowhere.*no \*\.safetensors"):
+        with pytest.raises(InputError, match=r"nowhere: no such directory"):
             TransformersScorer(tmp_path / "nowhere")
 
     @pytest.mark.parametrize("file", ["config.json", "tokenizer.json"])

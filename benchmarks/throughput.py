@@ -1,0 +1,171 @@
+"""Tokens per second of three engines on the same model and strings, in one run.
+
+    .venv/bin/python benchmarks/throughput.py --harness-python ENV/bin/python   (or: make benchmark)
+
+Engines, each in a process of its own, in turn, `--rounds` times; the median counts:
+
+- `naive`: one sequence at a time, float32, full log-softmax, one number fetched per sequence,
+  which is how the public reference implementation of the test works;
+- `lm-evaluation-harness`: its `loglikelihood`, from an environment of its own, in the precisions
+  and batch sizes given, of which the fastest counts;
+- `contamination`: this project's engine with its defaults.
+
+The peak is that of square matrix products, measured between the rounds. The weights are random:
+time does not depend on their values. Writes results/tables/throughput.csv.
+"""
+
+import argparse
+import datetime
+import json
+import pydoc_data.topics
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import torch
+from torch.utils.benchmark import Timer
+from tqdm import tqdm
+from transformers import AutoConfig, GPT2LMHeadModel
+
+from contamination.architecture import gpt2_config
+from contamination.engine.cost import model_shape, repeated
+from contamination.hardware import describe
+from contamination.profile import Architecture
+from contamination.tables import write_csv
+from contamination.tokenizer import tokenize, train_tokenizer
+
+HERE = Path(__file__).parent
+SHAPES = {  # name: (architecture, vocabulary, sequences on a CPU, of which the naive loop gets)
+    "small": (Architecture(n_embd=256, n_layer=4, n_head=4, n_positions=256), 8192, 384, 96),
+    "124M": (Architecture(n_embd=768, n_layer=12, n_head=12, n_positions=1024), 50257, 16, 4),
+    "1.4B": (Architecture(n_embd=1536, n_layer=48, n_head=24, n_positions=2048), 50257, 4, 1),
+}
+GPU_FACTOR = 16  # times as many sequences, so that a run lasts seconds there too
+
+
+def make_inputs(name: str, directory: Path, *, factor: int) -> dict:
+    """Save a random model, a tokenizer and strings of half a context to nearly a whole one."""
+    shape, vocabulary, count, naive = SHAPES[name]
+    text = "\n".join(pydoc_data.topics.topics.values())
+    tokenizer = train_tokenizer(text.split("\n\n"), 4096)
+    torch.manual_seed(0)
+    model = GPT2LMHeadModel(gpt2_config(shape, vocabulary, tokenizer.eos_token_id))
+    model.save_pretrained(directory)
+    tokenizer.model_max_length = shape.n_positions
+    tokenizer.save_pretrained(directory)
+    rng = np.random.default_rng(0)
+    (ids,) = tokenize(tokenizer, [text])
+    strings, lengths = [], []
+    while len(strings) < count * factor:
+        # A little short of the context: a string cut inside a word has a token more, read alone.
+        length = int(rng.integers(shape.n_positions // 2, shape.n_positions - 8))
+        start = int(rng.integers(len(ids) - length))
+        string = tokenizer.decode(ids[start : start + length])
+        if (n := len(tokenizer(string)["input_ids"])) < shape.n_positions:
+            strings.append(string)
+            lengths.append(n)
+    (directory / "strings.json").write_text(json.dumps(strings))
+    work = [repeated(lengths[:n], 1, shape.n_positions) for n in (len(strings), naive * factor)]
+    cost = model_shape(AutoConfig.from_pretrained(directory))
+    parameters = sum(p.numel() for p in model.parameters())
+    return {
+        "parameters": parameters,
+        "sequences": len(strings),
+        "naive": naive * factor,
+        "flops_per_token": [cost.flops(w) / w.scored for w in work],
+    }
+
+
+def matmul_peak(device: torch.device, dtype: torch.dtype) -> float:
+    """FLOP/s of square matrix products: the best of a few sizes."""
+    best = 0.0
+    for size in (1024, 2048, 4096) if device.type == "cpu" else (4096, 8192):
+        a = torch.randn(size, size, device=device).to(dtype)
+        timer = Timer("a @ a", globals={"a": a}, num_threads=torch.get_num_threads())
+        best = max(best, 2.0 * size**3 / timer.blocked_autorange(min_run_time=0.5).median)
+    return best
+
+
+def run(python: str, engine: str, *arguments: object) -> dict:
+    """Run one engine in a process of its own; the last line it prints is its JSON result."""
+    command = [python, str(HERE / "engines" / f"{engine}.py"), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"{engine} failed:\n{done.stderr[-3000:]}")
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def main() -> None:
+    """Measure and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--models", nargs="+", choices=SHAPES, default=["small", "124M"])
+    parser.add_argument("--harness-python", help="interpreter with lm_eval; left out if not given")
+    parser.add_argument("--harness-batches", type=int, nargs="+", default=[1, 4, 16])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--results", type=Path, default=Path("results"))
+    options = parser.parse_args()
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    factor = GPU_FACTOR if device.type == "cuda" else 1
+    rows = []
+    for name in options.models:
+        with tempfile.TemporaryDirectory() as folder:
+            directory = Path(folder)
+            facts = make_inputs(name, directory, factor=factor)
+            plans = [
+                (sys.executable, "naive", "float32", 1),
+                (sys.executable, "ours", "bfloat16", 0),
+            ]
+            plans.append((sys.executable, "ours", "float32", 0))
+            if options.harness_python:
+                plans += [
+                    (options.harness_python, "harness", dtype, batch)
+                    for dtype in ("float32", "bfloat16")
+                    for batch in options.harness_batches
+                ]
+            measured: dict[tuple, list[dict]] = {plan: [] for plan in plans}
+            peaks: dict[str, list[float]] = {"float32": [], "bfloat16": []}
+            with tqdm(total=options.rounds * len(plans), desc=name, unit="run") as bar:
+                for _ in range(options.rounds):
+                    for dtype, values in peaks.items():
+                        values.append(matmul_peak(device, getattr(torch, dtype)))
+                    for plan in plans:
+                        python, engine, dtype, batch = plan
+                        count = facts["naive" if engine == "naive" else "sequences"]
+                        measured[plan].append(run(python, engine, directory, dtype, batch, count))
+                        bar.update()
+        for (_, engine, dtype, batch), results in measured.items():
+            rate = statistics.median(r["tokens"] / r["seconds"] for r in results)
+            flops = rate * facts["flops_per_token"][engine == "naive"]
+            rows.append(
+                {
+                    "engine": {"ours": "contamination", "harness": "lm-evaluation-harness"}.get(
+                        engine, engine
+                    ),
+                    "device": describe(device),
+                    "dtype": dtype,
+                    "batch_size": batch or None,
+                    "model": name,
+                    "model_params": facts["parameters"],
+                    "tokens_per_second": round(rate, 1),
+                    "fraction_of_matmul_peak": flops / statistics.median(peaks[dtype]),
+                    "peak_memory_mb": round(max(r["peak_bytes"] for r in results) / 2**20),
+                    "sequences": results[0]["sequences"],
+                    "tokens": results[0]["tokens"],
+                    "rounds": options.rounds,
+                    "matmul_peak_gflops": round(statistics.median(peaks[dtype]) / 1e9),
+                    "date": datetime.date.today().isoformat(),
+                }
+            )
+    table = pd.DataFrame(rows)
+    naive = table[table["engine"] == "naive"].set_index("model")["tokens_per_second"]
+    table["ratio_to_naive"] = table["tokens_per_second"] / table["model"].map(naive)
+    print(table.to_string(index=False))
+    print(write_csv(table, options.results, "throughput"))
+
+
+if __name__ == "__main__":
+    main()

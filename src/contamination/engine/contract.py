@@ -1,0 +1,45 @@
+"""What a model must offer to be audited (Oren, section 3: log-probabilities, nothing else)."""
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+from transformers import PreTrainedTokenizerBase
+
+
+class Scorer(Protocol):
+    """A causal language model, seen as a function from tokens to log-probabilities."""
+
+    @property
+    def revision(self) -> str:
+        """Name of the weights, the tokenizer and the precision: another revision, another store."""
+
+    @property
+    def tokenizer(self) -> PreTrainedTokenizerBase:
+        """Tokenizer of the model."""
+
+    @property
+    def context(self) -> int:
+        """Most tokens that one window holds: the last is predicted from those before it."""
+
+    @property
+    def batch_tokens(self) -> int:
+        """Tokens that the model works on at a time; calls with fewer leave it idle."""
+
+    def token_logprobs(
+        self, sequences: Sequence[np.ndarray], wanted: Sequence[np.ndarray] | None = None
+    ) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield (index of the sequence, log-probability of each of its tokens, float32, nats).
+
+        The first token is conditioned on the start token alone. The order of results is free. With
+        `wanted`, a boolean mask for each sequence, only those tokens need a value; the others may
+        be NaN, which saves work.
+        """
+
+
+def start_token(tokenizer: PreTrainedTokenizerBase) -> int:
+    """Return the id put before a sequence: BOS, else EOS, else the vocabulary's first entry."""
+    for candidate in (tokenizer.bos_token_id, tokenizer.eos_token_id):
+        if candidate is not None:
+            return int(candidate)
+    return 0

@@ -1,0 +1,220 @@
+"""`EndpointScorer`: a model behind a completions endpoint, of which log-probabilities are all seen.
+
+This is the black-box setting of Oren (section 3): any OpenAI-compatible server will do if it gives
+the log-probabilities of a prompt. How to ask is found out with the first requests. Every window of
+a sequence is one request; the answers count in any order.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from itertools import takewhile
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+from transformers import PreTrainedTokenizerBase
+
+from contamination.engine.batching import Job
+from contamination.engine.contract import start_token
+from contamination.engine.endpoint_address import Key
+from contamination.engine.endpoint_answers import Rejected
+from contamination.engine.endpoint_client import Client
+from contamination.engine.endpoint_protocol import FORMATS, NoPromptLogprobs
+from contamination.engine.endpoint_route import ADVICE, Misread, PromptAs, Route, Spelling
+from contamination.engine.loading import Source, load_tokenizer
+from contamination.engine.windows import windows_of
+from contamination.errors import InputError
+from contamination.files import sha256_of
+from contamination.tokenizer import tokenize
+
+# Texts that end alike after different beginnings, of at most 13 tokens in any vocabulary.
+PROBES = ("I saw a dog", "We fed a dog")
+SMALLEST_CONTEXT = 16
+# The last token of a window is sent behind its inputs, and the server generates one more.
+NOT_INPUTS = 2
+
+
+class EndpointScorer:
+    """A model behind an endpoint, fulfilling `contamination.engine.contract.Scorer`.
+
+    Parameters
+    ----------
+    url : of the API, such as http://127.0.0.1:8000/v1. model : its name there.
+    tokenizer : directory or hub id of the model's own tokenizer.
+    context : tokens that the server reads and generates at most (vLLM: --max-model-len).
+    concurrency : requests under way at the same time.
+    max_requests : budget of requests, retries included; None is no limit.
+    timeout : seconds of silence after which a request is given up and repeated.
+    api_key_env : environment variable with the key; unset or empty where the server needs none.
+
+    Raises
+    ------
+    InputError
+        An argument that cannot be, an address that would give the key away, or no tokenizer.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        model: str,
+        tokenizer: Path | str,
+        *,
+        context: int,
+        concurrency: int = 8,
+        max_requests: int | None = None,
+        timeout: float = 120.0,
+        api_key_env: str = "OPENAI_API_KEY",
+    ) -> None:
+        if context < SMALLEST_CONTEXT:
+            raise InputError(f"context is {context}: give {SMALLEST_CONTEXT} tokens or more")
+        if concurrency < 1:
+            raise InputError(f"concurrency is {concurrency}: give 1 request at a time or more")
+        if timeout <= 0:
+            raise InputError(f"timeout is {timeout}: give more than 0 seconds")
+        self._client = Client(
+            url,
+            Key(api_key_env),
+            concurrency=concurrency,
+            max_requests=max_requests,
+            timeout=timeout,
+        )
+        self.model = model
+        self.tokenizer = load_tokenizer(Source(str(tokenizer)))
+        self.start = start_token(self.tokenizer)
+        self.context = context - NOT_INPUTS
+        self.batch_tokens = concurrency * self.context
+        self.revision = sha256_of(
+            self.url, model, _identity(self.tokenizer), str(self.context), str(self.start)
+        )
+        self._route: Route | None = None
+        self._served: str | None = None
+
+    @property
+    def url(self) -> str:
+        """Address of the API."""
+        return self._client.url
+
+    @property
+    def requests_made(self) -> int:
+        """Requests so far, retries included."""
+        return self._client.requests_made
+
+    def summary(self) -> str:
+        """One line for people: requests made, why some failed, and what the model calls itself."""
+        served = f", answered by {self._served!r}" if self._served else ""
+        return self._client.summary() + served
+
+    def token_logprobs(
+        self, sequences: Sequence[np.ndarray], wanted: Sequence[np.ndarray] | None = None
+    ) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield (index, float32 log-probabilities in nats) as answers arrive.
+
+        Raises
+        ------
+        InputError
+            The budget does not suffice (told before the first request), the server cannot be
+            used, or it stays away.
+        """
+        masks = [np.ones(len(s), dtype=bool) for s in sequences] if wanted is None else wanted
+        jobs = [Job(i, w) for i, mask in enumerate(masks) for w in windows_of(mask, self.context)]
+        probes = len(PROBES) if jobs and self._route is None else 0
+        self._client.require(len(jobs) + probes)
+        return self._results(sequences, jobs)
+
+    def _results(
+        self, sequences: Sequence[np.ndarray], jobs: Sequence[Job]
+    ) -> Iterator[tuple[int, np.ndarray]]:
+        scores = [np.full(len(ids), np.nan, dtype=np.float32) for ids in sequences]
+        missing = Counter(job.sequence for job in jobs)
+        for index, values in enumerate(scores):
+            if not missing[index]:
+                yield index, values
+        if not jobs:
+            return
+        if self._route is None:
+            self._route = self._find_route()
+            self._client.require(len(jobs))  # to find it may have taken more than planned
+        prompts = [
+            np.append(window.inputs(sequences[i], self.start), sequences[i][window.stop - 1])
+            for i, window in jobs
+        ]
+        try:
+            for number, values in self._ask(self._route, prompts):
+                index, (start, first, stop) = jobs[number]
+                scores[index][first:stop] = values[first - start :]
+                missing[index] -= 1
+                if not missing[index]:
+                    yield index, scores[index]
+        except Rejected as error:
+            raise InputError(f"{error}; if it is too long, give a smaller context") from None
+
+    def _ask(self, route: Route, prompts: Sequence[np.ndarray]) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield (index of the prompt, log-probabilities of all but its first token)."""
+        bodies = (route.body(prompt.tolist()) for prompt in prompts)
+        with closing(self._client.answers(bodies)) as answers:
+            for number, answer in answers:
+                try:
+                    values = route.read(answer, prompts[number].tolist())
+                except InputError as error:
+                    raise type(error)(f"{self.url}: {error}") from None
+                self._require_same_model(answer)
+                yield number, values
+
+    def _require_same_model(self, answer: dict[str, Any]) -> None:
+        """Refuse a server that changes its model between answers: routers and updates do."""
+        served = answer.get("model")
+        self._served = self._served or served
+        if served and served != self._served:
+            raise InputError(
+                f"{self.url}: the answers came from {self._served!r} at first and from {served!r} "
+                "now; ask for one model by its exact name"
+            )
+
+    def _find_route(self) -> Route:
+        """Try the wire formats, with token ids, and with text where the server refuses ids."""
+        spelling = Spelling(self.tokenizer)
+        prompts = [np.append(self.start, ids) for ids in tokenize(self.tokenizer, PROBES)]
+        reasons: dict[PromptAs, str] = {}
+        for prompt_as in get_args(PromptAs):
+            by_ids, understood = prompt_as == "token ids", False
+            for wire in FORMATS:
+                route = Route(self.model, prompt_as, wire, spelling, self.start)
+                try:
+                    # One at a time: most formats fail at the first.
+                    values = [v for prompt in prompts for _, v in self._ask(route, [prompt])]
+                except Rejected as error:
+                    reasons.setdefault(prompt_as, str(error))
+                except (NoPromptLogprobs, Misread) as error:
+                    if by_ids and isinstance(error, Misread):
+                        raise
+                    reasons[prompt_as] = str(error)
+                    understood = True
+                else:
+                    self._require_sense(values, prompts)
+                    return route
+            if by_ids and understood:
+                break
+        told = "; ".join(f"asked with {how}: {why}" for how, why in reasons.items())
+        raise InputError(f"no way to the log-probabilities of a prompt ({told}); {ADVICE}")
+
+    def _require_sense(self, values: list[np.ndarray], prompts: list[np.ndarray]) -> None:
+        """Refuse numbers that no language model gives."""
+        if np.ptp(np.concatenate(values)) == 0:
+            raise InputError(
+                f"{self.url}: every token has the log-probability {values[0][0]:g}, which stands "
+                f"for none; {ADVICE}"
+            )
+        ends = zip(*(prompt[::-1] for prompt in prompts), strict=False)
+        shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], ends))
+        if shared and np.array_equal(values[0][-shared:], values[1][-shared:]):
+            raise InputError(
+                f"{self.url}: tokens have the same log-probabilities after different texts, so "
+                f"they do not depend on the context; {ADVICE}"
+            )
+
+
+def _identity(tokenizer: PreTrainedTokenizerBase) -> str:
+    """What the tokenizer does, whether it came from a directory or the hub."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    return str(sorted(tokenizer.get_vocab().items()) if backend is None else backend.to_str())

@@ -1,0 +1,179 @@
+"""A way to a server's log-probabilities, and the proof that they belong to the tokens sent.
+
+A server that puts a token of its own before the prompt, leaves one out or cuts the text up anew
+scores other tokens than those of the test set; orderings then no longer share their tokens, and the
+tests of this project mean nothing. So every answer is checked.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+from transformers import PreTrainedTokenizerBase
+
+from contamination.engine.endpoint_protocol import SAMPLING, Format, Reading
+from contamination.errors import InputError
+
+ADVICE = "use a server that scores prompts of token ids, such as vLLM or SGLang"
+NO_EXTRAS = "turn that off (add_special_tokens, add_bos_token)"
+ROUNDING = 1e-3  # nats that a log-probability may lie above 0
+ZERO_PROBABILITY = -9999.0  # what vLLM writes for minus infinity
+
+PromptAs = Literal["token ids", "text", "text without the start token"]
+
+
+class Misread(InputError):
+    """The answer is not about the tokens sent."""
+
+
+class Spelling:
+    """Texts by which servers call the tokens of a tokenizer."""
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
+        self._tokenizer = tokenizer
+        self._special = frozenset(tokenizer.all_special_tokens)
+        self._known = lru_cache(maxsize=1 << 16)(self._texts)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Text of the tokens, special ones included, nothing tidied up."""
+        return str(self._tokenizer.decode(list(ids), clean_up_tokenization_spaces=False))
+
+    def _texts(self, token: int) -> tuple[frozenset[str], bool]:
+        """Return the texts, and whether the token is whole, not a piece of a character."""
+        decoded = self.decode([token])
+        raw = str(self._tokenizer.convert_ids_to_tokens(token))
+        texts = {raw, raw.replace("▁", " "), f"token_id:{token}"}
+        if raw in self._special:
+            texts.add("")
+        whole = "\N{REPLACEMENT CHARACTER}" not in decoded
+        return frozenset(texts | {decoded} if whole else texts), whole
+
+    def is_whole(self, token: int) -> bool:
+        """Whether the token has a text of its own: pieces of a character have none."""
+        return self._known(token)[1]
+
+    def fits(self, text: str, token: int, *, surely: bool) -> bool:
+        """Whether a server that says `text` may mean (or surely means) that token."""
+        texts, whole = self._known(token)
+        # Servers call a piece of a character this and that, but not by the name of another token.
+        return text in texts or not (whole or surely or text in self._special)
+
+    def describe(self, token: int) -> str:
+        """Id and text, for messages."""
+        known = 0 <= token < len(self._tokenizer)
+        return f"{token} ({self.decode([token])!r})" if known else str(token)
+
+
+@dataclass(frozen=True)
+class Route:
+    """One way to ask a server, by model name, form of the prompt and wire format."""
+
+    model: str
+    prompt_as: PromptAs
+    format: Format
+    spelling: Spelling
+    start: int
+
+    def body(self, prompt: list[int]) -> dict[str, Any]:
+        """JSON of the request for a prompt of token ids."""
+        sent: list[int] | str = prompt
+        if self.prompt_as != "token ids":
+            server_starts = self.prompt_as != "text" and prompt[0] == self.start
+            sent = self.spelling.decode(prompt[server_starts:])
+        return {"model": self.model, "prompt": sent, **SAMPLING, **self.format.fields}
+
+    def read(self, answer: Any, prompt: list[int]) -> np.ndarray:
+        """Log-probabilities of prompt[1:], float32, nats.
+
+        Raises
+        ------
+        NoPromptLogprobs
+            There are none in the answer.
+        Misread
+            They belong to other tokens, or may do.
+        InputError
+            They are no log-probabilities.
+        """
+        reading = self.format.read(answer, prompt)
+        self._require_same_tokens(reading, prompt)
+        usage = answer.get("usage")
+        counted = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+        if counted and counted != len(prompt):
+            raise Misread(
+                f"the server counts {counted} tokens in a prompt of {len(prompt)}, so it adds or "
+                f"drops some; {NO_EXTRAS}"
+            )
+        if reading.logprobs[0]:
+            raise Misread(
+                "the server scores the first token of the prompt, so it hides one before it; "
+                f"{NO_EXTRAS}"
+            )
+        return _checked(reading.logprobs[1 : len(prompt)])
+
+    def _require_same_tokens(self, reading: Reading, prompt: list[int]) -> None:
+        length, sent = len(reading.logprobs), len(prompt)
+        if all(token is None for token in [*reading.ids, *reading.texts]):
+            raise Misread(f"the server does not tell which tokens it scored; {ADVICE}")
+        fits = length >= sent if reading.generated else length == sent
+        different = [t for t in range(min(length, sent)) if not self._same(reading, t, prompt[t])]
+        if fits and not different:
+            return
+        if all(self._same(reading, t, token) for t, token in enumerate(prompt, start=1)):
+            raise Misread(
+                f"the server puts a token of its own ({self._found(reading, 0)}) before the "
+                f"prompt; {NO_EXTRAS}"
+            )
+        if all(self._same(reading, t, token) for t, token in enumerate(prompt[1:])):
+            raise Misread(f"the server leaves out the first token of the prompt; {ADVICE}")
+        if not different:
+            raise Misread(
+                f"the server gives {length} log-probabilities for a prompt of {sent} tokens; "
+                f"{ADVICE}"
+            )
+        position = different[0]
+        raise Misread(
+            f"the server gives {self._found(reading, position)} at position {position}, where "
+            f"{self.spelling.describe(prompt[position])} was sent ({length} tokens for {sent}): it "
+            "tells its likeliest tokens alone, cuts the prompt up anew, or has another tokenizer; "
+            f"name the tokenizer of the model, or {ADVICE}"
+        )
+
+    def _same(self, reading: Reading, position: int, token: int) -> bool:
+        """Whether the answer is about that token there; prompts of text need positive proof."""
+        if position >= len(reading.logprobs):
+            return False
+        if (found := reading.ids[position]) is not None:
+            return found == token
+        surely = self.prompt_as != "token ids"
+        if (text := reading.texts[position]) is None:
+            return not surely
+        return self.spelling.fits(text, token, surely=surely)
+
+    def _found(self, reading: Reading, position: int) -> str:
+        token, text = reading.ids[position], reading.texts[position]
+        if token is not None:
+            return self.spelling.describe(token)
+        return "unnamed" if text is None else repr(text)
+
+
+def _checked(values: Sequence[Any]) -> np.ndarray:
+    """Return them as float32 if they can be log-probabilities."""
+    for position, value in enumerate(values, start=1):
+        where = f"for the token at position {position}"
+        if not isinstance(value, int | float):
+            raise InputError(
+                f"the server gives no log-probability ({value!r}) {where}; {ADVICE}, with prefix "
+                "caching off"
+            )
+        if not value > ZERO_PROBABILITY:  # NaN is not, either
+            raise InputError(
+                f"the server gives {value} {where}: the model is damaged, overflows in its "
+                "precision, or is not allowed that token"
+            )
+        if value > ROUNDING:
+            raise InputError(
+                f"the server gives {value} {where}, but a log-probability is at most 0; {ADVICE}"
+            )
+    return np.minimum(np.array(values, dtype=np.float32), np.float32(0))

@@ -1,0 +1,107 @@
+"""Hidden states to log-probabilities, without a [tokens, vocabulary] matrix in float32.
+
+The output layer runs on a few hundred positions at a time, in the precision of the model, and only
+on positions whose token is scored. The log-sum-exp over the vocabulary is taken in float32 in a
+buffer that is used again. The logit of the token itself is computed once more in float32 and put
+in the place of the rounded one: of the error that a bfloat16 output layer adds, that is most.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+Transform = Callable[[Tensor], Tensor]
+
+
+def logit_transform(config: Any) -> Transform | None:
+    """Return what an architecture does to its logits after the output layer, on float32 [N, V].
+
+    Gemma, RecurrentGemma and xLSTM cap them softly, Cohere and Falcon-H1 multiply and Granite
+    divides them by a constant.
+    """
+    text = config.get_text_config()
+    for name in ("final_logit_softcapping", "logits_soft_cap", "output_logit_soft_cap"):
+        if cap := getattr(text, name, None):
+            return lambda logits: logits.div_(cap).tanh_().mul_(cap)
+    for name in ("logit_scale", "lm_head_multiplier"):
+        if scale := getattr(text, name, None):
+            return lambda logits: logits.mul_(scale)
+    if scaling := getattr(text, "logits_scaling", None):
+        return lambda logits: logits.div_(scaling)
+    return None
+
+
+class Head:
+    """The output layer of a model as a function (hidden states, tokens) -> log-probabilities.
+
+    Parameters
+    ----------
+    layer : the output layer; its weights may be quantised or lie on another device.
+    transform : applied in place to float32 logits, or None.
+    rows : positions whose logits are alive at a time.
+    """
+
+    def __init__(self, layer: torch.nn.Module, transform: Transform | None, *, rows: int) -> None:
+        self.layer = layer
+        self.transform = transform
+        self.rows = rows
+        # Quantised weights are packed integers, offloaded ones a placeholder: neither can be read.
+        self._plain = (
+            layer
+            if type(layer) is torch.nn.Linear
+            and layer.weight.is_floating_point()
+            and layer.weight.device.type != "meta"
+            else None
+        )
+        self._buffer: Tensor | None = None
+
+    def __call__(self, hidden: Tensor, tokens: Tensor) -> Tensor:
+        """Log-probabilities (nats), float32, of tokens [N] given hidden states [N, d].
+
+        Tokens [N, K] are K for each hidden state, whose logits are computed once.
+        """
+        each = tokens[:, None] if tokens.ndim == 1 else tokens
+        result = torch.empty(each.shape, dtype=torch.float32, device=hidden.device)
+        step = max(1, self.rows // each.shape[1])  # no more rows of the layer's weights than that
+        for start in range(0, len(hidden), step):
+            part = slice(start, start + step)
+            result[part] = self._chunk(hidden[part], each[part]).to(hidden.device)
+        return result.reshape(tokens.shape)
+
+    def logits(self, hidden: Tensor, tokens: Tensor | None = None) -> Tensor:
+        """Logits, float32 [n, V], of at most `rows` hidden states; the next call overwrites them.
+
+        Those of `tokens` [n, K], if given, are exact.
+        """
+        if self._plain is None:
+            raw = self.layer(hidden)
+        else:  # state models hand over more digits than their output layer takes
+            raw = self.layer(hidden.to(self._plain.weight.dtype))
+        logits = self._as_float32(raw)
+        if self._plain is not None and tokens is not None and raw.dtype != torch.float32:
+            weight = self._plain.weight[tokens].float()
+            exact = (hidden.to(weight.device).float()[:, None] * weight).sum(2)
+            if self._plain.bias is not None:
+                exact += self._plain.bias[tokens].float()
+            logits.scatter_(1, tokens, exact)
+        return logits if self.transform is None else self.transform(logits)
+
+    def _chunk(self, hidden: Tensor, tokens: Tensor) -> Tensor:
+        if self._plain is not None:
+            tokens = tokens.to(self._plain.weight.device)
+        logits = self.logits(hidden, tokens)
+        picked = logits.gather(1, tokens.to(logits.device))
+        # In place: a second matrix of this size costs more than the arithmetic.
+        top = logits.amax(1, keepdim=True)
+        total = logits.sub_(top).exp_().sum(1, keepdim=True)
+        return picked - top - total.log_()
+
+    def _as_float32(self, raw: Tensor) -> Tensor:
+        if raw.dtype == torch.float32:
+            return raw
+        if self._buffer is None or self._buffer.shape[1] != raw.shape[1]:
+            shape = (self.rows, raw.shape[1])
+            self._buffer = torch.empty(shape, dtype=torch.float32, device=raw.device)
+        return self._buffer[: len(raw)].copy_(raw)

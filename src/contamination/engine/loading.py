@@ -1,0 +1,237 @@
+"""Weights and tokenizer of a causal model: hub id, local directory or GGUF file.
+
+Safetensors are taken before pickled weights, which torch then reads as data only. Code that comes
+with a model is not run unless asked for.
+"""
+
+import importlib.util
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import torch
+import transformers
+from huggingface_hub import hf_hub_download
+from huggingface_hub.file_download import REGEX_COMMIT_HASH
+from transformers import (
+    MODEL_FOR_CAUSAL_LM_MAPPING,
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    BitsAndBytesConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+
+from contamination.engine.load_errors import told
+from contamination.errors import InputError
+from contamination.files import sha256_of
+from contamination.hardware import has_bfloat16
+
+Precision = Literal["auto", "float32", "bfloat16", "float16"]
+Bits = Literal["8", "4"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a model comes from and how it is to be loaded.
+
+    Attributes
+    ----------
+    name : hub id, directory, or .gguf file.
+    revision : branch, tag or commit of a hub id.
+    precision : "auto" is bfloat16 where the device computes in it, else float32.
+    device_map : None puts the model on the device of this process; "auto" spreads one that is
+        larger over all of them (accelerate's placement).
+    bits : quantise the weights to so many bits while loading (bitsandbytes).
+    attention : transformers' attn_implementation; None is its default, torch's fused attention.
+    compile : run the network through torch.compile.
+    context : tokens in a window, at most what the model allows; None is just that.
+    trust_remote_code : run the Python files of the model's repository.
+    """
+
+    name: str
+    revision: str | None = None
+    precision: Precision = "auto"
+    device_map: str | None = None
+    bits: Bits | None = None
+    attention: str | None = None
+    compile: bool = False
+    context: int | None = None
+    trust_remote_code: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what can be told to be wrong without reading anything."""
+        if self.precision not in get_args(Precision):
+            raise InputError(
+                f"precision is {self.precision!r}: give one of {', '.join(get_args(Precision))}"
+            )
+        if self.bits is not None and self.bits not in get_args(Bits):
+            raise InputError(f"bits is {self.bits!r}: give 8 or 4")
+        path = Path(self.name)
+        if path.suffix == ".gguf" and not path.is_file():
+            raise InputError(f"{path}: no such file; give the path of a GGUF file")
+        if path.suffix != ".gguf" and path.is_file():
+            raise InputError(f"{path} is a file; give the directory that holds the model")
+        if not path.exists() and (self.name.count("/") > 1 or self.name.startswith((".", "/"))):
+            raise InputError(f"{path}: no such directory; give a model's directory or a hub id")
+
+    @property
+    def location(self) -> dict[str, Any]:
+        """Return arguments that every `from_pretrained` of transformers shares."""
+        path = Path(self.name)
+        where: dict[str, Any] = {"trust_remote_code": self.trust_remote_code}
+        if path.suffix == ".gguf":
+            return where | {
+                "pretrained_model_name_or_path": str(path.parent),
+                "gguf_file": path.name,
+                "local_files_only": True,
+            }
+        where["pretrained_model_name_or_path"] = self.name
+        if path.exists():
+            return where | {"local_files_only": True}
+        return where | {"revision": self.revision}
+
+
+def load_config(source: Source) -> Any:
+    """Configuration of the model.
+
+    Raises
+    ------
+    InputError
+        Nothing of that name, no access, or no causal language model; the message says which.
+    """
+    with told(source.name):
+        config = AutoConfig.from_pretrained(**source.location)
+    own_code = "AutoModelForCausalLM" in (getattr(config, "auto_map", None) or {})
+    known = own_code or type(config) in MODEL_FOR_CAUSAL_LM_MAPPING
+    if not known or getattr(config, "is_encoder_decoder", False):
+        raise InputError(
+            f"{source.name}: {config.model_type} is not a causal language model; give one that "
+            "predicts each token from those before it"
+        )
+    return config
+
+
+def pinned(source: Source) -> Source:
+    """Name the commit that a hub id's branch or tag stands for now; a local source stays as it is.
+
+    Configuration, tokenizer and weights then come from one commit, though a branch may move before
+    the weights are loaded. Raises `InputError` as `load_config` does.
+    """
+    if Path(source.name).exists():
+        return source
+    with told(source.name):
+        file = Path(hf_hub_download(source.name, "config.json", revision=source.revision))
+    commit = file.parent.name
+    if not REGEX_COMMIT_HASH.match(commit):
+        raise InputError(
+            f"{source.name}: the hub's cache does not say which commit this is; download the model "
+            "with `hf download --local-dir` and give that directory"
+        )
+    return replace(source, revision=commit)
+
+
+def load_tokenizer(source: Source) -> PreTrainedTokenizerBase:
+    """Tokenizer of the model; raises `InputError` as `load_config` does."""
+    path = Path(source.name)
+    kinds = ("tokenizer.*", "vocab.*", "*.model", "*.tiktoken")
+    if path.is_dir() and not any(file for kind in kinds for file in path.glob(kind)):
+        raise InputError(f"{path}: no tokenizer.json in it; put the model's tokenizer there")
+    with told(source.name):
+        return AutoTokenizer.from_pretrained(**source.location)
+
+
+def load_network(source: Source, dtype: torch.dtype, device: torch.device) -> PreTrainedModel:
+    """Load the weights, in evaluation mode.
+
+    Raises
+    ------
+    InputError
+        As `load_config`; or the weights are incomplete, damaged, or too large for the memory.
+    """
+    transformers.utils.logging.disable_progress_bar()  # ours say more
+    arguments: dict[str, Any] = {"dtype": dtype}
+    if source.attention is not None:
+        arguments["attn_implementation"] = source.attention
+    if source.bits is not None:
+        if importlib.util.find_spec("bitsandbytes") is None:
+            raise InputError("quantised loading needs bitsandbytes: pip install bitsandbytes")
+        arguments["quantization_config"] = BitsAndBytesConfig(
+            load_in_8bit=source.bits == "8",
+            load_in_4bit=source.bits == "4",
+            bnb_4bit_compute_dtype=dtype,
+        )
+    placed = source.device_map is not None or source.bits is not None
+    if placed:
+        arguments["device_map"] = source.device_map or {"": device}
+    with told(source.name):
+        network, report = AutoModelForCausalLM.from_pretrained(
+            **source.location, **arguments, output_loading_info=True
+        )
+        if not placed:
+            network.to(device)
+    if missing := sorted(report["missing_keys"]):  # transformers fills them with random numbers
+        raise InputError(
+            f"{source.name}: the weights lack {', '.join(missing[:3])}"
+            f"{' and others' if len(missing) > 3 else ''}; give a causal language model with its "
+            "output layer"
+        )
+    # Else some architectures look for padding in every batch; others forbid None, hence this way.
+    object.__setattr__(network.config, "pad_token_id", None)
+    return network.eval()
+
+
+def choose_dtype(source: Source, device: torch.device) -> torch.dtype:
+    """Precision of the network on that device."""
+    if source.precision == "auto":
+        return torch.bfloat16 if has_bfloat16(device) else torch.float32
+    return {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}[
+        source.precision
+    ]
+
+
+def context_length(source: Source, config: Any) -> int:
+    """Tokens in a window: what the model allows, or the smaller number asked for.
+
+    Raises
+    ------
+    InputError
+        The configuration states no limit and none was asked for, or more than it was.
+    """
+    text = config.get_text_config()
+    names = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
+    limit = next((int(getattr(text, n)) for n in names if getattr(text, n, None)), None)
+    rope = getattr(text, "rope_parameters", None) or {}
+    if rope.get("rope_type") == "longrope":  # a longer window changes all others of its batch
+        limit = int(rope["original_max_position_embeddings"])
+    if source.context is None and limit is None:
+        raise InputError(f"{source.name}: config.json states no context length; give one (context)")
+    if source.context is not None and not 2 <= source.context <= (limit or source.context):
+        raise InputError(
+            f"context is {source.context}: {source.name} reads 2 to {limit or 'any number of'} "
+            "tokens at once"
+        )
+    return source.context or int(limit or 0)
+
+
+def identity(source: Source, config: Any, dtype: torch.dtype, start: int) -> str:
+    """SHA-256 that names weights, tokenizer, precision, window and start token.
+
+    Local files are hashed; a hub id is named by its commit. What only moves numbers within the
+    tolerance of the precision (placement, attention, compilation, batches) is left out.
+    """
+    path = Path(source.name)
+    how = [str(dtype), str(source.bits), str(context_length(source, config)), str(start)]
+    if path.is_file():
+        return sha256_of(path, *how)
+    if not path.is_dir():
+        return sha256_of(source.name, str(source.revision), *how)
+    weights = sorted(path.glob("*.safetensors")) or sorted(path.glob("*.bin"))
+    if not weights:
+        raise InputError(f"{path}: no *.safetensors in it; train or fetch the model first")
+    kinds = ["config.json", "tokenizer*", "vocab*", "merges*", "*.model", "*.tiktoken"]
+    kinds += ["special_tokens_map.json", "added_tokens.json"]
+    kinds += ["*.py"] if source.trust_remote_code else []
+    others = sorted({file for kind in kinds for file in path.glob(kind)})
+    return sha256_of(*weights, *others, *how)

@@ -1,0 +1,213 @@
+"""`TransformersScorer`: a causal model that runs on this machine's devices.
+
+The network runs over whole batches; its output layer only where a token is scored. Transfers to and
+from a GPU are asynchronous: while the device computes one batch, the results of earlier ones come
+back.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from accelerate import PartialState
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from contamination.engine.batching import Batches, Job
+from contamination.engine.contract import start_token
+from contamination.engine.head import Head, logit_transform
+from contamination.engine.load_errors import is_out_of_memory
+from contamination.engine.loading import (
+    Source,
+    choose_dtype,
+    context_length,
+    identity,
+    load_config,
+    load_network,
+    load_tokenizer,
+    pinned,
+)
+from contamination.engine.suitability import objection
+from contamination.engine.windows import windows_of
+from contamination.errors import InputError
+
+BATCH_TOKENS = {"cpu": 4096, "cuda": 65536}  # where more tokens no longer make it faster
+LOGITS = {"cpu": 1 << 24, "cuda": 1 << 28}  # of the float32 [rows, vocabulary] buffer
+IN_FLIGHT = 2  # batches whose results are still on the device
+
+
+class _Batch(NamedTuple):
+    """Windows of one batch as arrays: inputs int64 [B, T]; flat positions and targets int64 [N]."""
+
+    jobs: list[Job]
+    inputs: np.ndarray
+    positions: np.ndarray
+    targets: np.ndarray
+
+
+class TransformersScorer:
+    """A causal model of transformers, fulfilling `contamination.engine.contract.Scorer`.
+
+    Parameters
+    ----------
+    source : where the model comes from; a path or hub id stands for `Source` with its defaults.
+    batch_tokens : most tokens of a batch, padding included; halved whenever memory runs out.
+    """
+
+    def __init__(self, source: Source | Path | str, *, batch_tokens: int | None = None) -> None:
+        self.source = pinned(source if isinstance(source, Source) else Source(str(source)))
+        self.device = PartialState().device
+        self.dtype = choose_dtype(self.source, self.device)
+        self.config = load_config(self.source)
+        self.tokenizer = load_tokenizer(self.source)
+        self.start = start_token(self.tokenizer)
+        self.context = context_length(self.source, self.config)
+        self.revision = identity(self.source, self.config, self.dtype, self.start)
+        self.batch_tokens = batch_tokens or BATCH_TOKENS.get(self.device.type, BATCH_TOKENS["cpu"])
+
+    @cached_property
+    def model(self) -> PreTrainedModel:
+        """The network, loaded when the first sequence is scored: a full store never needs it."""
+        return load_network(self.source, self.dtype, self.device)
+
+    @cached_property
+    def body(self) -> torch.nn.Module:
+        """The network without its output layer: token ids to hidden states."""
+        body: torch.nn.Module = self.model.base_model
+        if self.source.compile:
+            body.compile(dynamic=True)
+        return body
+
+    @property
+    def entry(self) -> torch.device:
+        """Device that takes the inputs; weights that wait on disk are on none."""
+        device: torch.device = self.model.device
+        return self.device if device.type == "meta" else device
+
+    @cached_property
+    def head(self) -> Head:
+        """The output layer, checked to reproduce the logits of a causal model."""
+        layer = self.model.get_output_embeddings()
+        rows = (
+            LOGITS.get(self.device.type, LOGITS["cpu"]) // self.config.get_text_config().vocab_size
+        )
+        head = Head(layer, logit_transform(self.config), rows=max(1, rows))
+        if reason := objection(self.model, head, self.entry, min(self.context, 8)):
+            raise InputError(f"{self.source.name}: the model is of no use here, because {reason}")
+        return head
+
+    def token_logprobs(
+        self, sequences: Sequence[np.ndarray], wanted: Sequence[np.ndarray] | None = None
+    ) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield (index, float32 log-probabilities in nats) as batches finish, longest first."""
+        self.require_known_tokens(sequences)
+        masks = [np.ones(len(s), dtype=bool) for s in sequences] if wanted is None else wanted
+        scores = [np.full(len(ids), np.nan, dtype=np.float32) for ids in sequences]
+        missing = [int(mask.sum()) for mask in masks]
+        for index, count in enumerate(missing):
+            if count == 0:
+                yield index, scores[index]
+        jobs = [Job(i, w) for i, mask in enumerate(masks) for w in windows_of(mask, self.context)]
+
+        def forward(batch: list[Job]) -> Tensor:
+            return self._forward(self._assemble(batch, sequences, masks))
+
+        for batch, values in self.results(jobs, forward):
+            ends = np.cumsum([int(masks[i][w.first : w.stop].sum()) for i, w in batch])
+            for (index, window), part in zip(batch, np.split(values, ends[:-1]), strict=True):
+                where = slice(window.first, window.stop)
+                scores[index][where][masks[index][where]] = part
+                missing[index] -= len(part)
+                if missing[index] == 0:
+                    yield index, scores[index]
+
+    def require_known_tokens(self, sequences: Sequence[np.ndarray]) -> None:
+        """Refuse ids that the network has no row for: a GPU would fail without saying why."""
+        largest = max([self.start, *(int(ids.max()) for ids in sequences if len(ids))])
+        size = self.config.get_text_config().vocab_size
+        if largest >= size:
+            raise InputError(
+                f"{self.source.name}: the tokenizer gave token {largest}, but the model knows "
+                f"{size} tokens; put the model's own tokenizer beside it"
+            )
+
+    def results(
+        self, jobs: list[Job], forward: Callable[[list[Job]], Tensor]
+    ) -> Iterator[tuple[list[Job], np.ndarray]]:
+        """Run `forward`, batch to log-probabilities, on batches, a few ahead of their results."""
+        if jobs:
+            _ = self.head  # what runs out of memory while it is loaded is not helped by halving
+        batches = Batches(jobs, self.batch_tokens)
+        running: deque[tuple[list[Job], Tensor, torch.cuda.Event | None]] = deque()
+        for jobs_of_batch in batches:
+            try:
+                running.append((jobs_of_batch, *self.fetch(forward(jobs_of_batch))))
+            except RuntimeError as error:
+                if not is_out_of_memory(error):
+                    raise
+                fits = False
+            else:
+                fits = True
+            if not fits:  # outside of the except block, whose traceback holds the tensors
+                if self.device.type == "cuda":
+                    torch.cuda.empty_cache()
+                batches.split(jobs_of_batch)
+                self.batch_tokens = batches.batch_tokens
+            while len(running) > (IN_FLIGHT if fits else 0):
+                yield self._collect(*running.popleft())
+        while running:
+            yield self._collect(*running.popleft())
+
+    def _assemble(
+        self, jobs: list[Job], sequences: Sequence[np.ndarray], masks: Sequence[np.ndarray]
+    ) -> _Batch:
+        width = max(window.width for _, window in jobs)
+        # Padding stands on the right, where a causal model cannot see it.
+        inputs = np.full((len(jobs), width), self.start, dtype=np.int64)
+        positions, targets = [], []
+        for row, (index, window) in enumerate(jobs):
+            inputs[row, : window.width] = window.inputs(sequences[index], self.start)
+            scored = window.first + np.flatnonzero(masks[index][window.first : window.stop])
+            positions.append(row * width + scored - window.start)
+            targets.append(sequences[index][scored])
+        return _Batch(jobs, inputs, np.concatenate(positions), np.concatenate(targets))
+
+    @torch.inference_mode()
+    def _forward(self, batch: _Batch) -> Tensor:
+        hidden = self.body(input_ids=self.send(batch.inputs), use_cache=False).last_hidden_state
+        hidden = hidden.flatten(0, 1).index_select(0, self.send(batch.positions).to(hidden.device))
+        return self.head(hidden, self.send(batch.targets).to(hidden.device))
+
+    def send(self, array: np.ndarray) -> Tensor:
+        """Start the copy of integers to the device that takes the inputs."""
+        tensor = torch.from_numpy(array.astype(np.int64, copy=False))
+        if self.device.type == "cuda":
+            tensor = tensor.pin_memory()  # else the copy waits for the device
+        return tensor.to(self.entry, non_blocking=True)
+
+    def fetch(self, values: Tensor) -> tuple[Tensor, torch.cuda.Event | None]:
+        """Start the copy of results to the host; the event tells when it has arrived."""
+        if values.device.type != "cuda":
+            return values.cpu(), None
+        host = torch.empty(values.shape, dtype=values.dtype, pin_memory=True)
+        host.copy_(values, non_blocking=True)
+        event = torch.cuda.Event()  # type: ignore[no-untyped-call]
+        event.record(torch.cuda.current_stream(values.device))
+        return host, event
+
+    def _collect(
+        self, jobs: list[Job], values: Tensor, event: torch.cuda.Event | None
+    ) -> tuple[list[Job], np.ndarray]:
+        if event is not None:
+            event.synchronize()
+        result = values.numpy()
+        if not np.isfinite(result).all():
+            raise InputError(
+                f"{self.source.name} returned a log-probability that is not finite; its weights "
+                f"are damaged or overflow in {str(self.dtype).removeprefix('torch.')}"
+            )
+        return jobs, result

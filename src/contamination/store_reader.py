@@ -1,0 +1,154 @@
+"""Reading a store: what every statistic starts from, without the model.
+
+Parts are read one at a time, and of a part only what is asked for, so that the memory needed does
+not grow with the number of permutations, but for what is returned. Where two runs at once have
+stored the same unit twice, the copy in the part that comes first by name counts: a rule that does
+not look at the numbers.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from contamination.errors import InputError
+from contamination.store_layout import Header, Kind, Unit, positions
+from contamination.store_part import UnitRows, may_hold, read_table, read_units
+
+
+class ShardTokens(NamedTuple):
+    """The tokens of one shard in orderings 0..m: T tokens, in canonical order in every row.
+
+    Attributes
+    ----------
+    logprobs : nats, float32 (m + 1, T); a column is one token of one example in all orderings.
+    leading : whether the example of the token stands first in the ordering, bool (m + 1, T).
+    position : of the token within its example, int32 (T,).
+    example : that the token belongs to, by its index in the test set, int32 (T,).
+    """
+
+    logprobs: np.ndarray
+    leading: np.ndarray
+    position: np.ndarray
+    example: np.ndarray
+
+
+class StoreReader:
+    """The finished parts in a directory, read by their header."""
+
+    def __init__(self, directory: Path, header: Header) -> None:
+        self.directory = Path(directory)
+        self.header = header
+
+    def parts(self) -> list[Path]:
+        """Finished parts, sorted by name."""
+        return sorted(self.directory.glob("part-*.parquet"))
+
+    def tokens(self) -> Iterator[pa.Table]:
+        """Yield the parts as tables, one at a time, checksums verified."""
+        for path in self.parts():
+            yield read_table(path, self.header)
+
+    def log_probs(self, permutations: int) -> np.ndarray:
+        """Sequence log-probabilities (nats), float64[shards, permutations + 1], canonical first.
+
+        With a header that keeps the first tokens of each example alone, these are their sums.
+
+        Raises
+        ------
+        InputError
+            The store does not hold that many orderings of every shard, or is damaged.
+        """
+        self._require("orderings")
+        sums = np.full((self.header.shards, permutations + 1), np.nan)
+        for unit, _, _, logprob in self._units(None, permutations):
+            sums[unit] = logprob.sum(dtype=np.float64)
+        if np.isnan(sums).any():
+            shard, index = np.argwhere(np.isnan(sums))[0].tolist()
+            raise self._not_scored((shard, index), permutations)
+        return sums
+
+    def shard_tokens(self, shard: int, permutations: int) -> ShardTokens:
+        """Every token of a shard in orderings 0..permutations.
+
+        Takes 5 bytes for each of its (permutations + 1) x T cells, and reads little else.
+
+        Raises
+        ------
+        InputError
+            As `log_probs`.
+        """
+        self._require("orderings")
+        start, stop = self.header.bounds[shard]
+        lengths = self.header.stored[start:stop]
+        offsets = np.cumsum(lengths) - lengths
+        shape = (permutations + 1, int(lengths.sum()))
+        logprobs = np.full(shape, np.nan, dtype=np.float32)
+        leading = np.zeros(shape, dtype=bool)
+        for (_, index), example, position, logprob in self._units(shard, permutations):
+            logprobs[index, offsets[example - start] + position] = logprob
+            first = example[0] - start
+            leading[index, offsets[first] : offsets[first] + lengths[first]] = True
+        if (missing := np.flatnonzero(~leading.any(axis=1))).size:
+            raise self._not_scored((shard, int(missing[0])), permutations)
+        examples = np.repeat(np.arange(start, stop, dtype=np.int32), lengths)
+        return ShardTokens(logprobs, leading, positions(lengths), examples)
+
+    def successors(self, shard: int, first: int) -> np.ndarray:
+        """Sums S[a, b] = log p(first tokens of x_b | x_a) in nats, float64[k, k].
+
+        Examples a and b count from the start of the shard; the diagonal is NaN.
+
+        Raises
+        ------
+        InputError
+            The store keeps fewer than `first` tokens of an example, lacks a predecessor, or is
+            damaged.
+        """
+        self._require("successors")
+        if not 1 <= first <= (self.header.first or first):
+            raise InputError(
+                f"{self.directory}: first is {first}, and the store keeps the first "
+                f"{self.header.first or 'and all'} tokens of an example; give 1 or more, no more "
+                "than there are"
+            )
+        start, stop = self.header.bounds[shard]
+        size = stop - start
+        sums = np.full((size, size), np.nan)
+        for (_, index), example, position, logprob in self._units(shard, None):
+            kept = position < first
+            row = np.bincount(example[kept] - start, logprob[kept].astype(np.float64), size)
+            sums[index] = row
+            sums[index, index] = np.nan
+        if (missing := np.flatnonzero(np.isnan(sums).all(axis=1))).size:
+            raise self._not_scored((shard, int(missing[0])), None)
+        return sums
+
+    def _units(self, shard: int | None, permutations: int | None) -> Iterator[UnitRows]:
+        """Yield each unit once; of two copies, the one in the part that comes first by name."""
+        seen: set[Unit] = set()
+        for path in self.parts():
+            if not may_hold(path, shard, permutations):
+                continue
+            for rows in read_units(path, self.header, shard, permutations):
+                if rows.unit not in seen:
+                    seen.add(rows.unit)
+                    yield rows
+
+    def _require(self, kind: Kind) -> None:
+        if self.header.kind != kind:
+            raise InputError(
+                f"{self.directory}: the store holds {self.header.kind}, not {kind}; score {kind}"
+            )
+
+    def _not_scored(self, unit: Unit, permutations: int | None) -> InputError:
+        how = (
+            "score the store to its end"
+            if permutations is None
+            else f"score {permutations} permutations"
+        )
+        return InputError(
+            f"{self.directory}: {self.header.name_of(unit)} is not scored yet; {how} first"
+        )

@@ -1,0 +1,222 @@
+"""An OpenAI-compatible completions server over a small model, honest or not.
+
+A test starts it in a thread and may tamper with it; run as a program, it serves the model of the
+directory that it is given and prints its port.
+"""
+
+import json
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+# What each server understands beyond model, prompt, max_tokens, temperature, echo and logprobs.
+FIELDS = {
+    "vllm": {"prompt_logprobs", "return_token_ids"},
+    "sglang": {"return_token_ids"},
+    "openai": set(),
+    "together": set(),
+    "text": set(),
+    "llama.cpp": set(),
+}
+STRICT = {"openai"}  # refuses other fields
+TEXT_ONLY = {"together", "text"}  # refuses token ids
+KNOWN = {"model", "prompt", "max_tokens", "temperature", "echo", "logprobs"}
+
+
+class Network:
+    """A causal model and its tokenizer, one prompt at a time."""
+
+    def __init__(self, directory: Path | str) -> None:
+        self.tokenizer = AutoTokenizer.from_pretrained(directory, local_files_only=True)
+        self._model = AutoModelForCausalLM.from_pretrained(directory, local_files_only=True).eval()
+        self._lock = threading.Lock()
+        self.context = self._model.config.max_position_embeddings
+
+    @torch.inference_mode()
+    def score(self, ids: list[int], temperature: float) -> tuple[list[float | None], int, float]:
+        """Log-probability of each id (None for the first), a generated id and its own.
+
+        The temperature is applied to all of them, as some servers do.
+        """
+        with self._lock:
+            logits = self._model(torch.tensor([ids])).logits[0].float() / max(temperature, 0.1)
+        table = logits.log_softmax(-1)
+        values = table[:-1].gather(1, torch.tensor(ids[1:])[:, None])[:, 0].tolist()
+        return [None, *values], int(table[-1].argmax()), float(table[-1].max())
+
+
+@dataclass
+class Failure:
+    """One answer that is not a result."""
+
+    status: int = 200
+    body: bytes = b'{"error": {"message": "out of order"}}'
+    headers: dict[str, str] = field(default_factory=dict)
+    cut: bool = False  # close the connection in the middle of the body
+    silent: bool = False  # no answer until the server is closed
+
+
+class CompletionsServer(ThreadingHTTPServer):
+    """What it has seen, and how it misbehaves.
+
+    Attributes
+    ----------
+    seen : (headers, JSON) of every request. released : numbers of those not held any more.
+    failures : instead of the next answers, in order.
+    read : the token ids that the server makes of those it was sent.
+    tamper : changes an answer before it is sent; its second argument is the number of the request.
+    hold : called with the JSON before the answer; may wait.
+    """
+
+    daemon_threads = True
+    request_queue_size = 64  # else connections made at the same time wait a second for each other
+
+    def __init__(self, network: Network, style: str = "vllm") -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.network = network
+        self.style = style
+        self.seen: list[tuple[dict[str, str], Any]] = []
+        self.released: list[int] = []
+        self.failures: deque[Failure] = deque()
+        self.read: Callable[[list[int]], list[int]] = lambda ids: ids
+        self.tamper: Callable[[dict[str, Any], int], None] = lambda answer, number: None
+        self.hold: Callable[[Any], None] = lambda body: None
+        self.closing = threading.Event()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/v1"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing: clients that give up are part of the tests."""
+
+    def ids_of(self, prompt: list[int] | str) -> list[int]:
+        if isinstance(prompt, str):
+            ids = self.network.tokenizer(prompt, add_special_tokens=False)["input_ids"]
+            prompt = [0, *ids] if self.style == "together" else ids
+        return self.read(prompt)
+
+    def answer(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Return the result for a request that is in order."""
+        ids = self.ids_of(body["prompt"])
+        values, generated, its_value = self.network.score(ids, body["temperature"])
+        choice: dict[str, Any] = {"index": 0, "text": self.text(generated), "logprobs": None}
+        answer = {
+            "object": "text_completion",
+            "model": body["model"],
+            "choices": [choice],
+            "usage": {"prompt_tokens": len(ids), "completion_tokens": 1},
+        }
+        known = FIELDS[self.style]
+        if "prompt_logprobs" in known and body.get("prompt_logprobs") is not None:
+            choice["prompt_logprobs"] = [
+                None if value is None else {str(token): self.entry(token, value)}
+                for token, value in zip(ids, values, strict=True)
+            ]
+        if "return_token_ids" in known and body.get("return_token_ids"):
+            choice["prompt_token_ids"] = ids
+        if body.get("logprobs") is None:
+            return answer
+        if self.style == "llama.cpp":
+            content = {"id": generated, "token": self.text(generated), "logprob": its_value}
+            choice["logprobs"] = {"content": [content]}
+        elif self.style == "together":
+            choice["logprobs"] = self.lists([generated], [its_value])
+            if body.get("echo"):
+                answer["prompt"] = [{"text": "", "logprobs": self.lists(ids, values)}]
+        elif body.get("echo"):
+            choice["logprobs"] = self.lists([*ids, generated], [*values, its_value])
+        else:
+            choice["logprobs"] = self.lists([generated], [its_value])
+        return answer
+
+    def lists(self, ids: list[int], values: list[float | None]) -> dict[str, Any]:
+        return {"tokens": [self.text(i) for i in ids], "token_logprobs": values}
+
+    def entry(self, token: int, value: float) -> dict[str, Any]:
+        return {"logprob": value, "rank": 1, "decoded_token": self.text(token)}
+
+    def text(self, token: int) -> str:
+        return self.network.tokenizer.decode([token])
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    wbufsize = -1  # an answer is one packet
+    server: CompletionsServer
+
+    def do_POST(self) -> None:
+        server = self.server
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        server.seen.append((dict(self.headers), body))
+        number = len(server.seen)
+        server.hold(body)
+        server.released.append(number)
+        if server.failures:
+            self.fail(server.failures.popleft())
+        elif self.path != "/v1/completions":
+            self.refuse(404, "no such path")
+        elif server.style in STRICT and not body.keys() <= KNOWN:
+            self.refuse(400, f"Unrecognized request arguments: {sorted(body.keys() - KNOWN)}")
+        elif server.style in TEXT_ONLY and not isinstance(body["prompt"], str):
+            self.refuse(422, "prompt: Input should be a valid string")
+        elif len(server.ids_of(body["prompt"])) + body["max_tokens"] > server.network.context:
+            self.refuse(400, f"the maximum context length is {server.network.context} tokens")
+        else:
+            answer = server.answer(body)
+            server.tamper(answer, number)
+            self.send(200, json.dumps(answer).encode())
+
+    def fail(self, failure: Failure) -> None:
+        if failure.silent:
+            self.server.closing.wait()
+            self.close_connection = True
+        else:
+            self.send(failure.status, failure.body, failure.headers, cut=failure.cut)
+
+    def refuse(self, status: int, message: str) -> None:
+        self.send(status, json.dumps({"error": {"message": message}}).encode())
+
+    def send(
+        self, status: int, body: bytes, headers: dict[str, str] | None = None, *, cut: bool = False
+    ) -> None:
+        self.send_response(status)
+        for name, value in {"Content-Type": "application/json", **(headers or {})}.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body[: len(body) // 2] if cut else body)
+        self.wfile.flush()
+        self.close_connection = self.close_connection or cut
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def serving(network: Network, style: str = "vllm") -> Iterator[CompletionsServer]:
+    """Serve from a thread until the block ends."""
+    with CompletionsServer(network, style) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.closing.set()
+            server.shutdown()
+            thread.join()
+
+
+if __name__ == "__main__":
+    with CompletionsServer(Network(sys.argv[1])) as program:
+        print(program.server_port, flush=True)
+        program.serve_forever()

@@ -1,0 +1,335 @@
+"""Toy models of many architectures against one float64 forward pass of the whole model a token.
+
+Which is what the engine must not do: it scores windows in padded batches and the output layer
+apart from the rest.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from transformers import AutoModelForCausalLM
+
+from contamination.engine.loading import Source
+from contamination.engine.local import TransformersScorer
+from contamination.errors import InputError
+
+CONTEXT = 16
+NATS = 1e-4
+LENGTHS = (1, 3, CONTEXT, CONTEXT + 1, 29)
+
+USUAL = {
+    "vocab_size": 300,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 48,
+    "max_position_embeddings": CONTEXT,
+    "bos_token_id": 0,
+    "eos_token_id": 0,
+    "pad_token_id": None,
+}
+GROUPED = USUAL | {"num_key_value_heads": 2, "head_dim": 8}
+GPT2 = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": CONTEXT, "vocab_size": 300}
+LONG = {
+    "rope_type": "longrope",
+    "rope_theta": 100.0,
+    "original_max_position_embeddings": CONTEXT,
+    "short_factor": [1.0] * 4,
+    "long_factor": [2.0, 3.0, 4.0, 5.0],
+}
+
+# (model type, options); those without a context of their own are asked for one.
+MODELS: dict[str, tuple[str, dict[str, object]]] = {
+    "GPT-2": ("gpt2", GPT2),
+    "GPT-2 untied": ("gpt2", GPT2 | {"tie_word_embeddings": False}),
+    "Llama": ("llama", GROUPED),
+    "Mistral with a sliding window": ("mistral", GROUPED | {"sliding_window": 5}),
+    "GPT-NeoX": ("gpt_neox", USUAL | {"tie_word_embeddings": False}),
+    "Gemma 2": (
+        "gemma2",
+        GROUPED
+        | {
+            "query_pre_attn_scalar": 8,
+            "sliding_window": 5,
+            "final_logit_softcapping": 5.0,
+            "attn_logit_softcapping": 9.0,
+        },
+    ),
+    "Cohere": ("cohere", GROUPED | {"logit_scale": 0.25}),
+    "Granite": ("granite", GROUPED | {"logits_scaling": 3.0, "embedding_multiplier": 2.0}),
+    "Phi, whose output layer has a bias": ("phi", USUAL),
+    "Mixtral": ("mixtral", GROUPED | {"num_local_experts": 4, "num_experts_per_tok": 2}),
+    "OPT": (
+        "opt",
+        USUAL
+        | {
+            "ffn_dim": 48,
+            "word_embed_proj_dim": 16,
+            "bos_token_id": 0,
+            "do_layer_norm_before": True,
+        },
+    ),
+    "Phi-3 long": (
+        "phi3",
+        GROUPED
+        | {
+            "max_position_embeddings": 4 * CONTEXT,
+            "original_max_position_embeddings": CONTEXT,
+            "rope_parameters": LONG,
+        },
+    ),
+    "BLOOM": ("bloom", {"vocab_size": 300, "hidden_size": 32, "n_layer": 2, "n_head": 4}),
+    "Mamba": (
+        "mamba",
+        {"vocab_size": 300, "hidden_size": 32, "num_hidden_layers": 2, "state_size": 4},
+    ),
+    "RWKV": (
+        "rwkv",
+        {
+            "vocab_size": 300,
+            "hidden_size": 32,
+            "attention_hidden_size": 32,
+            "num_hidden_layers": 2,
+            "context_length": CONTEXT,
+        },
+    ),
+}
+WITHOUT_CONTEXT = ("BLOOM", "Mamba")
+
+
+@pytest.fixture(scope="session")
+def save(tokenizer, tmp_path_factory) -> Callable[..., Path]:
+    """Return a function that saves a random model with a tokenizer and returns the directory."""
+
+    def to_directory(kind: str, options: dict[str, object], model_class=AutoModelForCausalLM):
+        config = transformers.AutoConfig.for_model(kind, **options)
+        torch.manual_seed(0)
+        if hasattr(model_class, "from_config"):
+            model = model_class.from_config(config)
+        else:
+            model = model_class(config)
+        with torch.no_grad():
+            for name, parameter in model.named_parameters():
+                if name.endswith("bias"):
+                    parameter.normal_()
+                elif parameter.ndim >= 2:
+                    # So that every token depends on those before it; a state adds up errors too.
+                    parameter.mul_(4 if kind in ("mamba", "rwkv") else 8)
+        directory = tmp_path_factory.mktemp("model")
+        model.save_pretrained(directory)
+        tokenizer.save_pretrained(directory)
+        return directory
+
+    return to_directory
+
+
+@pytest.fixture(scope="session")
+def directories(save) -> Callable[[str], Path]:
+    """Return the directory of one of MODELS, made when it is first asked for."""
+    made: dict[str, Path] = {}
+
+    def directory(name: str) -> Path:
+        if name not in made:
+            made[name] = save(*MODELS[name])
+        return made[name]
+
+    return directory
+
+
+def random_ids(length: int) -> np.ndarray:
+    return np.random.default_rng(length).integers(1, 300, length, dtype=np.int32)
+
+
+@torch.inference_mode()
+def reference(directory: Path, ids: np.ndarray, start: int = 0) -> np.ndarray:
+    """One forward pass in float64 for each token, the windows of Oren's appendix A in a loop."""
+    model = AutoModelForCausalLM.from_pretrained(directory, experts_implementation="eager")
+    model = model.double().eval()
+    stream = [start, *ids.tolist()]  # token t is stream[t + 1]
+    result: list[float] = []
+    begin = 0
+    while len(result) < len(ids):
+        while len(result) < min(begin + CONTEXT, len(ids)):
+            t = len(result)
+            inputs = torch.tensor([stream[begin : t + 1]])
+            logits = model(inputs, use_cache=False).logits[0, -1].double()
+            result.append(float(torch.log_softmax(logits, dim=0)[stream[t + 1]]))
+        begin += CONTEXT // 2
+    return np.array(result)
+
+
+def scorer_of(directory: Path, name: str, **options) -> TransformersScorer:
+    context = CONTEXT if name in WITHOUT_CONTEXT else None
+    return TransformersScorer(Source(str(directory), context=context, **options), batch_tokens=50)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_float32_agrees_with_a_float64_loop_over_tokens(directories, name):
+    directory = directories(name)
+    scorer = scorer_of(directory, name, precision="float32")
+    assert scorer.context == CONTEXT
+    sequences = [random_ids(length) for length in LENGTHS]
+    results = dict(scorer.token_logprobs(sequences))
+    expected = np.concatenate([reference(directory, ids) for ids in sequences])
+    assert np.ptp(expected) > 1  # nats: it matters which token stands where
+    np.testing.assert_allclose(
+        np.concatenate([results[i] for i in range(len(sequences))]), expected, rtol=0, atol=NATS
+    )
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_bfloat16_gives_the_same_up_to_its_rounding(directories, name):
+    ids = random_ids(40)
+    ((_, values),) = scorer_of(directories(name), name, precision="bfloat16").token_logprobs([ids])
+    ((_, exact),) = scorer_of(directories(name), name, precision="float32").token_logprobs([ids])
+    assert 0 < np.median(np.abs(values - exact)) < 0.05 * exact.std()
+
+
+@pytest.mark.parametrize("name", WITHOUT_CONTEXT)
+def test_a_model_without_a_limit_is_asked_for_a_context(directories, name):
+    with pytest.raises(InputError, match=r"states no context length; give one \(context\)"):
+        TransformersScorer(directories(name))
+
+
+def test_scaled_positions_are_not_used_beyond_the_length_that_switches_them(directories):
+    """There a longer sequence in the same batch would change the numbers of a shorter one."""
+    with pytest.raises(InputError, match=rf"context is 40: .* reads 2 to {CONTEXT} tokens"):
+        TransformersScorer(Source(str(directories("Phi-3 long")), context=40))
+
+
+def test_a_model_without_bos_and_eos_starts_with_the_first_entry(save, tokenizer, tmp_path):
+    directory = save("llama", GROUPED | {"bos_token_id": None, "eos_token_id": None})
+    for file in directory.glob("tokenizer*"):
+        file.unlink()
+    bare = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer.backend_tokenizer)
+    assert bare.bos_token_id is None
+    assert bare.eos_token_id is None
+    bare.save_pretrained(directory)
+    scorer = TransformersScorer(Source(str(directory), precision="float32"))
+    assert scorer.start == 0
+    ids = random_ids(20)
+    ((_, values),) = scorer.token_logprobs([ids])
+    np.testing.assert_allclose(values, reference(directory, ids, 0), rtol=0, atol=NATS)
+
+
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+def test_logits_far_from_zero_are_no_reason_to_refuse(save, precision):
+    """GPT-2 has logits of about -100, where bfloat16 knows multiples of 1/2."""
+    directory = save("gpt2", GPT2)
+    model = AutoModelForCausalLM.from_pretrained(directory)
+    with torch.no_grad():
+        model.transformer.ln_f.bias.fill_(-3.0)
+        model.transformer.wte.weight.add_(1.0)
+    model.save_pretrained(directory)
+    with torch.inference_mode():
+        assert model(torch.tensor([[5, 6]])).logits.mean() < -80
+    ids = random_ids(40)
+    ((_, values),) = TransformersScorer(Source(str(directory), precision=precision)).token_logprobs(
+        [ids]
+    )
+    assert np.abs(values - reference(directory, ids)).mean() < 0.1
+
+
+class TestRefused:
+    """Each with one line that names the directory and says why."""
+
+    def refusal(self, directory: Path, precision: str = "float32") -> str:
+        with pytest.raises(InputError) as caught:
+            scorer = TransformersScorer(
+                Source(str(directory), precision=precision, context=CONTEXT)
+            )
+            list(scorer.token_logprobs([random_ids(5)]))
+        message = str(caught.value)
+        assert str(directory) in message
+        assert "\n" not in message
+        return message
+
+    @pytest.mark.parametrize(
+        ("kind", "model_class"),
+        [
+            ("bert", transformers.BertForMaskedLM),
+            ("roberta", transformers.RobertaForMaskedLM),
+        ],
+    )
+    @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+    def test_encoders_that_transformers_would_load(self, save, kind, model_class, precision):
+        directory = save(kind, USUAL | {"pad_token_id": 1}, model_class)
+        assert "sees the tokens that it is to predict" in self.refusal(directory, precision)
+
+    @pytest.mark.parametrize(
+        ("kind", "model_class", "options"),
+        [
+            ("distilbert", transformers.DistilBertForMaskedLM, {"dim": 32, "hidden_dim": 32}),
+            ("t5", transformers.T5ForConditionalGeneration, {"d_model": 32, "d_ff": 32}),
+            ("bart", transformers.BartForConditionalGeneration, {"d_model": 32}),
+        ],
+    )
+    def test_models_of_another_kind(self, save, kind, model_class, options):
+        small = {"vocab_size": 300, "n_layers": 1, "n_heads": 2, "num_layers": 1, "num_heads": 2}
+        small |= {"encoder_layers": 1, "decoder_layers": 1}
+        small |= {"encoder_attention_heads": 2, "decoder_attention_heads": 2}
+        known = transformers.AutoConfig.for_model(kind)
+        chosen = {key: value for key, value in small.items() if hasattr(known, key)}
+        directory = save(kind, chosen | options, model_class)
+        with pytest.raises(InputError, match=rf"{kind} is not a causal language model"):
+            TransformersScorer(directory)
+
+    def test_a_model_saved_without_its_output_layer(self, save):
+        directory = save("llama", GROUPED, transformers.LlamaModel)
+        assert "the weights lack lm_head.weight" in self.refusal(directory)
+
+    def test_an_architecture_that_multiplies_where_granite_divides(self, save):
+        directory = save("hyperclovax", GROUPED | {"logits_scaling": 0.5})
+        assert "changes its logits after the output layer" in self.refusal(directory)
+
+    def test_an_architecture_whose_output_layer_is_not_the_last(self, save):
+        directory = save("modernbert-decoder", USUAL | {"pad_token_id": 1})
+        assert "changes its logits after the output layer" in self.refusal(directory)
+
+    def test_an_architecture_whose_parts_cannot_be_told_apart(self, save):
+        options = GROUPED | {"intermediate_size_mlp": 32, "num_local_experts": 2}
+        directory = save("llama4_text", options, transformers.Llama4ForCausalLM)
+        assert "output layer cannot be told" in self.refusal(directory)
+
+    @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+    @pytest.mark.parametrize("change", ["all times 1.05", "one entry plus 1"])
+    def test_a_planted_change_of_the_logits(self, directories, monkeypatch, precision, change):
+        forward = transformers.GPT2LMHeadModel.forward
+
+        def changed(self, *args, **kwargs):
+            output = forward(self, *args, **kwargs)
+            if change == "all times 1.05":
+                output.logits = output.logits * 1.05
+            else:
+                output.logits[..., 123] += 1
+            return output
+
+        assert list(TransformersScorer(directories("GPT-2")).token_logprobs([random_ids(5)]))
+        monkeypatch.setattr(transformers.GPT2LMHeadModel, "forward", changed)
+        message = self.refusal(directories("GPT-2"), precision)
+        assert "changes its logits after the output layer" in message
+
+    @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+    def test_not_what_another_kernel_rounds_differently(self, directories, monkeypatch, precision):
+        forward = transformers.GPT2LMHeadModel.forward
+
+        def rounded(self, *args, **kwargs):
+            output = forward(self, *args, **kwargs)
+            noise = torch.randn(output.logits.shape, generator=torch.manual_seed(0))
+            unit = torch.finfo(output.logits.dtype).eps
+            output.logits += (0.1 * unit * output.logits.abs().max() * noise).to(output.logits)
+            return output
+
+        monkeypatch.setattr(transformers.GPT2LMHeadModel, "forward", rounded)
+        source = Source(str(directories("GPT-2")), precision=precision)
+        assert list(TransformersScorer(source).token_logprobs([random_ids(5)]))
+
+    def test_a_tokenizer_of_another_model(self, save):
+        directory = save("gpt2", GPT2 | {"vocab_size": 200})
+        with pytest.raises(InputError, match="gave token 200, but the model knows 200 tokens"):
+            list(TransformersScorer(directory).token_logprobs([np.array([5, 200, 3])]))
+        assert list(TransformersScorer(directory).token_logprobs([np.array([5, 199, 3])]))

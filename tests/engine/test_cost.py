@@ -1,0 +1,102 @@
+"""Tokens and FLOPs against counting by hand, and against what PyTorch itself counts."""
+
+import numpy as np
+import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+from transformers import AutoConfig, AutoModelForCausalLM
+
+from contamination.engine import cost
+from contamination.engine.cost import (
+    Workload,
+    model_shape,
+    repeated,
+    successor_workload,
+    total,
+    workload,
+)
+from contamination.engine.local import TransformersScorer
+from contamination.errors import InputError
+
+
+def test_short_sequences_are_read_once():
+    work = workload([3, 4, 5, 6], shards=2, permutations=9, context=16)
+    assert work == Workload(
+        sequences=20, scored=180, read=180, windows=20, attended=10 * (7 * 8 // 2 + 11 * 12 // 2)
+    )
+
+
+def test_long_sequences_are_read_in_windows():
+    """20 tokens, context 8, stride 4: windows 0-8, 4-12, 8-16, 12-20."""
+    work = workload([10, 10], shards=1, permutations=1, context=8)
+    assert work == Workload(sequences=2, scored=40, read=64, windows=8, attended=2 * 4 * 36)
+
+
+def test_successors_are_read_after_a_predecessor_that_is_read_once():
+    """One shard of 3 examples of 2, 5 and 9 tokens, of which 4 are scored."""
+    work = successor_workload([2, 5, 9], shards=1, first=4)
+    assert work.scored == 2 * (2 + 4 + 4)
+    assert work.read == 16 + 20
+    assert (work.sequences, work.windows) == (3, 6)
+    attended = 3 + 15 + 45  # of the predecessors
+    for before, after in [(2, 4), (2, 4), (5, 2), (5, 4), (9, 2), (9, 4)]:
+        attended += sum(before + t for t in range(1, after + 1))
+    assert work.attended == attended
+
+
+def test_the_scorer_reads_what_was_predicted(model_directory):
+    scorer = TransformersScorer(model_directory, batch_tokens=1)  # no padding
+    widths = []
+    assert scorer.head.rows > 0  # its check reads four tokens, before these are counted
+    embedding = scorer.model.get_input_embeddings()
+    embedding.register_forward_pre_hook(lambda _, inputs: widths.append(inputs[0].shape[1]))
+    lengths = [5, 16, 17, 61]
+    sequences = [np.arange(1, n + 1, dtype=np.int32) for n in lengths]
+    scored = sum(len(values) for _, values in scorer.token_logprobs(sequences))
+    work = repeated(lengths, 1, scorer.context)
+    assert (work.scored, work.read, work.windows) == (scored, sum(widths), len(widths))
+
+
+def test_total_adds_column_by_column():
+    assert total([Workload(1, 2, 3, 4, 5), Workload(10, 20, 30, 40, 50)]) == Workload(
+        11, 22, 33, 44, 55
+    )
+
+
+def test_too_many_shards_are_refused():
+    with pytest.raises(InputError, match="fewer than two per shard"):
+        workload([3, 4, 5], shards=2, permutations=1, context=8)
+
+
+def test_flops_are_those_that_pytorch_counts(model_directory):
+    """All positions scored; PyTorch counts the whole square of the attention, we half of it."""
+    config = AutoConfig.from_pretrained(model_directory)
+    model = AutoModelForCausalLM.from_pretrained(model_directory, attn_implementation="eager")
+    length, shape = 12, model_shape(config)
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        model(torch.zeros(1, length, dtype=torch.long), use_cache=False)
+    work = Workload(sequences=1, scored=length, read=length, windows=1, attended=length**2)
+    assert shape.flops(work) == counter.get_total_flops()
+
+
+def test_embeddings_are_no_matrix_products(make_model):
+    """Tied (GPT-2) or not, tables that are looked up cost nothing, and the head counts once."""
+    from transformers import GPTNeoXConfig, LlamaConfig
+
+    sizes = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2}
+    heads = {"num_attention_heads": 2, "vocab_size": 50}
+    llama = model_shape(LlamaConfig(**sizes, **heads, num_key_value_heads=2))
+    assert llama == cost.Shape(body=2 * (4 * 16 * 16 + 3 * 16 * 32), head=50 * 16, channels=2 * 16)
+    neox = model_shape(GPTNeoXConfig(**sizes, **heads))
+    assert neox == cost.Shape(body=2 * (4 * 16 * 16 + 2 * 16 * 32), head=50 * 16, channels=2 * 16)
+
+
+def test_the_rate_is_flops_over_time(model_directory, monkeypatch):
+    """The clock stands still but for the sample: half a second for what the shape says."""
+    scorer = TransformersScorer(model_directory, batch_tokens=32)
+    times = iter([10.0, 10.5])
+    monkeypatch.setattr(cost.time, "perf_counter", lambda: next(times))
+    sequences = [np.ones(10, dtype=np.int32)] * 50
+    shape = model_shape(scorer.config)
+    rate = cost.flops_per_second(scorer, shape, sequences)
+    assert rate == pytest.approx(2 * shape.flops(repeated([10] * 7, 1, 16)))  # 70 tokens >= 64

@@ -1,0 +1,1100 @@
+"""A model behind HTTP: the same numbers as here, or a message that says what is wrong.
+
+The server runs a small network; every way to lie, break or stall that real servers have is switched
+on in turn. Nothing sleeps: waits between tries are set to nothing, and servers wait for events.
+"""
+
+import itertools
+import logging
+import math
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import traceback
+from dataclasses import replace
+from email.utils import formatdate
+from pathlib import Path
+
+import completions_server
+import numpy as np
+import pytest
+import torch
+from completions_server import CompletionsServer, Failure, Network, serving
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tenacity import wait_none
+from tokenizers import Tokenizer, decoders, models
+from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
+
+from contamination.engine import endpoint, endpoint_client
+from contamination.engine.endpoint import EndpointScorer
+from contamination.engine.endpoint_protocol import FORMATS
+from contamination.engine.endpoint_route import Misread, Route, Spelling
+from contamination.errors import InputError
+from contamination.tokenizer import tokenize
+
+CONTEXT = 64
+WINDOW = CONTEXT - 2  # the window's last token and a generated one need room, too
+NATS = 1e-4
+SECRET = "sk-secret-0123456789"
+LETTERS = np.arange(40, 46, dtype=np.int32)  # tokens that have a text of their own
+LENGTHS = [1, 5, WINDOW - 1, WINDOW, WINDOW + 1, 3 * WINDOW // 2 + 1, 2 * WINDOW + 7]
+
+
+@pytest.fixture(scope="module")
+def directory(make_model) -> Path:
+    return make_model(CONTEXT)
+
+
+@pytest.fixture(scope="module")
+def network(directory) -> Network:
+    return Network(directory)
+
+
+@pytest.fixture
+def server(network):
+    with serving(network) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def surroundings(monkeypatch):
+    """No key, and no wait between tries; return the list of the waits."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    waits = []
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
+    monkeypatch.setattr(endpoint_client, "sleep", sleep)
+    return waits
+
+
+@pytest.fixture
+def no_backoff(monkeypatch):
+    monkeypatch.setattr(endpoint_client, "BACKOFF", wait_none())
+
+
+@pytest.fixture
+def scorer(server, directory) -> EndpointScorer:
+    return scorer_of(server, directory)
+
+
+def scorer_of(server: CompletionsServer, directory: Path, **changes) -> EndpointScorer:
+    arguments = {"context": CONTEXT, "timeout": 60.0} | changes
+    return EndpointScorer(server.url, "tiny", directory, **arguments)
+
+
+def random_ids(length: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).integers(1, 300, length, dtype=np.int32)
+
+
+@pytest.fixture(scope="module")
+def sequences() -> list[np.ndarray]:
+    return [random_ids(length, seed) for seed, length in enumerate(LENGTHS)]
+
+
+@pytest.fixture(scope="module")
+def expected(directory, sequences) -> list[np.ndarray]:
+    """One forward pass in float64 for each token, the windows of Oren's appendix A in a loop."""
+    model = AutoModelForCausalLM.from_pretrained(directory).double().eval()
+    return [reference(model, ids) for ids in sequences]
+
+
+@torch.inference_mode()
+def reference(model, ids: np.ndarray) -> np.ndarray:
+    stream = [model.config.bos_token_id, *ids.tolist()]  # token t is stream[t + 1]
+    result, begin = [], 0
+    while len(result) < len(ids):
+        while len(result) < min(begin + WINDOW, len(ids)):
+            t = len(result)
+            logits = model(torch.tensor([stream[begin : t + 1]])).logits[0, -1]
+            result.append(float(torch.log_softmax(logits, dim=0)[stream[t + 1]]))
+        begin += WINDOW // 2
+    return np.array(result)
+
+
+def run(scorer, sequences) -> list[np.ndarray]:
+    results = dict(scorer.token_logprobs(sequences))
+    assert sorted(results) == list(range(len(sequences)))
+    for index, ids in enumerate(sequences):
+        assert results[index].shape == ids.shape
+        assert results[index].dtype == np.float32
+    return [results[i] for i in range(len(sequences))]
+
+
+def agree(values, expected) -> None:
+    for ours, theirs in zip(values, expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=NATS)
+
+
+def error_of(scorer, *sequences: np.ndarray) -> str:
+    with pytest.raises(InputError) as caught:
+        list(scorer.token_logprobs(sequences or [LETTERS]))
+    return str(caught.value)
+
+
+class TestAgreement:
+    @pytest.mark.parametrize("style", ["vllm", "sglang", "openai"])
+    def test_with_a_loop_over_tokens(self, network, directory, sequences, expected, style):
+        with serving(network, style) as server:
+            scorer = scorer_of(server, directory)
+            agree(run(scorer, sequences), expected)
+        _, body = server.seen[-1]
+        asked = {name for wire in FORMATS for name in wire.fields} & body.keys()
+        assert (
+            asked
+            == {
+                "vllm": {"prompt_logprobs"},
+                "sglang": {"echo", "logprobs", "return_token_ids"},
+                "openai": {"echo", "logprobs"},
+            }[style]
+        )
+        assert scorer.requests_made == len(server.seen)
+
+    def test_with_a_server_in_another_process(self, directory, sequences, expected):
+        program = [sys.executable, completions_server.__file__, str(directory)]
+        with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
+            try:
+                port = int(process.stdout.readline())
+                url = f"http://127.0.0.1:{port}/v1"
+                scorer = EndpointScorer(url, "tiny", directory, context=CONTEXT)
+                agree(run(scorer, sequences), expected)
+            finally:
+                process.terminate()
+
+    def test_a_window_too_many_would_be_noticed(self, server, directory, sequences, expected):
+        """The tests above mean something only if the windows matter that much."""
+        (values,) = run(scorer_of(server, directory, context=CONTEXT - 2), sequences[-1:])
+        assert np.abs(values - expected[-1]).max() > 100 * NATS
+
+    def test_the_whole_context_is_used_and_no_more(self, server, scorer):
+        run(scorer, [random_ids(5 * CONTEXT)])
+        assert max(len(body["prompt"]) + body["max_tokens"] for _, body in server.seen) == CONTEXT
+
+    def test_any_order_of_answers_will_do(self, server, scorer, sequences, expected):
+        """The first sequence is answered only after all the others have been handed over."""
+        run(scorer, [])
+        others_are_there = threading.Event()
+        first = sequences[-1].tolist()
+
+        def hold(body) -> None:
+            if body["prompt"][1:4] == first[:3]:
+                others_are_there.wait()
+
+        server.hold = hold
+        order, values = [], {}
+        for index, value in scorer.token_logprobs([sequences[-1], *sequences[:-1]]):
+            order.append(index)
+            values[index] = value
+            if len(order) == len(sequences) - 1:
+                others_are_there.set()
+        assert order[-1] == 0
+        agree([values[i] for i in range(1, len(sequences))] + [values[0]], expected)
+
+    def test_so_many_requests_at_a_time(self, server, directory, sequences, expected):
+        scorer = scorer_of(server, directory, concurrency=3)
+        run(scorer, sequences[:1])
+        together = threading.Barrier(3, timeout=60)  # lets through threes alone
+        under_way = []
+
+        def hold(_) -> None:
+            under_way.append(len(server.seen) - len(server.released))
+            together.wait()
+
+        server.hold = hold
+        agree(run(scorer, sequences[:4] * 6), expected[:4] * 6)
+        assert max(under_way) == 3
+
+    def test_the_same_call_gives_the_same_bits(self, scorer, sequences):
+        for values, again in zip(run(scorer, sequences), run(scorer, sequences), strict=True):
+            np.testing.assert_array_equal(values, again)
+
+    def test_only_wanted_tokens_are_paid_for(self, server, scorer, sequences, expected):
+        masks = [np.zeros(len(ids), dtype=bool) for ids in sequences]
+        masks[1][2] = True
+        masks[-1][-3] = True
+        run(scorer, sequences[:1])
+        before = len(server.seen)
+        results = dict(scorer.token_logprobs(sequences, masks))
+        assert sorted(results) == list(range(len(sequences)))
+        for index, mask in enumerate(masks):
+            agree([results[index][mask]], [expected[index][mask]])
+        assert np.isnan(results[0]).all()
+        prompts = sorted(len(body["prompt"]) for _, body in server.seen[before:])
+        assert prompts == [4, len(sequences[-1]) - 2 - 4 * WINDOW // 2 + WINDOW // 2 + 1]
+
+    def test_nothing_wanted_is_no_request(self, server, scorer):
+        assert list(scorer.token_logprobs([])) == []
+        ((index, values),) = scorer.token_logprobs([random_ids(3)], [np.zeros(3, dtype=bool)])
+        assert (index, len(values)) == (0, 3)
+        assert server.seen == []
+
+
+class TestText:
+    """Servers that take no token ids."""
+
+    @pytest.fixture
+    def texts(self, tokenizer, prose) -> list[np.ndarray]:
+        return [ids[: WINDOW - 1] for ids in tokenize(tokenizer, [p[:60] for p in prose[:6]])]
+
+    @pytest.mark.parametrize("style", ["text", "together"])
+    def test_that_cut_texts_up_as_we_do(self, network, directory, texts, style):
+        model = AutoModelForCausalLM.from_pretrained(directory).double().eval()
+        with serving(network, style) as server:
+            scorer = scorer_of(server, directory)
+            agree(run(scorer, texts), [reference(model, ids) for ids in texts])
+        starts = server.seen[-1][1]["prompt"].startswith("<|endoftext|>")
+        assert starts == (style == "text")
+
+    def test_that_cut_a_text_up_anew(self, network, directory, tokenizer):
+        (whole,) = tokenize(tokenizer, ["river"])
+        (*letters,) = tokenize(tokenizer, list("river"))
+        ids = np.concatenate(letters)
+        assert len(ids) > len(whole)
+        with serving(network, "text") as server:
+            message = error_of(scorer_of(server, directory), ids)
+        assert "cuts the prompt up anew" in message
+
+    def test_that_start_every_text_anew(self, network, directory, tokenizer, prose):
+        """Where a sequence is longer than the context, their start token would be in its middle."""
+        (ids,) = tokenize(tokenizer, [prose[0] * 3])
+        ids = ids[: WINDOW + 5]
+        with serving(network, "together") as server:
+            message = error_of(scorer_of(server, directory), ids)
+        assert "a token of its own" in message
+
+    def test_that_keep_silent_about_tokens(self, network, directory):
+        def tamper(answer, _):
+            (answer["choices"][0]["logprobs"] or {})["tokens"] = None
+
+        with serving(network, "text") as server:
+            server.tamper = tamper
+            message = error_of(scorer_of(server, directory))
+        assert "asked with token ids: http://" in message
+        assert "HTTP 422 (prompt: Input should be a valid string)" in message
+        assert "asked with text: " in message
+        assert "does not tell which tokens it scored" in message
+
+    def test_that_name_some_tokens_alone(self, tokenizer):
+        """With ids, the count and the others prove enough; with text, each token must be named."""
+        answer = echo([None, -1.0, -2.0], ["", tokenizer.decode([40]), None])
+        by_ids = Route("m", "token ids", FORMATS[2], Spelling(tokenizer), 0)
+        assert by_ids.read(answer, [0, 40, 41]).tolist() == [-1, -2]
+        with pytest.raises(Misread, match="gives unnamed at position 2"):
+            replace(by_ids, prompt_as="text").read(answer, [0, 40, 41])
+
+    def test_pieces_of_characters_prove_nothing(self, network, directory, tokenizer):
+        """Their text is the same, whatever the piece."""
+        pieces = [i for i in range(300) if tokenizer.decode([i]) == "\N{REPLACEMENT CHARACTER}"]
+        route = Route("m", "text", FORMATS[2], Spelling(tokenizer), 0)
+        answer = echo([None, -1.0], ["", "\N{REPLACEMENT CHARACTER}"])
+        with pytest.raises(Misread):
+            route.read(answer, [0, pieces[0]])
+        by_ids = replace(route, prompt_as="token ids")
+        assert by_ids.read(answer, [0, pieces[0]]) == [-1.0]
+        with pytest.raises(Misread):
+            by_ids.read(echo([None, -1.0], ["", "<|endoftext|>"]), [0, pieces[0]])
+
+
+class TestSpelling:
+    """Servers call tokens by several names."""
+
+    @pytest.mark.parametrize("prompt_as", ["token ids", "text"])
+    @pytest.mark.parametrize("name", ["decoded", "raw", "id"])
+    def test_of_byte_level_vocabularies(self, tokenizer, prompt_as, name):
+        whole = [i for i in range(1, 300) if Spelling(tokenizer).is_whole(i)]
+        spaced = [i for i in whole if tokenizer.decode([i]).startswith(" ")]
+        assert spaced
+        names = {
+            "decoded": lambda i: tokenizer.decode([i]),
+            "raw": tokenizer.convert_ids_to_tokens,
+            "id": "token_id:{}".format,
+        }
+        route = Route("m", prompt_as, FORMATS[2], Spelling(tokenizer), 0)
+        for token in whole:
+            answer = echo([None, -1.0], ["<|endoftext|>", names[name](token)])
+            assert route.read(answer, [0, token]) == [-1]
+            with pytest.raises(Misread):
+                route.read(answer, [0, next(i for i in whole if i != token)])
+
+    @pytest.mark.parametrize("name", ["▁river", " river", "river"])
+    def test_of_vocabularies_with_marked_spaces(self, name):
+        backend = Tokenizer(models.WordLevel({"<s>": 0, "▁river": 1, "▁stone": 2}, "<s>"))
+        backend.decoder = decoders.Metaspace()
+        spelling = Spelling(PreTrainedTokenizerFast(tokenizer_object=backend, bos_token="<s>"))
+        route = Route("m", "token ids", FORMATS[2], spelling, 0)
+        assert route.read(echo([None, -1.0], ["<s>", name]), [0, 1]) == [-1]
+        with pytest.raises(Misread, match=r"where 2 .* was sent"):
+            route.read(echo([None, -1.0], ["<s>", name]), [0, 2])
+
+
+def test_rounding_above_zero_is_certainty(tokenizer):
+    route = Route("m", "token ids", FORMATS[2], Spelling(tokenizer), 0)
+    answer = echo([None, 5e-4, -0.5], ["", *map(chr, (72, 73))])
+    ids = [0, *tokenizer.convert_tokens_to_ids(["H", "I"])]
+    assert route.read(answer, ids).tolist() == [0, -0.5]
+
+
+def echo(logprobs, tokens) -> dict:
+    return {"choices": [{"logprobs": {"token_logprobs": logprobs, "tokens": tokens}}]}
+
+
+# --- servers that lie -----------------------------------------------------------------------------
+
+
+def lists(answer) -> tuple[list, list]:
+    """Tokens and log-probabilities of an answer, in any of the formats that have lists."""
+    found = answer["choices"][0]["logprobs"]
+    return found["tokens"], found["token_logprobs"]
+
+
+def entries(answer) -> list:
+    return answer["choices"][0]["prompt_logprobs"]
+
+
+def no_logprobs(answer, _):
+    answer["choices"][0].update(logprobs=None, prompt_logprobs=None)
+
+
+def empty_lists(answer, _):
+    for values in lists(answer):
+        values.clear()
+
+
+def generated_alone(answer, _):
+    for values in lists(answer):
+        del values[:-1]
+
+
+def nulls(answer, _):
+    values = lists(answer)[1]
+    values[:-1] = [None] * (len(values) - 1)
+
+
+def no_choices(answer, _):
+    answer["choices"] = []
+
+
+def first_is_dropped(answer, _):
+    for values in lists(answer):
+        del values[0]
+    lists(answer)[1][0] = None
+
+
+def last_are_dropped(answer, _):
+    for values in lists(answer):
+        del values[-3:]
+
+
+def one_is_null(answer, _):
+    lists(answer)[1][3] = None
+
+
+def set_value(value):
+    def tamper(answer, _):
+        lists(answer)[1][3] = value
+
+    return tamper
+
+
+def set_all(value):
+    def tamper(answer, _):
+        values = lists(answer)[1]
+        values[1:] = [value] * (len(values) - 1)
+
+    return tamper
+
+
+def no_context(answer, _):
+    tokens, values = lists(answer)
+    values[1:] = [-1.0 - ord(token[0]) / 100 for token in tokens[1:]]
+
+
+def first_is_scored(answer, _):
+    lists(answer)[1][0] = -3.0
+
+
+def other_token(answer, _):
+    lists(answer)[0][3] = "tower"
+
+
+def anonymous(answer, _):
+    answer["choices"][0]["logprobs"]["tokens"] = None
+
+
+def hidden_start(answer, _):
+    answer["usage"]["prompt_tokens"] += 1
+
+
+LIES = {
+    "no log-probabilities": (no_logprobs, "the answer holds no token_logprobs"),
+    "empty lists": (empty_lists, "the answer holds no token_logprobs"),
+    "generated tokens alone": (generated_alone, "the answer scores what was generated"),
+    "nulls": (nulls, "the answer scores no token of the prompt"),
+    "no choices": (no_choices, "the answer is not in the format 'echo'"),
+    "first token dropped": (first_is_dropped, "leaves out the first token of the prompt"),
+    "last tokens dropped": (last_are_dropped, "log-probabilities for a prompt of"),
+    "one is null": (one_is_null, "no log-probability (None) for the token at position 3"),
+    "text for a number": (set_value("-1"), "no log-probability ('-1') for the token at position 3"),
+    "not a number": (set_value(math.nan), "gives nan for the token at position 3"),
+    "minus infinity": (set_value(-math.inf), "gives -inf for the token at position 3"),
+    "vLLM's minus infinity": (set_value(-9999.0), "gives -9999.0 for the token at position 3"),
+    "probabilities": (set_value(0.25), "a log-probability is at most 0"),
+    "zeros": (set_all(0.0), "every token has the log-probability 0, which stands for none"),
+    "constants": (set_all(-2.5), "every token has the log-probability -2.5"),
+    "no context": (no_context, "they do not depend on the context"),
+    "first token scored": (first_is_scored, "hides one before it"),
+    "other token": (other_token, "gives 'tower' at position 3, where"),
+    "no tokens": (anonymous, "does not tell which tokens it scored"),
+    "hidden start token": (hidden_start, "tokens in a prompt of"),
+}
+
+
+@pytest.mark.parametrize(("tamper", "message"), LIES.values(), ids=LIES.keys())
+def test_lies_are_refused(network, directory, tamper, message):
+    with serving(network, "openai") as server:
+        server.tamper = tamper
+        assert message in error_of(scorer_of(server, directory))
+
+
+@pytest.mark.parametrize(
+    ("tamper", "message"),
+    [(t, m) for t, m in LIES.values() if t not in (no_context,) and "every token" not in m],
+    ids=[name for name in LIES if name not in ("no context", "zeros", "constants")],
+)
+def test_every_answer_is_checked_not_only_the_first(network, directory, tamper, message):
+    with serving(network, "openai") as server:
+        scorer = scorer_of(server, directory)
+        run(scorer, [random_ids(5)])
+        server.tamper = tamper
+        assert message in error_of(scorer)
+
+
+@pytest.mark.parametrize("style", ["vllm", "sglang", "openai"])
+class TestTokensThatWereNotSent:
+    """What the server makes of the ids, as each format shows it."""
+
+    @pytest.mark.parametrize(
+        ("read", "message"),
+        [
+            (lambda ids: [0, *ids], "puts a token of its own (FIRST) before the prompt"),
+            (lambda ids: ids[1:], "leaves out the first token of the prompt"),
+            (lambda ids: [*ids[:2], 299, *ids[2:]], "at position 2, where"),
+            (lambda ids: [*ids[:2], *ids[3:]], "at position 2, where"),
+            (lambda ids: [*ids[:2], (ids[2] + 1) % 256 + 40, *ids[3:]], "at position 2, where"),
+            (lambda ids: ids[:-1], ""),
+        ],
+        ids=["start added", "first dropped", "one added", "one dropped", "one changed", "cut"],
+    )
+    def test_are_refused(self, network, directory, style, read, message):
+        first = {"vllm": "unnamed", "sglang": "0 ('<|endoftext|>')", "openai": "'<|endoftext|>'"}
+        message = message.replace("FIRST", first[style])
+        with serving(network, style) as server:
+            server.read = read
+            assert message in error_of(scorer_of(server, directory))
+
+    def test_are_refused_later_too(self, network, directory, style):
+        with serving(network, style) as server:
+            scorer = scorer_of(server, directory)
+            run(scorer, [random_ids(5)])
+            server.read = lambda ids: [0, *ids]
+            assert "puts a token of its own" in error_of(scorer)
+
+
+class TestPromptLogprobs:
+    """Lies of vLLM's format."""
+
+    def test_likeliest_tokens_alone(self, server, scorer):
+        def tamper(answer, _):
+            top = {"17": {"logprob": -0.5}, "18": {"logprob": -0.7}}
+            found = entries(answer)
+            found[2:] = [top] * (len(found) - 2)
+
+        server.tamper = tamper
+        message = error_of(scorer)
+        assert "the server gives 17 (" in message
+        assert "its likeliest tokens alone" in message
+
+    def test_the_likeliest_beside_the_token_do_no_harm(self, server, scorer, sequences, expected):
+        def tamper(answer, _):
+            found = entries(answer)
+            found[1:] = [{"301": {"logprob": -0.5}} | entry for entry in found[1:]]
+
+        server.tamper = tamper
+        agree(run(scorer, sequences), expected)
+
+    def test_a_null_in_the_middle(self, server, scorer):
+        """Prefix caching leaves them out in some versions."""
+        server.tamper = lambda answer, _: entries(answer).__setitem__(3, None)
+        assert "with prefix caching off" in error_of(scorer)
+
+    @pytest.mark.parametrize(
+        "value", [[None, {}], [None, 3], [None, {"x": {}}], "none", [None] * 9]
+    )
+    def test_nonsense(self, server, scorer, value):
+        def tamper(answer, _):
+            answer["choices"][0]["prompt_logprobs"] = value
+            answer["choices"][0]["logprobs"] = None
+
+        server.tamper = tamper
+        assert "no way to the log-probabilities of a prompt (asked with token ids:" in error_of(
+            scorer
+        )
+
+
+def test_a_server_that_scores_no_prompts(network, directory):
+    """llama.cpp's own: it takes every field and forgets about it."""
+    with serving(network, "llama.cpp") as server:
+        message = error_of(scorer_of(server, directory))
+    assert message == (
+        "no way to the log-probabilities of a prompt (asked with token ids: "
+        f"{server.url}: the answer holds no token_logprobs); use a server that scores prompts of "
+        "token ids, such as vLLM or SGLang"
+    )
+    assert len(server.seen) == len(FORMATS)
+
+
+@settings(max_examples=200, deadline=None)
+@given(data=st.data())
+def test_no_edit_of_the_tokens_goes_unnoticed(tokenizer, data):
+    """Whatever a server adds, drops, swaps or replaces: refused, in both ways to name tokens."""
+    spelling = Spelling(tokenizer)
+    whole = st.sampled_from([i for i in range(300) if spelling.is_whole(i)])
+    prompt = [0, *data.draw(st.lists(whole, min_size=1, max_size=8))]
+    theirs = list(prompt)
+    for _ in range(data.draw(st.integers(1, 3))):
+        position = data.draw(st.integers(0, len(theirs)))
+        edit = data.draw(st.sampled_from(["add", "drop", "replace"]))
+        stop = position + (edit != "add")
+        theirs[position:stop] = [] if edit == "drop" else [data.draw(whole)]
+    generated = data.draw(st.lists(whole, max_size=1))
+    answered = [*theirs, *generated]
+    values = [None, *[-1.0] * (len(answered) - 1)] if answered else []
+    by_text = echo(values, [tokenizer.decode([i]) for i in answered])
+    by_id = {
+        "choices": [
+            {
+                "prompt_logprobs": [
+                    v and {str(i): {"logprob": v}} for i, v in zip(theirs, values, strict=False)
+                ]
+            }
+        ]
+    }
+    for wire, answer, same in [
+        (FORMATS[2], by_text, answered[: len(prompt)] == prompt),
+        (FORMATS[0], by_id, theirs[1:] == prompt[1:]),  # the first has no entry
+    ]:
+        route = Route("m", "token ids", wire, spelling, 0)
+        if same:
+            assert len(route.read(answer, prompt)) == len(prompt) - 1
+        else:
+            with pytest.raises(InputError):
+                route.read(answer, prompt)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    wire=st.sampled_from(FORMATS),
+    answer=JSON
+    | st.fixed_dictionaries(
+        {
+            "choices": st.lists(
+                st.fixed_dictionaries(
+                    {
+                        "prompt_logprobs": st.lists(st.dictionaries(st.text("12"), JSON) | JSON),
+                        "prompt_token_ids": JSON,
+                        "logprobs": st.fixed_dictionaries(
+                            {"token_logprobs": st.lists(st.none() | st.floats() | JSON)},
+                            optional={"tokens": JSON, "token_ids": JSON},
+                        ),
+                    }
+                ),
+                max_size=1,
+            ),
+        },
+        optional={"usage": JSON, "prompt": JSON},
+    ),
+)
+def test_nonsense_is_refused_in_words(tokenizer, wire, answer):
+    route = Route("m", "token ids", wire, Spelling(tokenizer), 0)
+    with pytest.raises(InputError):
+        route.read(answer, [0, 7, 11])
+
+
+def test_another_model_in_the_middle_is_refused(server, scorer):
+    def tamper(answer, number):
+        answer["model"] = "tiny" if number < 4 else "tiny-turbo"
+
+    server.tamper = tamper
+    run(scorer, [random_ids(5)])
+    assert "came from 'tiny' at first and from 'tiny-turbo' now" in error_of(scorer)
+
+
+# --- servers that break ---------------------------------------------------------------------------
+
+BREAKS = {
+    "500": (Failure(500), "HTTP 500 (out of order)", "HTTP 500"),
+    "503": (Failure(503, b"<html>\n busy"), "HTTP 503 (<html> busy)", "HTTP 503"),
+    "429": (Failure(429, headers={"Retry-After": "0"}), "HTTP 429", "HTTP 429"),
+    "cut": (
+        Failure(200, b'{"choices": [1, 2]}', cut=True),
+        "connection broke",
+        "broken connection",
+    ),
+}
+
+
+@pytest.mark.usefixtures("no_backoff")
+@pytest.mark.parametrize(("failure", "told", "kind"), BREAKS.values(), ids=BREAKS.keys())
+class TestPassingFailures:
+    def test_are_tried_again(
+        self, server, scorer, sequences, expected, surroundings, failure, told, kind
+    ):
+        server.failures.extend([failure] * 3)
+        agree(run(scorer, sequences), expected)
+        assert scorer.requests_made == len(server.seen)
+        served = "answered by 'tiny'"
+        assert scorer.summary() == (
+            f"{len(server.seen)} requests, 3 of them failed (3 x {kind}), {served}"
+        )
+        assert surroundings == [0, 0, 0]
+
+    def test_are_given_up_in_the_end(self, server, scorer, failure, told, kind):
+        run(scorer, [random_ids(5)])
+        server.failures.extend([failure] * 99)
+        message = error_of(scorer)
+        assert message.startswith(f"{server.url}: ")
+        assert told in message
+        assert f"tried {endpoint_client.ATTEMPTS} times" in message
+        assert len(server.failures) == 99 - endpoint_client.ATTEMPTS
+
+
+def test_a_server_that_stalls_is_asked_again(server, directory, sequences, expected):
+    server.failures.append(Failure(silent=True))
+    scorer = scorer_of(server, directory, timeout=0.3)
+    agree(run(scorer, sequences[:2]), expected[:2])
+    assert "1 of them failed (1 x no answer in time)" in scorer.summary()
+
+
+def test_a_server_that_went_away_is_waited_for(network, directory, surroundings):
+    with serving(network) as server:
+        scorer = scorer_of(server, directory)
+        run(scorer, [random_ids(5)])
+    message = error_of(scorer)
+    assert f"tried {endpoint_client.ATTEMPTS} times" in message
+    assert len(surroundings) == endpoint_client.ATTEMPTS - 1
+
+
+def test_a_server_that_never_was_there_is_not(network, directory, surroundings):
+    with serving(network) as server:
+        pass
+    message = error_of(scorer_of(server, directory))
+    assert message.startswith(f"{server.url}: cannot be reached (")
+    assert message.endswith("start the server or correct the URL")
+    assert surroundings == []
+
+
+class TestWaits:
+    def test_grow_and_differ(self, server, scorer, surroundings):
+        server.failures.extend([Failure(500)] * 99)
+        error_of(scorer)
+        assert len(surroundings) == endpoint_client.ATTEMPTS - 1
+        for tries, wait in enumerate(surroundings):
+            assert 0.5 * 2**tries <= wait <= 0.5 * 2**tries + 0.5
+        assert len({wait % 0.5 for wait in surroundings}) > 1
+
+    @pytest.mark.parametrize("status", [429, 503])
+    def test_are_as_long_as_the_server_asks(self, server, scorer, surroundings, status):
+        server.failures.append(Failure(status, headers={"Retry-After": "77"}))
+        run(scorer, [random_ids(5)])
+        assert surroundings == [77]
+
+    @pytest.mark.parametrize("value", [formatdate(0), "-5", "soon", "nan"])
+    def test_are_our_own_where_it_asks_for_none(self, server, scorer, surroundings, value):
+        server.failures.append(Failure(429, headers={"Retry-After": value}))
+        run(scorer, [random_ids(5)])
+        (wait,) = surroundings
+        assert 0.5 <= wait <= 1
+
+    def test_may_end_at_a_date(self, server, scorer, surroundings, monkeypatch):
+        now = 1_000_000.0
+        monkeypatch.setattr("contamination.engine.endpoint_answers.time.time", lambda: now)
+        header = {"Retry-After": formatdate(now + 90, usegmt=True)}
+        server.failures.append(Failure(429, headers=header))
+        run(scorer, [random_ids(5)])
+        assert surroundings == [90]
+
+    def test_of_hours_are_left_to_the_user(self, server, scorer, surroundings):
+        server.failures.append(Failure(429, headers={"Retry-After": "86400"}))
+        assert "asks to wait 86,400 s: run it again then" in error_of(scorer)
+        assert surroundings == []
+
+
+class TestLastingFailures:
+    @pytest.mark.parametrize(
+        ("failure", "told"),
+        [
+            (Failure(401), "HTTP 401 (out of order); put a valid key into OPENAI_API_KEY"),
+            (Failure(403), "HTTP 403 (out of order); ask for access to the model"),
+            (Failure(404), "HTTP 404 (out of order); check the model's name, and the URL"),
+            (Failure(200, b"<html>"), "the answer is not JSON (application/json); give the base"),
+            (Failure(200, b'{"choices": [', {"Content-Type": "text/html"}), "not JSON (text/html)"),
+            (Failure(307, headers={"Location": "http://example.org/v1"}), "redirects to http://ex"),
+        ],
+        ids=["401", "403", "404", "not JSON", "half of JSON", "redirect"],
+    )
+    def test_are_told_at_once(self, server, scorer, failure, told):
+        server.failures.append(failure)
+        message = error_of(scorer)
+        assert message.startswith(f"{server.url}: ")
+        assert told in message
+        assert len(server.seen) == 1
+
+    def test_errors_that_call_themselves_a_success(self, server, scorer):
+        server.failures.extend([Failure(200)] * 99)
+        message = error_of(scorer)
+        assert (
+            f"asked with token ids: {server.url}: HTTP 200 (out of order); asked with te" in message
+        )
+        assert scorer.requests_made == 9
+
+    def test_a_request_that_is_too_long(self, server, directory):
+        """A bad request is not repeated, and no other form of it is tried once one is known."""
+        scorer = scorer_of(server, directory, context=CONTEXT + 9)
+        message = error_of(scorer, random_ids(CONTEXT + 9))
+        assert "HTTP 400 (the maximum context length is 64 tokens)" in message
+        assert message.endswith("give a smaller context")
+        assert len(server.seen) <= 2 + 2
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            b'{"error": {"message": "M"}}',
+            b'{"error": "M"}',
+            b'{"message": "M"}',
+            b'{"detail": "M"}',
+            b"M",
+        ],
+    )
+    def test_the_words_of_the_server_are_passed_on(self, server, scorer, body):
+        server.failures.append(Failure(401, body))
+        assert "HTTP 401 (M);" in error_of(scorer)
+
+    def test_but_not_all_of_them(self, server, scorer):
+        server.failures.append(Failure(401, b"word \n" * 9999))
+        message = error_of(scorer)
+        assert "HTTP 401 (word word word" in message
+        assert "…); put a valid key" in message
+        assert len(message) < 300
+
+
+# --- budget, cancellation -------------------------------------------------------------------------
+
+
+class TestBudget:
+    def test_that_does_not_suffice_is_told_before_the_first_request(self, server, directory):
+        scorer = scorer_of(server, directory, max_requests=6)
+        # five, and two to find out how to ask
+        with pytest.raises(InputError, match=r"7 more requests .* of 6 0 are used; .* is kept"):
+            scorer.token_logprobs([random_ids(5)] * 5)
+        assert server.seen == []
+        run(scorer, [random_ids(5)] * 4)
+        assert scorer.requests_made == len(server.seen) == 6
+        with pytest.raises(InputError, match=r"1 more requests .* of 6 6 are used"):
+            scorer.token_logprobs([random_ids(5)])
+
+    def test_counts_windows(self, server, directory):
+        scorer = scorer_of(server, directory, max_requests=2 + 2)
+        with pytest.raises(InputError, match="5 more requests are needed"):
+            scorer.token_logprobs([random_ids(2 * WINDOW)])
+        run(scorer, [random_ids(3 * WINDOW // 2)])
+
+    def test_counts_what_it_took_to_find_out_how_to_ask(self, network, directory):
+        with serving(network, "openai") as server:
+            scorer = scorer_of(server, directory, max_requests=3 + 4)
+            message = error_of(scorer, *[random_ids(5)] * 4)
+        assert "4 more requests are needed, but of a budget of 7 4 are used" in message
+        assert len(server.seen) == 4
+
+    @pytest.mark.usefixtures("no_backoff")
+    def test_retries_count(self, server, directory):
+        scorer = scorer_of(server, directory, max_requests=6, concurrency=1)
+        run(scorer, [random_ids(5)])
+        server.failures.extend([Failure(500)] * 2)
+        results = scorer.token_logprobs([random_ids(5)] * 3)
+        next(results)
+        with pytest.raises(InputError) as caught:
+            next(results)
+        message = str(caught.value)
+        assert "the budget is used up (6 requests, 2 of them failed (2 x HTTP 500));" in message
+        assert "what is stored is kept" in message
+        assert len(server.seen) == 6
+
+
+class TestCancellation:
+    """What is queued is never sent, and what is under way does not keep anybody waiting."""
+
+    @pytest.fixture
+    def stuck(self, server, directory):
+        """A scorer whose server answers two more requests and then no more."""
+        scorer = scorer_of(server, directory, concurrency=2)
+        run(scorer, [random_ids(5)])
+        answered = len(server.seen) + 2
+
+        def hold(_) -> None:
+            if len(server.seen) > answered:
+                server.closing.wait()
+
+        server.hold = hold
+        return scorer
+
+    def test_when_the_caller_stops(self, server, stuck):
+        results = stuck.token_logprobs([random_ids(5)] * 50)
+        next(results)
+        next(results)
+        results.close()
+        assert len(server.seen) <= 3 + 2 + 2
+        self.nothing_is_left(server)
+
+    def test_on_an_interrupt(self, server, stuck):
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)  # shells may ignore it
+        hold, shots = server.hold, itertools.count()
+
+        def interrupting(body) -> None:
+            if len(server.seen) == 7 and next(shots) == 0:  # while a result is waited for, in vain
+                os.kill(os.getpid(), signal.SIGINT)
+            hold(body)
+
+        server.hold = interrupting
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                list(stuck.token_logprobs([random_ids(5)] * 50))
+        finally:
+            signal.signal(signal.SIGINT, before)
+        self.nothing_is_left(server)
+
+    def test_on_an_error(self, server, stuck):
+        server.tamper = lambda answer, _: answer.update(choices=[])
+        with pytest.raises(InputError, match="not in the format") as caught:
+            list(stuck.token_logprobs([random_ids(5)] * 50))
+        self.nothing_is_left(server)
+        del caught  # it kept alive what had not been closed
+
+    def test_on_an_error_of_the_server(self, server, stuck):
+        server.failures.append(Failure(401))
+        with pytest.raises(InputError, match="HTTP 401"):
+            list(stuck.token_logprobs([random_ids(5)] * 50))
+        self.nothing_is_left(server)
+
+    def nothing_is_left(self, server) -> None:
+        before = len(server.seen)
+        assert before < 12
+        assert not [t for t in threading.enumerate() if "portal" in t.name]
+        server.closing.set()
+        assert len(server.seen) == before
+
+
+# --- address and key ------------------------------------------------------------------------------
+
+
+class TestAddress:
+    @pytest.mark.parametrize(
+        "url", ["localhost:8000", "ftp://host/v1", "http://", "v1", "", "http://[::"]
+    )
+    def test_no_url(self, directory, url):
+        with pytest.raises(InputError, match="no URL of an endpoint; give one such as http://127"):
+            EndpointScorer(url, "m", directory, context=64)
+
+    @pytest.mark.parametrize(
+        "url",
+        [f"https://me:{SECRET}@host/v1", f"https://host/v1?key={SECRET}", f"https://h/#{SECRET}"],
+    )
+    def test_secrets_do_not_belong_there(self, directory, url):
+        with pytest.raises(InputError, match="put the key into OPENAI_API_KEY") as caught:
+            EndpointScorer(url, "m", directory, context=64)
+        assert SECRET not in str(caught.value)
+
+    @pytest.mark.parametrize("end", ["", "/", "/completions", "/completions/"])
+    def test_may_end_in_several_ways(self, server, directory, end):
+        scorer = EndpointScorer(server.url + end, "tiny", directory, context=CONTEXT)
+        run(scorer, [random_ids(3)])
+        assert scorer.url == server.url
+        assert scorer.revision == scorer_of(server, directory).revision
+
+    @pytest.mark.parametrize(
+        "host", ["example.org", "10.0.0.7", "[2001:db8::1]", "localhost.evil.org"]
+    )
+    def test_a_key_does_not_cross_a_network_unencrypted(self, directory, monkeypatch, host):
+        EndpointScorer(f"http://{host}/v1", "m", directory, context=64)
+        monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+        EndpointScorer(f"https://{host}/v1", "m", directory, context=64)
+        with pytest.raises(InputError, match="the key in OPENAI_API_KEY would cross the network"):
+            EndpointScorer(f"http://{host}/v1", "m", directory, context=64)
+
+    @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "127.8.9.1"])
+    def test_this_machine_is_no_network(self, directory, monkeypatch, host):
+        monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+        EndpointScorer(f"http://{host}/v1", "m", directory, context=64)
+
+    def test_no_proxy_comes_between(self, server, scorer, monkeypatch):
+        """It would get the key in plain text."""
+        monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+        monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        monkeypatch.delenv("no_proxy", raising=False)
+        run(scorer, [random_ids(3)])
+
+
+class TestKey:
+    @pytest.fixture
+    def keyed(self, server, directory, monkeypatch):
+        monkeypatch.setenv(
+            "MY_KEY", f" {SECRET}\n"
+        )  # as `export MY_KEY="$(cat file)"` may leave it
+        return scorer_of(server, directory, api_key_env="MY_KEY")
+
+    def test_is_sent_in_one_header(self, server, keyed):
+        run(keyed, [random_ids(3)])
+        for headers, body in server.seen:
+            assert headers.pop("Authorization") == f"Bearer {SECRET}"
+            assert SECRET not in repr((headers, body))
+
+    def test_without_one_there_is_no_header(self, server, scorer, directory, monkeypatch):
+        run(scorer, [random_ids(3)])
+        monkeypatch.setenv("OPENAI_API_KEY", "")
+        run(scorer_of(server, directory), [random_ids(3)])
+        assert all("Authorization" not in headers for headers, _ in server.seen)
+
+    @pytest.mark.usefixtures("no_backoff")
+    @pytest.mark.parametrize(
+        "failure",
+        [
+            Failure(401, f'{{"error": {{"message": "Incorrect key: {SECRET}."}}}}'.encode()),
+            Failure(403, f"{'x' * 185}{SECRET}".encode()),  # where the message is cut
+            Failure(400, SECRET.encode()),
+            Failure(500, SECRET.encode()),
+            Failure(429, SECRET.encode(), {"Retry-After": "1e6"}),
+            Failure(307, headers={"Location": "http://example.org/"}),
+            Failure(200, b"<html>"),
+            Failure(200, b'{"choices": []}'),
+            Failure(200, b'{"choices": []}', cut=True),
+        ],
+        ids=["401", "403", "400", "500", "429", "redirect", "not JSON", "nonsense", "cut"],
+    )
+    def test_is_seen_nowhere(self, server, keyed, caplog, capfd, failure):
+        caplog.set_level(logging.DEBUG)
+        server.failures.extend([failure] * 99)
+        with pytest.raises(InputError) as caught:
+            list(keyed.token_logprobs([random_ids(3)]))
+        ours = caught.tb.tb_next  # this function knows the key
+        told = traceback.StackSummary.extract(traceback.walk_tb(ours), capture_locals=True).format()
+        assert server.seen[0][0]["Authorization"] == f"Bearer {SECRET}"
+        out, err = capfd.readouterr()
+        for text in [
+            "".join(told),
+            repr(caught.value),
+            caplog.text,
+            out,
+            err,
+            repr(keyed),
+            keyed.summary(),
+        ]:
+            assert SECRET not in text
+            assert SECRET[:9] not in text  # nor a part of it
+        assert caplog.records
+
+    def test_is_not_part_of_the_revision(self, server, keyed, directory):
+        assert keyed.revision == scorer_of(server, directory).revision
+
+    def test_does_not_follow_a_redirect(self, network, server, keyed):
+        with serving(network) as other:
+            location = {"Location": f"{other.url}/completions"}
+            server.failures.append(Failure(307, headers=location))
+            assert f"redirects to {other.url}/completions; give the address" in error_of(keyed)
+            assert other.seen == []
+
+    @pytest.mark.parametrize("key", ["two words", "line\nbreak", "clé", "tab\tbed"])
+    def test_that_cannot_be_sent_is_refused_unseen(self, server, directory, monkeypatch, key):
+        monkeypatch.setenv("MY_KEY", key)
+        with pytest.raises(InputError, match="MY_KEY: the key holds a space") as caught:
+            scorer_of(server, directory, api_key_env="MY_KEY")
+        assert key not in str(caught.value)
+
+
+# --- the scorer -----------------------------------------------------------------------------------
+
+
+class TestScorer:
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"context": 15}, "context is 15: give 16 tokens or more"),
+            ({"concurrency": 0}, "concurrency is 0"),
+            ({"timeout": 0}, "timeout is 0"),
+        ],
+    )
+    def test_impossible_arguments(self, server, directory, change, message):
+        with pytest.raises(InputError, match=message):
+            scorer_of(server, directory, **change)
+
+    def test_no_tokenizer(self, server, tmp_path):
+        with pytest.raises(InputError, match=r"no tokenizer\.json in it"):
+            scorer_of(server, tmp_path)
+
+    def test_the_smallest_context(self, network, directory, make_model):
+        small = make_model(16)
+        with serving(Network(small)) as server:
+            scorer = scorer_of(server, small, context=16)
+            assert np.isfinite(run(scorer, [random_ids(50)])[0]).all()
+
+    def test_sizes(self, server, directory):
+        scorer = scorer_of(server, directory, concurrency=5)
+        assert (scorer.context, scorer.batch_tokens) == (WINDOW, 5 * WINDOW)
+        assert len(scorer.tokenizer) == 300
+
+    def test_nothing_is_asked_before_it_must(self, server, scorer):
+        assert len(scorer.revision) == 64
+        scorer.token_logprobs([random_ids(3)])
+        assert server.seen == []
+
+    def test_revision_names_what_the_numbers_depend_on(
+        self, server, directory, tmp_path, monkeypatch
+    ):
+        def revision(url=server.url, model="tiny", tokens=directory, context=CONTEXT, **others):
+            return EndpointScorer(url, model, tokens, context=context, **others).revision
+
+        def changed_tokenizer(name: str, file: str, old: str, new: str) -> Path:
+            copy = shutil.copytree(directory, tmp_path / name)
+            text = (copy / file).read_text()
+            assert old in text
+            (copy / file).write_text(text.replace(old, new))
+            return copy
+
+        assert revision(concurrency=2, max_requests=9, timeout=3.0) == revision()
+        assert revision(tokens=shutil.copytree(directory, tmp_path / "copy")) == revision()
+        prefix = '"add_prefix_space": false', '"add_prefix_space": true'
+        start = '"bos_token": "<|endoftext|>"', '"bos_token": "!"'
+        others = [
+            revision(url="http://127.0.0.1:1/v1"),
+            revision(model="tiny-2"),
+            revision(tokens=changed_tokenizer("a", "tokenizer.json", *prefix)),
+            revision(tokens=changed_tokenizer("b", "tokenizer_config.json", *start)),
+            revision(context=CONTEXT - 1),
+        ]
+        monkeypatch.setattr(endpoint, "start_token", lambda _: 7)
+        others.append(revision())
+        monkeypatch.undo()
+        assert len({revision(), *others}) == 1 + len(others)

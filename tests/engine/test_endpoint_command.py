@@ -1,0 +1,25 @@
+"""`contamination test` through an endpoint, from the options to the p-value."""
+
+import json
+
+import pytest
+from completions_server import Network, serving
+
+
+def test_a_model_behind_an_endpoint_gives_the_p_value_of_the_model_itself(
+    call, make_model, prose, tmp_path, monkeypatch
+):
+    model, data = make_model(64), tmp_path / "prose.txt"
+    data.write_text("".join(f"{text[:30]}\n".replace("\n", " ") + "\n" for text in prose[:12]))
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    fixed = ("--test", "exact", "--permutations", "3", "--json")
+    with serving(Network(model)) as server:
+        url = f"http://127.0.0.1:{server.server_address[1]}/v1"
+        where = ("--endpoint", url, "--tokenizer", model, "--context", "64")
+        _, out, err = call("test", "m", data, *fixed, *where, "--store", tmp_path / "a")
+    _, local, _ = call(
+        "test", model, data, *fixed, "--precision", "float32", "--store", tmp_path / "b"
+    )
+    (far,), (near,) = (json.loads(text)["results"] for text in (out, local))
+    assert far["statistic"] == pytest.approx(near["statistic"], abs=0.01)
+    assert "requests" in err.splitlines()[-1]

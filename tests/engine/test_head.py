@@ -1,0 +1,237 @@
+"""The output layer against log_softmax in float64."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from accelerate import cpu_offload
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from transformers import (
+    CohereConfig,
+    FalconH1Config,
+    Gemma2Config,
+    Gemma3Config,
+    GPT2Config,
+    GraniteConfig,
+    RecurrentGemmaConfig,
+)
+
+from contamination.engine.head import Head, logit_transform
+
+N, WIDTH, VOCABULARY = 23, 32, 200
+
+
+def a_layer(bias: bool = False, dtype: torch.dtype = torch.float32) -> torch.nn.Linear:
+    torch.manual_seed(0)
+    layer = torch.nn.Linear(WIDTH, VOCABULARY, bias=bias)
+    with torch.no_grad():
+        layer.weight.mul_(12)  # logits of several tens, as those of real models
+        if bias:
+            layer.bias.mul_(30)
+    return layer.to(dtype)
+
+
+def some_hidden(dtype: torch.dtype = torch.float32, n: int = N) -> tuple[torch.Tensor, ...]:
+    generator = torch.Generator().manual_seed(1)
+    hidden = torch.randn(n, WIDTH, generator=generator).to(dtype)
+    return hidden, torch.randint(VOCABULARY, (n,), generator=generator)
+
+
+@torch.no_grad()
+def exact(
+    layer: torch.nn.Linear,
+    hidden: torch.Tensor,
+    tokens: torch.Tensor,
+    transform: Callable[[torch.Tensor], torch.Tensor] = lambda logits: logits,
+) -> np.ndarray:
+    """Log-probabilities in float64 from the weights and hidden states as they are stored."""
+    logits = hidden.double() @ layer.weight.double().T
+    if layer.bias is not None:
+        logits = logits + layer.bias.double()
+    logits = transform(logits).log_softmax(1)
+    return logits.gather(1, tokens[:, None])[:, 0].numpy()
+
+
+@torch.inference_mode()
+def run(head: Head, hidden: torch.Tensor, tokens: torch.Tensor) -> np.ndarray:
+    values = head(hidden, tokens)
+    assert values.dtype is torch.float32
+    assert values.shape == tokens.shape
+    return values.numpy()
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("rows", [1, 7, N, 1000])
+def test_float32_agrees_with_float64(bias, rows):
+    layer = a_layer(bias)
+    hidden, tokens = some_hidden()
+    values = run(Head(layer, None, rows=rows), hidden, tokens)
+    np.testing.assert_allclose(values, exact(layer, hidden, tokens), rtol=1e-6, atol=1e-5)
+
+
+TRANSFORMS = {
+    "Gemma2": (Gemma2Config(final_logit_softcapping=5.0), lambda x: 5 * torch.tanh(x / 5)),
+    "Gemma3 with images": (
+        Gemma3Config(text_config={"final_logit_softcapping": 7.0}),
+        lambda x: 7 * torch.tanh(x / 7),
+    ),
+    "RecurrentGemma": (RecurrentGemmaConfig(logits_soft_cap=9.0), lambda x: 9 * torch.tanh(x / 9)),
+    "Cohere": (CohereConfig(logit_scale=0.0625), lambda x: x / 16),
+    "Falcon-H1": (FalconH1Config(lm_head_multiplier=0.5), lambda x: x / 2),
+    "Granite": (GraniteConfig(logits_scaling=8.0), lambda x: x / 8),
+}
+
+
+@pytest.mark.parametrize(("config", "formula"), TRANSFORMS.values(), ids=TRANSFORMS.keys())
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("rows", [1, 7, N])
+def test_what_an_architecture_does_to_its_logits(config, formula, dtype, rows):
+    layer = a_layer(True, dtype)
+    hidden, tokens = some_hidden(dtype)
+    values = run(Head(layer, logit_transform(config), rows=rows), hidden, tokens)
+    expected = exact(layer, hidden, tokens, formula)
+    plain = exact(layer, hidden, tokens)
+    assert np.abs(expected - plain).max() > 1  # or the transform would not matter
+    atol = 1e-5 if dtype is torch.float32 else 0.15
+    np.testing.assert_allclose(values, expected, rtol=1e-6, atol=atol)
+
+
+@pytest.mark.parametrize(
+    "config", [GPT2Config(), Gemma2Config(final_logit_softcapping=None)], ids=["GPT-2", "Gemma2"]
+)
+def test_most_architectures_do_nothing(config):
+    assert logit_transform(config) is None
+
+
+@pytest.mark.parametrize(("scale", "shift", "share"), [(1, 0, 0.2), (6, 0, 0.6), (6, -100, 0.6)])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_the_exact_logit_removes_much_of_the_error_of_rounding(dtype, scale, shift, share):
+    """Tokens drawn from the model; GPT-2 has logits of about -100, others are centred."""
+    layer = a_layer(True)
+    with torch.no_grad():
+        layer.weight.mul_(scale / 12)
+        layer.bias.fill_(shift)
+    layer = layer.to(dtype)
+    hidden, _ = some_hidden(dtype, 4000)
+    with torch.inference_mode():
+        logits = layer(hidden).float()
+        tokens = torch.multinomial(logits.softmax(1), 1, generator=torch.manual_seed(0))[:, 0]
+        naive = logits.log_softmax(1).gather(1, tokens[:, None])[:, 0].numpy()
+    expected = exact(layer, hidden, tokens)
+    before = np.abs(naive - expected)
+    after = np.abs(run(Head(layer, None, rows=512), hidden, tokens) - expected)
+    assert after.mean() < share * before.mean()
+    assert after.max() < before.max()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_a_probability_is_never_above_1(dtype):
+    """The token that has all of the probability: rounding must not lift it above 1."""
+    layer = a_layer(dtype=dtype)
+    hidden, _ = some_hidden(dtype, 500)
+    with torch.inference_mode():
+        tokens = layer(hidden * 30).float().argmax(1)
+    values = run(Head(layer, None, rows=100), hidden * 30, tokens)
+    assert values.max() == 0
+    assert np.isfinite(values).all()
+
+
+def test_a_state_in_float32_before_a_bfloat16_layer():
+    layer = a_layer(dtype=torch.bfloat16)
+    hidden, tokens = some_hidden(torch.float32)
+    values = run(Head(layer, None, rows=7), hidden, tokens)
+    np.testing.assert_allclose(values, exact(layer, hidden, tokens), rtol=0, atol=0.3)
+
+
+class Packed(torch.nn.Linear):
+    """Stands for a quantised layer, whose weight is not a matrix of numbers."""
+
+    def forward(self, hidden: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.linear(hidden, self.weight.view(VOCABULARY, WIDTH))
+
+
+def test_weights_that_cannot_be_read_are_left_alone():
+    layer = a_layer(dtype=torch.bfloat16)
+    packed = Packed(WIDTH, VOCABULARY, bias=False)
+    packed.weight = torch.nn.Parameter(layer.weight.detach().flatten(), requires_grad=False)
+    hidden, tokens = some_hidden(torch.bfloat16)
+    values = run(Head(packed, None, rows=7), hidden, tokens)
+    np.testing.assert_allclose(values, exact(layer, hidden, tokens), rtol=0, atol=0.3)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_weights_that_are_fetched_when_they_are_needed(dtype):
+    layer, offloaded = a_layer(True, dtype), a_layer(True, dtype)
+    cpu_offload(offloaded, execution_device="cpu")
+    assert offloaded.weight.device.type == "meta"
+    hidden, tokens = some_hidden(dtype)
+    values = run(Head(offloaded, None, rows=7), hidden, tokens)
+    atol = 1e-4 if dtype is torch.float32 else 0.3
+    np.testing.assert_allclose(values, exact(layer, hidden, tokens), rtol=0, atol=atol)
+
+
+class Float32Storages(TorchDispatchMode):
+    """Keeps every float32 tensor that an operation returns."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tensors: list[torch.Tensor] = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        self.tensors += [
+            leaf
+            for leaf in tree_leaves(result)
+            if isinstance(leaf, torch.Tensor) and leaf.dtype is torch.float32
+        ]
+        return result
+
+    def sizes(self) -> list[int]:
+        """Elements of each storage, largest first."""
+        storages = {t.untyped_storage().data_ptr(): t.untyped_storage() for t in self.tensors}
+        return sorted((s.nbytes() // 4 for s in storages.values()), reverse=True)
+
+
+@pytest.mark.parametrize("rows", [1, 7])
+def test_one_float32_matrix_of_rows_by_vocabulary_is_alive_and_no_more(rows):
+    layer = a_layer(True, torch.bfloat16)
+    hidden, tokens = some_hidden(torch.bfloat16)
+    head = Head(layer, logit_transform(CohereConfig()), rows=rows)
+    with Float32Storages() as seen:
+        run(head, hidden, tokens)
+        run(head, hidden, tokens)  # and the second call uses it again
+    large = [size for size in seen.sizes() if size > max(N, rows * WIDTH)]
+    assert large == [rows * VOCABULARY]
+
+
+@pytest.mark.parametrize("rows", [1, 7])
+def test_a_float32_layer_makes_no_matrix_larger_than_that(rows):
+    layer = a_layer(True)
+    hidden, tokens = some_hidden()
+    with Float32Storages() as seen:
+        run(Head(layer, logit_transform(CohereConfig()), rows=rows), hidden, tokens)
+    made = [size for size in seen.sizes() if size > N * WIDTH]
+    assert all(size == rows * VOCABULARY for size in made)
+    assert seen.sizes()[0] <= max(rows * VOCABULARY, N * WIDTH)
+
+
+def test_no_position_is_no_result():
+    layer = a_layer()
+    hidden, tokens = some_hidden(n=0)
+    assert run(Head(layer, None, rows=7), hidden, tokens).shape == (0,)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("rows", [1, 7, 1000])
+def test_several_tokens_for_one_state_are_those_of_the_state_repeated(dtype, rows):
+    layer = a_layer(True, dtype)
+    hidden, tokens = some_hidden(dtype)
+    several = torch.stack([tokens, tokens.flip(0), tokens], dim=1)
+    head = Head(layer, None, rows=rows)
+    values = run(head, hidden, several)
+    for column in range(3):
+        alone = run(head, hidden, several[:, column].contiguous())
+        atol = 1e-5 if dtype is torch.float32 else 0.1  # the log-sum-exp has more exact logits
+        np.testing.assert_allclose(values[:, column], alone, rtol=0, atol=atol)

@@ -1,0 +1,567 @@
+"""Where models come from, without a network: hub caches, directories and GGUF files made here."""
+
+import hashlib
+import importlib.util
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import huggingface_hub.constants
+import numpy as np
+import pytest
+import torch
+import transformers
+from huggingface_hub.errors import (
+    GatedRepoError,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
+from safetensors.torch import load_file, save_file
+from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
+
+from contamination.engine import loading
+from contamination.engine.loading import Source
+from contamination.engine.local import TransformersScorer
+from contamination.errors import InputError
+
+CONTEXT = 16
+IDS = np.random.default_rng(0).integers(1, 300, 40, dtype=np.int32)
+COMMITS = ("a" * 40, "b" * 40)
+
+
+@pytest.fixture
+def directory(model_directory, tmp_path) -> Path:
+    """Return a copy of the model that a test may change."""
+    return shutil.copytree(model_directory, tmp_path / "model")
+
+
+@pytest.fixture(scope="session")
+def expected(model_directory) -> np.ndarray:
+    """Return the log-probabilities of IDS under the model in float32."""
+    return logprobs(model_directory)
+
+
+def logprobs(name: Path | str, **options) -> np.ndarray:
+    source = Source(str(name), **({"precision": "float32"} | options))
+    ((_, values),) = TransformersScorer(source).token_logprobs([IDS])
+    return values
+
+
+def refusal(name: Path | str, **options) -> str:
+    """Return the message with which the model is refused; it is one line that names the model."""
+    with pytest.raises(InputError) as caught:
+        logprobs(name, **options)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert str(name) in message
+    return message
+
+
+def change_weights(directory: Path) -> None:
+    weights = load_file(directory / "model.safetensors")
+    weights["transformer.wte.weight"] += 0.5 * torch.randn(weights["transformer.wte.weight"].shape)
+    save_file(weights, directory / "model.safetensors", {"format": "pt"})
+
+
+class TestHub:
+    """The hub's own code on a cache in the hub's own format."""
+
+    @pytest.fixture(autouse=True)
+    def cache(self, monkeypatch, tmp_path) -> Path:
+        path = tmp_path / "hub"
+        path.mkdir()
+        monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(path))
+        monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+        return path
+
+    def put(self, cache: Path, files: Path, commit: str, *refs: str) -> None:
+        """Store a directory as a commit of org/name that the refs point to."""
+        repository = cache / "models--org--name"
+        for folder in ("blobs", "refs", f"snapshots/{commit}"):
+            (repository / folder).mkdir(parents=True, exist_ok=True)
+        for file in files.iterdir():
+            data = file.read_bytes()
+            blob = repository / "blobs" / hashlib.sha256(data).hexdigest()
+            blob.write_bytes(data)
+            (repository / "snapshots" / commit / file.name).symlink_to(
+                Path("..", "..", "blobs", blob.name)
+            )
+        for ref in refs:
+            (repository / "refs" / ref).write_text(commit)
+
+    def test_a_model_is_named_by_its_commit(self, cache, model_directory, expected):
+        self.put(cache, model_directory, COMMITS[0], "main")
+        self.put(cache, model_directory, COMMITS[1], "later")
+        scorer = TransformersScorer(Source("org/name", precision="float32"))
+        assert scorer.source.revision == COMMITS[0]
+        assert scorer.context == CONTEXT
+        ((_, values),) = scorer.token_logprobs([IDS])
+        np.testing.assert_array_equal(values, expected)
+        by_commit = TransformersScorer(Source("org/name", precision="float32", revision=COMMITS[0]))
+        assert by_commit.revision == scorer.revision
+        later = TransformersScorer(Source("org/name", precision="float32", revision="later"))
+        assert later.source.revision == COMMITS[1]
+        assert later.revision != scorer.revision
+
+    def test_weights_come_from_the_commit_of_the_configuration(self, cache, directory, expected):
+        """The branch moves on after the scorer was made and before its weights are loaded."""
+        self.put(cache, directory, COMMITS[0], "main")
+        scorer = TransformersScorer(Source("org/name", precision="float32"))
+        change_weights(directory)
+        self.put(cache, directory, COMMITS[1], "main")
+        ((_, values),) = scorer.token_logprobs([IDS])
+        np.testing.assert_array_equal(values, expected)
+        assert np.abs(logprobs("org/name") - expected).max() > 0.01
+
+    def test_a_cache_that_does_not_tell_the_commit(self, cache, model_directory):
+        self.put(cache, model_directory, "not-a-hash", "main")
+        assert "does not say which commit" in refusal("org/name")
+
+    def test_a_name_that_is_not_in_the_cache(self):
+        message = refusal("org/nothing")
+        assert "fetch it with `hf download` where there is a network" in message
+
+    @pytest.mark.parametrize("file", ["model.safetensors", "tokenizer.json"])
+    def test_a_model_of_which_only_a_part_is_in_the_cache(self, cache, directory, file):
+        (directory / file).unlink()
+        self.put(cache, directory, COMMITS[0], "main")
+        assert "give a complete model" in refusal("org/name")
+
+    @pytest.mark.parametrize(
+        ("error", "advice"),
+        [
+            (GatedRepoError, "log in with `hf auth login`, and ask for access"),
+            (RepositoryNotFoundError, "check the name; if it is private, log in"),
+            (RevisionNotFoundError, "check the revision"),
+        ],
+    )
+    def test_what_the_hub_answers(self, monkeypatch, error, advice):
+        def answer(*_, **__):
+            request = httpx.Request("GET", "https://huggingface.co/org/name")
+            raise error("401 Client Error.", response=httpx.Response(401, request=request))
+
+        monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+        monkeypatch.setattr(loading, "hf_hub_download", answer)
+        assert advice in refusal("org/name")
+        # A tokenizer alone, for an endpoint: here transformers asks, and says it in its own words.
+        for function in ("hf_hub_download", "snapshot_download"):
+            monkeypatch.setattr(transformers.utils.hub, function, answer)
+        monkeypatch.setattr(huggingface_hub.HfApi, "model_info", answer)
+        with pytest.raises(InputError, match=advice):
+            loading.load_tokenizer(Source("org/name"))
+
+
+class TestCodeThatComesWithAModel:
+    """A configuration that asks for Python files, which tell by a mark that they ran."""
+
+    @pytest.fixture
+    def planted(self, directory, tmp_path, monkeypatch) -> tuple[Path, Path]:
+        """Return the directory of the model, and the path of the mark."""
+        monkeypatch.setattr(
+            transformers.dynamic_module_utils, "HF_MODULES_CACHE", str(tmp_path / "modules")
+        )
+        mark = tmp_path / "mark"
+        leave = f"open({str(mark)!r}, 'a').write(__name__)\n"
+        (directory / "planted.py").write_text(
+            "from transformers import GPT2Config, GPT2LMHeadModel\n" + leave + "\n\n"
+            "class PlantedConfig(GPT2Config):\n    model_type = 'planted'\n\n\n"
+            "class PlantedModel(GPT2LMHeadModel):\n    config_class = PlantedConfig\n"
+        )
+        config = json.loads((directory / "config.json").read_text())
+        config["model_type"] = "planted"
+        config["architectures"] = ["PlantedModel"]
+        config["auto_map"] = {
+            "AutoConfig": "planted.PlantedConfig",
+            "AutoModelForCausalLM": "planted.PlantedModel",
+        }
+        (directory / "config.json").write_text(json.dumps(config))
+        return directory, mark
+
+    def test_it_is_not_run(self, planted):
+        directory, mark = planted
+        message = refusal(directory)
+        assert "read the code that comes with it" in message
+        assert "--trust-remote-code" in message
+        assert not mark.exists()
+
+    def test_it_is_run_when_asked_for(self, planted, expected):
+        directory, mark = planted
+        np.testing.assert_array_equal(logprobs(directory, trust_remote_code=True), expected)
+        assert mark.exists()
+
+    def test_the_files_are_part_of_the_revision(self, planted):
+        directory, _ = planted
+        source = Source(str(directory), trust_remote_code=True)
+        before = TransformersScorer(source).revision
+        with (directory / "planted.py").open("a") as file:
+            file.write("# changed\n")
+        assert TransformersScorer(source).revision != before
+
+    def test_known_architectures_run_the_code_of_transformers_instead(self, planted, expected):
+        directory, mark = planted
+        config = json.loads((directory / "config.json").read_text())
+        (directory / "config.json").write_text(json.dumps(config | {"model_type": "gpt2"}))
+        np.testing.assert_array_equal(logprobs(directory), expected)
+        assert not mark.exists()
+
+
+class TestWeights:
+    @pytest.fixture
+    def malicious(self, tmp_path) -> tuple[bytes, Path]:
+        """Return a pickle of weights that runs a command when unpickled, and what it makes."""
+        mark = tmp_path / "mark"
+
+        class Payload:
+            def __reduce__(self):
+                return os.system, (f"touch {mark}",)
+
+        torch.save({"transformer.wte.weight": Payload()}, tmp_path / "payload")
+        return (tmp_path / "payload").read_bytes(), mark
+
+    def as_bin(self, directory: Path) -> None:
+        torch.save(load_file(directory / "model.safetensors"), directory / "pytorch_model.bin")
+
+    def test_safetensors_are_taken_before_pickles(self, directory, expected, malicious):
+        (directory / "pytorch_model.bin").write_bytes(malicious[0])
+        np.testing.assert_array_equal(logprobs(directory), expected)
+        assert not malicious[1].exists()
+
+    def test_pickled_weights_alone_are_read(self, directory, expected):
+        self.as_bin(directory)
+        with_both = TransformersScorer(directory).revision
+        (directory / "model.safetensors").unlink()
+        np.testing.assert_array_equal(logprobs(directory), expected)
+        assert TransformersScorer(directory).revision != with_both
+
+    def test_pickles_are_data_only(self, directory, malicious):
+        (directory / "model.safetensors").unlink()
+        (directory / "pytorch_model.bin").write_bytes(malicious[0])
+        assert "UnpicklingError" in refusal(directory)
+        assert not malicious[1].exists()
+        torch.load(directory / "pytorch_model.bin", weights_only=False)
+        assert malicious[1].exists()  # the plant works
+
+    def test_several_files_with_an_index(self, directory, expected):
+        model = AutoModelForCausalLM.from_pretrained(directory)
+        (directory / "model.safetensors").unlink()
+        model.save_pretrained(directory, max_shard_size="40KB")
+        shards = sorted(directory.glob("model-*.safetensors"))
+        assert len(shards) > 1
+        assert (directory / "model.safetensors.index.json").exists()
+        np.testing.assert_array_equal(logprobs(directory), expected)
+        before = TransformersScorer(directory).revision
+        weights = load_file(shards[-1])
+        name = sorted(weights)[0]
+        save_file(weights | {name: weights[name] + 1}, shards[-1], {"format": "pt"})
+        assert TransformersScorer(directory).revision != before
+        shards[-1].unlink()
+        assert "cannot be loaded" in refusal(directory)
+
+    def test_half_a_file(self, directory):
+        path = directory / "model.safetensors"
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+        assert "SafetensorError" in refusal(directory)
+
+    def test_weights_of_another_shape(self, directory):
+        config = json.loads((directory / "config.json").read_text())
+        (directory / "config.json").write_text(json.dumps(config | {"n_embd": 64}))
+        assert "cannot be loaded" in refusal(directory)
+
+    def test_weights_that_are_not_there(self, directory):
+        weights = load_file(directory / "model.safetensors")
+        for layer in (0, 1):
+            for name in ("weight", "bias"):
+                del weights[f"transformer.h.{layer}.ln_1.{name}"]
+        save_file(weights, directory / "model.safetensors", {"format": "pt"})
+        assert (
+            "the weights lack transformer.h.0.ln_1.bias, transformer.h.0.ln_1.weight, "
+            "transformer.h.1.ln_1.bias and others" in refusal(directory)
+        )
+
+    @pytest.mark.parametrize(
+        "error",
+        [
+            torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB."),
+            RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried"),
+        ],
+        ids=["GPU", "CPU"],
+    )
+    def test_a_model_larger_than_the_memory_is_loaded_once(self, directory, monkeypatch, error):
+        calls = []
+
+        def fail(*_, **__):
+            calls.append(1)
+            raise error
+
+        monkeypatch.setattr(loading.AutoModelForCausalLM, "from_pretrained", fail)
+        assert "use a lower precision, quantise (bits), or spread it" in refusal(directory)
+        assert len(calls) == 1
+
+
+class TestRevision:
+    def test_the_context_of_the_model_is_the_same_asked_for_or_not(self, directory):
+        revisions = {
+            context: TransformersScorer(Source(str(directory), context=context)).revision
+            for context in (None, CONTEXT, CONTEXT // 2)
+        }
+        assert revisions[None] == revisions[CONTEXT] != revisions[CONTEXT // 2]
+
+    @pytest.mark.parametrize(
+        "file", ["special_tokens_map.json", "added_tokens.json", "spiece.model", "vocab.json"]
+    )
+    def test_every_file_of_a_tokenizer_counts(self, directory, file):
+        source = Source(str(directory))
+        config = loading.load_config(source)
+        revisions = set()
+        for text in ("{}", '{"a": 0}'):
+            (directory / file).write_text(text)
+            revisions.add(loading.identity(source, config, torch.float32, 0))
+        assert len(revisions) == 2
+
+    def test_so_do_the_options_that_change_numbers(self, directory):
+        config = loading.load_config(Source(str(directory)))
+        revisions = {
+            loading.identity(Source(str(directory), bits=bits), config, dtype, start)
+            for bits in (None, "8", "4")
+            for dtype in (torch.float32, torch.bfloat16)
+            for start in (0, 1)
+        }
+        assert len(revisions) == 12
+
+    def test_placement_does_not(self, directory):
+        plain = Source(str(directory))
+        placed = Source(str(directory), device_map="auto", attention="eager", compile=True)
+        assert TransformersScorer(placed).revision == TransformersScorer(plain).revision
+
+
+class TestOptions:
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"precision": "half"}, "precision is 'half': give one of auto, float32, bfloat16"),
+            ({"bits": "2"}, "bits is '2': give 8 or 4"),
+            ({"context": 1}, "context is 1: .* reads 2 to 16 tokens at once"),
+            ({"context": 17}, "context is 17: .* reads 2 to 16 tokens at once"),
+        ],
+    )
+    def test_values_that_are_refused(self, directory, options, message):
+        with pytest.raises(InputError, match=message):
+            TransformersScorer(Source(str(directory), **options))
+
+    @pytest.mark.parametrize(
+        ("name", "message"),
+        [
+            ("./nowhere", "no such directory"),
+            ("a/b/c", "no such directory"),
+            ("nowhere.gguf", "no such file; give the path of a GGUF file"),
+        ],
+    )
+    def test_names_that_are_refused(self, name, message):
+        with pytest.raises(InputError, match=message):
+            Source(name)
+
+    def test_a_file_instead_of_its_directory(self, directory):
+        with pytest.raises(InputError, match="is a file; give the directory that holds the model"):
+            Source(str(directory / "model.safetensors"))
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("{", "not a valid JSON file"),
+            ('{"model_type": "unheard-of"}', "does not recognize this architecture"),
+            ('{"model_type": "gpt2", "n_embd": "wide"}', "StrictDataclassFieldValidationError"),
+        ],
+    )
+    def test_a_configuration_that_cannot_be_read(self, directory, text, message):
+        (directory / "config.json").write_text(text)
+        assert message in refusal(directory)
+
+    @pytest.mark.parametrize(
+        ("precision", "dtype", "nats"),
+        [
+            ("float32", torch.float32, 0.0),
+            ("bfloat16", torch.bfloat16, 0.1),
+            ("float16", torch.float16, 0.02),
+        ],
+    )
+    def test_precision(self, directory, expected, precision, dtype, nats):
+        scorer = TransformersScorer(Source(str(directory), precision=precision))
+        assert scorer.dtype is dtype
+        assert scorer.model.dtype is dtype
+        ((_, values),) = scorer.token_logprobs([IDS])
+        assert np.abs(values - expected).max() <= nats
+        assert (values == expected).all() == (nats == 0)
+
+    @pytest.mark.parametrize("bits", ["8", "4"])
+    def test_quantised_loading_needs_its_library(self, directory, monkeypatch, bits):
+        monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+        with pytest.raises(InputError, match="needs bitsandbytes: pip install bitsandbytes"):
+            logprobs(directory, bits=bits)
+
+    def test_attention_is_passed_on(self, directory, expected):
+        values = logprobs(directory, attention="eager")
+        np.testing.assert_allclose(values, expected, rtol=0, atol=1e-4)
+        assert "cannot be loaded" in refusal(directory, attention="nonsense")
+
+    def test_placement_by_accelerate(self, directory, expected):
+        np.testing.assert_array_equal(logprobs(directory, device_map="auto"), expected)
+
+    @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+    def test_weights_that_wait_on_disk(self, directory, monkeypatch, precision):
+        """Accelerate's placement of a model that is larger than all devices and the host."""
+        plain = logprobs(directory, precision=precision)
+        load = AutoModelForCausalLM.from_pretrained
+        monkeypatch.setattr(
+            loading.AutoModelForCausalLM,
+            "from_pretrained",
+            lambda *args, **options: load(*args, **options, max_memory={"cpu": 1000}),
+        )
+        scorer = TransformersScorer(Source(str(directory), precision=precision, device_map="auto"))
+        assert set(scorer.model.hf_device_map.values()) == {"disk"}
+        ((_, values),) = scorer.token_logprobs([IDS])
+        atol = 1e-5 if precision == "float32" else 0.1  # no exact logit: its weights are away
+        np.testing.assert_allclose(values, plain, rtol=0, atol=atol)
+
+    def test_compilation_captures_one_graph_for_batches_of_all_shapes(self, directory, monkeypatch):
+        """The graph is run as it is captured; making machine code of it takes half a minute."""
+        compile_module = torch.nn.Module.compile
+        graphs = []
+
+        def backend(graph, _):
+            graphs.append(graph)
+            return graph
+
+        monkeypatch.setattr(
+            torch.nn.Module,
+            "compile",
+            lambda self, **options: compile_module(self, backend=backend, **options),
+        )
+        sequences = [IDS[:length] for length in (40, 16, 12, 9, 5, 30, 2)]
+        plain = TransformersScorer(Source(str(directory), precision="float32"), batch_tokens=40)
+        compiled = TransformersScorer(
+            Source(str(directory), precision="float32", compile=True), batch_tokens=40
+        )
+        reference = dict(plain.token_logprobs(sequences))
+        for index, values in compiled.token_logprobs(sequences):
+            np.testing.assert_allclose(values, reference[index], rtol=0, atol=1e-4)
+        assert 1 <= len(graphs) <= 2
+
+
+class TestTokenizer:
+    def test_a_directory_without_one(self, directory):
+        for file in directory.glob("tokenizer*"):
+            file.unlink()
+        with pytest.raises(InputError, match=r"no tokenizer.json in it"):
+            TransformersScorer(directory)
+
+    def test_one_that_is_damaged(self, directory):
+        (directory / "tokenizer.json").write_text("{}")
+        assert "cannot be loaded" in refusal(directory)
+
+
+class TestGguf:
+    @pytest.fixture
+    def write(self, tokenizer, tmp_path) -> Callable[[LlamaForCausalLM, str], Path]:
+        """Return a function that writes a Llama as llama.cpp's converter does."""
+        gguf = pytest.importorskip("gguf")
+
+        def permuted(weight: np.ndarray, heads: int) -> np.ndarray:
+            rows = weight.shape[0] // heads // 2
+            return weight.reshape(heads, 2, rows, -1).swapaxes(1, 2).reshape(weight.shape)
+
+        def to_file(model: LlamaForCausalLM, kind: str) -> Path:
+            config, path = model.config, tmp_path / f"{kind}.gguf"
+            writer = gguf.GGUFWriter(path, "llama")
+            writer.add_context_length(config.max_position_embeddings)
+            writer.add_embedding_length(config.hidden_size)
+            writer.add_block_count(config.num_hidden_layers)
+            writer.add_feed_forward_length(config.intermediate_size)
+            writer.add_head_count(config.num_attention_heads)
+            writer.add_head_count_kv(config.num_key_value_heads)
+            writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+            writer.add_rope_dimension_count(config.head_dim)
+            writer.add_vocab_size(config.vocab_size)
+            names = {index: token for token, index in tokenizer.get_vocab().items()}
+            writer.add_tokenizer_model("gpt2")
+            writer.add_token_list([names[i] for i in range(len(names))])
+            writer.add_token_types([gguf.TokenType.NORMAL] * len(names))
+            merges = json.loads(tokenizer.backend_tokenizer.to_str())["model"]["merges"]
+            writer.add_token_merges([" ".join(merge) for merge in merges])
+            writer.add_bos_token_id(tokenizer.bos_token_id)
+            writer.add_eos_token_id(tokenizer.eos_token_id)
+            quantisation = gguf.GGMLQuantizationType[kind]
+            tensors = gguf.get_tensor_name_map(gguf.MODEL_ARCH.LLAMA, config.num_hidden_layers)
+            for name, tensor in model.state_dict().items():
+                weight = tensor.numpy()
+                if "q_proj" in name:
+                    weight = permuted(weight, config.num_attention_heads)
+                if "k_proj" in name:
+                    weight = permuted(weight, config.num_key_value_heads)
+                if weight.ndim == 2 and kind != "F32":
+                    weight = gguf.quantize(weight, quantisation)
+                    writer.add_tensor(
+                        tensors.get_name(name, (".weight",)), weight, raw_dtype=quantisation
+                    )
+                else:
+                    writer.add_tensor(tensors.get_name(name, (".weight",)), weight)
+            writer.write_header_to_file()
+            writer.write_kv_data_to_file()
+            writer.write_tensors_to_file()
+            writer.close()
+            return path
+
+        return to_file
+
+    @pytest.fixture
+    def llama(self, tokenizer, tmp_path) -> tuple[LlamaForCausalLM, Path]:
+        config = LlamaConfig(
+            vocab_size=len(tokenizer),
+            hidden_size=32,
+            intermediate_size=64,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            max_position_embeddings=CONTEXT,
+            bos_token_id=tokenizer.bos_token_id,
+            eos_token_id=tokenizer.eos_token_id,
+        )
+        torch.manual_seed(0)
+        model = LlamaForCausalLM(config)
+        with torch.no_grad():
+            for parameter in model.parameters():
+                if parameter.ndim >= 2:
+                    parameter.mul_(8)
+        directory = tmp_path / "llama"
+        model.save_pretrained(directory)
+        tokenizer.save_pretrained(directory)
+        return model, directory
+
+    @pytest.mark.parametrize(("kind", "nats"), [("F32", 1e-5), ("Q8_0", 0.2)])
+    def test_the_same_weights_give_the_same_scores(self, llama, write, prose, kind, nats):
+        model, directory = llama
+        path = write(model, kind)
+        scorer = TransformersScorer(Source(str(path), precision="float32"))
+        twin = TransformersScorer(Source(str(directory), precision="float32"))
+        assert scorer.context == CONTEXT
+        assert scorer.start == twin.start
+        text = prose[0]
+        ids = twin.tokenizer(text, add_special_tokens=False)["input_ids"]
+        assert scorer.tokenizer(text, add_special_tokens=False)["input_ids"] == ids
+        sequence = np.array(ids, dtype=np.int32)
+        ((_, values),) = scorer.token_logprobs([sequence])
+        ((_, reference),) = twin.token_logprobs([sequence])
+        assert np.abs(values - reference).mean() <= nats
+        assert (np.abs(values - reference).max() > 1e-3) == (kind != "F32")
+
+    def test_the_file_is_the_revision(self, llama, write):
+        path = write(llama[0], "F32")
+        before = TransformersScorer(path).revision
+        assert TransformersScorer(shutil.copy(path, path.parent / "copy.gguf")).revision == before
+        assert TransformersScorer(write(llama[0], "Q8_0")).revision != before
+
+    def test_a_file_of_something_else(self, tmp_path):
+        (tmp_path / "model.gguf").write_bytes(b"GGUF or not" * 10)
+        assert "cannot be loaded" in refusal(tmp_path / "model.gguf")

@@ -1,0 +1,519 @@
+"""Continuations of shared prefixes against one float64 forward pass for each of them."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import AutoConfig, AutoModelForCausalLM
+
+from contamination.engine import local
+from contamination.engine import prefix as module
+from contamination.engine.head import Head
+from contamination.engine.loading import Source
+from contamination.engine.local import TransformersScorer
+from contamination.engine.packing import attention_mask
+from contamination.engine.prefix import continuation_logprobs
+from contamination.errors import InputError
+
+CONTEXT = 40
+WINDOW = 12
+FLOAT32_NATS = 1e-4
+BFLOAT16_NATS = 0.1
+
+USUAL = {
+    "vocab_size": 300,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 48,
+    "max_position_embeddings": CONTEXT,
+    "bos_token_id": 0,
+    "eos_token_id": 0,
+    "pad_token_id": None,
+}
+GROUPED = USUAL | {"num_key_value_heads": 2, "head_dim": 8}
+BLOOM = {"vocab_size": 300, "hidden_size": 32, "n_layer": 2, "n_head": 4}
+# (model type, options, most inputs for which prefixes are shared)
+MODELS: dict[str, tuple[str, dict[str, object], int]] = {
+    "GPT-2": (
+        "gpt2",
+        {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": CONTEXT, "vocab_size": 300},
+        CONTEXT,
+    ),
+    "Llama": ("llama", GROUPED, CONTEXT),
+    "GPT-NeoX": ("gpt_neox", USUAL, CONTEXT),
+    "Mistral": ("mistral", GROUPED | {"sliding_window": WINDOW}, WINDOW),
+    "Gemma 2": (
+        "gemma2",
+        GROUPED
+        | {
+            "query_pre_attn_scalar": 8,
+            "sliding_window": WINDOW,
+            "final_logit_softcapping": 5.0,
+            "attn_logit_softcapping": 9.0,
+        },
+        WINDOW,
+    ),
+    "GPT-Neo, whose windows are its own": (
+        "gpt_neo",
+        {
+            "vocab_size": 300,
+            "hidden_size": 32,
+            "num_layers": 2,
+            "num_heads": 4,
+            "attention_types": [[["global", "local"], 1]],
+            "window_size": WINDOW,
+            "max_position_embeddings": 10 * CONTEXT,
+        },
+        0,
+    ),
+    "BLOOM, which has no positions": ("bloom", BLOOM, 0),
+    "MPT, which has none either": (
+        "mpt",
+        {
+            "vocab_size": 300,
+            "d_model": 32,
+            "n_layers": 2,
+            "n_heads": 4,
+            "max_seq_len": 10 * CONTEXT,
+        },
+        0,
+    ),
+    "Falcon, which refuses masks": (
+        "falcon",
+        {
+            "vocab_size": 300,
+            "hidden_size": 32,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 4,
+            "alibi": True,
+            "max_position_embeddings": CONTEXT,
+        },
+        0,
+    ),
+    "Mamba, which has no keys": (
+        "mamba",
+        {"vocab_size": 300, "hidden_size": 32, "num_hidden_layers": 2, "state_size": 4},
+        0,
+    ),
+}
+
+
+@pytest.fixture(scope="session")
+def directories(tokenizer, tmp_path_factory) -> Callable[[str], Path]:
+    """Return a function that gives the directory of one of MODELS."""
+    made: dict[str, Path] = {}
+
+    def directory(name: str) -> Path:
+        if name not in made:
+            kind, options, _ = MODELS[name]
+            torch.manual_seed(0)
+            model = AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **options))
+            with torch.no_grad():
+                for parameter in model.parameters():
+                    if parameter.ndim >= 2:  # so that every token depends on those before it
+                        parameter.mul_(4 if kind == "mamba" else 8)
+            made[name] = tmp_path_factory.mktemp("model")
+            model.save_pretrained(made[name])
+            tokenizer.save_pretrained(made[name])
+        return made[name]
+
+    return directory
+
+
+@pytest.fixture
+def make(directories) -> Callable[..., TransformersScorer]:
+    """Return a function that loads one of MODELS."""
+
+    def scorer(
+        name: str = "GPT-2",
+        precision: str = "float32",
+        attention: str | None = None,
+        batch_tokens: int | None = None,
+    ) -> TransformersScorer:
+        source = Source(
+            str(directories(name)), context=CONTEXT, precision=precision, attention=attention
+        )
+        return TransformersScorer(source, batch_tokens=batch_tokens)
+
+    return scorer
+
+
+@pytest.fixture
+def ran(monkeypatch) -> list:
+    """Return a list that fills with the batches of pieces whose prefix the network shares."""
+    run, batches = module._run, []
+
+    def recorded(scorer, pieces):
+        values = run(scorer, pieces)
+        batches.append(pieces)
+        return values
+
+    monkeypatch.setattr(module, "_run", recorded)
+    return batches
+
+
+def ids(length: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng([seed, length]).integers(1, 300, length, dtype=np.int32)
+
+
+def group(prefix: int, *lengths: int) -> tuple[np.ndarray, list[np.ndarray]]:
+    return ids(prefix), [ids(length, 1 + i) for i, length in enumerate(lengths)]
+
+
+GROUPS = [
+    group(5, 4, 4, 4),  # fits into the sliding windows
+    group(9, 3, 3, 3, 3),
+    group(0, 4, 2, 4),
+    group(1, 1, 1, 1),  # the prefix predicts them all
+    group(25, 8, 8, 8, 8, 8, 8, 8),
+    group(30, 6, 0, 3, 1, 9),
+    group(32, 8, 8),  # exactly the context
+    group(33, 8, 8, 7),  # one more than the context, for two of them
+    group(60, 9, 2, 2),  # a prefix that is itself longer than the context
+    group(12, CONTEXT, CONTEXT, 1),  # no room for any prefix
+    group(21, 5),
+    group(7),
+    group(8, 0, 0),
+]
+# By the most inputs for which prefixes are shared: those in which some two continuations share one.
+SHARED = {CONTEXT: set(range(10)), WINDOW: {0, 1, 2, 3}, 0: set()}
+
+
+def check_form(groups, results: dict) -> None:
+    assert sorted(results) == list(range(len(groups)))
+    for index, (_, continuations) in enumerate(groups):
+        assert [len(values) for values in results[index]] == [len(c) for c in continuations]
+        assert all(values.dtype == np.float32 for values in results[index])
+
+
+def run(scorer, groups=GROUPS) -> np.ndarray:
+    """All values in order, as one array."""
+    results = list(continuation_logprobs(scorer, groups))
+    assert len(results) == len(groups)
+    check_form(groups, dict(results))
+    results = dict(results)
+    return np.concatenate([values for i in range(len(groups)) for values in results[i]])
+
+
+@pytest.fixture(scope="session")
+def reference(directories) -> Callable[..., np.ndarray]:
+    """Return a function that scores each continuation alone, in float64, by the whole model."""
+
+    @torch.inference_mode()
+    def values(name: str, groups=GROUPS) -> np.ndarray:
+        model = AutoModelForCausalLM.from_pretrained(directories(name)).double().eval()
+        result = []
+        for prefix, continuations in groups:
+            for c in continuations:
+                kept = prefix[max(0, len(prefix) - (CONTEXT - len(c))) :]
+                stream = torch.tensor([[0, *kept.tolist(), *c.tolist()]])
+                logits = model(stream[:, :-1], use_cache=False).logits[0].log_softmax(1)
+                picked = logits.gather(1, stream[0, 1:, None])[len(kept) :, 0]
+                result.append(picked.numpy())
+        return np.concatenate(result)
+
+    return values
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_float32_agrees_with_a_float64_pass_for_each(make, reference, ran, name):
+    np.testing.assert_allclose(run(make(name)), reference(name), rtol=0, atol=FLOAT32_NATS)
+    used = {piece.group for batch in ran[1:] for piece in batch}  # the first is the comparison
+    assert used == SHARED[MODELS[name][2]]
+    assert bool(ran) == bool(used)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_reference_would_notice_another_prefix(reference, name):
+    """The test above means something only if every token depends on those of the prefix."""
+    prefix, continuations = GROUPS[0]
+    other = np.append(prefix[0] % 299 + 1, prefix[1:])
+    changed = np.abs(reference(name, GROUPS[:1]) - reference(name, [(other, continuations)]))
+    assert changed.min() > 5 * FLOAT32_NATS
+    assert np.median(changed) > 100 * FLOAT32_NATS
+
+
+@pytest.mark.parametrize("name", ["GPT-2", "Llama"])
+@pytest.mark.parametrize("batch_tokens", [1, 45, 150, 100_000])
+def test_batches_padding_and_company_do_not_matter(
+    make, reference, monkeypatch, ran, name, batch_tokens
+):
+    monkeypatch.setitem(local.LOGITS, "cpu", 7 * 300 if batch_tokens == 150 else 2048 * 300)
+    expected = reference(name)
+    scorer = make(name, batch_tokens=batch_tokens)
+    np.testing.assert_allclose(run(scorer), expected, rtol=0, atol=FLOAT32_NATS)
+    for pieces in ran:
+        widest = max(piece.width for piece in pieces)
+        assert widest * len(pieces) <= max(batch_tokens, widest)
+        assert all(len(p.members) == 1 for p in pieces if p.width > batch_tokens)
+    assert bool(ran) == (batch_tokens > 1)
+    backwards = run(make(name, batch_tokens=batch_tokens), GROUPS[::-1])
+    ends = np.cumsum([sum(map(len, c)) for _, c in GROUPS[::-1]])[:-1]
+    backwards = np.concatenate(np.split(backwards, ends)[::-1])
+    np.testing.assert_allclose(backwards, expected, rtol=0, atol=FLOAT32_NATS)
+
+
+def test_a_mask_that_is_added_suits_eager_attention_too(make, reference, ran):
+    values = run(make("Llama", attention="eager"))
+    np.testing.assert_allclose(values, reference("Llama"), rtol=0, atol=FLOAT32_NATS)
+    assert ran
+
+
+def test_attention_that_takes_no_such_mask_is_not_given_one(make, monkeypatch, ran):
+    monkeypatch.setattr(module, "ATTENTIONS", ("eager",))
+    run(make())
+    assert not ran
+
+
+@pytest.mark.parametrize("name", ["GPT-2", "Llama"])
+def test_bfloat16_stays_within_its_tolerance(make, reference, ran, name):
+    error = np.abs(run(make(name, "bfloat16")) - reference(name))
+    assert ran
+    assert error.max() < BFLOAT16_NATS
+    assert error.mean() < BFLOAT16_NATS / 5
+
+
+def test_everything_goes_through_network_and_output_layer_once(make):
+    scorer = make()
+    groups = [group(20, *[6] * 4), group(20, *[6] * 4), group(9, *[3] * 4)]
+    run(scorer, groups)  # with the comparison
+    read, rows = [], []
+    scorer.model.get_input_embeddings().register_forward_hook(
+        lambda _, inputs, __: read.append(inputs[0].numel())
+    )
+    scorer.head.layer.register_forward_hook(lambda _, inputs, __: rows.append(len(inputs[0])))
+    run(scorer, groups[:2])
+    assert sum(read) == 2 * (1 + 20 + 4 * 5)
+    assert sum(rows) == 2 * (1 + 4 * 5)
+    rows.clear()
+    run(scorer, groups)  # one with less, and padding
+    assert sum(rows) == 2 * (1 + 4 * 5) + (1 + 4 * 2)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("rows", [1, 5, 100])
+def test_tokens_of_one_hidden_state_are_scored_as_one_by_one(dtype, rows):
+    torch.manual_seed(0)
+    layer = torch.nn.Linear(16, 50).to(dtype)
+    hidden, tokens = (4 * torch.randn(7, 16)).to(dtype), torch.randint(50, (7, 4))
+    head = Head(layer, None, rows=rows)
+    with torch.inference_mode():
+        values = head(hidden, tokens)
+        one_by_one = torch.stack([head(hidden, column) for column in tokens.T], dim=1)
+        exact = (hidden.double() @ layer.weight.double().T + layer.bias.double()).log_softmax(1)
+    assert values.shape == (7, 4)
+    torch.testing.assert_close(values, one_by_one, rtol=0, atol=0.01)
+    # Rounded to bfloat16, logits of this size would be wrong by up to 0.03.
+    torch.testing.assert_close(values.double(), exact.gather(1, tokens), rtol=0, atol=0.01)
+
+
+def test_memory_running_out_halves_batches_and_then_groups(make, reference, monkeypatch):
+    scorer, run_, allowed, sizes = make(), module._run, 1000, []
+
+    def limited(scorer, pieces):
+        size = sum(piece.width for piece in pieces)
+        if size > allowed:
+            raise torch.OutOfMemoryError("of this test")
+        sizes.append(size)
+        return run_(scorer, pieces)
+
+    monkeypatch.setattr(module, "_run", limited)
+    expected = reference("GPT-2")
+    run(scorer)
+    assert max(sizes) > 150
+    sizes.clear()
+    allowed = 50  # a group has 75 tokens
+    np.testing.assert_allclose(run(scorer), expected, rtol=0, atol=FLOAT32_NATS)
+    assert 40 < max(sizes) <= 50
+    assert scorer.batch_tokens < 4096
+    allowed = 20
+    with pytest.raises(InputError, match="does not fit into memory"):
+        run(scorer)
+
+
+def test_other_errors_are_not_taken_for_want_of_memory(make, monkeypatch):
+    scorer, calls = make(), []
+    run(scorer, [group(20, 6, 6, 6, 6)])
+
+    def fails(scorer, pieces):
+        calls.append(pieces)
+        raise RuntimeError("of this test")
+
+    monkeypatch.setattr(module, "_run", fails)
+    with pytest.raises(RuntimeError, match="of this test"):
+        run(scorer, [group(20, 6, 6, 6, 6)])
+    assert len(calls) == 1
+
+
+def every_key(blocks, widths, longest, dtype):
+    return torch.zeros_like(attention_mask(blocks, widths, longest, dtype))
+
+
+def of_the_neighbour(blocks, widths, longest, dtype):
+    return attention_mask(torch.zeros_like(blocks), widths, longest, dtype)
+
+
+def padding_of_prefixes(blocks, widths, longest, dtype):
+    return attention_mask(blocks, torch.full_like(widths, longest), longest, dtype)
+
+
+def fails(*_):
+    raise TypeError("of this test")
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+@pytest.mark.parametrize("fault", [every_key, of_the_neighbour, padding_of_prefixes, fails])
+def test_a_network_that_sees_something_else_never_shares(
+    make, reference, monkeypatch, ran, precision, fault
+):
+    monkeypatch.setattr(module, "attention_mask", fault)
+    scorer = make("Llama", precision)
+    atol = FLOAT32_NATS if precision == "float32" else BFLOAT16_NATS
+    for _ in range(2):
+        np.testing.assert_allclose(run(scorer), reference("Llama"), rtol=0, atol=atol)
+    assert len(ran) <= 1  # the one that was compared
+
+
+def test_padding_is_compared_where_one_group_is_the_longest_and_the_widest(
+    make, reference, monkeypatch
+):
+    monkeypatch.setattr(module, "attention_mask", padding_of_prefixes)
+    groups = [group(25, *[6] * 6), group(3, 4, 4), group(9, 4, 4)]
+    expected = reference("Llama", groups)
+    np.testing.assert_allclose(run(make("Llama"), groups), expected, rtol=0, atol=FLOAT32_NATS)
+
+
+def test_larger_groups_are_compared_again(make, reference, monkeypatch, ran):
+    """A window that the configuration hides does not matter in groups that it exceeds."""
+    monkeypatch.setattr(module, "BY_INDEX", ())
+    name = "GPT-Neo, whose windows are its own"
+    scorer = make(name)
+    small, large = [group(2, 3, 3, 3)], [group(30, 6, 6, 6)]
+    both = [small, large, small]
+    expected = [reference(name, groups) for groups in both]
+    shared = []
+    for groups, right in zip(both, expected, strict=True):
+        np.testing.assert_allclose(run(scorer, groups), right, rtol=0, atol=FLOAT32_NATS)
+        shared.append(len(ran))
+        ran.clear()
+    assert shared == [2, 1, 0]  # compared and used, compared, neither
+
+
+def test_a_size_is_compared_once(make, ran):
+    scorer = make()
+    run(scorer, [group(20, 6, 6, 6)])
+    assert len(ran) == 2
+    run(scorer, [group(20, 6, 6, 6), group(8, 5, 5)])
+    assert len(ran) == 3
+    run(scorer, [group(8, *[4] * 12)])  # wider
+    assert len(ran) == 5
+    run(scorer, [group(21, 6, 6)])  # longer
+    assert len(ran) == 7
+
+
+def test_tokens_that_the_network_does_not_know_are_refused(make):
+    scorer, unknown = make(), np.array([300, 1, 1], dtype=np.int32)
+    known = ids(3)
+    run(scorer, [(known, [known, known])])  # later ones of this size are not compared
+    for groups in ([(unknown, [known, known])], [(known, [known, unknown])]):
+        with pytest.raises(InputError, match="token 300, but the model knows 300"):
+            run(scorer, groups)
+
+
+def test_damaged_weights_are_refused(make, directories, tokenizer, tmp_path):
+    source = directories("GPT-2")
+    for file in source.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    weights = load_file(tmp_path / "model.safetensors")
+    weights["transformer.ln_f.bias"][0] = float("nan")
+    save_file(weights, tmp_path / "model.safetensors", {"format": "pt"})
+    with pytest.raises(InputError):
+        run(TransformersScorer(Source(str(tmp_path), context=CONTEXT)))
+
+
+# --- scorers of any kind --------------------------------------------------------------------------
+
+
+class MadeUp:
+    """Log-probabilities that depend on all tokens before; nothing is known of a network."""
+
+    context = CONTEXT
+
+    def __init__(self, batch_tokens: int = 4096) -> None:
+        self.batch_tokens = batch_tokens
+        self.calls: list[int] = []
+
+    def token_logprobs(self, sequences, wanted) -> Iterator[tuple[int, np.ndarray]]:
+        assert all(len(s) <= self.context for s in sequences)  # one window
+        assert all(
+            len(s) == len(w) and w.dtype == bool for s, w in zip(sequences, wanted, strict=True)
+        )
+        self.calls.append(sum(map(len, sequences)))
+        for i in reversed(range(len(sequences))):
+            values = made_up(sequences[i])
+            values[~wanted[i]] = np.nan
+            yield i, values
+
+
+def made_up(tokens: np.ndarray) -> np.ndarray:
+    state, values = 17, []
+    for token in tokens.tolist():
+        state = (state * 31 + token) % 1009
+        values.append(-state / 100)
+    return np.array(values, dtype=np.float32)
+
+
+def test_any_scorer_gets_each_continuation_behind_its_prefix():
+    expected = []
+    for prefix, continuations in GROUPS:
+        for c in continuations:
+            kept = prefix[max(0, len(prefix) + len(c) - CONTEXT) :]
+            expected.append(made_up(np.concatenate([kept, c]))[len(kept) :])
+    np.testing.assert_array_equal(run(MadeUp()), np.concatenate(expected))
+
+
+def test_few_concatenations_exist_at_a_time():
+    groups = [group(20, 5, 5, 5) for _ in range(200)]
+    scorer = MadeUp(batch_tokens=50)
+    run(scorer, groups)
+    assert sum(scorer.calls) == 200 * 3 * 25
+    assert max(scorer.calls) <= module.PLAIN_BATCHES * 50
+    assert len(scorer.calls) == 1 + sum(scorer.calls) // (module.PLAIN_BATCHES * 50)
+
+
+def test_only_the_tokens_of_continuations_are_asked_for(monkeypatch):
+    scorer, asked = MadeUp(), Counter()
+    inner = scorer.token_logprobs
+
+    def recorded(sequences, wanted):
+        asked.update(int(mask.sum()) for mask in wanted)
+        return inner(sequences, wanted)
+
+    monkeypatch.setattr(scorer, "token_logprobs", recorded)
+    run(scorer, [group(20, 5, 5, 3)])
+    assert asked == {5: 2, 3: 1}
+
+
+@pytest.mark.parametrize("kind", ["any", "network"])
+def test_a_continuation_longer_than_the_context_is_refused(make, kind):
+    scorer = MadeUp() if kind == "any" else make()
+    with pytest.raises(
+        InputError, match=r"continuation 1 of group 1 has 41 tokens, but the context is 40; score"
+    ):
+        run(scorer, [group(3, 4, 4), group(3, 4, CONTEXT + 1)])
+
+
+@pytest.mark.parametrize("kind", ["any", "network"])
+def test_nothing_is_no_result(make, kind):
+    scorer = MadeUp() if kind == "any" else make()
+    assert list(continuation_logprobs(scorer, [])) == []
+    empty = np.empty(0, dtype=np.int32)
+    ((index, values),) = continuation_logprobs(scorer, [(empty, [empty, empty])])
+    assert index == 0
+    assert [v.shape for v in values] == [(0,), (0,)]
+    assert all(v.dtype == np.float32 for v in values)

@@ -1,0 +1,45 @@
+"""A small store of made-up numbers, and a reading of them that is slow and simple."""
+
+import numpy as np
+
+from contamination.store_layout import Header
+
+HEADER = Header(
+    model="m",
+    model_revision="weights-1",
+    dataset="d",
+    dataset_revision="data-1",
+    template="text/1",
+    seed=1,
+    shards=2,
+    example_tokens=(3, 1, 2, 4, 2),  # shards [0, 3) and [3, 5)
+)
+COLUMNS = ["shard", "ordering", "example", "position", "logprob"]
+
+
+def unit(index: tuple[int, int], header: Header = HEADER, seed: int = 0):
+    """Return what `append` takes for a unit: its examples in order, and random log-probs."""
+    rng = np.random.default_rng([seed, *index])
+    examples = header.examples(index)
+    return index, examples, rng.normal(-3, 2, header.stored[examples].sum()).astype(np.float32)
+
+
+def units(permutations: int, header: Header = HEADER):
+    return [unit(index, header) for index in header.units(permutations)]
+
+
+def rows(items, header: Header = HEADER) -> list[dict]:
+    """Return the rows that a store of these units should hold."""
+    result = []
+    for (shard, index), examples, values in items:
+        places = [(e, p) for e in examples.tolist() for p in range(header.stored[e])]
+        for (example, position), value in zip(places, values.tolist(), strict=True):
+            row = (shard, index, example, position, value)
+            result.append(dict(zip(COLUMNS, row, strict=True)))
+    return result
+
+
+def contents(directory) -> dict[str, bytes]:
+    """Return what lies in a store, but for the records of runs."""
+    files = (path for path in directory.iterdir() if not path.name.startswith("run-"))
+    return {path.name: path.read_bytes() for path in sorted(files)}

@@ -1,0 +1,230 @@
+import os
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from contamination import files, store_part
+from contamination.errors import InputError
+from contamination.store_part import (
+    SCHEMA,
+    may_hold,
+    part_name,
+    read_table,
+    read_units,
+    write_part,
+)
+from made_up_store import COLUMNS, HEADER, rows, unit, units
+
+SUCCESSORS = replace(HEADER, kind="successors", first=2)
+
+
+def write_rows(path, table: list[dict], key: str = HEADER.key):
+    """Write any rows as a part, as no code of the package would."""
+    schema = SCHEMA.with_metadata({"key": key})
+    pq.write_table(pa.Table.from_pylist(table, schema=schema), path)
+    return path
+
+
+@pytest.mark.parametrize("header", [HEADER, SUCCESSORS], ids=["orderings", "successors"])
+@pytest.mark.parametrize("row_group", [1, 4, 1 << 16])
+def test_every_token_comes_back_with_its_example_and_position(
+    tmp_path, monkeypatch, header, row_group
+):
+    monkeypatch.setattr(store_part, "ROW_GROUP", row_group)
+    items = units(2, header)
+    path = write_part(tmp_path, header, items)
+    assert read_table(path, header).to_pylist() == rows(items, header)
+    for found, (index, examples, values) in zip(read_units(path, header), items, strict=True):
+        assert found.unit == index
+        np.testing.assert_array_equal(found.logprob, values)
+        np.testing.assert_array_equal(found.example[found.position == 0], examples)
+
+
+def test_columns_have_the_promised_types(tmp_path):
+    table = read_table(write_part(tmp_path, HEADER, units(1)), HEADER)
+    assert table.column_names == COLUMNS
+    assert [str(t) for t in table.schema.types] == ["int32"] * 4 + ["float"]
+
+
+@pytest.mark.parametrize("row_group", [1, 4, 1 << 16])
+def test_a_shard_and_the_first_orderings_can_be_read_alone(tmp_path, monkeypatch, row_group):
+    monkeypatch.setattr(store_part, "ROW_GROUP", row_group)
+    path = write_part(tmp_path, HEADER, units(3))
+    assert [u.unit for u in read_units(path, HEADER, 1, 1)] == [(1, 0), (1, 1)]
+    assert [u.unit for u in read_units(path, HEADER, None, 0)] == [(0, 0), (1, 0)]
+    assert list(read_units(path, HEADER, 7, None)) == []
+
+
+def test_a_name_tells_what_a_part_may_hold(tmp_path):
+    path = tmp_path / part_name((2, 5), (4, 1))
+    assert path.name == "part-00002.00005-00004.00001.parquet"
+    assert [shard for shard in range(7) if may_hold(path, shard, None)] == [2, 3, 4]
+    assert may_hold(path, None, 0)  # it holds all of shard 3
+    alone = tmp_path / part_name((2, 5), (2, 9))
+    assert [m for m in range(3, 8) if may_hold(alone, 2, m)] == [5, 6, 7]
+    assert may_hold(tmp_path / "part-of-what.parquet", 0, 0)  # so that it is found damaged
+
+
+def test_parts_sort_in_the_order_of_their_units():
+    starts = [(0, 0), (0, 9), (0, 10), (0, 250), (1, 0), (9, 3), (10, 0), (123, 1000)]
+    names = [part_name(start, (999, 0)) for start in starts]
+    assert names == sorted(names)
+
+
+def test_the_same_units_are_the_same_bytes(tmp_path):
+    (tmp_path / "a").mkdir()
+    parts = [write_part(tmp_path / name, HEADER, units(2)) for name in ("a", "b")]
+    assert parts[0].name == parts[1].name
+    assert parts[0].read_bytes() == parts[1].read_bytes()
+    assert len(list((tmp_path / "a").iterdir())) == 1  # no temporary file is left
+
+
+def test_float32_noise_costs_less_than_three_and_a_half_bytes(tmp_path):
+    """Plain encoding with zstd takes 3.8 for these: the exponents are what there is to save."""
+    header = replace(HEADER, shards=1, example_tokens=(50,) * 20)
+    rng = np.random.default_rng(0)
+    items = []
+    for index in header.units(60):
+        values = rng.normal(-4, 1.5, 1000).clip(max=-0.01).astype(np.float32)
+        items.append((index, header.examples(index), values))
+    path = write_part(tmp_path, header, items)
+    assert path.stat().st_size < 3.5 * 61_000
+    columns = pq.read_metadata(path).row_group(0)
+    assert columns.column(4).total_compressed_size / 61_000 < 3.35
+    assert sum(columns.column(c).total_compressed_size for c in range(4)) < 0.15 * 61_000
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_a_number_that_is_not_finite_is_refused_before_anything_is_written(tmp_path, value):
+    items = units(1)
+    items[2][2][1] = value
+    with pytest.raises(InputError, match=r"^m: .* ordering 0 of shard 1 of d is not finite"):
+        write_part(tmp_path, HEADER, items)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_leaves_no_file_behind(tmp_path, monkeypatch):
+    def full(descriptor: int) -> None:
+        raise OSError(28, os.strerror(28))
+
+    monkeypatch.setattr(files.os, "fsync", full)
+    with pytest.raises(InputError, match="no space left"):
+        write_part(tmp_path, HEADER, units(1))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture(scope="module")
+def part(tmp_path_factory):
+    return write_part(tmp_path_factory.mktemp("part"), HEADER, units(2))
+
+
+class TestDamage:
+    @settings(
+        max_examples=300, deadline=None, suppress_health_check=[HealthCheck.differing_executors]
+    )
+    @given(data=st.data())
+    def test_a_flipped_bit_is_found_or_changes_nothing(self, part, tmp_path_factory, data):
+        """Anywhere: pages, page headers, footer."""
+        contents = bytearray(part.read_bytes())
+        where = data.draw(st.integers(0, len(contents) - 1))
+        contents[where] ^= 1 << data.draw(st.integers(0, 7))
+        flipped = tmp_path_factory.mktemp("flipped") / part.name
+        flipped.write_bytes(contents)
+        try:
+            found = [
+                (u.unit, u.example.tolist(), u.logprob.tolist())
+                for u in read_units(flipped, HEADER)
+            ]
+        except InputError:
+            return
+        expected = [
+            (u.unit, u.example.tolist(), u.logprob.tolist()) for u in read_units(part, HEADER)
+        ]
+        assert found == expected
+
+    @pytest.mark.parametrize("kept", [0, 1, 100, -1, -100])
+    def test_a_part_that_was_cut_off_is_damaged(self, part, tmp_path, kept):
+        short = tmp_path / part.name
+        short.write_bytes(part.read_bytes()[:kept])
+        with pytest.raises(InputError, match=r"part-.*damaged.*score again"):
+            list(read_units(short, HEADER))
+
+    def test_a_part_of_another_store_is_refused(self, part):
+        with pytest.raises(InputError, match="belongs to another store"):
+            list(read_units(part, replace(HEADER, seed=2)))
+
+    def test_a_part_without_a_key_is_refused(self, part, tmp_path):
+        table = pq.read_table(part).replace_schema_metadata(None)
+        pq.write_table(table, tmp_path / part.name)
+        with pytest.raises(InputError, match="belongs to another store"):
+            list(read_units(tmp_path / part.name, HEADER))
+
+    def test_another_name_or_type_of_a_column_is_damage(self, part, tmp_path):
+        table = pq.read_table(part)
+        names = [*COLUMNS[:2], "position", "example", "logprob"]
+        wide = table.set_column(3, "position", table["position"].cast(pa.int64()))
+        for changed in (table.rename_columns(names), wide):
+            changed = changed.replace_schema_metadata({"key": HEADER.key})
+            pq.write_table(changed, tmp_path / part.name)
+            with pytest.raises(InputError, match="damaged"):
+                list(read_units(tmp_path / part.name, HEADER))
+
+    def test_rows_as_they_should_be_are_read(self, tmp_path):
+        """Without this, the refusals below would prove nothing."""
+        path = write_rows(tmp_path / "part.parquet", rows(units(1)))
+        assert len(list(read_units(path, HEADER))) == 4
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda table: table[:-1],  # a token is missing at the end
+            lambda table: table[1:],  # ... at the start
+            lambda table: table[:2] + table[3:],  # ... within
+            lambda table: [*table, table[-1]],
+            lambda table: table[6:] + table[:6] + table[6:12],  # a unit twice
+            lambda table: [row | {"logprob": float("nan")} for row in table],
+            lambda table: [row | {"example": row["example"] + 9} for row in table],
+            lambda table: [row | {"example": -1 - row["example"]} for row in table],
+            lambda table: [row | {"shard": row["shard"] + 1} for row in table],
+            lambda table: [row | {"shard": -1} for row in table],
+            lambda table: [row | {"ordering": -1 - row["ordering"]} for row in table],
+            lambda table: [row | {"position": row["position"] + 1} for row in table],
+            lambda table: table[6:12][::-1] + table[:6],
+            lambda table: [table[0], table[2], table[1], *table[3:]],  # 0, 2, 1 in an example
+            lambda table: [table[0], table[1] | {"example": 2}, *table[2:]],
+            lambda table: [row for row in table if row["example"] != 1],
+            lambda table: [row | {"ordering": 1 - row["ordering"]} for row in table],  # canonical?
+        ],
+    )
+    def test_rows_that_are_not_whole_units_are_damage(self, tmp_path, change):
+        table = change(rows(units(1)))
+        path = write_rows(tmp_path / "part.parquet", table)
+        with pytest.raises(InputError, match="damaged"):
+            list(read_units(path, HEADER))
+
+    def test_an_example_twice_and_another_not_at_all_is_damage(self, tmp_path):
+        header = replace(HEADER, example_tokens=(2, 2, 2, 4, 2))
+        index, examples, values = unit((0, 1), header)
+        table = rows([(index, examples[[0, 1, 1]], values)], header)
+        path = write_rows(tmp_path / "part.parquet", table, header.key)
+        with pytest.raises(InputError, match="damaged"):
+            list(read_units(path, header))
+
+    @pytest.mark.parametrize(
+        ("predecessor", "examples"),
+        [(1, [2, 0]), (1, [0, 1]), (1, [0]), (3, [0, 1]), (3, [0, 1, 2])],
+    )
+    def test_successors_are_all_the_others_in_canonical_order(
+        self, tmp_path, predecessor, examples
+    ):
+        order = np.array(examples)
+        values = np.zeros(SUCCESSORS.stored[order].sum(), dtype=np.float32)
+        table = rows([((0, predecessor), order, values)], SUCCESSORS)
+        path = write_rows(tmp_path / "part.parquet", table, SUCCESSORS.key)
+        with pytest.raises(InputError, match="damaged"):
+            list(read_units(path, SUCCESSORS))
