@@ -9,10 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contamination.errors import InputError
-from contamination.statistics import fisher, holm
+from contamination.statistics.combination import cauchy, fisher, harmonic_mean, stouffer
 
 TABLE_4 = Path(__file__).parents[2] / "data" / "published" / "oren2024_table4_mmlu.csv"
+RULES = [fisher, stouffer, cauchy, harmonic_mean]
+EACH = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 P_VALUES = st.lists(st.floats(1e-300, 1), min_size=1, max_size=8)
+LOG10_P = st.lists(st.floats(-3000, 0), min_size=1, max_size=8)
+
+
+# --- against other computations -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -29,11 +35,14 @@ def test_published_mmlu_aggregation(model, published):
     assert result.p == pytest.approx(published, rel=5e-3)  # three printed digits, rounded p-values
 
 
+@pytest.mark.parametrize("rule", [fisher, stouffer], ids=["fisher", "stouffer"])
 @given(P_VALUES)
 @settings(deadline=None)
-def test_fisher_agrees_with_scipy(p_values):
-    expected = scipy.stats.combine_pvalues(p_values, method="fisher")
-    result = fisher(p_values)
+def test_agrees_with_scipy(rule, p_values):
+    if rule is stouffer:
+        p_values = np.minimum(p_values, 1 - 1e-16)  # SciPy lets p = 1 veto all others
+    expected = scipy.stats.combine_pvalues(p_values, method=rule.__name__)
+    result = rule(p_values)
     assert 0 < result.p <= 1
     assert result.statistic == pytest.approx(expected.statistic)
     if expected.pvalue > 1e-290:
@@ -51,34 +60,207 @@ def test_fisher_has_no_floor():
     assert result.p > 0
 
 
-def test_fisher_of_one_is_itself():
-    assert fisher([0.03]).p == pytest.approx(0.03)
-    assert fisher([1.0]).p == 1.0
+@pytest.mark.parametrize("log10_p", [[-400.0, -350.0, -0.5], [-3000.0, -0.001], [-20.0, -2.0]])
+def test_stouffer_has_no_floor(log10_p):
+    with mpmath.workdps(50):
+        # The deep quantile by Newton's method on log Phi, from the leading term of its tail.
+        def quantile(log10):
+            target = mpmath.mpf(log10) * mpmath.log(10)
+            start = mpmath.sqrt(-2 * target) - 1 if log10 < -1 else 0
+            return mpmath.findroot(lambda z: mpmath.log(mpmath.ncdf(-z)) - target, start)
+
+        total = sum(quantile(x) for x in log10_p) / mpmath.sqrt(len(log10_p))
+        exact = float(mpmath.log10(mpmath.ncdf(-total)))
+    assert stouffer(log10_p=log10_p).log10_p == pytest.approx(exact, rel=1e-10)
 
 
-def test_fisher_is_calibrated_under_independence():
+@pytest.mark.parametrize(
+    "log10_p",
+    [
+        [-1e-3, -2.0],
+        [-300.0, -5.0, -0.1],
+        [-2000.0, -1990.0],
+        [-1e-9, -1e-10],
+        [-8.0, -8.0001],  # on both sides of the switch to 1 / (pi p)
+        [-9.0, -7.9],
+        [-3.5, -4.0],
+        [-0.3, -0.31],  # on both sides of 1/2
+        [-1e-12, -12.0],  # nearly cancelling
+        [-12.0, -8.5],  # both sides of the switch in the law
+        [-0.7],
+    ],
+)
+def test_cauchy_against_many_digits(log10_p):
+    with mpmath.workdps(60):
+        terms = [mpmath.cot(mpmath.pi * mpmath.mpf(10) ** mpmath.mpf(x)) for x in log10_p]
+        mean = sum(terms) / len(terms)
+        exact = mpmath.log10(mpmath.atan2(1, mean) / mpmath.pi)
+    result = cauchy(log10_p=log10_p)
+    assert result.log10_p == pytest.approx(float(exact), rel=1e-9)
+    if abs(mean) < 1e300:
+        assert result.statistic == pytest.approx(float(mean), rel=1e-6)
+
+
+def test_cauchy_by_hand():
+    """cot(pi / 4) = 1 and cot(pi / 2) = 0; the mean 1/2 has the upper tail arccot(1/2) / pi."""
+    result = cauchy([0.25, 0.5])
+    assert result.statistic == pytest.approx(0.5)
+    assert result.p == pytest.approx(0.3524163823495668)
+
+
+def test_harmonic_mean_by_hand():
+    result = harmonic_mean([0.02, 0.06])
+    assert result.statistic == pytest.approx(0.03)
+    assert result.p == pytest.approx(0.06)  # twice: a_2 = 2
+    assert harmonic_mean([0.7, 0.7]).p == 1.0
+    deep = harmonic_mean(log10_p=[-2000.0, -2000.0])
+    assert deep.log10_p == pytest.approx(np.log10(2) - 2000)
+    assert deep.statistic > 0
+
+
+def test_price_of_dependence_grows_like_a_logarithm():
+    """Vovk and Wang (2020): a_n <= e log n from n = 3 on, and a_n / log n falls to 1."""
+    n = np.array([3, 10, 56, 1000, 10**6])
+    ratio = [harmonic_mean(log10_p=np.full(k, -9.0)).p / 1e-9 / np.log(k) for k in n]
+    assert (np.diff(ratio) < 0).all()
+    assert 1 < ratio[-1] < 1.3
+    assert ratio[0] < np.e
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 10])
+def test_harmonic_mean_at_the_worst_dependence(n):
+    """Rearrangement (Embrechts, Puccetti and Rüschendorf 2013) makes all harmonic means equal.
+
+    Whatever uniform p-values do, the combined p may not be below 1 everywhere; and the constant
+    should be no larger than that asks for.
+    """
     rng = np.random.default_rng(0)
-    p_values = 1 - rng.random((3000, 6))
-    rejections = sum(fisher(row).p <= 0.05 for row in p_values)
-    low, high = scipy.stats.binom.ppf([1e-4, 1 - 1e-4], 3000, 0.05)
-    assert low <= rejections <= high
+    cells = 2000
+    inverse = cells / (np.arange(cells) + 0.5)
+    columns = np.stack([rng.permutation(inverse) for _ in range(n)], axis=1)
+    for _ in range(30):
+        for column in columns.T:
+            others = columns.sum(axis=1) - column
+            column[np.argsort(-others)] = np.sort(inverse)
+    harmonic = n / columns.sum(axis=1).min()
+    p = harmonic_mean([0.01 * harmonic] * n).p / 0.01  # below the cap at 1
+    assert 1 - 1e-3 <= p <= 1.002
 
 
-def test_holm_by_hand():
-    np.testing.assert_allclose(holm([0.01, 0.04, 0.03, 0.005]), [0.03, 0.06, 0.06, 0.02])
+# --- what all rules share -------------------------------------------------------------------------
 
 
-@given(P_VALUES)
-@settings(max_examples=20, deadline=None)  # statsmodels takes 50 ms a call
-def test_holm_is_between_raw_and_bonferroni(p_values):
-    raw, adjusted = np.array(p_values), holm(p_values)
-    assert (adjusted >= raw).all()
-    assert (adjusted <= np.minimum(1, raw * len(raw))).all()
-    assert (np.diff(adjusted[np.argsort(raw)]) >= 0).all()
+@EACH
+def test_one_p_value_is_itself(rule):
+    for log10_p in (-2000.0, -1.5, -1e-3):
+        assert rule(log10_p=[log10_p]).log10_p == pytest.approx(log10_p, rel=1e-10)
+    assert rule([1.0]).p == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("combine", [fisher, holm])
+@EACH
+@given(LOG10_P)
+@settings(deadline=None)
+def test_a_p_value_comes_out(rule, log10_p):
+    result = rule(log10_p=log10_p)
+    assert result.log10_p <= 0
+    assert 0 < result.p <= 1
+    assert np.isfinite(result.log10_p)
+    assert np.isfinite(result.statistic)
+    assert result.p == pytest.approx(max(10.0**result.log10_p, np.finfo(float).tiny))
+    assert rule(log10_p=log10_p[::-1]).log10_p == pytest.approx(result.log10_p, rel=1e-9, abs=1e-9)
+    np.testing.assert_array_equal(result.log10_p_values, log10_p)
+
+
+@EACH
+@given(LOG10_P, st.data())
+@settings(deadline=None)
+def test_more_evidence_never_raises_p(rule, log10_p, data):
+    i = data.draw(st.integers(0, len(log10_p) - 1))
+    stronger = list(log10_p)
+    stronger[i] -= data.draw(st.floats(0, 50))
+    before, after = (rule(log10_p=x).log10_p for x in (log10_p, stronger))
+    assert after <= before + 1e-9 * max(1, -before)
+
+
+@EACH
+def test_p_and_its_logarithm_say_the_same(rule):
+    p = [0.2, 1e-5, 0.9]
+    assert rule(p).log10_p == pytest.approx(rule(log10_p=np.log10(p)).log10_p)
+
+
+@EACH
+def test_p_values_of_one(rule):
+    silent = rule([1.0, 1.0, 1.0])
+    assert silent.p == pytest.approx(1.0)
+    assert np.isfinite(silent.statistic)
+    # One silent test does not hide what cannot be chance.
+    assert rule(log10_p=[0.0, -300.0]).log10_p < -70
+
+
+@EACH
+def test_calibrated_under_independence(rule):
+    rng = np.random.default_rng(0)
+    trials = 3000
+    p = np.array([rule(row).p for row in 1 - rng.random((trials, 6))])
+    for alpha in (0.01, 0.05):
+        low, high = scipy.stats.binom.ppf([1e-4, 1 - 1e-4], trials, alpha)
+        assert (p <= alpha).sum() <= high
+        if rule is not harmonic_mean:  # which pays for dependence that is not there
+            assert (p <= alpha).sum() >= low
+
+
+@pytest.mark.parametrize("correlation", [0.6, 0.95])
+def test_under_strong_dependence(correlation):
+    """20 equicorrelated tests: Fisher and Stouffer reject too often, the others do not."""
+    rng = np.random.default_rng(1)
+    trials, alpha = 2000, 0.01
+    z = np.sqrt(correlation) * rng.normal(size=(trials, 1))
+    z = z + np.sqrt(1 - correlation) * rng.normal(size=(trials, 20))
+    p = scipy.stats.norm.sf(z)
+    rejections = {rule.__name__: sum(rule(row).p <= alpha for row in p) for rule in RULES}
+    assert rejections["fisher"] > 10 * alpha * trials
+    assert rejections["stouffer"] > 10 * alpha * trials
+    assert rejections["harmonic_mean"] <= scipy.stats.binom.ppf(1 - 1e-4, trials, alpha)
+    # Asymptotic, not exact: about 1.35 alpha at correlation 0.6.
+    assert rejections["cauchy"] <= scipy.stats.binom.ppf(1 - 1e-4, trials, 1.4 * alpha)
+    assert rejections["cauchy"] > rejections["harmonic_mean"]
+
+
+@EACH
+def test_the_guarantee_is_named(rule):
+    words = {
+        fisher: "exact if independent",
+        stouffer: "exact if independent",
+        cauchy: "asymptotic as p -> 0",
+        harmonic_mean: "any dependence",
+    }
+    result = rule([0.5, 0.5])
+    assert words[rule] in result.guarantee
+    assert result.method == rule.__name__
+
+
 @pytest.mark.parametrize("bad", [0.0, 1.5, np.nan])
-def test_bad_input(combine, bad):
+@EACH
+def test_bad_p_values_are_named(rule, bad):
     with pytest.raises(InputError, match=r"p_values\[2\]"):
-        combine([0.2, 0.3, bad])
+        rule([0.2, 0.3, bad])
+
+
+@EACH
+@pytest.mark.parametrize("bad", [0.01, -np.inf, np.nan])
+def test_bad_logarithms_are_named(rule, bad):
+    with pytest.raises(InputError, match=r"log10_p\[1\]"):
+        rule(log10_p=[-0.2, bad, 3.0])
+
+
+def test_other_bad_input():
+    with pytest.raises(InputError, match="either p_values or log10_p"):
+        fisher()
+    with pytest.raises(InputError, match="either p_values or log10_p"):
+        fisher([0.5], log10_p=[-1.0])
+    with pytest.raises(InputError, match="shape"):
+        fisher(log10_p=[])
+    with pytest.raises(InputError, match="shape"):
+        fisher(log10_p=[[-1.0]])
+    with pytest.raises(InputError, match="not a list of numbers"):
+        fisher(log10_p=["a"])

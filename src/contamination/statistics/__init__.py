@@ -9,16 +9,48 @@ function                          input                        guarantee
 `sharded_t_test`                  (r, m+1) shards              asymptotic in r; no floor
 `recombination_test`              (r, m+1) shards              exact; p >= (m+1)^-r
 `recombination_monte_carlo`       (r, m+1) shards              exact; p >= 1/(resamples+1)
-`fisher`                          (n,) p-values                exact if independent
-`holm`                            (n,) p-values                family-wise, any dependence
+`sum_z_test`                      (q, r, m+1) statistics       exact; p >= (m+1)^-r
+`westfall_young_test`             (q, r, m+1) statistics       exact; tilted Monte Carlo
+`successor_test`                  (k, k) of one shard          exact over all k! orderings
+`successor_monte_carlo`           (k, k) of one shard          exact; p >= 1/(resamples+1)
+`anytime_test`, `EProcess`        (r, m+1), shard by shard     exact at every stopping time
+`fisher`, `stouffer`              (n,) p-values                exact if independent
+`cauchy`                          (n,) p-values                asymptotic as p -> 0, dependence
+`harmonic_mean`                   (n,) p-values                any dependence
+`adjust`                          (n,) p-values                Holm, BH or BY over an audit
 `ecdf`, `dkw_band`                (n,) p-values                band valid for every n
+`plan`, `predict_power`           (r, m+1) pilot shards        an estimate, with its interval
 ================================  ===========================  ===================================
+
+Scores of the orderings of one shard, to be stacked to (r, m+1): `token_standardised_scores` and
+`boundary_scores` from its tokens, `sampled_successor_scores` and `listed_successor_scores` from its
+successor matrix.
 
 `contributions` and `shard_z_scores` show what each shard adds to the recombination statistic.
 """
 
-from contamination.statistics.combination import FisherResult, fisher, holm
+from contamination.statistics.anytime import AnytimeResult, EProcess, anytime_test
+from contamination.statistics.boundary import boundary_scores, position_scores
+from contamination.statistics.combination import (
+    CombinedResult,
+    FisherResult,
+    cauchy,
+    fisher,
+    harmonic_mean,
+    stouffer,
+)
+from contamination.statistics.joint import sum_z_test, westfall_young_test
+from contamination.statistics.joint_results import SumZResult, WestfallYoungResult
+from contamination.statistics.multiplicity import AdjustedResult, adjust
 from contamination.statistics.permutation import permutation_test
+from contamination.statistics.planning import (
+    Design,
+    Plan,
+    PredictedPower,
+    detectable_effect,
+    plan,
+    predict_power,
+)
 from contamination.statistics.recombination import (
     Weights,
     contributions,
@@ -34,24 +66,74 @@ from contamination.statistics.results import (
     TestResult,
 )
 from contamination.statistics.sharded_t import sharded_t_test
+from contamination.statistics.successor import (
+    SuccessorResult,
+    centred_successors,
+    listed_successor_scores,
+    sampled_successor_scores,
+    shard_size_for_budget,
+    successor_cost,
+    successor_moments,
+    successor_monte_carlo,
+    successor_scores,
+    successor_test,
+)
+from contamination.statistics.token_standardised import (
+    centred_tokens,
+    scaled_tokens,
+    token_standardised_scores,
+)
 from contamination.statistics.uniformity import dkw_band, ecdf
 
 __all__ = [
+    "AdjustedResult",
+    "AnytimeResult",
+    "CombinedResult",
+    "Design",
+    "EProcess",
     "FisherResult",
     "MonteCarloResult",
     "PermutationResult",
+    "Plan",
+    "PredictedPower",
     "RecombinationResult",
     "ShardedTResult",
+    "SuccessorResult",
+    "SumZResult",
     "TestResult",
     "Weights",
+    "WestfallYoungResult",
+    "adjust",
+    "anytime_test",
+    "boundary_scores",
+    "cauchy",
+    "centred_successors",
+    "centred_tokens",
     "contributions",
+    "detectable_effect",
     "dkw_band",
     "ecdf",
     "fisher",
-    "holm",
+    "harmonic_mean",
+    "listed_successor_scores",
     "permutation_test",
+    "plan",
+    "position_scores",
+    "predict_power",
     "recombination_monte_carlo",
     "recombination_test",
+    "sampled_successor_scores",
+    "scaled_tokens",
+    "shard_size_for_budget",
     "shard_z_scores",
     "sharded_t_test",
+    "stouffer",
+    "successor_cost",
+    "successor_moments",
+    "successor_monte_carlo",
+    "successor_scores",
+    "successor_test",
+    "sum_z_test",
+    "token_standardised_scores",
+    "westfall_young_test",
 ]

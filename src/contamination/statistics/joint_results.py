@@ -1,0 +1,38 @@
+"""What the tests of several statistics return (see `joint`)."""
+
+from dataclasses import dataclass
+
+from contamination.statistics.results import RecombinationResult, TestResult
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class WestfallYoungResult(TestResult):
+    """`westfall_young_test`.
+
+    Attributes
+    ----------
+    weights, scale : str
+        The weighting scheme within each statistic, and the scale on which they are compared.
+    marginals : tuple of RecombinationResult, length q
+        Each statistic's own exact test, *not* corrected for there being q of them.
+    resamples : int
+        Number of importance draws.
+    relative_error : float
+        Estimated standard error of p from sampling, as a share of p.
+    """
+
+    weights: str
+    scale: str
+    marginals: tuple[RecombinationResult, ...]
+    resamples: int
+    relative_error: float
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SumZResult(RecombinationResult):
+    """`sum_z_test`: the `recombination_test` of the sum.
+
+    `marginals` holds each statistic's own exact test, *not* corrected for there being q of them.
+    """
+
+    marginals: tuple[RecombinationResult, ...]

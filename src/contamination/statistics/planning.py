@@ -1,0 +1,375 @@
+"""How many shards and permutations does a test need? Power and cost, from a few pilot shards.
+
+Plans `recombination_test`, which is exact whatever its size. The plan itself is approximate: it
+takes scores to be normal, and the statistic to be normal as well.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq
+from scipy.special import gammaincinv, gammaln, ndtr, ndtri
+
+from contamination.errors import InputError
+from contamination.statistics.recombination import shard_z_scores
+from contamination.statistics.validation import ROUNDING, as_log_probs
+
+_DRAWS = 1000  # of the effect given the pilot; 25 of them lie beyond each end of the interval
+_FEWEST_PERMUTATIONS = 5  # in a pilot: the spread needs the fourth moment of Student's t
+_LARGEST_EFFECT = 100.0
+# Midpoints of equally likely cells: of a canonical score (variance 1), and of the variance of the
+# shuffled ones. Doubling both numbers moves no mean or sd of z by a hundredth.
+_NORMAL_CELLS = ndtri((np.arange(100) + 0.5) / 100)
+_NORMAL_CELLS /= _NORMAL_CELLS.std()
+_VARIANCE_CELLS = (np.arange(16) + 0.5) / 16
+
+FRESH_SHARDS = (
+    "a size planned from these scores depends on them: test shards that are not in the pilot, or "
+    "use the anytime-valid test, which allows both"
+)
+NO_EVIDENCE = (
+    "no evidence of an effect in the pilot: its interval reaches 0 or below, so no size is known "
+    "to be enough; score more pilot shards"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design:
+    """One way to reach the wanted power. All but the first are infinite where no size does.
+
+    Attributes
+    ----------
+    permutations : int
+        m, shuffled orderings per shard.
+    shards, shards_low, shards_high : float
+        Whole number of shards that the estimated effect needs, and its 95% interval.
+    tokens, tokens_low, tokens_high : float
+        Tokens to be scored, shards * (m+1) * tokens_per_shard.
+    """
+
+    permutations: int
+    shards: float
+    shards_low: float
+    shards_high: float
+    tokens: float
+    tokens_low: float
+    tokens_high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """`plan`: what the pilot says about the effect, and what each number of permutations needs.
+
+    Attributes
+    ----------
+    effect, effect_low, effect_high : float
+        By how many standard deviations of shuffled scores a canonical one exceeds their mean,
+        averaged over shards, and its 95% interval.
+    spread : float
+        Standard deviation of canonical scores around it, in the same unit; at least 1.
+    mean_z, sd_z : float
+        Mean and standard deviation (ddof = 1) of the `shard_z_scores` of the pilot.
+    pilot_shards : int
+        Shards in the pilot.
+    alpha, power : float
+        As asked for.
+    designs : tuple of Design
+        One for each number of permutations, in the order given.
+    notes : tuple of str
+        What to beware of; the first is `FRESH_SHARDS`.
+    """
+
+    effect: float
+    effect_low: float
+    effect_high: float
+    spread: float
+    mean_z: float
+    sd_z: float
+    pilot_shards: int
+    alpha: float
+    power: float
+    designs: tuple[Design, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictedPower:
+    """`predict_power`: the probability of p <= alpha, and its 95% interval."""
+
+    power: float
+    low: float
+    high: float
+
+
+def plan(
+    pilot_scores: ArrayLike,
+    *,
+    tokens_per_shard: float,
+    alpha: float,
+    power: float,
+    permutations: Sequence[int] = (1, 2, 5, 10, 25, 50),
+    rng: np.random.Generator,
+) -> Plan:
+    """Shards and scored tokens that `recombination_test` needs, by number of permutations.
+
+    Parameters
+    ----------
+    pilot_scores : array_like, shape (r0, m0+1)
+        Scores of a few shards in each ordering; column 0 is canonical. m0 >= 5.
+    tokens_per_shard : float
+        Tokens of one shard in one ordering (mean over shards).
+    alpha : float
+        Level of the planned test.
+    power : float
+        Wanted probability of p <= alpha, in [0.5, 1).
+    permutations : sequence of int
+        The m to plan for.
+    rng : numpy.random.Generator
+        Source of the draws behind the intervals.
+
+    Returns
+    -------
+    Plan
+        Fewest tokens for the wanted power are at `min(plan.designs, key=lambda d: d.tokens)`.
+
+    Raises
+    ------
+    InputError
+        Scores of another shape, fewer than 2 shards or 5 permutations, a value that is not finite,
+        a shard whose shuffled scores are all equal, or a setting out of its range.
+
+    Notes
+    -----
+    Model: in units of the sd of its shuffled scores, and measured from their mean, the canonical
+    score of a shard is N(effect, spread^2); shuffled scores are N(0, 1). The planned shards are
+    like those of the pilot, in size too. Under this model z_i0, the canonical score standardised by
+    all m+1 scores, has a mean mu_m and sd s_m that follow by quadrature. With weights "inverse_sd",
+    the statistic of `recombination_test` is the sum of r of them, against a null sd of sqrt(r), so
+
+        power = Phi((sqrt(r) mu_m - z_alpha) / s_m),   z_alpha = Phi^-1(1 - alpha)
+
+    to the order of a central limit theorem in r. For a small effect and many permutations, mu_m is
+    effect / sqrt(1 + 1/m): the shuffled mean is itself uncertain. Few permutations lose more than
+    that, because the sd is uncertain too; m = 1 is a sign test with its lattice, and z_alpha grows
+    by 1 / sqrt(r), the mean loss to rounding. Below r = log(1/alpha) / log(m+1) shards no p can
+    reach alpha, and the power is 0. Simulated with normal scores, the power is within about 0.05 of
+    the prediction from 3 shards on (standard error 0.03); with the same effect in heavier tails
+    (Student's t with 3 degrees of freedom, Laplace) it is higher than predicted, by up to 0.2.
+
+    Estimates: Hedges' unbiased standardised mean difference of each shard; effect is their mean,
+    and spread their sd after noise, held at 1 because knowing some shards better than others can
+    only add to it. Intervals: draws from the fiducial law of mean and variance of r0 normal values
+    (Student's t for the effect): wide ones where shards are few. In simulations they cover
+    the effect in about 95% of pilots from 3 shards on; a bootstrap of 5 shards covers it in 88%.
+
+    References
+    ----------
+    Hedges (1981), "Distribution theory for Glass's estimator of effect size and related
+    estimators", Journal of Educational Statistics 6(2).
+    """
+    _check_settings(alpha, permutations, power, tokens_per_shard=tokens_per_shard)
+    estimate, draws = _effects(pilot_scores, rng)
+    designs = []
+    for m in permutations:
+        (shards,) = _shards_needed(estimate, m, alpha, power)
+        low, high = _interval(_shards_needed(draws, m, alpha, power))
+        per_shard = tokens_per_shard * (m + 1)
+        designs.append(
+            Design(
+                permutations=m,
+                shards=float(shards),
+                shards_low=low,
+                shards_high=high,
+                tokens=float(shards * per_shard),
+                tokens_low=low * per_shard,
+                tokens_high=high * per_shard,
+            )
+        )
+    effect_low, effect_high = _interval(draws.effect)
+    z = shard_z_scores(pilot_scores)
+    return Plan(
+        effect=float(estimate.effect[0]),
+        effect_low=effect_low,
+        effect_high=effect_high,
+        spread=float(estimate.spread[0]),
+        mean_z=float(z.mean()),
+        sd_z=float(z.std(ddof=1)),
+        pilot_shards=len(z),
+        alpha=alpha,
+        power=power,
+        designs=tuple(designs),
+        notes=(FRESH_SHARDS,) if effect_low > 0 else (FRESH_SHARDS, NO_EVIDENCE),
+    )
+
+
+def predict_power(
+    pilot_scores: ArrayLike,
+    *,
+    shards: int,
+    permutations: int,
+    alpha: float,
+    rng: np.random.Generator,
+) -> PredictedPower:
+    """Power of `recombination_test` with the given numbers of fresh shards and permutations.
+
+    Parameters and model as in `plan`.
+
+    Raises
+    ------
+    InputError
+        As in `plan`, or fewer than 1 shard.
+    """
+    _check_settings(alpha, [permutations])
+    if shards < 1:
+        raise InputError(f"shards is {shards}: plan for at least 1")
+    estimate, draws = _effects(pilot_scores, rng)
+    (power,) = _power(estimate, shards, permutations, alpha)
+    low, high = _interval(_power(draws, shards, permutations, alpha))
+    return PredictedPower(power=float(power), low=low, high=high)
+
+
+def detectable_effect(
+    *,
+    tokens: float,
+    tokens_per_shard: float,
+    permutations: int,
+    alpha: float,
+    power: float,
+    spread: float = 1.0,
+) -> float:
+    """Smallest effect that a budget of scored tokens finds with the wanted power.
+
+    Parameters
+    ----------
+    tokens : float
+        The budget. It pays for floor(tokens / ((m+1) tokens_per_shard)) shards.
+    tokens_per_shard, permutations, alpha, power
+        As in `plan`.
+    spread : float
+        As in `Plan`; 1 where the model knows all shards alike.
+
+    Returns
+    -------
+    float
+        In the unit of `Plan.effect`; infinite where the budget pays for too few shards to reach
+        alpha at all.
+
+    Raises
+    ------
+    InputError
+        A setting out of its range.
+    """
+    budget = {"tokens": tokens, "tokens_per_shard": tokens_per_shard}
+    _check_settings(alpha, [permutations], power, **budget)
+    if not spread >= 1:
+        raise InputError(f"spread is {spread}: give 1, or what a plan estimated")
+    shards = int(tokens // ((permutations + 1) * tokens_per_shard))
+
+    def missing(effect: float) -> float:
+        model = _Effects(np.array([effect]), np.array([spread]))
+        return float(_power(model, shards, permutations, alpha)[0]) - power
+
+    if missing(_LARGEST_EFFECT) < 0:
+        return math.inf
+    return float(brentq(missing, 0.0, _LARGEST_EFFECT))
+
+
+class _Effects(NamedTuple):
+    """Values of the two parameters of the model, (n,) each."""
+
+    effect: NDArray[np.float64]
+    spread: NDArray[np.float64]
+
+
+def _effects(pilot_scores: ArrayLike, rng: np.random.Generator) -> tuple[_Effects, _Effects]:
+    """Estimates of effect and spread, (1,) each, and draws from their fiducial law."""
+    values = as_log_probs(pilot_scores, ndim=2, min_shards=2)
+    pilot, m = len(values), values.shape[1] - 1
+    if m < _FEWEST_PERMUTATIONS:
+        raise InputError(
+            f"the pilot has {m} permutation(s) per shard: score at least {_FEWEST_PERMUTATIONS}, "
+            "or the noise of the effect stays unknown"
+        )
+    shuffled = values[:, 1:]
+    rounding = ROUNDING * np.abs(values).max(axis=1)
+    flat = np.flatnonzero(np.ptp(shuffled, axis=1) <= rounding)
+    if len(flat):
+        raise InputError(
+            f"pilot shard {flat[0]} scores the same in every shuffled ordering: leave it out"
+        )
+    dof = m - 1
+    unbias = math.exp(gammaln(dof / 2) - gammaln((dof - 1) / 2)) / math.sqrt(dof / 2)
+    g = unbias * (values[:, 0] - shuffled.mean(axis=1)) / shuffled.std(axis=1, ddof=1)
+
+    def model(mean: NDArray[np.float64], variance: NDArray[np.float64]) -> _Effects:
+        # g is unbias times a scaled noncentral t, whose second moment is known.
+        second = (variance + mean**2) * (dof - 2) / (dof * unbias**2)
+        return _Effects(mean, np.sqrt(np.maximum(1.0, second - mean**2 - 1 / m)))
+
+    mean, variance = np.array([g.mean()]), np.array([g.var(ddof=1)])
+    variances = variance * (pilot - 1) / rng.chisquare(pilot - 1, _DRAWS)
+    means = mean + np.sqrt(variances / pilot) * rng.standard_normal(_DRAWS)
+    return model(mean, variance), model(means, variances)
+
+
+def _moments(model: _Effects, m: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean and sd of z_i0 among m+1 scores, (n,) each."""
+    sd = np.sqrt(model.spread**2 + 1 / m)  # of the canonical score less the shuffled mean
+    if m == 1:  # z is +-1
+        mean = 2 * ndtr(model.effect / sd) - 1
+        return mean, np.sqrt(1 - mean**2)
+    excess = (model.effect[:, None] + sd[:, None] * _NORMAL_CELLS)[..., None]
+    variance = 2 * gammaincinv((m - 1) / 2, _VARIANCE_CELLS) / m  # chi-squared, m - 1 d.o.f.
+    z = excess * np.sqrt(m / ((m + 1) * variance + excess**2))
+    return z.mean(axis=(1, 2)), z.std(axis=(1, 2))
+
+
+def _power(model: _Effects, shards: int, m: int, alpha: float) -> NDArray[np.float64]:
+    """Probability of p <= alpha, (n,)."""
+    if shards < _fewest_shards(m, alpha):
+        return np.zeros_like(model.effect)
+    mean, sd = _moments(model, m)
+    root = math.sqrt(shards)
+    margin = root * mean + ndtri(alpha) - (m == 1) / root
+    # An sd of 0 (every canonical score the largest) leaves nothing to chance.
+    return np.asarray(ndtr(margin / np.maximum(sd, 1e-9)))
+
+
+def _shards_needed(model: _Effects, m: int, alpha: float, power: float) -> NDArray[np.float64]:
+    """Fewest shards with at least the wanted power, (n,), infinite for an effect of 0 or less."""
+    mean, sd = _moments(model, m)
+    found = mean > 0
+    # Solves sqrt(r) mean - lattice / sqrt(r) = quantile, a quadratic in sqrt(r).
+    quantile = ndtri(power) * sd - ndtri(alpha)
+    top = quantile + np.sqrt(quantile**2 + 4 * (m == 1) * np.maximum(mean, 0))
+    root = np.divide(top, 2 * mean, out=np.full_like(mean, np.inf), where=found)
+    return np.asarray(np.maximum(np.ceil(root**2), _fewest_shards(m, alpha)))
+
+
+def _fewest_shards(m: int, alpha: float) -> int:
+    """Smallest r with (m+1)^-r <= alpha."""
+    return math.ceil(-math.log(alpha) / math.log(m + 1) - 1e-9)
+
+
+def _interval(values: NDArray[np.float64]) -> tuple[float, float]:
+    # Entries of the sample: interpolation would make infinity minus infinity.
+    low, high = np.quantile(values, [0.025, 0.975], method="inverted_cdf")
+    return float(low), float(high)
+
+
+def _check_settings(
+    alpha: float, permutations: Sequence[int], power: float = 0.5, **tokens: float
+) -> None:
+    if not 0 < alpha < 0.5:
+        raise InputError(f"alpha is {alpha}: give a level between 0 and 0.5, such as 0.05")
+    if not permutations or min(permutations) < 1:
+        raise InputError(f"permutations is {permutations}: give numbers of at least 1")
+    if not 0.5 <= power < 1:
+        raise InputError(f"power is {power}: give a probability from 0.5 to below 1, such as 0.8")
+    for name, value in tokens.items():
+        if not 0 < value < math.inf:
+            raise InputError(f"{name} is {value}: give a positive number")

@@ -1,0 +1,257 @@
+import dataclasses
+import itertools
+import math
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+
+from contamination.errors import InputError
+from contamination.statistics import recombination_test
+from contamination.statistics.anytime import EProcess, anytime_test
+
+INTEGERS = arrays(
+    np.float64,
+    array_shapes(min_dims=2, max_dims=2, min_side=2, max_side=6),
+    elements=st.integers(-4, 4),
+)
+
+
+def relabelled(shard):
+    """The shard with each of its orderings in the place of the canonical one."""
+    return [np.concatenate([shard[j:], shard[:j]]) for j in range(len(shard))]
+
+
+def wealth(log_probs):
+    return 10 ** anytime_test(log_probs, alpha=0.05).log10_e
+
+
+def e_by_definition(log_probs):
+    """E after the last shard, from the formulas of the docstring, for scores without ties."""
+    lambdas = [1 / 8, 1 / 4, 1 / 2, 1, 2, 4]
+    bets = [(view, lam, stake) for view in (0, 1) for lam in lambdas for stake in (1, 1 / 2)]
+    total = 0.0
+    for view, lam, stake in bets:
+        product = 1.0
+        for shard in log_probs:
+            ranks = scipy.stats.rankdata(shard)
+            z = [shard, scipy.stats.norm.ppf((ranks - 1 / 2) / len(shard))][view]
+            z = scipy.stats.zscore(z)
+            product *= 1 - stake + stake * math.exp(lam * z[0]) / np.mean(np.exp(lam * z))
+        total += product / len(bets)
+    return total
+
+
+# --- validity -------------------------------------------------------------------------------------
+
+
+def test_every_bet_is_fair(law):
+    """Over the m+1 choices of the canonical ordering, each e-value has mean 1: ties, tails, all."""
+    rng = np.random.default_rng(0)
+    for m in (1, 2, 7, 40):
+        for shard in law(rng, 3, m):
+            e = [np.exp(EProcess().update(scores).log_wealth) for scores in relabelled(shard)]
+            np.testing.assert_allclose(np.mean(e, axis=0), 1, rtol=1e-11)
+
+
+def test_every_path_is_a_martingale():
+    """Whatever happened before, the mean of E over the next shard is E now."""
+    rng = np.random.default_rng(1)
+    first, second = rng.normal(size=4), rng.integers(0, 3, 5).astype(float)
+    for before in relabelled(first):
+        state = EProcess().update(before)
+        after = [10 ** state.update(scores).log10_e for scores in relabelled(second)]
+        assert np.mean(after) == pytest.approx(10**state.log10_e)
+
+
+@pytest.mark.parametrize("name", ["normal", "cauchy", "ties"])
+def test_ville_by_full_enumeration(laws, name):
+    """P(p_t <= alpha for some t) <= alpha at every alpha, over all 4^4 canonical indices."""
+    scores = laws[name](np.random.default_rng(2), 4, 3)
+    paths = [
+        anytime_test([relabelled(row)[j] for row, j in zip(scores, index, strict=True)], alpha=0.5)
+        for index in itertools.product(range(4), repeat=4)
+    ]
+    p = np.sort([path.p for path in paths])
+    assert (np.searchsorted(p, p, side="right") / len(p) <= p * (1 + 1e-9)).all()
+    assert p[0] < 0.2
+
+
+def test_peeking_after_every_shard_is_safe(laws):
+    rng = np.random.default_rng(3)
+    trials, alpha = 4000, 0.05
+    stopped = 0
+    for scores in laws["cauchy"](rng, trials * 8, 7).reshape(trials, 8, 8):
+        state = EProcess()
+        for shard in scores:
+            state = state.update(shard)
+            if state.rejects(alpha):
+                stopped += 1
+                break
+    assert stopped <= scipy.stats.binom.ppf(1 - 1e-4, trials, alpha)
+    assert stopped > 0.1 * alpha * trials  # not by never rejecting
+
+
+def test_peeking_at_the_fixed_sample_test_is_not(laws):
+    """The same rule with the exact test of a fixed size: p <= 0.05 turns up far too often."""
+    rng = np.random.default_rng(4)
+    trials = 100
+    stopped = sum(
+        any(recombination_test(scores[:t]).p <= 0.05 for t in range(2, 11))
+        for scores in laws["cauchy"](rng, trials * 10, 7).reshape(trials, 10, 8)
+    )
+    assert stopped > scipy.stats.binom.ppf(1 - 1e-4, trials, 0.05)
+
+
+# --- values ---------------------------------------------------------------------------------------
+
+
+def test_against_the_definition():
+    rng = np.random.default_rng(5)
+    ragged = [rng.normal(size=m + 1) for m in (1, 2, 5, 30)]
+    for scores in (ragged, rng.standard_t(3, size=(6, 11)) - 500):
+        result = anytime_test(scores, alpha=0.05)
+        assert result.statistic == pytest.approx(math.log10(e_by_definition(scores)), abs=1e-9)
+
+
+def test_one_shard_of_two_orderings_by_hand():
+    """z = +-1 in both views, so a win pays 2 / (1 + exp(-2 lambda)) on a whole stake."""
+    whole = [2 / (1 + math.exp(-2 * lam)) for lam in (1 / 8, 1 / 4, 1 / 2, 1, 2, 4)]
+    won = np.mean([[e, (1 + e) / 2] for e in whole])
+    assert wealth([[5.0, -3.0]])[-1] == pytest.approx(won)
+    assert wealth([[-3.0, 5.0]])[-1] == pytest.approx(2 - won)
+
+
+def test_path_p_and_stop():
+    rng = np.random.default_rng(6)
+    scores = rng.normal(size=(40, 11))
+    scores[:20, 0] += 1.5
+    scores[20:, 0] -= 1.5
+    result = anytime_test(scores, alpha=0.01)
+    assert result.log10_e[-1] == result.statistic < result.log10_e.max()
+    np.testing.assert_array_equal(
+        result.log10_p_path, np.minimum(0, np.minimum.accumulate(-result.log10_e))
+    )
+    assert result.log10_p == result.log10_p_path[-1] == -result.log10_e.max()
+    assert result.p == pytest.approx(10**result.log10_p)
+    assert result.stopped_at == 1 + np.flatnonzero(result.log10_e >= 2)[0]
+    assert result.log10_e[result.stopped_at - 2] < 2
+    assert anytime_test(scores, alpha=1e-9).stopped_at is None
+    assert (result.test, result.shards, result.permutations) == ("anytime", 40, 10)
+
+
+def test_no_floor():
+    strongest = np.zeros((300, 251))
+    strongest[:, 0] = 1.0
+    result = anytime_test(strongest, alpha=0.05)
+    assert -300 * np.log10(251) <= result.log10_p < -700
+    assert 0 < result.p < 1e-300
+    many = np.zeros((1, 40_001))  # z = 200: exp(4 z) is beyond the largest float
+    many[0, 0] = 1.0
+    assert anytime_test(many, alpha=0.05).log10_p == pytest.approx(-np.log10(40_001), abs=0.2)
+    weakest = anytime_test(-strongest, alpha=0.05)
+    assert (weakest.p, weakest.log10_p) == (1.0, 0.0)
+    assert np.isfinite(weakest.log10_e).all()
+
+
+def test_ties_survive_float_noise():
+    clean = anytime_test([[3.0, 3.0, 1.0], [1.0, 3.0, 3.0]], alpha=0.05)
+    noisy = anytime_test([[0.3, 0.1 + 0.2, 0.1], [0.1, 0.1 + 0.2, 0.3]], alpha=0.05)
+    np.testing.assert_allclose(noisy.log10_e, clean.log10_e, atol=1e-9)
+    silent = anytime_test([[0.3, 0.1 + 0.2], [-1e3, -1e3 + 1e-11]], alpha=0.05)
+    np.testing.assert_array_equal(silent.log10_e, 0)
+
+
+def test_scores_of_any_size_and_tail(law):
+    scores = law(np.random.default_rng(7), 5, 20) * 1e6
+    assert np.isfinite(anytime_test(scores, alpha=0.05).log10_e).all()
+
+
+@pytest.mark.parametrize(("effect", "most"), [(0.5, 55), (1.0, 15), (2.0, 5)])
+def test_growth(effect, most):
+    """Mean number of shards to E >= 20 with m = 25; about 36, 10 and 3.5 when this was written."""
+    rng = np.random.default_rng(8)
+    stops = []
+    for _ in range(60):
+        scores = rng.normal(size=(120, 26))
+        scores[:, 0] += effect
+        state = EProcess()
+        for shard in scores:
+            state = state.update(shard)
+            if state.rejects(0.05):
+                break
+        stops.append(state.shards)
+    assert np.mean(stops) < most
+
+
+# --- properties -----------------------------------------------------------------------------------
+
+
+@given(INTEGERS, st.lists(st.integers(2, 6), min_size=6, max_size=6))
+@settings(max_examples=60, deadline=None)
+def test_shard_by_shard_gives_the_same_bits(scores, sizes):
+    shards = [row[: max(2, size)] for row, size in zip(scores, sizes, strict=False)]
+    result = anytime_test(iter(shards), alpha=0.2)
+    state, e, p, stop = EProcess(), [], [], None
+    for shard in shards:
+        state = state.update(shard.tolist())
+        e.append(state.log10_e)
+        p.append(state.log10_p)
+        if stop is None and state.rejects(0.2):
+            stop = state.shards
+    np.testing.assert_array_equal(result.log10_e, e)
+    np.testing.assert_array_equal(result.log10_p_path, p)
+    assert result.stopped_at == stop
+    assert result.permutations == min(len(shard) for shard in shards) - 1
+
+
+@given(INTEGERS, st.integers(-9, 9), st.integers(1, 9), st.integers(0, 2**32 - 1))
+@settings(max_examples=60, deadline=None)
+def test_invariances(scores, shift, scale, seed):
+    rng = np.random.default_rng(seed)
+    result = anytime_test(scores, alpha=0.05)
+    moved = scores * scale
+    moved[0] += shift
+    moved[:, 1:] = rng.permuted(moved[:, 1:], axis=1)
+    again = anytime_test(moved, alpha=0.05)
+    np.testing.assert_allclose(again.log10_e, result.log10_e, atol=1e-9)
+    assert 0 < result.p <= 1
+    assert (np.diff(result.log10_p_path) <= 0).all()
+    assert (result.log10_e <= np.arange(1, len(scores) + 1) * np.log10(scores.shape[1])).all()
+    # The order of the shards shapes the path, and not the evidence at its end.
+    assert anytime_test(scores[::-1], alpha=0.05).statistic == pytest.approx(result.statistic)
+
+
+@given(st.integers(2, 30), st.integers(0, 2**32 - 1))
+@settings(max_examples=30, deadline=None)
+def test_a_better_rank_pays_more(orderings, seed):
+    """In every bet by rank, whatever the scores; sorted by the canonical score, here the first."""
+    scores = np.sort(np.random.default_rng(seed).standard_cauchy(orderings))
+    pays = np.array([EProcess().update(shard).log_wealth[1] for shard in relabelled(scores)])
+    assert (np.diff(pays, axis=0) > 0).all()
+
+
+def test_a_state_is_frozen_and_update_leaves_it_alone():
+    state = EProcess()
+    state.update([1.0, 0.0])
+    assert (state.shards, state.log10_e) == (0, 0.0)
+    assert not state.log_wealth.any()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        state.shards = 3
+
+
+def test_bad_input():
+    with pytest.raises(InputError, match="shards is empty"):
+        anytime_test([], alpha=0.05)
+    with pytest.raises(InputError, match="shard 1: log_probs of ordering 1 is nan"):
+        anytime_test([[1.0, 2.0], [1.0, np.nan, 3.0]], alpha=0.05)
+    with pytest.raises(InputError, match=r"shard 0: .*no shuffled ordering"):
+        EProcess().update([1.0])
+    with pytest.raises(InputError, match=r"shard 0: .*shape"):
+        anytime_test([1.0, 2.0], alpha=0.05)
+    for alpha in (0.0, 1.0, math.nan):
+        with pytest.raises(InputError, match="alpha is"):
+            anytime_test([[1.0, 2.0]], alpha=alpha)

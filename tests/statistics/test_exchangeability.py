@@ -1,0 +1,222 @@
+import itertools
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contamination.errors import InputError
+from contamination.statistics import exchangeability
+from contamination.statistics.exchangeability import (
+    ascending_neighbours,
+    autocorrelation,
+    equal_neighbours,
+    max_z,
+    order_test,
+    random_orderings,
+    trend,
+)
+
+STATISTICS = (equal_neighbours, ascending_neighbours, autocorrelation, trend)
+CASES = st.tuples(
+    st.lists(st.integers(2, 5), min_size=1, max_size=3),  # sizes of shards
+    st.lists(st.integers(0, 3), min_size=15, max_size=15),
+    st.integers(0, 2**32 - 1),
+)
+
+
+def bounds_of(sizes):
+    stops = np.cumsum(sizes).tolist()
+    return list(zip([0, *stops[:-1]], stops, strict=True))
+
+
+def drawn(case):
+    sizes, values, seed = case
+    bounds = bounds_of(sizes)
+    orderings = random_orderings(bounds, 4, rng=np.random.default_rng(seed))
+    return np.array(values[: bounds[-1][1]]), orderings, bounds
+
+
+# --- orderings ------------------------------------------------------------------------------------
+
+
+def test_orderings_are_canonical_first_and_stay_within_shards():
+    bounds = [(0, 4), (4, 6), (6, 11)]
+    orderings = random_orderings(bounds, 50, rng=np.random.default_rng(0))
+    assert orderings.shape == (51, 11)
+    np.testing.assert_array_equal(orderings[0], np.arange(11))
+    for start, stop in bounds:
+        block = orderings[:, start:stop]
+        np.testing.assert_array_equal(np.sort(block, axis=1), np.tile(range(start, stop), (51, 1)))
+    again = random_orderings(bounds, 50, rng=np.random.default_rng(0))
+    np.testing.assert_array_equal(orderings, again)
+
+
+def test_orderings_are_uniform_and_independent_over_shards():
+    orderings = random_orderings([(0, 3), (3, 5)], 6000, rng=np.random.default_rng(1))[1:]
+    _, counts = np.unique(orderings, axis=0, return_counts=True)
+    assert len(counts) == 12
+    assert scipy.stats.chisquare(counts).pvalue > 1e-4
+
+
+def test_no_permutation_is_refused():
+    with pytest.raises(InputError, match="permutations is 0"):
+        random_orderings([(0, 3)], 0, rng=np.random.default_rng(0))
+
+
+# --- statistics against their definitions ---------------------------------------------------------
+
+
+def neighbours(order, bounds):
+    return [(order[i], order[i + 1]) for a, b in bounds for i in range(a, b - 1)]
+
+
+@given(CASES)
+@settings(deadline=None)
+def test_statistics_of_neighbours_by_brute_force(case):
+    values, orderings, bounds = drawn(case)
+    for row, order in enumerate(orderings):
+        pairs = [(values[a], values[b]) for a, b in neighbours(order, bounds)]
+        equal = np.mean([a == b for a, b in pairs])
+        ascending = np.mean([1.0 if a < b else 0.5 if a == b else 0.0 for a, b in pairs])
+        assert equal_neighbours(values, orderings, bounds)[row] == pytest.approx(equal)
+        assert ascending_neighbours(values, orderings, bounds)[row] == pytest.approx(ascending)
+
+
+@given(CASES)
+@settings(deadline=None)
+def test_autocorrelation_and_trend_by_brute_force(case):
+    values, orderings, bounds = drawn(case)
+    x = scipy.stats.rankdata(values)
+    place = np.arange(len(x), dtype=float)
+    for a, b in bounds:
+        x[a:b] -= x[a:b].mean()
+        place[a:b] -= place[a:b].mean()
+    for row, order in enumerate(orderings):
+        products = sum(x[a] * x[b] for a, b in neighbours(order, bounds))
+        serial = products / (x @ x) if x.any() else 0.0
+        slope = x[order] @ place / np.sqrt((x @ x) * (place @ place)) if x.any() else 0.0
+        assert autocorrelation(values, orderings, bounds)[row] == pytest.approx(serial, abs=1e-12)
+        assert trend(values, orderings, bounds)[row] == pytest.approx(slope, abs=1e-12)
+
+
+def test_trend_of_one_shard_is_spearman():
+    rng = np.random.default_rng(2)
+    values, bounds = rng.integers(0, 9, 30), [(0, 30)]
+    orderings = random_orderings(bounds, 5, rng=rng)
+    expected = [scipy.stats.spearmanr(values[o], np.arange(30)).statistic for o in orderings]
+    np.testing.assert_allclose(trend(values, orderings, bounds), expected)
+
+
+def test_levels_of_shards_are_no_trend_and_no_autocorrelation():
+    """Blocks longer than a shard are the same in every ordering that a sharded test compares."""
+    values, bounds = np.repeat([5.0, 1.0, 9.0], 4), [(0, 4), (4, 8), (8, 12)]
+    orderings = random_orderings(bounds, 9, rng=np.random.default_rng(3))
+    for statistic in STATISTICS:
+        assert np.ptp(statistic(values, orderings, bounds)) == 0
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_working_in_parts_changes_nothing(statistic, monkeypatch):
+    rng = np.random.default_rng(4)
+    bounds = [(0, 7), (7, 12)]
+    orderings = random_orderings(bounds, 10, rng=rng)
+    values = rng.integers(0, 4, 12)
+    whole = statistic(values, orderings, bounds)
+    monkeypatch.setattr(exchangeability, "_CHUNK", 3 * 12)
+    assert whole.shape == (11,)
+    np.testing.assert_allclose(statistic(values, orderings, bounds), whole, atol=1e-14)
+
+
+# --- the test -------------------------------------------------------------------------------------
+
+
+def p_of(values, alternative):
+    return order_test(values, test="t", shards=1, alternative=alternative).p
+
+
+def test_p_values_by_hand():
+    assert p_of([3, 1, 2, 3, 0], "greater") == 2 / 5
+    assert p_of([3, 1, 2, 2, 0], "greater") == 1 / 5
+    # The mean is 2: distances 2, 1, 0, 2, 1.
+    assert p_of([0, 1, 2, 4, 3], "two-sided") == 2 / 5
+    assert p_of([0, 1, 2, 4, 3], "greater") == 1
+    assert p_of([-9, 1, 2, 1, 0], "two-sided") == 1 / 5
+
+
+def test_record():
+    result = order_test([4.0, 1, 1, 2], test="runs", shards=3, alternative="greater")
+    assert (result.test, result.shards, result.permutations) == ("runs", 3, 3)
+    assert (result.statistic, result.expected, result.alternative) == (4.0, 2.0, "greater")
+    assert result.null_sd == pytest.approx(np.std([4, 1, 1, 2]))
+    assert result.z == pytest.approx(2 / np.std([4, 1, 1, 2]))
+    assert result.log10_p == pytest.approx(np.log10(1 / 4))
+
+
+@pytest.mark.parametrize("alternative", ["greater", "two-sided"])
+def test_rounding_is_a_tie(alternative):
+    result = order_test([0.1 + 0.2, 0.3, 0.3], test="t", shards=1, alternative=alternative)
+    assert (result.p, result.z) == (1.0, 0.0)
+    noisy = [0.3, 0.1 + 0.2, *[0.0] * 8]  # the draw ties with the canonical value but for its bits
+    assert p_of(noisy, alternative) == p_of(noisy[1::-1] + noisy[2:], alternative) == 2 / 10
+
+
+@pytest.mark.parametrize("statistic", STATISTICS)
+@pytest.mark.parametrize("alternative", ["greater", "two-sided"])
+def test_exact_over_all_orderings(statistic, alternative):
+    """Whichever of all the orderings is the canonical one, few of them have a small p."""
+    orderings = np.array(list(itertools.permutations(range(6))), dtype=np.int32)
+    values = statistic([0, 0, 0, 1, 1, 2], orderings, [(0, 6)])
+    p = np.array([p_of(np.roll(values, -shift), alternative) for shift in range(len(values))])
+    assert p.min() < 0.2
+    for alpha in p:
+        assert (p <= alpha).mean() <= alpha + 1e-12
+
+
+def test_calibrated_by_sampling():
+    """Not only valid but near its level: 1/20 of exchangeable orders are rejected at 0.05."""
+    rng = np.random.default_rng(5)
+    trials, alpha, bounds = 600, 0.05, [(0, 12), (12, 25)]
+    low, high = scipy.stats.binom.ppf([1e-4, 1 - 1e-4], trials, alpha)
+    rejections = dict.fromkeys(STATISTICS[1:], 0)
+    for _ in range(trials):
+        values = rng.exponential(size=25)
+        orderings = random_orderings(bounds, 99, rng=rng)
+        for statistic in rejections:
+            found = statistic(values, orderings, bounds)
+            rejections[statistic] += p_of(found, "two-sided") <= alpha
+    # Shares of neighbours are discrete, so that ties cost them a part of the level.
+    assert low <= rejections[autocorrelation] <= high
+    assert low <= rejections[trend] <= high
+    assert 0 < rejections[ascending_neighbours] <= high
+
+
+def test_bad_values():
+    with pytest.raises(InputError, match="no shuffled ordering"):
+        p_of([1.0], "greater")
+    with pytest.raises(InputError, match="ordering 1 is nan"):
+        p_of([1.0, np.nan], "greater")
+
+
+# --- several statistics at once -------------------------------------------------------------------
+
+
+def test_max_z_by_hand():
+    values = np.array([[3.0, 1, 1, 1], [10, 10, 20, 20], [7, 7, 7, 7]])
+    expected = [np.sqrt(3), 0, 1, 1]
+    np.testing.assert_allclose(max_z(values), expected, atol=1e-12)
+
+
+def test_max_z_gives_rounding_no_vote():
+    values = np.array([[0.1 + 0.2, 0.3, 0.3, 0.3], [0.0, 1, 2, 3]])
+    np.testing.assert_allclose(max_z(values)[-1], max_z(values[1:])[-1])
+    assert max_z(values)[0] == 0
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(deadline=None)
+def test_max_z_treats_all_orderings_alike(seed):
+    rng = np.random.default_rng(seed)
+    values, shuffle = rng.normal(size=(3, 6)), rng.permutation(6)
+    np.testing.assert_allclose(max_z(values[:, shuffle]), max_z(values)[shuffle])

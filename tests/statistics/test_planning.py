@@ -1,0 +1,277 @@
+import math
+
+import numpy as np
+import pytest
+import scipy.special
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contamination.errors import InputError
+from contamination.statistics import recombination_monte_carlo, shard_z_scores
+from contamination.statistics.planning import (
+    FRESH_SHARDS,
+    NO_EVIDENCE,
+    detectable_effect,
+    plan,
+    predict_power,
+)
+
+
+def scores(rng, shards, permutations, effect, spread=1.0):
+    x = rng.normal(size=(shards, permutations + 1))
+    x[:, 0] = effect + spread * x[:, 0]
+    return x
+
+
+def pilot_of(effect, *, shards=2000, noise=0.5):
+    """Scores of which Hedges' g is `effect` on average, with an sd of `noise` over shards."""
+    shuffled = scipy.stats.norm.ppf((np.arange(20) + 0.5) / 20)
+    shuffled /= shuffled.std(ddof=1)
+    g = effect + noise * scipy.stats.zscore(np.linspace(-1, 1, shards), ddof=1)
+    unbias = scipy.special.gamma(19 / 2) / scipy.special.gamma(9) / math.sqrt(19 / 2)
+    return np.column_stack([g / unbias, np.tile(shuffled, (shards, 1))])
+
+
+def planned(pilot, **settings):
+    defaults = {"tokens_per_shard": 100, "alpha": 0.05, "power": 0.8}
+    return plan(pilot, **{"rng": np.random.default_rng(0)} | defaults | settings)
+
+
+# --- predictions against simulation ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("effect", "spread", "shards", "m", "alpha"),
+    [
+        (0.7, 1.0, 44, 1, 0.05),
+        (0.7, 1.0, 22, 2, 0.05),
+        (0.7, 1.0, 12, 25, 0.05),
+        (2.0, 1.0, 6, 2, 0.01),
+        (1.0, 1.8, 20, 5, 0.01),
+    ],
+)
+def test_predicted_power_is_simulated_power(effect, spread, shards, m, alpha):
+    rng = np.random.default_rng(1)
+    pilot = scores(rng, 3000, 40, effect, spread)  # so large that only the model can be wrong
+    predicted = predict_power(pilot, shards=shards, permutations=m, alpha=alpha, rng=rng)
+    assert 0.5 < predicted.power < 0.95
+    trials = 300
+    tests = (  # the exact test by sampling, for once the quicker way
+        recombination_monte_carlo(scores(rng, shards, m, effect, spread), resamples=999, rng=rng)
+        for _ in range(trials)
+    )
+    rejected = sum(test.p <= alpha for test in tests)
+    assert rejected / trials == pytest.approx(predicted.power, abs=0.1)
+
+
+def test_one_permutation_is_a_sign_test():
+    """Power from the binomial law, averaged over the teeth of its saw."""
+    pilot = pilot_of(0.5)
+    q = scipy.stats.norm.cdf(0.5 / math.sqrt(2))
+    exact, predicted = [], []
+    for shards in range(30, 60):
+        critical = scipy.stats.binom.isf(0.05, shards, 0.5) + 1
+        exact.append(scipy.stats.binom.sf(critical - 1, shards, q))
+        rng = np.random.default_rng(0)
+        predicted.append(
+            predict_power(pilot, shards=shards, permutations=1, alpha=0.05, rng=rng).power
+        )
+    assert np.mean(predicted) == pytest.approx(np.mean(exact), abs=0.02)
+
+
+def test_many_permutations_of_a_small_effect_are_a_z_test():
+    pilot = pilot_of(0.1)
+    for m in (50, 250):
+        rng = np.random.default_rng(0)
+        power = predict_power(pilot, shards=600, permutations=m, alpha=0.01, rng=rng).power
+        z = math.sqrt(600) * 0.1 / math.sqrt(1 + 1 / m)
+        assert power == pytest.approx(scipy.stats.norm.cdf(z - 2.3263), abs=0.03)
+
+
+def test_no_effect_has_power_alpha():
+    for m in (1, 5, 25):
+        rng = np.random.default_rng(0)
+        power = predict_power(pilot_of(0.0), shards=2000, permutations=m, alpha=0.05, rng=rng)
+        assert power.power == pytest.approx(0.05, abs=0.01)
+
+
+@pytest.mark.parametrize(("pilot_shards", "spread"), [(3, 1.0), (6, 1.6), (20, 1.0)])
+def test_intervals_cover(pilot_shards, spread):
+    rng = np.random.default_rng(2)
+    truth = planned(scores(rng, 4000, 100, 1.0, spread), permutations=[1])
+    trials, effects, shards = 250, 0, 0
+    for _ in range(trials):
+        found = planned(scores(rng, pilot_shards, 10, 1.0, spread), permutations=[1], rng=rng)
+        effects += found.effect_low <= 1.0 <= found.effect_high
+        (design,) = found.designs
+        shards += design.shards_low <= truth.designs[0].shards <= design.shards_high
+    for covered in (effects, shards):
+        assert covered >= scipy.stats.binom.ppf(1e-4, trials, 0.95)
+
+
+def test_estimates():
+    rng = np.random.default_rng(3)
+    n = 20_000
+    pilot = scores(rng, n, 8, 0.7, 1.5) * rng.gamma(2, size=(n, 1)) - 1000
+    found = planned(pilot, permutations=[1])
+    assert found.effect == pytest.approx(0.7, abs=0.03)  # Hedges: 10% too large without the factor
+    assert found.spread == pytest.approx(1.5, abs=0.03)
+    z = shard_z_scores(pilot)
+    assert (found.mean_z, found.sd_z) == pytest.approx((z.mean(), z.std(ddof=1)))
+    assert found.pilot_shards == n
+    calm = pilot.copy()
+    calm[:, 0] = calm[:, 1:].mean(axis=1)
+    assert planned(calm, permutations=[1]).spread == 1.0
+
+
+# --- plans ----------------------------------------------------------------------------------------
+
+
+def test_a_plan_reaches_its_power_and_no_shard_fewer():
+    pilot = pilot_of(0.8)
+    for power, alpha in ((0.5, 0.05), (0.8, 1e-6), (0.99, 0.01)):
+        for design in planned(pilot, alpha=alpha, power=power).designs:
+            reached = [
+                predict_power(
+                    pilot,
+                    shards=int(design.shards) - fewer,
+                    permutations=design.permutations,
+                    alpha=alpha,
+                    rng=np.random.default_rng(0),
+                ).power
+                for fewer in (0, 1)
+            ]
+            assert reached[0] >= power > reached[1]
+
+
+def test_tokens():
+    for design in planned(pilot_of(0.5), tokens_per_shard=300).designs:
+        cost = 300 * (design.permutations + 1)
+        assert design.tokens == design.shards * cost
+        assert (design.tokens_low, design.tokens_high) == (
+            design.shards_low * cost,
+            design.shards_high * cost,
+        )
+        assert design.shards_low <= design.shards <= design.shards_high
+
+
+def test_more_permutations_need_fewer_shards_and_soon_more_tokens():
+    designs = planned(pilot_of(0.5)).designs
+    assert [design.permutations for design in designs] == [1, 2, 5, 10, 25, 50]
+    assert (np.diff([design.shards for design in designs]) < 0).all()
+    assert (np.diff([design.tokens for design in designs])[2:] > 0).all()
+
+
+def test_as_many_shards_as_alpha_asks_for():
+    """(m+1)^-r <= alpha, however large the effect."""
+    certain = pilot_of(50.0)
+    designs = planned(certain, alpha=1 / 125, permutations=[2, 4, 11, 12, 50]).designs
+    assert [design.shards for design in designs] == [5, 3, 2, 2, 2]
+    for shards, power in ((2, 0.0), (3, 1.0)):
+        found = predict_power(
+            certain, shards=shards, permutations=4, alpha=1 / 125, rng=np.random.default_rng(0)
+        )
+        assert (found.power, found.low, found.high) == (power, power, power)
+
+
+def test_without_evidence_there_is_no_upper_end():
+    pilot = pilot_of(0.3, shards=4, noise=1.0)
+    found = planned(pilot)
+    assert found.effect > 0 > found.effect_low
+    assert found.notes == (FRESH_SHARDS, NO_EVIDENCE)
+    for design in found.designs:
+        assert math.isfinite(design.shards)
+        assert design.shards_high == design.tokens_high == math.inf
+    negative = planned(-pilot_of(1.0))
+    assert negative.effect < 0
+    assert all(design.shards_low == math.inf for design in negative.designs)
+
+
+def test_with_evidence_there_is_one():
+    found = planned(pilot_of(1.0, shards=40, noise=1.0))
+    assert found.effect_low > 0
+    assert found.notes == (FRESH_SHARDS,)
+    assert all(math.isfinite(design.tokens_high) for design in found.designs)
+
+
+def test_fewer_pilot_shards_give_wider_intervals():
+    rng = np.random.default_rng(4)
+    widths = []
+    for shards in (3, 10, 100):
+        found = [planned(scores(rng, shards, 20, 1.0), permutations=[1]) for _ in range(40)]
+        widths.append(np.median([f.effect_high - f.effect_low for f in found]))
+    assert widths[0] > 1.8 * widths[1] > 4 * widths[2]
+
+
+@pytest.mark.parametrize("m", [1, 2, 25])
+def test_detectable_effect_is_what_a_plan_needs(m):
+    settings = {"tokens_per_shard": 50.0, "alpha": 0.01, "power": 0.9}
+    effect = detectable_effect(tokens=1e5, permutations=m, **settings)
+    shards = int(1e5 // (50 * (m + 1)))
+    (design,) = planned(pilot_of(effect), permutations=[m], **settings).designs
+    assert design.shards == pytest.approx(shards, rel=0.03)
+    assert detectable_effect(tokens=2e5, permutations=m, **settings) < effect
+    assert detectable_effect(tokens=1e5, permutations=m, spread=2.0, **settings) > effect
+
+
+def test_too_small_a_budget_detects_nothing():
+    settings = {"tokens_per_shard": 1.0, "permutations": 1, "alpha": 0.05, "power": 0.8}
+    assert detectable_effect(tokens=9.9, **settings) == math.inf  # 4 shards: p >= 1/16
+    assert math.isfinite(detectable_effect(tokens=10.0, **settings))
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(-9, 9), st.integers(1, 9))
+@settings(max_examples=20, deadline=None)
+def test_invariances(seed, shift, scale):
+    rng = np.random.default_rng(seed)
+    pilot = np.round(scores(rng, 5, 8, 1.0), 2)
+    moved = pilot * scale
+    moved[0] += shift
+    moved[:, 1:] = rng.permuted(moved[:, 1:], axis=1)
+    before, after = (
+        planned(p, permutations=[3], rng=np.random.default_rng(1)) for p in (pilot, moved)
+    )
+    assert after.effect == pytest.approx(before.effect, abs=1e-9)
+    assert after.effect_low == pytest.approx(before.effect_low, abs=1e-9)
+    assert after.designs[0].shards == pytest.approx(before.designs[0].shards, abs=1)
+
+
+def test_repeats_from_the_same_generator():
+    pilot = pilot_of(0.5, shards=5)
+    first, second = (planned(pilot, rng=np.random.default_rng(5)) for _ in range(2))
+    assert first == second
+    assert planned(pilot, rng=np.random.default_rng(6)).effect_low != first.effect_low
+
+
+def test_bad_input():
+    pilot = scores(np.random.default_rng(0), 3, 6, 1.0)
+    flat = pilot.copy()
+    flat[1, 1:] = -7.0
+    for bad, message in [
+        (pilot[:1], "at least 2"),
+        (pilot[:, :5], r"4 permutation.* score at least 5"),
+        (flat, "pilot shard 1 scores the same"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            planned(bad)
+    for setting, message in [
+        ({"alpha": 0.5}, "alpha is 0.5"),
+        ({"power": 0.4}, "power is 0.4"),
+        ({"power": 1.0}, "power is 1.0"),
+        ({"tokens_per_shard": 0}, "tokens_per_shard is 0"),
+        ({"permutations": [5, 0]}, "permutations is"),
+        ({"permutations": []}, "permutations is"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            planned(pilot, **setting)
+    rng = np.random.default_rng(0)
+    with pytest.raises(InputError, match="shards is 0"):
+        predict_power(pilot, shards=0, permutations=5, alpha=0.05, rng=rng)
+    settings = {"tokens_per_shard": 1.0, "permutations": 1, "alpha": 0.05, "power": 0.8}
+    with pytest.raises(InputError, match=r"spread is 0\.5"):
+        detectable_effect(tokens=100, spread=0.5, **settings)
+    with pytest.raises(InputError, match=r"power is 0\.3"):
+        detectable_effect(tokens=100, **settings | {"power": 0.3})
+    with pytest.raises(InputError, match="tokens is nan"):
+        detectable_effect(tokens=math.nan, **settings)
