@@ -24,14 +24,14 @@ $(error unknown PROFILE '$(PROFILE)': choose one of $(notdir $(basename $(wildca
 endif
 
 SETUP := $(VENV)/.installed
-RUN   := $(BIN)/contamination
+RUN   := $(BIN)/contamination stage
 ON    := --profile $(P) --build $(B)
 # On several GPUs: make reproduce LAUNCH="accelerate launch --multi_gpu" (see README).
 LAUNCH ?=
 TRAIN := $(if $(LAUNCH),$(BIN)/$(LAUNCH) $(RUN),$(RUN))
 
 MODELS    := contaminated clean
-NOTEBOOKS := 01_canary_eval 02_shard_permutation_ablation 04_mmlu_fisher
+NOTEBOOKS := 01_canary_eval 02_shard_permutation_ablation 04_mmlu_fisher 05_beyond_the_paper
 REPORT    := $(R)/report/report.html $(R)/report/report.pdf
 
 01_TABLES  := canaries duplication_power
@@ -40,16 +40,19 @@ REPORT    := $(R)/report/report.html $(R)/report/report.pdf
 02_FIGURES := shard_ablation permutation_ablation
 04_TABLES  := mmlu_subsets mmlu_fisher
 04_FIGURES := mmlu_ecdf
+05_TABLES  := power_replicates power_per_token power_ranking calibration failures
+05_FIGURES := power_per_token calibration
 files_of    = $(patsubst %,$(R)/tables/%.csv,$($(1)_TABLES)) \
               $(foreach f,$($(1)_FIGURES),$(R)/figures/$(f).svg $(R)/figures/$(f).png)
 01_FILES := $(call files_of,01) $(patsubst %,$(R)/tables/%.md,canaries canaries_clean canaries_published)
 02_FILES := $(call files_of,02)
 04_FILES := $(call files_of,04) $(R)/tables/mmlu_fisher.md
-FILES    := $(01_FILES) $(02_FILES) $(04_FILES)
+05_FILES := $(call files_of,05) $(R)/tables/power_ranking.md
+FILES    := $(01_FILES) $(02_FILES) $(04_FILES) $(05_FILES)
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help setup reproduce smoke test lint format report lab lock clean distclean
+.PHONY: help setup reproduce smoke study benchmark test lint format report lab lock clean distclean
 
 help: ## list the targets
 	@echo "make TARGET [PROFILE=$(subst $() ,|,$(notdir $(basename $(wildcard profiles/*.yaml))))]"
@@ -61,6 +64,12 @@ reproduce: $(R)/manifest.json $(REPORT) ## every table and figure and the report
 
 smoke: ## the same with the quick profile (under two minutes)
 	@$(MAKE) --no-print-directory reproduce PROFILE=quick
+
+study: ## compare all statistics on many canary sets (a few hours; results/study/)
+	@$(MAKE) --no-print-directory PROFILE=study results/study/notebooks/05_beyond_the_paper.ipynb
+
+benchmark: $(SETUP) build/harness/.installed ## tokens per second beside two other engines (results/tables/throughput.csv)
+	$(BIN)/python benchmarks/throughput.py --harness-python build/harness/bin/python
 
 report: $(REPORT) ## only the report (and what it needs)
 
@@ -105,6 +114,13 @@ $(SETUP): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
+# lm-evaluation-harness pins packages of its own, so it gets an environment of its own.
+build/harness/.installed: requirements.lock
+	$(PYTHON) -m venv build/harness
+	build/harness/bin/python -m pip install --disable-pip-version-check \
+	  "$$(grep ^torch== requirements.lock)" "lm_eval[hf]==0.4.13"
+	@touch $@
+
 # --- the profile, cut into sections that change separately -----------------------------------------
 
 $(B)/profile/checked: $(P) $(SRC)/profile.py | $(SETUP)
@@ -127,18 +143,21 @@ $(foreach m,$(MODELS),$(B)/models/$(m)/training.json): $(B)/models/%/training.js
 
 $(foreach m,$(MODELS),$(B)/stores/$(m).json): $(B)/stores/%.json: \
     $(B)/models/%/training.json $(B)/profile/scoring.txt \
-    $(addprefix $(SRC)/,orderings.py scorer.py scoring.py store.py)
+    $(addprefix $(SRC)/,orderings.py scoring.py evaluation.py battery.py) \
+    $(wildcard $(SRC)/store*.py $(SRC)/engine/*.py)
 	$(RUN) score $* $(ON)
 
 # --- notebooks: tables and figures -----------------------------------------------------------------
 
 STORES     := $(foreach m,$(MODELS),$(B)/stores/$(m).json)
-EVALUATION := $(SRC)/evaluation.py $(SRC)/tables.py $(SRC)/figures.py $(wildcard $(SRC)/statistics/*.py)
+EVALUATION := $(SRC)/evaluation.py $(SRC)/battery.py $(SRC)/tables.py $(SRC)/figures.py $(wildcard $(SRC)/statistics/*.py)
 PUBLISHED  := $(SRC)/published.py $(wildcard data/published/*.csv)
 
 $(R)/notebooks/01_canary_eval.ipynb: $(STORES) $(PUBLISHED)
 $(R)/notebooks/02_shard_permutation_ablation.ipynb: $(STORES)
 $(R)/notebooks/04_mmlu_fisher.ipynb: $(PUBLISHED)
+$(R)/notebooks/05_beyond_the_paper.ipynb: $(STORES) \
+    $(addprefix $(SRC)/,power.py calibration.py failures.py figures_beyond.py diagnostics.py)
 
 $(foreach n,$(NOTEBOOKS),$(R)/notebooks/$(n).ipynb): $(R)/notebooks/%.ipynb: \
     notebooks/%.ipynb $(B)/profile/notebooks.txt $(EVALUATION) | $(SETUP)

@@ -67,3 +67,36 @@ def make_model(tokenizer, tmp_path_factory) -> Callable[..., Path]:
 def model_directory(make_model) -> Path:
     """Return a model with a context of 16 tokens."""
     return make_model(16)
+
+
+@pytest.fixture
+def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """Return a function that runs the command line here: (status, stdout, stderr)."""
+    import sys
+
+    from contamination import cli
+
+    def run(*arguments: str | Path) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["contamination", *map(str, arguments)])
+        with pytest.raises(SystemExit) as caught:
+            cli.main()
+        shown = capsys.readouterr()
+        return int(caught.value.code or 0), shown.out, shown.err
+
+    return run
+
+
+@pytest.fixture
+def refused(call):
+    """Return a function that gives the one line of an error."""
+
+    def run(*arguments: str | Path) -> str:
+        status, out, err = call(*arguments)
+        assert status == 2
+        assert out == ""
+        assert err.endswith("\n")
+        (line,) = err.splitlines()
+        assert line.startswith("error: ")
+        return line.removeprefix("error: ")
+
+    return run

@@ -9,7 +9,6 @@ import yaml
 
 from contamination.experiment import MODELS, Experiment
 from contamination.files import sha256_of, write_json
-from contamination.orderings import ordering, shard_bounds
 from contamination.store import Header, Store
 
 ROOT = Path(__file__).parents[1]
@@ -125,11 +124,23 @@ class MadeUpRun:
                 {"tokens": {"one/4": 1000 + i, "one/1": 2000}, "seconds": 30.0},
             )
 
-    def scored(self, model: str, name: str, *, shards: int, permutations: int) -> Store:
+    def scored(
+        self,
+        model: str,
+        name: str,
+        *,
+        shards: int,
+        permutations: int = 0,
+        kind: str = "orderings",
+        first: int | None = None,
+    ) -> Store:
         """Stand in for `Experiment.scored`: random log-probabilities instead of a model's."""
         lengths = self.lengths[name]
-        header = Header(model, model, name, name, "question/1", 5, shards, tuple(lengths))
-        store = Store(self.experiment.build / "stores" / model / name / f"{shards}", header)
+        header = Header(
+            model, model, name, name, "question/1", 5, shards, tuple(lengths), kind, first
+        )
+        directory = self.experiment.build / "stores" / model / name / f"{kind}-{shards}"
+        store = Store(directory, header)
         if store.parts():
             return store
         seed = int.from_bytes(sha256_of(f"{model} {name} {shards}").encode()[:8], "little")
@@ -137,16 +148,19 @@ class MadeUpRun:
         gain = 2.0 * np.log2(SETS[name]) if model == "contaminated" else 0.0
         sums = np.zeros((shards, permutations + 1))
         units = []
-        for shard, bounds in enumerate(shard_bounds(EXAMPLES, shards)):
-            for index in range(permutations + 1):
-                order = ordering(bounds, index, seed=5, dataset=name, shard=shard)
-                values = rng.normal(-4, 1, sum(lengths[e] for e in order)).astype(np.float32)
+        for shard, index in header.units(permutations):
+            order = header.examples((shard, index))
+            values = rng.normal(-4, 1, int(header.stored[order].sum())).astype(np.float32)
+            if kind == "orderings":
                 values[0] += np.float32(gain if index == 0 else 0.0)
                 sums[shard, index] = values.sum(dtype=np.float64)
-                units.append(((shard, index), order, values))
+            elif index < len(order):  # the canonical successor stands at the predecessor's place
+                values[header.stored[order[:index]].sum()] += np.float32(gain)
+            units.append(((shard, index), order, values))
         store.append(units[: len(units) // 2])
         store.append(units[len(units) // 2 :])
-        self.sums[model, name, shards] = sums
+        if kind == "orderings":
+            self.sums[model, name, shards] = sums
         return store
 
     def stand_in(self) -> Callable[..., Store]:

@@ -13,24 +13,39 @@ class MadeUpScorer:
     """Log-probabilities that depend on a token and the one before it.
 
     `survives` is how many sequences it scores before it breaks down; `scored` counts them.
-    `sequences` keeps what it was asked, in order.
+    `sequences` keeps what it was asked, in order, and `calls` how many sequences at a time.
     """
 
-    def __init__(self, tokenizer, *, survives: float = np.inf, revision: str = "weights-1") -> None:
+    context = 1 << 20
+
+    def __init__(
+        self,
+        tokenizer,
+        *,
+        survives: float = np.inf,
+        revision: str = "weights-1",
+        batch_tokens: int = 1,
+    ) -> None:
         self.tokenizer = tokenizer
         self.revision = revision
+        self.batch_tokens = batch_tokens
         self.survives = survives
         self.scored = 0
         self.sequences: list[np.ndarray] = []
+        self.calls: list[int] = []
 
-    def token_logprobs(self, sequences: Sequence[np.ndarray]) -> Iterator[tuple[int, np.ndarray]]:
+    def token_logprobs(
+        self, sequences: Sequence[np.ndarray], wanted: Sequence[np.ndarray] | None = None
+    ) -> Iterator[tuple[int, np.ndarray]]:
         self.sequences += sequences
+        self.calls.append(len(sequences))
         # Longest first, as a real scorer does: callers must not rely on the order.
         for index in sorted(range(len(sequences)), key=lambda i: len(sequences[i]), reverse=True):
             if self.scored >= self.survives:
                 raise Breakdown
             self.scored += 1
-            yield index, log_probs_of(sequences[index])
+            values = log_probs_of(sequences[index])
+            yield index, values if wanted is None else np.where(wanted[index], values, np.nan)
 
 
 def log_probs_of(ids: np.ndarray) -> np.ndarray:

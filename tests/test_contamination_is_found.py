@@ -6,9 +6,9 @@ The only test in which every part is the real one.
 import numpy as np
 import pytest
 
+from contamination.engine.local import TransformersScorer
 from contamination.injection import mix
 from contamination.profile import Architecture, TrainingSpec
-from contamination.scorer import TransformersScorer
 from contamination.scoring import score
 from contamination.statistics import permutation_test, recombination_test, sharded_t_test
 from contamination.test_set import TestSet

@@ -38,8 +38,9 @@ def test_one_row_per_model_set_and_test(table: pd.DataFrame) -> None:
     contract = ["dataset", "examples", "dup_count", "test", "p", "log10_p", "tokens_scored"]
     assert {*contract, "model", "kind", "shards", "permutations", "holm_p"} <= set(table)
     keys = table.groupby(["model", "dataset", "test"]).size()
-    assert len(keys) == len(table) == len(MODELS) * len(SETS) * 3
-    assert set(table["test"]) == {"permutation", "sharded_t", "exact"}
+    tests = {"permutation", "sharded_t", "exact", "boundary", "successor"}
+    assert len(keys) == len(table) == len(MODELS) * len(SETS) * len(tests)
+    assert set(table["test"]) == tests
     assert (table["examples"] == EXAMPLES).all()
     assert (table["dup_count"] == table["dataset"].map(SETS)).all()
     assert table["p"].between(0, 1, inclusive="right").all()
@@ -71,6 +72,11 @@ def test_every_p_value_comes_from_the_scores_of_its_store(
             assert row["p"] == pytest.approx(_enumerated(sharded), rel=0.02)
             assert row["tokens_scored"] == sum(run.lengths[name]) * 7
 
+            # One shard of all twelve examples: each is read once, and after every other one.
+            row = rows.loc[model, name, "successor"]
+            assert (row["shards"], row["permutations"]) == (1, 10_000)
+            assert row["tokens_scored"] == sum(run.lengths[name]) * EXAMPLES
+
 
 def _enumerated(sums: np.ndarray) -> float:
     """Exact p by going through all (m+1)^r canonical indices."""
@@ -85,6 +91,9 @@ def test_planted_sets_stand_out_and_only_under_the_contaminated_model(table: pd.
     exact = table[table["test"] == "exact"].set_index(["model", "dataset"])["p"]
     assert exact["contaminated", "sixty-four"] < 0.01
     assert exact["clean"].min() > 0.01
+    successor = table[table["test"] == "successor"].set_index(["model", "dataset"])["p"]
+    assert successor["contaminated", "sixty-four"] < 0.001
+    assert successor["clean"].min() > 0.01
 
 
 def test_holm_within_each_model_and_test(table: pd.DataFrame) -> None:

@@ -121,8 +121,8 @@ def test_profiles_load_and_use_locked_packages(path: Path) -> None:
     assert {canonicalize_name(name) for name in profile.corpus.held_out} <= set(_lock())
 
 
-def test_all_four_profiles_are_there() -> None:
-    assert {p.stem for p in PROFILES} == {"quick", "laptop", "benchmarks", "paper"}
+def test_all_profiles_are_there() -> None:
+    assert {p.stem for p in PROFILES} == {"quick", "laptop", "benchmarks", "study", "paper"}
 
 
 def test_no_output_in_notebooks() -> None:
@@ -241,7 +241,7 @@ def test_make_knows_every_notebook_and_command() -> None:
     for path in NOTEBOOKS:
         assert path.stem in _makefile()
     used = set(re.findall(r"\$\(RUN\) ([a-z]+)", _makefile()))
-    tree = _tree(SOURCES / "cli.py")
+    tree = _tree(SOURCES / "cli_stages.py")
     commands = {
         node.name for node in tree.body if isinstance(node, ast.FunctionDef) and node.decorator_list
     }

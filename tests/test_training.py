@@ -15,8 +15,8 @@ from safetensors.torch import load_file
 
 import training_run
 from contamination import checkpoint, training
+from contamination.engine.local import TransformersScorer
 from contamination.errors import InputError
-from contamination.scorer import TransformersScorer
 from contamination.training import block_starts, learning_rate_at
 from made_up_scorer import Breakdown
 from training_run import SHAPE, SPEC, STEPS, run, tokens

@@ -1,101 +1,235 @@
-"""The command line: one verb per stage of the Makefile.
+"""The command line: audit a model on a test set, and the stages of the Makefile.
 
-Bad input ends with one line on standard error and exit status 2.
+Exit status: 0 done; 1 done, and a test rejects at the level asked for; 2 bad input, told in one
+line on standard error; 130 interrupted.
 """
 
+import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from contamination import cli_stages
+from contamination.cli_options import AuditOptions, DataOptions, ModelOptions, taking
+from contamination.cli_tables import (
+    print_audit,
+    print_cost,
+    print_design,
+    print_plan,
+    print_stopped,
+)
 from contamination.errors import InputError
-from contamination.experiment import MODELS, Experiment
-from contamination.profile import load_profile
+
+if TYPE_CHECKING:
+    from contamination.audit import Audit
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app.add_typer(cli_stages.app, name="stage")
 
-ProfileFile = Annotated[Path, typer.Option(help="YAML file of the profile.")]
-BuildDirectory = Annotated[Path, typer.Option(help="Directory of intermediate files.")]
-ResultsDirectory = Annotated[Path, typer.Option(help="Directory of tables, figures and report.")]
-ModelName = Annotated[str, typer.Argument(help=f"One of {', '.join(MODELS)}.")]
-
-
-@app.command()
-def sections(profile: ProfileFile, build: BuildDirectory) -> None:
-    """Check the profile and cut it into the sections that the stages depend on."""
-    from contamination.profile_sections import write_sections
-
-    write_sections(load_profile(profile), build / "profile")
-
-
-@app.command()
-def corpus(profile: ProfileFile, build: BuildDirectory) -> None:
-    """Harvest the corpus, build the canary test sets and train the tokenizer."""
-    from contamination.corpus_stage import make_corpus
-
-    make_corpus(Experiment(profile, build))
+Model = Annotated[
+    str, typer.Argument(help="Directory, hub id or .gguf file; with --endpoint, its name there.")
+]
+Dataset = Annotated[Path, typer.Argument(help="Test set: .jsonl, .csv or .txt, in its own order.")]
+Tests = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--test",
+        help="successor (default), exact, token_standardised, boundary, sharded_t (the "
+        "paper's own) or permutation; may be repeated.",
+    ),
+]
 
 
 @app.command()
-def train(model: ModelName, profile: ProfileFile, build: BuildDirectory) -> None:
-    """Train the contaminated or the clean model (resumes where it was interrupted)."""
-    from contamination.stages import train_model
-
-    train_model(Experiment(profile, build), model)
-
-
-@app.command()
-def score(model: ModelName, profile: ProfileFile, build: BuildDirectory) -> None:
-    """Score every canary set under a model into its stores (does only what is missing)."""
-    from contamination.stages import score_model
-
-    score_model(Experiment(profile, build), model)
-
-
-@app.command()
-def notebook(
-    source: Annotated[Path, typer.Argument(help="Notebook to execute.")],
-    profile: ProfileFile,
-    build: BuildDirectory,
-    results: ResultsDirectory,
+@taking(AuditOptions, DataOptions, ModelOptions)
+def test(
+    how: AuditOptions,
+    data: DataOptions,
+    options: ModelOptions,
+    model: Model,
+    dataset: Dataset,
+    tests: Tests = None,
+    alpha: Annotated[float, typer.Option(help="Level at which the exit status is 1.")] = 0.05,
+    stop: Annotated[
+        bool,
+        typer.Option("--stop", help="Score shard by shard, and stop once --alpha is reached."),
+    ] = False,
 ) -> None:
-    """Execute a notebook with the parameters of the profile into results/notebooks/."""
-    from contamination.notebooks import execute_notebook
+    """Test whether MODEL has seen DATASET in its published order: a p-value.
 
-    execute_notebook(source, Experiment(profile, build), profile, results)
+    Small p: the model prefers the published order, and chance is not a plausible reason. Exit
+    status 1 if a test rejects at --alpha (after Holm's correction over the tests asked for).
+    """
+    if stop:
+        _test_until(how, data, options, model, dataset, tests, alpha)
+        return
+    found = _run(how, data, options, model, dataset, tests)
+    if found is None:
+        return
+
+    from contamination.statistics import adjust
+
+    adjusted = adjust(log10_p=[r.log10_p for r in found.results], method="holm").p
+    if how.as_json:
+        names = [result.test for result in found.results]
+        rejected = dict(zip(names, (bool(p <= alpha) for p in adjusted), strict=True))
+        print(json.dumps(found.as_dict() | {"alpha": alpha, "rejected": rejected}, indent=2))
+    else:
+        print_audit(found, adjusted)
+    if min(adjusted) <= alpha:
+        raise typer.Exit(1)
 
 
 @app.command()
-def manifest(
-    profile: ProfileFile,
-    build: BuildDirectory,
-    results: ResultsDirectory,
-    published: Annotated[Path, typer.Option(help="The papers' numbers.")] = Path("data/published"),
+@taking(AuditOptions, DataOptions, ModelOptions)
+def score(
+    how: AuditOptions,
+    data: DataOptions,
+    options: ModelOptions,
+    model: Model,
+    dataset: Dataset,
+    tests: Tests = None,
 ) -> None:
-    """Write manifest.json and variables.yml: what ran, on what, and every number of the prose."""
-    from contamination.manifest import write_manifest
-
-    write_manifest(Experiment(profile, build), results, published)
+    """Score DATASET under MODEL into the stores that the tests need, without testing."""
+    found = _run(how, data, options, model, dataset, tests)
+    if found is None:
+        return
+    if how.as_json:
+        described = found.as_dict()
+        del described["results"]
+        print(json.dumps(described, indent=2))
+    else:
+        print_cost(found)
 
 
 @app.command()
-def report(
-    results: ResultsDirectory,
-    paper: Annotated[Path, typer.Option(help="Directory of the report's source.")] = Path("paper"),
+@taking(DataOptions, ModelOptions)
+def plan(
+    data: DataOptions,
+    options: ModelOptions,
+    model: Model,
+    dataset: Dataset,
+    test: Annotated[str, typer.Option(help="Test to plan for.")] = "successor",
+    pilot: Annotated[int, typer.Option(help="Shards to score for the pilot.")] = 5,
+    alpha: Annotated[float, typer.Option(help="Level of the planned test.")] = 0.05,
+    power: Annotated[float, typer.Option(help="Wanted chance of p <= alpha.")] = 0.8,
+    seed: Annotated[int, typer.Option(help="Of the shuffled orderings.")] = 0,
+    store: Annotated[Path, typer.Option(help="Where log-probabilities are kept.")] = Path(
+        "contamination-stores"
+    ),
 ) -> None:
-    """Render the report to HTML and PDF, by Quarto if it is installed, else by pandoc."""
-    from contamination.report import render_report
+    """Score a pilot of a few shards, and tell how many a wanted power takes."""
+    examples = data.load(dataset)
 
-    render_report(paper, results)
+    from contamination.audit import label
+    from contamination.pilot import plan_from_pilot
+
+    found = plan_from_pilot(
+        options.open(model),
+        examples,
+        test=test,
+        shards=pilot,
+        alpha=alpha,
+        power=power,
+        seed=seed,
+        directory=store,
+        name=label(model),
+    )
+    print_design(found, test)
 
 
-@app.command()
-def summary(results: ResultsDirectory) -> None:
-    """Print what the run found and where it lies."""
-    from contamination.summary import print_summary
+def _test_until(
+    how: AuditOptions,
+    data: DataOptions,
+    options: ModelOptions,
+    model: str,
+    dataset: Path,
+    asked: list[str] | None,
+    alpha: float,
+) -> None:
+    """Print the anytime-valid p-value of the shards that it took; exit as `test` does."""
+    examples = data.load(dataset)
 
-    print_summary(results)
+    from contamination.audit import label
+    from contamination.battery import DEFAULT_TESTS
+    from contamination.sequential import audit_until
+
+    if how.dry_run:
+        raise InputError("--stop has no --dry-run: how much it scores depends on what it finds")
+    tests = asked or list(DEFAULT_TESTS)
+    if len(tests) > 1:
+        raise InputError("--stop follows the evidence of one test: give --test once")
+    found = audit_until(
+        options.open(model),
+        examples,
+        test=tests[0],
+        alpha=alpha,
+        shards=how.shards,
+        permutations=how.permutations,
+        seed=how.seed,
+        directory=how.store,
+        name=label(model),
+    )
+    print_stopped(found, tests[0], as_json=how.as_json)
+    if found.stopped_at is not None:
+        raise typer.Exit(1)
+
+
+def _run(
+    how: AuditOptions,
+    data: DataOptions,
+    options: ModelOptions,
+    model: str,
+    dataset: Path,
+    asked: list[str] | None,
+) -> "Audit | None":
+    """Plan and, unless it is a dry run or not this process's to tell, return the audit."""
+    examples = data.load(dataset)  # before torch is imported: bad input is told at once
+
+    from contamination.audit import audit, label
+    from contamination.audit_plan import plan_audit
+    from contamination.battery import DEFAULT_TESTS
+    from contamination.engine.endpoint import EndpointScorer
+    from contamination.engine.queue import work_queue
+
+    tests = asked or list(DEFAULT_TESTS)
+    scorer = options.open(model)
+    plan = plan_audit(
+        scorer,
+        examples,
+        tests=tests,
+        shards=how.shards,
+        permutations=how.permutations,
+        directory=how.store,
+        name=label(model),
+    )
+    if how.dry_run:
+        print_plan(plan, how.as_json)
+        return None
+    try:
+        found = audit(
+            scorer,
+            examples,
+            tests=tests,
+            shards=how.shards,
+            permutations=how.permutations,
+            seed=how.seed,
+            directory=how.store,
+            name=label(model),
+            plan=plan,
+        )
+    except KeyboardInterrupt:
+        print(
+            f"\ninterrupted; {how.store} keeps what is finished; "
+            "run the same command again to go on",
+            file=sys.stderr,
+        )
+        raise typer.Exit(130) from None
+    if isinstance(scorer, EndpointScorer):
+        print(scorer.summary(), file=sys.stderr)
+    return found if work_queue().rank == 0 else None
 
 
 def main() -> None:

@@ -11,15 +11,19 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
+from contamination.battery import TESTS
 from contamination.errors import InputError
 from contamination.experiment import MODELS, Experiment
 from contamination.statistics import (
     TestResult,
-    holm,
-    permutation_test,
+    adjust,
     recombination_test,
     sharded_t_test,
 )
+from contamination.store import Store
+
+# Those of the paper, the exact one, and two from fewer tokens.
+CANARY_TESTS = ("permutation", "sharded_t", "exact", "boundary", "successor")
 
 
 def canary_table(experiment: Experiment) -> pd.DataFrame:
@@ -30,27 +34,14 @@ def canary_table(experiment: Experiment) -> pd.DataFrame:
     DataFrame
         model, dataset, kind, examples, dup_count (what the contaminated model was given), test,
         shards, permutations, statistic, p, log10_p, holm_p (Holm over the sets of one model and
-        test) and tokens_scored (what the test needed).
+        test) and tokens_scored (what the model had to read for the test).
     """
-    scoring = experiment.profile.scoring
     rows: list[dict[str, Any]] = []
     for model in MODELS:
         for spec in experiment.profile.canaries:
-            stores = {
-                shards: experiment.scored(model, spec.name, shards=shards, permutations=m)
-                for shards, m in [
-                    (scoring.shards, scoring.permutations),
-                    (1, scoring.whole_set_permutations),
-                ]
-            }
-            sharded = stores[scoring.shards].log_probs(scoring.permutations)
-            whole = stores[1].log_probs(scoring.whole_set_permutations)
-            for result in (
-                permutation_test(whole[0]),
-                sharded_t_test(sharded),
-                recombination_test(sharded),
-            ):
-                tokens = sum(stores[result.shards].header.example_tokens)
+            for name in CANARY_TESTS:
+                store, permutations = store_for(experiment, model, spec.name, name)
+                result = TESTS[name].result(name, store, permutations)
                 rows.append(
                     {
                         "model": model,
@@ -59,12 +50,33 @@ def canary_table(experiment: Experiment) -> pd.DataFrame:
                         "examples": spec.examples,
                         "dup_count": spec.dup_count,
                         **_outcome(result),
-                        "tokens_scored": tokens * (result.permutations + 1),
+                        "tokens_scored": store.header.tokens_of(permutations),
                     }
                 )
     table = pd.DataFrame(rows)
-    table["holm_p"] = table.groupby(["model", "test"])["p"].transform(holm)
+    table["holm_p"] = table.groupby(["model", "test"])["log10_p"].transform(
+        lambda log10_p: adjust(log10_p=log10_p, method="holm").p
+    )
     return table
+
+
+def store_for(experiment: Experiment, model: str, dataset: str, test: str) -> tuple[Store, int]:
+    """Store that a test of a canary set reads in this profile, and the number of permutations."""
+    scoring, chosen = experiment.profile.scoring, TESTS[test]
+    shards, permutations = scoring.shards, scoring.permutations
+    if chosen.shard_size is None:
+        shards, permutations = 1, scoring.whole_set_permutations
+    elif chosen.kind == "successors":
+        shards = max(1, experiment.spec(dataset).examples // chosen.shard_size)
+    store = experiment.scored(
+        model,
+        dataset,
+        shards=shards,
+        permutations=permutations,
+        kind=chosen.kind,
+        first=chosen.first,
+    )
+    return store, permutations
 
 
 def _outcome(result: TestResult) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
     build/<profile>/corpus/       documents.jsonl, canaries/*.jsonl, tokenizer/, corpus.json
     build/<profile>/models/       contaminated/, clean/
-    build/<profile>/stores/       <model>/<canary set>/shards-<r>/
+    build/<profile>/stores/       <model>/<canary set>/shards-<r>/, successors-<r>/
 
 The stages write these in order (`make` knows which depends on which); notebooks only read them,
 through `Experiment`.
@@ -19,7 +19,8 @@ from contamination.store import Store
 from contamination.test_set import TestSet, load_test_set
 
 if TYPE_CHECKING:
-    from contamination.scorer import Scorer
+    from contamination.engine.contract import Scorer
+    from contamination.store_layout import Kind
 
 MODELS = ("contaminated", "clean")
 
@@ -71,21 +72,33 @@ class Experiment:
         path = self.corpus / "canaries" / f"{self.spec(name).name}.jsonl"
         return load_test_set(path, self.corpus_facts["canaries"][name]["template"], name)
 
-    def scored(self, model: str, name: str, *, shards: int, permutations: int) -> Store:
-        """Store with that many shards and orderings, scoring what is missing."""
+    def scored(
+        self,
+        model: str,
+        name: str,
+        *,
+        shards: int,
+        permutations: int = 0,
+        kind: "Kind" = "orderings",
+        first: int | None = None,
+    ) -> Store:
+        """Store of that kind, scoring what is missing; see `contamination.scoring.score`."""
         # Imported here: commands that score nothing must not cost the import of torch.
-        from contamination.scorer import TransformersScorer
+        from contamination.engine.local import TransformersScorer
         from contamination.scoring import score
 
         if model not in self._scorers:
             self._scorers[model] = TransformersScorer(self.model(model))
+        folder = f"shards-{shards:03d}" if kind == "orderings" else f"{kind}-{shards:03d}"
         return score(
             self.test_set(name),
             self._scorers[model],
-            self.build / "stores" / model / name / f"shards-{shards:03d}",
+            self.build / "stores" / model / name / folder,
             model=model,
             shards=shards,
             permutations=permutations,
             seed=self.profile.seed,
+            kind=kind,
+            first=first,
             replace=True,
         )

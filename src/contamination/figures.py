@@ -18,6 +18,9 @@ TESTS = {
     "permutation": ("Permutation", "#E69F00", "s"),
     "sharded_t": ("Sharded t", "#0072B2", "o"),
     "exact": ("Exact (recombination)", "#D55E00", "D"),
+    "token_standardised": ("Token-standardised", "#56B4E9", "P"),
+    "boundary": ("Boundary", "#009E73", "^"),
+    "successor": ("Successor", "#CC79A7", "v"),
 }
 MODEL_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9")
 SIGNIFICANT = 0.05
@@ -53,10 +56,11 @@ def save_figure(figure: Figure, results: Path | str, name: str) -> None:
 def plot_duplication_power(rows: pd.DataFrame) -> Figure:
     """Draw log10 p of every set against its duplication count, by test (Oren, Figure 2)."""
     figure, axes = plt.subplots()
-    for offset, (test, (label, colour, marker)) in zip((-1, 0, 1), TESTS.items(), strict=True):
-        chosen = rows[rows["test"] == test]
+    shown = [test for test in TESTS if (rows["test"] == test).any()]
+    for index, test in enumerate(shown):
+        (label, colour, marker), chosen = TESTS[test], rows[rows["test"] == test]
         # Side by side, so that equal values of different tests stay visible.
-        x = chosen["dup_count"] * 2.0 ** (0.09 * offset)
+        x = chosen["dup_count"] * 2.0 ** (0.09 * (index - (len(shown) - 1) / 2))
         axes.plot(x, chosen["log10_p"], marker, color=colour, label=label, ms=5, alpha=0.85)
     counts = sorted(rows["dup_count"].unique())
     axes.set_xscale("log", base=2)

@@ -61,19 +61,24 @@ def train_model(experiment: Experiment, name: str) -> None:
 
 
 def score_model(experiment: Experiment, name: str) -> None:
-    """Score every canary set under a model: in shards, and whole for the permutation test."""
+    """Score every canary set under a model, as every test of the canary table needs it."""
     started = time.perf_counter()
-    experiment.model(name)  # an unknown name is told before the progress bar
+    experiment.model(name)  # an unknown name is told before the slow import
     experiment.require_corpus()
-    scoring = experiment.profile.scoring
+
+    from contamination.engine.queue import work_queue
+    from contamination.evaluation import CANARY_TESTS, store_for
+
+    jobs = [(spec.name, test) for spec in experiment.profile.canaries for test in CANARY_TESTS]
     tokens = {}
-    plans = [(scoring.shards, scoring.permutations), (1, scoring.whole_set_permutations)]
-    jobs = [(spec.name, *plan) for spec in experiment.profile.canaries for plan in plans]
-    with tqdm(jobs, desc=f"score {name} model", unit="store") as bar:
-        for dataset, shards, permutations in bar:
-            store = experiment.scored(name, dataset, shards=shards, permutations=permutations)
-            tokens[f"{dataset}/{shards}"] = sum(store.header.example_tokens) * (permutations + 1)
-    write_json(
-        experiment.build / "stores" / f"{name}.json",
-        {"tokens": tokens, "seconds": time.perf_counter() - started},
-    )
+    first_process = work_queue().rank == 0
+    with tqdm(jobs, desc=f"score {name} model", unit="store", disable=not first_process) as bar:
+        for dataset, test in bar:
+            store, permutations = store_for(experiment, name, dataset, test)
+            key = store.directory.relative_to(experiment.build / "stores" / name).as_posix()
+            tokens[key] = store.header.tokens_of(permutations)
+    if first_process:
+        write_json(
+            experiment.build / "stores" / f"{name}.json",
+            {"tokens": tokens, "seconds": time.perf_counter() - started},
+        )

@@ -46,6 +46,7 @@ class TestSet:
     examples : rendered texts, separator included; at least one.
     template : name/version of the rendering.
     revision : SHA-256 of the file's bytes and of the template.
+    records : the fields behind each example, where they are known.
     """
 
     __test__ = False  # not a pytest class
@@ -54,6 +55,7 @@ class TestSet:
     examples: tuple[str, ...]
     template: str
     revision: str
+    records: tuple[dict[str, Any], ...] = ()
 
 
 def load_test_set(
@@ -70,12 +72,19 @@ def load_test_set(
         malformed record or a missing field; the message names file and line.
     """
     path = Path(path)
-    if template not in TEMPLATES:
-        raise InputError(f"unknown template {template!r}: choose one of {', '.join(TEMPLATES)}")
+    if template not in TEMPLATES and "{" not in template:
+        raise InputError(
+            f"unknown template {template!r}: choose one of {', '.join(TEMPLATES)}, or give the "
+            "text itself, such as '{question}\\n{answer}\\n'"
+        )
+    pattern = TEMPLATES.get(template, template)
+    try:
+        parsed = list(string.Formatter().parse(pattern))
+    except ValueError as error:
+        raise InputError(f"template {template!r}: {error}; write {{{{ for a brace") from error
     records = read_records(path)
     if first is not None and len(records) < first:
         raise InputError(f"{path}: {len(records)} records, {first} wanted; ask for fewer")
-    parsed = string.Formatter().parse(TEMPLATES[template])
     fields = {re.split(r"[.\[]", field)[0] for _, field, _, _ in parsed if field}
     examples = []
     for line, record in records[:first]:
@@ -85,7 +94,7 @@ def load_test_set(
                 f"{template} needs; the record has {', '.join(sorted(record)) or 'no fields'}"
             )
         try:
-            text = TEMPLATES[template].format_map(record)
+            text = pattern.format_map(record)
             text.encode()
         except UnicodeEncodeError as error:
             raise InputError(
@@ -98,8 +107,9 @@ def load_test_set(
                 f"{template} needs ({error})"
             ) from error
         examples.append(text)
-    revision = sha256_of(path, template, TEMPLATES[template], str(len(examples)))
-    return TestSet(name or path.stem, tuple(examples), template, revision)
+    revision = sha256_of(path, template, pattern, str(len(examples)))
+    chosen = tuple(record for _, record in records[:first])
+    return TestSet(name or path.stem, tuple(examples), template, revision, chosen)
 
 
 def read_records(path: Path) -> list[tuple[int, dict[str, Any]]]:

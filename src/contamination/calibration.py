@@ -1,0 +1,147 @@
+"""Calibration under the null: how often every test rejects where there is nothing to find.
+
+The scores are those of real models on sets that they have not seen, or heavy-tailed random numbers.
+Any ordering may be called canonical then: drawing one at random, anew for every shard and trial, is
+an exact draw from the null given the scores, and costs no scoring. Trials are independent given the
+scores, so the counts of rejections obey the binomial law.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from statsmodels.stats.proportion import proportion_confint
+from tqdm import tqdm
+
+from contamination.battery import boundary, sampled_successors, standardised, summed
+from contamination.experiment import Experiment
+from contamination.statistics import (
+    anytime_test,
+    recombination_monte_carlo,
+    recombination_test,
+    sharded_t_test,
+)
+from contamination.store_reader import ShardTokens
+
+RESAMPLES = 1_999  # so that 0.05, 0.01 and 0.001 are all attainable p-values
+
+PValue = Callable[[np.ndarray, np.random.Generator], float]
+P_VALUES: dict[str, PValue] = {
+    "sharded_t": lambda scores, rng: sharded_t_test(scores).p,
+    "sharded_t_ddof_0": lambda scores, rng: sharded_t_test(scores, ddof=0).p,
+    "exact": lambda scores, rng: recombination_test(scores).p,
+    "exact_monte_carlo": lambda scores, rng: (
+        recombination_monte_carlo(scores, resamples=RESAMPLES, rng=rng).p
+    ),
+    "anytime": lambda scores, rng: anytime_test(scores, alpha=0.05).p,
+}
+
+
+def pools_of(
+    experiment: Experiment,
+    model: str,
+    datasets: Sequence[str],
+    *,
+    shards: int,
+    permutations: Sequence[int],
+    successor_shards: int,
+    rng: np.random.Generator,
+) -> dict[tuple[str, int], np.ndarray]:
+    """Scores of the shards of all sets, by (statistic, permutations): each (shards, m + 1).
+
+    Statistics are "sum" (of all tokens), "token_standardised", "boundary" and, with as many sampled
+    orderings as the largest number of permutations, "successor".
+    """
+    kinds = {"sum": summed, "token_standardised": standardised, "boundary": boundary(16)}
+    rows: dict[tuple[str, int], list[np.ndarray]] = {}
+    most = max(permutations)
+    for name in tqdm(datasets, desc="scores under the null", unit="set"):
+        store = experiment.scored(model, name, shards=shards, permutations=most)
+        for shard in range(shards):
+            tokens = store.shard_tokens(shard, most)
+            for m in permutations:
+                fewer = ShardTokens(
+                    tokens.logprobs[: m + 1],
+                    tokens.leading[: m + 1],
+                    tokens.position,
+                    tokens.example,
+                )
+                for kind, score in kinds.items():
+                    rows.setdefault((kind, m), []).append(score(fewer))
+        pairs = experiment.scored(model, name, shards=successor_shards, kind="successors", first=32)
+        rows.setdefault(("successor", most), []).extend(
+            sampled_successors(pairs, shard, 32, orderings=most, rng=rng)
+            for shard in range(successor_shards)
+        )
+    return {key: np.stack(values) for key, values in rows.items()}
+
+
+def heavy_tailed(
+    permutations: Sequence[int], *, shards: int, rng: np.random.Generator
+) -> dict[tuple[str, int], np.ndarray]:
+    """Independent draws of Student's t with 2 degrees of freedom, whose variance is infinite."""
+    return {("heavy_tailed", m): rng.standard_t(2, size=(shards, m + 1)) for m in permutations}
+
+
+def null_scores(pool: np.ndarray, shards: int, *, rng: np.random.Generator) -> np.ndarray:
+    """Scores of `shards` random shards of the pool, a random ordering of each called canonical."""
+    rows = pool[rng.choice(len(pool), size=shards, replace=False)]
+    canonical = rng.integers(pool.shape[1], size=shards)
+    where = np.arange(shards)
+    rows[where, 0], rows[where, canonical] = rows[where, canonical], rows[where, 0].copy()
+    return rows
+
+
+def calibration_table(
+    pools: Mapping[tuple[str, int], np.ndarray],
+    tests: Mapping[str, Sequence[str]],
+    *,
+    shards: Sequence[int],
+    alphas: Sequence[float],
+    trials: int,
+    rng: np.random.Generator,
+) -> pd.DataFrame:
+    """Rejections of every test on every pool, with Clopper-Pearson intervals.
+
+    Parameters
+    ----------
+    pools : from `pools_of` or `heavy_tailed`.
+    tests : for every statistic, the names of `P_VALUES` to try on it.
+
+    Returns
+    -------
+    DataFrame
+        scores (the statistic), test, shards, permutations, alpha, rejections, trials, rate, low and
+        high (95%).
+    """
+    rows: list[dict[str, Any]] = []
+    settings = [
+        (scores, m, test, r)
+        for (scores, m) in pools
+        for test in tests.get(scores, ())
+        for r in shards
+        if r <= len(pools[scores, m])
+    ]
+    for scores, m, test, r in tqdm(settings, desc="calibration", unit="setting"):
+        p_values = np.array(
+            [P_VALUES[test](null_scores(pools[scores, m], r, rng=rng), rng) for _ in range(trials)]
+        )
+        for alpha in alphas:
+            hits = int((p_values <= alpha).sum())
+            low, high = proportion_confint(hits, trials, method="beta")
+            rows.append(
+                {
+                    "scores": scores,
+                    "test": test,
+                    "shards": r,
+                    "permutations": m,
+                    "alpha": alpha,
+                    "rejections": hits,
+                    "trials": trials,
+                    "rate": hits / trials,
+                    "low": low,
+                    "high": high,
+                }
+            )
+    return pd.DataFrame(rows)

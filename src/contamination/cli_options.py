@@ -1,0 +1,174 @@
+"""Options that several commands share, as dataclasses whose fields become options."""
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
+
+import typer
+
+from contamination.errors import InputError
+
+if TYPE_CHECKING:
+    from contamination.engine.contract import Scorer
+    from contamination.test_set import TestSet
+
+R = TypeVar("R")
+MODEL, ENDPOINT, DATA = "How to load the model", "Models behind an endpoint", "The test set"
+
+
+def taking(*options: type) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """Give a command the fields of dataclasses as options.
+
+    The command takes one instance of each class as its first arguments; its own parameters follow.
+    """
+
+    def decorate(command: Callable[..., R]) -> Callable[..., R]:
+        own = list(inspect.signature(command).parameters.values())[len(options) :]
+        names = [[field.name for field in dataclasses.fields(kind)] for kind in options]
+        added = [
+            inspect.Parameter(
+                field.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=field.default,
+                annotation=get_type_hints(kind, include_extras=True)[field.name],
+            )
+            for kind in options
+            for field in dataclasses.fields(kind)
+        ]
+
+        @functools.wraps(command)
+        def wrapper(**arguments: Any) -> R:
+            filled = [
+                kind(**{name: arguments.pop(name) for name in fields})
+                for kind, fields in zip(options, names, strict=True)
+            ]
+            return command(*filled, **arguments)
+
+        keyword = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own]
+        wrapper.__signature__ = inspect.Signature([*keyword, *added])  # type: ignore[attr-defined]
+        wrapper.__annotations__ = {p.name: p.annotation for p in [*keyword, *added]}
+        return wrapper
+
+    return decorate
+
+
+def _model(text: str, *names: str) -> Any:
+    return typer.Option(*names, help=text, rich_help_panel=MODEL)
+
+
+def _endpoint(text: str, *names: str) -> Any:
+    return typer.Option(*names, help=text, rich_help_panel=ENDPOINT)
+
+
+def _data(text: str, *names: str) -> Any:
+    return typer.Option(*names, help=text, rich_help_panel=DATA)
+
+
+@dataclass(frozen=True)
+class AuditOptions:
+    """How much is scored, and where it is kept."""
+
+    shards: Annotated[
+        int | None,
+        typer.Option(
+            help="Contiguous parts of the set; default: 10 examples each, 4 for other tests."
+        ),
+    ] = None
+    permutations: Annotated[int, typer.Option(help="Shuffled orderings of each shard.")] = 25
+    seed: Annotated[int, typer.Option(help="Of the shuffled orderings.")] = 0
+    store: Annotated[
+        Path, typer.Option(help="Where log-probabilities are kept and found again.")
+    ] = Path("contamination-stores")
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")] = False
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Print how much there is to score, and about how long."),
+    ] = False
+
+
+@dataclass(frozen=True)
+class DataOptions:
+    """Which records are examples, and how they become text."""
+
+    template: Annotated[str, _data("Template of an example, by name or as text with {field}.")] = (
+        "text/1"
+    )
+    first: Annotated[int | None, _data("Only that many records, from the start.")] = None
+
+    def load(self, path: Path) -> "TestSet":
+        """Read the test set; raises `InputError` as `load_test_set` does."""
+        from contamination.test_set import load_test_set
+
+        return load_test_set(path, self.template, first=self.first)
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """How a model is loaded, or reached."""
+
+    revision: Annotated[str | None, _model("Branch, tag or commit of a hub id.")] = None
+    precision: Annotated[str, _model("auto, float32, bfloat16 or float16.")] = "auto"
+    device_map: Annotated[
+        str | None, _model("auto: spread a model larger than one device over all of them.")
+    ] = None
+    bits: Annotated[str | None, _model("Quantise to 8 or 4 bits (bitsandbytes).")] = None
+    attention: Annotated[
+        str | None, _model("Attention of transformers: sdpa, flash_attention_2, eager.")
+    ] = None
+    compile: Annotated[bool, _model("Use torch.compile.", "--compile")] = False
+    context: Annotated[
+        int | None, _model("Tokens read at once, if fewer than the model allows.")
+    ] = None
+    batch_tokens: Annotated[int | None, _model("Most tokens of a batch.")] = None
+    trust_remote_code: Annotated[
+        bool, _model("Run the code that comes with the model.", "--trust-remote-code")
+    ] = False
+    endpoint: Annotated[
+        str | None, _endpoint("URL of an OpenAI-compatible API, such as http://localhost:8000/v1.")
+    ] = None
+    tokenizer: Annotated[str | None, _endpoint("The model's tokenizer: directory or hub id.")] = (
+        None
+    )
+    concurrency: Annotated[int, _endpoint("Requests at a time.")] = 8
+    max_requests: Annotated[int | None, _endpoint("Budget of requests, retries included.")] = None
+    api_key_env: Annotated[str, _endpoint("Environment variable that holds the key.")] = (
+        "OPENAI_API_KEY"
+    )
+
+    def open(self, model: str) -> "Scorer":
+        """Return the scorer of a model: hub id, directory, GGUF file, or its name at `endpoint`.
+
+        Raises
+        ------
+        InputError
+            The model cannot be found, or options contradict each other.
+        """
+        if self.endpoint is None:
+            from contamination.engine.loading import Source
+            from contamination.engine.local import TransformersScorer
+
+            if self.tokenizer is not None:
+                raise InputError("--tokenizer goes with --endpoint: a local model brings its own")
+            fields = {field.name for field in dataclasses.fields(Source)} - {"name"}
+            source = Source(model, **{name: getattr(self, name) for name in fields})
+            return TransformersScorer(source, batch_tokens=self.batch_tokens)
+        from contamination.engine.endpoint import EndpointScorer
+
+        if self.tokenizer is None or self.context is None:
+            raise InputError(
+                "--endpoint needs --tokenizer (the model's, a directory or hub id) and --context "
+                "(the most tokens that the server reads at once)"
+            )
+        return EndpointScorer(
+            self.endpoint,
+            model,
+            self.tokenizer,
+            context=self.context,
+            concurrency=self.concurrency,
+            max_requests=self.max_requests,
+            api_key_env=self.api_key_env,
+        )

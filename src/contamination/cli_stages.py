@@ -1,0 +1,93 @@
+"""`contamination stage`: one verb per stage of the Makefile."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from contamination.experiment import MODELS, Experiment
+from contamination.profile import load_profile
+
+app = typer.Typer(no_args_is_help=True, help="The stages of `make reproduce`.")
+
+ProfileFile = Annotated[Path, typer.Option(help="YAML file of the profile.")]
+BuildDirectory = Annotated[Path, typer.Option(help="Directory of intermediate files.")]
+ResultsDirectory = Annotated[Path, typer.Option(help="Directory of tables, figures and report.")]
+ModelName = Annotated[str, typer.Argument(help=f"One of {', '.join(MODELS)}.")]
+
+
+@app.command()
+def sections(profile: ProfileFile, build: BuildDirectory) -> None:
+    """Check the profile and cut it into the sections that the stages depend on."""
+    from contamination.profile_sections import write_sections
+
+    write_sections(load_profile(profile), build / "profile")
+
+
+@app.command()
+def corpus(profile: ProfileFile, build: BuildDirectory) -> None:
+    """Harvest the corpus, build the canary test sets and train the tokenizer."""
+    from contamination.corpus_stage import make_corpus
+
+    make_corpus(Experiment(profile, build))
+
+
+@app.command()
+def train(model: ModelName, profile: ProfileFile, build: BuildDirectory) -> None:
+    """Train the contaminated or the clean model (resumes where it was interrupted)."""
+    from contamination.stages import train_model
+
+    train_model(Experiment(profile, build), model)
+
+
+@app.command()
+def score(model: ModelName, profile: ProfileFile, build: BuildDirectory) -> None:
+    """Score every canary set under a model into its stores (does only what is missing)."""
+    from contamination.stages import score_model
+
+    score_model(Experiment(profile, build), model)
+
+
+@app.command()
+def notebook(
+    source: Annotated[Path, typer.Argument(help="Notebook to execute.")],
+    profile: ProfileFile,
+    build: BuildDirectory,
+    results: ResultsDirectory,
+) -> None:
+    """Execute a notebook with the parameters of the profile into results/notebooks/."""
+    from contamination.notebooks import execute_notebook
+
+    execute_notebook(source, Experiment(profile, build), profile, results)
+
+
+@app.command()
+def manifest(
+    profile: ProfileFile,
+    build: BuildDirectory,
+    results: ResultsDirectory,
+    published: Annotated[Path, typer.Option(help="The papers' numbers.")] = Path("data/published"),
+) -> None:
+    """Write manifest.json and variables.yml: what ran, on what, and every number of the prose."""
+    from contamination.manifest import write_manifest
+
+    write_manifest(Experiment(profile, build), results, published)
+
+
+@app.command()
+def report(
+    results: ResultsDirectory,
+    paper: Annotated[Path, typer.Option(help="Directory of the report's source.")] = Path("paper"),
+) -> None:
+    """Render the report to HTML and PDF, by Quarto if it is installed, else by pandoc."""
+    from contamination.report import render_report
+
+    render_report(paper, results)
+
+
+@app.command()
+def summary(results: ResultsDirectory) -> None:
+    """Print what the run found and where it lies."""
+    from contamination.summary import print_summary
+
+    print_summary(results)

@@ -1,0 +1,137 @@
+"""What the command line prints for people."""
+
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from contamination.audit import Audit
+    from contamination.audit_plan import Plan
+    from contamination.statistics import AnytimeResult
+    from contamination.statistics import Plan as Design
+
+
+def print_audit(found: "Audit", adjusted: Iterable[float]) -> None:
+    """Print the p-values, also after Holm's correction, the verdict on the records and the cost."""
+    table = Table(title=f"Has {found.model} seen {found.dataset} in this order?")
+    for column in ("test", "shards", "permutations", "p", "log10 p", "p (Holm)"):
+        table.add_column(column, justify="left" if column == "test" else "right")
+    for result, holm_p in zip(found.results, adjusted, strict=True):
+        table.add_row(
+            result.test,
+            str(result.shards),
+            str(result.permutations),
+            f"{result.p:.3g}",
+            f"{result.log10_p:.1f}",
+            f"{holm_p:.3g}",
+        )
+    console = Console()
+    console.print(table, highlight=False)
+    console.print(f"order of the records: {found.diagnosis.verdict}", highlight=False)
+    for reason in found.diagnosis.reasons:
+        console.print(f"  {reason}", highlight=False)
+    print_cost(found)
+
+
+def print_cost(found: "Audit") -> None:
+    """Print what was scored, how fast, and where it lies."""
+    Console().print(_cost_line(found), highlight=False)
+
+
+def print_plan(plan: "Plan", as_json: bool) -> None:
+    """Print how much there is to score."""
+    if as_json:
+        print(json.dumps(asdict(plan), indent=2))
+        return
+    table = Table(title="What there is to score", show_header=False)
+    table.add_column(justify="left")
+    table.add_column(justify="right")
+    rows = {
+        "examples": f"{plan.examples:,}",
+        "shards": ", ".join(dict.fromkeys(str(store.shards) for store in plan.stores)),
+        "permutations": f"{plan.permutations:,}",
+        "sequences": f"{plan.work.sequences:,}",
+        "forward passes or requests": f"{plan.work.windows:,}",
+        "tokens scored": f"{plan.work.scored:,}",
+        "tokens read": f"{plan.work.read:,}",
+        "tokens stored already": f"{plan.work.scored - plan.missing:,}",
+    }
+    if plan.flops is not None:
+        rows["FLOPs"] = f"{plan.flops:.2g}"
+    if plan.seconds is not None:
+        rows["time, about"] = _duration(plan.seconds)
+    for name, value in rows.items():
+        table.add_row(name, value)
+    Console().print(table, highlight=False)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def _cost_line(found: "Audit") -> str:
+    where = ", ".join(str(path) for path in found.stores)
+    if found.tokens_scored == 0:
+        return f"everything was stored already: {where}"
+    rate = found.tokens_scored / found.seconds
+    predicted = found.plan.seconds
+    told = f" (predicted {_duration(predicted)})" if predicted is not None else ""
+    return (
+        f"{found.tokens_scored:,} tokens in {_duration(found.seconds)}{told}, "
+        f"{rate:,.0f} tokens/s; log-probabilities in {where}"
+    )
+
+
+def print_stopped(found: "AnytimeResult", test: str, *, as_json: bool) -> None:
+    """Print the anytime-valid p-value, and after how many shards it was reached."""
+    if as_json:
+        told = {
+            "test": test,
+            "p": found.p,
+            "log10_p": found.log10_p,
+            "alpha": found.alpha,
+            "shards": found.shards,
+            "stopped_at": found.stopped_at,
+        }
+        print(json.dumps(told, indent=2))
+        return
+    ended = "stopped" if found.stopped_at is not None else "not enough evidence"
+    Console().print(
+        f"{test} test, anytime-valid p = {found.p:.3g}: {ended} after {found.shards} shards",
+        highlight=False,
+    )
+
+
+def print_design(found: "Design", test: str) -> None:
+    """Print what a pilot says about the effect, and what the wanted power takes."""
+    console = Console()
+    console.print(
+        f"pilot of {found.pilot_shards} shards, {test} test: effect {found.effect:.2f} sd "
+        f"(95% interval {found.effect_low:.2f} to {found.effect_high:.2f})",
+        highlight=False,
+    )
+    table = Table(title=f"For p <= {found.alpha:g} with probability {found.power:g}")
+    for column in ("orderings per shard", "shards", "95% interval", "tokens", "95% interval"):
+        table.add_column(column, justify="right")
+    for design in found.designs:
+        table.add_row(
+            f"{design.permutations:,}",
+            _number(design.shards),
+            f"{_number(design.shards_low)} to {_number(design.shards_high)}",
+            _number(design.tokens),
+            f"{_number(design.tokens_low)} to {_number(design.tokens_high)}",
+        )
+    console.print(table, highlight=False)
+    for note in found.notes:
+        console.print(note, highlight=False)
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if math.isfinite(value) else "no number"

@@ -1,0 +1,109 @@
+"""Figures of the tests beyond the paper: power per token, and calibration under the null."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from contamination.figures import SIGNIFICANT, TESTS
+
+# One line for each statistic: boundary and successor come with several numbers of tokens.
+SHOWN = {
+    "sharded_t": "sharded_t",
+    "exact": "exact",
+    "token_standardised": "token_standardised",
+    "boundary_16": "boundary",
+    "successor_32": "successor",
+}
+
+CALIBRATED = {
+    "sharded_t": "Sharded t",
+    "sharded_t_ddof_0": "Sharded t, ddof 0",
+    "exact_monte_carlo": "Exact",
+    "anytime": "Anytime-valid",
+}
+SCORES = {
+    "sum": "all tokens",
+    "token_standardised": "token-standardised",
+    "boundary": "boundary",
+    "successor": "successor",
+    "heavy_tailed": "heavy tails",
+}
+
+
+def plot_power_per_token(table: pd.DataFrame) -> Figure:
+    """Draw mean log10 p against passes over the set, by test, a panel per duplication count.
+
+    `table` comes from `contamination.power.summarise`; of several settings with the same cost the
+    one with the most permutations is drawn.
+    """
+    counts = sorted(table["dup_count"].unique())
+    columns = min(4, len(counts))
+    height = -(-len(counts) // columns)
+    figure, axes = plt.subplots(
+        height, columns, figsize=(2.1 * columns + 0.8, 2.0 * height + 0.9), sharex=True
+    )
+    panels = np.atleast_1d(axes).ravel()
+    for panel, count in zip(panels, counts, strict=False):
+        for test, style in SHOWN.items():
+            label, colour, marker = TESTS[style]
+            rows = table[(table["dup_count"] == count) & (table["test"] == test)]
+            whole = rows[rows["fraction"] == 1.0].sort_values("passes")
+            panel.errorbar(
+                whole["passes"],
+                whole["mean_log10_p"],
+                yerr=whole["se_log10_p"].fillna(0.0),
+                color=colour,
+                marker=marker,
+                ms=4,
+                lw=1,
+                elinewidth=0.7,
+                label=label,
+            )
+        panel.axhline(np.log10(SIGNIFICANT), color="0.35", lw=0.8, ls="--")
+        panel.set_xscale("log")
+        panel.set_xticks([2, 5, 10, 25, 50], ["2", "5", "10", "25", "50"])
+        panel.minorticks_off()
+        panel.set_title(f"{count} {'copy' if count == 1 else 'copies'}", fontsize="medium")
+    for panel in panels[len(counts) :]:
+        panel.set_visible(False)
+    for panel in panels[max(0, len(counts) - columns) : len(counts)]:
+        panel.tick_params(labelbottom=True)  # also where nothing stands below
+    figure.supxlabel("Tokens read, in passes over the set", fontsize="medium")
+    figure.supylabel("Mean log10 p", fontsize="medium")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=5, fontsize="small")
+    return figure
+
+
+def plot_calibration(table: pd.DataFrame, alpha: float) -> Figure:
+    """Draw rejection rates under the null at one level, with 95% intervals, by test and shards."""
+    rows = table[np.isclose(table["alpha"], alpha)]
+    names = list(dict.fromkeys(zip(rows["scores"], rows["test"], strict=True)))
+    shards = sorted(rows["shards"].unique())
+    figure, axes = plt.subplots(figsize=(6.4, 0.42 * len(names) + 1.4))
+    shades = plt.get_cmap("viridis")(np.linspace(0.05, 0.8, len(shards)))
+    for level, shade in zip(shards, shades, strict=True):
+        for line, (scores, test) in enumerate(names):
+            chosen = rows[
+                (rows["scores"] == scores) & (rows["test"] == test) & (rows["shards"] == level)
+            ]
+            middle = line + 0.2 * (shards.index(level) - (len(shards) - 1) / 2)
+            height = middle + np.linspace(-0.07, 0.07, len(chosen))
+            axes.errorbar(
+                chosen["rate"],
+                height,
+                xerr=[chosen["rate"] - chosen["low"], chosen["high"] - chosen["rate"]],
+                fmt="o",
+                ms=2.5,
+                lw=0.8,
+                color=shade,
+                label=f"{level} shards" if line == 0 else None,
+            )
+    axes.axvline(alpha, color="0.35", lw=0.9, ls="--")
+    labels = [f"{CALIBRATED[test]}: {SCORES[scores]}" for scores, test in names]
+    axes.set_yticks(range(len(names)), labels)
+    axes.invert_yaxis()
+    axes.set(xlabel=f"Share of null trials rejected at {alpha:g}")
+    figure.legend(loc="outside upper center", ncols=4, fontsize="small")
+    return figure

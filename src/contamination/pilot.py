@@ -1,0 +1,85 @@
+"""How much to score: from a pilot of a few shards to the tokens that a wanted power needs."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from contamination.audit_plan import StorePlan
+from contamination.battery import TESTS
+from contamination.engine.contract import Scorer
+from contamination.errors import InputError
+from contamination.scoring import score
+from contamination.statistics import Plan, plan
+from contamination.test_set import TestSet
+
+PILOT_PERMUTATIONS = 10  # of whole orderings; successors sample theirs
+PLANNED_PERMUTATIONS = (1, 2, 5, 10, 25, 50)
+
+
+def plan_from_pilot(
+    scorer: Scorer,
+    test_set: TestSet,
+    *,
+    test: str,
+    shards: int,
+    alpha: float,
+    power: float,
+    seed: int,
+    directory: Path | str,
+    name: str,
+) -> Plan:
+    """Score the first shards of a set, and predict what the test needs (`statistics.plan`).
+
+    Parameters
+    ----------
+    test : one of `contamination.battery.TESTS` that works on shards.
+    shards : of the pilot, of the size that the test takes by itself; their records are the first of
+        the set.
+    directory, name : of the stores and of the model, as in `contamination.audit.audit`.
+
+    Raises
+    ------
+    InputError
+        An unknown test, one without shards, or too few records for the pilot.
+    """
+    if test not in TESTS or TESTS[test].shard_size is None:
+        known: Sequence[str] = [t for t, chosen in TESTS.items() if chosen.shard_size]
+        raise InputError(f"test is {test!r}: a pilot needs one of {', '.join(known)}")
+    chosen = TESTS[test]
+    records = shards * int(chosen.shard_size or 0)
+    if records > len(test_set.examples):
+        raise InputError(
+            f"{test_set.name}: a pilot of {shards} shards takes {records} records, and there are "
+            f"{len(test_set.examples)}; give fewer shards (--pilot)"
+        )
+    first = replace(
+        test_set,
+        name=f"{test_set.name}-pilot",
+        examples=test_set.examples[:records],
+        revision=f"{test_set.revision} first {records}",
+        records=test_set.records[:records],
+    )
+    store = score(
+        first,
+        scorer,
+        StorePlan(chosen.kind, shards, chosen.first).path(directory, name, first),
+        model=name,
+        shards=shards,
+        permutations=PILOT_PERMUTATIONS,
+        seed=seed,
+        kind=chosen.kind,
+        first=chosen.first,
+    )
+    scores = chosen.scores(store, PILOT_PERMUTATIONS)
+    tokens = store.header.tokens_of(PILOT_PERMUTATIONS) / shards
+    sampled = scores.shape[1] - 1
+    return plan(
+        scores,
+        tokens_per_shard=tokens / (sampled + 1 if chosen.first else PILOT_PERMUTATIONS + 1),
+        alpha=alpha,
+        power=power,
+        permutations=(sampled,) if chosen.first else PLANNED_PERMUTATIONS,
+        rng=np.random.default_rng(seed),
+    )

@@ -1,0 +1,203 @@
+"""Power per token: which statistic finds the fewest copies for the fewest tokens.
+
+A statistic with a number of shards and permutations is a test that costs tokens. Each is run on
+every canary set, from stores alone: fewer permutations are the first of those scored, fewer shards
+a random subset of the shards. Oren's detection challenge ranks methods by the mean log10 p per
+duplication count; so does `summarise`.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from statsmodels.stats.proportion import proportion_confint
+from tqdm import tqdm
+
+from contamination.battery import (
+    ShardScores,
+    boundary,
+    sampled_successors,
+    standardised,
+    summed,
+)
+from contamination.experiment import Experiment
+from contamination.statistics import TestResult, recombination_test, sharded_t_test
+from contamination.store import Store
+from contamination.store_reader import ShardTokens
+
+Statistic = Callable[[np.ndarray], TestResult]
+BOUNDARY_TOKENS = (8, 16, 32)
+SUCCESSOR_TOKENS = (8, 16, 32)
+SAMPLED_ORDERINGS = 2_000
+
+# name -> scores of one shard, and the statistic of all: what reads whole orderings.
+ON_ORDERINGS: dict[str, tuple[ShardScores, Statistic]] = {
+    "sharded_t": (summed, sharded_t_test),
+    "exact": (summed, recombination_test),
+    "token_standardised": (standardised, recombination_test),
+    **{f"boundary_{b}": (boundary(b), recombination_test) for b in BOUNDARY_TOKENS},
+}
+
+
+@dataclass(frozen=True)
+class Design:
+    """What the tests are tried with.
+
+    Attributes
+    ----------
+    shards : of the orderings. successor_shards : of the successor matrices, one store each.
+    permutations : numbers of orderings to try, the largest being scored.
+    fractions : of the shards, each drawn `replicates` times unless it is all of them.
+    """
+
+    shards: int
+    permutations: Sequence[int]
+    successor_shards: Sequence[int] = ()
+    fractions: Sequence[float] = (1.0,)
+    replicates: int = 1
+    datasets: Sequence[str] = field(default=())
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """Scores of one test on one set, and the tokens that each shard cost."""
+
+    test: str
+    statistic: Statistic
+    scores: np.ndarray
+    tokens: np.ndarray
+    permutations: int
+
+
+def power_rows(
+    experiment: Experiment, model: str, design: Design, *, rng: np.random.Generator
+) -> pd.DataFrame:
+    """Every test on every set, with all permutations and fractions of the shards.
+
+    Returns
+    -------
+    DataFrame
+        dataset, dup_count, test, shards (of the set), permutations (0 for successors, whose
+        orderings cost nothing), fraction (of the shards, used), replicate, tokens (read by the
+        model), passes (tokens over those of the set), log10_p.
+    """
+    rows: list[dict[str, Any]] = []
+    names = design.datasets or [spec.name for spec in experiment.profile.canaries]
+    for name in tqdm(names, desc="power per token", unit="set"):
+        spec = experiment.spec(name)
+        for candidate in _candidates(experiment, model, name, design, rng=rng):
+            count = len(candidate.scores)
+            for fraction in design.fractions:
+                size = max(2, round(fraction * count))
+                for replicate in range(1 if size == count else design.replicates):
+                    chosen = rng.permutation(count)[:size]
+                    tokens = int(candidate.tokens[chosen].sum())
+                    rows.append(
+                        {
+                            "dataset": name,
+                            "dup_count": spec.dup_count,
+                            "test": candidate.test,
+                            "shards": count,
+                            "permutations": candidate.permutations,
+                            "fraction": fraction,
+                            "replicate": replicate,
+                            "tokens": tokens,
+                            "passes": tokens / experiment.corpus_facts["canaries"][name]["tokens"],
+                            "log10_p": candidate.statistic(candidate.scores[chosen]).log10_p,
+                        }
+                    )
+    return pd.DataFrame(rows)
+
+
+def _candidates(
+    experiment: Experiment, model: str, name: str, design: Design, *, rng: np.random.Generator
+) -> Iterator[_Candidate]:
+    most = max(design.permutations)
+    store = experiment.scored(model, name, shards=design.shards, permutations=most)
+    shards = [store.shard_tokens(shard, most) for shard in range(design.shards)]
+    lengths = np.array([len(tokens.position) for tokens in shards])
+    for m in design.permutations:
+        fewer = [
+            ShardTokens(t.logprobs[: m + 1], t.leading[: m + 1], t.position, t.example)
+            for t in shards
+        ]
+        for test, (score, statistic) in ON_ORDERINGS.items():
+            scores = np.stack([score(tokens) for tokens in fewer])
+            yield _Candidate(test, statistic, scores, lengths * (m + 1), m)
+    for count in design.successor_shards:
+        store = experiment.scored(
+            model, name, shards=count, kind="successors", first=max(SUCCESSOR_TOKENS)
+        )
+        for b in SUCCESSOR_TOKENS:
+            scores = np.stack(
+                [
+                    sampled_successors(store, s, b, orderings=SAMPLED_ORDERINGS, rng=rng)
+                    for s in range(count)
+                ]
+            )
+            yield _Candidate(
+                f"successor_{b}", recombination_test, scores, successor_tokens(store, b), 0
+            )
+
+
+def successor_tokens(store: Store, first: int) -> np.ndarray:
+    """Tokens that each shard's successor matrix costs with so many tokens a pair, int64 (r,)."""
+    lengths = np.asarray(store.header.example_tokens)
+    return np.array(
+        [
+            lengths[start:stop].sum()
+            + (stop - start - 1) * lengths[start:stop].clip(max=first).sum()
+            for start, stop in store.header.bounds
+        ]
+    )
+
+
+def summarise(rows: pd.DataFrame, alphas: Sequence[float]) -> pd.DataFrame:
+    """Mean log10 p and power of every test at every cost, by duplication count.
+
+    Intervals are over sets: replicates of one set share its data, so a set counts once, by its
+    share of rejections. Power has Wilson's 95% interval, the mean log10 p its standard error.
+
+    Returns
+    -------
+    DataFrame
+        dup_count, test, shards, permutations, fraction, tokens and passes (means over sets),
+        datasets, mean_log10_p, se_log10_p, and power_<alpha>, low_<alpha>, high_<alpha> for every
+        alpha.
+    """
+    keys = ["dup_count", "test", "shards", "permutations", "fraction"]
+    rows = rows.assign(**{f"power_{a:g}": rows["log10_p"] <= np.log10(a) for a in alphas})
+    powers = [f"power_{a:g}" for a in alphas]
+    sets = rows.groupby([*keys, "dataset"], as_index=False)[
+        ["tokens", "passes", "log10_p", *powers]
+    ].mean()
+    grouped = sets.groupby(keys)
+    table = grouped[["tokens", "passes", *powers]].mean()
+    table["datasets"] = grouped.size()
+    table["mean_log10_p"] = grouped["log10_p"].mean()
+    table["se_log10_p"] = grouped["log10_p"].sem()
+    for alpha in alphas:
+        count = table["datasets"]
+        hits = table[f"power_{alpha:g}"] * count
+        low, high = proportion_confint(hits, count, method="wilson")
+        table[f"low_{alpha:g}"], table[f"high_{alpha:g}"] = low, high
+    return table.reset_index()
+
+
+def ranking(table: pd.DataFrame) -> pd.DataFrame:
+    """Mean log10 p by test (rows) and duplication count (columns), the best test first.
+
+    All shards, and the most permutations; `passes` is what that costs. Ranked by the mean over the
+    duplication counts.
+    """
+    whole = table[table["fraction"] == 1.0]
+    most = whole.groupby("test")["permutations"].transform("max")
+    chosen = whole[whole["permutations"] == most]
+    means = chosen.pivot_table(index=["test", "shards"], columns="dup_count", values="mean_log10_p")
+    passes = chosen.groupby(["test", "shards"])["passes"].mean()
+    order = means.mean(axis=1).sort_values().index
+    ranked = means.loc[order].assign(passes=passes.loc[order])
+    ranked.columns = [str(column) for column in ranked.columns]
+    return ranked.reset_index()

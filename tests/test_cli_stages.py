@@ -1,0 +1,200 @@
+"""The stages: bad input is one line on standard error, status 2, and nothing half-written."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from data_fixtures import MadeUpRun, make_distribution, profile_data, write_profile
+
+COMMANDS = ("sections", "corpus", "train", "score", "notebook", "manifest", "report", "summary")
+
+
+def _files(root: Path) -> list[str]:
+    return sorted(p.relative_to(root).as_posix() for p in root.rglob("*") if p.is_file())
+
+
+def test_help_lists_every_command(call) -> None:
+    status, out, err = call("stage", "--help")
+    assert (status, err) == (0, "")
+    assert all(command in out for command in COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_commands(command: str, call) -> None:
+    status, out, _ = call("stage", command, "--help")
+    assert status == 0
+    assert "Usage" in out
+
+
+@pytest.mark.parametrize("command", [["corpus"], ["train", "clean"], ["score", "clean"]])
+def test_unknown_profile(command: list[str], refused, tmp_path: Path) -> None:
+    write_profile(tmp_path / "tiny.yaml")
+    where = ("--profile", tmp_path / "tyni.yaml", "--build", tmp_path / "build")
+    assert refused("stage", *command, *where) == f"unknown profile 'tyni': {tmp_path} has tiny"
+    assert _files(tmp_path) == ["tiny.yaml"]
+
+
+@pytest.mark.parametrize("command", ["train", "score"])
+def test_unknown_model(command: str, refused, tmp_path: Path) -> None:
+    where = ("--profile", write_profile(tmp_path / "tiny.yaml"), "--build", tmp_path / "build")
+    message = refused("stage", command, "celan", *where)
+    assert message == "unknown model 'celan': choose one of contaminated, clean"
+    assert _files(tmp_path) == ["tiny.yaml"]
+
+
+@pytest.mark.parametrize("command", [["train", "clean"], ["score", "clean"], ["manifest"]])
+def test_missing_corpus(command: list[str], refused, tmp_path: Path) -> None:
+    build = tmp_path / "build"
+    arguments = [*command, "--profile", write_profile(tmp_path / "tiny.yaml"), "--build", build]
+    if command == ["manifest"]:
+        arguments += ["--results", tmp_path / "results"]
+    message = refused("stage", *arguments)
+    assert message.startswith(f"{build / 'corpus' / 'corpus.json'} is missing: run `make")
+    assert _files(tmp_path) == ["tiny.yaml"]
+
+
+def test_bad_profile(refused, tmp_path: Path) -> None:
+    profile = write_profile(tmp_path / "tiny.yaml", {**profile_data(), "sede": 1})
+    message = refused("stage", "corpus", "--profile", profile, "--build", tmp_path / "build")
+    assert message.startswith(f"{profile}: unknown key 'sede'")
+    assert _files(tmp_path) == ["tiny.yaml"]
+
+
+@pytest.fixture
+def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    site = tmp_path / "site"
+    text = "Compute the quantity number {} from all the values that were observed before it."
+    for name, count in (("alpha", 40), ("beta", 40)):
+        body = "\n".join(f'def f{i}(x):\n    """{text.format(i)}"""\n' for i in range(count))
+        make_distribution(site, name, {f"{name}.py": body})
+    monkeypatch.syspath_prepend(str(site))
+
+
+@pytest.mark.usefixtures("packages")
+def test_corpus_stage(call, refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    profile = write_profile(tmp_path / "tiny.yaml")
+    build = tmp_path / "build"
+    monkeypatch.setenv("COLUMNS", "120")
+    status, out, _ = call("stage", "corpus", "--profile", profile, "--build", build)
+    assert status == 0
+    assert all(word in out for word in ("alpha", "1.5", "sixty-four", "question/1"))
+    corpus = build / "corpus"
+    first = {name: (corpus / name).read_bytes() for name in _files(corpus)}
+    assert {"corpus.json", "documents.jsonl", "canaries/one.jsonl"} <= set(first)
+    assert not [name for name in first if "partial" in name]
+
+    # Same lock, same bytes.
+    call("stage", "corpus", "--profile", profile, "--build", build)
+    again = {name: (corpus / name).read_bytes() for name in _files(corpus)}
+    assert {k for k in first if first[k] != again.get(k)} == {"corpus.json"}  # it keeps the time
+    facts = [text.split(b'"seconds"')[0] for text in (first["corpus.json"], again["corpus.json"])]
+    assert facts[0] == facts[1]
+
+    # A run that fails leaves no corpus.json: the stage does not look finished.
+    data = profile_data()
+    data["canaries"][0]["examples"] = 100
+    write_profile(profile, data)
+    status, out, err = call("stage", "corpus", "--profile", profile, "--build", build)
+    assert status == 2
+    assert out == ""
+    assert err.splitlines()[-1].startswith("error: canary set one: only 40 records of kind quest")
+    assert "corpus.json" not in _files(corpus)
+
+
+@pytest.mark.usefixtures("packages")
+@pytest.mark.parametrize(
+    ("name", "content", "template", "message"),
+    [
+        ("a.jsonl", '{"text": "a"}\n{"txt": "b"}\n', "text/1", "a.jsonl, line 2: field 'text' is"),
+        ("a.jsonl", '{"text": "a"}\n', "text/1", "a.jsonl: 1 records, 2 wanted"),
+        ("a.txt", b"a\n\xff\n", "text/1", "a.txt, line 2: byte 2 is not UTF-8"),
+        ("b.jsonl", None, "text/1", "b.jsonl: no such file"),
+    ],
+)
+def test_bad_canary_file(
+    name: str, content: str | bytes | None, template: str, message: str, call, tmp_path, monkeypatch
+) -> None:
+    data = {
+        **profile_data(),
+        "canaries": [
+            {"name": "mine", "examples": 2, "dup_count": 1, "file": name, "template": template}
+        ],
+    }
+    if content is not None:
+        (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    monkeypatch.setenv("CONTAMINATION_DATA", str(tmp_path))
+    build = tmp_path / "build"
+    profile = write_profile(tmp_path / "tiny.yaml", data)
+    status, out, err = call("stage", "corpus", "--profile", profile, "--build", build)
+    assert (status, out) == (2, "")
+    assert err.splitlines()[-1].startswith(f"error: {tmp_path / name}"[: -len(name)] + message)
+    assert not build.exists() or _files(build) == []
+
+
+@pytest.mark.usefixtures("packages")
+@pytest.mark.parametrize("bom", ["", "\N{BYTE ORDER MARK}"])
+def test_canary_files_of_every_format_arrive_whole(bom: str, call, tmp_path, monkeypatch) -> None:
+    from contamination.experiment import Experiment
+
+    texts = ["one\nand a second line", "two\u2028three"]
+    (tmp_path / "a.csv").write_text(
+        f'{bom}text\n"{texts[0]}"\n{texts[1]}\nleft out\n', encoding="utf-8"
+    )
+    spec = {"name": "mine", "examples": 2, "dup_count": 1, "file": "a.csv", "template": "text/1"}
+    monkeypatch.setenv("CONTAMINATION_DATA", str(tmp_path))
+    profile = write_profile(tmp_path / "tiny.yaml", {**profile_data(), "canaries": [spec]})
+    status, _, err = call("stage", "corpus", "--profile", profile, "--build", tmp_path / "build")
+    assert status == 0, err
+    found = Experiment(profile, tmp_path / "build").test_set("mine").examples
+    assert found == tuple(f"{text}\n" for text in texts)
+
+
+def test_summary_of_nothing(refused, tmp_path: Path) -> None:
+    message = refused("stage", "summary", "--results", tmp_path / "none")
+    assert message.startswith(f"{tmp_path / 'none' / 'tables' / 'canaries.csv'} is missing: run")
+    assert _files(tmp_path) == []
+
+
+def test_the_installed_command(tmp_path: Path) -> None:
+    """Run as a person does it, once; a bad profile must not wait for torch."""
+    command = Path(sys.executable).with_name("contamination")
+    result = subprocess.run(
+        [
+            command,
+            "stage",
+            "score",
+            "clean",
+            "--profile",
+            tmp_path / "x.yaml",
+            "--build",
+            tmp_path / "b",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert result.stderr == f"error: unknown profile 'x': {tmp_path} has none\n"
+
+
+def test_no_torch_before_it_is_needed() -> None:
+    code = "import sys, contamination.cli, contamination.stages; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_scoring_without_a_model(call, tmp_path: Path) -> None:
+    run = MadeUpRun(tmp_path)
+    canaries = run.experiment.corpus / "canaries"
+    canaries.mkdir()
+    for name in run.lengths:
+        (canaries / f"{name}.jsonl").write_text('{"question": "q", "answer": "a"}\n' * 12)
+    for file in run.experiment.model("clean").iterdir():
+        file.unlink()
+    status, _, err = call(
+        "stage", "score", "clean", "--profile", run.profile, "--build", run.experiment.build
+    )
+    assert status == 2
+    assert err.splitlines()[-1].startswith(f"error: {run.experiment.model('clean')}: ")

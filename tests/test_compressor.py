@@ -1,0 +1,94 @@
+import itertools
+import math
+import zlib
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from contamination.compressor import compressor_log_probs
+from contamination.errors import InputError
+from contamination.orderings import ordering, shard_bounds
+from contamination.statistics import recombination_test
+from contamination.test_set import TestSet
+
+WORDS = [f"{start}{end}" for start in "bdfgklmnprst" for end in ("anter", "olise", "uvid", "ec")]
+
+
+def test_set_of(texts, revision="r"):
+    return TestSet("made up", tuple(texts), "text/1", revision)
+
+
+test_set_of.__test__ = False
+
+
+def passages(rng, n, group):
+    """Records in groups that quote one passage of twelve words, each group together."""
+    for _ in range(n // group):
+        passage = " ".join(rng.choice(WORDS, 12))
+        for _ in range(group):
+            yield f"{passage} {' '.join(rng.choice(WORDS, 6))}\n"
+
+
+def test_scores_by_brute_force():
+    """Bytes of every example given the one before, in the orderings that a model is scored in."""
+
+    def size(text):
+        return len(zlib.compress(text.encode(), level=9, wbits=-15))
+
+    texts = [*passages(np.random.default_rng(0), 6, 2), "é日本\n"]
+    scores = compressor_log_probs(test_set_of(texts), shards=2, permutations=5, seed=3)
+    assert scores.shape == (2, 6)
+    for shard, bounds in enumerate(shard_bounds(7, 2)):
+        for index in range(6):
+            order = ordering(bounds, index, seed=3, dataset="r", shard=shard)
+            total = size(texts[order[0]])
+            for a, b in itertools.pairwise(order):
+                total += size(texts[a] + texts[b]) - size(texts[a])
+            assert scores[shard, index] == pytest.approx(-8 * total * math.log(2))
+
+
+def test_orderings_follow_seed_and_revision():
+    texts = list(passages(np.random.default_rng(1), 24, 2))
+
+    def scores(seed=0, revision="r"):
+        test_set = test_set_of(texts, revision)
+        return compressor_log_probs(test_set, shards=3, permutations=4, seed=seed)
+
+    np.testing.assert_array_equal(scores(), scores())
+    for other in (scores(seed=1), scores(revision="s")):
+        np.testing.assert_array_equal(other[:, 0], scores()[:, 0])
+        assert not np.array_equal(other, scores())
+
+
+def test_neighbours_that_share_a_passage_are_found():
+    texts = list(passages(np.random.default_rng(2), 48, 2))
+    scores = compressor_log_probs(test_set_of(texts), shards=6, permutations=25, seed=0)
+    assert recombination_test(scores).log10_p < -5
+    shuffled = [texts[i] for i in np.random.default_rng(3).permutation(48)]
+    scores = compressor_log_probs(test_set_of(shuffled), shards=6, permutations=25, seed=0)
+    assert recombination_test(scores).p > 0.01
+
+
+def test_calibrated_on_shuffled_records():
+    rng = np.random.default_rng(4)
+    trials, alpha = 500, 0.05
+    low, high = scipy.stats.binom.ppf([1e-4, 1 - 1e-4], trials, alpha)
+    texts, rejections = list(passages(rng, 16, 2)), 0
+    for trial in range(trials):
+        shuffled = test_set_of([texts[i] for i in rng.permutation(16)], str(trial))
+        scores = compressor_log_probs(shuffled, shards=2, permutations=9, seed=0)
+        rejections += recombination_test(scores).p <= alpha
+    assert low <= rejections <= high
+
+
+def test_examples_that_do_not_differ_say_nothing():
+    for text in ("", "same\n"):
+        scores = compressor_log_probs(test_set_of([text] * 6), shards=2, permutations=5, seed=0)
+        assert np.ptp(scores) == 0
+        assert recombination_test(scores).p == 1
+
+
+def test_too_few_examples():
+    with pytest.raises(InputError, match="fewer than two per shard"):
+        compressor_log_probs(test_set_of(["a", "b", "c"]), shards=2, permutations=5, seed=0)

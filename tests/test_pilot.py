@@ -1,0 +1,80 @@
+"""Planning from a pilot: what it scores, what it predicts, what it refuses."""
+
+import json
+
+import numpy as np
+import pytest
+
+from contamination.engine.local import TransformersScorer
+from contamination.errors import InputError
+from contamination.pilot import plan_from_pilot
+from contamination.statistics import plan
+from contamination.store import open_store
+from contamination.test_set import load_test_set
+
+
+@pytest.fixture
+def test_set(prose, tmp_path):
+    path = tmp_path / "prose.jsonl"
+    path.write_text("".join(json.dumps({"text": text[:30]}) + "\n" for text in prose[:24]))
+    return load_test_set(path)
+
+
+@pytest.fixture
+def planned(model_directory, test_set, tmp_path):
+    def run(**arguments):
+        fixed = {"alpha": 0.05, "power": 0.8, "seed": 1, "directory": tmp_path, "name": "m"}
+        return plan_from_pilot(TransformersScorer(model_directory), test_set, **fixed, **arguments)
+
+    return run
+
+
+def test_whole_orderings(planned, tmp_path):
+    found = planned(test="exact", shards=4)
+    store = open_store(tmp_path / "m" / "prose-pilot" / "orderings-004")
+    assert len(store.header.example_tokens) == 16
+    expected = plan(
+        store.log_probs(10),
+        tokens_per_shard=sum(store.header.example_tokens) / 4,
+        alpha=0.05,
+        power=0.8,
+        rng=np.random.default_rng(1),
+    )
+    assert found == expected
+    assert found.pilot_shards == 4
+
+
+def test_successors_cost_a_matrix_for_each_shard(planned, tmp_path):
+    found = planned(test="successor", shards=2)
+    store = open_store(tmp_path / "m" / "prose-pilot" / "successors-002")
+    (design,) = found.designs
+    if np.isfinite(design.shards):
+        assert design.tokens == pytest.approx(design.shards * store.header.tokens_of(0) / 2)
+    else:
+        assert design.tokens == np.inf
+    assert design.permutations == 10_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"test": "permutation", "shards": 4}, "a pilot needs one of successor, exact"),
+        ({"test": "nothing", "shards": 4}, "test is 'nothing'"),
+        ({"test": "successor", "shards": 3}, "takes 30 records, and there are 24"),
+    ],
+)
+def test_bad_requests(planned, arguments, message):
+    with pytest.raises(InputError, match=message):
+        planned(**arguments)
+
+
+def test_the_command(call, model_directory, prose, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    path = tmp_path / "prose.txt"
+    path.write_text("".join(f"{text[:30]}\n".replace("\n", " ") + "\n" for text in prose[:24]))
+    status, out, _ = call(
+        "plan", model_directory, path, "--pilot", "2", "--store", tmp_path / "stores"
+    )
+    assert status == 0
+    assert "pilot of 2 shards, successor test: effect" in out
+    assert "test shards that are not in the pilot" in out
