@@ -15,6 +15,7 @@ VENV := .venv
 BIN  := $(VENV)/bin
 SRC  := src/contamination
 P    := profiles/$(PROFILE).yaml
+BASE := $(patsubst %,profiles/%.yaml,$(shell sed -n 's/^base: *//p' $(P)))
 B    := build/$(PROFILE)
 # Results of the default profile lie in results/, those of others beside them, never over them.
 R    := $(if $(filter laptop,$(PROFILE)),results,results/$(PROFILE))
@@ -65,8 +66,10 @@ reproduce: $(R)/manifest.json $(REPORT) ## every table and figure and the report
 smoke: ## the same with the quick profile (under two minutes)
 	@$(MAKE) --no-print-directory reproduce PROFILE=quick
 
-study: ## compare all statistics on many canary sets (a few hours; results/study/)
+study: ## compare all statistics on many canary sets, two seeds (a few hours; docs/power.svg)
 	@$(MAKE) --no-print-directory PROFILE=study results/study/notebooks/05_beyond_the_paper.ipynb
+	@$(MAKE) --no-print-directory PROFILE=study-2 results/study-2/notebooks/05_beyond_the_paper.ipynb
+	$(BIN)/python benchmarks/power_study.py study study-2
 
 benchmark: $(SETUP) build/harness/.installed ## tokens per second beside two other engines (results/tables/throughput.csv)
 	$(BIN)/python benchmarks/throughput.py --harness-python build/harness/bin/python
@@ -123,7 +126,7 @@ build/harness/.installed: requirements.lock
 
 # --- the profile, cut into sections that change separately -----------------------------------------
 
-$(B)/profile/checked: $(P) $(SRC)/profile.py | $(SETUP)
+$(B)/profile/checked: $(P) $(BASE) $(SRC)/profile.py | $(SETUP)
 	@$(RUN) sections $(ON)
 	@touch $@
 

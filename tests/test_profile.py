@@ -53,6 +53,27 @@ def test_values_arrive(tmp_path: Path) -> None:
     assert profile.notebooks == {"01_canary_eval": {"alpha": 0.05}}
 
 
+def test_a_base_gives_what_the_profile_does_not(tmp_path: Path) -> None:
+    write_profile(tmp_path / "first.yaml")
+    scoring = "scoring: {shards: 2, permutations: 3, whole_set_permutations: 4}"
+    (tmp_path / "second.yaml").write_text(f"base: first\nseed: 6\n{scoring}\n", "utf-8")
+    first, second = load_profile(tmp_path / "first.yaml"), load_profile(tmp_path / "second.yaml")
+    assert (second.name, second.seed, second.scoring.shards) == ("second", 6, 2)
+    assert (second.canaries, second.corpus) == (first.canaries, first.corpus)
+
+
+def test_a_base_has_no_base_of_its_own(refused, tmp_path: Path) -> None:
+    write_profile(tmp_path / "first.yaml")
+    (tmp_path / "second.yaml").write_text("base: first\n", "utf-8")
+    assert "its base has a base" in refused({"base": "second"})
+
+
+def test_an_unknown_base_is_told(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("base: laptpo\n", "utf-8")
+    with pytest.raises(InputError, match=r"unknown profile 'laptpo': .* has mine"):
+        load_profile(tmp_path / "mine.yaml")
+
+
 def _with(path: str, value: object) -> dict[str, Any]:
     """Return a valid profile with the value at a dotted path replaced, or deleted if `...`."""
     data = profile_data()

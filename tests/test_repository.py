@@ -122,7 +122,8 @@ def test_profiles_load_and_use_locked_packages(path: Path) -> None:
 
 
 def test_all_profiles_are_there() -> None:
-    assert {p.stem for p in PROFILES} == {"quick", "laptop", "benchmarks", "study", "paper"}
+    names = {"quick", "laptop", "benchmarks", "study", "study-2", "paper"}
+    assert {p.stem for p in PROFILES} == names
 
 
 def test_no_output_in_notebooks() -> None:

@@ -1,5 +1,7 @@
 """A profile: one YAML file that fixes everything a run depends on but the code.
 
+`base: NAME` takes every key that the file does not give from the profile of that name beside it.
+
 Every key is known and checked; an unknown one is an error, because a misspelt parameter that is
 silently ignored makes a result look like one it is not.
 """
@@ -112,20 +114,16 @@ def load_profile(path: Path) -> Profile:
     Raises
     ------
     InputError
-        No such profile, malformed YAML, an unknown, missing or mistyped key, a canary set named
-        twice or with neither kind nor file.
+        No such profile or base, malformed YAML, an unknown, missing or mistyped key, a canary set
+        named twice or with neither kind nor file.
     """
     path = Path(path)
-    if not path.is_file():
-        known = ", ".join(sorted(p.stem for p in path.parent.glob("*.yaml"))) or "none"
-        raise InputError(f"unknown profile {path.stem!r}: {path.parent} has {known}")
-    try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: not UTF-8, or no such date
-        problem = " ".join(str(error).split())
-        raise InputError(f"{path}: not valid YAML: {problem}") from error
-    if not isinstance(data, dict):
-        raise InputError(f"{path}: write `key: value` lines; see profiles/laptop.yaml")
+    data = _read(path)
+    if "base" in data:
+        base = _read(path.with_name(f"{data.pop('base')}.yaml"))
+        if "base" in base:
+            raise InputError(f"{path}: its base has a base of its own; name that one")
+        data = base | data
     if "name" in data:
         raise InputError(f"{path}: unknown key 'name'; the file's own name is the profile's")
     profile = _build(Profile, {**data, "name": path.stem}, str(path))
@@ -139,6 +137,21 @@ def load_profile(path: Path) -> Profile:
         if given not in ([True, False, False], [False, True, True]):
             raise InputError(f"{path}: canary set {spec.name!r}: give a kind, or file and template")
     return profile
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Read the mapping of a YAML file."""
+    if not path.is_file():
+        known = ", ".join(sorted(p.stem for p in path.parent.glob("*.yaml"))) or "none"
+        raise InputError(f"unknown profile {path.stem!r}: {path.parent} has {known}")
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: not UTF-8, or no such date
+        problem = " ".join(str(error).split())
+        raise InputError(f"{path}: not valid YAML: {problem}") from error
+    if not isinstance(data, dict):
+        raise InputError(f"{path}: write `key: value` lines; see profiles/laptop.yaml")
+    return data
 
 
 def _build(kind: type[T], data: Any, where: str) -> T:

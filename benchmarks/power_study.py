@@ -1,0 +1,64 @@
+"""The study behind the default test: power for the tokens read, pooled over seeds.
+
+    make study        (or: .venv/bin/python benchmarks/power_study.py study study-2)
+
+Reads results/<profile>/tables/power_replicates.csv of every profile, which notebook 05 has written,
+or makes it from build/<profile> with the parameters that the profile gives notebook 05. Writes
+docs/measurements/power.csv and docs/power.svg. Sets whose names end in 0 or 1 are for choosing a
+test, those that end in 2 or 3 confirm it.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from contamination.experiment import Experiment
+from contamination.figures import use_style
+from contamination.figures_beyond import plot_power_per_token
+from contamination.files import replacing
+from contamination.power import Design, power_rows, summarise
+from contamination.tables import read_csv, write_csv
+
+ROOT = Path(__file__).parents[1]
+ALPHAS = (0.05, 0.001)
+
+
+def replicates(profile: str) -> pd.DataFrame:
+    """Every test on every set of one profile, scoring what is missing."""
+    results = ROOT / "results" / profile
+    if not (results / "tables" / "power_replicates.csv").is_file():
+        experiment = Experiment(ROOT / "profiles" / f"{profile}.yaml", ROOT / "build" / profile)
+        asked = experiment.profile.notebooks["05_beyond_the_paper"]
+        names = ("permutations", "successor_shards", "fractions", "replicates")
+        design = Design(experiment.profile.scoring.shards, **{name: asked[name] for name in names})
+        rng = np.random.default_rng([experiment.profile.seed, 5])
+        write_csv(
+            power_rows(experiment, "contaminated", design, rng=rng), results, "power_replicates"
+        )
+    rows = read_csv(results, "power_replicates")
+    # The same name is another set under another seed.
+    return rows.assign(profile=profile, dataset=profile + "/" + rows["dataset"])
+
+
+def main() -> None:
+    """Pool the profiles named on the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("profiles", nargs="+")
+    profiles = parser.parse_args().profiles
+    rows = pd.concat([replicates(profile) for profile in profiles], ignore_index=True)
+    half = rows["dataset"].str[-1].map(lambda last: "choosing" if last in "01" else "confirming")
+    groups = {f"{name}, {h}": g for (name, h), g in rows.groupby(["profile", half])}
+    groups |= dict(iter(rows.groupby(half))) | {"all": rows}
+    tables = {name: summarise(group, ALPHAS) for name, group in groups.items()}
+    measured = pd.concat(tables, names=["sets"]).reset_index("sets")
+    with replacing(ROOT / "docs" / "measurements" / "power.csv") as path:
+        measured.round(4).to_csv(path, index=False, lineterminator="\n")
+    use_style()
+    with replacing(ROOT / "docs" / "power.svg") as path:
+        plot_power_per_token(tables["confirming"]).savefig(path, metadata={"Date": None})
+
+
+if __name__ == "__main__":
+    main()
