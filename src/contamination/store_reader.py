@@ -104,6 +104,19 @@ class StoreReader:
         Raises
         ------
         InputError
+            As `successor_tokens`.
+        """
+        sums: np.ndarray = self.successor_tokens(shard, first).sum(axis=2, dtype=np.float64)
+        return sums
+
+    def successor_tokens(self, shard: int, first: int) -> np.ndarray:
+        """Terms of `successors`: each of the first tokens of x_b after x_a, float32[k, k, first].
+
+        Zero where x_b has fewer tokens; NaN where a is b.
+
+        Raises
+        ------
+        InputError
             The store keeps fewer than `first` tokens of an example, lacks a predecessor, or is
             damaged.
         """
@@ -116,15 +129,16 @@ class StoreReader:
             )
         start, stop = self.header.bounds[shard]
         size = stop - start
-        sums = np.full((size, size), np.nan)
+        tokens = np.zeros((size, size, first), dtype=np.float32)
+        stored = np.zeros(size, dtype=bool)
         for (_, index), example, position, logprob in self._units(shard, None):
             kept = position < first
-            row = np.bincount(example[kept] - start, logprob[kept].astype(np.float64), size)
-            sums[index] = row
-            sums[index, index] = np.nan
-        if (missing := np.flatnonzero(np.isnan(sums).all(axis=1))).size:
-            raise self._not_scored((shard, int(missing[0])), None)
-        return sums
+            tokens[index, example[kept] - start, position[kept]] = logprob[kept]
+            stored[index] = True
+        if not stored.all():
+            raise self._not_scored((shard, int(np.argmin(stored))), None)
+        tokens[np.arange(size), np.arange(size)] = np.nan
+        return tokens
 
     def _units(self, shard: int | None, permutations: int | None) -> Iterator[UnitRows]:
         """Yield each unit once; of two copies, the one in the part that comes first by name."""
