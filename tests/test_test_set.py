@@ -1,17 +1,14 @@
 """Records stay whole; what is wrong with a file is told in one line with file, line and fix."""
 
-import csv
-import io
 import json
 import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from contamination.errors import InputError
-from contamination.test_set import TEMPLATES, _read_csv, _read_jsonl, load_test_set
+from contamination.test_set import TEMPLATES, load_test_set
 
 
 @pytest.fixture
@@ -81,29 +78,34 @@ def test_byte_order_mark_and_windows_line_ends_make_no_difference(name, save) ->
     assert "\r" not in "".join(plain)
 
 
-@given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1, max_size=5))
-def test_any_text_survives_jsonl(texts: list[str]) -> None:
-    lines = "".join(json.dumps({"text": text}, ensure_ascii=False) + "\n" for text in texts)
-    assert [r["text"] for _, r in _read_jsonl(Path("x"), lines)] == texts
-
-
-@given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1, max_size=5))
-def test_any_text_survives_csv(texts: list[str]) -> None:
-    buffer = io.StringIO(newline="")
-    writer = csv.writer(buffer, lineterminator="\n", quoting=csv.QUOTE_ALL)
-    writer.writerows([["text"], *([text] for text in texts)])
-    assert [r["text"] for _, r in _read_csv(Path("x"), buffer.getvalue())] == texts
-
-
-def test_revision_follows_bytes_template_and_number(save) -> None:
+def test_revision_follows_the_examples_and_the_name_of_the_template(save) -> None:
     def revision(content: str, template: str = "text/1", first: int | None = None) -> str:
         return load_test_set(save("a.jsonl", content), template, first=first).revision
 
-    lines = '{"text": "a", "name": "n"}\n' * 2
+    lines = '{"text": "a", "name": "n"}\n{"text": "b", "name": "n"}\n'
     base = revision(lines)
-    assert base == revision(lines)
-    others = {revision(lines + "\n"), revision(lines, "entry/1"), revision(lines, first=1)}
-    assert len(others | {base}) == 4
+    unused = '{"name": "m", "text": "a"}\n\n{"text": "b"}\n'
+    assert revision(unused) == base  # the same examples
+    others = {
+        revision(lines, "entry/1"),
+        revision(lines, "{text}\n"),
+        revision(lines, first=1),
+        revision("".join(reversed(lines.splitlines(keepends=True)))),
+        revision('{"text": "a\\nb"}'),
+    }
+    assert len(others | {base}) == 6
+
+
+def test_revision_does_not_depend_on_the_kind_of_file(save, tmp_path) -> None:
+    texts = ["one\ntwo", "thr\u2028ee", ' "quoted", ', "4"]
+    records = [{"id": str(i), "text": text} for i, text in enumerate(texts)]
+    save("a.jsonl", "".join(json.dumps(record) + "\n" for record in records))
+    save("a.json", json.dumps(records, indent=1, ensure_ascii=False))
+    save("b.json", json.dumps(texts))
+    pd.DataFrame(records).to_csv(tmp_path / "a.csv", index=False)
+    pd.DataFrame(records).to_parquet(tmp_path / "a.parquet")
+    names = ["a.jsonl", "a.json", "b.json", "a.csv", "a.parquet"]
+    assert len({load_test_set(tmp_path / name).revision for name in names}) == 1
 
 
 def test_first_records(save) -> None:
@@ -124,6 +126,11 @@ RECORDS = {
     "naturalquestions/1": {"question": "q", "answer": ["a", "b"]},
     "mmlu/1": {"input": "q", "A": 1, "B": 2, "C": 3, "D": 4, "target": "B"},
     "piqa/1": {"goal": "g", "sol1": "{s}", "sol2": "t"},
+    "choices/1": {"question": "q?", "choices": {"text": ["x", "y"]}, "answerKey": "B"},
+    "openbookqa/2": {"question_stem": "q", "choices": {"text": ["x", "y"]}, "answerKey": "B"},
+    "mnli/2": {"premise": "p", "hypothesis": "h", "label": 0},
+    "truthfulqa/2": {"question": "q?", "best_answer": "a"},
+    "mmlu/2": {"question": "q", "choices": [1, 2, 3, 4], "answer": "B"},
 }
 RENDERED = {
     "boolq/1": "P.\nQuestion: is it?\nAnswer: True\n",
@@ -132,6 +139,11 @@ RENDERED = {
     "naturalquestions/1": "Question: q?\nAnswer: a\n",
     "mmlu/1": "q\nA. 1\nB. 2\nC. 3\nD. 4\nAnswer: B\n",
     "piqa/1": "g\n{s}\nt\n",  # braces of the record are text
+    "choices/1": "Question: q?\nx\ny\nAnswer: B\n",
+    "openbookqa/2": "q\nx\ny\nAnswer: B\n",
+    "mnli/2": "p\nh\n0\n",
+    "truthfulqa/2": "Q: q?\nA: a\n",
+    "mmlu/2": "q\nA. 1\nB. 2\nC. 3\nD. 4\nAnswer: B\n",
 }
 
 
@@ -139,6 +151,19 @@ RENDERED = {
 def test_templates(template: str, save) -> None:
     path = save("a.jsonl", json.dumps(RECORDS[template]))
     assert load_test_set(path, template).examples == (RENDERED[template],)
+
+
+def test_a_field_is_a_template(save) -> None:
+    path = save("a.jsonl", '{"question": "q", "answer": "a"}')
+    by_field, by_text = load_test_set(path, "question"), load_test_set(path, "{question}\n")
+    assert by_field.examples == ("q\n",)
+    assert by_field == by_text
+    assert "field 'text' is missing, which template '{text}\\n' needs" in fault(path, "text")
+
+
+def test_a_list_is_joined_by_its_specification(save) -> None:
+    path = save("a.jsonl", '{"words": ["a", 2], "n": 7}')
+    assert load_test_set(path, "{words:, } {n:03d} {words}\n").examples == ("a, 2 007 ['a', 2]\n",)
 
 
 def test_every_template_is_versioned_and_ends_the_line() -> None:
@@ -215,6 +240,21 @@ def test_missing_inner_field(template: str, bad: dict[str, object], save) -> Non
     )
 
 
+def test_a_specification_that_does_not_fit(save) -> None:
+    path = save("a.jsonl", '{"n": 1}\n{"n": "one"}')
+    message = fault(path, "{n:d}\n")
+    assert message.startswith(f"{path}, line 2: template '{{n:d}}\\n' does not fit the record (")
+
+
+def test_a_repeated_id_names_both_lines(save) -> None:
+    path = save("a.csv", 'id,text\n1,"one\nand"\n2,two\n1,three\n')
+    assert fault(path) == (
+        f"{path}, line 5: id '1' stands at line 2 already; remove the copy, or rename the field if "
+        "it is no id"
+    )
+    assert load_test_set(path, first=2).examples == ("one\nand\n", "two\n")
+
+
 def test_half_a_surrogate_pair(save) -> None:
     path = save("a.jsonl", '{"text": "ok \\ud83d\\ude00"}\n{"text": "cut \\ud83d"}\n')
     message = fault(path)
@@ -268,8 +308,10 @@ def test_unknown_template(save) -> None:
 
 
 def test_unknown_suffix(save) -> None:
-    path = save("a.parquet", b"PAR1")
-    assert fault(path) == f"{path}: unknown kind of file; give one of .jsonl, .csv, .txt"
+    path = save("a.xlsx", b"PK")
+    assert fault(path) == (
+        f"{path}: unknown kind of file; give one of .jsonl, .json, .csv, .parquet, .txt"
+    )
 
 
 def test_missing_file(tmp_path: Path) -> None:

@@ -26,7 +26,8 @@ from contamination.errors import InputError
 from contamination.experiment import Experiment
 from contamination.files import replacing, sha256_of, write_json, write_text
 from contamination.profile import Profile
-from contamination.test_set import load_test_set, read_records
+from contamination.records import read_records
+from contamination.test_set import load_test_set
 
 CHUNK = 1024  # documents tokenised at a time
 

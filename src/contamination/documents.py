@@ -2,33 +2,37 @@
 
 import json
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from contamination.data_cache import DATA_VARIABLE, fetch
 from contamination.errors import InputError
-from contamination.test_set import read_text
-
-DATA_VARIABLE = "CONTAMINATION_DATA"  # directory that `files` of a profile are relative to
+from contamination.records import articles, read_text
+from contamination.registry import entry_of_file
 
 Document = tuple[str, str]  # (source: package or file, text)
 
 
 def data_file(name: str) -> Path:
-    """Path of a downloaded file: below the directory of the environment variable, else `data/`.
+    """Path of a file below the directory that CONTAMINATION_DATA names, else below `data/`.
+
+    If it is not there and the registry knows it (its `mirror`), it is taken from the cache, and
+    fetched first if need be.
 
     Raises
     ------
     InputError
-        There is no such file.
+        There is no such file, or it cannot be fetched.
     """
     path = Path(os.environ.get(DATA_VARIABLE, "data")) / name
-    if not path.is_file():
-        raise InputError(
-            f"{path}: no such file; set {DATA_VARIABLE} to the directory that holds {name} "
-            "(data/README.md says where it is published)"
-        )
-    return path
+    if path.is_file():
+        return path
+    if entry := entry_of_file(name):
+        return fetch(entry)
+    raise InputError(
+        f"{path}: no such file; set {DATA_VARIABLE} to the directory that holds {name} "
+        "(data/README.md says where it is published)"
+    )
 
 
 def read_file(name: str) -> Iterator[Document]:
@@ -44,7 +48,5 @@ def read_file(name: str) -> Iterator[Document]:
                         f'{path}, line {number}: write {{"text": "..."}}, one object a line'
                     ) from error
     else:
-        # A WikiText article starts with " = Title = "; deeper headings have more equal signs.
-        for text in re.split(r"\n(?= = [^=\n]+ = \n)", read_text(path)):
-            if text.strip():
-                yield name, text.strip()
+        for article in articles(read_text(path)):
+            yield name, article

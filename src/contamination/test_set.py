@@ -1,21 +1,19 @@
 """A test set: examples in canonical order, each one record rendered by a named template.
 
 Oren (section 2) takes a dataset as a sequence of examples whose order carries no information. An
-example is one *record* of the file (a JSONL line, a CSV row, a non-empty line of text), never a
-physical line of a record: a record that spans lines stays whole.
+example is one record (`contamination.records`) and its text, which ends in the separator.
 """
 
-import csv
-import io
-import json
 import re
 import string
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from contamination.errors import InputError
 from contamination.files import sha256_of
+from contamination.records import Record, check_ids, read_records
 
 # name/version -> how a record becomes the text of an example. The final newline is the separator,
 # tokenised with the example. A changed template gets a new version: stores are keyed by it.
@@ -25,14 +23,20 @@ TEMPLATES = {
     "question/1": "Question: {question}\nAnswer: {answer}\n",
     "parameter/1": "{function}, argument {parameter} ({type}): {description}\n",
     "entry/1": "{name}\n{text}\n\n",
+    "choices/1": "Question: {question}\n{choices[text]:\n}\nAnswer: {answerKey}\n",
     "boolq/1": "{passage}\nQuestion: {question}?\nAnswer: {answer}\n",
     "hellaswag/1": "{ctx} {endings[0]}\n",
     "openbookqa/1": "{question[stem]}\n{answerKey}\n",
+    "openbookqa/2": "{question_stem}\n{choices[text]:\n}\nAnswer: {answerKey}\n",
     "naturalquestions/1": "Question: {question}?\nAnswer: {answer[0]}\n",
     "mnli/1": "{sentence1}\n{sentence2}\n{gold_label}\n",
+    "mnli/2": "{premise}\n{hypothesis}\n{label}\n",
     "truthfulqa/1": "{prompt}{completion}\n",
+    "truthfulqa/2": "Q: {question}\nA: {best_answer}\n",
     "piqa/1": "{goal}\n{sol1}\n{sol2}\n",
     "mmlu/1": "{input}\nA. {A}\nB. {B}\nC. {C}\nD. {D}\nAnswer: {target}\n",
+    "mmlu/2": "{question}\nA. {choices[0]}\nB. {choices[1]}\nC. {choices[2]}\nD. {choices[3]}\n"
+    "Answer: {answer}\n",
 }
 
 
@@ -44,8 +48,8 @@ class TestSet:
     ----------
     name : what tables call it.
     examples : rendered texts, separator included; at least one.
-    template : name/version of the rendering.
-    revision : SHA-256 of the file's bytes and of the template.
+    template : name/version of the rendering, or the template itself.
+    revision : SHA-256 of the examples and the name of their template, whatever file they came from.
     records : the fields behind each example, where they are known.
     """
 
@@ -61,134 +65,98 @@ class TestSet:
 def load_test_set(
     path: Path, template: str = "text/1", name: str | None = None, first: int | None = None
 ) -> TestSet:
-    """Read a .jsonl, .csv or .txt file as a test set, in the order of the file.
+    """Read a .jsonl, .json, .csv, .parquet or .txt file as a test set, in the order of the file.
 
-    With `first`, only that many records from the start are used; there must be as many.
+    `template` is a name of `TEMPLATES`, the text itself ("{question}\\n"), or the name of a field,
+    which is then the whole example. With `first`, only that many records from the start are used;
+    there must be as many.
 
     Raises
     ------
     InputError
-        No such file, unknown suffix or template, an empty file, bytes that are not UTF-8, a
-        malformed record or a missing field; the message names file and line.
+        Whatever `read_records` finds; an unknown template, a missing field, or an id that comes
+        twice; the message names file and line.
     """
     path = Path(path)
-    if template not in TEMPLATES and "{" not in template:
+    parse(template)  # a wrong template is told before a long file is read
+    return make_test_set(name or path.stem, read_records(path), template, str(path), first)
+
+
+def make_test_set(
+    name: str, records: Sequence[Record], template: str, where: str, first: int | None = None
+) -> TestSet:
+    """Render records as a test set; `where` is what error messages call their source."""
+    if first is not None and not 1 <= first <= len(records):
+        raise InputError(f"{where}: {len(records)} records, {first} wanted; ask for fewer")
+    chosen = records[:first]
+    check_ids(chosen, where)
+    label, _ = parse(template)
+    examples = render(chosen, template, where)
+    fields = tuple(record for _, record in chosen)
+    return TestSet(name, examples, label, sha256_of(label, *examples), fields)
+
+
+def parse(template: str) -> tuple[str, str]:
+    """Return what a template is called and its text.
+
+    Raises
+    ------
+    InputError
+        No template has that name, or the text has unbalanced braces.
+    """
+    if "{" in template:
+        pattern = template
+    elif template in TEMPLATES:
+        pattern = TEMPLATES[template]
+    elif "/" in template:
         raise InputError(
             f"unknown template {template!r}: choose one of {', '.join(TEMPLATES)}, or give the "
             "text itself, such as '{question}\\n{answer}\\n'"
         )
-    pattern = TEMPLATES.get(template, template)
+    else:  # a field
+        template = pattern = f"{{{template}}}\n"
     try:
-        parsed = list(string.Formatter().parse(pattern))
+        list(string.Formatter().parse(pattern))
     except ValueError as error:
         raise InputError(f"template {template!r}: {error}; write {{{{ for a brace") from error
-    records = read_records(path)
-    if first is not None and len(records) < first:
-        raise InputError(f"{path}: {len(records)} records, {first} wanted; ask for fewer")
-    fields = {re.split(r"[.\[]", field)[0] for _, field, _, _ in parsed if field}
-    examples = []
-    for line, record in records[:first]:
-        if missing := sorted(fields - record.keys()):
-            raise InputError(
-                f"{path}, line {line}: field {missing[0]!r} is missing, which template "
-                f"{template} needs; the record has {', '.join(sorted(record)) or 'no fields'}"
-            )
-        try:
-            text = pattern.format_map(record)
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise InputError(
-                f"{path}, line {line}: {text[error.start]!a} is half of a surrogate pair and no "
-                "character; write the pair, or the character itself"
-            ) from error
-        except (KeyError, IndexError, TypeError, AttributeError) as error:
-            raise InputError(
-                f"{path}, line {line}: the record has not the inner fields that template "
-                f"{template} needs ({error})"
-            ) from error
-        examples.append(text)
-    revision = sha256_of(path, template, pattern, str(len(examples)))
-    chosen = tuple(record for _, record in records[:first])
-    return TestSet(name or path.stem, tuple(examples), template, revision, chosen)
+    return template, pattern
 
 
-def read_records(path: Path) -> list[tuple[int, dict[str, Any]]]:
-    """Read the records of a .jsonl, .csv or .txt file, each with the line where it starts.
-
-    Raises
-    ------
-    InputError
-        As `load_test_set`, up to what a template needs.
-    """
-    readers = {".jsonl": _read_jsonl, ".csv": _read_csv, ".txt": _read_txt}
-    if path.suffix not in readers:
-        raise InputError(f"{path}: unknown kind of file; give one of {', '.join(readers)}")
-    if not path.is_file():
-        raise InputError(f"{path}: no such file; give the path of a test set")
-    records = readers[path.suffix](path, read_text(path))
-    if not records:
-        raise InputError(f"{path}: the test set is empty; give a file with at least two records")
-    return records
+def render(records: Sequence[Record], template: str, where: str) -> tuple[str, ...]:
+    """Texts of the records; raises `InputError` that names the first record that does not fit."""
+    label, pattern = parse(template)
+    parts = string.Formatter().parse(pattern)
+    fields = {re.split(r"[.\[]", field)[0] for _, field, _, _ in parts if field}
+    shown = label if label in TEMPLATES else repr(label)  # one line
+    return tuple(_text(record, shown, pattern, fields, f"{where}, {p}") for p, record in records)
 
 
-def read_text(path: Path) -> str:
-    """Read UTF-8 text with plain line ends; `InputError` names the first line that is not UTF-8."""
-    data = path.read_bytes()
-    try:
-        # A byte order mark and Windows line ends come from the editor, not from the records.
-        return data.decode("utf-8-sig").replace("\r\n", "\n")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
+class _Formatter(string.Formatter):
+    def format_field(self, value: Any, format_spec: str) -> Any:
+        """Join a list by its specification: {choices:, } is "a, b"."""
+        if isinstance(value, list) and format_spec:
+            return format_spec.join(map(str, value))
+        return super().format_field(value, format_spec)
+
+
+def _text(record: dict[str, Any], label: str, pattern: str, fields: set[str], where: str) -> str:
+    if missing := sorted(fields - record.keys()):
         raise InputError(
-            f"{path}, line {line}: byte {error.start} is not UTF-8; convert the file, for example "
-            "with `iconv -t UTF-8`"
-        ) from error
-
-
-def _read_jsonl(path: Path, text: str) -> list[tuple[int, dict[str, Any]]]:
-    records = []
-    # Not splitlines(): a JSON string may hold U+2028 and its like, which are no record ends.
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            record = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise InputError(
-                f"{path}, line {number}: not JSON ({error.msg} at column {error.colno}); "
-                "write one JSON object per line"
-            ) from error
-        if not isinstance(record, dict):
-            raise InputError(f"{path}, line {number}: write a JSON object, not {line.strip()[:40]}")
-        records.append((number, record))
-    return records
-
-
-def _read_csv(path: Path, text: str) -> list[tuple[int, dict[str, Any]]]:
-    # The module's own limit of 131,072 characters would refuse long documents.
-    csv.field_size_limit(max(csv.field_size_limit(), len(text)))
-    # Not splitlines(): as in JSON, U+2028 and its like are no record ends.
-    reader = csv.reader(io.StringIO(text, newline="\n"), strict=True)
-    header: list[str] = []
-    records: list[tuple[int, dict[str, Any]]] = []
-    start = 1
+            f"{where}: field {missing[0]!r} is missing, which template {label} needs; "
+            f"the record has {', '.join(sorted(record)) or 'no fields'}"
+        )
     try:
-        for row in reader:
-            if not header:
-                header = row
-            elif row and len(row) != len(header):
-                raise InputError(
-                    f"{path}, line {start}: the row has {len(row)} columns and the header "
-                    f"{len(header)}; check its quotes and commas"
-                )
-            elif row:  # a blank line is none
-                records.append((start, dict(zip(header, row, strict=True))))
-            start = reader.line_num + 1
-    except csv.Error as error:
-        raise InputError(f"{path}, line {start}: malformed CSV ({error}); check quotes") from error
-    return records
-
-
-def _read_txt(path: Path, text: str) -> list[tuple[int, dict[str, Any]]]:
-    lines = enumerate(text.split("\n"), start=1)
-    return [(number, {"text": line}) for number, line in lines if line.strip()]
+        text = _Formatter().vformat(pattern, (), record)
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"{where}: {text[error.start]!a} is half of a surrogate pair and no character; write "
+            "the pair, or the character itself"
+        ) from error
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"{where}: the record has not the inner fields that template {label} needs ({error})"
+        ) from error
+    except ValueError as error:  # a format specification
+        raise InputError(f"{where}: template {label} does not fit the record ({error})") from error
+    return text

@@ -1,0 +1,211 @@
+"""Records from the network: a data set of the hub, a file behind a URL, a member of an archive.
+
+The hub's files are read as data only: no script of a repository is run. What comes from a commit is
+named by it. A directory laid out like a repository of the hub, or written by `save_to_disk`, is
+read in the same way.
+"""
+
+import zipfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from contamination.errors import InputError
+from contamination.files import sha256_of
+from contamination.records import FORMATS, Record, read_records
+from contamination.registry import Hub, Url
+
+Patterns = dict[str, list[str]]  # split -> where its files are, relative to the repository
+
+
+def download(
+    source: Hub | Url, split: str, directory: Path, *, again: bool = False
+) -> tuple[list[Record], str | None]:
+    """Return the records of a split, and the commit that they come from if the source has one.
+
+    Parameters
+    ----------
+    directory : where archives are kept; the hub has a cache of its own.
+    again : do not use an archive that is kept there.
+
+    Raises
+    ------
+    InputError
+        No network and nothing in the hub's cache; no access; no such data set, configuration, split
+        or member; files of a kind that cannot be read.
+    """
+    if isinstance(source, Hub):
+        return _from_hub(source, split)
+    path = directory / f"{sha256_of(source.url)[:12]}-{source.url.rpartition('/')[2]}"
+    if again:
+        path.unlink(missing_ok=True)
+    _retrieve(source, path)
+    if source.member is not None:
+        path = _member(path, source.member, source.url)
+    try:
+        return read_records(path), None
+    finally:
+        path.unlink()  # its records are kept in a form of their own
+
+
+def read_directory(folder: Path, config: str | None, split: str) -> list[Record]:
+    """Records of a split from a directory that `datasets` saved, or laid out like a repository.
+
+    Raises
+    ------
+    InputError
+        No such configuration or split, or no data in it.
+    """
+    if not any((folder / name).is_file() for name in ("dataset_dict.json", "state.json")):
+        return _read_repository(folder, config, split, str(folder))
+    import datasets
+
+    try:
+        saved: Any = datasets.load_from_disk(str(folder))
+    except Exception as error:  # arrow, json: no common base class
+        raise _unreadable(str(folder), error, "save it again") from error
+    if isinstance(saved, datasets.DatasetDict):
+        if split not in saved:
+            raise _no_split(str(folder), split, saved)
+        saved = saved[split]
+    return [(f"record {i}", dict(row)) for i, row in enumerate(saved, start=1)]
+
+
+def _retrieve(source: Url, path: Path) -> None:
+    import pooch
+
+    pooch.get_logger().setLevel("WARNING")  # it advises to pin a checksum, which is ours to do
+    try:
+        pooch.retrieve(source.url, known_hash=None, fname=path.name, path=path.parent)
+    except Exception as error:  # requests, urllib3, OSError: no common base class
+        advice = "check the network and the address, or use a local mirror (--mirror)"
+        raise _unreadable(source.url, error, advice) from error
+
+
+def _member(path: Path, member: str, url: str) -> Path:
+    """Unpack the member of that name, wherever it lies in the archive."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = [name for name in archive.namelist() if not name.startswith("__MACOSX/")]
+            found = [name for name in names if name.rpartition("/")[2] == member]
+            if len(found) != 1:
+                raise InputError(
+                    f"{url}: {len(found)} members are called {member}; the archive "
+                    f"has {', '.join(names[:12]) or 'none'}"
+                )
+            unpacked = path.with_name(member)
+            unpacked.write_bytes(archive.read(found[0]))
+            return unpacked
+    except zipfile.BadZipFile as error:
+        raise _unreadable(url, error, f"remove {path} and fetch it again") from error
+
+
+def _from_hub(source: Hub, split: str) -> tuple[list[Record], str]:
+    # The second is in every repository: no warning where there is no card.
+    folder = _snapshot(source, ["README.md", ".gitattributes"])
+    commit = folder.name
+    patterns = _card_patterns(folder, source.config, str(source))
+    inside = f"{source.config}/" if source.config else ""
+    wanted = patterns.get(split) or [f"{inside}*{suffix}" for suffix in FORMATS]
+    folder = _snapshot(Hub(source.id, source.config, commit), wanted)
+    return _read_repository(folder, source.config, split, str(source)), commit
+
+
+def _snapshot(source: Hub, patterns: list[str]) -> Path:
+    """Download files of a commit into the hub's cache; return their folder, named by the commit."""
+    from huggingface_hub import errors, snapshot_download
+
+    page = f"https://huggingface.co/datasets/{source.id}"
+    advice: dict[type[Exception], str] = {
+        errors.GatedRepoError: f"ask for access on {page}, and log in with `hf auth login`",
+        errors.RepositoryNotFoundError: "check the name; if it is private, log in with "
+        "`hf auth login`",
+        errors.RevisionNotFoundError: f"check the revision on {page}",
+        errors.LocalEntryNotFoundError: "fetch it where there is a network, or use a local mirror "
+        "(--mirror)",
+    }
+    try:
+        return Path(
+            snapshot_download(
+                source.id, repo_type="dataset", revision=source.revision, allow_patterns=patterns
+            )
+        )
+    except Exception as error:  # the hub's own, HTTP client, OSError: no common base class
+        known = (text for kind, text in advice.items() if isinstance(error, kind))
+        raise _unreadable(str(source), error, next(known, "check the network")) from error
+
+
+def _card_patterns(folder: Path, config: str | None, where: str) -> Patterns:
+    """Where the card of a repository says that its splits are; empty if it does not say."""
+    from huggingface_hub import DatasetCard
+
+    path = folder / "README.md"
+    card = DatasetCard.load(path).data.to_dict() if path.is_file() else {}
+    configs = {c["config_name"]: c for c in card.get("configs") or [] if "data_files" in c}
+    if not configs:
+        return {}
+    usual = [name for name, c in configs.items() if c.get("default") or name == "default"]
+    names = [config] if config else (usual or list(configs))
+    if len(names) > 1 or names[0] not in configs:
+        raise _no_config(where, config, list(configs))
+    chosen = configs[names[0]]
+    files, base = chosen["data_files"], chosen.get("data_dir")
+    if isinstance(files, str) or not isinstance(files[0], dict):
+        files = [{"split": "train", "path": files}]  # what `datasets` calls a set without splits
+    listed = {f["split"]: [f["path"]] if isinstance(f["path"], str) else f["path"] for f in files}
+    return {s: [f"{base}/{path}" if base else path for path in listed[s]] for s in listed}
+
+
+def _read_repository(folder: Path, config: str | None, split: str, where: str) -> list[Record]:
+    """Read the files of a split, in the order of their names."""
+    from datasets.data_files import DataFilesList, EmptyDatasetError, get_data_patterns
+
+    patterns = _card_patterns(folder, config, where)
+    guessed = not patterns
+    if guessed and config:  # as the hub lays out what it has converted
+        folder = folder / config
+        if not folder.is_dir():
+            known = sorted(path.name for path in folder.parent.iterdir() if path.is_dir())
+            raise _no_config(where, config, known)
+    found: list[str] = []
+    with suppress(EmptyDatasetError, FileNotFoundError):
+        patterns = patterns or get_data_patterns(str(folder))
+        if split not in patterns:
+            raise _no_split(where, split, patterns)
+        found = DataFilesList.from_patterns(patterns[split], base_path=str(folder))
+    if not found:
+        raise InputError(
+            f"{where}: no data files of split {split!r}; fetch it where there is a network, or, if "
+            "it has only a script, give --data-revision refs/convert/parquet"
+        )
+    files = [Path(file) for file in found if Path(file).suffix in FORMATS]
+    if not files:
+        names = ", ".join(Path(file).name for file in found[:3])
+        raise InputError(
+            f"{where}: {names}: unknown kind of file; give one of {', '.join(FORMATS)}"
+        )
+    folders = sorted({path.relative_to(folder).parts[0] for path in files if path.parent != folder})
+    if guessed and len(folders) > 1:
+        raise _no_config(where, config, folders)
+    several = len(files) > 1
+    return [
+        (f"{file.name}, {place}" if several else place, record)
+        for file in files
+        for place, record in read_records(file)
+    ]
+
+
+def _no_config(where: str, config: str | None, known: list[str]) -> InputError:
+    asked = f"no configuration {config!r}" if config else "several configurations"
+    return InputError(
+        f"{where}: {asked}; write NAME:CONFIG with one of {', '.join(known[:60]) or 'none'}"
+    )
+
+
+def _no_split(where: str, split: str, known: Any) -> InputError:
+    return InputError(f"{where}: no split {split!r}; give --split {', '.join(map(str, known))}")
+
+
+def _unreadable(where: str, error: Exception, advice: str) -> InputError:
+    reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+    return InputError(f"{where}: cannot be had ({reason}); {advice}")

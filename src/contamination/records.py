@@ -1,0 +1,210 @@
+"""Records of a file: one JSONL line, JSON item, CSV or Parquet row, or non-empty line of text.
+
+A record is never a physical line of the file: one that spans lines stays whole (Oren, section 2,
+takes a data set as a sequence of examples). Each comes with its place, so that what is wrong with
+it can be told.
+"""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from contamination.errors import InputError
+
+Record = tuple[str, dict[str, Any]]  # place, such as "line 17"; fields
+
+ID_FIELDS = ("id", "idx", "index", "question_id")
+
+
+def read_records(path: Path) -> list[Record]:
+    """Read the records of a .jsonl, .json, .csv, .parquet or .txt file, in the order of the file.
+
+    Raises
+    ------
+    InputError
+        No such file, unknown suffix, an empty file, bytes that are not UTF-8 or a malformed record;
+        the message names file and line.
+    """
+    path = Path(path)
+    if path.suffix not in FORMATS:
+        raise InputError(f"{path}: unknown kind of file; give one of {', '.join(FORMATS)}")
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; give the path of a test set")
+    records = FORMATS[path.suffix](path)
+    if not records:
+        raise InputError(f"{path}: the test set is empty; give a file with at least two records")
+    return records
+
+
+def read_text(path: Path) -> str:
+    """Read UTF-8 text with plain line ends; `InputError` names the first line that is not UTF-8."""
+    data = path.read_bytes()
+    try:
+        # A byte order mark and Windows line ends come from the editor, not from the records.
+        return data.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"{path}, line {line}: byte {error.start} is not UTF-8; convert the file, for example "
+            "with `iconv -t UTF-8`"
+        ) from error
+
+
+def check_ids(records: Sequence[Record], where: str) -> None:
+    """Raise `InputError` if two records have one id: the file was concatenated or damaged."""
+    for field in ID_FIELDS:
+        seen: dict[str, str] = {}
+        for place, record in records:
+            value = record.get(field)
+            if value is None or value == "":
+                continue
+            first = seen.setdefault(repr(value), place)
+            if first != place:
+                raise InputError(
+                    f"{where}, {place}: {field} {value!r} stands at {first} already; remove the "
+                    "copy, or rename the field if it is no id"
+                )
+
+
+def articles(text: str) -> list[str]:
+    """Cut the text of WikiText into articles, stripped.
+
+    An article starts with " = Title = "; deeper headings have more equal signs.
+    """
+    parts = re.split(r"\n(?= ?= [^=\n]+ = ?\n)", text)
+    return [part.strip() for part in parts if part.strip()]
+
+
+def normalised(records: Sequence[Record], kind: str | None, where: str) -> list[Record]:
+    """Give records of one set the same fields whatever file they come from.
+
+    Parameters
+    ----------
+    kind : None leaves them as they are; "mmlu" makes {question, choices, answer: a letter} of the
+        hub's fields and of a CSV's choice0 ... choice3; "wikitext" joins lines into articles.
+
+    Raises
+    ------
+    InputError
+        A record of MMLU lacks a field, or its answer is none of four.
+    """
+    if kind == "mmlu":
+        return [(place, _mmlu(record, f"{where}, {place}")) for place, record in records]
+    if kind == "wikitext":
+        # The hub keeps the line ends, and "" for a blank line, which is a space in the files.
+        lines = (str(record.get("text", "")) or " \n" for _, record in records)
+        text = "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
+        return [(f"article {i}", {"text": text}) for i, text in enumerate(articles(text), start=1)]
+    return list(records)
+
+
+def _mmlu(record: dict[str, Any], where: str) -> dict[str, Any]:
+    try:
+        choices = record.get("choices") or [record[f"choice{i}"] for i in range(4)]
+        answer = str(record["answer"])
+        letter = answer if answer in list("ABCD") else "ABCD"[list("0123").index(answer)]
+        if len(choices) != 4:
+            raise ValueError(f"{len(choices)} choices")
+        return {"question": record["question"], "choices": list(choices), "answer": letter}
+    except (KeyError, ValueError) as error:
+        raise InputError(
+            f"{where}: no record of MMLU ({error}); it needs question, choices (or choice0 to "
+            "choice3) and answer (0 to 3)"
+        ) from error
+
+
+def _read_jsonl(path: Path) -> list[Record]:
+    records = []
+    # Not splitlines(): a JSON string may hold U+2028 and its like, which are no record ends.
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise InputError(
+                f"{path}, line {number}: not JSON ({error.msg} at column {error.colno}); "
+                "write one JSON object per line"
+            ) from error
+        if not isinstance(record, dict):
+            raise InputError(f"{path}, line {number}: write a JSON object, not {line.strip()[:40]}")
+        records.append((f"line {number}", record))
+    return records
+
+
+def _read_json(path: Path) -> list[Record]:
+    text = read_text(path)
+    if not text.lstrip().startswith("["):  # many files of this name hold an object a line
+        return _read_jsonl(path)
+    try:
+        items = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{path}, line {error.lineno}: not JSON ({error.msg} at column {error.colno}); "
+            "write a list of objects"
+        ) from error
+    records = []
+    for number, item in enumerate(items, start=1):
+        if not isinstance(item, dict | str):
+            raise InputError(
+                f"{path}, record {number}: write a JSON object or a text, not "
+                f"{json.dumps(item)[:40]}"
+            )
+        records.append((f"record {number}", {"text": item} if isinstance(item, str) else item))
+    return records
+
+
+def _read_csv(path: Path) -> list[Record]:
+    text = read_text(path)
+    # The module's own limit of 131,072 characters would refuse long documents.
+    csv.field_size_limit(max(csv.field_size_limit(), len(text)))
+    # Not splitlines(): as in JSON, U+2028 and its like are no record ends.
+    reader = csv.reader(io.StringIO(text, newline="\n"), strict=True)
+    header: list[str] = []
+    records: list[Record] = []
+    start = 1
+    try:
+        for row in reader:
+            if not header:
+                header = row
+            elif row and len(row) != len(header):
+                raise InputError(
+                    f"{path}, line {start}: the row has {len(row)} columns and the header "
+                    f"{len(header)}; check its quotes and commas"
+                )
+            elif row:  # a blank line is none
+                records.append((f"line {start}", dict(zip(header, row, strict=True))))
+            start = reader.line_num + 1
+    except csv.Error as error:
+        raise InputError(f"{path}, line {start}: malformed CSV ({error}); check quotes") from error
+    return records
+
+
+def _read_parquet(path: Path) -> list[Record]:
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        rows = pyarrow.parquet.read_table(path).to_pylist()
+    except (pyarrow.ArrowException, OSError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise InputError(f"{path}: not a Parquet file ({reason}); download it again") from error
+    return [(f"record {number}", row) for number, row in enumerate(rows, start=1)]
+
+
+def _read_txt(path: Path) -> list[Record]:
+    lines = enumerate(read_text(path).split("\n"), start=1)
+    return [(f"line {number}", {"text": line}) for number, line in lines if line.strip()]
+
+
+FORMATS: dict[str, Callable[[Path], list[Record]]] = {
+    ".jsonl": _read_jsonl,
+    ".json": _read_json,
+    ".csv": _read_csv,
+    ".parquet": _read_parquet,
+    ".txt": _read_txt,
+}

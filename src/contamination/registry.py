@@ -1,0 +1,126 @@
+"""The data registry: where each public test set comes from, and what proves that it arrived whole.
+
+`data/registry.yaml` is the table; the file beside this module is a link to it, so that an installed
+package finds it too.
+"""
+
+import difflib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from contamination.errors import InputError
+
+REGISTRY = Path(__file__).with_name("registry.yaml")
+FIRST = 5000  # Oren take at most so many examples of a set, from its start
+
+
+@dataclass(frozen=True)
+class Hub:
+    """A data set of the hub; `revision` None is its main branch, resolved when it is fetched."""
+
+    id: str
+    config: str | None = None
+    revision: str | None = None
+
+    def __str__(self) -> str:
+        """Return what messages and notes call it."""
+        config = f":{self.config}" if self.config else ""
+        return f"hub {self.id}{config}" + (f"@{self.revision}" if self.revision else "")
+
+
+@dataclass(frozen=True)
+class Url:
+    """A file behind an address, or the `member` of that name in a zip archive there."""
+
+    url: str
+    member: str | None = None
+
+    def __str__(self) -> str:
+        """Return what messages and notes call it."""
+        return f"{self.url} ({self.member})" if self.member else self.url
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One set of the registry.
+
+    Attributes
+    ----------
+    name : what commands call it. title : what the paper's tables call it.
+    source, split : its public location. licence : of the data; "unknown" where it states none.
+    template : how a record becomes an example. normalise : see `contamination.records.normalised`.
+    records : how many there are; None if that is not known.
+    checksum : SHA-256 of the examples in order, whatever file they come from; None where nobody
+        has computed it yet.
+    mirror : path of its file below the directory of a mirror, and below the cache.
+    """
+
+    name: str
+    title: str
+    source: Hub | Url
+    split: str
+    licence: str
+    template: str | None
+    records: int | None
+    checksum: str | None
+    mirror: str
+    normalise: str | None = None
+
+
+def registered(prefix: str = "") -> tuple[str, ...]:
+    """Names that start with `prefix`, in the order of the registry.
+
+    `registered("mmlu/")` are the 56 subsets of Oren's Table 4 in its order, then professional_law,
+    which the table leaves out.
+    """
+    return tuple(name for name in entries() if name.startswith(prefix))
+
+
+def lookup(name: str) -> Entry:
+    """Return the entry of that name; raises `InputError` that names the likeliest ones."""
+    if name in entries():
+        return entries()[name]
+    raise InputError(f"unknown test set {name!r}: {suggestion(name)}")
+
+
+def suggestion(name: str) -> str:
+    """Tell which names a misspelt one could have meant, and where all of them are listed."""
+    if members := registered(f"{name.rstrip('/')}/"):
+        return f"it has {len(members)} sets, each tested by itself: {members[0]}, {members[1]} ..."
+    close = difflib.get_close_matches(name, entries(), n=3, cutoff=0.5)
+    meant = f"did you mean {' or '.join(close)}? " if close else ""
+    return f"{meant}`contamination data list` shows what is registered"
+
+
+def entry_of_file(path: str) -> Entry | None:
+    """Return the entry whose file in a mirror is `path`, if there is one."""
+    return next((entry for entry in entries().values() if entry.mirror == path), None)
+
+
+@cache
+def entries() -> dict[str, Entry]:
+    """All entries by name, in the order of the registry."""
+    table = yaml.safe_load(REGISTRY.read_text(encoding="utf-8"))
+    found = [_entry(name, fields) for name, fields in table["sets"].items()]
+    for family, shared in table["families"].items():
+        members = shared.pop("members")
+        for member, own in members.items():
+            fields = {k: _filled(v, member) for k, v in shared.items()}
+            found.append(_entry(f"{family}/{member}", {"title": member} | fields | own))
+    return {entry.name: entry for entry in found}
+
+
+def _filled(value: Any, member: str) -> Any:
+    """Put the name of a member in the place of "{name}"."""
+    if isinstance(value, dict):
+        return {key: _filled(inner, member) for key, inner in value.items()}
+    return value.replace("{name}", member) if isinstance(value, str) else value
+
+
+def _entry(name: str, fields: dict[str, Any]) -> Entry:
+    source = Hub(**fields.pop("hub")) if "hub" in fields else Url(**fields.pop("url"))
+    return Entry(name=name, source=source, **fields)

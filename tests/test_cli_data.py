@@ -1,0 +1,150 @@
+"""`contamination data`, and a test set by name, as a person types them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from contamination.cli_options import DataOptions
+from contamination.errors import InputError
+from hub_server import HubServer, Repository
+from made_up_registry import EXAMPLES, QUESTIONS, described, hub_at, jsonl, registry_of
+
+SETS = {
+    "questions": described(),
+    "unpinned": described(checksum=None, hub={"id": "org/unpinned"}, mirror="unpinned/test.jsonl"),
+}
+FAMILY = described(
+    url={"url": "URL/sets.zip", "member": "{name}.jsonl"}, mirror="all/{name}.jsonl"
+) | {"members": {"one": {}, "two": {"records": 7}}}
+del FAMILY["hub"]
+
+
+@pytest.fixture(autouse=True)
+def server(monkeypatch, tmp_path) -> Iterator[HubServer]:
+    monkeypatch.setenv("COLUMNS", "160")
+    with hub_at(monkeypatch, tmp_path) as running:
+        for name in ("questions", "unpinned"):
+            running.repositories[f"org/{name}"] = made = Repository()
+            made.push({"test.jsonl": jsonl(QUESTIONS)})
+        with registry_of(monkeypatch, tmp_path, SETS, all=FAMILY):
+            yield running
+
+
+@pytest.fixture
+def mirror(tmp_path) -> Path:
+    path = tmp_path / "mirror"
+    (path / "questions").mkdir(parents=True)
+    pd.DataFrame(QUESTIONS).to_csv(path / "questions" / "test.csv", index=False)
+    (path / "unpinned").mkdir()
+    (path / "unpinned" / "test.jsonl").write_bytes(jsonl(QUESTIONS))
+    return path
+
+
+def rows(out: str) -> dict[str, list[str]]:
+    """Cells of a printed table by the name in the first."""
+    lines = [[cell.strip() for cell in line.split("│")[1:-1]] for line in out.splitlines()]
+    return {cells[0]: cells[1:] for cells in lines if cells}
+
+
+def test_list(call, mirror) -> None:
+    call("data", "fetch", "unpinned")
+    status, out, _ = call("data", "list")
+    assert status == 0
+    assert rows(out)["questions"] == ["test", "6", "MIT", "network", "hub org/questions"]
+    assert rows(out)["unpinned"][3] == "cache"
+    assert rows(out)["all/two"] == ["test", "7", "MIT", "network", "URL"]
+    _, out, _ = call("data", "list", "questions", "--mirror", mirror)
+    assert list(rows(out)) == ["questions"]
+    assert rows(out)["questions"][3] == "mirror"
+    assert list(rows(call("data", "list", "all/")[1])) == ["all/one", "all/two"]
+
+
+def test_fetch_and_again(call, server, tmp_path) -> None:
+    status, out, _ = call("data", "fetch", "questions", "org/unpinned")
+    assert status == 0
+    kept = [tmp_path / "cache" / "questions" / "test.jsonl"]
+    kept.append(tmp_path / "cache" / "hub" / "org--unpinned" / "default" / "test.jsonl")
+    assert out == f"questions: {kept[0]}\norg/unpinned: {kept[1]}\n"
+    assert all(path.is_file() for path in kept)
+    server.repositories["org/questions"].push({"test.jsonl": jsonl(QUESTIONS[::-1])})
+    assert call("data", "fetch", "questions")[0] == 0
+    status, out, err = call("data", "fetch", "questions", "--again")
+    assert (status, out) == (2, "")
+    assert "it changed upstream or was damaged on the way" in err.splitlines()[-1]
+
+
+def test_check_what_is_here(call, mirror) -> None:
+    status, out, err = call("data", "check", "--mirror", mirror)
+    assert (status, err) == (0, "")
+    assert rows(out) == {
+        "questions": ["6", "mirror", "checksum agrees"],
+        "unpinned": ["6", "mirror", "counted; no checksum is known"],
+    }
+    call("data", "fetch", "unpinned")
+    assert rows(call("data", "check")[1]) == {"unpinned": ["6", "cache", "checksum agrees"]}
+
+
+def test_check_tells_every_mismatch(call, mirror) -> None:
+    for path in (mirror / "questions" / "test.csv", mirror / "unpinned" / "test.jsonl"):
+        path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
+    status, out, err = call("data", "check", "--mirror", mirror)
+    assert status == 2
+    assert {cells[-1] for cells in rows(out).values()} == {"wrong"}
+    assert [line.split(": ")[2] for line in err.splitlines()] == [
+        "5 records, questions has 6; it is another version, or was cut",
+        "5 records, unpinned has 6; it is another version, or was cut",
+    ]
+
+
+def test_check_of_what_is_not_here(call, mirror) -> None:
+    status, out, err = call("data", "check", "questions", "all/", "--mirror", mirror)
+    assert status == 2
+    assert list(rows(out)) == ["questions"]
+    assert err.splitlines() == [
+        f"error: {name}: not here; `contamination data fetch {name}`"
+        for name in ("all/one", "all/two")
+    ]
+    status, out, err = call("data", "check")
+    assert (status, out) == (2, "")
+    assert err.startswith("error: no set is here: ")
+
+
+def test_bad_names(refused, tmp_path) -> None:
+    assert "did you mean questions" in refused("data", "check", "question")
+    assert "did you mean questions" in refused("data", "fetch", "question")
+    assert "did you mean all/one" in refused("data", "list", "all/on")
+    assert "no such directory" in refused("data", "list", "--mirror", tmp_path / "none")
+
+
+# --- as the test set of other commands ------------------------------------------------------------
+
+
+def test_a_plan_of_a_registered_set(call, mirror, model_directory, tmp_path) -> None:
+    fixed = ("--test", "exact", "--dry-run", "--json", "--store", tmp_path / "stores")
+    status, out, err = call("test", model_directory, "questions", "--mirror", mirror, *fixed)
+    assert status == 0, err
+    assert '"examples": 6' in out
+    status, _, err = call("test", model_directory, "org/questions", "--field", "question", *fixed)
+    assert status == 0, err
+
+
+def test_options_reach_the_test_set(mirror, server) -> None:
+    server.repositories["org/questions"].push({"dev.jsonl": jsonl(QUESTIONS[:2])}, "v2")
+    options = DataOptions(template="question/1", split="validation", data_revision="v2")
+    assert options.load("org/questions").examples == EXAMPLES[:2]
+    assert DataOptions(mirror=mirror, first=3).load("questions").examples == EXAMPLES[:3]
+    by_field = DataOptions(mirror=mirror, field="answer").load("questions")
+    assert by_field.examples[0] == "It is 0.\n"
+
+
+def test_a_shell_does_not_know_line_breaks(mirror) -> None:
+    typed = DataOptions(mirror=mirror, template=r"{question}\n\t{answer}\n").load("questions")
+    assert typed.examples[0] == "What is 0?\n\tIt is 0.\n"
+    assert typed.template == "{question}\n\t{answer}\n"
+
+
+def test_field_and_template_contradict(mirror) -> None:
+    with pytest.raises(InputError, match="--field and --template say the same thing"):
+        DataOptions(mirror=mirror, field="question", template="text/1").load("questions")

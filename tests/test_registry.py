@@ -1,0 +1,145 @@
+"""The registry is complete, agrees with the published sizes, and says what it does not know."""
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from contamination import registry
+from contamination.errors import InputError
+from contamination.records import FORMATS
+from contamination.registry import (
+    FIRST,
+    Hub,
+    Url,
+    entries,
+    entry_of_file,
+    lookup,
+    registered,
+)
+from contamination.test_set import TEMPLATES
+from data_fixtures import ROOT
+from made_up_registry import described, registry_of
+
+PUBLISHED = ROOT / "data" / "published"
+
+
+def published(table: str) -> pd.DataFrame:
+    return pd.read_csv(PUBLISHED / f"oren2024_{table}.csv")
+
+
+def test_the_package_has_the_registry_of_the_data_directory() -> None:
+    assert registry.REGISTRY.resolve() == (ROOT / "data" / "registry.yaml").resolve()
+
+
+@pytest.mark.parametrize("entry", entries().values(), ids=lambda e: e.name)
+def test_every_entry_is_complete(entry: registry.Entry) -> None:
+    assert entry.template in TEMPLATES
+    assert entry.licence and entry.title and entry.split
+    assert (entry.records or 0) > 0
+    assert Path(entry.mirror).suffix in FORMATS
+    assert not Path(entry.mirror).is_absolute()
+    assert entry.normalise in (None, "mmlu", "wikitext")
+    # What nobody has verified is absent, never made up.
+    assert entry.checksum is None or re.fullmatch(r"[0-9a-f]{64}", entry.checksum)
+    if isinstance(entry.source, Hub):
+        assert re.fullmatch(r"[\w.-]+/[\w.-]+", entry.source.id)
+        assert entry.source.revision is None or re.fullmatch(r"[0-9a-f]{40}", entry.source.revision)
+    else:
+        assert entry.source.url.startswith("https://")
+        assert entry.source.member or Path(entry.source.url).suffix in FORMATS
+        if "github" in entry.source.url:  # a commit, no branch
+            assert re.search(r"/[0-9a-f]{40}/", entry.source.url)
+
+
+def test_no_two_sets_share_a_file_a_checksum_or_a_source() -> None:
+    found = list(entries().values())
+    assert len({e.mirror for e in found}) == len(found)
+    assert len({Path(e.mirror).with_suffix("") for e in found}) == len(found)  # in the cache
+    sums = [e.checksum for e in found if e.checksum]
+    assert len(set(sums)) == len(sums)
+    assert len({(e.source, e.split) for e in found}) == len(found)
+
+
+def test_the_sets_of_the_issue_are_there() -> None:
+    wanted = {"arc_easy", "boolq", "gsm8k", "lambada", "nq_open", "openbookqa", "piqa"}
+    wanted |= {"hellaswag", "truthfulqa", "mnli", "commonsense_qa"}
+    wanted |= {"wikitext/validation", "wikitext/test"}
+    assert wanted <= set(registered())
+    assert len(registered("canaries/")) == 10
+    assert len(registered("mmlu/")) == 57
+    assert len(registered()) == len(wanted) + 67
+
+
+def test_sizes_of_table_1() -> None:
+    table = published("table1_canaries")
+    found = [(lookup(n).title, lookup(n).records) for n in registered("canaries/")]
+    assert found == list(zip(table["dataset"], table["size"], strict=True))
+
+
+def test_sizes_of_table_2() -> None:
+    table = published("table2_open_models").dropna(subset=["size"])
+    found = [lookup(name) for name in registered() if "/" not in name][: len(table)]
+    assert [entry.title for entry in found] == table["dataset"].tolist()
+    assert [min(entry.records or 0, FIRST) for entry in found] == table["size"].tolist()
+
+
+def test_sizes_and_order_of_table_4() -> None:
+    table = published("table4_mmlu")
+    *found, last = registered("mmlu/")
+    assert found == [f"mmlu/{subset}" for subset in table["subset"]]
+    assert [lookup(name).records for name in found] == table["size"].tolist()
+    # Named in data/README.md: the one subset that the table leaves out.
+    assert (last, lookup(last).records) == ("mmlu/professional_law", 1534)
+
+
+def test_the_readme_names_every_set_and_every_difference() -> None:
+    text = (ROOT / "data" / "README.md").read_text(encoding="utf-8")
+    names = {name if "/" not in name else f"{name.partition('/')[0]}/" for name in registered()}
+    assert not [name for name in names if f"`{name}" not in text]
+    for entry in entries().values():
+        if isinstance(entry.source, Hub):
+            assert entry.source.id in text
+    assert "1,534" in text and "professional_law" in text and "544" in text
+
+
+def test_boolq_is_not_its_canary_set() -> None:
+    assert isinstance(lookup("boolq").source, Hub)
+    assert isinstance(lookup("canaries/boolq").source, Url)
+    assert lookup("boolq").records != lookup("canaries/boolq").records
+
+
+def test_a_family_fills_in_the_name(tmp_path, monkeypatch) -> None:
+    shared = described(
+        hub={"id": "org/all", "config": "{name}"}, mirror="all/{name}_test.csv", title="{name}"
+    )
+    del shared["records"], shared["checksum"]
+    members = {"b": {"records": 2, "checksum": None}, "a": {"records": 3, "template": "text/1"}}
+    family = shared | {"checksum": None, "members": members}
+    with registry_of(monkeypatch, tmp_path, {"x": described()}, all=family):
+        assert registered() == ("x", "all/b", "all/a")
+        found = lookup("all/a")
+        assert (found.source, found.mirror) == (Hub("org/all", "a"), "all/a_test.csv")
+        assert (found.title, found.records, found.template) == ("a", 3, "text/1")
+        assert lookup("all/b").template == "question/1"
+
+
+def test_a_file_of_a_mirror_is_known() -> None:
+    assert entry_of_file("canaries/piqa.jsonl") == lookup("canaries/piqa")
+    assert entry_of_file("piqa.jsonl") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("gsm9k", "unknown test set 'gsm9k': did you mean gsm8k? `contamination data list`"),
+        ("mmlu/anatmy", "did you mean mmlu/anatomy"),
+        ("mmlu", "it has 57 sets, each tested by itself: mmlu/abstract_algebra, mmlu/anatomy ..."),
+        ("#", "unknown test set '#': `contamination data list` shows what is registered"),
+    ],
+)
+def test_a_misspelt_name(name: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        lookup(name)
+    assert message in str(caught.value)
