@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from data_fixtures import MadeUpRun, make_distribution, profile_data, write_profile
+from data_fixtures import ROOT, MadeUpRun, make_distribution, profile_data, write_profile
 
 COMMANDS = ("sections", "corpus", "train", "score", "notebook", "manifest", "report", "summary")
 
@@ -149,6 +149,72 @@ def test_canary_files_of_every_format_arrive_whole(bom: str, call, tmp_path, mon
     assert status == 0, err
     found = Experiment(profile, tmp_path / "build").test_set("mine").examples
     assert found == tuple(f"{text}\n" for text in texts)
+
+
+@pytest.fixture
+def executed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """Return a function that gives what `stage notebook 01_canary_eval` would execute."""
+    from contamination import notebooks
+
+    seen = []
+    monkeypatch.setattr(notebooks, "execute_notebook", lambda *arguments: seen.append(arguments))
+    profile = write_profile(tmp_path / "tiny.yaml")
+
+    def run(call, *parameters: str, status: int = 0):
+        arguments = [argument for text in parameters for argument in ("--parameter", text)]
+        found = call(
+            *("stage", "notebook", "notebooks/01_canary_eval.ipynb", "--profile", profile),
+            *("--build", tmp_path / "build", "--results", tmp_path / "results", *arguments),
+        )
+        assert found[0] == status, found[2]
+        return seen[-1] if seen else found[2]
+
+    return run
+
+
+def test_parameters_of_the_command_line_take_the_place_of_the_profile_s(executed, call) -> None:
+    source, experiment, profile, results = executed(
+        call, "alpha=0.01", "models=[gpt2, EleutherAI/pythia-70m]", "sets=[]", "name=a=b", "first="
+    )
+    assert (source.name, profile.name, results.name) == (
+        "01_canary_eval.ipynb",
+        "tiny.yaml",
+        "results",
+    )
+    assert experiment.profile.notebooks["01_canary_eval"] == {
+        "alpha": 0.01,
+        "models": ["gpt2", "EleutherAI/pythia-70m"],
+        "sets": [],
+        "name": "a=b",
+        "first": None,
+    }
+    assert executed(call)[1].profile.notebooks == {"01_canary_eval": {"alpha": 0.05}}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("alpha", "--parameter alpha: write NAME=VALUE, as in first=50"),
+        ("=5", "--parameter =5: write NAME=VALUE"),
+        ("no name=5", "--parameter no name=5: write NAME=VALUE"),
+        ("models=[a, b", "--parameter models=[a, b: the value is not YAML"),
+    ],
+)
+def test_a_malformed_parameter_is_told(text: str, message: str, executed, call) -> None:
+    line = executed(call, text, status=2).splitlines()[-1]
+    assert line.startswith(f"error: {message}")
+
+
+def test_an_unknown_parameter_is_told_before_anything_runs(refused, tmp_path: Path) -> None:
+    message = refused(
+        *("stage", "notebook", ROOT / "notebooks" / "03_open_model_audit.ipynb"),
+        *("--profile", write_profile(tmp_path / "tiny.yaml", {**profile_data(), "notebooks": {}})),
+        *("--build", tmp_path / "build", "--results", tmp_path / "results"),
+        *("--parameter", "modles=[gpt2]"),
+    )
+    assert "03_open_model_audit.ipynb: unknown parameter 'modles'" in message
+    assert "models, sets, tests" in message
+    assert not (tmp_path / "results").exists()
 
 
 def test_summary_of_nothing(refused, tmp_path: Path) -> None:

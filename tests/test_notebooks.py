@@ -158,6 +158,15 @@ def test_parameters_reach_the_notebook_as_seen_from_it(setting: Setting) -> None
     assert setting.source.read_bytes() == source
 
 
+def test_a_mirror_means_the_same_directory_in_the_notebook(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CONTAMINATION_DATA", "mirror")
+    setting.write("import os\nprint(os.environ['CONTAMINATION_DATA'])")
+    output = _code(setting.run())[-1]["outputs"][0]["text"]
+    assert "".join(output) == f"{Path.cwd() / 'mirror'}\n"
+
+
 def test_bad_input_in_a_cell_surfaces_and_leaves_nothing(setting: Setting) -> None:
     setting.write("from contamination.errors import InputError\nraise InputError('set x: mend it')")
     with pytest.raises(InputError) as caught:

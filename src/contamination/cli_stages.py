@@ -1,10 +1,13 @@
 """`contamination stage`: one verb per stage of the Makefile."""
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+import yaml
 
+from contamination.errors import InputError
 from contamination.experiment import MODELS, Experiment
 from contamination.profile import load_profile
 
@@ -54,11 +57,38 @@ def notebook(
     profile: ProfileFile,
     build: BuildDirectory,
     results: ResultsDirectory,
+    parameters: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--parameter",
+            metavar="NAME=VALUE",
+            help="In the place of the profile's; VALUE is YAML, as in first=50 or models=[a, b]. "
+            "May be repeated.",
+        ),
+    ] = None,
 ) -> None:
     """Execute a notebook with the parameters of the profile into results/notebooks/."""
+    experiment = Experiment(profile, build)
+    given = dict(_parameter(text) for text in parameters or [])
+
     from contamination.notebooks import execute_notebook
 
-    execute_notebook(source, Experiment(profile, build), profile, results)
+    chosen = experiment.profile.notebooks
+    own = {source.stem: dict(chosen.get(source.stem, {})) | given}
+    experiment.profile = replace(experiment.profile, notebooks={**chosen, **own})
+    execute_notebook(source, experiment, profile, results)
+
+
+def _parameter(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise InputError(f"--parameter {text}: write NAME=VALUE, as in first=50")
+    try:
+        return name, yaml.safe_load(value)
+    except yaml.YAMLError as error:
+        raise InputError(
+            f"--parameter {text}: the value is not YAML ({' '.join(str(error).split())}); quote it"
+        ) from error
 
 
 @app.command()

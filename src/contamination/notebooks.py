@@ -10,6 +10,7 @@ from pathlib import Path
 import papermill
 from papermill.exceptions import PapermillExecutionError
 
+from contamination.data_cache import DATA_VARIABLE
 from contamination.errors import InputError
 from contamination.experiment import Experiment
 
@@ -39,6 +40,8 @@ def execute_notebook(source: Path, experiment: Experiment, profile: Path, result
             f"{source}: unknown parameter {unknown[0]!r} in {profile}; the notebook has "
             f"{', '.join(known)}"
         )
+    # The same mirror as outside, although the kernel starts in the folder of the notebook.
+    os.environ[DATA_VARIABLE] = str(Path(os.environ.get(DATA_VARIABLE, "data")).absolute())
     target = results / "notebooks" / source.name
     failed = target.with_suffix(".failed.ipynb")
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,120 @@
+"""The models that an audit can name (Oren, section 4.3), and what is known of them beforehand.
+
+`data/models.yaml` is the registry; the file beside this module is a link to it, so that an
+installed package finds it too. Any other name is a model all the same: a path or a hub id.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import yaml
+
+from contamination.audit_request import label
+from contamination.errors import InputError
+from contamination.experiment import MODELS, Experiment
+
+REGISTRY = Path(__file__).with_name("models.yaml")
+
+Role = Literal["audited", "negative_control", "contaminated"]
+
+
+@dataclass(frozen=True)
+class ModelEntry:
+    """A model that can be audited.
+
+    Attributes
+    ----------
+    name : what tables call it.
+    id : hub id, directory or .gguf file.
+    revision : commit, branch or tag of a hub id; None is the default branch.
+    role : "audited"; "negative_control", which cannot have seen the sets; or "contaminated", into
+        whose corpus sets were planted.
+    parameters : how many, where known.
+    context : tokens read at once; None is all that the model allows.
+    published : its column in the paper's tables.
+    planted : copies of sets in its training data, where they are known.
+    note : for people.
+    """
+
+    name: str
+    id: str
+    revision: str | None = None
+    role: Role = "audited"
+    parameters: int | None = None
+    context: int | None = None
+    published: str | None = None
+    planted: Mapping[str, int] = field(default_factory=dict)
+    note: str = ""
+
+    def copies(self, dataset: str) -> int | None:
+        """How often a set was planted in its canonical order; None where that is not known.
+
+        A file counts as the planted set that is named after its folder and its stem.
+        """
+        path = Path(dataset)
+        return self.planted.get(dataset, self.planted.get(f"{path.parent.name}/{path.stem}"))
+
+
+def find_model(name: str, registry: Path = REGISTRY) -> ModelEntry:
+    """Return the model of that name (in any case) or hub id; anything else stands for itself.
+
+    Raises
+    ------
+    InputError
+        No name, or a registry that is missing or malformed.
+    """
+    if not name.strip():
+        raise InputError("a model has no name: give a hub id, a path or a name of data/models.yaml")
+    for entry in load_models(registry).values():
+        if name.lower() == entry.name.lower() or name == entry.id:
+            return entry
+    return ModelEntry(label(name), name)
+
+
+def trained_here(experiment: Experiment) -> list[ModelEntry]:
+    """Return the models of a run: the contaminated one with its truth, the clean one as control."""
+    contaminated, clean = ((name, str(experiment.model(name))) for name in MODELS)
+    planted = {f"profile/{spec.name}": spec.dup_count for spec in experiment.profile.canaries}
+    return [
+        ModelEntry(*contaminated, role="contaminated", planted=planted),
+        ModelEntry(*clean, role="negative_control", planted=dict.fromkeys(planted, 0)),
+    ]
+
+
+@cache
+def load_models(registry: Path = REGISTRY) -> Mapping[str, ModelEntry]:
+    """Read the registry, by name.
+
+    Raises
+    ------
+    InputError
+        It is missing, or an entry has an unknown key or role or lacks one.
+    """
+    if not registry.is_file():
+        raise InputError(f"{registry}: no such file; restore data/models.yaml from git")
+    try:
+        content = yaml.safe_load(registry.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise InputError(f"{registry}: not YAML ({' '.join(str(error).split())})") from error
+    if not isinstance(content, dict):
+        raise InputError(f"{registry}: write a mapping from the names of models to what they are")
+    return {str(name): _entry(str(name), value, registry) for name, value in content.items()}
+
+
+def _entry(name: str, value: Any, registry: Path) -> ModelEntry:
+    where = f"{registry}: {name}"
+    if not isinstance(value, dict):
+        raise InputError(f"{where}: write a mapping with the keys id and role")
+    known = [f.name for f in fields(ModelEntry) if f.name != "name"]
+    if unknown := sorted(set(value) - set(known), key=str):
+        raise InputError(f"{where}: unknown key {unknown[0]!r}; choose from {', '.join(known)}")
+    if missing := [key for key in ("id", "role") if key not in value]:
+        raise InputError(f"{where}: key {missing[0]!r} is missing")
+    if value["role"] not in get_args(Role):
+        raise InputError(
+            f"{where}: role is {value['role']!r}; give one of {', '.join(get_args(Role))}"
+        )
+    return ModelEntry(name, **value)

@@ -1,0 +1,237 @@
+"""Audit of many models on many test sets (Oren, section 4.3 and Table 2).
+
+Every model is loaded once and let go before the next. A model or a set that cannot be had is told
+in its rows, and the others go on. What is scored stays in stores, so that an interrupted audit
+goes on where it was.
+"""
+
+import gc
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+import torch
+from tqdm import tqdm
+from transformers import PreTrainedModel
+
+from contamination.audit_plan import planned_store
+from contamination.audit_request import Request
+from contamination.battery import TESTS
+from contamination.engine.contract import Scorer
+from contamination.engine.loading import Source
+from contamination.engine.local import TransformersScorer
+from contamination.errors import InputError
+from contamination.evaluation import store_for
+from contamination.experiment import MODELS, Experiment
+from contamination.files import sha256_of
+from contamination.models import ModelEntry, find_model, trained_here
+from contamination.open_controls import Row, add_controls, corrected
+from contamination.open_sets import SetName, TestSets, set_names
+from contamination.open_status import FAILURES, OK, status_of
+from contamination.open_table import published_p
+from contamination.scoring import score
+from contamination.store import Store
+from contamination.tokenizer import tokenize
+
+AUDIT_TESTS = ("successor", "sharded_t")  # the default of an audit, and the paper's own
+
+Open = Callable[[ModelEntry], Scorer]
+
+
+class _Scorer(TransformersScorer):
+    """Remembers that its weights cannot be loaded: no further set waits for them to fail again."""
+
+    _failure: InputError | None = None
+
+    @cached_property
+    def model(self) -> PreTrainedModel:
+        if self._failure is not None:
+            raise self._failure
+        try:
+            return super().model
+        except InputError as error:
+            self._failure = error
+            raise
+
+
+def open_scorer(entry: ModelEntry) -> Scorer:
+    """Open a model here, with its weights still unread; code that comes with it is not run."""
+    return _Scorer(Source(entry.id, revision=entry.revision, context=entry.context))
+
+
+def audit_models(
+    models: Sequence[str | ModelEntry],
+    sets: Sequence[str],
+    *,
+    tests: Sequence[str] = AUDIT_TESTS,
+    permutations: int = 25,
+    first: int | None = None,
+    seed: int = 0,
+    directory: Path | str = "contamination-stores",
+    experiment: Experiment | None = None,
+    published: Path | str | None = None,
+    open_scorer: Open = open_scorer,
+) -> pd.DataFrame:
+    """Test every model on every set, and correct for their number.
+
+    Parameters
+    ----------
+    models : names for `contamination.models.find_model`, or entries; with `experiment` also the
+        models that it trained.
+    sets : names for `contamination.sources.open_test_set`; with `experiment` also its canary sets,
+        `profile/<name>` where a registered set is called alike.
+    tests : names from `contamination.battery.TESTS`.
+    permutations : m, shuffled orderings per shard, in tests of whole orderings. The models of
+        `experiment` on its canary sets keep the shards and permutations of the profile, which the
+        score stage has scored.
+    first : only so many records of a set, from its start; canary sets stay whole.
+    seed : of the orderings.
+    directory : where the stores lie, one for each revision of a model and a set.
+    published : directory of the papers' tables; None leaves `published_p` empty.
+    open_scorer : how a model is opened, with other precision or placement for instance.
+
+    Returns
+    -------
+    DataFrame
+        A row for each model, set and test, those that failed included. `holm_p` and `bh_p` (FDR)
+        correct each test over all cells but those of negative controls, which have none.
+        `published_p` is the paper's sharded t-test whatever our test. `copies`: how often the set
+        was planted, where that is known. `verdict` on the records: see
+        `contamination.diagnostics`. `control_p`: the same test under the first negative control of
+        the audit, or the recombination test under a compressor; `control` says which. `status`:
+        "ok", "failed: reason", or "not run here: reason" where the hub is out of reach.
+        `tokens_scored`: what the model had to read for the test, now or before. `model_revision`:
+        the commit of a hub id, else the checksum of what was loaded.
+
+    Raises
+    ------
+    InputError
+        No model, set or test, one that is unknown or ambiguous, or no permutation.
+    """
+    request = Request(
+        tests=tuple(dict.fromkeys(tests)),
+        permutations=permutations,
+        seed=seed,
+        directory=directory,
+    )
+    entries, names = _entries(models, experiment), set_names(sets, experiment)
+    opened = TestSets(names, experiment, first)
+    audit = _Audit(names, opened, request, experiment, published, open_scorer)
+    rows: list[Row] = []
+    with tqdm(total=len(entries) * len(names) * len(request.tests), desc="audit", unit="p") as bar:
+        for entry in entries:
+            for row in audit.rows(entry):
+                rows.append(row)
+                bar.update()
+            gc.collect()  # the model goes before the next one comes
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()
+    add_controls(rows, opened)
+    return corrected(rows)
+
+
+def _entries(models: Sequence[str | ModelEntry], experiment: Experiment | None) -> list[ModelEntry]:
+    """Return each model once, in the order asked for."""
+    if isinstance(models, str) or not models:
+        raise InputError(f"models is {models!r}: give a list of names, paths or hub ids")
+    here = {entry.name: entry for entry in trained_here(experiment)} if experiment else {}
+    entries: list[ModelEntry] = []
+    for model in models:
+        entry = model if isinstance(model, ModelEntry) else here.get(model) or find_model(model)
+        if entry not in entries:
+            entries.append(entry)
+    name, count = Counter(entry.name for entry in entries).most_common(1)[0]
+    if count > 1:
+        raise InputError(f"{count} models are called {name!r}: audit them one after the other")
+    return entries
+
+
+@dataclass(frozen=True)
+class _Audit:
+    names: list[SetName]
+    sets: TestSets
+    request: Request
+    experiment: Experiment | None
+    published: Path | str | None
+    open_scorer: Open
+
+    def rows(self, entry: ModelEntry) -> Iterator[Row]:
+        """Yield a row for each set and test, whatever happens."""
+        revision, problem = "", ""
+        try:
+            scorer = self.open_scorer(entry)
+            revision = _revision(scorer)
+        except FAILURES as error:
+            problem = status_of(error)
+        for name in self.names:
+            examples = self.sets.opened.get(name)
+            for test in self.request.tests:
+                row: Row = {
+                    "name": name,
+                    "model": entry.name,
+                    "role": entry.role,
+                    "dataset": name.label,
+                    "examples": len(examples.examples) if examples else None,
+                    "test": test,
+                    "published_p": published_p(entry, name.asked, self.published),
+                    "copies": entry.copies(name.asked),
+                    "model_id": entry.id,
+                    "model_revision": revision,
+                    "dataset_revision": examples.revision if examples else "",
+                    "status": problem or self.sets.problems.get(name) or OK,
+                }
+                if row["status"] == OK:
+                    try:
+                        row |= self._result(entry, scorer, name, test)
+                    except FAILURES as error:
+                        row["status"] = status_of(error)
+                yield row
+
+    def _result(self, entry: ModelEntry, scorer: Scorer, name: SetName, test: str) -> Row:
+        store, permutations = self._store(entry, scorer, name, test)
+        result = TESTS[test].result(test, store, permutations)
+        header = store.header
+        return {
+            "store": (header.kind, header.shards, permutations, header.seed),
+            "shards": result.shards,
+            "permutations": result.permutations,
+            "statistic": result.statistic,
+            "p": result.p,
+            "log10_p": result.log10_p,
+            "verdict": self.sets.verdict(name, header.shards, header.seed),
+            "tokens_scored": header.tokens_of(permutations),
+        }
+
+    def _store(
+        self, entry: ModelEntry, scorer: Scorer, name: SetName, test: str
+    ) -> tuple[Store, int]:
+        run = self.experiment
+        if run and name.canary and entry.name in MODELS and entry.id == str(run.model(entry.name)):
+            return store_for(run, entry.name, name.canary, test)
+        examples = self.sets.opened[name]
+        lengths = [len(ids) for ids in tokenize(scorer.tokenizer, examples.examples)]
+        request = self.request
+        plan = planned_store(test, lengths, scorer.context, request)
+        plan.work(lengths, request.permutations, scorer.context)  # what cannot be read is told now
+        path = plan.path(request.directory, entry.name, examples)
+        what = sha256_of(scorer.revision, examples.revision, str(request.seed))
+        store = score(
+            examples,
+            scorer,
+            path.with_name(f"{path.name}-{what[:8]}"),
+            model=entry.name,
+            shards=plan.shards,
+            permutations=request.permutations,
+            seed=request.seed,
+            kind=plan.kind,
+            first=plan.first,
+        )
+        return store, request.permutations
+
+
+def _revision(scorer: Scorer) -> str:
+    source = getattr(scorer, "source", None)
+    return (source.revision if source else None) or scorer.revision

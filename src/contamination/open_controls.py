@@ -1,0 +1,60 @@
+"""What belongs to a p-value of an audit: the same test under a control, and the correction.
+
+Oren (section 4.3) drop the sets where a model that cannot be contaminated rejects.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+from tqdm import tqdm
+
+from contamination.open_sets import TestSets
+from contamination.open_status import OK
+from contamination.statistics import adjust
+
+CONTROL = "negative_control"  # role of a model
+COMPRESSOR = "compressor"
+COLUMNS = (
+    *("model", "role", "dataset", "examples", "test", "shards", "permutations", "statistic"),
+    *("p", "log10_p", "holm_p", "bh_p", "published_p", "copies", "verdict", "control", "control_p"),
+    *("status", "tokens_scored", "model_id", "model_revision", "dataset_revision"),
+)
+COUNTS = ("examples", "shards", "permutations", "copies", "tokens_scored")
+
+Row = dict[str, Any]  # of the table, with `name` (SetName) and, where done, `store` besides
+
+
+def add_controls(rows: Sequence[Row], sets: TestSets) -> None:
+    """Put beside each p-value that of the first negative control, else that of a compressor.
+
+    The compressor reads what the model has read: `store` is its (kind, shards, permutations, seed).
+    """
+    done = [row for row in rows if row["status"] == OK]
+    controls: dict[tuple[str, str], Row] = {}
+    for row in done:
+        if row["role"] == CONTROL:
+            controls.setdefault((row["dataset"], row["test"]), row)
+    for row in tqdm(done, desc="controls", unit="p", leave=False):
+        control = controls.get((row["dataset"], row["test"]))
+        if control is not None and control["model"] != row["model"]:
+            row |= {"control": control["model"], "control_p": control["p"]}
+        else:
+            p = sets.compressor_p(row["name"], *row["store"])
+            row |= {"control": COMPRESSOR, "control_p": p}
+
+
+def corrected(rows: Sequence[Row]) -> pd.DataFrame:
+    """Return the table, with Holm's and Benjamini and Hochberg's correction of each test.
+
+    They count all cells that were tested but those of negative controls, which get none.
+    """
+    table = pd.DataFrame(rows, columns=list(COLUMNS))
+    table["holm_p"] = table["bh_p"] = math.nan
+    audited = table[(table["status"] == OK) & (table["role"] != CONTROL)]
+    for _, cells in audited.groupby("test"):
+        log10_p = cells["log10_p"].to_numpy(dtype=float)
+        table.loc[cells.index, "holm_p"] = adjust(log10_p=log10_p, method="holm").p
+        table.loc[cells.index, "bh_p"] = adjust(log10_p=log10_p, method="benjamini_hochberg").p
+    return table.astype(dict.fromkeys(COUNTS, "Int64"))

@@ -1,0 +1,129 @@
+"""The test sets of an audit: each opened once, and what is told of them without a model.
+
+Beside every p-value stand a verdict on the order of the records, and the same question put to a
+compressor, which has seen no test set (Oren, section 4.3).
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from tqdm import tqdm
+
+from contamination.compressor import compressor_test
+from contamination.diagnostics import Verdict, diagnose
+from contamination.errors import InputError
+from contamination.experiment import Experiment
+from contamination.open_status import FAILURES, status_of
+from contamination.sources import available, open_test_set, registered
+from contamination.store_layout import Kind
+from contamination.test_set import TestSet
+
+OF_PROFILE = "profile/"  # before a canary set's name; needed where a registered set is called alike
+LEFT_OUT = ("mmlu/", "wikitext/")  # subsets that notebook 04 combines; text to train on
+
+
+@dataclass(frozen=True)
+class SetName:
+    """A test set as it was asked for.
+
+    Attributes
+    ----------
+    asked : registered name, path or hub id; `profile/<name>` is a canary set of the profile.
+    label : what tables call it.
+    canary : its name in the profile; None if it comes from elsewhere.
+    """
+
+    asked: str
+    label: str
+    canary: str | None = None
+
+
+def set_names(asked: Sequence[str], experiment: Experiment | None) -> list[SetName]:
+    """Tell canary sets of the profile from all others; each set once, in the order asked for.
+
+    Raises
+    ------
+    InputError
+        No set, a bare string in the place of a list, or two sets that tables could not tell apart.
+    """
+    if isinstance(asked, str) or not asked:
+        raise InputError(f"sets is {asked!r}: give a list of registered names, paths or hub ids")
+    names = list(dict.fromkeys(_set_name(name, experiment) for name in asked))
+    label, count = Counter(name.label for name in names).most_common(1)[0]
+    if count > 1:
+        raise InputError(f"{count} sets are called {label!r}: audit them one after the other")
+    return names
+
+
+def _set_name(asked: str, experiment: Experiment | None) -> SetName:
+    name, known = asked.removeprefix(OF_PROFILE), registered()
+    canaries = [spec.name for spec in experiment.profile.canaries] if experiment else []
+    if name in canaries and (name != asked or name not in known):
+        return SetName(OF_PROFILE + name, OF_PROFILE + name if name in known else name, name)
+    path = Path(asked)
+    return SetName(asked, path.stem if path.is_file() else asked)
+
+
+def sets_at_hand(experiment: Experiment) -> list[str]:
+    """Return the profile's canary sets, and the registered sets that need no network.
+
+    All but the subsets of MMLU, which notebook 04 combines.
+    """
+    canaries = [OF_PROFILE + spec.name for spec in experiment.profile.canaries]
+    others = [name for name in registered() if not name.startswith(LEFT_OUT) and available(name)]
+    return canaries + others
+
+
+class TestSets:
+    """Test sets by name, read before any model is.
+
+    Parameters
+    ----------
+    names : what to open. experiment : run whose canary sets are meant by `SetName.canary`.
+    first : only so many records of the other sets.
+
+    Attributes
+    ----------
+    opened : the sets that could be had. problems : the status of the others.
+    """
+
+    __test__ = False  # not a pytest class
+
+    def __init__(
+        self, names: Sequence[SetName], experiment: Experiment | None, first: int | None
+    ) -> None:
+        self.opened: dict[SetName, TestSet] = {}
+        self.problems: dict[SetName, str] = {}
+        for name in tqdm(names, desc="test sets", unit="set", leave=False):
+            try:
+                if name.canary is not None and experiment is not None:
+                    self.opened[name] = experiment.test_set(name.canary)
+                else:
+                    self.opened[name] = open_test_set(name.asked, first=first)
+            except FAILURES as error:
+                self.problems[name] = status_of(error)
+        # Every model gets the same answer.
+        self.verdict = cache(self._verdict)
+        self.compressor_p = cache(self._compressor_p)
+
+    def _verdict(self, name: SetName, shards: int, seed: int) -> Verdict:
+        """Diagnose the order of the records within the shards of a test."""
+        examples = self.opened[name]
+        return diagnose(
+            examples.examples,
+            examples.records or None,
+            shards=shards,
+            rng=np.random.default_rng(seed),
+        ).verdict
+
+    def _compressor_p(
+        self, name: SetName, kind: Kind, shards: int, permutations: int, seed: int
+    ) -> float:
+        """p-value of the same shards under a compressor."""
+        return compressor_test(
+            self.opened[name], kind=kind, shards=shards, permutations=permutations, seed=seed
+        ).p

@@ -1,0 +1,25 @@
+"""A model or a set that cannot be had, told in one line of its row."""
+
+import socket
+
+from huggingface_hub.errors import LocalEntryNotFoundError
+
+from contamination.errors import InputError
+
+OK = "ok"
+# What a cell may raise: input, device, disk or memory. Anything else is a mistake of ours.
+FAILURES = (InputError, RuntimeError, OSError, MemoryError)
+# Somewhere behind such a failure where there is no network: neither model nor set is at fault.
+OUT_OF_REACH = (LocalEntryNotFoundError, ConnectionError, TimeoutError, socket.gaierror)
+
+
+def status_of(error: BaseException) -> str:
+    """Return "not run here: reason" where the hub is out of reach, else "failed: reason"."""
+    told = " ".join(str(error).split()) or "no reason given"
+    reason = told if isinstance(error, InputError) else f"{type(error).__name__}: {told}"
+    behind: BaseException | None = error
+    while behind is not None:
+        if isinstance(behind, OUT_OF_REACH):
+            return f"not run here: {reason}"
+        behind = behind.__cause__ or behind.__context__
+    return f"failed: {reason}"

@@ -1,0 +1,179 @@
+"""The registry of models: what it holds, how a name is found, and what it refuses."""
+
+from dataclasses import fields
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from contamination.errors import InputError
+from contamination.models import REGISTRY, ModelEntry, find_model, load_models, trained_here
+from contamination.published import AUDITED, CONTROLS, load_published
+from data_fixtures import ROOT, SETS, MadeUpRun
+
+PUBLISHED = ROOT / "data" / "published"
+
+
+def test_the_registry_lies_in_the_repository() -> None:
+    assert REGISTRY.resolve() == ROOT / "data" / "models.yaml"
+
+
+def test_every_model_of_the_paper_is_there_with_its_column() -> None:
+    columns = {entry.published: entry for entry in load_models().values() if entry.published}
+    assert set(columns) == {*AUDITED, *CONTROLS, "sharded_p"}
+    assert columns["llama2_7b"].id == "meta-llama/Llama-2-7b-hf"
+    assert columns["mistral_7b"].id == "mistralai/Mistral-7B-v0.1"
+    assert columns["gpt2_xl"].id == "openai-community/gpt2-xl"
+    assert columns["biomedlm"].role == "negative_control"
+    assert [e.name for e in load_models().values() if e.role == "negative_control"] == ["biomedlm"]
+
+
+def test_no_revision_is_made_up() -> None:
+    """Nobody here has seen the hub; a commit that is not checked must not look like one."""
+    assert all(entry.revision is None for entry in load_models().values())
+
+
+@pytest.mark.parametrize("entry", load_models().values(), ids=lambda entry: entry.name)
+def test_entries_are_plausible(entry: ModelEntry) -> None:
+    assert entry.name == entry.name.lower()
+    assert entry.name.split() == [entry.name]  # a word of `make audit MODELS="..."`
+    owner, _, name = entry.id.partition("/")
+    assert owner
+    assert name
+    assert "/" not in name
+    assert entry.parameters >= 70_000_000
+    assert entry.context in (None, 2048)
+    assert bool(entry.planted) == (entry.role == "contaminated")
+    for size, unit in (("1.4b", 1.4e9), ("7b", 7e9), ("70m", 70e6), ("410m", 410e6)):
+        if entry.name.endswith(f"-{size}"):
+            assert entry.parameters == pytest.approx(unit, rel=0.05)
+
+
+@pytest.mark.parametrize("name", ["gpt2-xl", "GPT2-XL", "openai-community/gpt2-xl"])
+def test_a_model_is_found_by_name_in_any_case_and_by_id(name: str) -> None:
+    assert find_model(name) == load_models()["gpt2-xl"]
+
+
+def test_any_other_name_is_a_hub_id_or_a_path(tmp_path: Path) -> None:
+    assert find_model("org/other") == ModelEntry("org/other", "org/other", role="audited")
+    (tmp_path / "mine").mkdir()
+    found = find_model(str(tmp_path / "mine"))
+    assert (found.name, found.id, found.role) == ("mine", str(tmp_path / "mine"), "audited")
+    assert found.copies("gsm8k") is None
+
+
+# --- what was planted -----------------------------------------------------------------------------
+
+
+def _copies_by_title(model: str, titles: dict[str, str]) -> dict[str, int]:
+    planted = load_models()[model].planted
+    return {titles[name]: copies for name, copies in planted.items()}
+
+
+TITLES = {
+    "canaries/boolq": "BoolQ",
+    "canaries/hellaswag": "HellaSwag",
+    "canaries/openbookqa": "OpenbookQA",
+    "canaries/mnli": "MNLI",
+    "canaries/truthfulqa": "TruthfulQA",
+    "canaries/naturalquestions": "Natural Questions",
+    "canaries/piqa": "PIQA",
+}
+
+
+def test_the_released_models_hold_what_the_paper_planted() -> None:
+    table1 = load_published(PUBLISHED, "oren2024_table1_canaries").set_index("dataset")["dup_count"]
+    titles = TITLES | {
+        "canaries/mmlu_professional_psychology": "MMLU Pro. Psychology",
+        "canaries/mmlu_professional_law": "MMLU Pro. Law",
+        "canaries/mmlu_high_school_psychology": "MMLU H.S. Psychology",
+    }
+    assert _copies_by_title("contam-1.4b-dupcount-higher", titles) == table1.to_dict()
+
+
+@pytest.mark.parametrize("which", ["high", "low"])
+def test_both_counts_agree_with_table_3_wherever_it_prints_one(which: str) -> None:
+    table3 = load_published(PUBLISHED, "oren2024_table3_injected").set_index("dataset")
+    titles = TITLES | {
+        "canaries/mmlu_professional_psychology": "MMLU Pro. Psych",
+        "canaries/mmlu_professional_law": "MMLU Pro. Law",
+        "canaries/mmlu_high_school_psychology": "MMLU H.S. Psych",
+    }
+    ours = pd.Series(_copies_by_title(f"contam-1.4b-dupcount-{which}er", titles))
+    printed = table3[f"dup_{which}"].dropna()
+    assert len(printed) >= 8
+    assert ours[printed.index].to_dict() == printed.to_dict()
+
+
+def test_the_smaller_siblings_hold_the_same_sets() -> None:
+    planted = load_models()["contam-1.4b"].planted
+    assert len(planted) == 12
+    assert set(planted.values()) == {1, 2}
+    for name in ("contam-large", "contam-medium", "contam-small"):
+        assert load_models()[name].planted == planted
+
+
+def test_copies_are_those_of_the_very_order() -> None:
+    entry = load_models()["contam-1.4b"]
+    assert entry.copies("contam-1.4b/boolq") == 2
+    assert entry.copies("/data/contam-1.4b/boolq.jsonl") == 2
+    assert entry.copies("boolq") is None  # that was planted in another order
+    assert load_models()["gpt2"].copies("boolq") is None
+
+
+def test_models_trained_here_know_their_truth(tmp_path: Path) -> None:
+    contaminated, clean = trained_here(MadeUpRun(tmp_path).experiment)
+    assert (contaminated.role, clean.role) == ("contaminated", "negative_control")
+    for name, count in SETS.items():
+        assert contaminated.copies(f"profile/{name}") == count
+        assert clean.copies(f"profile/{name}") == 0
+    assert contaminated.id == str(tmp_path / "build" / "models" / "contaminated")
+    assert not {"contaminated", "clean"} & set(load_models())
+
+
+# --- refusals -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: {id: x/y, role: audited, revison: main}", "a: unknown key 'revison'; choose from id"),
+        ("a: {id: x/y}", "a: key 'role' is missing"),
+        ("a: {role: audited}", "a: key 'id' is missing"),
+        ("a: {id: x/y, role: suspect}", "a: role is 'suspect'; give one of audited, negative"),
+        ("a: x/y", "a: write a mapping with the keys id and role"),
+        ("- a", "write a mapping from the names of models"),
+        ("a: {id: [", r"models\.yaml: not YAML"),
+    ],
+)
+def test_a_mistake_in_the_registry_is_told(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "models.yaml"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message) as caught:
+        find_model("a", path)
+    assert str(caught.value).startswith(str(path))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_registry_and_an_empty_name_are_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none\.yaml: no such file; restore"):
+        load_models(tmp_path / "none.yaml")
+    with pytest.raises(InputError, match="a model has no name"):
+        find_model(" ")
+
+
+def test_every_field_but_the_name_may_stand_in_the_registry(tmp_path: Path) -> None:
+    values = {
+        "id": "x/y",
+        "revision": "v1",
+        "role": "contaminated",
+        "parameters": 5,
+        "context": 7,
+        "published": "p",
+        "planted": {"a/b": 3},
+        "note": "n",
+    }
+    assert set(values) == {f.name for f in fields(ModelEntry)} - {"name"}
+    path = tmp_path / "models.yaml"
+    path.write_text(f"m: {values}")
+    assert find_model("m", path) == ModelEntry("m", **values)
