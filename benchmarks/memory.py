@@ -21,7 +21,7 @@ PERMUTATIONS = (25, 100, 250)
 
 def audit_here(directory: str, permutations: int) -> None:
     """Audit the model in `directory`, and print tokens, p and the peak memory."""
-    from contamination.audit import audit
+    from contamination.audit import Request, audit
     from contamination.test_set import TestSet
 
     strings = json.loads((Path(directory) / "strings.json").read_text())
@@ -29,10 +29,12 @@ def audit_here(directory: str, permutations: int) -> None:
     found = audit(
         directory,
         TestSet("strings", examples, "text/1", "made up"),
-        tests=["exact"],
-        shards=SHARDS,
-        permutations=permutations,
-        directory=Path(directory) / f"stores-{permutations}",
+        Request(
+            ["exact"],
+            shards=SHARDS,
+            permutations=permutations,
+            directory=Path(directory) / f"stores-{permutations}",
+        ),
     )
     unit = 1 if sys.platform == "darwin" else 1024
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**20

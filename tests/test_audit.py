@@ -1,13 +1,15 @@
 """One call from a model and a file to a p-value: what it finds, keeps and refuses."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from contamination.audit import audit, label
+from contamination.audit import Request, audit, label
 from contamination.audit_plan import plan_audit
+from contamination.compressor import compressor_test
 from contamination.engine.local import TransformersScorer
 from contamination.errors import InputError
 from contamination.scoring import score
@@ -21,6 +23,8 @@ from contamination.statistics import (
 )
 from contamination.store import open_store
 from contamination.test_set import load_test_set
+from made_up_scorer import MadeUpScorer
+from remembering_scorer import Remembers, made_up_set
 
 
 @pytest.fixture
@@ -36,14 +40,13 @@ def scorer(model_directory):
 
 
 def test_the_default_is_the_successor_test(scorer, test_set, tmp_path):
-    found = audit(scorer, test_set, directory=tmp_path)
+    found = audit(scorer, test_set, Request(directory=tmp_path))
     assert [result.test for result in found.results] == ["successor"]
 
 
 def test_three_lines_give_the_p_value_of_the_parts(model_directory, test_set, tmp_path):
-    found = audit(
-        model_directory, test_set, tests=["exact"], permutations=6, directory=tmp_path / "stores"
-    )
+    request = Request(tests=["exact"], permutations=6, directory=tmp_path / "stores")
+    found = audit(model_directory, test_set, request)
     store = score(
         test_set,
         TransformersScorer(model_directory),
@@ -60,16 +63,18 @@ def test_three_lines_give_the_p_value_of_the_parts(model_directory, test_set, tm
     assert f"p = {result.p:.3g}" in found.summary()
 
 
+def test_a_model_is_called_by_its_directory_or_as_asked(model_directory, test_set, tmp_path):
+    request = Request(["exact"], permutations=1, directory=tmp_path)
+    assert audit(model_directory, test_set, request).model == model_directory.name
+    found = audit(model_directory, test_set, replace(request, name="mine"))
+    assert found.model == "mine"
+    assert found.stores == (tmp_path / "mine" / "prose" / "orderings-005",)
+
+
 def test_every_test_reads_its_own_store(scorer, test_set, tmp_path):
-    found = audit(
-        scorer,
-        test_set,
-        tests=["permutation", "sharded_t", "exact"],
-        shards=4,
-        permutations=5,
-        directory=tmp_path,
-        name="mine",
-    )
+    tests = ["permutation", "sharded_t", "exact"]
+    request = Request(tests, shards=4, permutations=5, directory=tmp_path, name="mine")
+    found = audit(scorer, test_set, request)
     by_hand = {
         shards: score(
             test_set,
@@ -92,7 +97,7 @@ def test_every_test_reads_its_own_store(scorer, test_set, tmp_path):
 
 
 def test_the_successor_test_reads_pairs(scorer, test_set, tmp_path):
-    found = audit(scorer, test_set, tests=["successor"], directory=tmp_path, name="mine")
+    found = audit(scorer, test_set, Request(directory=tmp_path, name="mine"))
     store = open_store(tmp_path / "mine" / "prose" / "successors-002")
     matrices = [store.successors(shard, 32) for shard in range(2)]
     assert all(matrix.shape == (10, 10) for matrix in matrices)
@@ -111,31 +116,164 @@ def successor_test_z(matrix):
     return (successor_scores(centred, [range(10)])[0] - mean) / variance**0.5
 
 
+# --- min-p, small sets, long examples -------------------------------------------------------------
+
+
+def test_min_p_reads_one_store_of_whole_successors(tokenizer, tmp_path):
+    test_set = made_up_set(30, words=8)
+    request = Request(["min_p", "successor"], directory=tmp_path, name="m")
+    found = audit(Remembers(tokenizer, test_set, 12.0), test_set, request)
+    best, default = found.results
+    assert best.log10_p < -3
+    assert best.names == ("successor_8", "successor_16", "successor_32", "successor_all")
+    assert found.stores == tuple(
+        tmp_path / "m" / "words" / name for name in ("successors-003-all", "successors-003")
+    )
+    whole = open_store(found.stores[0])
+    assert whole.header.first is None
+    assert whole.header.tokens_of(0) == 10 * sum(whole.header.example_tokens)
+    told = found.as_dict()["results"]
+    assert told[0]["best"] == best.best in best.names
+    assert set(told[1]) == {"test", "statistic", "p", "log10_p", "shards", "permutations"}
+    # The default is one of the four, up to the orderings that were sampled.
+    assert best.marginals[2].log10_p == pytest.approx(default.log10_p, abs=0.4)
+
+
+def without_ends(test_set):
+    """Examples that end in a number: the made-up model heeds the last token before an example."""
+    return replace(test_set, examples=tuple(t.removesuffix(".\n") for t in test_set.examples))
+
+
+@pytest.mark.parametrize("count", [6, 9, 12])
+@pytest.mark.parametrize("test", ["successor", "min_p"])
+def test_small_sets_are_one_shard_and_are_found(tokenizer, tmp_path, count, test):
+    test_set = made_up_set(count)
+    request = Request([test], directory=tmp_path / "seen")
+    (seen,) = audit(Remembers(tokenizer, test_set, 40.0), test_set, request).results
+    assert seen.shards == 1
+    # Of 6! orderings one is as good as the canonical one, of 9! and 12! hardly one is drawn.
+    assert seen.p < (0.01 if count == 6 else 0.001)
+    request = Request([test], directory=tmp_path / "unseen")
+    (unseen,) = audit(MadeUpScorer(tokenizer), without_ends(test_set), request).results
+    assert 0.01 < unseen.p < 1
+
+
+def test_examples_longer_than_the_context_keep_their_hand_over(tokenizer, tmp_path):
+    """The end of the one before still says which example comes; its beginning is gone."""
+    test_set = made_up_set(30, words=40)
+    scorer = Remembers(tokenizer, test_set, 40.0)
+    scorer.context = 40
+    assert min(len(tokenizer(text)["input_ids"]) for text in test_set.examples) > scorer.context
+    found = audit(scorer, test_set, Request(directory=tmp_path / "default"))
+    assert found.results[0].log10_p < -4
+    found = audit(scorer, test_set, Request(["min_p"], directory=tmp_path / "min_p"))
+    assert found.results[0].log10_p < -3
+    # Of an example, half of the context; the other half is for the one before it.
+    assert found.plan.stores[0].first == 20
+    unseen = MadeUpScorer(tokenizer)
+    unseen.context = 40
+    (result,) = audit(unseen, without_ends(test_set), Request(directory=tmp_path / "x")).results
+    assert 0.01 < result.p < 1
+
+
+# --- a budget of tokens ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("test", ["successor", "min_p"])
+@pytest.mark.parametrize(("passes", "size"), [(3.9, 3), (5.5, 5), (9.8, 9), (11.9, 11), (99, 60)])
+def test_a_budget_takes_the_largest_shards_within_it(tokenizer, tmp_path, test, passes, size):
+    test_set = made_up_set(60, words=12)
+    lengths = [len(tokenizer(text)["input_ids"]) for text in test_set.examples]
+    budget = int(passes * sum(lengths))
+    request = Request([test], budget=budget, directory=tmp_path)
+    plan = plan_audit(MadeUpScorer(tokenizer), test_set, request)
+    (store,) = plan.stores
+    assert store.shards == -(-60 // size)
+    assert plan.work.read <= budget
+    if size < 60:  # one example more would have cost too much
+        larger = replace(store, shards=60 // (size + 1))
+        assert larger.work(lengths, 1, 1000).read > budget
+
+
+def test_a_budget_chooses_the_store_that_is_scored(tokenizer, tmp_path):
+    test_set = made_up_set(24)  # by itself the test takes two shards
+    scorer = Remembers(tokenizer, test_set, 40.0)
+    found = audit(scorer, test_set, Request(budget=1500, directory=tmp_path, name="m"))
+    header = open_store(found.stores[0]).header
+    assert header.tokens_of(0) == found.tokens_scored + sum(header.example_tokens) <= 1500
+    assert found.results[0].shards == header.shards > 2
+    assert found.results[0].p < 0.01
+
+
+def test_a_budget_that_no_shards_fit_is_told_what_would(tokenizer, tmp_path):
+    test_set = made_up_set(5)  # in shards of three at least: one of five
+    with pytest.raises(InputError, match="shards of 5 examples read") as error:
+        plan_audit(MadeUpScorer(tokenizer), test_set, Request(budget=60, directory=tmp_path))
+    least = int(re.search(r"up to ([\d,]+)", str(error.value))[1].replace(",", ""))
+    plan = plan_audit(MadeUpScorer(tokenizer), test_set, Request(budget=least, directory=tmp_path))
+    assert plan.stores[0].shards == 1
+    with pytest.raises(InputError, match="shards of 5 examples read"):
+        plan_audit(MadeUpScorer(tokenizer), test_set, Request(budget=least - 1))
+
+
+# --- what the order gives away --------------------------------------------------------------------
+
+
+def test_a_compressor_stands_beside_every_test(scorer, test_set, tmp_path):
+    tests = ["successor", "exact", "sharded_t", "min_p"]
+    found = audit(scorer, test_set, Request(tests, permutations=4, directory=tmp_path))
+    pairs, whole, whole_again, pairs_again = found.control
+    assert whole is whole_again and pairs is pairs_again
+    expected = {
+        kind: compressor_test(test_set, kind=kind, shards=shards, permutations=4, seed=0)
+        for kind, shards in (("successors", 2), ("orderings", 5))
+    }
+    assert (pairs.p, whole.p) == (expected["successors"].p, expected["orderings"].p)
+    told = [control["p"] for control in found.as_dict()["control"]]
+    assert told == [pairs.p, whole.p, whole.p, pairs.p]
+    assert f"under a compressor, p = {pairs.p:.3g}" in found.summary()
+
+
+def test_a_compressor_rejects_where_neighbours_repeat_each_other(scorer, tmp_path):
+    rng, path = np.random.default_rng(0), tmp_path / "pairs.txt"
+    path.write_text(
+        "".join(
+            f"{text}\n{text} too\n"
+            for text in (" ".join(rng.choice(list("abcdefgh"), 12)) for _ in range(20))
+        )
+    )
+    found = audit(scorer, path, Request(["exact"], permutations=9, directory=tmp_path))
+    assert found.control[0].p < 0.001
+
+
 def test_the_verdict_on_the_order_stands_beside_the_p_value(scorer, tmp_path):
     path = tmp_path / "sorted.txt"
     path.write_text("".join(f"{'word ' * n}\n" for n in range(1, 41)))
-    found = audit(scorer, path, tests=["exact"], permutations=2, directory=tmp_path)
+    found = audit(scorer, path, Request(["exact"], permutations=2, directory=tmp_path))
     assert found.diagnosis.verdict == "order carries information"
     assert "order of the records: order carries information" in found.summary()
     assert found.as_dict()["diagnosis"]["verdict"] == "order carries information"
 
 
 def test_a_second_audit_scores_nothing(scorer, test_set, tmp_path, monkeypatch):
-    first = audit(scorer, test_set, directory=tmp_path, permutations=4)
+    request = Request(directory=tmp_path, permutations=4)
+    first = audit(scorer, test_set, request)
     assert first.tokens_scored == first.plan.missing == first.plan.work.scored
     assert first.plan.seconds > 0
     monkeypatch.setattr(
         TransformersScorer, "token_logprobs", lambda *_: pytest.fail("scored again")
     )
-    again = audit(TransformersScorer(scorer.source), test_set, directory=tmp_path, permutations=4)
+    again = audit(TransformersScorer(scorer.source), test_set, request)
     assert again.tokens_scored == 0
     assert again.plan.seconds is None
     assert again.results[0].p == first.results[0].p
 
 
 def test_more_permutations_score_only_what_is_missing(scorer, test_set, tmp_path):
-    first = audit(scorer, test_set, tests=["exact"], directory=tmp_path, permutations=4)
-    more = audit(scorer, test_set, tests=["exact"], directory=tmp_path, permutations=9)
+    first, more = (
+        audit(scorer, test_set, Request(["exact"], directory=tmp_path, permutations=m))
+        for m in (4, 9)
+    )
     assert more.tokens_scored == first.tokens_scored  # 5 orderings stored, 5 more
     assert more.plan.flops == pytest.approx(first.plan.flops)
 
@@ -145,20 +283,18 @@ def test_more_permutations_score_only_what_is_missing(scorer, test_set, tmp_path
 )
 def test_shards_are_chosen_to_hold_four_or_ten(scorer, test_set, tmp_path, examples, fours, tens):
     smaller = replace(test_set, examples=test_set.examples[:examples])
-    tests = ["exact", "successor"]
-    plan = plan_audit(scorer, smaller, tests=tests, directory=tmp_path, name="m")
+    plan = plan_audit(scorer, smaller, Request(["exact", "successor"], directory=tmp_path))
     assert [store.shards for store in plan.stores] == [fours, tens]
 
 
 def test_many_examples_make_fifty_shards_of_whole_orderings(scorer, test_set, tmp_path):
     larger = replace(test_set, examples=test_set.examples * 30)
-    tests = ["exact", "successor"]
-    plan = plan_audit(scorer, larger, tests=tests, directory=tmp_path, name="m")
+    plan = plan_audit(scorer, larger, Request(["exact", "successor"], directory=tmp_path))
     assert [store.shards for store in plan.stores] == [50, 60]
 
 
 def test_json_holds_what_a_reader_needs(scorer, test_set, tmp_path):
-    found = audit(scorer, test_set, permutations=3, directory=tmp_path, name="org/model:v1")
+    found = audit(scorer, test_set, Request(directory=tmp_path, name="org/model:v1"))
     told = json.loads(json.dumps(found.as_dict()))
     assert told["results"][0]["log10_p"] == pytest.approx(np.log10(told["results"][0]["p"]))
     assert told["model_revision"] == scorer.revision
@@ -179,6 +315,16 @@ def test_labels_are_short_and_hub_ids_stay(model_directory):
         ({"permutations": 0}, "permutations is 0: give at least 1"),
         ({"shards": 11, "tests": ["exact"]}, "use at most 10 shards"),
         ({"shards": 7}, "fewer than 3 per shard for 7 .* at most 6 shards"),
+        ({"tests": []}, "unknown test '': choose from successor"),
+        ({"budget": 10**6, "shards": 2}, "--budget chooses the number of shards"),
+        (
+            {"budget": 10**6, "tests": ["successor", "exact"]},
+            "exact reads is set by --permutations",
+        ),
+        (
+            {"budget": 100},
+            "--budget is 100 tokens, and shards of 4 examples read up to .* at least that",
+        ),
     ],
 )
 def test_bad_requests_are_refused_before_scoring(
@@ -186,7 +332,7 @@ def test_bad_requests_are_refused_before_scoring(
 ):
     monkeypatch.setattr(TransformersScorer, "token_logprobs", lambda *_: pytest.fail("scored"))
     with pytest.raises(InputError, match=message):
-        audit(scorer, test_set, directory=tmp_path / "stores", **arguments)
+        audit(scorer, test_set, Request(directory=tmp_path / "stores", **arguments))
     assert not (tmp_path / "stores").exists()
 
 
@@ -195,5 +341,5 @@ def test_successors_longer_than_the_context_are_refused_before_scoring(scorer, p
     path.write_text("".join(text.replace("\n", " ") + "\n" for text in prose[:12]))
     message = "reads up to 32 tokens of an example at once, and the context is 16"
     with pytest.raises(InputError, match=message):
-        audit(scorer, path, directory=tmp_path / "stores")
+        audit(scorer, path, Request(directory=tmp_path / "stores"))
     assert not (tmp_path / "stores").exists()

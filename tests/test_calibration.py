@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from contamination.calibration import calibration_table, heavy_tailed, null_scores, pools_of
+from contamination.calibration import (
+    P_VALUES,
+    RESAMPLES,
+    calibration_table,
+    heavy_tailed,
+    null_scores,
+    pools_of,
+)
 from contamination.experiment import Experiment
 from data_fixtures import MadeUpRun
 
@@ -52,6 +59,19 @@ def test_exact_tests_keep_their_level():
     assert (table.set_index("test").loc[["exact", "exact_monte_carlo"], "rejections"] > 0).all()
 
 
+@pytest.mark.parametrize("kind", ["sum", "boundary", "successor", "heavy_tailed"])
+def test_sampling_stands_for_the_exact_test_on_the_pools_of_the_study(run, kind):
+    """calibration.csv samples, since convolving costs seconds where shards are many: same p."""
+    rng = np.random.default_rng(4)
+    pools = run_pools(run) | heavy_tailed([6], shards=8, rng=rng)
+    for _ in range(60):
+        scores = null_scores(pools[kind, 6], 4, rng=rng)
+        exact = P_VALUES["exact"](scores, rng)
+        sampled = P_VALUES["exact_monte_carlo"](scores, rng)
+        four_errors = 4 * np.sqrt(exact * (1 - exact) / RESAMPLES)
+        assert sampled == pytest.approx(exact, abs=four_errors + 2 / RESAMPLES)
+
+
 def test_settings_with_more_shards_than_there_are_fall_away():
     rng = np.random.default_rng(2)
     pools = heavy_tailed([1, 3], shards=6, rng=rng)
@@ -62,10 +82,15 @@ def test_settings_with_more_shards_than_there_are_fall_away():
     assert set(table["permutations"]) == {1, 3}
 
 
-def test_pools_hold_the_scores_of_every_shard(tmp_path, monkeypatch):
-    run = MadeUpRun(tmp_path)
-    monkeypatch.setattr(Experiment, "scored", run.stand_in())
-    pools = pools_of(
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    made_up = MadeUpRun(tmp_path)
+    monkeypatch.setattr(Experiment, "scored", made_up.stand_in())
+    return made_up
+
+
+def run_pools(run):
+    return pools_of(
         run.experiment,
         "clean",
         ["one", "eight"],
@@ -74,6 +99,10 @@ def test_pools_hold_the_scores_of_every_shard(tmp_path, monkeypatch):
         successor_shards=2,
         rng=np.random.default_rng(3),
     )
+
+
+def test_pools_hold_the_scores_of_every_shard(run):
+    pools = run_pools(run)
     assert {key: pool.shape for key, pool in pools.items()} == {
         **{
             (kind, m): (8, m + 1)

@@ -6,10 +6,19 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from contamination.compressor import compressor_log_probs
+from contamination.compressor import (
+    compressor_log_probs,
+    compressor_successors,
+    compressor_test,
+)
 from contamination.errors import InputError
 from contamination.orderings import ordering, shard_bounds
-from contamination.statistics import recombination_test
+from contamination.statistics import (
+    centred_successors,
+    recombination_test,
+    successor_scores,
+    successor_test,
+)
 from contamination.test_set import TestSet
 
 WORDS = [f"{start}{end}" for start in "bdfgklmnprst" for end in ("anter", "olise", "uvid", "ec")]
@@ -30,22 +39,73 @@ def passages(rng, n, group):
             yield f"{passage} {' '.join(rng.choice(WORDS, 6))}\n"
 
 
+def size_of(text):
+    return len(zlib.compress(text.encode(), level=9, wbits=-15))
+
+
 def test_scores_by_brute_force():
     """Bytes of every example given the one before, in the orderings that a model is scored in."""
-
-    def size(text):
-        return len(zlib.compress(text.encode(), level=9, wbits=-15))
-
     texts = [*passages(np.random.default_rng(0), 6, 2), "é日本\n"]
     scores = compressor_log_probs(test_set_of(texts), shards=2, permutations=5, seed=3)
     assert scores.shape == (2, 6)
     for shard, bounds in enumerate(shard_bounds(7, 2)):
         for index in range(6):
             order = ordering(bounds, index, seed=3, dataset="r", shard=shard)
-            total = size(texts[order[0]])
+            total = size_of(texts[order[0]])
             for a, b in itertools.pairwise(order):
-                total += size(texts[a] + texts[b]) - size(texts[a])
+                total += size_of(texts[a] + texts[b]) - size_of(texts[a])
             assert scores[shard, index] == pytest.approx(-8 * total * math.log(2))
+
+
+def test_pairs_by_brute_force():
+    """Of all ordered pairs in a shard, and the sum along an ordering is that of the ordering."""
+    texts = [*passages(np.random.default_rng(0), 6, 2), "é日本\n"]
+    matrices = list(compressor_successors(test_set_of(texts), shards=2))
+    assert [len(matrix) for matrix in matrices] == [4, 3]
+    nats = 8 * math.log(2)
+    for (start, stop), matrix in zip(shard_bounds(7, 2), matrices, strict=True):
+        for a, b in itertools.product(range(start, stop), repeat=2):
+            expected = -nats * (size_of(texts[a] + texts[b]) - size_of(texts[a]))
+            found = matrix[a - start, b - start]
+            assert np.isnan(found) if a == b else found == pytest.approx(expected)
+    canonical = compressor_log_probs(test_set_of(texts), shards=2, permutations=1, seed=0)[:, 0]
+    for shard, (start, stop) in enumerate(shard_bounds(7, 2)):
+        along = successor_scores(matrices[shard], [range(stop - start)])[0]
+        assert canonical[shard] == pytest.approx(along - nats * size_of(texts[start]))
+
+
+def test_the_control_of_pairs_ranks_all_orderings():
+    """In one shard of six: as `successor_test` does by listing them."""
+    texts = list(passages(np.random.default_rng(1), 6, 2))
+    (matrix,) = compressor_successors(test_set_of(texts), shards=1)
+    exact = successor_test(centred_successors(matrix)).p
+    found = compressor_test(test_set_of(texts), kind="successors", shards=1, permutations=1, seed=0)
+    assert found.p == pytest.approx(exact, rel=0.2)
+    assert (found.test, found.shards, found.permutations) == ("compressor", 1, 10_000)
+
+
+def test_the_control_of_orderings_reads_those_of_the_model():
+    texts = test_set_of(list(passages(np.random.default_rng(1), 24, 2)))
+    scores = compressor_log_probs(texts, shards=3, permutations=4, seed=5)
+    found = compressor_test(texts, kind="orderings", shards=3, permutations=4, seed=5)
+    assert found.p == recombination_test(scores).p
+    assert found.test == "compressor"
+
+
+@pytest.mark.parametrize("kind", ["successors", "orderings"])
+def test_the_control_tells_shared_passages_from_shuffled_ones(kind):
+    rng = np.random.default_rng(2)
+    texts = list(passages(rng, 48, 2))
+    settings = {"kind": kind, "shards": 4, "permutations": 25, "seed": 0}
+    assert compressor_test(test_set_of(texts), **settings).log10_p < -4
+    trials, alpha, rejections = 100, 0.1, 0
+    low, high = scipy.stats.binom.ppf([1e-4, 1 - 1e-4], trials, alpha)
+    few = list(passages(rng, 12, 2))
+    settings |= {"shards": 2}
+    for trial in range(trials):
+        shuffled = test_set_of([few[i] for i in rng.permutation(12)], str(trial))
+        rejections += compressor_test(shuffled, **settings).p <= alpha
+    assert low <= rejections <= high
 
 
 def test_orderings_follow_seed_and_revision():

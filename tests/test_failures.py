@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from contamination.failures import ORDERS, failure_table
+from contamination.failures import AS_PUBLISHED, LONG, ORDERS, failure_table
 from contamination.test_set import TestSet
 
 COLOURS = ("red", "green", "blue", "white")
@@ -33,6 +33,36 @@ def test_every_order_is_tested_and_the_meaningful_ones_are_flagged(experiment):
     for order in ("sorted by text", "sorted by length", "numbered"):
         assert table.loc[order, "verdict"] == "order carries information", order
     assert table.loc["near-duplicates in pairs", "examples"] == 40
+    # The compressor sees what this model, which has learned nothing, does not.
+    assert table.loc["near-duplicates in pairs", "log10_p_compressor"] < -5
+    assert table.loc[AS_PUBLISHED, "log10_p_compressor"] > -2
+    assert set(table["model"]) == {"clean"}
+    assert set(table["dataset"]) == {"colours"}
+
+
+def test_long_examples_exceed_the_context_and_are_null_to_a_clean_model(experiment):
+    table = failure_table(experiment, "clean", "colours", orders=[AS_PUBLISHED, LONG])
+    table = table.set_index("order")
+    assert table["longer"].to_dict() == {AS_PUBLISHED: 0.0, LONG: 1.0}
+    assert table["examples"].to_dict() == {AS_PUBLISHED: 40, LONG: 4}
+    assert table.loc[LONG, "log10_p_successor"] > -2
+    assert table.loc[LONG, "log10_p_exact"] > -2
+
+
+def test_another_model_has_stores_of_its_own(experiment, make_model):
+    def p():
+        return failure_table(experiment, "clean", "colours", orders=[LONG])["log10_p_exact"].item()
+
+    first = p()
+    assert p() == first
+    retrained = make_model(48)
+    experiment.model = lambda name: retrained
+    assert p() != first
+
+
+def test_records_are_joined_in_their_order():
+    texts = [f"{i} " for i in range(25)]
+    assert ORDERS[LONG](texts) == ["0 1 2 3 4 5 6 7 8 9 ", "10 11 12 13 14 15 16 17 18 19 "]
 
 
 def test_near_duplicates_follow_their_records():

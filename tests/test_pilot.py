@@ -59,6 +59,7 @@ def test_successors_cost_a_matrix_for_each_shard(planned, tmp_path):
     ("arguments", "message"),
     [
         ({"test": "permutation", "shards": 4}, "a pilot needs one of successor, exact"),
+        ({"test": "min_p", "shards": 4}, "a pilot needs one of successor, exact"),
         ({"test": "nothing", "shards": 4}, "test is 'nothing'"),
         ({"test": "successor", "shards": 3}, "takes 30 records, and there are 24"),
     ],

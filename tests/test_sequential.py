@@ -1,49 +1,17 @@
 """Stopping early pays for no more shards than it needs, and gives the p-value of the whole path."""
 
 import json
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
 
-import numpy as np
 import pytest
 
+from contamination import sequential
+from contamination.audit import Request
+from contamination.engine.queue import work_queue
 from contamination.errors import InputError
 from contamination.sequential import audit_until
 from contamination.statistics import anytime_test
 from contamination.store import open_store
-from contamination.test_set import TestSet
-from contamination.tokenizer import tokenize
-from made_up_scorer import MadeUpScorer, log_probs_of
-
-WORDS = ["apple", "river", "stone", "cloud", "lamp", "green", "tower", "quiet", "orbit", "maple"]
-
-
-def made_up_set(count: int) -> TestSet:
-    rng = np.random.default_rng(0)
-    examples = tuple(f"{' '.join(rng.choice(WORDS, 3))} {i}.\n" for i in range(count))
-    return TestSet("words", examples, "text/1", "made up")
-
-
-class Remembers(MadeUpScorer):
-    """Likes an example by `nats` more where it stands right after the one before it in the set."""
-
-    def __init__(self, tokenizer, test_set: TestSet, nats: float) -> None:
-        super().__init__(tokenizer)
-        ids = [tuple(i.tolist()) for i in tokenize(tokenizer, test_set.examples)]
-        self.pairs = {a + b: len(a) for a, b in pairwise(ids)}
-        self.nats = nats
-
-    def token_logprobs(
-        self, sequences: Sequence[np.ndarray], wanted: Sequence[np.ndarray] | None = None
-    ) -> Iterator[tuple[int, np.ndarray]]:
-        for index, ids in enumerate(sequences):
-            self.scored += 1
-            values, listed = log_probs_of(ids), ids.tolist()
-            for pair, length in self.pairs.items():
-                for start in range(len(listed) - len(pair) + 1):
-                    if listed[start] == pair[0] and tuple(listed[start:][: len(pair)]) == pair:
-                        values[start + length] += np.float32(self.nats)
-            yield index, values
+from remembering_scorer import Remembers, made_up_set
 
 
 @pytest.fixture
@@ -51,8 +19,10 @@ def until(tokenizer, tmp_path):
     def run(nats: float, **arguments):
         test_set = made_up_set(40)
         scorer = Remembers(tokenizer, test_set, nats)
-        fixed = {"test": "exact", "alpha": 0.01, "directory": tmp_path, "name": "m"}
-        return audit_until(scorer, test_set, **(fixed | arguments)), scorer
+        alpha = arguments.pop("alpha", 0.01)
+        fixed = {"tests": ["exact"], "directory": tmp_path, "name": "m"}
+        found = audit_until(scorer, test_set, Request(**(fixed | arguments)), alpha=alpha)
+        return found.result, scorer
 
     return run
 
@@ -83,14 +53,14 @@ def test_it_goes_on_where_it_stopped(until):
 
 
 def test_successors_can_stop_too(until):
-    found, _ = until(40.0, test="successor", shards=8)
+    found, _ = until(40.0, tests=["successor"], shards=8)
     assert found.stopped_at is not None
 
 
-@pytest.mark.parametrize("test", ["sharded_t", "permutation", "nothing"])
+@pytest.mark.parametrize("test", ["sharded_t", "permutation", "min_p", "min_p_orderings"])
 def test_tests_of_all_shards_are_refused(until, test):
     with pytest.raises(InputError, match="stopping early needs one of successor, exact"):
-        until(0.0, test=test)
+        until(0.0, tests=[test])
 
 
 def test_the_command(call, model_directory, tmp_path):
@@ -106,3 +76,45 @@ def test_the_command(call, model_directory, tmp_path):
     status, _, err = call("test", model_directory, path, "--stop", "--dry-run")
     assert status == 2
     assert "--stop has no --dry-run" in err
+
+
+def test_the_order_of_the_records_is_told_beside_the_evidence(
+    call, model_directory, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("COLUMNS", "120")
+    path = tmp_path / "sorted.txt"
+    path.write_text("".join(f"{'word ' * n}\n" for n in range(1, 41)))
+    arguments = ("--stop", "--test", "exact", "--permutations", "3", "--store", tmp_path / "s")
+    _, out, _ = call("test", model_directory, path, *arguments)
+    assert "order of the records: order carries information" in out
+    assert "a compressor, which has seen nothing: p = " in out
+    _, out, _ = call("test", model_directory, path, *arguments, "--json")
+    told = json.loads(out)
+    assert told["diagnosis"]["verdict"] == "order carries information"
+    assert 0 < told["control"]["p"] <= 1
+
+
+def test_one_of_several_processes_tells(call, model_directory, tmp_path, monkeypatch):
+    """The others leave the output and the status to process 0."""
+    path = tmp_path / "words.txt"
+    path.write_text("".join(made_up_set(40).examples))
+    arguments = ("--stop", "--test", "exact", "--alpha", "0.99", "--shards", "20")
+    arguments += ("--store", tmp_path / "s")
+    status, out, _ = call("test", model_directory, path, *arguments)
+    assert status == 1
+    assert "anytime-valid p" in out
+    monkeypatch.setattr(work_queue(), "rank", 1)
+    assert call("test", model_directory, path, *arguments)[:2] == (0, "")
+    assert call("test", model_directory, path, *arguments[1:], "--dry-run")[:2] == (0, "")
+
+
+def test_an_interrupt_is_no_rejection(call, model_directory, tmp_path, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sequential, "fill", interrupted)
+    path = tmp_path / "words.txt"
+    path.write_text("".join(made_up_set(20).examples))
+    status, out, err = call("test", model_directory, path, "--stop", "--test", "exact")
+    assert (status, out) == (130, "")
+    assert err.splitlines()[-1].endswith("run the same command again to go on")

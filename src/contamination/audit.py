@@ -1,27 +1,33 @@
 """A p-value for one model and one test set, in one call (Oren, Algorithm 1, and what goes beyond).
 
-from contamination.audit import audit
+from contamination.audit import Request, audit
 
 print(audit("gpt2", "my_test_set.jsonl").summary())
+print(audit("gpt2", "my_test_set.jsonl", Request(tests=["exact"], permutations=50)).summary())
 """
 
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from contamination.audit_plan import Plan, plan_audit
-from contamination.battery import DEFAULT_TESTS, TESTS
+from contamination.audit_plan import Plan, StorePlan, called, plan_audit
+from contamination.audit_request import Request, label
+from contamination.battery import TESTS
+from contamination.compressor import compressor_test
 from contamination.diagnostics import Diagnosis, diagnose
 from contamination.engine.contract import Scorer
 from contamination.engine.loading import Source
 from contamination.engine.local import TransformersScorer
 from contamination.scoring import score
-from contamination.statistics import TestResult
-from contamination.test_set import TestSet, load_test_set
+from contamination.sources import open_test_set
+from contamination.statistics import TestResult, WestfallYoungResult
+from contamination.store import Store
+from contamination.test_set import TestSet
+
+__all__ = ["Audit", "Request", "audit", "label"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +39,8 @@ class Audit:
     results : one for each test, uncorrected: choose the test before you look.
     diagnosis : whether the order of the records carries information by itself. Unless it is quiet,
         a small p-value is no evidence of contamination.
+    control : one for each test: the same shards under a compressor, which has seen no test set.
+        Where it is small, the order of the records carries information by itself.
     tokens_scored, seconds : in this run; 0 tokens if all was stored.
     """
 
@@ -45,13 +53,13 @@ class Audit:
     plan: Plan
     results: tuple[TestResult, ...]
     diagnosis: Diagnosis
+    control: tuple[TestResult, ...]
     stores: tuple[Path, ...]
     tokens_scored: int
     seconds: float
 
     def as_dict(self) -> dict[str, Any]:
         """Return what `--json` prints."""
-        kept = ("test", "statistic", "p", "log10_p", "shards", "permutations")
         return {
             "model": self.model,
             "model_revision": self.model_revision,
@@ -60,11 +68,12 @@ class Audit:
             "template": self.template,
             "seed": self.seed,
             "plan": asdict(self.plan),
-            "results": [{name: getattr(r, name) for name in kept} for r in self.results],
+            "results": [_described(result) for result in self.results],
             "diagnosis": {
                 "verdict": self.diagnosis.verdict,
                 "reasons": list(self.diagnosis.reasons),
             },
+            "control": [_described(result) for result in self.control],
             "stores": [str(path) for path in self.stores],
             "tokens_scored": self.tokens_scored,
             "seconds": self.seconds,
@@ -73,8 +82,9 @@ class Audit:
     def summary(self) -> str:
         """One line for each test, and what the order of the records gives away without a model."""
         lines = [
-            f"{self.model} on {self.dataset}: {r.test} test, p = {r.p:.3g} ({r.shards} shards)"
-            for r in self.results
+            f"{self.model} on {self.dataset}: {r.test} test, p = {r.p:.3g} ({r.shards} shards); "
+            f"under a compressor, p = {control.p:.3g}"
+            for r, control in zip(self.results, self.control, strict=True)
         ]
         return "\n".join([*lines, f"order of the records: {self.diagnosis.verdict}"])
 
@@ -82,13 +92,8 @@ class Audit:
 def audit(
     model: Scorer | Source | Path | str,
     test_set: TestSet | Path | str,
+    request: Request = Request(),  # noqa: B008 - frozen
     *,
-    tests: Sequence[str] = DEFAULT_TESTS,
-    shards: int | None = None,
-    permutations: int = 25,
-    seed: int = 0,
-    directory: Path | str = "contamination-stores",
-    name: str | None = None,
     plan: Plan | None = None,
 ) -> Audit:
     """Score what is missing and test H0 "the model gives every ordering the same chance".
@@ -97,75 +102,87 @@ def audit(
     ----------
     model : a scorer, or what `TransformersScorer` takes: hub id, directory, GGUF file.
     test_set : a test set, or the path of a file with one example a record (template "text/1").
-    tests : names from `TESTS`.
-    shards : r; None takes as many as leave ten examples a shard for the successor test, and four
-        for those of whole orderings, 50 at most.
-    permutations : m, shuffled orderings per shard, in tests of whole orderings.
-    directory : where the stores of all audits lie; a second audit reads what it finds there.
-    name : of the model, for people and for the store.
+    request : tests, shards, permutations and where stores are kept.
     plan : what `plan_audit` returned for the same arguments, if it was asked.
 
     Raises
     ------
     InputError
-        An unknown test, too few examples, or whatever loading and scoring complain of.
+        Too few examples, or whatever loading and scoring complain of.
     """
-    scorer, called = _scorer(model, name)
-    examples = test_set if isinstance(test_set, TestSet) else load_test_set(Path(test_set))
-    plan = plan or plan_audit(
-        scorer,
-        examples,
-        tests=tests,
-        shards=shards,
-        permutations=permutations,
-        directory=directory,
-        name=called,
-    )
+    if isinstance(model, str | Path | Source):
+        source = model if isinstance(model, Source) else Source(str(model))
+        model = TransformersScorer(source)
+        request = replace(request, name=request.name or label(source.name))
+    examples = test_set if isinstance(test_set, TestSet) else open_test_set(test_set)
+    plan = plan or plan_audit(model, examples, request)
     started = time.perf_counter()
-    stores = {
-        store: score(
-            examples,
-            scorer,
-            store.path(directory, called, examples),
-            model=called,
-            shards=store.shards,
-            permutations=permutations,
-            seed=seed,
-            kind=store.kind,
-            first=store.first,
-        )
-        for store in dict.fromkeys(plan.stores)
-    }
+    stores = {store: fill(store, model, examples, request) for store in dict.fromkeys(plan.stores)}
     seconds = time.perf_counter() - started
+    asked = list(zip(request.tests, plan.stores, strict=True))
+    shards = {(store.kind, store.shards): store for store in stores}  # one control for each
+    controls = {key: control_of(store, examples, request) for key, store in shards.items()}
     return Audit(
-        model=called,
-        model_revision=scorer.revision,
+        model=called(model, request),
+        model_revision=model.revision,
         dataset=examples.name,
         dataset_revision=examples.revision,
         template=examples.template,
-        seed=seed,
+        seed=request.seed,
         plan=plan,
         results=tuple(
-            TESTS[test].result(test, stores[store], permutations)
-            for test, store in zip(tests, plan.stores, strict=True)
+            TESTS[test].result(test, stores[store], request.permutations) for test, store in asked
         ),
-        diagnosis=diagnose(
-            examples.examples, examples.records or None, rng=np.random.default_rng(seed)
-        ),
+        diagnosis=diagnosis_of(examples, request),
+        control=tuple(controls[store.kind, store.shards] for _, store in asked),
         stores=tuple(store.directory for store in stores.values()),
         tokens_scored=plan.missing,
         seconds=seconds,
     )
 
 
-def label(model: str) -> str:
-    """What tables and stores call a model: a hub id as it is, a path by its last part."""
-    return Path(model).resolve().name if Path(model).exists() else model
+def fill(
+    store: StorePlan,
+    scorer: Scorer,
+    test_set: TestSet,
+    request: Request,
+    *,
+    upto: int | None = None,
+) -> Store:
+    """Score what a store lacks, or what its first `upto` shards lack, and open it."""
+    name = called(scorer, request)
+    return score(
+        test_set,
+        scorer,
+        store.path(request.directory, name, test_set),
+        model=name,
+        shards=store.shards,
+        permutations=request.permutations,
+        seed=request.seed,
+        kind=store.kind,
+        first=store.first,
+        upto=upto,
+    )
 
 
-def _scorer(model: Scorer | Source | Path | str, name: str | None) -> tuple[Scorer, str]:
-    """Return the scorer, and what the model is called."""
-    if isinstance(model, (str, Path, Source)):
-        source = model if isinstance(model, Source) else Source(str(model))
-        return TransformersScorer(source), name or label(source.name)
-    return model, name or model.revision[:12]
+def control_of(store: StorePlan, test_set: TestSet, request: Request) -> TestResult:
+    """Test the shards of a store, in the same orderings, under a compressor."""
+    return compressor_test(
+        test_set,
+        kind=store.kind,
+        shards=store.shards,
+        permutations=request.permutations,
+        seed=request.seed,
+    )
+
+
+def diagnosis_of(test_set: TestSet, request: Request) -> Diagnosis:
+    """Look for information in the order of the records, without any model."""
+    rng = np.random.default_rng(request.seed)
+    return diagnose(test_set.examples, test_set.records or None, rng=rng)
+
+
+def _described(result: TestResult) -> dict[str, Any]:
+    kept = ("test", "statistic", "p", "log10_p", "shards", "permutations")
+    told = {name: getattr(result, name) for name in kept}
+    return told | {"best": result.best} if isinstance(result, WestfallYoungResult) else told

@@ -2,10 +2,14 @@
 
 A test turns every shard into scores, the canonical ordering first, and the scores of all shards
 into a p-value. All but `sharded_t` and `permutation` share the exact recombination test, since any
-scores that treat the orderings alike keep it exact.
+scores that treat the orderings alike keep it exact. Its p-value is never below (n + 1)^-shards for
+n shuffled orderings of a shard, and that low where each canonical ordering beats them all.
+
+`min_p` and `min_p_orderings` try several such scores, of the same orderings, and give the p-value
+of the best of them under their joint law: trying more is paid for, as far as they differ.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,17 +22,25 @@ from contamination.statistics import (
     recombination_test,
     sampled_successor_scores,
     sharded_t_test,
+    successor_scores,
     token_standardised_scores,
+    westfall_young_test,
 )
+from contamination.statistics.exchangeability import random_orderings
 from contamination.store import Store
 from contamination.store_layout import Kind
 from contamination.store_reader import ShardTokens
 
 SUCCESSOR_TOKENS = 32  # of every example after every other
 SAMPLED_ORDERINGS = 10_000  # of each shard, from its successor matrix
+CLIP_NATS = 1.0  # about one token in a hundred moves more than that in small models
+COUNTED = {"8": 8, "16": 16, "32": 32, "all": None}  # first tokens of each example, for min-p
+JOINT_CELLS = 200_000  # sampled orderings of all shards: where many shards are, fewer of each do
+FEWEST_JOINT = 1_000  # of each shard
+JOINT_DRAWS = 20_000  # from the joint law of several statistics
 
 ShardScores = Callable[[ShardTokens], np.ndarray]  # tokens of one shard -> (m + 1,)
-Scores = Callable[[Store, int], np.ndarray]  # (store, permutations) -> (r, n + 1)
+Scores = Callable[[Store, int], np.ndarray]  # (store, permutations) -> (r, n + 1) or (q, r, n + 1)
 
 
 @dataclass(frozen=True)
@@ -39,7 +51,8 @@ class Test:
     ----------
     kind, first : of the store, as in `contamination.store_layout.Header`.
     shard_size : examples of a shard unless the user says otherwise; None is the whole set.
-    scores : (r, n+1) from the store and the number of permutations.
+    scores : from the store and the number of permutations; (r, n+1), or (q, r, n+1) of q statistics
+        on the same orderings.
     statistic : from the scores to the result.
     shard_scores : (n+1,) from the store, a shard and the number of permutations, for stopping as
         soon as the evidence suffices; None for tests that need all shards.
@@ -74,7 +87,12 @@ def standardised(tokens: ShardTokens) -> np.ndarray:
     return token_standardised_scores(tokens.logprobs, tokens.leading)
 
 
-def boundary(first: int) -> ShardScores:
+def clipped(tokens: ShardTokens) -> np.ndarray:
+    """Sum of tokens, each centred and held within +-CLIP_NATS (nats)."""
+    return token_standardised_scores(tokens.logprobs, tokens.leading, floor=None, clip=CLIP_NATS)
+
+
+def boundary(first: int | None) -> ShardScores:
     """Sum of the first tokens of every example but the leading one, centred (nats)."""
 
     def score(tokens: ShardTokens) -> np.ndarray:
@@ -91,19 +109,48 @@ def sampled_successors(
     return sampled_successor_scores(centred, resamples=orderings, rng=rng)
 
 
+def joint_successors(
+    store: Store, shard: int, *, orderings: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Scores of the same sampled orderings by each number of tokens in COUNTED, (q, n + 1).
+
+    "all" is as many tokens of an example as the store keeps.
+    """
+    kept = int(store.header.stored[slice(*store.header.bounds[shard])].max())
+    tokens = store.successor_tokens(shard, kept)
+    orders = random_orderings([(0, len(tokens))], orderings, rng=rng)
+    matrices = [tokens[:, :, :b].sum(axis=2, dtype=np.float64) for b in COUNTED.values()]
+    return np.stack([successor_scores(centred_successors(each), orders) for each in matrices])
+
+
 def _successors(store: Store, shard: int, permutations: int) -> np.ndarray:
     """Sampled orderings cost no scoring: their number is not the user's to save on."""
-    rng = np.random.default_rng([store.header.seed, store.header.shards, shard])
-    return sampled_successors(store, shard, SUCCESSOR_TOKENS, orderings=SAMPLED_ORDERINGS, rng=rng)
+    return sampled_successors(
+        store, shard, SUCCESSOR_TOKENS, orderings=SAMPLED_ORDERINGS, rng=_rng(store, shard)
+    )
+
+
+def _joint_successors(store: Store, shard: int, permutations: int) -> np.ndarray:
+    orderings = min(SAMPLED_ORDERINGS, max(FEWEST_JOINT, JOINT_CELLS // store.header.shards))
+    return joint_successors(store, shard, orderings=orderings, rng=_rng(store, shard))
+
+
+def _rng(store: Store, shard: int) -> np.random.Generator:
+    return np.random.default_rng([store.header.seed, store.header.shards, shard])
 
 
 def _tokens(score: ShardScores) -> Callable[[Store, int, int], np.ndarray]:
     return lambda store, shard, permutations: score(store.shard_tokens(shard, permutations))
 
 
+def _each(scores: Mapping[str, ShardScores]) -> ShardScores:
+    return lambda tokens: np.stack([score(tokens) for score in scores.values()])
+
+
 def _by_shard(score: Callable[[Store, int, int], np.ndarray]) -> Scores:
+    """All shards: (r, n+1) of scores (n+1,), (q, r, n+1) of scores (q, n+1)."""
     return lambda store, permutations: np.stack(
-        [score(store, shard, permutations) for shard in range(store.header.shards)]
+        [score(store, shard, permutations) for shard in range(store.header.shards)], axis=-2
     )
 
 
@@ -113,16 +160,40 @@ def _exact(
     return Test(kind, first, size, _by_shard(score), recombination_test, score)
 
 
+def _smallest(names: list[str]) -> Callable[[np.ndarray], TestResult]:
+    """min-p of Westfall and Young; the draws are fixed, so the same scores give the same p."""
+    return lambda scores: westfall_young_test(
+        scores, names=names, resamples=JOINT_DRAWS, rng=np.random.default_rng(0)
+    )
+
+
 def _whole(store: Store, permutations: int) -> np.ndarray:
     return store.log_probs(permutations)
 
 
+_ON_TOKENS: dict[str, ShardScores] = {
+    "token_standardised": standardised,
+    "clipped": clipped,
+    **{f"boundary_{name}": boundary(b) for name, b in COUNTED.items()},
+}
 TESTS = {
     "successor": _exact("successors", SUCCESSOR_TOKENS, 10, _successors),
     # Sums are read part by part, whatever shard a part belongs to.
     "exact": Test("orderings", None, 4, _whole, recombination_test, _tokens(summed)),
     "token_standardised": _exact("orderings", None, 4, _tokens(standardised)),
+    "clipped": _exact("orderings", None, 4, _tokens(clipped)),
     "boundary": _exact("orderings", None, 4, _tokens(boundary(16))),
+    # The store keeps whole examples, for the statistic that counts all of their tokens.
+    "min_p": Test(
+        "successors",
+        None,
+        10,
+        _by_shard(_joint_successors),
+        _smallest([f"successor_{name}" for name in COUNTED]),
+    ),
+    "min_p_orderings": Test(
+        "orderings", None, 4, _by_shard(_tokens(_each(_ON_TOKENS))), _smallest(list(_ON_TOKENS))
+    ),
     "sharded_t": Test("orderings", None, 4, _whole, sharded_t_test),
     "permutation": Test("orderings", None, None, _whole, lambda s: permutation_test(s[0])),
 }

@@ -26,6 +26,8 @@ from contamination.store_reader import ShardTokens
 
 RESAMPLES = 1_999  # so that 0.05, 0.01 and 0.001 are all attainable p-values
 
+# The study samples where it could convolve: the same p (tests/test_calibration.py), and for many
+# shards in a tenth of the time.
 PValue = Callable[[np.ndarray, np.random.Generator], float]
 P_VALUES: dict[str, PValue] = {
     "sharded_t": lambda scores, rng: sharded_t_test(scores).p,

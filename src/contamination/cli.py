@@ -6,12 +6,14 @@ line on standard error; 130 interrupted.
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contamination import cli_stages
+from contamination import cli_data, cli_stages
 from contamination.cli_options import AuditOptions, DataOptions, ModelOptions, taking
 from contamination.cli_tables import (
     print_audit,
@@ -26,18 +28,27 @@ if TYPE_CHECKING:
     from contamination.audit import Audit
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app.add_typer(cli_data.app, name="data")
 app.add_typer(cli_stages.app, name="stage")
 
 Model = Annotated[
     str, typer.Argument(help="Directory, hub id or .gguf file; with --endpoint, its name there.")
 ]
-Dataset = Annotated[Path, typer.Argument(help="Test set: .jsonl, .csv or .txt, in its own order.")]
+Dataset = Annotated[
+    str,
+    typer.Argument(
+        help="Test set in its own order: a registered name (`contamination data list`), a .jsonl, "
+        ".json, .csv, .parquet or .txt file, a directory, or ORG/NAME[:CONFIG] of the hub."
+    ),
+]
 Tests = Annotated[
     list[str] | None,
     typer.Option(
         "--test",
-        help="successor (default), exact, token_standardised, boundary, sharded_t (the "
-        "paper's own) or permutation; may be repeated.",
+        help="successor (default); min_p, the best of successor with 8, 16, 32 and all tokens, "
+        "corrected for the choice. Of whole orderings: exact, token_standardised, clipped, "
+        "boundary; min_p_orderings, the best of the last three, corrected for the choice; "
+        "sharded_t (the paper's own); permutation. May be repeated.",
     ),
 ]
 
@@ -77,7 +88,7 @@ def test(
         rejected = dict(zip(names, (bool(p <= alpha) for p in adjusted), strict=True))
         print(json.dumps(found.as_dict() | {"alpha": alpha, "rejected": rejected}, indent=2))
     else:
-        print_audit(found, adjusted)
+        print_audit(found, adjusted, alpha)
     if min(adjusted) <= alpha:
         raise typer.Exit(1)
 
@@ -145,36 +156,25 @@ def _test_until(
     data: DataOptions,
     options: ModelOptions,
     model: str,
-    dataset: Path,
+    dataset: str,
     asked: list[str] | None,
     alpha: float,
 ) -> None:
     """Print the anytime-valid p-value of the shards that it took; exit as `test` does."""
-    examples = data.load(dataset)
-
-    from contamination.audit import label
-    from contamination.battery import DEFAULT_TESTS
-    from contamination.sequential import audit_until
-
     if how.dry_run:
         raise InputError("--stop has no --dry-run: how much it scores depends on what it finds")
-    tests = asked or list(DEFAULT_TESTS)
-    if len(tests) > 1:
-        raise InputError("--stop follows the evidence of one test: give --test once")
-    found = audit_until(
-        options.open(model),
-        examples,
-        test=tests[0],
-        alpha=alpha,
-        shards=how.shards,
-        permutations=how.permutations,
-        seed=how.seed,
-        directory=how.store,
-        name=label(model),
-    )
-    print_stopped(found, tests[0], as_json=how.as_json)
-    if found.stopped_at is not None:
-        raise typer.Exit(1)
+    examples = data.load(dataset)
+    request = how.request(model, asked)
+
+    from contamination.engine.queue import work_queue
+    from contamination.sequential import audit_until
+
+    with _resumable(how.store):
+        found = audit_until(options.open(model), examples, request, alpha=alpha)
+    if work_queue().rank == 0:
+        print_stopped(found, request.tests[0], as_json=how.as_json)
+        if found.result.stopped_at is not None:
+            raise typer.Exit(1)
 
 
 def _run(
@@ -182,54 +182,42 @@ def _run(
     data: DataOptions,
     options: ModelOptions,
     model: str,
-    dataset: Path,
+    dataset: str,
     asked: list[str] | None,
 ) -> "Audit | None":
     """Plan and, unless it is a dry run or not this process's to tell, return the audit."""
     examples = data.load(dataset)  # before torch is imported: bad input is told at once
+    request = how.request(model, asked)
 
-    from contamination.audit import audit, label
+    from contamination.audit import audit
     from contamination.audit_plan import plan_audit
-    from contamination.battery import DEFAULT_TESTS
     from contamination.engine.endpoint import EndpointScorer
     from contamination.engine.queue import work_queue
 
-    tests = asked or list(DEFAULT_TESTS)
     scorer = options.open(model)
-    plan = plan_audit(
-        scorer,
-        examples,
-        tests=tests,
-        shards=how.shards,
-        permutations=how.permutations,
-        directory=how.store,
-        name=label(model),
-    )
+    plan = plan_audit(scorer, examples, request)
     if how.dry_run:
-        print_plan(plan, how.as_json)
+        if work_queue().rank == 0:
+            print_plan(plan, how.as_json)
         return None
-    try:
-        found = audit(
-            scorer,
-            examples,
-            tests=tests,
-            shards=how.shards,
-            permutations=how.permutations,
-            seed=how.seed,
-            directory=how.store,
-            name=label(model),
-            plan=plan,
-        )
-    except KeyboardInterrupt:
-        print(
-            f"\ninterrupted; {how.store} keeps what is finished; "
-            "run the same command again to go on",
-            file=sys.stderr,
-        )
-        raise typer.Exit(130) from None
+    with _resumable(how.store):
+        found = audit(scorer, examples, request, plan=plan)
     if isinstance(scorer, EndpointScorer):
         print(scorer.summary(), file=sys.stderr)
     return found if work_queue().rank == 0 else None
+
+
+@contextmanager
+def _resumable(store: Path) -> Iterator[None]:
+    """Tell someone who interrupts that nothing is lost."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print(
+            f"\ninterrupted; {store} keeps what is finished; run the same command again to go on",
+            file=sys.stderr,
+        )
+        raise typer.Exit(130) from None
 
 
 def main() -> None:

@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
@@ -13,6 +13,7 @@ import typer
 from contamination.errors import InputError
 
 if TYPE_CHECKING:
+    from contamination.audit_request import Request
     from contamination.engine.contract import Scorer
     from contamination.test_set import TestSet
 
@@ -78,7 +79,20 @@ class AuditOptions:
             help="Contiguous parts of the set; default: 10 examples each, 4 for other tests."
         ),
     ] = None
-    permutations: Annotated[int, typer.Option(help="Shuffled orderings of each shard.")] = 25
+    budget: Annotated[
+        int | None,
+        typer.Option(
+            help="Most tokens to read for a test: successor and min_p take the largest shards "
+            "that cost no more."
+        ),
+    ] = None
+    permutations: Annotated[
+        int,
+        typer.Option(
+            help="Shuffled orderings of each shard, m; an exact p-value is never below "
+            "1 / (m + 1)^shards (successor and min_p sample thousands of their own)."
+        ),
+    ] = 25
     seed: Annotated[int, typer.Option(help="Of the shuffled orderings.")] = 0
     store: Annotated[
         Path, typer.Option(help="Where log-probabilities are kept and found again.")
@@ -89,21 +103,60 @@ class AuditOptions:
         typer.Option("--dry-run", help="Print how much there is to score, and about how long."),
     ] = False
 
+    def request(self, model: str, tests: Sequence[str] | None) -> "Request":
+        """Return what is asked of the audit of a model; raises `InputError` as `Request` does."""
+        from contamination.audit_request import Request, label
+        from contamination.battery import DEFAULT_TESTS
+
+        return Request(
+            tests=tests or DEFAULT_TESTS,
+            shards=self.shards,
+            budget=self.budget,
+            permutations=self.permutations,
+            seed=self.seed,
+            directory=self.store,
+            name=label(model),
+        )
+
 
 @dataclass(frozen=True)
 class DataOptions:
     """Which records are examples, and how they become text."""
 
-    template: Annotated[str, _data("Template of an example, by name or as text with {field}.")] = (
-        "text/1"
-    )
-    first: Annotated[int | None, _data("Only that many records, from the start.")] = None
+    template: Annotated[
+        str | None,
+        _data("Template of an example, by name or as text with {field}; default: the set's own."),
+    ] = None
+    field: Annotated[str | None, _data("Field that is the whole example.")] = None
+    first: Annotated[
+        int | None,
+        _data("At most so many records, from the start; default: 5,000 of a registered set."),
+    ] = None
+    mirror: Annotated[
+        Path | None, _data("Directory with registered sets; default: that of CONTAMINATION_DATA.")
+    ] = None
+    split: Annotated[str | None, _data("Split of a data set of the hub; default: test.")] = None
+    data_revision: Annotated[
+        str | None, _data("Branch, tag or commit of a data set of the hub.")
+    ] = None
 
-    def load(self, path: Path) -> "TestSet":
-        """Read the test set; raises `InputError` as `load_test_set` does."""
-        from contamination.test_set import load_test_set
+    def load(self, dataset: str) -> "TestSet":
+        """Open the test set; raises `InputError` as `open_test_set` does."""
+        from contamination.sources import open_test_set
 
-        return load_test_set(path, self.template, first=self.first)
+        if self.field is not None and self.template is not None:
+            raise InputError("--field and --template say the same thing: give one of them")
+        template = self.template if self.field is None else f"{{{self.field}}}\n"
+        if template is not None:  # a shell passes these two letters on as they are
+            template = template.replace("\\n", "\n").replace("\\t", "\t")
+        return open_test_set(
+            dataset,
+            template=template,
+            first=self.first,
+            mirror=self.mirror,
+            revision=self.data_revision,
+            split=self.split,
+        )
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -12,12 +12,14 @@ from rich.table import Table
 if TYPE_CHECKING:
     from contamination.audit import Audit
     from contamination.audit_plan import Plan
-    from contamination.statistics import AnytimeResult
+    from contamination.diagnostics import Diagnosis
+    from contamination.sequential import Stopped
     from contamination.statistics import Plan as Design
+    from contamination.statistics import TestResult
 
 
-def print_audit(found: "Audit", adjusted: Iterable[float]) -> None:
-    """Print the p-values, also after Holm's correction, the verdict on the records and the cost."""
+def print_audit(found: "Audit", adjusted: Iterable[float], alpha: float) -> None:
+    """Print the p-values, also after Holm's correction, what the order gives away, and the cost."""
     table = Table(title=f"Has {found.model} seen {found.dataset} in this order?")
     for column in ("test", "shards", "permutations", "p", "log10 p", "p (Holm)"):
         table.add_column(column, justify="left" if column == "test" else "right")
@@ -32,10 +34,36 @@ def print_audit(found: "Audit", adjusted: Iterable[float]) -> None:
         )
     console = Console()
     console.print(table, highlight=False)
-    console.print(f"order of the records: {found.diagnosis.verdict}", highlight=False)
-    for reason in found.diagnosis.reasons:
-        console.print(f"  {reason}", highlight=False)
+    for result in found.results:
+        if best := getattr(result, "best", None):
+            console.print(f"{result.test}: the smallest p was that of {best}", highlight=False)
+    controls: dict[TestResult, list[str]] = {}
+    for result, control in zip(found.results, found.control, strict=True):
+        controls.setdefault(control, []).append(result.test)
+    _print_order(console, found.diagnosis, controls, alpha)
     print_cost(found)
+
+
+def _print_order(
+    console: Console,
+    diagnosis: "Diagnosis",
+    controls: "Mapping[TestResult, Sequence[str]]",
+    alpha: float,
+) -> None:
+    """Print what the order of the records gives away without a model; controls by their tests."""
+    console.print(f"order of the records: {diagnosis.verdict}", highlight=False)
+    for reason in diagnosis.reasons:
+        console.print(f"  {reason}", highlight=False)
+    for control, tests in controls.items():
+        beside = f" ({', '.join(tests)})" if len(controls) > 1 else ""
+        console.print(
+            f"a compressor, which has seen nothing{beside}: p = {control.p:.3g}", highlight=False
+        )
+        if control.p <= alpha:
+            console.print(
+                "  the order carries information by itself: a small p of the model is no evidence",
+                highlight=False,
+            )
 
 
 def print_cost(found: "Audit") -> None:
@@ -89,24 +117,32 @@ def _cost_line(found: "Audit") -> str:
     )
 
 
-def print_stopped(found: "AnytimeResult", test: str, *, as_json: bool) -> None:
+def print_stopped(found: "Stopped", test: str, *, as_json: bool) -> None:
     """Print the anytime-valid p-value, and after how many shards it was reached."""
+    result = found.result
     if as_json:
         told = {
             "test": test,
-            "p": found.p,
-            "log10_p": found.log10_p,
-            "alpha": found.alpha,
-            "shards": found.shards,
-            "stopped_at": found.stopped_at,
+            "p": result.p,
+            "log10_p": result.log10_p,
+            "alpha": result.alpha,
+            "shards": result.shards,
+            "stopped_at": result.stopped_at,
+            "diagnosis": {
+                "verdict": found.diagnosis.verdict,
+                "reasons": list(found.diagnosis.reasons),
+            },
+            "control": {"p": found.control.p, "log10_p": found.control.log10_p},
         }
         print(json.dumps(told, indent=2))
         return
-    ended = "stopped" if found.stopped_at is not None else "not enough evidence"
-    Console().print(
-        f"{test} test, anytime-valid p = {found.p:.3g}: {ended} after {found.shards} shards",
+    ended = "stopped" if result.stopped_at is not None else "not enough evidence"
+    console = Console()
+    console.print(
+        f"{test} test, anytime-valid p = {result.p:.3g}: {ended} after {result.shards} shards",
         highlight=False,
     )
+    _print_order(console, found.diagnosis, {found.control: [test]}, result.alpha)
 
 
 def print_design(found: "Design", test: str) -> None:

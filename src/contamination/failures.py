@@ -1,7 +1,9 @@
-"""Where the test answers another question: records whose order carries information by itself.
+"""Where the test answers another question, or hardly any: what the records must be like.
 
-Each row is one canary set with its records put into an order that means something, under a model
-that has seen none of it. A small p-value beside a verdict that is not "quiet" is no contamination.
+Each row is one canary set with its records put into an order that means something, or joined to
+examples that exceed the context of the model. Under a model that has seen none of it, a small
+p-value beside a verdict that is not "quiet" is no contamination; under one that has seen the set,
+long examples show what is left of the power.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,12 +12,15 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from contamination.audit import audit
+from contamination.audit import Request, audit
+from contamination.engine.local import TransformersScorer
 from contamination.experiment import Experiment
 from contamination.test_set import TestSet
+from contamination.tokenizer import tokenize
 
 TESTS = ("successor", "exact")
 PERMUTATIONS = 10
+JOINED = 10  # records to one example, so that it exceeds a context of 256 tokens
 
 
 def _duplicated(examples: Sequence[str]) -> list[str]:
@@ -24,8 +29,16 @@ def _duplicated(examples: Sequence[str]) -> list[str]:
     return [text for record in half for text in (record, record.replace("the ", "a "))]
 
 
+def _joined(examples: Sequence[str]) -> list[str]:
+    """Neighbours made one example, in their order; records that are left over go."""
+    whole = len(examples) - len(examples) % JOINED
+    return ["".join(examples[start : start + JOINED]) for start in range(0, whole, JOINED)]
+
+
+AS_PUBLISHED = "as published (shuffled)"
+LONG = "joined in tens (longer than the context)"
 ORDERS: dict[str, Callable[[Sequence[str]], list[str]]] = {
-    "as published (shuffled)": list,
+    AS_PUBLISHED: list,
     "sorted by text": sorted,
     "sorted by length": lambda examples: sorted(examples, key=len),
     "near-duplicates in pairs": _duplicated,
@@ -33,43 +46,62 @@ ORDERS: dict[str, Callable[[Sequence[str]], list[str]]] = {
     "very short (three words)": lambda examples: [
         " ".join(text.split()[:3]) + "\n" for text in examples
     ],
+    LONG: _joined,
 }
 
 
-def failure_table(experiment: Experiment, model: str, dataset: str) -> pd.DataFrame:
+def failure_table(
+    experiment: Experiment, model: str, dataset: str, *, orders: Sequence[str] = tuple(ORDERS)
+) -> pd.DataFrame:
     """p-values and the verdict of the diagnostics for every order of the records.
+
+    Parameters
+    ----------
+    model : "clean" for orders that mean something, "contaminated" for what long examples cost.
+    orders : names from `ORDERS`.
 
     Returns
     -------
     DataFrame
-        order, examples, verdict, and log10_p_<test> for every test.
+        model, dataset, order, examples, longer (share of examples that exceed the context),
+        verdict, log10_p_compressor (the negative control of the successor test), and
+        log10_p_<test> for every test.
     """
-    original = experiment.test_set(dataset)
+    original, scorer = experiment.test_set(dataset), TransformersScorer(experiment.model(model))
+    # Another corpus or model has other stores: nothing has to be removed first.
+    revision = f"{original.revision[:8]}-{scorer.revision[:8]}"
+    request = Request(
+        TESTS,
+        permutations=PERMUTATIONS,
+        seed=experiment.profile.seed,
+        directory=experiment.build / "stores" / "failures" / revision,
+        name=model,
+    )
     rows = []
-    for name, arrange in ORDERS.items():
-        examples = tuple(arrange(original.examples))
-        slug = name.replace(" ", "-")
-        changed: TestSet = replace(
-            original,
-            name=f"{dataset}-{slug}",
-            examples=examples,
-            revision=f"{original.revision} {name}",
-            records=(),
-        )
-        found = audit(
-            experiment.model(model),
-            changed,
-            tests=TESTS,
-            permutations=PERMUTATIONS,
-            seed=experiment.profile.seed,
-            directory=experiment.build / "stores" / "failures",
-        )
+    for order in orders:
+        changed = _arranged(original, order)
+        lengths = [len(ids) for ids in tokenize(scorer.tokenizer, changed.examples)]
+        found = audit(scorer, changed, request)
         rows.append(
             {
-                "order": name,
-                "examples": len(examples),
+                "model": model,
+                "dataset": dataset,
+                "order": order,
+                "examples": len(changed.examples),
+                "longer": float(np.mean(np.array(lengths) > scorer.context)),
                 "verdict": found.diagnosis.verdict,
+                "log10_p_compressor": float(np.round(found.control[0].log10_p, 3)),
                 **{f"log10_p_{r.test}": float(np.round(r.log10_p, 3)) for r in found.results},
             }
         )
     return pd.DataFrame(rows)
+
+
+def _arranged(original: TestSet, order: str) -> TestSet:
+    return replace(
+        original,
+        name=f"{original.name}-{order.replace(' ', '-')}",
+        examples=tuple(ORDERS[order](original.examples)),
+        revision=f"{original.revision} {order}",
+        records=(),
+    )

@@ -19,7 +19,8 @@ SHOWN = {
 CALIBRATED = {
     "sharded_t": "Sharded t",
     "sharded_t_ddof_0": "Sharded t, ddof 0",
-    "exact_monte_carlo": "Exact",
+    "exact_monte_carlo": "Exact, Monte Carlo",
+    "exact": "Exact, FFT",
     "anytime": "Anytime-valid",
 }
 SCORES = {

@@ -42,11 +42,15 @@ def plan_from_pilot(
     Raises
     ------
     InputError
-        An unknown test, one without shards, or too few records for the pilot.
+        An unknown test, one without shards or of several statistics, or too few records for the
+        pilot.
     """
-    if test not in TESTS or TESTS[test].shard_size is None:
-        known: Sequence[str] = [t for t, chosen in TESTS.items() if chosen.shard_size]
-        raise InputError(f"test is {test!r}: a pilot needs one of {', '.join(known)}")
+    # What combines several statistics has no one spread to plan with.
+    planned: Sequence[str] = [
+        name for name, chosen in TESTS.items() if chosen.shard_size and not name.startswith("min_p")
+    ]
+    if test not in planned:
+        raise InputError(f"test is {test!r}: a pilot needs one of {', '.join(planned)}")
     chosen = TESTS[test]
     records = shards * int(chosen.shard_size or 0)
     if records > len(test_set.examples):
@@ -73,13 +77,14 @@ def plan_from_pilot(
         first=chosen.first,
     )
     scores = chosen.scores(store, PILOT_PERMUTATIONS)
+    free = chosen.kind == "successors"  # orderings cost nothing
     tokens = store.header.tokens_of(PILOT_PERMUTATIONS) / shards
     sampled = scores.shape[1] - 1
     return plan(
         scores,
-        tokens_per_shard=tokens / (sampled + 1 if chosen.first else PILOT_PERMUTATIONS + 1),
+        tokens_per_shard=tokens / (sampled + 1 if free else PILOT_PERMUTATIONS + 1),
         alpha=alpha,
         power=power,
-        permutations=(sampled,) if chosen.first else PLANNED_PERMUTATIONS,
+        permutations=(sampled,) if free else PLANNED_PERMUTATIONS,
         rng=np.random.default_rng(seed),
     )

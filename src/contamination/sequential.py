@@ -5,67 +5,69 @@ holds for any rule of stopping. What is not scored is not paid for; an audit tha
 go on later, with the shards that are left.
 """
 
-from pathlib import Path
+from dataclasses import dataclass
 
 import numpy as np
 from tqdm import tqdm
 
-from contamination.audit_plan import store_plan
+from contamination.audit import control_of, diagnosis_of, fill
+from contamination.audit_plan import called, planned_store
+from contamination.audit_request import Request
 from contamination.battery import TESTS
+from contamination.diagnostics import Diagnosis
 from contamination.engine.contract import Scorer
+from contamination.engine.queue import work_queue
 from contamination.errors import InputError
-from contamination.scoring import score
-from contamination.statistics import AnytimeResult, EProcess, anytime_test
+from contamination.statistics import AnytimeResult, EProcess, TestResult, anytime_test
 from contamination.test_set import TestSet
+from contamination.tokenizer import tokenize
 
 
-def audit_until(
-    scorer: Scorer,
-    test_set: TestSet,
-    *,
-    test: str,
-    alpha: float,
-    shards: int | None = None,
-    permutations: int = 25,
-    seed: int = 0,
-    directory: Path | str = "contamination-stores",
-    name: str,
-) -> AnytimeResult:
+@dataclass(frozen=True, eq=False)
+class Stopped:
+    """What an audit found that stops early.
+
+    Attributes
+    ----------
+    result : `shards` is how many were looked at, `stopped_at` the one that sufficed, if any did.
+    diagnosis, control : as in `contamination.audit.Audit`, of the whole set.
+    """
+
+    result: AnytimeResult
+    diagnosis: Diagnosis
+    control: TestResult
+
+
+def audit_until(scorer: Scorer, test_set: TestSet, request: Request, *, alpha: float) -> Stopped:
     """Score shard after shard until the evidence reaches 1 / alpha, or all are scored.
-
-    Parameters are those of `contamination.audit.audit`, with one test.
-
-    Returns
-    -------
-    AnytimeResult
-        `shards` is how many were looked at, `stopped_at` the one that sufficed, if any did.
 
     Raises
     ------
     InputError
-        An unknown test, one that needs all shards at once, or what scoring complains of.
+        Several tests, one that needs all shards at once, or what planning and scoring complain of.
     """
-    chosen = TESTS.get(test)
-    if chosen is None or chosen.shard_scores is None:
-        known = [t for t, c in TESTS.items() if c.shard_scores is not None]
+    if len(request.tests) > 1:
+        raise InputError("--stop follows the evidence of one test: give --test once")
+    (test,) = request.tests
+    shard_scores = TESTS[test].shard_scores
+    if shard_scores is None:
+        known = [name for name, chosen in TESTS.items() if chosen.shard_scores is not None]
         raise InputError(f"test is {test!r}: stopping early needs one of {', '.join(known)}")
-    plan = store_plan(chosen, len(test_set.examples), shards)
+    lengths = [len(ids) for ids in tokenize(scorer.tokenizer, test_set.examples)]
+    plan = planned_store(test, lengths, scorer.context, request)
     evidence, scores = EProcess(), list[np.ndarray]()
-    for shard in tqdm(range(plan.shards), desc=f"{name}: shards until p <= {alpha:g}"):
-        store = score(
-            test_set,
-            scorer,
-            plan.path(directory, name, test_set),
-            model=name,
-            shards=plan.shards,
-            permutations=permutations,
-            seed=seed,
-            kind=plan.kind,
-            first=plan.first,
-            upto=shard + 1,
-        )
-        scores.append(chosen.shard_scores(store, shard, permutations))
+    for shard in tqdm(
+        range(plan.shards),
+        desc=f"{called(scorer, request)}: shards until p <= {alpha:g}",
+        disable=work_queue().rank != 0,
+    ):
+        store = fill(plan, scorer, test_set, request, upto=shard + 1)
+        scores.append(shard_scores(store, shard, request.permutations))
         evidence = evidence.update(scores[-1])
         if evidence.rejects(alpha):
             break
-    return anytime_test(scores, alpha=alpha)
+    return Stopped(
+        anytime_test(scores, alpha=alpha),
+        diagnosis_of(test_set, request),
+        control_of(plan, test_set, request),
+    )

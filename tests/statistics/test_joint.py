@@ -259,6 +259,18 @@ def test_silent_statistics(scale):
     assert result.p == pytest.approx(exact, rel=5 * result.relative_error + 0.05)
 
 
+def test_the_best_is_named():
+    rng = np.random.default_rng(17)
+    scores = draw_scores(rng, q=3, r=20, df=20)
+    scores[1, :, 0] += 3
+    named = westfall_young_test(scores, names=["a", "b", "c"], resamples=100, rng=rng)
+    assert (named.best, named.names) == ("b", ("a", "b", "c"))
+    assert min(named.marginals, key=lambda m: m.log10_p) is named.marginals[1]
+    assert westfall_young_test(scores, scale="z", resamples=100, rng=rng).best == "1"
+    with pytest.raises(InputError, match="2 names for 3 statistics"):
+        westfall_young_test(scores, names=["a", "b"], resamples=100, rng=rng)
+
+
 def test_repeats_from_the_same_generator():
     scores = draw_scores(np.random.default_rng(15))
     first, second = (

@@ -9,35 +9,20 @@ H0; `sum_z_test` adds them up.
 
 import math
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import log_ndtr, logsumexp, ndtri_exp, softmax
+from scipy.special import logsumexp
 
 from contamination.errors import InputError
 from contamination.statistics.joint_results import SumZResult, WestfallYoungResult
 from contamination.statistics.recombination import Weights, contributions, recombination_test
 from contamination.statistics.results import p_from_log10
+from contamination.statistics.tilting import ladder, log_weights, mixture_draws, normal_deviates
 from contamination.statistics.validation import ROUNDING, as_log_probs
 
 Scale = Literal["p", "z"]
-
-# Neighbouring tilts are this many of their standard deviations apart: half of it away from the
-# nearest, a draw weighs within a factor e^(1/2) of what the best tilt would give it.
-_SPACING = 2.0
-_NULL_SHARE = 0.5  # of the mixture: no weight exceeds 2, and p-values in the bulk are accurate
-_NEAR = 1e-6  # values this close to the largest of a shard count as the largest
-_BLOCK = 1 << 20  # draws times shards held in memory at a time
-
-
-class _Tilt(NamedTuple):
-    """The null law of one statistic, times exp(theta z(J) - log_mgf), with its mean and sd of z."""
-
-    theta: float
-    log_mgf: float
-    mean: float
-    sd: float
 
 
 def westfall_young_test(
@@ -45,6 +30,7 @@ def westfall_young_test(
     *,
     scale: Scale = "p",
     weights: Weights = "inverse_sd",
+    names: Sequence[str] | None = None,
     resamples: int,
     rng: np.random.Generator,
 ) -> WestfallYoungResult:
@@ -65,6 +51,8 @@ def westfall_young_test(
         shards are loud or nearly all won: with "z", a heavy tail hides the evidence of a light one.
     weights : {"inverse_sd", "equal"}
         As in `recombination_test`, within each statistic.
+    names : sequence of str, length q, optional
+        What the result calls the statistics; "0", "1" and so on if not given.
     resamples : int
         Number of draws. 10000 give log10 p within about 0.1 for 50 shards, down to the smallest p;
         hundreds of shards reach further into the tail and take 100000 for the same.
@@ -81,7 +69,7 @@ def westfall_young_test(
     ------
     InputError
         As in `recombination_test`, an unknown scale, no statistic, statistics of different shapes,
-        or fewer than 1 resample.
+        another number of names, or fewer than 1 resample.
 
     Notes
     -----
@@ -117,17 +105,24 @@ def westfall_young_test(
     if scale not in get_args(Scale):
         raise InputError(f'scale is {scale!r}: give "p" or "z"')
     values = _as_statistics(scores)
+    called = tuple(map(str, range(len(values)))) if names is None else tuple(names)
+    if len(called) != len(values):
+        raise InputError(f"{len(called)} names for {len(values)} statistics: give one for each")
     marginals = tuple(recombination_test(each, weights=weights) for each in values)
     z = _standardised(values, weights)
-    ladders = [_ladder(each) for each in z]
+    ladders = [ladder(each) for each in z]
     # Equal sums may differ by the rounding of the scores they are made of. Raising all draws by as
     # much can only enlarge p.
-    draws = _draw(z, ladders, resamples, rng) + _rounding(values, z)[:, None]
+    draws = mixture_draws(z, ladders, resamples=resamples, rng=rng) + _rounding(values, z)[:, None]
     sums = np.column_stack([z[:, :, 0].sum(axis=1), draws])
-    best = _best(sums, z, ladders, scale)
-    statistic = float(best[0])
+    scaled = (
+        sums
+        if scale == "z"
+        else np.stack([normal_deviates(*each) for each in zip(sums, z, ladders, strict=True)])
+    )
+    best, statistic = scaled.max(axis=0), float(scaled[:, 0].max())
     hits = best >= statistic - ROUNDING * abs(statistic)  # the canonical ordering is one of them
-    log_w = _log_weights(sums[:, hits], ladders)
+    log_w = log_weights(sums[:, hits], ladders)
     log_total = float(logsumexp(log_w))
     log10_p = min(0.0, (log_total - math.log(resamples + 1)) / math.log(10))
     drawn = np.exp(log_w[1:] - log_total)
@@ -141,6 +136,8 @@ def westfall_young_test(
         permutations=values.shape[2] - 1,
         weights=weights,
         scale=scale,
+        names=called,
+        best=called[int(scaled[:, 0].argmax())],
         marginals=marginals,
         resamples=resamples,
         relative_error=math.sqrt(max(0.0, variance)),
@@ -228,115 +225,3 @@ def _rounding(values: NDArray[np.float64], z: NDArray[np.float64]) -> NDArray[np
     spread = np.ptp(values, axis=2)
     per_unit = np.divide(np.ptp(z, axis=2), spread, out=np.zeros_like(spread), where=spread > 0)
     return np.asarray(ROUNDING * (per_unit * np.abs(values).max(axis=2)).sum(axis=1))
-
-
-# Below, z (q, r, m+1) is what each shard would add to each statistic were its ordering j canonical.
-# Tilting by theta along statistic q multiplies the null law of J by exp(theta z_q(J) - K_q(theta))
-# and leaves the J_i independent. Nothing there knows which ordering is canonical.
-
-
-def _best(
-    sums: NDArray[np.float64],
-    z: NDArray[np.float64],
-    ladders: Sequence[Sequence[_Tilt]],
-    scale: Scale,
-) -> NDArray[np.float64]:
-    """max_q u_q(z_q) of sums (q, n), shape (n,)."""
-    if scale == "z":
-        return np.asarray(sums.max(axis=0))
-    deviates = [_normal_deviates(*each) for each in zip(sums, z, ladders, strict=True)]
-    return np.asarray(np.max(deviates, axis=0))
-
-
-def _ladder(z: NDArray[np.float64]) -> list[_Tilt]:
-    """Tilts of one statistic, z (r, m+1), from just above the null to the largest attainable sum.
-
-    The last one reaches that sum with probability at least 1/2. Empty for a silent statistic.
-    """
-    below = z - z.max(axis=1, keepdims=True)
-    tilts: list[_Tilt] = []
-    theta = 0.0
-    while True:
-        powers = np.exp(theta * below)
-        chances = powers / powers.sum(axis=1, keepdims=True)
-        means = (chances * z).sum(axis=1, keepdims=True)
-        sd = math.sqrt(float((chances * (z - means) ** 2).sum()))
-        if theta > 0:
-            log_mgf = float((theta * z.max(axis=1) + np.log(powers.mean(axis=1))).sum())
-            tilts.append(_Tilt(theta, log_mgf, float(means.sum()), sd))
-        if np.log((chances * (below >= -_NEAR)).sum(axis=1)).sum() >= -math.log(2):
-            return tilts
-        theta += _SPACING / sd
-
-
-def _draw(
-    z: NDArray[np.float64],
-    ladders: Sequence[Sequence[_Tilt]],
-    resamples: int,
-    rng: np.random.Generator,
-) -> NDArray[np.float64]:
-    """z_q(J) of independent J from the mixture of all tilts and the null, (q, resamples).
-
-    The draws of a component stand together; their order carries no information.
-    """
-    shards, size = z.shape[1:]
-    rows = np.arange(shards)
-    flat = z.reshape(len(z), -1)
-    components = [(0, 0.0), *[(q, tilt.theta) for q, each in enumerate(ladders) for tilt in each]]
-    counts = rng.multinomial(resamples, _shares(len(components)))
-    parts = []
-    for count, (q, theta) in zip(counts, components, strict=True):
-        # Inverse distribution functions of all shards, end to end: shard i is the stretch i to i+1.
-        steps = (np.cumsum(softmax(theta * z[q], axis=1), axis=1) + rows[:, None]).ravel()
-        block = max(1, _BLOCK // shards)
-        for start in range(0, count, block):
-            uniform = rng.random((min(block, count - start), shards)) + rows
-            places = np.searchsorted(steps, uniform, side="right")
-            places = np.minimum(places, rows * size + size - 1)  # where rounding went past i+1
-            parts.append(np.stack([each[places].sum(axis=1) for each in flat]))
-    return np.concatenate(parts, axis=1)
-
-
-def _log_weights(
-    sums: NDArray[np.float64], ladders: Sequence[Sequence[_Tilt]]
-) -> NDArray[np.float64]:
-    """log dP/dQ at z_q(J) = sums[q], (q, n) to (n,), with Q the mixture that `_draw` draws from."""
-    shares = _shares(1 + sum(len(each) for each in ladders))
-    log_q = np.full(sums.shape[1], math.log(shares[0]))
-    # One tilt at a time: all at once would hold draws times tilts in memory.
-    for along, each in zip(sums, ladders, strict=True):
-        for tilt in each:
-            log_q = np.logaddexp(log_q, math.log(shares[-1]) + tilt.theta * along - tilt.log_mgf)
-    return -log_q
-
-
-def _normal_deviates(
-    sums: NDArray[np.float64], z: NDArray[np.float64], tilts: Sequence[_Tilt]
-) -> NDArray[np.float64]:
-    """Normal deviate with about the tail probability of one statistic, z (r, m+1), at each sum.
-
-    At the mean of each tilt, P(sum >= mean) = exp(K - theta mean) E[exp(-theta X); X >= 0], with X
-    taken as normal with the tilted sd (Daniels 1954); exact at the largest sum; linear in between,
-    where deviates are nearly so. Below 0 the sum is its own deviate. It never decreases.
-    """
-    top = z >= z.max(axis=1, keepdims=True) - _NEAR
-    means, log_tails = [0.0], [-math.log(2)]
-    for theta, log_mgf, mean, sd in tilts:
-        means.append(mean)
-        overshoot = (theta * sd) ** 2 / 2 + float(log_ndtr(-theta * sd))
-        log_tails.append(log_mgf - theta * mean + overshoot)
-    deviates = np.maximum.accumulate(-ndtri_exp(log_tails))
-    largest, rarest = float(z.max(axis=1).sum()), -float(ndtri_exp(np.log(top.mean(axis=1)).sum()))
-    # The formula may overshoot just before the largest sum, which must stay above all others.
-    below = deviates < rarest
-    knots = [*np.minimum(means, largest)[below], largest]
-    heights = [*deviates[below], max(0.0, rarest)]
-    return np.where(sums < 0, sums, np.interp(sums, knots, heights))
-
-
-def _shares(components: int) -> NDArray[np.float64]:
-    """Shares of the mixture, the null first."""
-    if components == 1:
-        return np.ones(1)
-    others = components - 1
-    return np.array([_NULL_SHARE, *[(1 - _NULL_SHARE) / others] * others])

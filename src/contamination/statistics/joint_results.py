@@ -13,6 +13,11 @@ class WestfallYoungResult(TestResult):
     ----------
     weights, scale : str
         The weighting scheme within each statistic, and the scale on which they are compared.
+    names : tuple of str, length q
+        What the statistics are called.
+    best : str
+        The one that gave T. For information: which one it would be was not known beforehand, and
+        the p-value has paid for the choice.
     marginals : tuple of RecombinationResult, length q
         Each statistic's own exact test, *not* corrected for there being q of them.
     resamples : int
@@ -23,6 +28,8 @@ class WestfallYoungResult(TestResult):
 
     weights: str
     scale: str
+    names: tuple[str, ...]
+    best: str
     marginals: tuple[RecombinationResult, ...]
     resamples: int
     relative_error: float

@@ -1,0 +1,176 @@
+"""The tests of the battery against slow references: what min-p combines, and that it may."""
+
+import itertools
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from contamination import battery
+from contamination.battery import COUNTED, TESTS, clipped, joint_successors
+from contamination.statistics import boundary_scores, centred_successors, successor_scores
+from contamination.store import Header, Store
+from contamination.store_reader import ShardTokens
+
+LONGEST = 40
+
+
+def made_up_store(rng, *, shards=2, size=4, gain=0.0, where=slice(None), noise=1.0, first=None):
+    """Stand in for a store of successors: tokens whose canonical pairs gain nats at `where`."""
+    lengths = tuple(rng.integers(5, LONGEST, shards * size).tolist())
+    header = Header("m", "w", "d", "r", "text/1", 1, shards, lengths, "successors", first)
+    tokens = []
+    for start, stop in header.bounds:
+        held = np.arange(header.stored.max()) < header.stored[start:stop, None]
+        values = rng.normal(-3, noise, (size, size, header.stored.max()))
+        pairs = np.arange(size - 1), np.arange(1, size)
+        added = np.zeros(values.shape)
+        added[*pairs, where] = gain
+        values = np.where(held, values + added, 0).astype(np.float32)
+        values[np.arange(size), np.arange(size)] = np.nan
+        tokens.append(values)
+    return SimpleNamespace(
+        header=header,
+        successor_tokens=lambda shard, b: tokens[shard][:, :, :b],
+        successors=lambda shard, b: tokens[shard][:, :, :b].sum(axis=2, dtype=np.float64),
+    )
+
+
+def all_orderings(store):
+    """Scores of all k! orderings of every shard by every number of tokens, (q, r, k!)."""
+    rows = []
+    for b in COUNTED.values():
+        matrices = [store.successors(shard, b) for shard in range(store.header.shards)]
+        orders = list(itertools.permutations(range(len(matrices[0]))))
+        rows.append([successor_scores(centred_successors(m), orders) for m in matrices])
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("gain", [0.0, 0.5, 1.0])
+def test_min_p_against_all_recombinations(gain):
+    """Of 24 orderings in each of two shards, and four numbers of tokens: 576 sums of each."""
+    store = made_up_store(np.random.default_rng(3), gain=gain)
+    scores = all_orderings(store)
+    shares = (scores - scores.mean(axis=2, keepdims=True)) / scores.std(axis=2, keepdims=True)
+    z = (shares[:, 0, :, None] + shares[:, 1, None, :]).reshape(len(scores), -1)
+    p = scipy.stats.rankdata(-np.round(z, 9), "max", axis=1) / z.shape[1]
+    exact = np.mean(p.min(axis=0) <= p[:, 0].min() * (1 + 1e-9))
+    result = TESTS["min_p"].result("min_p", store, 0)
+    assert result.p == pytest.approx(exact, rel=0.25)
+    assert result.log10_p == pytest.approx(np.log10(result.p))
+    assert result.best == f"successor_{list(COUNTED)[p[:, 0].argmin()]}"
+    assert (result.test, result.shards) == ("min_p", 2)
+    for name, marginal, each in zip(result.names, result.marginals, p[:, 0], strict=True):
+        assert marginal.p == pytest.approx(each, rel=0.2), name
+
+
+def test_all_numbers_of_tokens_see_the_same_orderings():
+    store = made_up_store(np.random.default_rng(0), size=5)
+    scores = joint_successors(store, 1, orderings=50, rng=np.random.default_rng(7))
+    assert scores.shape == (4, 51)
+    everything = all_orderings(store)[:, 1]
+    found = np.abs(everything[:, :, None] - scores[:, None, :]).max(axis=0) < 1e-4
+    assert found.any(axis=0).all()  # one ordering gives all four scores
+    np.testing.assert_allclose(scores[:, 0], everything[:, 0], atol=1e-4)
+    assert len(np.unique(scores[0].round(6))) > 30
+
+
+@pytest.mark.parametrize(("shards", "size"), [(2, 6), (1, 8)])
+@pytest.mark.parametrize("test", ["min_p", "successor"])
+def test_the_level_is_kept(monkeypatch, test, shards, size):
+    monkeypatch.setattr(battery, "SAMPLED_ORDERINGS", 199)
+    monkeypatch.setattr(battery, "JOINT_DRAWS", 200)
+    rng = np.random.default_rng(1)
+    stores = [made_up_store(rng, shards=shards, size=size) for _ in range(300)]
+    p = np.array([TESTS[test].result(test, store, 0).p for store in stores])
+    for alpha in (0.05, 0.1, 0.3):
+        low, high = scipy.stats.binom.ppf([1e-4, 1 - 1e-4], len(p), alpha)
+        assert low <= (p <= alpha).sum() <= high
+
+
+@pytest.mark.parametrize(("where", "best"), [(slice(8), "8"), (slice(32, None), "all")])
+def test_min_p_finds_what_sits_early_or_late(where, best):
+    gain = 1.0 if best == "8" else 6.0
+    store = made_up_store(np.random.default_rng(2), shards=10, size=8, gain=gain, where=where)
+    found = TESTS["min_p"].result("min_p", store, 0)
+    assert found.log10_p < -3
+    assert found.best == f"successor_{best}"
+    alone = TESTS["successor"].result("successor", store, 0)
+    assert alone.log10_p > found.log10_p + 1
+
+
+def test_fewer_tokens_kept_than_counted():
+    store = made_up_store(np.random.default_rng(4), first=12)
+    scores = joint_successors(store, 0, orderings=9, rng=np.random.default_rng(0))
+    np.testing.assert_array_equal(scores[1], scores[3])
+    assert not np.array_equal(scores[0], scores[3])
+
+
+@pytest.mark.parametrize(("shards", "orderings"), [(1, 10_000), (100, 2_000), (1000, 1_000)])
+def test_many_shards_need_fewer_orderings_each(shards, orderings):
+    store = made_up_store(np.random.default_rng(5), shards=shards, size=3)
+    assert battery._joint_successors(store, 0, 0).shape == (4, orderings + 1)
+
+
+# --- whole orderings ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def orderings_store(tmp_path):
+    """Return a function that makes a real store whose canonical orderings gain at a position."""
+
+    def make(gain: float, position: int = 0, *, permutations: int = 19, shards: int = 8) -> Store:
+        rng = np.random.default_rng(6)
+        lengths = tuple(rng.integers(30, 50, 4 * shards).tolist())
+        header = Header("m", "w", "d", "r", "text/1", 1, shards, lengths)
+        units = []
+        for shard, index in header.units(permutations):
+            order = header.examples((shard, index))
+            values = rng.normal(-3, 1, int(header.stored[order].sum())).astype(np.float32)
+            starts = np.cumsum(header.stored[order]) - header.stored[order]
+            if index == 0:
+                values[starts[1:] + position] += np.float32(gain)
+            units.append(((shard, index), order, values))
+        store = Store(tmp_path / f"{gain}-{position}", header)
+        store.append(units)
+        return store
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("position", "gain", "best"), [(3, 3.0, "boundary_8"), (20, 7.0, "boundary_32")]
+)
+def test_min_p_of_orderings_finds_the_best_statistic(orderings_store, position, gain, best):
+    store = orderings_store(gain, position)
+    found = TESTS["min_p_orderings"].result("min_p_orderings", store, 19)
+    assert found.best == best
+    assert found.log10_p < -3
+    assert found.names == (
+        *("token_standardised", "clipped", "boundary_8", "boundary_16"),
+        *("boundary_32", "boundary_all"),
+    )
+    least = min(m.log10_p for m in found.marginals)
+    assert least - 0.1 <= found.log10_p <= least + np.log10(6) + 0.1
+    for name, marginal in zip(found.names, found.marginals, strict=True):
+        if name in TESTS:
+            assert marginal.p == TESTS[name].result(name, store, 19).p
+
+
+def test_min_p_of_orderings_finds_nothing_where_there_is_nothing(orderings_store):
+    found = TESTS["min_p_orderings"].result("min_p_orderings", orderings_store(0.0), 19)
+    assert found.p > 0.01
+
+
+def test_clipped_bounds_what_a_token_may_say():
+    rng = np.random.default_rng(8)
+    logprobs = rng.normal(-3, 0.1, (6, 20)).astype(np.float32)
+    leading = np.zeros((6, 20), dtype=bool)
+    tokens = ShardTokens(logprobs, leading, np.arange(20) % 5, np.arange(20) // 5)
+    plain = boundary_scores(logprobs, leading, tokens.position, first=None)
+    np.testing.assert_allclose(clipped(tokens), plain, atol=1e-5)
+    loud = tokens._replace(logprobs=logprobs.copy())
+    loud.logprobs[2, 7] += 60
+    assert boundary_scores(loud.logprobs, leading, tokens.position, first=None)[2] > 40
+    assert clipped(loud)[2] == pytest.approx(plain[2] + 1, abs=0.5)
