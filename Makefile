@@ -31,15 +31,17 @@ ON    := --profile $(P) --build $(B)
 LAUNCH ?=
 TRAIN := $(if $(LAUNCH),$(BIN)/$(LAUNCH) $(RUN),$(RUN))
 
-MODELS    := contaminated clean
-NOTEBOOKS := 01_canary_eval 02_shard_permutation_ablation 04_mmlu_fisher 05_beyond_the_paper
+TRAINED   := contaminated clean
+NOTEBOOKS := 01_canary_eval 02_shard_permutation_ablation 03_open_model_audit 04_mmlu_fisher 05_beyond_the_paper
 REPORT    := $(R)/report/report.html $(R)/report/report.pdf
 
 01_TABLES  := canaries duplication_power
 01_FIGURES := duplication_power
 02_TABLES  := shard_ablation permutation_ablation
 02_FIGURES := shard_ablation permutation_ablation
-04_TABLES  := mmlu_subsets mmlu_fisher
+03_TABLES  := open_models
+03_FIGURES := open_models
+04_TABLES  := mmlu_subsets mmlu_fisher mmlu_lines mmlu_exclusions
 04_FIGURES := mmlu_ecdf
 05_TABLES  := power_replicates power_per_token power_ranking calibration failures
 05_FIGURES := power_per_token calibration
@@ -47,24 +49,37 @@ files_of    = $(patsubst %,$(R)/tables/%.csv,$($(1)_TABLES)) \
               $(foreach f,$($(1)_FIGURES),$(R)/figures/$(f).svg $(R)/figures/$(f).png)
 01_FILES := $(call files_of,01) $(patsubst %,$(R)/tables/%.md,canaries canaries_clean canaries_published)
 02_FILES := $(call files_of,02)
-04_FILES := $(call files_of,04) $(R)/tables/mmlu_fisher.md
-05_FILES := $(call files_of,05) $(R)/tables/power_ranking.md
-FILES    := $(01_FILES) $(02_FILES) $(04_FILES) $(05_FILES)
+03_FILES := $(call files_of,03) $(patsubst %,$(R)/tables/%.md,open_models open_models_published)
+04_FILES := $(call files_of,04) $(patsubst %,$(R)/tables/%.md,mmlu_fisher mmlu_table4)
+05_FILES := $(call files_of,05) $(patsubst %,$(R)/tables/%.md,power_ranking failures)
+FILES    := $(01_FILES) $(02_FILES) $(03_FILES) $(04_FILES) $(05_FILES)
+
+# Words as a YAML list; paths as they are seen from anywhere.
+COMMA := ,
+listed = [$(subst $() ,$(COMMA),$(strip $(foreach w,$(1),$(if $(wildcard $(w)),$(abspath $(w)),$(w)))))]
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help setup reproduce smoke study benchmark test lint format report lab lock clean distclean
+.PHONY: help setup reproduce smoke audit explore study benchmark test lint format report lab lock clean distclean
 
 help: ## list the targets
 	@echo "make TARGET [PROFILE=$(subst $() ,|,$(notdir $(basename $(wildcard profiles/*.yaml))))]"
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-reproduce: $(R)/manifest.json $(REPORT) ## every table and figure and the report, from scratch or from what is there
+reproduce: $(R)/manifest.json $(REPORT) $(R)/explorer.html ## every table and figure and the report, from scratch or from what is there
 	@$(RUN) summary --results $(R)
 	@$(if $(OPEN),$(BIN)/python -m webbrowser -t "file://$(abspath $(R)/report/report.html)",true)
 
 smoke: ## the same with the quick profile (under two minutes)
 	@$(MAKE) --no-print-directory reproduce PROFILE=quick
+
+audit: $(SETUP) ## p-values of MODELS="a b" on SETS="x y": registered names, hub ids or paths (results/audit/)
+	$(RUN) notebook notebooks/03_open_model_audit.ipynb $(ON) --results $(R)/audit \
+	  --parameter 'models=$(call listed,$(MODELS))' --parameter 'sets=$(call listed,$(SETS))'
+	@cat $(R)/audit/tables/open_models.md
+
+explore: $(SETUP) ## explore single test sets in JupyterLab (as a page: results/explorer.html)
+	$(BIN)/jupyter lab notebooks/explore_mmlu.ipynb
 
 study: ## compare all statistics on many canary sets, two seeds (a few hours; docs/power.svg)
 	@$(MAKE) --no-print-directory PROFILE=study results/study/notebooks/05_beyond_the_paper.ipynb
@@ -101,7 +116,7 @@ lock: $(SETUP) ## resolve requirements.lock anew from pyproject.toml (needs uv o
 	rm requirements.new
 
 clean: ## remove the results and intermediate files of PROFILE
-	rm -rf $(B) $(addprefix $(R)/,tables figures notebooks report manifest.json variables.yml)
+	rm -rf $(B) $(addprefix $(R)/,tables figures notebooks report audit explorer.html manifest.json variables.yml)
 
 distclean: ## remove everything that make has made, the environment included
 	rm -rf build results $(VENV) src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -136,15 +151,15 @@ $(foreach s,corpus training scoring notebooks,$(B)/profile/$(s).txt): $(B)/profi
 # --- expensive stages ------------------------------------------------------------------------------
 
 $(B)/corpus/corpus.json: $(B)/profile/corpus.txt requirements.lock \
-    $(addprefix $(SRC)/,corpus.py corpus_stage.py documents.py canaries.py test_set.py tokenizer.py)
+    $(addprefix $(SRC)/,corpus.py corpus_stage.py documents.py canaries.py records.py test_set.py tokenizer.py)
 	$(RUN) corpus $(ON)
 
-$(foreach m,$(MODELS),$(B)/models/$(m)/training.json): $(B)/models/%/training.json: \
+$(foreach m,$(TRAINED),$(B)/models/$(m)/training.json): $(B)/models/%/training.json: \
     $(B)/corpus/corpus.json $(B)/profile/training.txt \
     $(addprefix $(SRC)/,injection.py training.py checkpoint.py architecture.py)
 	$(TRAIN) train $* $(ON)
 
-$(foreach m,$(MODELS),$(B)/stores/$(m).json): $(B)/stores/%.json: \
+$(foreach m,$(TRAINED),$(B)/stores/$(m).json): $(B)/stores/%.json: \
     $(B)/models/%/training.json $(B)/profile/scoring.txt \
     $(addprefix $(SRC)/,orderings.py scoring.py evaluation.py battery.py) \
     $(wildcard $(SRC)/store*.py $(SRC)/engine/*.py)
@@ -152,15 +167,19 @@ $(foreach m,$(MODELS),$(B)/stores/$(m).json): $(B)/stores/%.json: \
 
 # --- notebooks: tables and figures -----------------------------------------------------------------
 
-STORES     := $(foreach m,$(MODELS),$(B)/stores/$(m).json)
+STORES     := $(foreach m,$(TRAINED),$(B)/stores/$(m).json)
 EVALUATION := $(SRC)/evaluation.py $(SRC)/battery.py $(SRC)/tables.py $(SRC)/figures.py $(wildcard $(SRC)/statistics/*.py)
 PUBLISHED  := $(SRC)/published.py $(wildcard data/published/*.csv)
 
 $(R)/notebooks/01_canary_eval.ipynb: $(STORES) $(PUBLISHED)
 $(R)/notebooks/02_shard_permutation_ablation.ipynb: $(STORES)
-$(R)/notebooks/04_mmlu_fisher.ipynb: $(PUBLISHED)
+$(R)/notebooks/03_open_model_audit.ipynb: $(STORES) $(PUBLISHED) data/models.yaml data/registry.yaml \
+    $(wildcard $(SRC)/open_*.py) $(addprefix $(SRC)/,models.py sources.py compressor.py diagnostics.py figures_audit.py)
+$(R)/notebooks/04_mmlu_fisher.ipynb: $(PUBLISHED) data/models.yaml data/registry.yaml \
+    $(addprefix $(SRC)/,mmlu.py mmlu_audit.py line_reading.py figures_mmlu.py audit_plan.py sources.py models.py) \
+    $(if $(filter benchmarks paper,$(PROFILE)),$(foreach m,$(TRAINED),$(B)/models/$(m)/training.json))
 $(R)/notebooks/05_beyond_the_paper.ipynb: $(STORES) \
-    $(addprefix $(SRC)/,power.py calibration.py failures.py figures_beyond.py diagnostics.py)
+    $(addprefix $(SRC)/,power.py calibration.py failures.py figures_beyond.py diagnostics.py compressor.py audit.py)
 
 $(foreach n,$(NOTEBOOKS),$(R)/notebooks/$(n).ipynb): $(R)/notebooks/%.ipynb: \
     notebooks/%.ipynb $(B)/profile/notebooks.txt $(EVALUATION) | $(SETUP)
@@ -174,7 +193,12 @@ $$($(1)_FILES): $(R)/notebooks/$(2).ipynb
 endef
 $(foreach n,$(NOTEBOOKS),$(eval $(call written_by,$(firstword $(subst _, ,$(n))),$(n))))
 
-# --- report ----------------------------------------------------------------------------------------
+# --- explorer and report ---------------------------------------------------------------------------
+
+$(R)/explorer.html: $(STORES) \
+    $(foreach n,02_shard_permutation_ablation 03_open_model_audit 04_mmlu_fisher,$(R)/notebooks/$(n).ipynb) \
+    $(EVALUATION) $(wildcard $(SRC)/explorer/*.*) $(addprefix $(SRC)/,diagnostics.py diagnostic_rows.py record_features.py)
+	$(RUN) explorer $(ON) --results $(R)
 
 $(R)/manifest.json: $(FILES) $(STORES) $(SRC)/manifest.py $(SRC)/variables.py
 	$(RUN) manifest $(ON) --results $(R)

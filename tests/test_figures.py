@@ -14,11 +14,9 @@ from matplotlib.figure import Figure
 
 from contamination.evaluation import mean_log10_p
 from contamination.figures import (
-    MODEL_COLOURS,
     TESTS,
     plot_ablation,
     plot_duplication_power,
-    plot_ecdf,
     save_figure,
     use_style,
 )
@@ -98,17 +96,6 @@ def test_ablation_shows_means(rows: pd.DataFrame) -> None:
         expected = rows[rows["test"] == test].groupby("shards")["log10_p"].mean()
         np.testing.assert_allclose(points[label].get_ydata(), expected)
     assert axes.get_xlabel() == "Shards"
-
-
-def test_ecdf_is_a_step_function_with_a_band() -> None:
-    figure = plot_ecdf({"A": np.array([0.5, 0.1, 0.9, 0.1]), "B": np.array([0.2, 0.3])})
-    axes = figure.axes[0]
-    line = next(line for line in axes.get_lines() if line.get_label() == "A")
-    np.testing.assert_array_equal(line.get_xdata(), [0, 0.1, 0.1, 0.5, 0.9, 1])
-    np.testing.assert_array_equal(line.get_ydata(), [0, 0.25, 0.5, 0.75, 1, 1])
-    assert to_hex(line.get_color()) == MODEL_COLOURS[0].lower()
-    band = axes.collections[0].get_paths()[0].vertices[:, 1]
-    assert band.max() - 1 == pytest.approx(np.sqrt(np.log(2 / 0.05) / (2 * 4)))
 
 
 def test_the_same_data_give_the_same_bytes(rows: pd.DataFrame, tmp_path: Path) -> None:

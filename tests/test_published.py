@@ -13,6 +13,7 @@ from contamination.published import (
     load_published,
     mmlu_fisher,
     mmlu_subsets,
+    side_by_side,
 )
 from data_fixtures import ROOT
 
@@ -128,6 +129,7 @@ def test_fisher_table(combined: pd.DataFrame, subsets: pd.DataFrame) -> None:
     assert list(combined.index) == ["LLaMA2-7B", "Mistral-7B", "Pythia-1.4B"]
     assert (combined["subsets_kept"] == 43).all()
     assert (combined["source"] == "published").all()
+    assert (combined["test"] == "sharded_t").all()
     table4 = load_published(PUBLISHED, "oren2024_table4_mmlu")
     kept = table4[(table4["biomedlm"] >= 0.05) & (table4["gpt2_xl"] >= 0.05)]
     for column, name in AUDITED.items():
@@ -175,6 +177,42 @@ def test_a_stricter_level_keeps_more() -> None:
     ]
     assert kept == sorted(kept, reverse=True)
     assert kept[1] > kept[2] == 43 > kept[3]
+
+
+def test_table_4_side_by_side(subsets: pd.DataFrame) -> None:
+    ours = pd.DataFrame(
+        {
+            "model": "clean",
+            "source": "measured",
+            "test": "sharded_t",
+            "subset": ["anatomy", "professional_law", "virology"],
+            "examples": [50, 60, 70],
+            "p": [0.25, 1e-320, 0.0000123],
+            "log10_p": [np.log10(0.25), -500.5, np.log10(0.0000123)],
+            "published_p": float("nan"),
+            "excluded": [False, True, False],
+            "reason": "",
+        }
+    )
+    table = side_by_side(pd.concat([subsets, ours], ignore_index=True))
+    models = [*AUDITED.values(), *CONTROLS.values()]
+    assert list(table) == ["Subset", "Examples", *models, "clean, sharded t, here"]
+    rows = table.set_index("Subset")
+    assert len(rows) == 57
+    assert list(rows.index) == sorted(rows.index)
+    assert rows.loc["anatomy"].tolist() == [
+        *("135", "0.586", "0.605", "0.605", "0.649", "0.439"),
+        "0.250",
+    ]
+    assert rows.loc["professional_law"].tolist()[:-1] == ["60", *["—"] * 5]
+    assert rows.loc["professional_law"].iloc[-1] == r"**$3.2 \times 10^{-501}$**"
+    assert rows.loc["virology"].iloc[-1] == r"$1.2 \times 10^{-5}$"
+    assert rows.loc["astronomy"].tolist()[1:] == [
+        *("**0.550**", "**0.657**", "**0.050**", "**0.050**", "**0.003**"),
+        "—",
+    ]
+    assert rows.loc["high_school_us_history", "LLaMA2-7B"] == r"**$1.0 \times 10^{-38}$**"
+    assert list(side_by_side(subsets)) == ["Subset", "Examples", *models]
 
 
 def test_missing_table_is_named(tmp_path: Path) -> None:

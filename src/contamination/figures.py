@@ -11,7 +11,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from contamination.files import replacing
-from contamination.statistics import dkw_band, ecdf
 
 # Okabe and Ito's colour-blind safe palette; a marker each, so that print in grey still tells them.
 TESTS = {
@@ -105,21 +104,3 @@ def _mark_level(axes: Axes) -> None:
         fontsize="small",
         color="0.35",
     )
-
-
-def plot_ecdf(p_values: dict[str, np.ndarray], level: float = 0.95) -> Figure:
-    """ECDF of p-values by model against the uniform law with its DKW band (Oren, Figure 4)."""
-    figure, axes = plt.subplots(figsize=(5.2, 4.4))
-    sizes = {len(values) for values in p_values.values()}
-    width = dkw_band(max(sizes), level)
-    grid = np.array([0.0, 1.0])
-    axes.fill_between(
-        grid, grid - width, grid + width, color="0.88", label=f"{level:.0%} band, uniform"
-    )
-    axes.plot(grid, grid, color="0.4", lw=1, ls="--")
-    for (name, values), colour in zip(p_values.items(), MODEL_COLOURS, strict=False):
-        x, height = ecdf(values)
-        axes.step([0, *x, 1], [0, *height, 1], where="post", color=colour, label=name)
-    axes.set(xlabel="p-value", ylabel="Share of subsets", xlim=(0, 1), ylim=(0, 1))
-    axes.legend(loc="lower right")
-    return figure

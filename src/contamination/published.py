@@ -10,9 +10,20 @@ import pandas as pd
 
 from contamination.errors import InputError
 from contamination.statistics import fisher
+from contamination.tables import format_p
 
 CONTROLS = {"biomedlm": "BioMedLM", "gpt2_xl": "GPT-2 XL"}
 AUDITED = {"llama2_7b": "LLaMA2-7B", "mistral_7b": "Mistral-7B", "pythia_1_4b": "Pythia-1.4B"}
+
+# Columns of the two tables, whatever the p-values come from.
+SUBSET_COLUMNS = (
+    *("model", "source", "test", "subset", "examples", "p", "log10_p", "published_p"),
+    *("excluded", "reason"),
+)
+FISHER_COLUMNS = (
+    *("model", "source", "test", "subsets_kept", "statistic", "p", "log10_p", "published_p"),
+)
+TEST = "sharded_t"  # of the paper: 50 shards, 1,000 permutations
 
 
 def load_published(directory: Path | str, name: str) -> pd.DataFrame:
@@ -35,6 +46,8 @@ def mmlu_subsets(table4: pd.DataFrame, exclude_below: float) -> pd.DataFrame:
         pd.DataFrame(
             {
                 "model": name,
+                "source": "published",
+                "test": TEST,
                 "subset": table4["subset"],
                 "examples": table4["size"],
                 "p": float("nan"),
@@ -46,7 +59,7 @@ def mmlu_subsets(table4: pd.DataFrame, exclude_below: float) -> pd.DataFrame:
         )
         for column, name in (AUDITED | CONTROLS).items()
     ]
-    return pd.concat(rows, ignore_index=True)
+    return pd.concat(rows, ignore_index=True)[list(SUBSET_COLUMNS)]
 
 
 def mmlu_fisher(subsets: pd.DataFrame, table2: pd.DataFrame) -> pd.DataFrame:
@@ -64,6 +77,7 @@ def mmlu_fisher(subsets: pd.DataFrame, table2: pd.DataFrame) -> pd.DataFrame:
             {
                 "model": name,
                 "source": "published",
+                "test": TEST,
                 "subsets_kept": len(kept),
                 "statistic": result.statistic,
                 "p": result.p,
@@ -71,4 +85,33 @@ def mmlu_fisher(subsets: pd.DataFrame, table2: pd.DataFrame) -> pd.DataFrame:
                 "published_p": published[column],
             }
         )
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=list(FISHER_COLUMNS))
+
+
+def side_by_side(subsets: pd.DataFrame) -> pd.DataFrame:
+    """Lay out Table 4: a row for each subset, the published p-values and those measured here.
+
+    Parameters
+    ----------
+    subsets : rows of `mmlu_subsets`, and of `contamination.mmlu_audit.MmluAudit.subsets`.
+
+    Returns
+    -------
+    DataFrame
+        Text under its headings: Subset, Examples, a column for each published model, one for each
+        model and test measured; bold where the subset is excluded, "—" where there is no value.
+    """
+    index = pd.Index(sorted(subsets["subset"].unique()), name="Subset")
+    examples = subsets.groupby("subset")["examples"].max()
+    columns = {"Examples": examples.reindex(index).map(str)}
+    for (source, model, test), found in subsets.groupby(["source", "model", "test"], sort=False):
+        rows = found.set_index("subset")
+        ours = source == "measured"
+        values = rows["p"] if ours else rows["published_p"]
+        shown = [
+            f"**{format_p(p, log10_p)}**" if excluded else format_p(p, log10_p)
+            for p, log10_p, excluded in zip(values, rows["log10_p"], rows["excluded"], strict=True)
+        ]
+        heading = f"{model}, {test.replace('_', ' ')}, here" if ours else model
+        columns[heading] = pd.Series(shown, index=rows.index).reindex(index, fill_value="—")
+    return pd.DataFrame(columns).reset_index()

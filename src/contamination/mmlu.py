@@ -1,0 +1,59 @@
+"""The 57 subsets of MMLU (Hendrycks et al., ICLR 2021), the test sets of Oren, section 4.3.
+
+The data registry knows where they come from and how long they are. Table 4 of Oren lists 56 of them
+under the same names; professional_law is the one that it lacks.
+"""
+
+from dataclasses import replace
+
+from contamination.errors import InputError
+from contamination.sources import available, open_test_set, registered
+from contamination.test_set import TestSet
+
+FAMILY = "mmlu/"  # before a subset's name in the registry
+
+
+def subset_names() -> list[str]:
+    """Names of the subsets, in the order of Table 4; professional_law comes last."""
+    return [name.removeprefix(FAMILY) for name in registered(FAMILY)]
+
+
+def title(subset: str) -> str:
+    """Name of a subset in running text: "High School US History"."""
+    special = {"us": "US", "and": "and"}
+    return " ".join(special.get(word, word.capitalize()) for word in subset.split("_"))
+
+
+def subsets_at_hand(first: int, *, wanted: bool) -> tuple[dict[str, TestSet], str]:
+    """Open every subset, at most `first` records of each, or tell why not.
+
+    Returns
+    -------
+    sets : dict of str to TestSet
+        Under the names of `subset_names`; empty if they were not opened.
+    reason : str
+        Empty, or one line that starts with "not run here" and says how to have them: they were not
+        `wanted`, or some need a network and there is none.
+
+    Raises
+    ------
+    InputError
+        Fewer than two records wanted; or as `contamination.sources.open_test_set`, if the files are
+        here but not right.
+    """
+    if first < 2:
+        raise InputError(f"first is {first}: give at least two records of each subset")
+    if not wanted:
+        return {}, (
+            "not run here: this profile measures nothing on MMLU; use PROFILE=benchmarks, or set "
+            "notebooks.04_mmlu_fisher.measured in the profile"
+        )
+    try:
+        return {
+            name: replace(open_test_set(FAMILY + name, first=first), name=name)
+            for name in subset_names()
+        }, ""
+    except InputError as error:
+        if all(available(name) for name in registered(FAMILY)):
+            raise
+        return {}, f"not run here: {error} (data/README.md)"

@@ -1,0 +1,101 @@
+"""The subsets of MMLU: their names, and what a run says that cannot have them."""
+
+from collections.abc import Callable
+
+import pytest
+
+from contamination import mmlu
+from contamination.errors import InputError
+from contamination.mmlu import FAMILY, subset_names, subsets_at_hand, title
+from contamination.published import load_published
+from contamination.registry import lookup
+from contamination.test_set import TestSet
+from data_fixtures import ROOT
+
+Opened = list[tuple[str, int]]
+
+
+@pytest.fixture
+def registry_of(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Opened]:
+    """Return a function that puts a made-up world in the place of the registered sets."""
+
+    def stand_in(missing: tuple[str, ...] = (), damaged: tuple[str, ...] = ()) -> Opened:
+        opened: Opened = []
+
+        def open_test_set(name: str, *, first: int) -> TestSet:
+            opened.append((name, first))
+            if name in missing + damaged:
+                raise InputError(f"{name}: fetch it with `some command`")
+            examples = tuple(f"{name} {i}\n" for i in range(first))
+            return TestSet(name, examples, "text/1", f"revision of {name}")
+
+        monkeypatch.setattr(mmlu, "open_test_set", open_test_set)
+        monkeypatch.setattr(mmlu, "available", lambda name: name not in missing)
+        return opened
+
+    return stand_in
+
+
+def test_names_and_sizes_are_those_of_table_4_and_professional_law() -> None:
+    table4 = load_published(ROOT / "data" / "published", "oren2024_table4_mmlu")
+    names = subset_names()
+    assert names == [*table4["subset"], "professional_law"]
+    assert len(names) == 57
+    sizes = {name: lookup(FAMILY + name).records for name in table4["subset"]}
+    assert sizes == dict(zip(table4["subset"], table4["size"], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("subset", "shown"),
+    [
+        ("anatomy", "Anatomy"),
+        ("high_school_us_history", "High School US History"),
+        ("us_foreign_policy", "US Foreign Policy"),
+        ("high_school_government_and_politics", "High School Government and Politics"),
+    ],
+)
+def test_titles(subset: str, shown: str) -> None:
+    assert title(subset) == shown
+
+
+def test_subsets_are_opened_in_order_under_their_own_names(
+    registry_of: Callable[..., Opened],
+) -> None:
+    opened = registry_of()
+    sets, reason = subsets_at_hand(7, wanted=True)
+    assert reason == ""
+    assert list(sets) == [found.name for found in sets.values()] == subset_names()
+    assert opened == [(f"mmlu/{name}", 7) for name in subset_names()]
+    assert {len(found.examples) for found in sets.values()} == {7}
+    assert sets["virology"].revision == "revision of mmlu/virology"
+
+
+def test_what_is_not_wanted_is_not_opened(registry_of: Callable[..., Opened]) -> None:
+    opened = registry_of(missing=("mmlu/anatomy",))
+    sets, reason = subsets_at_hand(7, wanted=False)
+    assert sets == {}
+    assert opened == []
+    assert reason.startswith("not run here: this profile measures nothing")
+    assert "PROFILE=benchmarks" in reason
+    assert "\n" not in reason
+
+
+def test_without_a_network_the_reason_says_what_to_do(registry_of: Callable[..., Opened]) -> None:
+    registry_of(missing=("mmlu/anatomy", "mmlu/virology"))
+    assert subsets_at_hand(7, wanted=True) == (
+        {},
+        "not run here: mmlu/anatomy: fetch it with `some command` (data/README.md)",
+    )
+
+
+def test_files_that_are_here_and_wrong_are_an_error(registry_of: Callable[..., Opened]) -> None:
+    registry_of(damaged=("mmlu/anatomy",))
+    with pytest.raises(InputError, match="mmlu/anatomy: fetch it"):
+        subsets_at_hand(7, wanted=True)
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_single_record_has_no_order(wanted: bool, registry_of: Callable[..., Opened]) -> None:
+    registry_of(missing=("mmlu/anatomy",))
+    with pytest.raises(InputError, match="first is 1: give at least two records"):
+        subsets_at_hand(1, wanted=wanted)
