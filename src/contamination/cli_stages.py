@@ -116,6 +116,14 @@ def report(
 
 
 @app.command()
+def explorer(profile: ProfileFile, build: BuildDirectory, results: ResultsDirectory) -> None:
+    """Write explorer.html: every scored set under every test, to be opened in a browser."""
+    from contamination.explorer.page import write_explorer
+
+    write_explorer(Experiment(profile, build), results)
+
+
+@app.command()
 def summary(results: ResultsDirectory) -> None:
     """Print what the run found and where it lies."""
     from contamination.summary import print_summary

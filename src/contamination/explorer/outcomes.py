@@ -1,0 +1,211 @@
+"""One store, every test that it allows: p-values, z-scores of its shards, null distributions.
+
+The p-values are those of `contamination.battery`, from the same scores; beside its settings stand
+other numbers b of tokens per example.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import scipy.stats
+
+from contamination.battery import (
+    COUNTED,
+    SAMPLED_ORDERINGS,
+    ShardScores,
+    boundary,
+    standardised,
+    summed,
+)
+from contamination.errors import InputError
+from contamination.statistics import (
+    RecombinationResult,
+    TestResult,
+    centred_successors,
+    contributions,
+    permutation_test,
+    recombination_test,
+    sampled_successor_scores,
+    shard_z_scores,
+    sharded_t_test,
+    westfall_young_test,
+)
+from contamination.store import Store
+
+BINS = 41
+DRAWS = 10_000  # from the null law of a sum over shards
+JOINT_ORDERINGS = 2_000  # of the sampled ones; all of them would cost seconds for large sets
+JOINT_DRAWS = 10_000
+
+LARGEST_B = max(filter(None, COUNTED.values()))  # "all" is worth showing if there is more
+
+Choice = tuple[str, str | None]  # test and b, a key of COUNTED
+
+ON_TOKENS: Mapping[Choice, ShardScores] = {
+    ("sharded_t", None): summed,
+    ("exact", None): summed,
+    ("token_standardised", None): standardised,
+    **{("boundary", b): boundary(first) for b, first in COUNTED.items()},
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """Counts (BINS,) in bins of equal width from low to high."""
+
+    low: float
+    high: float
+    counts: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """One test with one choice of shards and b.
+
+    Attributes
+    ----------
+    b : how many of the first tokens of an example count, as in `contamination.battery.COUNTED`;
+        None in tests that have no such choice.
+    by_shard : (r,), evidence of each shard for the canonical order, in `unit`.
+    null : of the statistic where order carries no information; for the sharded t-test Student's
+        law, which it assumes.
+    canonical : the statistic on the scale of `null`: a z-score, or t.
+    """
+
+    test: str
+    b: str | None
+    result: TestResult
+    by_shard: np.ndarray
+    unit: Literal["z", "nats"]
+    null: Histogram
+    canonical: float
+
+
+@dataclass(frozen=True, eq=False)
+class StoreOutcomes:
+    """All tests of one store; `joint` is the best of the exact ones, corrected for trying them."""
+
+    outcomes: tuple[Outcome, ...]
+    joint: TestResult
+
+
+def store_outcomes(store: Store) -> StoreOutcomes:
+    """Run every test that the store allows.
+
+    Raises
+    ------
+    InputError
+        The store is not scored to its end, damaged, or keeps only the beginnings of examples in
+        whole orderings.
+    """
+    header = store.header
+    rng = np.random.default_rng([header.seed, header.shards])
+    scores = _scores(store)
+    outcomes = tuple(_outcome(test, b, each, rng) for (test, b), each in scores.items())
+    exact = [each for (test, _), each in scores.items() if test != "sharded_t"]
+    if len(exact) == 1:
+        return StoreOutcomes(outcomes, outcomes[0].result)
+    fewer = [each[:, : JOINT_ORDERINGS + 1] for each in exact]
+    return StoreOutcomes(outcomes, westfall_young_test(fewer, resamples=JOINT_DRAWS, rng=rng))
+
+
+def _scores(store: Store) -> dict[Choice, np.ndarray]:
+    """Scores (r, n+1) of every test."""
+    header = store.header
+    if header.kind == "successors":
+        by_shard = [_successors(store, shard) for shard in range(header.shards)]
+    elif header.first is not None:
+        raise InputError(
+            f"{store.directory}: the store keeps the first {header.first} tokens of an example "
+            "alone; score whole ones to explore them"
+        )
+    elif header.shards == 1:
+        return {("permutation", None): store.log_probs(_permutations(store))}
+    else:
+        permutations = _permutations(store)
+        by_shard = []
+        for shard in range(header.shards):
+            tokens = store.shard_tokens(shard, permutations)
+            by_shard.append({choice: score(tokens) for choice, score in ON_TOKENS.items()})
+    return {choice: np.stack([each[choice] for each in by_shard]) for choice in by_shard[0]}
+
+
+def _successors(store: Store, shard: int) -> dict[Choice, np.ndarray]:
+    """Scores of the same sampled orderings for every b, drawn as the battery draws them."""
+    header = store.header
+    kept = int(header.stored[slice(*header.bounds[shard])].max())
+    tokens = store.successor_tokens(shard, kept)
+    scores: dict[Choice, np.ndarray] = {}
+    for b, first in COUNTED.items():
+        if header.first is None or (first or LARGEST_B + 1) <= header.first:
+            rng = np.random.default_rng([header.seed, header.shards, shard])
+            centred = centred_successors(tokens[:, :, :first].sum(axis=2, dtype=np.float64))
+            scores["successor", b] = sampled_successor_scores(
+                centred, resamples=SAMPLED_ORDERINGS, rng=rng
+            )
+    if not scores:
+        raise InputError(
+            f"{store.directory}: the store keeps the first {header.first} tokens of an example, "
+            f"too few for any choice of b; score at least {next(iter(COUNTED))}"
+        )
+    return scores
+
+
+def _permutations(store: Store) -> int:
+    """Highest ordering that is stored; whether all below it are, reading them will tell."""
+    highest = 0
+    for path in store.parts():
+        try:
+            metadata = pq.read_metadata(path)
+        except (OSError, pa.ArrowException) as error:
+            raise InputError(
+                f"{path}: the part is damaged; score again, and it is replaced"
+            ) from error
+        column = metadata.schema.names.index("ordering")
+        for group in range(metadata.num_row_groups):
+            highest = max(highest, metadata.row_group(group).column(column).statistics.max)
+    if highest < 1:
+        raise InputError(
+            f"{store.directory}: no shuffled ordering is scored yet; score the store to its end"
+        )
+    return highest
+
+
+def _outcome(test: str, b: str | None, scores: np.ndarray, rng: np.random.Generator) -> Outcome:
+    if test == "permutation":
+        whole = permutation_test(scores[0])
+        z = contributions(scores, weights="inverse_sd")[0]
+        return Outcome(test, b, whole, z[:1], "z", _histogram(z[1:]), float(z[0]))
+    if test == "sharded_t":
+        t = sharded_t_test(scores)
+        return Outcome(test, b, t, t.differences, "nats", _student(t.df), t.statistic)
+    exact = recombination_test(scores)
+    null = _histogram(_null_z(scores, exact, rng))
+    return Outcome(test, b, exact, shard_z_scores(scores), "z", null, exact.z)
+
+
+def _null_z(
+    scores: np.ndarray, result: RecombinationResult, rng: np.random.Generator
+) -> np.ndarray:
+    """Draws of z under the null law of the recombination test, (DRAWS,)."""
+    draws = np.zeros(DRAWS)
+    for row in contributions(scores, weights="inverse_sd"):
+        draws += row[rng.integers(len(row), size=DRAWS)]
+    return draws / (result.null_sd or 1.0)
+
+
+def _histogram(values: np.ndarray) -> Histogram:
+    counts, edges = np.histogram(values, BINS)
+    return Histogram(float(edges[0]), float(edges[-1]), counts)
+
+
+def _student(df: int) -> Histogram:
+    """Expected counts of DRAWS values; a thousandth is left out in either tail."""
+    law = scipy.stats.t(df)
+    edges = np.linspace(law.ppf(0.001), law.ppf(0.999), BINS + 1)
+    counts = np.rint(DRAWS * np.diff(law.cdf(edges))).astype(np.int64)
+    return Histogram(float(edges[0]), float(edges[-1]), counts)

@@ -1,0 +1,179 @@
+"""The explorer as one HTML file: no server, no network, all data inside.
+
+Texts of test sets are other people's. They travel as compressed JSON in base64, which holds no
+markup, and the script of the page shows them as text alone. The content security policy names the
+page's own script and style by their hash and allows nothing else, no connection included.
+"""
+
+import base64
+import gzip
+import hashlib
+import json
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from tqdm import tqdm
+
+from contamination.battery import DEFAULT_TESTS
+from contamination.diagnostics import Diagnosis
+from contamination.errors import InputError
+from contamination.experiment import Experiment
+from contamination.explorer.outcomes import Outcome
+from contamination.explorer.scored import Found, scored_sets
+from contamination.explorer.views import View, Viewer
+from contamination.explorer.wording import plain_p, reading, verdict
+from contamination.figures import TESTS
+from contamination.files import write_text
+from contamination.orderings import shard_bounds
+from contamination.statistics import adjust
+
+LONGEST_TEXT = 5_000  # characters shown of an example; the longest of MMLU has 4,900
+
+
+def write_explorer(experiment: Experiment, results: Path) -> Path:
+    """Write `results/explorer.html` for everything that a run has scored.
+
+    Raises
+    ------
+    InputError
+        Nothing was scored, or nothing that could be used.
+    """
+    return write_page(scored_sets(experiment), results, title=experiment.profile.name)
+
+
+def write_page(found: Found, results: Path, *, title: str) -> Path:
+    """Write `results/explorer.html` for these sets; `title` is shown in its heading."""
+    viewer = Viewer()
+    views = [viewer.view(each) for each in tqdm(found.sets, desc="explorer", unit="set")]
+    path = Path(results) / "explorer.html"
+    write_text(path, render(payload(views, found.left_out, title)))
+    return path
+
+
+def payload(views: Sequence[View], left_out: Sequence[str], title: str) -> dict[str, Any]:
+    """Return what the page shows, ready for JSON.
+
+    Raises
+    ------
+    InputError
+        No view has anything to show.
+    """
+    complaints = [*left_out, *(line for view in views for line in view.left_out)]
+    shown = [view for view in views if view.outcomes]
+    if not shown:
+        raise InputError(f"nothing to explore: {(complaints or ['no scored set was given'])[0]}")
+    by_set: dict[tuple[str, str], list[View]] = {}
+    for view in shown:
+        by_set.setdefault((view.scored.group, view.scored.test_set.name), []).append(view)
+    place = {key: index for index, key in enumerate(by_set)}
+    return {
+        "title": title,
+        "default_test": DEFAULT_TESTS[0],
+        "tests": {name: {"label": label, "colour": c} for name, (label, c, _) in TESTS.items()},
+        "sets": [_set(each) for each in by_set.values()],
+        "results": [
+            {"set": place[view.scored.group, view.scored.test_set.name], **_result(view, holm)}
+            for view, holm in zip(shown, _holm(shown), strict=True)
+        ],
+        "left_out": complaints,
+    }
+
+
+def render(data: dict[str, Any]) -> str:
+    """Put data, style and script into the page."""
+    page, style = _asset("page.html"), _asset("page.css")
+    script = "\n\n".join(_asset(f"{name}.js") for name in ("charts", "sections", "page"))
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False)
+    parts = {
+        "@@STYLE_HASH@@": _hash(style),
+        "@@SCRIPT_HASH@@": _hash(script),
+        "@@STYLE@@": style,
+        "@@SCRIPT@@": script,
+        "@@DATA@@": base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode(),
+    }
+    for mark, part in parts.items():
+        page = page.replace(mark, part)
+    return page
+
+
+def _asset(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8").strip()
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _holm(views: Sequence[View]) -> list[str]:
+    """The joint p of each view, adjusted over the sets of its model and group."""
+    keys = [(view.scored.model, view.scored.group) for view in views]
+    table = pd.DataFrame({"key": keys, "log10_p": [view.joint_log10_p for view in views]})
+    adjusted = table.groupby("key")["log10_p"].transform(
+        lambda log10_p: adjust(log10_p=log10_p, method="holm").log10_p
+    )
+    return [plain_p(each) for each in adjusted]
+
+
+def _set(views: Sequence[View]) -> dict[str, Any]:
+    """What no model changes of the views of one set."""
+    test_set = views[0].scored.test_set
+    diagnoses = {shards: d for view in views for shards, d in view.diagnoses.items()}
+    count = len(test_set.examples)
+    return {
+        "name": test_set.name,
+        "group": views[0].scored.group,
+        "examples": [_cut(text) for text in test_set.examples],
+        "starts": {r: [start for start, _ in shard_bounds(count, r)] for r in diagnoses},
+        "diagnoses": {shards: _diagnosis(each) for shards, each in diagnoses.items()},
+    }
+
+
+def _cut(text: str) -> str:
+    text = text.rstrip("\n")
+    more = len(text) - LONGEST_TEXT
+    return f"{text[:LONGEST_TEXT]} […{more} more characters]" if more > 0 else text
+
+
+def _diagnosis(diagnosis: Diagnosis) -> dict[str, Any]:
+    rows = [
+        [row.diagnostic, row.reading, *(_p_or_dash(p) for p in (row.log10_p, np.log10(row.holm_p)))]
+        for row in diagnosis.table.itertuples()
+    ]
+    return {"verdict": diagnosis.verdict, "reasons": list(diagnosis.reasons), "rows": rows}
+
+
+def _p_or_dash(log10_p: float) -> str:
+    return "–" if np.isnan(log10_p) else plain_p(log10_p)
+
+
+def _result(view: View, holm: str) -> dict[str, Any]:
+    return {
+        "model": view.scored.model,
+        "about": view.scored.about,
+        "joint": plain_p(view.joint_log10_p),
+        "holm": holm,
+        "outcomes": [_outcome(view, each) for each in view.outcomes],
+    }
+
+
+def _outcome(view: View, outcome: Outcome) -> dict[str, Any]:
+    result, null = outcome.result, outcome.null
+    return {
+        "test": outcome.test,
+        "shards": result.shards,
+        "b": outcome.b,
+        "permutations": result.permutations,
+        "usual": view.is_usual(outcome),
+        "p": plain_p(result.log10_p),
+        "log10_p": round(result.log10_p, 4),
+        "verdict": verdict(result.log10_p),
+        "reading": reading(outcome, view.diagnoses[result.shards]),
+        "unit": outcome.unit,
+        "by_shard": outcome.by_shard.round(2).tolist(),
+        "null": {"low": null.low, "high": null.high, "counts": null.counts.tolist()},
+        "canonical": round(outcome.canonical, 3),
+    }

@@ -1,0 +1,206 @@
+"""The page without a browser: what it holds, and what it can never do."""
+
+import base64
+import gzip
+import hashlib
+import json
+import math
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from made_up_sets import HOSTILE, make_set
+
+from contamination.battery import TESTS
+from contamination.diagnostics import diagnose
+from contamination.errors import InputError
+from contamination.explorer.outcomes import Histogram, Outcome
+from contamination.explorer.page import LONGEST_TEXT, _cut, payload, render, write_page
+from contamination.explorer.scored import Found, ScoredSet
+from contamination.explorer.views import View, Viewer
+from contamination.explorer.wording import plain_p
+from contamination.files import sha256_of
+from contamination.statistics import RecombinationResult, adjust
+from contamination.store import open_store
+from contamination.test_set import TestSet
+
+DATA = os.environ.get("CONTAMINATION_DATA")
+
+
+def unpack(html: str) -> dict[str, Any]:
+    (packed,) = re.findall(r'<script type="text/plain" id="data">([A-Za-z0-9+/=]+)</script>', html)
+    return json.loads(gzip.decompress(base64.b64decode(packed)))
+
+
+@pytest.fixture(scope="module")
+def html(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def test_p_values_are_those_of_the_tests(html: str, found: Found) -> None:
+    data = unpack(html)
+    assert len(data["results"]) == len(found.sets) == 4
+    for result, scored in zip(data["results"], found.sets, strict=True):
+        assert result["model"] == scored.model
+        assert data["sets"][result["set"]]["name"] == scored.test_set.name
+        stores = {(s.header.kind, s.header.shards): s for s in map(open_store, scored.stores)}
+        for test, b in (
+            ("exact", None),
+            ("sharded_t", None),
+            ("boundary", "16"),
+            ("successor", "32"),
+        ):
+            for shards in (2, 4, 6):
+                store = stores.get((TESTS[test].kind, shards))
+                shown = [
+                    o
+                    for o in result["outcomes"]
+                    if (o["test"], o["shards"], o["b"]) == (test, shards, b)
+                ]
+                assert len(shown) == (store is not None)
+                if store is not None:
+                    expected = TESTS[test].result(test, store, 9)
+                    assert shown[0]["log10_p"] == pytest.approx(expected.log10_p, abs=1e-4)
+                    assert shown[0]["p"] == plain_p(expected.log10_p)
+                    assert len(shown[0]["by_shard"]) == shards
+
+
+def test_what_was_planted_stands_out_and_nothing_else(html: str) -> None:
+    data = unpack(html)
+    for result in data["results"]:
+        read = (result["model"], data["sets"][result["set"]]["name"]) == ("reader", "planted")
+        verdicts = {o["verdict"] for o in result["outcomes"] if o["usual"]}
+        assert ("The model prefers the published order" in verdicts) is read
+
+
+def test_texts_are_whole_and_stored_once(html: str, found: Found) -> None:
+    data = unpack(html)
+    assert [each["name"] for each in data["sets"]] == ["planted", "unread"]
+    for each, scored in zip(data["sets"], found.sets[:2], strict=True):
+        assert [f"{text}\n" for text in each["examples"]] == list(scored.test_set.examples)
+        assert each["starts"]["4"] == [0, 6, 12, 18]
+        assert {*each["diagnoses"]} == {*each["starts"]} == {"1", "2", "4", "6"}
+        assert len(each["diagnoses"]["4"]["rows"]) >= 8
+
+
+def test_joint_p_is_adjusted_by_holm_over_the_sets_of_a_model(found: Found, html: str) -> None:
+    viewer = Viewer()
+    views = [viewer.view(scored) for scored in found.sets]
+    for model in ("reader", "stranger"):
+        joint = [v.joint_log10_p for v in views if v.scored.model == model]
+        expected = adjust(log10_p=joint, method="holm").log10_p
+        shown = [r for r in unpack(html)["results"] if r["model"] == model]
+        assert [r["joint"] for r in shown] == [plain_p(p) for p in joint]
+        assert [r["holm"] for r in shown] == [plain_p(p) for p in expected]
+
+
+def test_no_text_of_others_stands_in_the_page_as_markup(html: str) -> None:
+    assert HOSTILE in unpack(html)["sets"][0]["examples"]
+    assert "onerror" not in html
+    assert "no store" not in html
+    assert html.count("</script>") == 2
+    script = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)[0]
+    for dangerous in (
+        "innerHTML",
+        "outerHTML",
+        "insertAdjacent",
+        "document.write",
+        "eval(",
+        "Function(",
+    ):
+        assert dangerous not in script
+
+
+def test_the_page_may_run_its_own_script_and_nothing_else(html: str) -> None:
+    (policy,) = re.findall(r'Content-Security-Policy" content="([^"]+)"', html)
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    assert rules["default-src"] == "'none'"
+    assert set(rules) == {"default-src", "script-src", "style-src", "base-uri", "form-action"}
+    for tag, rule in (("script", "script-src"), ("style", "style-src")):
+        (text,) = re.findall(rf"<{tag}>(.*?)</{tag}>", html, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert rules[rule] == f"'sha256-{digest}'"
+
+
+def test_the_page_names_nothing_outside_itself(html: str) -> None:
+    assert set(re.findall(r"https?://[^\"'\s]+", html)) == {"http://www.w3.org/2000/svg"}
+    assert not re.search(r"<(link|img|iframe|script [^>]*src)", html)
+    assert "@@" not in html
+
+
+def test_same_stores_same_bytes(found: Found, page: Path, tmp_path: Path) -> None:
+    told = Found(found.sets, ("somewhere: <i>no store</i>",))
+    again = write_page(told, tmp_path, title="tiny")
+    assert again == tmp_path / "explorer.html"
+    assert again.read_bytes() == page.read_bytes()
+
+
+def test_long_texts_are_cut_and_say_so() -> None:
+    assert _cut("x" * LONGEST_TEXT + "\n\n") == "x" * LONGEST_TEXT
+    assert _cut("x" * (LONGEST_TEXT + 7)) == "x" * LONGEST_TEXT + " […7 more characters]"
+
+
+def test_nothing_to_show_is_an_error(found: Found, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nothing to explore: no scored set was given"):
+        write_page(Found(()), tmp_path, title="t")
+    empty = View(found.sets[0], (), 0.0, {}, ("m, s: not scored yet",))
+    with pytest.raises(InputError, match="nothing to explore: m, s: not scored yet"):
+        payload([empty], [], "t")
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- as large as it gets --------------------------------------------------------------------------
+
+
+def _made_up(scored: ScoredSet, rng: np.random.Generator) -> View:
+    """As many random outcomes as two full stores of a set give."""
+    count = len(scored.test_set.examples)
+    outcomes = []
+    choices = [("sharded_t", None), ("exact", None), ("token_standardised", None)]
+    choices += [(t, b) for t in ("boundary", "successor") for b in ("8", "16", "32", "all")]
+    for test, b in choices:
+        shards = count // 10 if test == "successor" else min(50, count // 4)
+        log10_p = math.log10(rng.random())
+        result = RecombinationResult(
+            test=test,
+            statistic=1.0,
+            p=10**log10_p,
+            log10_p=log10_p,
+            shards=shards,
+            permutations=25,
+            weights="inverse_sd",
+            null_mean=0.0,
+            null_sd=1.0,
+            z=1.0,
+            resolution=0.0,
+        )
+        counts, edges = np.histogram(rng.normal(size=10_000), 41)
+        null = Histogram(float(edges[0]), float(edges[-1]), counts)
+        outcomes.append(Outcome(test, b, result, rng.normal(size=shards), "z", null, rng.normal()))
+    quiet = diagnose(make_set("any").examples, shards=2, rng=rng)
+    diagnoses = {o.result.shards: quiet for o in outcomes}
+    return View(scored, tuple(outcomes), -1.0, diagnoses, ())
+
+
+@pytest.mark.skipif(DATA is None, reason="CONTAMINATION_DATA is not set")
+def test_all_of_mmlu_under_two_models_is_below_five_megabytes() -> None:
+    import csv
+
+    rng = np.random.default_rng(0)
+    sets = []
+    for path in sorted(Path(DATA or "", "mmlu", "test").glob("*.csv")):
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        texts = tuple("\n".join(row.values()) + "\n" for row in rows)
+        sets.append(TestSet(path.stem, texts, "mmlu/2", sha256_of(*texts)))
+    assert len(sets) == 57
+    usual = {"orderings": 50, "successors": 10}
+    views = [
+        _made_up(ScoredSet(model, "MMLU", each, (), usual), rng)
+        for model in ("one", "other")
+        for each in sets
+    ]
+    assert len(render(payload(views, [], "all")).encode()) < 5_000_000

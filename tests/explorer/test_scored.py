@@ -1,0 +1,149 @@
+"""What a run has scored is found, and what is missing is told."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from made_up_sets import make_set, make_store
+
+from contamination.errors import InputError
+from contamination.experiment import Experiment
+from contamination.explorer.scored import _usual_shards, scored_sets, walk
+from contamination.files import write_json
+from data_fixtures import EXAMPLES, SETS, write_profile
+
+
+@pytest.fixture
+def experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Experiment:
+    """A run whose canary sets are there, with the stores of two of them."""
+    run = Experiment(write_profile(tmp_path / "tiny.yaml"), tmp_path / "build")
+    template = {"template": "text/1"}
+    write_json(run.corpus / "corpus.json", {"canaries": dict.fromkeys(SETS, template)})
+    monkeypatch.setattr(Experiment, "test_set", lambda _, name: make_set(name, EXAMPLES))
+    for name in ("one", "eight"):
+        test_set = make_set(name, EXAMPLES)
+        make_store(run.build / "stores", "contaminated", test_set, "successors", 2, first=32)
+        make_store(run.build / "stores", "contaminated", test_set, "orderings", 4)
+    return run
+
+
+def test_canary_sets(experiment: Experiment) -> None:
+    found = scored_sets(experiment)
+    assert [(each.model, each.test_set.name) for each in found.sets] == [
+        ("contaminated", "one"),
+        ("contaminated", "eight"),
+    ]
+    eight = found.sets[1]
+    assert [path.name for path in eight.stores] == ["orderings-004", "successors-002"]
+    assert eight.usual_shards == {"orderings": 4, "successors": 1}  # 4 is the profile's
+    assert eight.about == "Copies in this model's training data: 8."
+    missing = [f"contaminated{'/sixty-four'}", *(f"clean/{name}" for name in SETS)]
+    assert len(found.left_out) == len(missing)
+    for line, folder in zip(found.left_out, missing, strict=True):
+        assert line.endswith(f"{folder}: no store; run the score stage")
+
+
+def test_the_clean_model_was_given_no_copies(experiment: Experiment) -> None:
+    test_set = make_set("eight", EXAMPLES)
+    make_store(experiment.build / "stores", "clean", test_set, "orderings", 4)
+    (clean,) = [each for each in scored_sets(experiment).sets if each.model == "clean"]
+    assert clean.about.endswith(": 0.")
+
+
+def test_nothing_scored(tmp_path: Path) -> None:
+    run = Experiment(write_profile(tmp_path / "tiny.yaml"), tmp_path / "build")
+    with pytest.raises(InputError, match="no test set is scored; run `make reproduce` first"):
+        scored_sets(run)
+
+
+def test_walk_names_sets_as_their_stores_do(tmp_path: Path) -> None:
+    test_set = make_set("a set")
+    path = make_store(tmp_path, "org/model", test_set, "successors", 2, first=32)
+    folder = tmp_path / "org-model" / "a-set" / path.name
+    folder.parent.mkdir(parents=True)
+    path.rename(folder)
+    asked = []
+
+    def load(name: str, examples: int):
+        asked.append((name, examples))
+        return test_set
+
+    (found,) = walk(tmp_path, "Sets", load).sets
+    assert asked == [("a set", 24)]
+    assert (found.model, found.group, found.stores) == ("org/model", "Sets", (folder,))
+
+
+def test_a_set_that_cannot_be_opened_is_told_and_the_others_go_on(tmp_path: Path) -> None:
+    sets = {name: make_set(name) for name in ("gone", "here")}
+    for test_set in sets.values():
+        make_store(tmp_path, "m", test_set, "successors", 2, first=32)
+
+    def load(name: str, examples: int):
+        if name == "gone":
+            raise InputError("no network")
+        return sets[name]
+
+    found = walk(tmp_path, "Sets", load)
+    assert [each.test_set.name for each in found.sets] == ["here"]
+    assert found.left_out == (f"{tmp_path / 'm' / 'gone'}: no network",)
+
+
+def test_subsets_of_mmlu_by_record_and_by_line(
+    experiment: Experiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from contamination.line_reading import by_line
+
+    whole = make_set("mmlu/anatomy", 40)
+
+    def open_test_set(name: str, *, first: int):
+        assert name == whole.name
+        return replace(whole, examples=whole.examples[:first], records=whole.records[:first])
+
+    monkeypatch.setattr("contamination.sources.open_test_set", open_test_set)
+    read = replace(open_test_set(whole.name, first=30), name="anatomy")
+    lines = by_line(read)
+    assert len(lines.examples) != 30
+    for test_set in (read, lines):
+        make_store(experiment.build / "stores" / "mmlu", "m", test_set, "successors", 3, first=32)
+    orphan = replace(lines, name="virology-by-line")
+    make_store(experiment.build / "stores" / "mmlu", "m", orphan, "successors", 3, first=32)
+    found = scored_sets(experiment)
+    by_name = {each.test_set.name: each for each in found.sets}
+    assert by_name["anatomy"].group == "MMLU"
+    assert by_name["anatomy"].test_set.examples == read.examples
+    assert by_name["anatomy-by-line"].group == "MMLU by line"
+    assert by_name["anatomy-by-line"].test_set.revision == lines.revision
+    assert found.left_out[-1].endswith(
+        "virology was not scored by record, which tells how much was read"
+    )
+
+
+def test_sets_of_an_audit_of_open_models(
+    experiment: Experiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    public = make_set("gsm8k", 30)
+
+    def open_test_set(name: str, *, first: int):
+        assert (name, first) == ("gsm8k", 30)
+        return public
+
+    monkeypatch.setattr("contamination.sources.open_test_set", open_test_set)
+    for test_set in (public, make_set("one", EXAMPLES)):
+        directory = experiment.build / "stores" / "open_models"
+        make_store(directory, "gpt2", test_set, "successors", 2, first=32)
+    found = [each for each in scored_sets(experiment).sets if each.model == "gpt2"]
+    assert [(each.group, each.test_set.name) for each in found] == [
+        ("Audited sets", "gsm8k"),
+        ("Audited sets", "one"),
+    ]
+
+
+@pytest.mark.parametrize("examples", [10, 11, 39, 100, 199, 200, 204, 1534])
+def test_usual_shards_are_those_of_an_audit(examples: int) -> None:
+    from contamination.audit_plan import store_plan
+    from contamination.battery import TESTS
+
+    assert _usual_shards(examples) == {
+        TESTS[test].kind: store_plan(TESTS[test], examples, None).shards
+        for test in ("exact", "successor")
+    }
