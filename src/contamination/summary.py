@@ -9,6 +9,8 @@ from rich.table import Table
 from contamination.files import read_json
 from contamination.tables import read_csv
 
+PAGES = ("report/report.html", "report/report.pdf", "explorer.html")
+
 
 def print_summary(results: Path) -> None:
     """Print the exact p-values of the canary sets and the paths of the results."""
@@ -32,6 +34,6 @@ def print_summary(results: Path) -> None:
     steps = read_json(results / "manifest.json")["steps"]
     seconds = ", ".join(f"{name} {step['seconds']:.0f} s" for name, step in steps.items())
     console.print(f"time: {seconds}", highlight=False)
-    for name in ("report/report.html", "report/report.pdf", "tables", "figures", "notebooks"):
+    for name in (*PAGES, "tables", "figures", "notebooks"):
         if (results / name).exists():
             console.print(f"  {results / name}", highlight=False, soft_wrap=True)
