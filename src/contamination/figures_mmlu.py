@@ -102,6 +102,7 @@ def plot_readings(lines: pd.DataFrame) -> Figure:
         axes[0, 0].set_xscale("symlog", linthresh=LINEAR)
         axes[0, 0].set_xticks(ticks, [str(tick) for tick in ticks])
         axes[0, 0].minorticks_off()
+        axes[0, 0].set_xlim(left=1.3 * least)  # room for the marker: the margin is linear
     names = [f"{title(name)} ({lines_each:.1f})" for name, lines_each in height.items()]
     axes[0, 0].set_yticks(at, names)
     axes[0, 0].set_ylabel("Subset (lines per record)")
