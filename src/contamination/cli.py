@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from contamination import cli_data, cli_stages
+from contamination.cli_membership import membership
 from contamination.cli_options import AuditOptions, DataOptions, ModelOptions, taking
 from contamination.cli_tables import (
     print_audit,
@@ -149,6 +150,9 @@ def plan(
         name=label(model),
     )
     print_design(found, test)
+
+
+app.command()(membership)
 
 
 def _test_until(

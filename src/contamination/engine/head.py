@@ -6,7 +6,7 @@ buffer that is used again. The logit of the token itself is computed once more i
 in the place of the rounded one: of the error that a bfloat16 output layer adds, that is most.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -75,10 +75,32 @@ class Head:
 
         Those of `tokens` [n, K], if given, are exact.
         """
+        return self._finished(self._raw(hidden), hidden, tokens)
+
+    def blocks(
+        self, hidden: Tensor, tokens: Tensor, *, elements: int
+    ) -> Iterator[tuple[slice, Tensor]]:
+        """Yield (rows, their float32 logits [n, V]), some `elements` numbers at a time.
+
+        Such a block stays in the processor's cache, whatever the caller does to it, and the next
+        one overwrites it. The logits of `tokens` [N, K] are exact.
+        """
+        for start in range(0, len(hidden), self.rows):
+            raw = self._raw(hidden[start : start + self.rows])
+            step = max(1, elements // raw.shape[1])
+            for first in range(0, len(raw), step):
+                block = raw[first : first + step]
+                rows = slice(start + first, start + first + len(block))
+                yield rows, self._finished(block, hidden[rows], tokens[rows].to(raw.device))
+            del raw, block  # before the next: fresh memory takes as long as half of the product
+
+    def _raw(self, hidden: Tensor) -> Tensor:
         if self._plain is None:
-            raw = self.layer(hidden)
-        else:  # state models hand over more digits than their output layer takes
-            raw = self.layer(hidden.to(self._plain.weight.dtype))
+            return self.layer(hidden)  # type: ignore[no-any-return]
+        # State models hand over more digits than their output layer takes.
+        return self.layer(hidden.to(self._plain.weight.dtype))  # type: ignore[no-any-return]
+
+    def _finished(self, raw: Tensor, hidden: Tensor, tokens: Tensor | None) -> Tensor:
         logits = self._as_float32(raw)
         if self._plain is not None and tokens is not None and raw.dtype != torch.float32:
             weight = self._plain.weight[tokens].float()

@@ -39,6 +39,10 @@ BATCH_TOKENS = {"cpu": 4096, "cuda": 65536}  # where more tokens no longer make 
 LOGITS = {"cpu": 1 << 24, "cuda": 1 << 28}  # of the float32 [rows, vocabulary] buffer
 IN_FLIGHT = 2  # batches whose results are still on the device
 
+# (hidden states [N, d], the tokens that they predict [N], those that they have just read [N]) to
+# float32 [N, ...]
+Output = Callable[[Tensor, Tensor, Tensor], Tensor]
+
 
 class _Batch(NamedTuple):
     """Windows of one batch as arrays: inputs int64 [B, T]; flat positions and targets int64 [N]."""
@@ -104,9 +108,24 @@ class TransformersScorer:
         self, sequences: Sequence[np.ndarray], wanted: Sequence[np.ndarray] | None = None
     ) -> Iterator[tuple[int, np.ndarray]]:
         """Yield (index, float32 log-probabilities in nats) as batches finish, longest first."""
+        return self.token_values(
+            sequences, wanted, lambda hidden, targets, _: self.head(hidden, targets)
+        )
+
+    def token_values(
+        self,
+        sequences: Sequence[np.ndarray],
+        wanted: Sequence[np.ndarray] | None,
+        output: Output,
+        columns: tuple[int, ...] = (),
+    ) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield (index, what `output` says of each token, float32 [tokens, *columns]).
+
+        As `token_logprobs`, for any function of the hidden state that predicts a token.
+        """
         self.require_known_tokens(sequences)
         masks = [np.ones(len(s), dtype=bool) for s in sequences] if wanted is None else wanted
-        scores = [np.full(len(ids), np.nan, dtype=np.float32) for ids in sequences]
+        scores = [np.full((len(ids), *columns), np.nan, dtype=np.float32) for ids in sequences]
         missing = [int(mask.sum()) for mask in masks]
         for index, count in enumerate(missing):
             if count == 0:
@@ -114,7 +133,7 @@ class TransformersScorer:
         jobs = [Job(i, w) for i, mask in enumerate(masks) for w in windows_of(mask, self.context)]
 
         def forward(batch: list[Job]) -> Tensor:
-            return self._forward(self._assemble(batch, sequences, masks))
+            return self._forward(self._assemble(batch, sequences, masks), output)
 
         for batch, values in self.results(jobs, forward):
             ends = np.cumsum([int(masks[i][w.first : w.stop].sum()) for i, w in batch])
@@ -138,7 +157,7 @@ class TransformersScorer:
     def results(
         self, jobs: list[Job], forward: Callable[[list[Job]], Tensor]
     ) -> Iterator[tuple[list[Job], np.ndarray]]:
-        """Run `forward`, batch to log-probabilities, on batches, a few ahead of their results."""
+        """Run `forward`, batch to values of its tokens, a few batches ahead of their results."""
         if jobs:
             _ = self.head  # what runs out of memory while it is loaded is not helped by halving
         batches = Batches(jobs, self.batch_tokens)
@@ -177,10 +196,13 @@ class TransformersScorer:
         return _Batch(jobs, inputs, np.concatenate(positions), np.concatenate(targets))
 
     @torch.inference_mode()
-    def _forward(self, batch: _Batch) -> Tensor:
-        hidden = self.body(input_ids=self.send(batch.inputs), use_cache=False).last_hidden_state
-        hidden = hidden.flatten(0, 1).index_select(0, self.send(batch.positions).to(hidden.device))
-        return self.head(hidden, self.send(batch.targets).to(hidden.device))
+    def _forward(self, batch: _Batch, output: Output) -> Tensor:
+        inputs, positions = self.send(batch.inputs), self.send(batch.positions)
+        hidden = self.body(input_ids=inputs, use_cache=False).last_hidden_state
+        hidden = hidden.flatten(0, 1).index_select(0, positions.to(hidden.device))
+        read = inputs.flatten().index_select(0, positions)
+        device = hidden.device
+        return output(hidden, self.send(batch.targets).to(device), read.to(device))
 
     def send(self, array: np.ndarray) -> Tensor:
         """Start the copy of integers to the device that takes the inputs."""

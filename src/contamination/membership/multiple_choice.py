@@ -1,0 +1,151 @@
+"""Multiple-choice sets: is the published order of options preferred, is a hidden option known?
+
+- Option order (Fu, A8; Ni et al. 2025): nothing but having read the item makes the published order
+  of its options likelier than another. Every order has the same tokens.
+- Slot guessing (Fu, A5; TS-Guessing of Deng et al. 2024): an option is hidden, and the model is to
+  say it.
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from contamination.engine.contract import Scorer
+from contamination.engine.local import TransformersScorer
+from contamination.engine.prefix import continuation_logprobs
+from contamination.errors import InputError
+from contamination.membership.generation import continuations
+from contamination.membership.similarity import rouge_l
+from contamination.tokenizer import tokenize
+
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@dataclass(frozen=True)
+class Item:
+    """A question, its options in the published order, and the index of the right one."""
+
+    question: str
+    options: tuple[str, ...]
+    answer: int
+
+    def __post_init__(self) -> None:
+        """Refuse what is no multiple-choice item."""
+        if not 2 <= len(self.options) <= len(LETTERS):
+            raise InputError(
+                f"{self.question[:40]!r} has {len(self.options)} options: give 2 to {len(LETTERS)}"
+            )
+        if not 0 <= self.answer < len(self.options):
+            raise InputError(
+                f"{self.question[:40]!r}: answer {self.answer} is none of its "
+                f"{len(self.options)} options; count from 0"
+            )
+
+
+def option_order(
+    scorer: Scorer, items: Sequence[Item], *, orders: int = 24, rng: np.random.Generator
+) -> pd.DataFrame:
+    """Compare the published order of the options with others, a row per item.
+
+    The text of an order is the question and a line "A. ..." for each option, where letters keep
+    their places. Letters and options are tokenised alone, so that all orders have the same tokens.
+
+    Parameters
+    ----------
+    orders : most orders scored for an item, the published one included: all k! of them if that is
+        fewer, else a random choice.
+    rng : draws the orders.
+
+    Returns
+    -------
+    DataFrame
+        `option_order`, the log-probability (nats) of the published order less the mean over the
+        others, larger is more likely a member; `p`, the share of the orders with at least the
+        log-probability of the published one, itself included, exact if the order of options
+        carries no information.
+
+    Raises
+    ------
+    InputError
+        Fewer than 2 orders, or what `continuation_logprobs` raises.
+    """
+    if orders < 2:
+        raise InputError(f"{orders} orders: give 2 or more, the published one included")
+    groups = []
+    for item in items:
+        (question,) = tokenize(scorer.tokenizer, [item.question + "\n"])
+        letters = tokenize(scorer.tokenizer, [f"{letter}." for letter in LETTERS])
+        options = tokenize(scorer.tokenizer, [f" {option}\n" for option in item.options])
+        lines = [
+            np.concatenate([part for pair in zip(letters, order, strict=False) for part in pair])
+            for order in (
+                [options[i] for i in chosen] for chosen in _orders(len(options), orders, rng)
+            )
+        ]
+        groups.append((question, lines))
+    rows = {}
+    for index, values in continuation_logprobs(scorer, groups):
+        sums = np.array([part.sum(dtype=np.float64) for part in values])
+        # Orders that differ by rounding alone count as equal.
+        ties = sums >= sums[0] - 1e-6 * abs(sums[0])
+        rows[index] = {"option_order": sums[0] - sums[1:].mean(), "p": float(ties.mean())}
+    return pd.DataFrame([rows[i] for i in range(len(items))])
+
+
+def _orders(k: int, most: int, rng: np.random.Generator) -> list[tuple[int, ...]]:
+    """Up to `most` distinct orders of k options, the published one first."""
+    published = tuple(range(k))
+    if math.factorial(k) <= most:
+        return list(itertools.permutations(published))
+    found = {published: None}
+    while len(found) < most:
+        found[tuple(rng.permutation(k).tolist())] = None
+    return list(found)
+
+
+def slot_guessing(
+    scorer: Scorer, items: Sequence[Item], *, rng: np.random.Generator, most: int = 32
+) -> pd.DataFrame:
+    """Hide a wrong option of each item and see whether the model knows it, a row per item.
+
+    The prompt is the question, the other options with their letters, and last the letter of the
+    hidden one. A wrong option cannot be reasoned out from the question.
+
+    Parameters
+    ----------
+    rng : draws the option to hide.
+    most : tokens of the option that are compared.
+
+    Returns
+    -------
+    DataFrame
+        `slot_log_prob`, mean log-probability (nats) of the tokens of the option; with a model that
+        runs here also `slot_exact` (1 if it writes the option token for token, else 0) and
+        `slot_rouge_l_f1`. Larger is more likely a member.
+    """
+    prompts, hidden = [], []
+    for item in items:
+        slot = int(rng.choice([i for i in range(len(item.options)) if i != item.answer]))
+        shown = [f"{LETTERS[i]}. {option}\n" for i, option in enumerate(item.options) if i != slot]
+        prompts.append(f"{item.question}\n{''.join(shown)}{LETTERS[slot]}.")
+        hidden.append(f" {item.options[slot]}")
+    asked = tokenize(scorer.tokenizer, prompts)
+    expected = [ids[:most] for ids in tokenize(scorer.tokenizer, hidden)]
+    groups = [(prompt, [option]) for prompt, option in zip(asked, expected, strict=True)]
+    values = {
+        i: float(v[0].mean(dtype=np.float64)) for i, v in continuation_logprobs(scorer, groups)
+    }
+    table = pd.DataFrame({"slot_log_prob": [values[i] for i in range(len(items))]})
+    if not isinstance(scorer, TransformersScorer):
+        return table
+    written = continuations(scorer, asked, new_tokens=max(len(ids) for ids in expected))
+    exact, f1 = [], []
+    for option, (ids,) in zip(expected, written, strict=True):
+        ours, theirs = (scorer.tokenizer.decode(side) for side in (ids[: len(option)], option))
+        exact.append(float(np.array_equal(ids[: len(option)], option)))
+        f1.append(rouge_l(ours, theirs).f1)
+    return table.assign(slot_exact=exact, slot_rouge_l_f1=f1)

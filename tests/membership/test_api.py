@@ -1,0 +1,237 @@
+"""The table of scores: what is in it, what it finds in a model that has learnt texts by heart."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from contamination.engine.loading import Source
+from contamination.engine.local import TransformersScorer
+from contamination.errors import InputError
+from contamination.membership import scores
+from contamination.membership.api import membership_scores
+from contamination.membership.columns import Columns
+from contamination.membership.evaluate import evaluate
+from contamination.membership.neighbours import word_neighbours
+from contamination.membership.signals import log_prob_signals, token_signals
+from contamination.tokenizer import tokenize, train_tokenizer
+from made_up_scorer import MadeUpScorer, log_probs_of
+
+COLUMNS = Columns(first=(3, 200), min_k=(20, 12.5), mem=(5,), entropy=(15,))
+OF_LOG_PROBS = ["loss", "ppl_3", "ppl_200", "min_k_20", "min_k_12.5"]
+OF_DISTRIBUTION = ["min_k_pp_20", "min_k_pp_12.5", "mem_5", "mem_off_by_one_5"]
+OF_DISTRIBUTION += ["entropy_15", "entropy"]
+
+
+@pytest.fixture(scope="module")
+def scorer(trained) -> TransformersScorer:
+    return TransformersScorer(Source(str(trained), precision="float32"))
+
+
+@pytest.fixture(scope="module")
+def everything(scorer, trained, seen_and_unseen, make_model) -> pd.DataFrame:
+    seen, unseen = seen_and_unseen
+    return membership_scores(
+        scorer,
+        [*seen, *unseen],
+        reference=Source(str(make_model(96)), precision="float32"),
+        neighbours=5,
+        prefix=" ".join(unseen[0].split()[:6]),
+        seed=3,
+    )
+
+
+def test_columns_and_rows(scorer, texts):
+    table = membership_scores(scorer, texts, columns=COLUMNS)
+    assert list(table) == [*OF_LOG_PROBS, *OF_DISTRIBUTION, "zlib", "lowercase"]
+    assert list(table.index) == list(range(len(texts))) and table.index.name == "text"
+    assert (table.dtypes == np.float64).all()
+    assert table.drop(columns=["ppl_3", "ppl_200", "lowercase"]).notna().all(axis=None)
+
+
+def test_values_are_those_of_the_scores(scorer, texts):
+    table = membership_scores(scorer, texts, columns=COLUMNS)
+    signals = token_signals(scorer, tokenize(scorer.tokenizer, texts))
+    lower = log_prob_signals(scorer, tokenize(scorer.tokenizer, [t.lower() for t in texts]))
+    for i, (one, text) in enumerate(zip(signals, texts, strict=True)):
+        row = table.loc[i]
+        assert row["loss"] == pytest.approx(scores.loss(one))
+        assert row["ppl_3"] == pytest.approx(scores.ppl(one, 3), nan_ok=True)
+        assert row["min_k_12.5"] == pytest.approx(scores.min_k(one, 12.5))
+        assert row["min_k_pp_20"] == pytest.approx(scores.min_k_plus_plus(one, 20))
+        assert row["mem_5"] == scores.mem(one, 5)
+        assert row["mem_off_by_one_5"] == scores.mem_off_by_one(one, 5)
+        assert row["entropy_15"] == pytest.approx(scores.entropy(one, 15))
+        assert row["entropy"] == pytest.approx(scores.entropy(one))
+        assert row["zlib"] == pytest.approx(scores.zlib(one, text))
+        assert row["lowercase"] == pytest.approx(scores.lowercase(one, lower[i]), nan_ok=True)
+
+
+def test_a_row_does_not_depend_on_the_other_texts(scorer, everything, seen_and_unseen):
+    seen, unseen = seen_and_unseen
+    several = [*seen, *unseen]
+    part = membership_scores(scorer, several[:3], neighbours=5, seed=3)
+    pd.testing.assert_frame_equal(part, everything.loc[:2, list(part)], rtol=1e-3, atol=1e-3)
+
+
+def test_a_path_and_a_source_are_loaded(trained, texts):
+    by_path = membership_scores(trained, texts)
+    by_name = membership_scores(str(trained), texts)
+    by_source = membership_scores(Source(str(trained)), texts)
+    pd.testing.assert_frame_equal(by_path, by_name)
+    pd.testing.assert_frame_equal(by_path, by_source)
+
+
+def test_a_scorer_of_log_probabilities_has_the_scores_that_need_no_more(tokenizer, texts):
+    table = membership_scores(
+        MadeUpScorer(tokenizer),
+        texts,
+        columns=COLUMNS,
+        prefix="lamp",
+        reference=MadeUpScorer(tokenizer),
+    )
+    rest = ["zlib", "lowercase", "reference_difference", "reference_ratio", "recall"]
+    assert list(table) == [*OF_LOG_PROBS, *rest]
+    ids = tokenize(tokenizer, texts)
+    wanted = [log_probs_of(one)[1:].mean(dtype=np.float64) for one in ids]
+    np.testing.assert_allclose(table["loss"], wanted)
+    assert (table["reference_difference"] == 0).all() and (table["reference_ratio"] == 1).all()
+
+
+# --- what is found --------------------------------------------------------------------------------
+
+
+def test_texts_learnt_by_heart_are_told_from_others(everything, seen_and_unseen):
+    seen, unseen = seen_and_unseen
+    members = np.repeat([1, 0], [len(seen), len(unseen)])
+    short = everything.columns[everything.isna().any()]
+    assert set(short) <= {"ppl_50", "ppl_100", "ppl_200"}
+    judged = evaluate(
+        everything.drop(columns=short), members, rng=np.random.default_rng(0), resamples=200
+    ).set_index("score")
+    # Of 300 tokens the best 15 are nearly all that occur; and one off, a rank tells little.
+    weak = [f"mem_{k}" for k in (15, 25)] + [f"mem_off_by_one_{k}" for k in (5, 15, 25)]
+    assert (judged.drop(weak)["auc"] > 0.95).all()
+    assert (judged.drop(weak)["auc_low"] > 0.9).all()
+    assert judged.loc["mem_off_by_one_5", "auc"] < 0.8
+
+
+def test_texts_that_the_model_has_not_seen_are_alike(everything, seen_and_unseen):
+    """Two halves of them, labelled as if one had been seen: intervals contain a half."""
+    unseen = everything.iloc[len(seen_and_unseen[0]) :]
+    members = np.arange(len(unseen)) % 2
+    columns = ["loss", "min_k_20", "min_k_pp_20", "mem_5", "entropy", "zlib", "neighbour", "recall"]
+    judged = evaluate(unseen[columns], members, rng=np.random.default_rng(0))
+    assert (judged["auc_low"] <= 0.5).all() and (judged["auc_high"] >= 0.5).all()
+
+
+# --- neighbours, prefix, reference ----------------------------------------------------------------
+
+
+def test_neighbours(scorer, everything, seen_and_unseen):
+    text = seen_and_unseen[0][4]
+    made = word_neighbours(text, 5, rng=np.random.default_rng([3, 4]))
+    one, *others = log_prob_signals(scorer, tokenize(scorer.tokenizer, [text, *made]))
+    wanted = np.mean(one.log_probs[1:]) - np.mean([np.mean(o.log_probs[1:]) for o in others])
+    assert everything.loc[4, "neighbour"] == pytest.approx(wanted, abs=1e-3)
+
+
+def test_another_perturbation(scorer, texts):
+    table = membership_scores(
+        scorer, texts, neighbours=2, perturbation=lambda text, count, *, rng: [text] * count
+    )
+    np.testing.assert_allclose(table["neighbour"], 0, atol=1e-5)
+
+
+def test_the_prefix(scorer, everything, seen_and_unseen):
+    seen, unseen = seen_and_unseen
+    (prefix,) = tokenize(scorer.tokenizer, [" ".join(unseen[0].split()[:6])])
+    (ids,) = tokenize(scorer.tokenizer, [seen[0]])
+    assert len(prefix) + len(ids) <= scorer.context
+    results = dict(scorer.token_logprobs([np.concatenate([prefix, ids]), ids]))
+    wanted = results[0][len(prefix) + 1 :].mean() / results[1][1:].mean()
+    assert everything.loc[0, "recall"] == pytest.approx(wanted, rel=1e-3)
+
+
+def test_a_reference_with_another_tokenizer_compares_per_byte(scorer, prose, texts):
+    other = MadeUpScorer(train_tokenizer(prose, 280))
+    table = membership_scores(scorer, texts, reference=other)
+    for i, text in enumerate(texts):
+        (ours,) = tokenize(scorer.tokenizer, [text])
+        (theirs,) = tokenize(other.tokenizer, [text])
+        ((_, log_probs),) = scorer.token_logprobs([ours])
+        a, b = (float(x.sum()) / len(text.encode()) for x in (log_probs, log_probs_of(theirs)))
+        assert table.loc[i, "reference_difference"] == pytest.approx(a - b, rel=1e-4)
+        assert table.loc[i, "reference_ratio"] == pytest.approx(b / a, rel=1e-4)
+
+
+def test_per_token_it_is_refused(scorer, prose, texts):
+    other = MadeUpScorer(train_tokenizer(prose, 280))
+    with pytest.raises(InputError, match="text 0 has other tokens under the reference model"):
+        membership_scores(scorer, texts, reference=other, reference_per="token")
+    assert other.scored == 0
+
+
+def test_per_token_with_the_same_tokenizer(scorer, tokenizer, texts):
+    table = membership_scores(
+        scorer, texts, reference=MadeUpScorer(tokenizer), reference_per="token"
+    )
+    for i, ids in enumerate(tokenize(tokenizer, texts)):
+        wanted = table.loc[i, "loss"] - log_probs_of(ids)[1:].mean(dtype=np.float64)
+        assert table.loc[i, "reference_difference"] == pytest.approx(wanted)
+
+
+def test_a_reference_that_does_not_know_a_character_is_refused(scorer):
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    backend = Tokenizer(models.WordLevel({"?": 0, "lamp": 1, "stone": 2}, unk_token="?"))
+    backend.pre_tokenizer = pre_tokenizers.Whitespace()
+    other = PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="?")
+    membership_scores(scorer, ["lamp stone"], reference=MadeUpScorer(other))
+    with pytest.raises(InputError, match="text 1 has characters that a tokenizer"):
+        membership_scores(scorer, ["lamp stone", "lamp Étude"], reference=MadeUpScorer(other))
+
+
+# --- refusals -------------------------------------------------------------------------------------
+
+
+def test_short_texts_are_told_by_number(scorer):
+    with pytest.raises(InputError, match=r"text 1 has 1 token\(s\), and a score needs 2.*'orbit'"):
+        membership_scores(scorer, ["one two", "orbit"])
+    with pytest.raises(InputError, match=r"text 0 has 0 token\(s\)"):
+        membership_scores(scorer, [""])
+    with pytest.raises(InputError, match="there is no text"):
+        membership_scores(scorer, [])
+
+
+@pytest.mark.parametrize("field", ["first", "min_k", "mem", "entropy"])
+def test_k_of_0_is_told_before_anything_is_read(field):
+    with pytest.raises(InputError, match="0"):
+        Columns(**{field: (5, 0)})
+
+
+def test_neighbours_that_cannot_be(scorer):
+    with pytest.raises(InputError, match="-1 neighbours"):
+        membership_scores(scorer, ["one two"], neighbours=-1)
+    with pytest.raises(InputError, match=r"text 1: .* has one word and so no neighbour"):
+        membership_scores(scorer, ["one two", "Unpronounceable"], neighbours=1)
+    with pytest.raises(InputError, match="text 1 is so short that a neighbour has one token"):
+        membership_scores(
+            scorer,
+            ["one two", "two three"],
+            neighbours=3,
+            perturbation=lambda text, count, *, rng: [text if "one" in text else "lamp"] * count,
+        )
+
+
+def test_another_unit_is_refused(scorer):
+    with pytest.raises(InputError, match="reference_per is 'word': give byte or token"):
+        membership_scores(scorer, ["one two"], reference=scorer, reference_per="word")
+
+
+def test_lower_case_of_one_token_has_no_value(scorer, tokenizer):
+    assert [len(ids) for ids in tokenize(tokenizer, ["LAMP", "lamp"])] == [4, 1]
+    table = membership_scores(scorer, ["LAMP"])
+    assert math.isnan(table.loc[0, "lowercase"])

@@ -1,0 +1,207 @@
+"""ROC, AUC and thresholds against scikit-learn and against counting."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import roc_auc_score, roc_curve
+
+from contamination.errors import InputError
+from contamination.membership import evaluate as module
+from contamination.membership.evaluate import Threshold, evaluate, roc
+
+
+def sample(n: int, gap: float, *, digits: int = 9, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    members = rng.random(n) < 0.4
+    return np.round(rng.normal(size=n) + gap * members, digits), members
+
+
+CASES = [(300, 0.0, 9), (300, 1.0, 9), (300, 1.0, 0), (31, 0.5, 1), (50, -2.0, 9)]
+
+
+@pytest.mark.parametrize(("n", "gap", "digits"), CASES)
+def test_curve_and_area_are_those_of_scikit_learn(n, gap, digits):
+    scores, members = sample(n, gap, digits=digits)
+    fpr, tpr, thresholds = roc_curve(members, scores, drop_intermediate=False)
+    curve = roc(scores, members)
+    np.testing.assert_allclose(curve.fpr, fpr)
+    np.testing.assert_allclose(curve.tpr, tpr)
+    np.testing.assert_array_equal(curve.thresholds, thresholds)
+    assert curve.auc == pytest.approx(roc_auc_score(members, scores), abs=1e-12)
+
+
+def test_area_is_the_chance_that_a_member_has_the_larger_score():
+    scores, members = sample(60, 1.0, digits=0)
+    pairs = [(a > b) + (a == b) / 2 for a in scores[members] for b in scores[~members]]
+    assert roc(scores, members).auc == pytest.approx(np.mean(pairs))
+
+
+@pytest.mark.parametrize("fpr", [0.05, 0.01, 0.001, 0.3])
+@pytest.mark.parametrize("digits", [9, 0])
+def test_tpr_is_the_best_threshold_with_no_more_false_positives(fpr, digits):
+    scores, members = sample(400, 1.5, digits=digits)
+    best = 0.0
+    for threshold in [*scores, np.inf]:
+        called = scores >= threshold
+        if called[~members].mean() <= fpr:
+            best = max(best, called[members].mean())
+    assert roc(scores, members).tpr_at(fpr) == best
+
+
+def test_the_direction_is_fixed():
+    scores, members = sample(300, 1.0)
+    assert roc(scores, members).auc > 0.7
+    assert roc(-scores, members).auc < 0.3
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def judged(table: dict, members, **arguments) -> pd.DataFrame:
+    fixed = {"rng": np.random.default_rng(0)}
+    return evaluate(pd.DataFrame(table), members, **(fixed | arguments)).set_index("score")
+
+
+def test_a_row_for_each_score():
+    scores, members = sample(300, 1.0)
+    found = judged({"good": scores, "bad": -scores}, members)
+    assert list(found.index) == ["good", "bad"]
+    for name, values in (("good", scores), ("bad", -scores)):
+        curve = roc(values, members)
+        row = found.loc[name]
+        assert row["auc"] == curve.auc
+        assert row["tpr_at_5_fpr"] == curve.tpr_at(0.05)
+        assert row["tpr_at_1_fpr"] == curve.tpr_at(0.01)
+        assert row["tpr_at_0.1_fpr"] == curve.tpr_at(0.001)
+        assert row["members"] == members.sum()
+        assert row["non_members"] == (~members).sum()
+        for measure in ("auc", "tpr_at_5_fpr", "tpr_at_1_fpr"):
+            assert row[f"{measure}_low"] <= row[measure] <= row[f"{measure}_high"]
+
+
+def test_the_interval_is_that_of_resampled_members_and_non_members():
+    """Against a bootstrap in a loop, which draws other numbers from the same law."""
+    scores, members = sample(80, 0.8, digits=1)
+    row = judged({"s": scores}, members, resamples=4000).loc["s"]
+    rng = np.random.default_rng(1)
+    areas, rates = [], []
+    for _ in range(4000):
+        a = rng.choice(scores[members], members.sum())
+        b = rng.choice(scores[~members], (~members).sum())
+        truth = np.repeat([True, False], [len(a), len(b)])
+        curve = roc(np.concatenate([a, b]), truth)
+        areas.append(curve.auc)
+        rates.append(curve.tpr_at(0.05))
+    low, high = np.quantile(areas, [0.025, 0.975])
+    assert row["auc_low"] == pytest.approx(low, abs=0.01)
+    assert row["auc_high"] == pytest.approx(high, abs=0.01)
+    low, high = np.quantile(rates, [0.025, 0.975])
+    assert row["tpr_at_5_fpr_low"] == pytest.approx(low, abs=0.05)
+    assert row["tpr_at_5_fpr_high"] == pytest.approx(high, abs=0.05)
+
+
+def test_the_interval_holds_a_half_as_often_as_it_says():
+    held = 0
+    for seed in range(200):
+        scores, members = sample(100, 0.0, seed=seed)
+        row = judged({"s": scores}, members, resamples=200).loc["s"]
+        held += row["auc_low"] <= 0.5 <= row["auc_high"]
+    assert 178 <= held <= 200  # 0.95 within four standard errors
+
+
+def test_chunks_of_the_bootstrap_do_not_matter(monkeypatch):
+    """The draws come in another order, so numbers agree within their noise alone."""
+    scores, members = sample(200, 1.0)
+    whole = judged({"s": scores}, members, resamples=3000)
+    monkeypatch.setattr(module, "CHUNK", 1000)
+    parts = judged({"s": scores}, members, resamples=3000)
+    np.testing.assert_allclose(parts["auc_low"], whole["auc_low"], atol=0.01)
+    np.testing.assert_allclose(parts["auc_high"], whole["auc_high"], atol=0.01)
+
+
+def test_the_same_seed_gives_the_same_interval():
+    scores, members = sample(100, 1.0)
+    pd.testing.assert_frame_equal(judged({"s": scores}, members), judged({"s": scores}, members))
+
+
+def test_texts_without_a_score_are_left_out():
+    scores, members = sample(100, 1.0)
+    short = scores.copy()
+    short[:40] = np.nan
+    found = judged({"all": scores, "some": short}, members)
+    assert found.loc["some", "auc"] == roc(scores[40:], members[40:]).auc
+    assert found.loc["some", "members"] == members[40:].sum()
+
+
+def test_a_score_that_one_class_lacks_has_no_measure():
+    scores, members = sample(100, 1.0)
+    none = np.where(members, np.nan, scores)
+    row = judged({"none": none}, members).loc["none"]
+    assert row["members"] == 0 and row["non_members"] == (~members).sum()
+    assert row.drop(["members", "non_members"]).isna().all()
+
+
+@pytest.mark.parametrize(
+    ("scores", "members", "message"),
+    [
+        ([1.0, 2.0], [1, 1], "2 members and 0 non-members: an ROC curve needs at least one of"),
+        ([1.0, 2.0], [False, False], "0 members and 2 non-members"),
+        ([], [], "0 members and 0 non-members"),
+        ([1.0, np.nan], [1, 0], "score 1 is nan: leave that text out"),
+        ([1.0, np.inf], [1, 0], "score 1 is inf"),
+        ([1.0, 2.0], [1, 2], "a label is neither 0 nor 1"),
+        ([1.0, 2.0, 3.0], [1, 0], "give (n,) and (n,)"),
+        ([[1.0, 2.0]], [[1, 0]], "give (n,) and (n,)"),
+    ],
+)
+def test_what_cannot_be_judged_is_refused(scores, members, message):
+    with pytest.raises(InputError) as caught:
+        roc(scores, members)
+    assert message in str(caught.value)
+
+
+def test_a_table_tells_which_score_is_wrong():
+    with pytest.raises(InputError, match="second: score 1 is -inf"):
+        judged({"first": [1.0, 2.0], "second": [1.0, -np.inf]}, [1, 0])
+    with pytest.raises(InputError, match="0 members and 2 non-members"):
+        judged({"first": [1.0, 2.0]}, [0, 0])
+    with pytest.raises(InputError, match="0 resamples"):
+        judged({"first": [1.0, 2.0]}, [0, 1], resamples=0)
+
+
+# --- thresholds -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("digits", [9, 0])
+@pytest.mark.parametrize("fpr", [0.05, 0.2, 0.0])
+def test_a_threshold_keeps_its_false_positive_rate_on_the_split(fpr, digits):
+    scores, members = sample(300, 1.0, digits=digits)
+    threshold = Threshold.at_fpr(scores, members, fpr=fpr)
+    called = threshold.apply(scores)
+    assert called[~members].mean() <= fpr
+    assert called[members].mean() == roc(scores, members).tpr_at(fpr)
+    smaller = scores[scores < threshold.value].max()
+    assert (scores[~members] >= smaller).mean() > fpr
+
+
+def test_no_threshold_keeps_a_rate_that_ties_forbid():
+    threshold = Threshold.at_fpr([1.0, 1.0], [1, 0], fpr=0.05)
+    assert threshold.value == np.inf
+    assert not threshold.apply([1.0, 1e9]).any()
+
+
+def test_it_is_applied_to_other_scores_as_it_is():
+    scores, members = sample(300, 1.0)
+    threshold = Threshold.at_fpr(scores, members, fpr=0.05)
+    below = np.nextafter(threshold.value, -np.inf)
+    assert threshold.apply([threshold.value, below, np.nan]).tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize("digits", [9, 0])
+def test_the_best_accuracy_is_the_best(digits):
+    scores, members = sample(200, 1.0, digits=digits)
+    threshold = Threshold.at_best_accuracy(scores, members)
+    accuracy = [((scores >= t) == members).mean() for t in [*scores, np.inf]]
+    assert (threshold.apply(scores) == members).mean() == max(accuracy)
+    equal = [t for t, a in zip([*scores, np.inf], accuracy, strict=True) if a == max(accuracy)]
+    assert threshold.value == max(equal)

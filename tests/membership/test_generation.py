@@ -1,0 +1,139 @@
+"""What is written against a loop that writes one token after another, without a cache."""
+
+import numpy as np
+import pytest
+import torch
+from transformers import GenerationConfig
+
+from contamination.engine.local import TransformersScorer
+from contamination.errors import InputError
+from contamination.membership.generation import continuations
+from made_up_scorer import MadeUpScorer
+
+CONTEXT = 16
+
+
+@pytest.fixture
+def scorer(float32, model_directory) -> TransformersScorer:
+    return TransformersScorer(model_directory)
+
+
+def random_ids(length: int) -> np.ndarray:
+    return np.random.default_rng(length).integers(1, 300, length, dtype=np.int32)
+
+
+@torch.inference_mode()
+def greedy(scorer, prompt, new_tokens: int) -> list[int]:
+    ids = [scorer.start, *prompt.tolist()][-(CONTEXT - new_tokens) :]
+    begin = len(ids)
+    for _ in range(new_tokens):
+        best = int(scorer.model(torch.tensor([ids])).logits[0, -1].argmax())
+        if best == scorer.tokenizer.eos_token_id:
+            break
+        ids.append(best)
+    return ids[begin:]
+
+
+@pytest.mark.parametrize("batch_tokens", [1, 40, 1000])
+@pytest.mark.parametrize("new_tokens", [1, 6])
+def test_greedy_continuations_in_batches(scorer, batch_tokens, new_tokens):
+    """Prompts of all lengths, also of none and of more than the context."""
+    scorer.batch_tokens = batch_tokens
+    prompts = [random_ids(n) for n in (3, 0, 9, 1, 40, 10, 3)]
+    found = continuations(scorer, prompts, new_tokens=new_tokens)
+    for prompt, (ids,) in zip(prompts, found, strict=True):
+        assert ids.tolist() == greedy(scorer, prompt, new_tokens)
+
+
+def test_a_continuation_ends_before_the_end_of_text(scorer):
+    """The bias makes the end of text the best token everywhere; then the second best."""
+    with torch.no_grad():
+        weight = scorer.model.transformer.wte.weight
+        weight[scorer.tokenizer.eos_token_id] = 100 * weight.std() * torch.randn(weight.shape[1])
+    prompts = [random_ids(n) for n in range(1, 9)]
+    found = continuations(scorer, prompts, new_tokens=7)
+    lengths = {len(ids) for (ids,) in found}
+    assert min(lengths) < 7
+    for prompt, (ids,) in zip(prompts, found, strict=True):
+        assert scorer.tokenizer.eos_token_id not in ids
+        assert ids.tolist() == greedy(scorer, prompt, 7)
+
+
+def test_samples_have_the_probabilities_of_the_model(scorer):
+    prompt = random_ids(4)
+    with torch.inference_mode():
+        logits = scorer.model(torch.tensor([[scorer.start, *prompt.tolist()]])).logits[0, -1]
+    temperature = float(logits.std())
+    ((*samples,),) = continuations(
+        scorer, [prompt], new_tokens=1, temperature=temperature, samples=4000, seed=3
+    )
+    assert len(samples) == 4000
+    p = (logits.double() / temperature).softmax(0).numpy()
+    drawn = [ids[0] if len(ids) else scorer.tokenizer.eos_token_id for ids in samples]
+    counts = np.bincount(drawn, minlength=len(p))
+    likely = p * 4000 >= 20
+    error = (counts[likely] - 4000 * p[likely]) / np.sqrt(4000 * p[likely] * (1 - p[likely]))
+    assert likely.sum() > 10
+    assert np.abs(error).max() < 4.5
+    # Neither cut to the best 50 tokens nor to a share of the probability, as defaults do.
+    assert (counts[np.argsort(-p)[50:]] > 0).any()
+
+
+@pytest.mark.parametrize("batch_tokens", [1, 80, 1000])
+def test_samples_belong_to_their_prompts(scorer, batch_tokens):
+    """Next to temperature 0, sampling is greedy."""
+    scorer.batch_tokens = batch_tokens
+    prompts = [random_ids(n) for n in (3, 9, 1, 4)]
+    arguments = {"new_tokens": 5, "temperature": 1e-3, "samples": 3}
+    for prompt, samples in zip(prompts, continuations(scorer, prompts, **arguments), strict=True):
+        wanted = greedy(scorer, prompt, 5)
+        assert [ids.tolist() for ids in samples] == [wanted] * 3
+
+
+def test_what_the_model_ships_with_does_not_interfere(scorer):
+    prompts = [random_ids(5)]
+    before = continuations(scorer, prompts, new_tokens=6)
+    scorer.model.generation_config = GenerationConfig(repetition_penalty=50.0, min_new_tokens=6)
+    after = continuations(scorer, prompts, new_tokens=6)
+    np.testing.assert_array_equal(before[0][0], after[0][0])
+
+
+def test_the_seed_decides_and_the_global_state_stays(scorer):
+    prompts = [random_ids(3), random_ids(4)]
+    arguments = {"new_tokens": 5, "temperature": 100.0, "samples": 4}
+    torch.manual_seed(11)
+    state = torch.get_rng_state()
+    first = continuations(scorer, prompts, **arguments, seed=1)
+    assert torch.equal(torch.get_rng_state(), state)
+    again = continuations(scorer, prompts, **arguments, seed=1)
+    other = continuations(scorer, prompts, **arguments, seed=2)
+    assert [len(samples) for samples in first] == [4, 4]
+
+    def told(found):
+        return [ids.tolist() for samples in found for ids in samples]
+
+    assert told(first) == told(again) != told(other)
+
+
+def test_no_prompt_is_no_text(scorer):
+    assert continuations(scorer, [], new_tokens=3) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"new_tokens": 0}, "0 new tokens: give 1 to 15"),
+        ({"new_tokens": 16}, "16 new tokens: give 1 to 15, less than the context"),
+        ({"new_tokens": 3, "samples": 0}, "0 samples at temperature 0"),
+        ({"new_tokens": 3, "samples": 2}, "2 samples at temperature 0"),
+        ({"new_tokens": 3, "temperature": -1.0}, "1 samples at temperature -1"),
+    ],
+)
+def test_counts_that_cannot_be_are_refused(scorer, arguments, message):
+    with pytest.raises(InputError, match=message):
+        continuations(scorer, [random_ids(2)], **arguments)
+
+
+def test_only_a_model_that_runs_here_writes(tokenizer):
+    with pytest.raises(InputError, match="only a model that runs here writes text"):
+        continuations(MadeUpScorer(tokenizer), [random_ids(2)], new_tokens=3)

@@ -1,0 +1,133 @@
+"""Neighbours from a fill-mask model that is made here: tiny, random, with its own tokenizer."""
+
+import re
+
+import numpy as np
+import pytest
+import torch
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerFast
+
+from contamination.errors import InputError
+from contamination.membership import masked_lm
+from contamination.membership.masked_lm import MaskedLM
+
+WORDS = ["the", "cat", "sat", "on", "mat", "dog", "ran", "red", "big", "old", "sun", "moon"]
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+TEXT = "The cat  sat on\nthe MAT dog ran red big old sun moon the cat sat on the mat"
+
+
+def a_tokenizer(**changes) -> PreTrainedTokenizerFast:
+    pieces = [*SPECIAL, *WORDS, "##s"]
+    backend = Tokenizer(models.WordPiece({w: i for i, w in enumerate(pieces)}, unk_token="[UNK]"))
+    backend.normalizer = normalizers.Lowercase()
+    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    backend.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    names = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]"}
+    names |= {"sep_token": "[SEP]", "mask_token": "[MASK]"}
+    return PreTrainedTokenizerFast(tokenizer_object=backend, **(names | changes))
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    torch.manual_seed(0)
+    tokenizer = a_tokenizer()
+    config = BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=14,
+    )
+    path = tmp_path_factory.mktemp("fill-mask")
+    BertForMaskedLM(config).save_pretrained(path)
+    tokenizer.save_pretrained(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def perturb(directory) -> MaskedLM:
+    return MaskedLM(directory)
+
+
+def neighbours(perturb, text: str, count: int, seed: int = 0) -> list[str]:
+    return perturb(text, count, rng=np.random.default_rng(seed))
+
+
+def pieces(text: str) -> list[str]:
+    return re.findall(r"\w+|[^\w\s]", text)
+
+
+def test_a_tenth_of_the_tokens_is_another_and_the_rest_stays(perturb):
+    """The text is longer than the model reads at once, so both windows are masked."""
+    assert len(pieces(TEXT)) == 19
+    places = set()
+    for made in neighbours(perturb, TEXT, 80):
+        before, after = pieces(TEXT), pieces(made)
+        assert len(before) == len(after)
+        changed = [i for i, (a, b) in enumerate(zip(before, after, strict=True)) if a != b]
+        assert len(changed) == 2
+        assert all(after[i] in [*WORDS, "s"] for i in changed)
+        assert all(after[i] != before[i].lower() for i in changed)
+        assert re.findall(r"\s+", made) == re.findall(r"\s+", TEXT)
+        places |= set(changed)
+    assert min(places) == 0 and max(places) == 18
+
+
+def test_a_short_text_changes_in_one_place(perturb):
+    for made in neighbours(perturb, "the cat", 20):
+        assert sum(a != b for a, b in zip(made.split(), ["the", "cat"], strict=True)) == 1
+
+
+def test_the_seed_decides(perturb):
+    assert neighbours(perturb, TEXT, 4) == neighbours(perturb, TEXT, 4)
+    assert neighbours(perturb, TEXT, 4) != neighbours(perturb, TEXT, 4, seed=1)
+
+
+def test_substitutes_are_drawn_from_the_models_distribution(perturb, monkeypatch):
+    """With one candidate, it is the most probable token but the masked one itself."""
+    monkeypatch.setattr(masked_lm, "CANDIDATES", 1)
+    model, tokenizer = perturb._model, perturb._tokenizer
+    ids = tokenizer("cat sat")["input_ids"]
+    best = {}
+    for position in (1, 2):
+        masked = torch.tensor([ids])
+        masked[0, position] = tokenizer.mask_token_id
+        with torch.inference_mode():
+            logits = model(input_ids=masked).logits[0, position]
+        ranked = [i for i in logits.argsort(descending=True).tolist() if i >= len(SPECIAL)]
+        best[position] = tokenizer.decode([next(i for i in ranked if i != ids[position])])
+    best = {position: token.removeprefix("##") for position, token in best.items()}
+    wanted = {f"{best[1]} sat", f"cat {best[2]}"}
+    assert set(neighbours(perturb, "cat sat", 30)) == wanted
+
+
+def test_rows_at_a_time_do_not_matter(perturb, monkeypatch):
+    """One row at a time draws in another order; that each is a neighbour is what must stay."""
+    monkeypatch.setattr(masked_lm, "LOGITS", 1)
+    made = neighbours(perturb, TEXT, 5)
+    assert len(made) == 5
+    for one in made:
+        assert sum(a != b for a, b in zip(pieces(TEXT), pieces(one), strict=True)) == 2
+
+
+def test_no_token_is_no_neighbour(perturb):
+    with pytest.raises(InputError, match="no token for the masked model"):
+        neighbours(perturb, "  ", 1)
+
+
+def test_a_tokenizer_without_a_mask_is_refused(directory, tmp_path):
+    BertForMaskedLM.from_pretrained(directory).save_pretrained(tmp_path)
+    a_tokenizer(mask_token=None).save_pretrained(tmp_path)
+    with pytest.raises(InputError, match="no fast tokenizer with a mask; give a fill-mask model"):
+        MaskedLM(tmp_path)
+
+
+def test_a_model_of_another_kind_is_refused(model_directory, tmp_path):
+    with pytest.raises(InputError, match="cannot be loaded"):
+        MaskedLM(model_directory)
+    with pytest.raises(InputError, match="cannot be loaded"):
+        MaskedLM(tmp_path / "nothing" / "here" / "at" / "all")

@@ -1,0 +1,240 @@
+"""Every score against loops over the full float64 softmax of a toy model."""
+
+import math
+import zlib
+
+import numpy as np
+import pytest
+
+from contamination.engine.local import TransformersScorer
+from contamination.errors import InputError
+from contamination.membership import scores
+from contamination.membership.signals import TOP, Distribution, Signals, token_signals
+from contamination.tokenizer import tokenize
+
+CONTEXT = 16
+
+
+@pytest.fixture(scope="module")
+def scored(model_directory, distributions, texts):
+    """Return for each text: text, ids, log-probabilities of the vocabulary [T, V], signals."""
+    from contamination.engine.loading import Source
+
+    scorer = TransformersScorer(Source(str(model_directory), precision="float32"))
+    sequences = tokenize(scorer.tokenizer, texts)
+    signals = token_signals(scorer, sequences)
+    rows = [distributions(model_directory, ids, CONTEXT) for ids in sequences]
+    return list(zip(texts, sequences, rows, signals, strict=True))
+
+
+def tokens_of(rows, ids) -> list[float]:
+    """Log-probabilities of the tokens but the first."""
+    return [float(rows[t][ids[t]]) for t in range(1, len(ids))]
+
+
+def near(value: float):
+    return pytest.approx(value, rel=1e-4, abs=1e-4)
+
+
+def test_loss(scored):
+    for _, ids, rows, signals in scored:
+        total = 0.0
+        for value in tokens_of(rows, ids):
+            total += value
+        assert scores.loss(signals) == near(total / (len(ids) - 1))
+
+
+@pytest.mark.parametrize("k", [1, 3, 20])
+def test_ppl(scored, k):
+    for _, ids, rows, signals in scored:
+        values = tokens_of(rows, ids)
+        if len(values) < k:
+            assert math.isnan(scores.ppl(signals, k))
+        else:
+            perplexity = math.exp(-sum(values[:k]) / k)
+            assert scores.ppl(signals, k) == near(-math.log(perplexity))
+
+
+def test_zlib(scored):
+    for text, ids, rows, signals in scored:
+        values = tokens_of(rows, ids)
+        size = len(zlib.compress(text.encode("utf-8")))
+        assert scores.zlib(signals, text) == pytest.approx(
+            sum(values) / len(values) / size, rel=1e-4
+        )
+
+
+def test_lowercase(scored):
+    (_, ids, rows, signals), (_, other_ids, other_rows, other), *_ = scored
+    a, b = tokens_of(rows, ids), tokens_of(other_rows, other_ids)
+    wanted = (sum(b) / len(b)) / (sum(a) / len(a))
+    assert scores.lowercase(signals, other) == near(wanted)
+    assert math.isnan(scores.lowercase(signals, Signals(other.log_probs[:1])))
+
+
+def test_reference_per_byte_counts_the_first_token(scored):
+    for text, ids, rows, signals in scored:
+        total = sum(float(rows[t][ids[t]]) for t in range(len(ids)))
+        assert scores.log_likelihood_per_byte(signals, text) == near(
+            total / len(text.encode("utf-8"))
+        )
+    assert scores.reference_difference(-1.5, -2.0) == 0.5
+    assert scores.reference_ratio(-1.5, -3.0) == 2.0
+
+
+def test_neighbour(scored):
+    _, ids, rows, signals = scored[0]
+    others = scored[1:]
+    means = [np.mean(tokens_of(r, i)) for _, i, r, _ in others]
+    wanted = np.mean(tokens_of(rows, ids)) - sum(means) / len(means)
+    assert scores.neighbour(signals, [s for *_, s in others]) == near(wanted)
+
+
+def test_recall_is_the_ratio_of_conditional_to_unconditional(scored):
+    _, ids, rows, signals = scored[0]
+    conditional = np.linspace(-9, -1, len(ids), dtype=np.float32)
+    wanted = np.mean(conditional[1:]) / np.mean(tokens_of(rows, ids))
+    assert scores.recall(signals, conditional) == near(wanted)
+
+
+@pytest.mark.parametrize("k", [0.1, 5, 20, 37.5, 50, 100])
+def test_min_k(scored, k):
+    for _, ids, rows, signals in scored:
+        values = sorted(tokens_of(rows, ids))
+        lowest = values[: max(1, math.floor(len(values) * k / 100))]
+        assert scores.min_k(signals, k) == near(sum(lowest) / len(lowest))
+
+
+@pytest.mark.parametrize("k", [0.1, 20, 100])
+def test_min_k_plus_plus(scored, k):
+    for _, ids, rows, signals in scored:
+        values = []
+        for t in range(1, len(ids)):
+            p = np.exp(rows[t])
+            mean = sum(p * rows[t])
+            variance = sum(p * rows[t] ** 2) - mean**2
+            values.append((rows[t][ids[t]] - mean) / math.sqrt(variance))
+        lowest = sorted(values)[: max(1, math.floor(len(values) * k / 100))]
+        assert scores.min_k_plus_plus(signals, k) == pytest.approx(
+            sum(lowest) / len(lowest), rel=1e-3
+        )
+
+
+@pytest.mark.parametrize("k", [1, 5, 25, 100])
+def test_mem_and_its_off_by_one_variant(scored, k):
+    differ = 0
+    for _, ids, rows, signals in scored:
+        right, wrong = [], []
+        for t in range(1, len(ids)):
+            # The logits at position t - 1 are rows[t]: they predict token t.
+            order = np.argsort(-rows[t], kind="stable").tolist()
+            right.append(order.index(ids[t]) + 1 <= k)
+        for t in range(len(ids) - 1):
+            # The public code: logits at position t against the token at t, ranks from 0.
+            larger = sum(1 for value in rows[t + 1] if value > rows[t + 1][ids[t]])
+            wrong.append(larger <= k)
+        assert scores.mem(signals, k) == np.mean(right)
+        assert scores.mem_off_by_one(signals, k) == np.mean(wrong)
+        differ += np.mean(right) != np.mean(wrong)
+    assert differ
+
+
+def test_entropy_of_the_whole_vocabulary(scored):
+    for _, ids, rows, signals in scored:
+        values = [-sum(np.exp(row) * row) for row in rows[1 : len(ids)]]
+        assert scores.entropy(signals) == near(-np.mean(values))
+
+
+@pytest.mark.parametrize("k", TOP)
+def test_entropy_of_the_most_probable(scored, k):
+    for _, ids, rows, signals in scored:
+        values = []
+        for row in rows[1 : len(ids)]:
+            best = sorted(np.exp(row))[-k:]
+            values.append(-sum(p * math.log(p) for p in best))
+        assert scores.entropy(signals, k) == near(-np.mean(values))
+
+
+# --- direction: what a member looks like makes every score larger ---------------------------------
+
+
+def made_up(log_prob: float, rank: float, entropy: float) -> Signals:
+    n = 12
+    each = np.ones(n, dtype=np.float32)
+    seen = Distribution(
+        rank * each, rank * each, -entropy * each, each, np.full((n, len(TOP)), entropy)
+    )
+    return Signals(log_prob * each, seen)
+
+
+@pytest.mark.parametrize(
+    "score",
+    [
+        scores.loss,
+        lambda s: scores.ppl(s, 5),
+        lambda s: scores.zlib(s, "text"),
+        lambda s: scores.lowercase(s, made_up(-3, 9, 1)),
+        lambda s: scores.log_likelihood_per_byte(s, "text"),
+        lambda s: scores.reference_difference(scores.loss(s), -3),
+        lambda s: scores.reference_ratio(scores.loss(s), -3),
+        lambda s: scores.neighbour(s, [made_up(-3, 9, 1)]),
+        lambda s: scores.recall(s, np.full(12, -3.0)),
+        lambda s: scores.min_k(s, 20),
+        lambda s: scores.min_k_plus_plus(s, 20),
+        lambda s: scores.mem(s, 5),
+        lambda s: scores.mem_off_by_one(s, 5),
+        scores.entropy,
+        lambda s: scores.entropy(s, 5),
+    ],
+)
+def test_larger_is_a_member(score):
+    assert score(made_up(-0.5, 1, 0.3)) > score(made_up(-4.0, 40, 0.9))
+
+
+def test_the_lowest_k_percent_are_one_token_at_least():
+    signals = Signals(np.array([0, -1, -7, -2], dtype=np.float32))
+    assert scores.min_k(signals, 5) == -7
+    assert scores.min_k(signals, 67) == -4.5
+
+
+def test_text_that_the_model_knows_for_certain_has_finite_ratios():
+    certain = Signals(np.zeros(4, dtype=np.float32))
+    other = Signals(np.full(4, -2, dtype=np.float32))
+    assert 1e6 < scores.lowercase(certain, other) < math.inf
+    assert 0 < scores.recall(other, np.zeros(4)) < 1e-6
+
+
+def test_a_uniform_distribution_has_no_standard_deviation_and_no_surprise():
+    n, value = 4, np.float32(-math.log(50))
+    each = np.full(n, value)
+    flat = Signals(
+        each, Distribution(np.ones(n), np.ones(n), each, np.zeros(n), np.ones((n, len(TOP))))
+    )
+    assert scores.min_k_plus_plus(flat, 50) == 0
+
+
+# --- refusals -------------------------------------------------------------------------------------
+
+TWO = made_up(-1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: scores.ppl(TWO, 0), "PPL of the first 0 tokens: give k of 1 or more"),
+        (lambda: scores.min_k(TWO, 0), "Min-K% with k = 0: give a percentage above 0"),
+        (lambda: scores.min_k(TWO, 101), "Min-K% with k = 101"),
+        (lambda: scores.min_k_plus_plus(TWO, 0), "Min-K% with k = 0"),
+        (lambda: scores.mem(TWO, 0), "Mem 0: no token has a rank below 1"),
+        (lambda: scores.mem_off_by_one(TWO, 0), "Mem 0: give k of 1 or more"),
+        (lambda: scores.entropy(TWO, 0), "Entropy 0 is not kept: give one of 5, 10"),
+        (lambda: scores.entropy(TWO, 7), "Entropy 7 is not kept"),
+        (lambda: scores.loss(Signals(TWO.log_probs[:1])), "a text of 1 token has no score"),
+        (lambda: scores.min_k(Signals(TWO.log_probs[:0]), 20), "a text of 0 token has no score"),
+        (lambda: scores.mem(Signals(TWO.log_probs), 5), "needs the whole predictive distribution"),
+    ],
+)
+def test_what_cannot_be_is_refused(call, message):
+    with pytest.raises(InputError) as caught:
+        call()
+    assert message in str(caught.value)

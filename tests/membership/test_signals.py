@@ -1,0 +1,240 @@
+"""Signals against a full softmax in float64, token by token."""
+
+import numpy as np
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from contamination.engine.head import Head
+from contamination.engine.local import TransformersScorer
+from contamination.errors import InputError
+from contamination.membership import distribution
+from contamination.membership.distribution import describe, largest
+from contamination.membership.signals import TOP, log_prob_signals, token_signals
+from contamination.tokenizer import tokenize
+from made_up_scorer import MadeUpScorer, log_probs_of
+
+CONTEXT = 16
+NATS = 2e-4
+
+
+def expected(rows: np.ndarray, ids: np.ndarray) -> dict[str, np.ndarray]:
+    """All signals of one text from log-probabilities [T, V], in plain loops."""
+    found = {"log_probs": [], "rank": [], "off": [], "mean": [], "std": [], "top": []}
+    for t, row in enumerate(rows):
+        p = np.exp(row)
+        found["log_probs"].append(row[ids[t]])
+        found["rank"].append(1 + sum(row > row[ids[t]]))
+        found["off"].append(1 + sum(row > row[ids[t - 1]]) if t else np.nan)
+        mean = sum(p * row)
+        found["mean"].append(mean)
+        found["std"].append(np.sqrt(sum(p * (row - mean) ** 2)))
+        best = sorted(row, reverse=True)
+        found["top"].append([-sum(np.exp(x) * x for x in best[:k]) for k in TOP])
+    return {name: np.array(values) for name, values in found.items()}
+
+
+def check(signals, wanted: dict[str, np.ndarray]) -> None:
+    seen = signals.distribution
+    pairs = {
+        "log_probs": signals.log_probs,
+        "rank": seen.rank,
+        "off": seen.rank_off_by_one,
+        "mean": seen.mean,
+        "std": seen.std,
+        "top": seen.top_entropy,
+    }
+    for name, values in pairs.items():
+        assert values.dtype == np.float32
+        np.testing.assert_allclose(values, wanted[name], rtol=0, atol=NATS, err_msg=name)
+
+
+@pytest.mark.parametrize("batch_tokens", [1, 60, 10_000])
+def test_all_signals_of_short_and_long_texts(
+    float32, model_directory, distributions, texts, batch_tokens
+):
+    scorer = TransformersScorer(model_directory, batch_tokens=batch_tokens)
+    sequences = tokenize(scorer.tokenizer, texts)
+    assert max(map(len, sequences)) > 3 * CONTEXT
+    found = token_signals(scorer, sequences)
+    for ids, signals in zip(sequences, found, strict=True):
+        check(signals, expected(distributions(model_directory, ids, CONTEXT), ids))
+
+
+def test_log_probabilities_are_those_of_plain_scoring(model_directory, texts):
+    """In the precision of the machine: bfloat16, where it computes in it."""
+    scorer = TransformersScorer(model_directory)
+    sequences = tokenize(scorer.tokenizer, texts)
+    plain = dict(scorer.token_logprobs(sequences))
+    for index, signals in enumerate(token_signals(scorer, sequences)):
+        np.testing.assert_allclose(signals.log_probs, plain[index], rtol=0, atol=1e-5)
+
+
+def test_the_model_reads_every_text_once(float32, model_directory, texts):
+    scorer = TransformersScorer(model_directory)
+    rows: list[int] = []
+    scorer.head.layer.register_forward_hook(lambda _, inputs, __: rows.append(len(inputs[0])))
+    sequences = tokenize(scorer.tokenizer, texts)
+    token_signals(scorer, sequences)
+    assert sum(rows) == sum(map(len, sequences))
+
+
+def test_a_text_of_no_token_has_no_signal(model_directory):
+    empty, one = token_signals(
+        TransformersScorer(model_directory), [np.empty(0, dtype=np.int32), np.array([5])]
+    )
+    assert len(empty.log_probs) == len(empty.distribution.rank) == 0
+    assert np.isnan(one.distribution.rank_off_by_one[0])
+
+
+def test_another_scorer_gives_log_probabilities_alone(tokenizer, texts):
+    sequences = tokenize(tokenizer, texts)
+    found = token_signals(MadeUpScorer(tokenizer), sequences)
+    for ids, signals in zip(sequences, found, strict=True):
+        assert signals.distribution is None
+        np.testing.assert_array_equal(signals.log_probs, log_probs_of(ids))
+
+
+def test_a_local_model_can_be_asked_for_log_probabilities_alone(model_directory, texts):
+    scorer = TransformersScorer(model_directory)
+    found = log_prob_signals(scorer, tokenize(scorer.tokenizer, texts))
+    assert all(signals.distribution is None for signals in found)
+
+
+def test_damaged_weights_are_told(model_directory, monkeypatch):
+    scorer = TransformersScorer(model_directory)
+    with torch.no_grad():
+        scorer.model.transformer.ln_f.bias[0] = float("nan")
+    with pytest.raises(InputError, match="not finite; its weights are damaged"):
+        token_signals(scorer, [np.arange(5, dtype=np.int32)])
+
+
+# --- blocks of logits -----------------------------------------------------------------------------
+
+
+def a_head(vocabulary: int, rows: int, dtype=torch.float32, transform=None) -> Head:
+    torch.manual_seed(0)
+    layer = torch.nn.Linear(8, vocabulary)
+    with torch.no_grad():
+        layer.weight.mul_(6)
+    return Head(layer.to(dtype), transform, rows=rows)
+
+
+def some(n: int, vocabulary: int, dtype=torch.float32) -> tuple[torch.Tensor, ...]:
+    generator = torch.Generator().manual_seed(1)
+    hidden = torch.randn(n, 8, generator=generator).to(dtype)
+    return hidden, *torch.randint(vocabulary, (2, n), generator=generator)
+
+
+@torch.inference_mode()
+def columns(head: Head, hidden, tokens, read) -> np.ndarray:
+    return describe(head, hidden, tokens, read).numpy()
+
+
+@torch.no_grad()
+def reference(head: Head, hidden, tokens, read, transform=lambda x: x) -> np.ndarray:
+    logits = hidden.double() @ head.layer.weight.double().T + head.layer.bias.double()
+    rows = transform(logits).log_softmax(1).numpy()
+    wanted = expected(rows, tokens.numpy())
+    off = 1 + (rows > rows[np.arange(len(rows)), read.numpy()][:, None]).sum(1)
+    names = [wanted[name] for name in ("log_probs", "rank")] + [off, wanted["mean"], wanted["std"]]
+    return np.column_stack([*names, wanted["top"]])
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("vocabulary", [7, 300, 1500, 5003])
+@pytest.mark.parametrize(("rows", "block"), [(1, 1), (4, 10_000), (100, 12_000), (100, 1 << 20)])
+def test_blocks_of_any_size_and_any_vocabulary(monkeypatch, vocabulary, rows, block):
+    monkeypatch.setitem(distribution.BLOCK, "cpu", block)
+    head = a_head(vocabulary, rows)
+    inputs = some(23, vocabulary)
+    np.testing.assert_allclose(columns(head, *inputs), reference(head, *inputs), rtol=0, atol=NATS)
+
+
+def test_what_an_architecture_does_to_its_logits():
+    head = a_head(300, 10, transform=lambda logits: logits.div_(5).tanh_().mul_(5))
+    inputs = some(23, 300)
+    wanted = reference(head, *inputs, transform=lambda x: 5 * torch.tanh(x / 5))
+    np.testing.assert_allclose(columns(head, *inputs), wanted, rtol=0, atol=NATS)
+
+
+def test_bfloat16_has_the_log_probabilities_of_the_plain_output_layer():
+    head = a_head(5003, 10, torch.bfloat16)
+    hidden, tokens, read = some(23, 5003, torch.bfloat16)
+    found = columns(head, hidden, tokens, read)
+    with torch.inference_mode():
+        plain = head(hidden, tokens).numpy()
+    np.testing.assert_allclose(found[:, 0], plain, rtol=0, atol=1e-5)
+    # Entropies come from rounded logits; errors of half a unit cancel over a distribution.
+    wanted = reference(head, hidden, tokens, read)
+    np.testing.assert_allclose(found[:, 3:], wanted[:, 3:], rtol=0, atol=0.1)
+
+
+def test_entries_that_cannot_occur_change_nothing():
+    """Some architectures set the logits of padding to -inf."""
+    head = a_head(300, 10)
+    inputs = some(23, 200)
+
+    def without_the_last(logits):
+        logits[:, 250:] = -torch.inf
+        return logits
+
+    short = a_head(300, 10)
+    short.layer.weight.data = short.layer.weight.data[:250]
+    short.layer.bias.data = short.layer.bias.data[:250]
+    head.transform = without_the_last
+    np.testing.assert_allclose(columns(head, *inputs), columns(short, *inputs), rtol=0, atol=NATS)
+
+
+def test_certainty_has_no_entropy_and_no_spread():
+    head = a_head(300, 10)
+    hidden, _, read = some(23, 300)
+    with torch.inference_mode():
+        tokens = head.layer(1000 * hidden).argmax(1)
+    found = columns(head, 1000 * hidden, tokens, read)
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(found[:, [0, 3, 4, 5]], 0, atol=1e-3)
+    assert (found[:, 1] == 1).all()
+
+
+def test_equal_logits_share_a_rank():
+    values = torch.tensor([[2.0, 5.0, 2.0, 1.0]])
+    found = distribution._block(values.clone(), torch.tensor([[0, 3]]), torch.empty(1, 4))
+    assert found[0, 1:3].tolist() == [2, 4]
+
+
+@pytest.mark.parametrize("width", [25, 400, 1024, 4097])
+@pytest.mark.parametrize("kind", ["random", "equal", "sorted", "few"])
+def test_the_largest_are_the_largest(width, kind):
+    generator = torch.Generator().manual_seed(width)
+    values = torch.randn(6, width, generator=generator)
+    values = {
+        "random": values,
+        "equal": torch.zeros(6, width),
+        "sorted": values.sort(1).values,
+        "few": values.round(),
+    }[kind]
+    torch.testing.assert_close(largest(values, 25), values.sort(1, descending=True).values[:, :25])
+
+
+class Largest(TorchDispatchMode):
+    """Remembers the largest number of elements that an operation returns."""
+
+    most = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        for leaf in tree_leaves(result):
+            if isinstance(leaf, torch.Tensor):
+                self.most = max(self.most, leaf.untyped_storage().nbytes() // 4)
+        return result
+
+
+def test_no_matrix_of_all_tokens_by_the_vocabulary(monkeypatch):
+    monkeypatch.setitem(distribution.BLOCK, "cpu", 3 * 5003)
+    head = a_head(5003, 10)
+    inputs = some(200, 5003)
+    with Largest() as seen:
+        columns(head, *inputs)
+    assert seen.most <= 10 * 5003

@@ -1,0 +1,123 @@
+"""`contamination membership`, as a person types it."""
+
+import json
+import subprocess
+import sys
+
+import pandas as pd
+import pytest
+import typer
+
+from contamination import cli_membership
+from contamination.engine.loading import Source
+from contamination.membership.api import membership_scores
+
+
+@pytest.fixture
+def data(prose, tmp_path):
+    path = tmp_path / "texts.jsonl"
+    records = [{"text": text[:60], "seen": i % 2, "one": 1} for i, text in enumerate(prose[:12])]
+    path.write_text("".join(json.dumps(r) + "\n" for r in records), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def command(monkeypatch, capsys, model_directory, data):
+    """Return a function that runs the command here: (status, stdout, stderr)."""
+    from contamination.errors import InputError
+
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    app.command()(cli_membership.membership)
+    monkeypatch.setenv("COLUMNS", "120")
+
+    def run(*arguments, model=model_directory, file=data) -> tuple[int, str, str]:
+        fixed = ("--template", "{text}", "--precision", "float32")
+        try:
+            app([str(a) for a in (model, file, *fixed, *arguments)], standalone_mode=False)
+        except InputError as error:
+            return 2, capsys.readouterr().out, str(error)
+        shown = capsys.readouterr()
+        return 0, shown.out, shown.err
+
+    return run
+
+
+def test_a_summary_for_people(command):
+    status, out, _ = command()
+    assert status == 0
+    assert "12 texts of texts" in out
+    for name in ("loss", "min_k_20", "min_k_pp_20", "mem_5", "mem_off_by_one_5", "zlib"):
+        assert name in out
+    assert "Larger is more likely a member" in out
+    assert "recall" not in out and "reference" not in out and "neighbour" not in out
+
+
+def test_the_table_is_that_of_the_function(command, model_directory, data, prose, tmp_path):
+    prefix = tmp_path / "prefix.txt"
+    prefix.write_text("lamp")
+    out = tmp_path / "new" / "scores.csv"
+    options = ("--neighbours", "2", "--reference", model_directory, "--prefix", prefix)
+    status, shown, _ = command(*options, "--seed", "4", "--csv", out)
+    assert status == 0 and str(out) in shown.replace("\n", "")
+    wanted = membership_scores(
+        Source(str(model_directory), precision="float32"),
+        [text[:60] for text in prose[:12]],
+        reference=Source(str(model_directory), precision="float32"),
+        neighbours=2,
+        prefix="lamp",
+        seed=4,
+    )
+    found = pd.read_csv(out, index_col="text")
+    pd.testing.assert_frame_equal(found, wanted)
+
+
+def test_json_for_programs(command):
+    status, out, _ = command("--json", "--label", "seen")
+    told = json.loads(out)
+    assert status == 0
+    assert told["dataset"] == "texts" and told["template"] == "{text}"
+    assert [row["text"] for row in told["texts"]] == list(range(12))
+    assert told["texts"][0]["ppl_200"] is None
+    by_score = {row["score"]: row for row in told["evaluation"]}
+    assert by_score["loss"]["members"] == by_score["loss"]["non_members"] == 6
+    assert 0 <= by_score["loss"]["auc_low"] <= by_score["loss"]["auc"] <= 1
+    assert by_score["ppl_200"]["auc"] is None
+
+
+def test_labels_give_an_evaluation(command):
+    status, out, _ = command("--label", "seen")
+    assert status == 0
+    assert "AUC" in out and "TPR at 5%" in out and "95% interval" in out
+
+
+def test_bad_input_is_one_line(command, tmp_path):
+    empty = tmp_path / "short.txt"
+    empty.write_text("lamp stone river\nl\n")
+    cases = [
+        ((), {"file": empty}, "text 1 has 1 token(s), and a score needs 2"),
+        (("--label", "one"), {}, "field 'one' has one class; give members and others"),
+        (("--label", "text"), {}, "texts, record 0: field 'text' is"),
+        (("--label", "nothing"), {}, "field 'nothing' is None; give 1 for a member"),
+        (("--reference-per", "word"), {}, "--reference-per is 'word'"),
+        (("--prefix", tmp_path / "x"), {}, "x: no such file; give a text"),
+        (("--neighbours", "-1"), {}, "-1 neighbours"),
+        ((), {"model": tmp_path / "x"}, "no such directory"),
+        (("--reference", tmp_path / "x"), {}, "no such directory"),
+        (("--masked-lm", tmp_path / "x"), {}, "cannot be loaded"),
+    ]
+    for arguments, changes, message in cases:
+        status, out, err = command(*arguments, **changes)
+        assert status == 2 and out == "", message
+        assert message in err
+        assert "\n" not in err
+
+
+def test_nothing_is_written_where_something_is_wrong(command, tmp_path):
+    out = tmp_path / "scores.csv"
+    assert command("--csv", out, "--prefix", tmp_path / "x")[0] == 2
+    assert not out.exists()
+
+
+def test_the_command_line_starts_without_torch():
+    code = "import sys, contamination.cli_membership; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
