@@ -32,7 +32,7 @@ LAUNCH ?=
 TRAIN := $(if $(LAUNCH),$(BIN)/$(LAUNCH) $(RUN),$(RUN))
 
 TRAINED   := contaminated clean
-NOTEBOOKS := 01_canary_eval 02_shard_permutation_ablation 03_open_model_audit 04_mmlu_fisher 05_beyond_the_paper
+NOTEBOOKS := 01_canary_eval 02_shard_permutation_ablation 03_open_model_audit 04_mmlu_fisher 05_beyond_the_paper 07_min_k_baseline
 REPORT    := $(R)/report/report.html $(R)/report/report.pdf
 
 01_TABLES  := canaries duplication_power
@@ -45,6 +45,8 @@ REPORT    := $(R)/report/report.html $(R)/report/report.pdf
 04_FIGURES := mmlu_ecdf
 05_TABLES  := power_replicates power_per_token power_ranking calibration failures
 05_FIGURES := power_per_token calibration
+07_TABLES  := min_k
+07_FIGURES := min_k
 files_of    = $(patsubst %,$(R)/tables/%.csv,$($(1)_TABLES)) \
               $(foreach f,$($(1)_FIGURES),$(R)/figures/$(f).svg $(R)/figures/$(f).png)
 01_FILES := $(call files_of,01) $(patsubst %,$(R)/tables/%.md,canaries canaries_clean canaries_published)
@@ -52,7 +54,8 @@ files_of    = $(patsubst %,$(R)/tables/%.csv,$($(1)_TABLES)) \
 03_FILES := $(call files_of,03) $(patsubst %,$(R)/tables/%.md,open_models open_models_published)
 04_FILES := $(call files_of,04) $(patsubst %,$(R)/tables/%.md,mmlu_fisher mmlu_table4)
 05_FILES := $(call files_of,05) $(patsubst %,$(R)/tables/%.md,power_ranking failures)
-FILES    := $(01_FILES) $(02_FILES) $(03_FILES) $(04_FILES) $(05_FILES)
+07_FILES := $(call files_of,07) $(patsubst %,$(R)/tables/%.md,min_k min_k_clean min_k_published)
+FILES    := $(01_FILES) $(02_FILES) $(03_FILES) $(04_FILES) $(05_FILES) $(07_FILES)
 
 # Words as a YAML list; paths as they are seen from anywhere.
 COMMA := ,
@@ -180,6 +183,9 @@ $(R)/notebooks/04_mmlu_fisher.ipynb: $(PUBLISHED) data/models.yaml data/registry
     $(if $(filter benchmarks paper,$(PROFILE)),$(foreach m,$(TRAINED),$(B)/models/$(m)/training.json))
 $(R)/notebooks/05_beyond_the_paper.ipynb: $(STORES) \
     $(addprefix $(SRC)/,power.py calibration.py failures.py figures_beyond.py diagnostics.py compressor.py audit.py)
+
+$(R)/notebooks/07_min_k_baseline.ipynb: $(R)/tables/canaries.csv $(STORES) $(PUBLISHED) \
+    $(wildcard $(SRC)/membership/*.py) $(addprefix $(SRC)/,min_k_baseline.py unseen.py figures_min_k.py canaries.py)
 
 $(foreach n,$(NOTEBOOKS),$(R)/notebooks/$(n).ipynb): $(R)/notebooks/%.ipynb: \
     notebooks/%.ipynb $(B)/profile/notebooks.txt $(EVALUATION) | $(SETUP)

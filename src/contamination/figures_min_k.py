@@ -1,0 +1,75 @@
+"""The figure of Oren's Table 5: what heuristics detect, above what the provable tests reject."""
+
+from collections.abc import Mapping
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.figure import Figure
+
+from contamination.figures import MODEL_COLOURS, TESTS
+
+MARKERS = ("o", "s", "^", "v", "P")
+
+
+def plot_min_k(
+    table: pd.DataFrame,
+    canaries: pd.DataFrame,
+    labels: Mapping[str, str],
+    *,
+    tests: tuple[str, ...],
+    fpr: float,
+    alpha: float,
+) -> Figure:
+    """Draw the share of spans detected against the number of copies, and the tests' verdicts.
+
+    Above, a point for every set and score, a line through the means, a dashed line at `fpr`, which
+    is what a threshold without power detects. Below, how many of the sets each test rejects at
+    `alpha` after Holm's correction. The clean model stands at 0 copies.
+
+    Parameters
+    ----------
+    table : of `contamination.min_k_baseline.min_k_baseline`.
+    canaries : of `contamination.evaluation.canary_table`.
+    labels : score -> what the legend calls it.
+    """
+    shares, verdicts = (
+        rows.assign(copies=rows["dup_count"] * (rows["model"] != "clean"))
+        for rows in (table, canaries)
+    )
+    copies = sorted(shares["copies"].unique())
+    place = {count: index for index, count in enumerate(copies)}
+    figure, (above, below) = plt.subplots(
+        2, 1, figsize=(6.4, 4.6), sharex=True, height_ratios=[4.5, 0.5 * len(tests)]
+    )
+    for index, (score, label) in enumerate(labels.items()):
+        rows = shares[shares["score"] == score]
+        x = rows["copies"].map(place) + 0.13 * (index - (len(labels) - 1) / 2)
+        colour = MODEL_COLOURS[index % len(MODEL_COLOURS)]
+        marker = MARKERS[index % len(MARKERS)]
+        above.plot(x, 100 * rows["share_detected"], marker, color=colour, ms=4.5, alpha=0.6)
+        mean = (100 * rows.groupby("copies")["share_detected"].mean()).reindex(copies)
+        above.plot(range(len(copies)), mean, marker, color=colour, label=label)
+        above.plot(range(len(copies))[1:], mean.iloc[1:], color=colour, lw=1.2)
+    above.axhline(100 * fpr, color="0.35", lw=0.9, ls="--")
+    above.set(ylabel="Spans detected (%)", ylim=(-4, 104))
+    figure.legend(loc="outside upper center", ncols=len(labels), fontsize="small")
+    for line, test in enumerate(tests):
+        rejected = (
+            verdicts[verdicts["test"] == test]
+            .assign(rejected=verdicts["holm_p"] <= alpha)
+            .groupby("copies")["rejected"]
+            .agg(["sum", "size"])
+        )
+        colour = TESTS[test][1]
+        for count, (hits, sets) in rejected.iterrows():
+            below.scatter(place[count], line, s=330, color=colour, alpha=0.75 * hits / sets, lw=0)
+            below.annotate(
+                f"{hits}/{sets}", (place[count], line), ha="center", va="center", fontsize="small"
+            )
+    below.set_yticks(range(len(tests)), [TESTS[test][0] for test in tests])
+    below.set_ylim(len(tests) - 0.4, -0.6)
+    below.set_xticks(range(len(copies)), [str(c) if c else "0 (clean)" for c in copies])
+    below.set_xlim(-0.5, len(copies) - 0.5)
+    below.set(xlabel="Duplication count", ylabel="Sets rejected")
+    below.grid(visible=False)
+    return figure

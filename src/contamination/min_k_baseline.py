@@ -1,0 +1,249 @@
+"""Min-K% on planted test sets, beside the provable test (Oren, Table 5).
+
+Spans of a fixed number of tokens are cut from every planted set. A threshold of Min-K% Prob (Shi,
+section 3) is tuned on text that was never planted, and the share of spans above it is what the
+heuristic calls seen. No theorem bounds how often it is wrong: that is measured on more such text,
+and under a model that has seen none of the sets.
+
+The text for tuning is of the same kind as the set (`contamination.unseen`), which is the kindest
+setting for a heuristic.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from statsmodels.stats.proportion import proportion_confint
+
+from contamination.errors import InputError
+from contamination.experiment import MODELS, Experiment
+from contamination.membership import scores as membership
+from contamination.membership.columns import Score
+from contamination.membership.evaluate import Threshold, evaluate
+from contamination.membership.signals import token_signals
+from contamination.tables import format_p
+from contamination.unseen import unseen_texts
+
+if TYPE_CHECKING:
+    from contamination.engine.contract import Scorer
+
+TESTS = ("sharded_t", "exact", "successor")  # that stand beside the heuristics
+
+
+def min_k_baseline(
+    experiment: Experiment,
+    *,
+    rng: np.random.Generator,
+    length: int = 512,
+    ks: Sequence[float] = (20,),
+    validation_spans: int = 80,
+    validation_files: Mapping[str, str] | None = None,
+    fpr: float = 0.05,
+    resamples: int = 1000,
+) -> pd.DataFrame:
+    """Share of the spans of every canary set that scores call seen, under both models.
+
+    Parameters
+    ----------
+    rng : draws the bootstrap of the AUC.
+    length : tokens of a span, at most the context of the model. Spans of the paper (512) fit the
+        context of its model (2,048), so that each token is read after all of its span.
+    ks : percentages of Min-K% and Min-K%++.
+    validation_spans : from text of each kind that was never planted. Half of them tune the
+        threshold, more where half would allow no false positive; the others check it.
+    validation_files : canary set -> file of the data directory to take that text from; by default
+        it is the set's own file.
+    fpr : share of the tuning spans that may be called seen.
+    resamples : of the bootstrap.
+
+    Returns
+    -------
+    DataFrame
+        A row per model, set and score: model, dataset, dup_count (what the contaminated model was
+        given), length, score, spans, validation_set, tuning_spans, checking_spans, and the columns
+        of `judge`.
+
+    Raises
+    ------
+    InputError
+        An argument that cannot be; a set without a span, or too little text for the threshold; and
+        as `unseen_texts`.
+    """
+    fewest = _fewest(fpr)
+    if length < 2 or validation_spans < fewest or not ks:
+        raise InputError(
+            f"length {length}, validation_spans {validation_spans}, ks {list(ks)}: give at least "
+            f"2 tokens, {fewest} spans (fewer allow no false positive at {fpr:g}) and one k"
+        )
+    size = min(length, experiment.profile.model.n_positions)
+    tokens = validation_spans * size
+    sources, texts = unseen_texts(experiment, tokens=tokens, files=validation_files)
+    rows = []
+    for model in MODELS:
+        scorer = open_scorer(experiment.model(model))
+        spans = {s: cut(scorer, found, size)[:validation_spans] for s, found in texts.items()}
+        validation = _scores_of(scorer, spans, ks)
+        sets = {name: experiment.test_set(name).examples for name in sources}
+        planted = {name: cut(scorer, examples, size) for name, examples in sets.items()}
+        for name, scores in _scores_of(scorer, planted, ks).items():
+            tried, source = validation[sources[name]], sources[name]
+            if not len(scores) or len(tried) < fewest:
+                raise InputError(
+                    f"canary set {name}: {len(scores)} spans of {size} tokens, and {len(tried)} of "
+                    f"text never planted ({source}), of 1 and {fewest} needed: shorten `length`, "
+                    "or name a file with more text in `validation_files`"
+                )
+            middle = max(fewest, -(-len(tried) // 2))
+            facts: dict[str, Any] = {
+                "model": model,
+                "dataset": name,
+                "dup_count": experiment.spec(name).dup_count,
+                "length": size,
+                "spans": len(scores),
+                "validation_set": source,
+                "tuning_spans": middle,
+                "checking_spans": len(tried) - middle,
+            }
+            halves = tried[:middle], tried[middle:]
+            judged = judge(scores, *halves, fpr=fpr, rng=rng, resamples=resamples)
+            rows += [facts | row for row in judged.to_dict("records")]
+    return pd.DataFrame(rows)
+
+
+def open_scorer(directory: Path) -> "Scorer":
+    """Open a model that was trained here."""
+    from contamination.engine.local import TransformersScorer
+
+    return TransformersScorer(directory)
+
+
+def cut(scorer: "Scorer", texts: Sequence[str], length: int) -> list[np.ndarray]:
+    """Spans of `length` tokens of the texts, one after the other; a shorter rest is left out."""
+    from contamination.tokenizer import tokenize
+
+    if not texts:  # a file of which every record is planted
+        return []
+    stream = np.concatenate(tokenize(scorer.tokenizer, texts))
+    return [stream[i : i + length] for i in range(0, len(stream) - length + 1, length)]
+
+
+def _scores_of(
+    scorer: "Scorer", spans: Mapping[str, Sequence[np.ndarray]], ks: Sequence[float]
+) -> dict[str, pd.DataFrame]:
+    """Score spans group by group: (spans, scores), larger for members, from one pass."""
+    every = [ids for group in spans.values() for ids in group]
+    signals = token_signals(scorer, every) if every else []
+    wanted: dict[str, Score] = {"loss": membership.loss}
+    wanted |= {f"min_k_{k:g}": partial(membership.min_k, k=k) for k in ks}
+    wanted |= {f"min_k_pp_{k:g}": partial(membership.min_k_plus_plus, k=k) for k in ks}
+    table = pd.DataFrame({name: [score(one) for one in signals] for name, score in wanted.items()})
+    texts = [scorer.tokenizer.decode(ids) for ids in every]
+    table["zlib"] = [membership.zlib(*pair) for pair in zip(signals, texts, strict=True)]
+    ends = np.cumsum([len(group) for group in spans.values()])
+    return {
+        name: table.iloc[end - len(group) : end]
+        for (name, group), end in zip(spans.items(), ends, strict=True)
+    }
+
+
+def judge(
+    members: pd.DataFrame,
+    tuning: pd.DataFrame,
+    checking: pd.DataFrame,
+    *,
+    fpr: float,
+    rng: np.random.Generator,
+    resamples: int,
+) -> pd.DataFrame:
+    """Tune a threshold of every score, and apply it to the spans of a set.
+
+    Parameters
+    ----------
+    members, tuning, checking : (spans, scores) of the set, and of text that was never planted.
+
+    Returns
+    -------
+    DataFrame
+        score, threshold, validation_fpr (share of `checking` called seen; NaN of none),
+        share_detected with _low and _high (Clopper and Pearson, 95%, as if spans were
+        independent), and auc and tpr_at_5_fpr with _low and _high, of the set against all text that
+        was never planted.
+    """
+    unseen = pd.concat([tuning, checking])
+    truth = np.repeat([1, 0], [len(members), len(unseen)])
+    measured = evaluate(pd.concat([members, unseen]), truth, rng=rng, resamples=resamples)
+    kept = [c for c in measured if str(c).startswith(("auc", "tpr_at_5_"))]
+    rows = []
+    for name, measures in measured.set_index("score")[kept].iterrows():
+        threshold = threshold_at(tuning[name], fpr)
+        hits = int(threshold.apply(members[name]).sum())
+        low, high = proportion_confint(hits, len(members), method="beta")
+        wrong = threshold.apply(checking[name])
+        rows.append(
+            {
+                "score": name,
+                "threshold": threshold.value,
+                "validation_fpr": wrong.mean() if len(wrong) else float("nan"),
+                "share_detected": hits / len(members),
+                "share_detected_low": low,
+                "share_detected_high": high,
+                **measures,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def threshold_at(non_members: ArrayLike, fpr: float) -> Threshold:
+    """Smallest score of non-members (n,) that at most a share `fpr` of them reaches; else inf."""
+    # `Threshold.at_fpr` wants members, too; here the threshold must not depend on any.
+    values = np.asarray(non_members, dtype=np.float64)
+    candidates = np.unique(values)
+    reached = (values >= candidates[:, None]).mean(axis=1)
+    return Threshold(float(candidates[reached <= fpr + 1e-12].min(initial=np.inf)))
+
+
+def _fewest(fpr: float) -> int:
+    """Spans of which a single one is a share of at most `fpr`."""
+    if not 0 < fpr < 1:
+        raise InputError(f"fpr is {fpr}: give a rate between 0 and 1, such as 0.05")
+    return math.ceil(1 / fpr - 1e-9)
+
+
+def beside_the_tests(
+    table: pd.DataFrame, canaries: pd.DataFrame, model: str, scores: Sequence[str], alpha: float
+) -> pd.DataFrame:
+    """Lay out Oren's Table 5 as text: a row per set, shares detected and p-values of one model.
+
+    Parameters
+    ----------
+    table : of `min_k_baseline`.
+    canaries : of `contamination.evaluation.canary_table`. A p-value is bold where Holm's correction
+        over the sets leaves at most `alpha`.
+
+    Returns
+    -------
+    DataFrame
+        dataset, dup_count (0 under the clean model), spans, a column for each score ("13%") and one
+        for each of `TESTS`.
+    """
+    chosen = table[table["model"] == model]
+    copies = chosen.drop_duplicates("dataset").set_index("dataset")[["dup_count", "spans"]]
+    shown = copies.assign(dup_count=copies["dup_count"] * (model != "clean"))
+    for score in scores:
+        share = chosen[chosen["score"] == score].set_index("dataset")["share_detected"]
+        shown[score] = share.map("{:.0%}".format)
+    for test in TESTS:
+        rows = canaries[(canaries["model"] == model) & (canaries["test"] == test)]
+        shown[test] = pd.Series(
+            {
+                row.dataset: f"**{p}**" if row.holm_p <= alpha else p
+                for row in rows.itertuples()
+                for p in [format_p(float(row.p), float(row.log10_p))]
+            }
+        )
+    return shown.reset_index()
