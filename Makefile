@@ -32,7 +32,8 @@ LAUNCH ?=
 TRAIN := $(if $(LAUNCH),$(BIN)/$(LAUNCH) $(RUN),$(RUN))
 
 TRAINED   := contaminated clean
-NOTEBOOKS := 01_canary_eval 02_shard_permutation_ablation 03_open_model_audit 04_mmlu_fisher 05_beyond_the_paper 07_min_k_baseline
+NOTEBOOKS := 01_canary_eval 02_shard_permutation_ablation 03_open_model_audit 04_mmlu_fisher 05_beyond_the_paper 07_min_k_baseline \
+             08_detection_assumptions
 REPORT    := $(R)/report/report.html $(R)/report/report.pdf
 
 01_TABLES  := canaries duplication_power
@@ -47,6 +48,8 @@ REPORT    := $(R)/report/report.html $(R)/report/report.pdf
 05_FIGURES := power_per_token calibration
 07_TABLES  := min_k
 07_FIGURES := min_k
+08_TABLES  := assumptions_within assumptions_cross
+08_FIGURES := assumptions_cross assumptions_density
 files_of    = $(patsubst %,$(R)/tables/%.csv,$($(1)_TABLES)) \
               $(foreach f,$($(1)_FIGURES),$(R)/figures/$(f).svg $(R)/figures/$(f).png)
 01_FILES := $(call files_of,01) $(patsubst %,$(R)/tables/%.md,canaries canaries_clean canaries_published)
@@ -55,7 +58,9 @@ files_of    = $(patsubst %,$(R)/tables/%.csv,$($(1)_TABLES)) \
 04_FILES := $(call files_of,04) $(patsubst %,$(R)/tables/%.md,mmlu_fisher mmlu_table4)
 05_FILES := $(call files_of,05) $(patsubst %,$(R)/tables/%.md,power_ranking failures)
 07_FILES := $(call files_of,07) $(patsubst %,$(R)/tables/%.md,min_k min_k_clean min_k_published)
-FILES    := $(01_FILES) $(02_FILES) $(03_FILES) $(04_FILES) $(05_FILES) $(07_FILES)
+08_FILES := $(call files_of,08) \
+            $(patsubst %,$(R)/tables/%.md,$(addprefix assumptions_,within tuned published conclusions))
+FILES    := $(01_FILES) $(02_FILES) $(03_FILES) $(04_FILES) $(05_FILES) $(07_FILES) $(08_FILES)
 
 # Words as a YAML list; paths as they are seen from anywhere.
 COMMA := ,
@@ -154,7 +159,7 @@ $(foreach s,corpus training scoring notebooks,$(B)/profile/$(s).txt): $(B)/profi
 # --- expensive stages ------------------------------------------------------------------------------
 
 $(B)/corpus/corpus.json: $(B)/profile/corpus.txt requirements.lock \
-    $(addprefix $(SRC)/,corpus.py corpus_stage.py documents.py canaries.py records.py test_set.py tokenizer.py)
+    $(addprefix $(SRC)/,corpus.py corpus_stage.py left_out.py documents.py canaries.py records.py test_set.py tokenizer.py)
 	$(RUN) corpus $(ON)
 
 $(foreach m,$(TRAINED),$(B)/models/$(m)/training.json): $(B)/models/%/training.json: \
@@ -186,6 +191,10 @@ $(R)/notebooks/05_beyond_the_paper.ipynb: $(STORES) \
 
 $(R)/notebooks/07_min_k_baseline.ipynb: $(R)/tables/canaries.csv $(STORES) $(PUBLISHED) \
     $(wildcard $(SRC)/membership/*.py) $(addprefix $(SRC)/,min_k_baseline.py unseen.py figures_min_k.py canaries.py)
+
+$(R)/notebooks/08_detection_assumptions.ipynb: $(B)/models/clean/training.json $(PUBLISHED) \
+    $(wildcard $(SRC)/membership/*.py) \
+    $(addprefix $(SRC)/,left_out.py domain_texts.py fine_tuning.py detection_assumptions.py assumptions_layout.py figures_assumptions.py)
 
 $(foreach n,$(NOTEBOOKS),$(R)/notebooks/$(n).ipynb): $(R)/notebooks/%.ipynb: \
     notebooks/%.ipynb $(B)/profile/notebooks.txt $(EVALUATION) | $(SETUP)

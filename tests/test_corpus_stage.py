@@ -104,6 +104,21 @@ def test_the_same_profile_gives_the_same_bytes(tmp_path: Path, data: Path) -> No
     assert sum(map(len, texts)) >= 300 > sum(map(len, texts[:-1]))
 
 
+def test_what_is_left_out_is_kept_too(tmp_path: Path, data: Path) -> None:
+    run = experiment(tmp_path, characters=300)
+    make_corpus(run)
+    seen, unseen = (
+        [json.loads(line) for line in (run.corpus / name).read_text(encoding="utf-8").splitlines()]
+        for name in ("seen.jsonl", "unseen.jsonl")
+    )
+    assert seen == documents(run)
+    everything = {article.strip() for article in ARTICLES} | set(TEXTS)
+    assert {d["text"] for d in unseen} == everything - {d["text"] for d in seen}
+    assert {d["source"] for d in unseen} == {"wiki.txt", "more.jsonl"}
+    make_corpus(experiment(tmp_path))  # takes all: what was left out of another corpus is no guide
+    assert not list(run.corpus.glob("*seen.jsonl"))
+
+
 @pytest.mark.parametrize(
     ("file", "content", "message"),
     [

@@ -25,6 +25,7 @@ from contamination.documents import Document, data_file, read_file
 from contamination.errors import InputError
 from contamination.experiment import Experiment
 from contamination.files import replacing, sha256_of, write_json, write_text
+from contamination.left_out import forget_comparable, keep_comparable
 from contamination.profile import Profile
 from contamination.records import read_records
 from contamination.test_set import load_test_set
@@ -40,7 +41,9 @@ def make_corpus(experiment: Experiment) -> None:
     profile, target = experiment.profile, experiment.corpus
     (target / "corpus.json").unlink(missing_ok=True)  # an interrupted stage must not look finished
     with _no_garbage_collection():
-        documents, sources = _documents(profile, rng=np.random.default_rng([profile.seed, 0]))
+        documents, sources = _documents(
+            profile, target, rng=np.random.default_rng([profile.seed, 0])
+        )
         canaries = _canary_files(
             profile, target / "canaries", rng=np.random.default_rng([profile.seed, 1])
         )
@@ -85,9 +88,12 @@ def _no_garbage_collection() -> Iterator[None]:
 
 
 def _documents(
-    profile: Profile, *, rng: np.random.Generator
+    profile: Profile, target: Path, *, rng: np.random.Generator
 ) -> tuple[Iterable[Document], list[dict[str, Any]]]:
-    """Documents in training order, and what is known of each source (package or file)."""
+    """Documents in training order, and what is known of each source (package or file).
+
+    Where only a part is taken, the documents for membership inference are written on the way.
+    """
     documents: Iterable[Document]
     if profile.corpus.packages:
         bar = tqdm(profile.corpus.packages, desc="harvest docstrings", unit="package")
@@ -102,13 +108,20 @@ def _documents(
     else:
         documents = (d for name in profile.corpus.files for d in read_file(name))
         sources = [{"package": name, "version": ""} for name in profile.corpus.files]
+    forget_comparable(target)
     if profile.corpus.characters is not None:
-        documents = _take(list(documents), profile.corpus.characters, rng=rng)
+        documents, left = _take(list(documents), profile.corpus.characters, rng=rng)
+        keep_comparable(documents, left, target)
     return documents, sources
 
 
-def _take(found: list[Document], characters: int, *, rng: np.random.Generator) -> list[Document]:
-    """Shuffle the documents and take them until the wanted number of characters is reached."""
+def _take(
+    found: list[Document], characters: int, *, rng: np.random.Generator
+) -> tuple[list[Document], list[Document]]:
+    """Shuffle the documents and take them until the wanted number of characters is reached.
+
+    Returns what is taken and what is left.
+    """
     shuffled = [found[i] for i in rng.permutation(len(found))]
     totals = np.cumsum([len(text) for _, text in shuffled])
     if not len(totals) or totals[-1] < characters:
@@ -116,7 +129,8 @@ def _take(found: list[Document], characters: int, *, rng: np.random.Generator) -
             f"the corpus has {int(totals[-1]) if len(totals) else 0} characters, {characters} "
             "wanted: lower corpus.characters or add a package"
         )
-    return shuffled[: int(np.searchsorted(totals, characters)) + 1]
+    end = int(np.searchsorted(totals, characters)) + 1
+    return shuffled[:end], shuffled[end:]
 
 
 def _write_documents(documents: Iterable[Document], path: Path) -> dict[str, Counter[str]]:

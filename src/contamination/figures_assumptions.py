@@ -1,0 +1,125 @@
+"""Figures of Fu: heat maps of AUCs across domains, and densities of a score on both sides."""
+
+from collections.abc import Sequence
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
+
+from contamination.detection_assumptions import LABELS
+from contamination.figures import MODEL_COLOURS
+
+SIDES = {True: ("seen", MODEL_COLOURS[1]), False: ("unseen", MODEL_COLOURS[0])}
+
+WIDEST = 15  # cells of heat maps side by side
+
+
+def plot_cross(cross: pd.DataFrame, metrics: Sequence[str], phase: str) -> Figure:
+    """Draw AUCs of seen against unseen domains, a heat map for each metric (Figures 18-20).
+
+    Parameters
+    ----------
+    cross : of `contamination.detection_assumptions.cross_table`; a cell on the diagonal, where
+        both sides are of one domain, has a frame.
+    """
+    chosen = cross[cross["phase"] == phase]
+    if chosen.empty:
+        return _empty()
+    seen, unseen = (list(dict.fromkeys(chosen[f"{side}_domain"])) for side in ("seen", "unseen"))
+    stacked = len(unseen) * len(metrics) > WIDEST
+    across, down = (1, len(metrics)) if stacked else (len(metrics), 1)
+    size = (1.8 + 0.5 * len(unseen) * across, 1.4 + (0.4 + 0.34 * len(seen)) * down)
+    figure, grid = plt.subplots(
+        down, across, figsize=size, sharex=stacked, sharey=not stacked, squeeze=False
+    )
+    panels = grid.ravel()
+    for axes, metric in zip(panels, metrics, strict=True):
+        values = chosen[chosen["metric"] == metric].pivot(
+            index="seen_domain", columns="unseen_domain", values="auc_percent"
+        )
+        sns.heatmap(
+            values.reindex(index=seen, columns=unseen).astype(float),
+            ax=axes,
+            vmin=0,
+            vmax=100,
+            cmap="RdBu_r",
+            annot=True,
+            fmt=".0f",
+            annot_kws={"fontsize": "small"},
+            cbar=False,
+        )
+        for name in set(seen) & set(unseen):
+            corner = (unseen.index(name), seen.index(name))
+            axes.add_patch(Rectangle(corner, 1, 1, fill=False, ec="black", lw=1.4, clip_on=False))
+        axes.set(title=LABELS[metric], xlabel="", ylabel="")
+        axes.tick_params(axis="x", rotation=60)
+        axes.tick_params(axis="y", rotation=0)
+        axes.grid(visible=False)
+    figure.colorbar(panels[0].collections[0], ax=panels, label="AUC (%)")
+    figure.supxlabel("Unseen domain", fontsize="medium")
+    figure.supylabel("Seen domain", fontsize="medium")
+    return figure
+
+
+def plot_density(scored: pd.DataFrame, cross: pd.DataFrame, metric: str) -> Figure:
+    """Draw densities of a score: seen against unseen, within a domain and across two.
+
+    A row for each phase with seen texts. Within: all domains that have both sides. Across: the pair
+    of domains whose AUC is furthest from 50.
+
+    Parameters
+    ----------
+    scored : of `contamination.detection_assumptions.score_phases`.
+    cross : of `cross_table`, with the metric.
+    """
+    phases = list(dict.fromkeys(cross["phase"]))
+    if not phases:
+        return _empty()
+    figure, panels = plt.subplots(
+        len(phases), 2, figsize=(6.8, 0.6 + 2.2 * len(phases)), sharex=True, squeeze=False
+    )
+    for phase, (within, across) in zip(phases, panels, strict=True):
+        texts = scored[scored["phase"] == phase]
+        both = texts.groupby("domain")["seen"].transform("nunique") == 2
+        _densities(within, texts[both & texts["seen"]], texts[both & ~texts["seen"]], metric)
+        within.set_title(f"{phase}, within domains", fontsize="small")
+        pairs = cross[
+            (cross["phase"] == phase)
+            & (cross["metric"] == metric)
+            & (cross["seen_domain"] != cross["unseen_domain"])
+        ]
+        if pairs.empty:
+            across.set_axis_off()
+            continue
+        pair = pairs.loc[(pairs["auc_percent"] - 50).abs().idxmax()]
+        first, second = pair["seen_domain"], pair["unseen_domain"]
+        _densities(
+            across,
+            texts[texts["seen"] & (texts["domain"] == first)],
+            texts[~texts["seen"] & (texts["domain"] == second)],
+            metric,
+        )
+        across.set_title(f"{phase}, {first} against {second}", fontsize="small")
+    for axes in panels[-1]:
+        axes.set_xlabel("Log-probability (nats per token)" if metric == "loss" else LABELS[metric])
+    handles = [Line2D([], [], color=colour, label=label) for label, colour in SIDES.values()]
+    figure.legend(handles=handles, loc="outside upper center", ncols=2, fontsize="small")
+    return figure
+
+
+def _empty() -> Figure:
+    figure = plt.figure(figsize=(4, 1))
+    figure.text(0.5, 0.5, "No unseen text at hand", ha="center", va="center")
+    return figure
+
+
+def _densities(axes: Axes, seen: pd.DataFrame, unseen: pd.DataFrame, metric: str) -> None:
+    for rows, (_, colour) in ((seen, SIDES[True]), (unseen, SIDES[False])):
+        values = rows[metric].to_numpy(dtype=float)
+        if len(values) > 1:
+            sns.kdeplot(x=values, ax=axes, color=colour, fill=True, alpha=0.25, lw=1.3)
+    axes.set(ylabel="Density", yticks=[])

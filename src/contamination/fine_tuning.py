@@ -1,0 +1,104 @@
+"""Fine-tuning: a trained model reads a few texts some more times (Fu, the tuning phase).
+
+Each text stands alone after the start token, as it is scored later. The result is kept beside the
+other models and made again only if the model, the texts or the settings are others.
+"""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from accelerate import PartialState
+from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers.utils import logging
+
+from contamination.engine.contract import start_token
+from contamination.errors import InputError
+from contamination.files import read_json, replacing, sha256_of, write_json
+from contamination.hardware import has_bfloat16
+
+RECORD = "fine_tuning.json"
+
+
+def fine_tune(
+    model: Path,
+    texts: Sequence[np.ndarray],
+    directory: Path,
+    *,
+    epochs: int,
+    learning_rate: float,
+    seed: int,
+    batch_size: int = 8,
+) -> Path:
+    """Train a model further and save it in `directory`; return that directory.
+
+    AdamW at a constant learning rate without weight decay; every epoch goes through the texts in
+    another order.
+
+    Parameters
+    ----------
+    model : directory of the model and its tokenizer, which stay as they are.
+    texts : token ids, all of one length of at most the context of the model.
+
+    Raises
+    ------
+    InputError
+        No text, texts of several lengths or longer than the context, an argument that is not
+        positive, or a learning rate at which the loss is no number.
+    """
+    if len({len(ids) for ids in texts}) != 1 or min(epochs, learning_rate, batch_size) <= 0:
+        raise InputError(
+            f"{len(texts)} texts, {epochs} epochs, learning rate {learning_rate}: give texts of "
+            "one length and positive numbers"
+        )
+    ids = np.stack(texts).astype(np.int64)
+    identity = repr((ids.shape, epochs, learning_rate, seed, batch_size))
+    key = sha256_of(model / "model.safetensors", ids.tobytes(), identity)
+    record = directory / RECORD
+    if record.is_file() and read_json(record)["key"] == key:
+        return directory
+
+    tokenizer = AutoTokenizer.from_pretrained(model, local_files_only=True)
+    logging.disable_progress_bar()
+    network = AutoModelForCausalLM.from_pretrained(
+        model, local_files_only=True, dtype=torch.float32
+    )
+    if ids.shape[1] > network.config.max_position_embeddings:
+        raise InputError(
+            f"texts of {ids.shape[1]} tokens, and {model} reads "
+            f"{network.config.max_position_embeddings}: shorten them"
+        )
+    device = PartialState().device
+    network.to(device).train()
+    optimizer = torch.optim.AdamW(network.parameters(), lr=learning_rate, weight_decay=0.0)
+    starts = np.full((len(ids), 1), start_token(tokenizer), dtype=np.int64)
+    rows = torch.from_numpy(np.concatenate([starts, ids], axis=1))
+    rng = np.random.default_rng(seed)
+    losses: list[float] = []
+    for _ in range(epochs):
+        order = rng.permutation(len(ids))
+        total = 0.0
+        for first in range(0, len(ids), batch_size):
+            batch = rows[order[first : first + batch_size]].to(device)
+            with torch.autocast(device.type, dtype=torch.bfloat16, enabled=has_bfloat16(device)):
+                logits = network(input_ids=batch[:, :-1]).logits
+            loss = torch.nn.functional.cross_entropy(
+                logits.flatten(0, 1).float(), batch[:, 1:].flatten()
+            )
+            loss.backward()  # type: ignore[no-untyped-call]
+            torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+            optimizer.step()
+            optimizer.zero_grad()
+            total += loss.item() * len(batch)
+        losses.append(total / len(ids))
+        if not math.isfinite(losses[-1]):
+            raise InputError(
+                f"fine-tuning {model}: the loss is {losses[-1]}; lower the learning rate"
+            )
+    with replacing(directory) as temporary:
+        network.save_pretrained(temporary)
+        tokenizer.save_pretrained(temporary)
+        write_json(temporary / RECORD, {"key": key, "texts": len(ids), "epoch_losses": losses})
+    return directory

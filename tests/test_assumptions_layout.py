@@ -1,0 +1,146 @@
+"""The tables of Fu as text, and the rules that decide what holds."""
+
+import pandas as pd
+import pytest
+
+from contamination.assumptions_layout import conclusions, published_layout, within_layout
+from contamination.detection_assumptions import CROSS_COLUMNS, MEAN, WITHIN_COLUMNS
+from contamination.published import load_published
+from data_fixtures import ROOT
+
+PUBLISHED = ROOT / "data" / "published"
+WIDTH = 4.0
+
+
+def within_of(rows: list[tuple[str, str, str, float]], width: float = WIDTH) -> pd.DataFrame:
+    """(phase, domain, metric, auc) with intervals of +- width."""
+    cells = [("m", p, d, m, 9, 9, auc, auc - width, auc + width) for p, d, m, auc in rows]
+    return pd.DataFrame(cells, columns=list(WITHIN_COLUMNS))
+
+
+def cross_of(rows: list[tuple[str, str, float, float]]) -> pd.DataFrame:
+    """(seen_domain, unseen_domain, auc, shift) in pre-training."""
+    cells = [("m", "pre-training", a, b, "loss", 9, 9, x, x, x, s) for a, b, x, s in rows]
+    return pd.DataFrame(cells, columns=list(CROSS_COLUMNS))
+
+
+NO_CROSS = cross_of([])
+
+
+def phase_of(phase: str, loss: float, mem: float = 50, off: float = 50) -> list:
+    values = {"loss": loss, "mem_25": mem, "mem_off_by_one_25": off}
+    return [(phase, domain, m, auc) for domain in ("a", MEAN) for m, auc in values.items()]
+
+
+def verdict(start: str, *args, near: float = 5, **kwargs) -> tuple[str, str]:
+    table = conclusions(*args, near=near, **kwargs)
+    (row,) = table[table["conclusion"].str.startswith(start)].to_dict("records")
+    return row["holds"], row["measured"]
+
+
+def test_a_phase_is_laid_out_by_metric_and_domain() -> None:
+    rows = [
+        ("pre-training", "b", "loss", 51.0),
+        ("pre-training", "b", "mem_off_by_one_5", 55.04),
+        ("pre-training", "a", "loss", 45.0),
+        ("pre-training", "a", "mem_off_by_one_5", 46.5),
+        ("pre-training", MEAN, "loss", 48.0),
+        ("pre-training", MEAN, "mem_off_by_one_5", 54.25),
+        ("control", "a", "loss", 99.0),
+    ]
+    table = within_layout(within_of(rows), "pre-training")
+    assert list(table) == ["Metric", "Mean", "b", "a"]
+    assert table.to_numpy().tolist() == [
+        ["PPL", "48.0 (44.0 to 52.0)", "51.0", "**45.0**"],
+        ["Mem 5, off by one", "**54.2** (50.2 to 58.2)", "**55.0**", "46.5"],
+    ]
+
+
+def test_a_phase_that_was_not_measured_has_a_heading_alone() -> None:
+    table = within_layout(within_of([]), "pre-training")
+    assert (list(table), len(table)) == (["Metric", "Mean"], 0)
+
+
+@pytest.mark.parametrize(
+    ("auc", "width", "near", "far"),
+    [
+        (54.9, 9.0, "yes", "no"),
+        (45.1, 0.5, "yes", "no"),
+        (58.0, 4.0, "undecided", "undecided"),
+        (42.0, 4.0, "undecided", "undecided"),
+        (59.1, 4.0, "no", "yes"),
+        (40.9, 4.0, "no", "yes"),
+    ],
+)
+def test_near_chance_is_decided_by_estimate_and_interval(auc, width, near, far) -> None:
+    for phase, start, expected in (
+        ("control", "Not read", near),
+        ("pre-training", "Read once", near),
+        ("fine-tuning", "Read again", far),
+    ):
+        table = within_of(phase_of(phase, auc), width)
+        holds, measured = verdict(start, table, NO_CROSS)
+        assert holds == expected
+        assert measured.startswith(f"furthest mean: PPL, {auc:.1f} (")
+        outside = int(auc - width > 50 or auc + width < 50)
+        assert measured.endswith(f"50 is outside of {outside} of 3 intervals")
+
+
+@pytest.mark.parametrize(
+    ("across", "shift", "further", "alone"),
+    [(80.0, 78.0, "yes", "yes"), (20.0, 40.0, "yes", "no"), (51.0, 51.0, "no", "yes")],
+)
+def test_domains_tell_themselves_apart(across, shift, further, alone) -> None:
+    within = within_of(phase_of("pre-training", 47))
+    cross = cross_of([("a", "a", 99.0, float("nan")), ("a", "b", across, shift)])
+    holds, measured = verdict("Across domains", within, cross)
+    assert holds == further
+    assert measured == f"mean distance {abs(across - 50):.1f} across, 3.0 within"
+    holds, measured = verdict("The change of domain alone", within, cross)
+    assert holds == alone
+    assert measured.endswith(f"mean difference {abs(across - shift):.1f}")
+
+
+def test_signs_do_not_cancel() -> None:
+    cross = cross_of([("a", "b", 80.0, 60.0), ("b", "a", 20.0, 40.0)])
+    holds, measured = verdict("The change of domain alone", within_of([]), cross)
+    assert (holds, measured) == (
+        "no",
+        "mean distance 10.0 with no text seen; mean difference 20.0",
+    )
+
+
+@pytest.mark.parametrize(
+    ("right", "off", "changed"), [(60, 52, "yes"), (52, 60, "yes"), (60, 60, "no"), (40, 50, "no")]
+)
+def test_ranks_change_the_verdict_where_one_interval_leaves_out_chance(right, off, changed) -> None:
+    table = within_of(phase_of("fine-tuning", 70, right, off))
+    holds, measured = verdict(
+        "Ranks at the right position change the verdict on Mem 25 in fine", table, NO_CROSS
+    )
+    assert holds == changed
+    assert measured == (
+        f"right {right}.0 ({right - 4}.0 to {right + 4}.0); "
+        f"off by one {off}.0 ({off - 4}.0 to {off + 4}.0)"
+    )
+
+
+def test_what_was_not_measured_is_not_told() -> None:
+    table = conclusions(within_of([]), NO_CROSS, near=5)
+    assert len(table) == 7
+    assert set(table["holds"]) == set(table["measured"]) == {"—"}
+
+
+def test_published_tables_without_the_cells_that_are_no_auc() -> None:
+    names = ("fu2025_table3", "fu2025_within_domain_auc")
+    table = published_layout(*(load_published(PUBLISHED, name) for name in names))
+    assert list(table["Table"]) == ["3"] * 4 + [str(i) for i in range(7, 16)]
+    raw = load_published(PUBLISHED, names[1])
+    raw["auc"] = pd.to_numeric(raw["auc_percent"], errors="coerce")
+    assert raw["auc"].isna().sum() == 9
+    for row in table[4:].to_dict("records"):
+        chosen = raw[(raw["model"] == row["Model"]) & raw["metric"].str.startswith("PPL")]["auc"]
+        assert row["PPL"] == f"{chosen.mean():.1f} ({chosen.min():.1f} to {chosen.max():.1f})"
+        assert chosen.count() == (18 if row["Model"] == "pythia-160m" else 27)
+    assert table.set_index("Model").loc["BioMistral-NLU-7B", "Phase"].eq("tuning").all()
+    assert (table["Phase"] == "tuning").sum() == 3

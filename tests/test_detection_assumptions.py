@@ -1,0 +1,219 @@
+"""Scores within and across domains: AUCs against a loop over pairs, and planted effects."""
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from contamination import detection_assumptions as module
+from contamination.detection_assumptions import (
+    CROSS_COLUMNS,
+    LABELS,
+    MEAN,
+    PHASES,
+    WITHIN_COLUMNS,
+    cross_table,
+    score_phases,
+    within_table,
+)
+from contamination.domain_texts import Domain
+from contamination.membership.signals import TOP, Distribution, Signals
+
+LENGTH = 60
+BEFORE, AFTER = SimpleNamespace(name="before"), SimpleNamespace(name="after")
+# What the first token says of a made-up text: the level of its domain. The second: who has read it.
+LEVELS = {"alpha": 0, "beta": 0, "far": 3}
+NOBODY, CORPUS, TUNED = range(3)
+GAINS = {("before", CORPUS): 0.0, ("after", TUNED): 1.0}
+
+
+def texts(rng: np.random.Generator, domain: str, reader: int, count: int) -> tuple:
+    found = rng.integers(10, 100, size=(count, LENGTH)).astype(np.int32)
+    found[:, 0], found[:, 1] = LEVELS[domain], reader
+    return tuple(found)
+
+
+def made_up_signals(scorer, sequences: Sequence[np.ndarray]) -> list[Signals]:
+    """Log-probabilities that depend on the text alone: its level, and what the model has read."""
+    found = []
+    for ids in sequences:
+        rng = np.random.default_rng(ids.astype(np.int64))
+        log_probs = rng.normal(-4 - int(ids[0]), 1, len(ids))
+        log_probs += rng.normal(0, 0.3) + GAINS.get((scorer.name, int(ids[1])), 0.0)
+        values = log_probs.astype(np.float32)
+        rank, off = (rng.integers(1, 60, len(ids)).astype(np.float32) for _ in range(2))
+        top = np.ones((len(ids), len(TOP)), dtype=np.float32)
+        found.append(Signals(values, Distribution(rank, off, values, np.ones_like(values), top)))
+    return found
+
+
+@pytest.fixture
+def domains() -> dict[str, Domain]:
+    rng = np.random.default_rng(0)
+    seen = {
+        name: Domain(
+            *(texts(rng, name, by, n) for by, n in ((CORPUS, 40), (NOBODY, 40), (TUNED, 25)))
+        )
+        for name in ("alpha", "beta")
+    }
+    return seen | {"far": Domain((), texts(rng, "far", NOBODY, 40), texts(rng, "far", NOBODY, 25))}
+
+
+@pytest.fixture
+def scored(domains, monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
+    monkeypatch.setattr(module, "token_signals", made_up_signals)
+    tuned = {name: domains[name].spare for name in ("alpha", "beta")}
+    return score_phases(domains, tuned, BEFORE, AFTER)
+
+
+@pytest.fixture
+def within(scored) -> pd.DataFrame:
+    return within_table(scored, model="m", rng=np.random.default_rng(1), resamples=200)
+
+
+@pytest.fixture
+def cross(scored) -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    return cross_table(scored, ["loss", "mem_25"], model="m", rng=rng, resamples=200)
+
+
+def auc(seen, unseen) -> float:
+    pairs = [(a > b) + (a == b) / 2 for a in seen for b in unseen]
+    return 100 * sum(pairs) / len(pairs)
+
+
+def loss(scorer, some) -> list[float]:
+    return [
+        float(np.mean(one.log_probs[1:], dtype=np.float64)) for one in made_up_signals(scorer, some)
+    ]
+
+
+def cell(table: pd.DataFrame, **where: str) -> pd.Series:
+    for column, value in where.items():
+        table = table[table[column] == value]
+    (row,) = table.to_dict("records")
+    return row
+
+
+def test_every_phase_has_its_texts(scored, domains) -> None:
+    sizes = scored.groupby(["phase", "domain", "seen"]).size().to_dict()
+    alike = {("alpha", True): 25, ("alpha", False): 40, ("beta", True): 25, ("beta", False): 40}
+    first = {("alpha", True): 40, ("beta", True): 40}
+    expected = {("control", *key): n for key, n in alike.items()}
+    expected |= {("pre-training", *key): n for key, n in (alike | first).items()}
+    expected |= {("fine-tuning", *key): n for key, n in alike.items()}
+    expected |= {(phase, "far", False): 40 for phase in PHASES[1:]}
+    assert sizes == expected
+    chosen = scored[(scored["domain"] == "beta") & (scored["phase"] == "control")]
+    assert list(chosen.loc[chosen["seen"], "loss"]) == loss(BEFORE, domains["beta"].spare)
+    assert list(chosen.loc[~chosen["seen"], "loss"]) == loss(BEFORE, domains["beta"].unseen)
+    chosen = scored[(scored["domain"] == "beta") & (scored["phase"] == "fine-tuning")]
+    assert list(chosen.loc[chosen["seen"], "loss"]) == loss(AFTER, domains["beta"].spare)
+    assert not chosen.isna().any(axis=None)
+
+
+def test_metrics_are_those_that_the_length_allows(scored) -> None:
+    assert list(scored)[3:] == [name for name in LABELS if name not in ("ppl_100", "ppl_200")]
+
+
+@pytest.mark.parametrize(("length", "known"), [(50, False), (51, True)])
+def test_the_first_token_does_not_count(domains, monkeypatch, length: int, known: bool) -> None:
+    monkeypatch.setattr(module, "token_signals", made_up_signals)
+    short = Domain(tuple(ids[:length] for ids in domains["alpha"].seen))
+    found = score_phases({"alpha": short}, {}, BEFORE, None)
+    assert ("ppl_50" in found) == known
+    assert not found.isna().any(axis=None)
+
+
+def test_a_model_that_is_not_tuned(domains, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "token_signals", made_up_signals)
+    found = score_phases(domains, {}, BEFORE, None)
+    assert set(found["phase"]) == {"pre-training"}
+    assert found["seen"].dtype == bool
+
+
+def test_within_is_the_auc_of_all_pairs(within, domains) -> None:
+    assert tuple(within) == WITHIN_COLUMNS
+    sides = {
+        "control": (BEFORE, "spare"),
+        "pre-training": (BEFORE, "seen"),
+        "fine-tuning": (AFTER, "spare"),
+    }
+    for phase, (scorer, side) in sides.items():
+        found = []
+        for name in ("alpha", "beta"):
+            expected = auc(
+                loss(scorer, getattr(domains[name], side)), loss(scorer, domains[name].unseen)
+            )
+            row = cell(within, phase=phase, domain=name, metric="loss")
+            assert row["auc_percent"] == pytest.approx(expected)
+            assert row["auc_low"] < expected < row["auc_high"]
+            assert (row["seen"], row["unseen"]) == (len(getattr(domains[name], side)), 40)
+            found.append(row)
+        mean = cell(within, phase=phase, domain=MEAN, metric="loss")
+        assert mean["auc_percent"] == pytest.approx(np.mean([r["auc_percent"] for r in found]))
+        half = [(r["auc_high"] - r["auc_low"]) / 2 for r in found]
+        assert mean["auc_high"] - mean["auc_percent"] == pytest.approx(np.hypot(*half) / 2)
+        assert mean["auc_percent"] - mean["auc_low"] == pytest.approx(np.hypot(*half) / 2)
+    assert "far" not in set(within["domain"])  # nothing of it is seen
+
+
+def test_the_interval_of_a_mean_ends_at_all_and_nothing() -> None:
+    ends = {"auc_percent": [99.0, 1.0], "auc_low": [95.0, 0.0], "auc_high": [100.0, 9.0]}
+    mean = module._mean(pd.DataFrame({"metric": ["a", "b"], "seen": 5, "unseen": 5, **ends}))
+    assert mean[["auc_low", "auc_high"]].to_numpy().tolist() == [[96.5, 100], [0, 5.5]]
+
+
+def test_a_planted_memory_is_found_where_it_is_and_only_there(within) -> None:
+    means = {phase: cell(within, phase=phase, domain=MEAN, metric="loss") for phase in PHASES}
+    assert means["fine-tuning"]["auc_low"] > 90
+    for phase in ("control", "pre-training"):
+        assert means[phase]["auc_low"] < 50 < means[phase]["auc_high"]
+
+
+def test_across_domains_the_level_decides_whatever_was_read(cross, domains) -> None:
+    assert tuple(cross) == CROSS_COLUMNS
+    row = cell(cross, phase="pre-training", seen_domain="alpha", unseen_domain="far", metric="loss")
+    assert row["auc_percent"] > 99
+    unseen = loss(BEFORE, domains["alpha"].unseen), loss(BEFORE, domains["far"].unseen)
+    assert row["shift_auc_percent"] == pytest.approx(auc(*unseen))
+    assert (row["seen"], row["unseen"]) == (40, 40)
+    row = cell(cross, phase="fine-tuning", seen_domain="beta", unseen_domain="alpha", metric="loss")
+    sides = loss(AFTER, domains["beta"].spare), loss(AFTER, domains["alpha"].unseen)
+    assert row["auc_percent"] == pytest.approx(auc(*sides))
+    alike = loss(AFTER, domains["beta"].unseen), sides[1]
+    assert row["shift_auc_percent"] == pytest.approx(auc(*alike))
+
+
+def test_the_diagonal_is_within_and_has_no_shift(cross, within) -> None:
+    pairs = cross.groupby(["phase", "metric"]).size()
+    assert pairs.to_dict() == {(p, m): 2 * 3 for p in PHASES[1:] for m in ("loss", "mem_25")}
+    for name in ("alpha", "beta"):
+        where = {"phase": "pre-training", "metric": "mem_25"}
+        row = cell(cross, seen_domain=name, unseen_domain=name, **where)
+        assert row["auc_percent"] == cell(within, domain=name, **where)["auc_percent"]
+        assert np.isnan(row["shift_auc_percent"])
+
+
+def test_no_unseen_text_gives_tables_with_columns_alone(
+    domains, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "token_signals", made_up_signals)
+    found = score_phases({"alpha": Domain(domains["alpha"].seen)}, {}, BEFORE, None)
+    rng = np.random.default_rng(0)
+    within = within_table(found, model="m", rng=rng)
+    cross = cross_table(found, ["loss"], model="m", rng=rng)
+    assert (len(within), tuple(within)) == (0, WITHIN_COLUMNS)
+    assert (len(cross), tuple(cross)) == (0, CROSS_COLUMNS)
+
+
+def test_a_domain_without_unseen_text_knows_no_shift(domains, monkeypatch) -> None:
+    monkeypatch.setattr(module, "token_signals", made_up_signals)
+    some = {"alpha": Domain(domains["alpha"].seen), "far": Domain((), domains["far"].unseen)}
+    found = score_phases(some, {}, BEFORE, None)
+    cross = cross_table(found, ["loss"], model="m", rng=np.random.default_rng(0), resamples=10)
+    row = cell(cross, seen_domain="alpha", unseen_domain="far")
+    assert row["auc_percent"] > 99
+    assert np.isnan(row["shift_auc_percent"])

@@ -1,0 +1,104 @@
+"""Heat maps and densities: what stands where."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot as plt
+from matplotlib.patches import Rectangle
+
+from contamination.figures_assumptions import plot_cross, plot_density
+
+SEEN, UNSEEN = ("b", "a"), ("b", "a", "c")
+METRICS = ("loss", "mem_25")
+PHASES = ("pre-training", "fine-tuning")
+
+
+def value(phase: str, seen: str, unseen: str, metric: str) -> float:
+    return 50 + 10 * UNSEEN.index(unseen) + SEEN.index(seen) + 20 * METRICS.index(metric)
+
+
+@pytest.fixture
+def cross() -> pd.DataFrame:
+    rows = [
+        (p, s, u, m, value(p, s, u, m))
+        for p in PHASES
+        for s in SEEN
+        for u in UNSEEN
+        for m in METRICS
+    ]
+    columns = ["phase", "seen_domain", "unseen_domain", "metric", "auc_percent"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+@pytest.fixture
+def scored() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    rows = [
+        (phase, domain, seen, rng.normal(5 * UNSEEN.index(domain)))
+        for phase in PHASES
+        for domain in UNSEEN
+        for seen in (True, False)
+        for _ in range(30)
+        if domain != "c" or not seen
+    ]
+    return pd.DataFrame(rows, columns=["phase", "domain", "seen", "loss"])
+
+
+@pytest.fixture(autouse=True)
+def close():
+    yield
+    plt.close("all")
+
+
+@pytest.mark.parametrize("stacked", [True, False])
+def test_each_cell_says_its_auc(cross, monkeypatch: pytest.MonkeyPatch, stacked: bool) -> None:
+    monkeypatch.setattr("contamination.figures_assumptions.WIDEST", 0 if stacked else 99)
+    figure = plot_cross(cross, METRICS, "pre-training")
+    panels = figure.axes[: len(METRICS)]
+    assert [axes.get_title() for axes in panels] == ["PPL", "Mem 25"]
+    for axes, metric in zip(panels, METRICS, strict=True):
+        found = [float(text.get_text()) for text in axes.texts]
+        assert found == [value("", s, u, metric) for s in SEEN for u in UNSEEN]
+        (mesh,) = axes.collections
+        assert (mesh.norm.vmin, mesh.norm.vmax) == (0, 100)  # white is chance
+        frames = [p.get_xy() for p in axes.patches if isinstance(p, Rectangle)]
+        assert sorted(frames) == [(0, 0), (1, 1)]
+    left, low = panels[0], panels[-1]
+    assert [text.get_text() for text in left.get_yticklabels()] == list(SEEN)
+    assert [text.get_text() for text in low.get_xticklabels()] == list(UNSEEN)
+    positions = [axes.get_position() for axes in panels]
+    assert (positions[0].x0 == positions[1].x0) == stacked
+    figure.canvas.draw()
+
+
+def test_densities_of_all_domains_and_of_the_pair_furthest_apart(scored, cross) -> None:
+    figure = plot_density(scored, cross, "loss")
+    titles = [axes.get_title() for axes in figure.axes]
+    assert titles == [
+        text for p in PHASES for text in (f"{p}, within domains", f"{p}, a against c")
+    ]
+    assert all(len(axes.collections) == 2 for axes in figure.axes)
+    peaks = [_peak(axes, index) for axes in figure.axes[1::2] for index in (0, 1)]
+    assert peaks == pytest.approx([5, 10, 5, 10], abs=1)
+    figure.canvas.draw()
+
+
+def _peak(axes, index: int) -> float:
+    """Where the first (seen) or second (unseen) density is highest."""
+    points = axes.collections[index].get_paths()[0].vertices
+    return float(points[points[:, 1].argmax(), 0])
+
+
+def test_a_single_domain_has_no_density_across(scored, cross) -> None:
+    one = cross[(cross["seen_domain"] == "a") & (cross["unseen_domain"] == "a")]
+    figure = plot_density(scored[scored["domain"] == "a"], one, "loss")
+    assert [axes.axison for axes in figure.axes] == [True, False] * 2
+
+
+def test_nothing_unseen_is_told(scored, cross) -> None:
+    for figure in (
+        plot_cross(cross[:0], METRICS, PHASES[0]),
+        plot_density(scored, cross[:0], "loss"),
+    ):
+        (text,) = figure.texts
+        assert text.get_text() == "No unseen text at hand"

@@ -1,0 +1,100 @@
+"""Fine-tuning: the texts become likelier, nothing is done twice, and the old model stays."""
+
+import math
+
+import numpy as np
+import pytest
+
+from contamination.engine.local import TransformersScorer
+from contamination.errors import InputError
+from contamination.files import read_json
+from contamination.fine_tuning import RECORD, fine_tune
+from contamination.tokenizer import tokenize
+
+SETTINGS = {"epochs": 6, "learning_rate": 3e-3, "seed": 1}
+
+
+@pytest.fixture(scope="module")
+def texts(tokenizer, prose) -> list[np.ndarray]:
+    return [ids[:14] for ids in tokenize(tokenizer, prose[:12])]
+
+
+@pytest.fixture(scope="module")
+def others(tokenizer, prose) -> list[np.ndarray]:
+    return [ids[:14] for ids in tokenize(tokenizer, prose[12:24])]
+
+
+@pytest.fixture
+def tuned(model_directory, texts, tmp_path):
+    return fine_tune(model_directory, texts, tmp_path / "finetuned", **SETTINGS)
+
+
+def mean(directory, sequences) -> float:
+    scored = TransformersScorer(directory).token_logprobs(sequences)
+    return float(np.mean([values.mean() for _, values in scored]))
+
+
+def test_the_texts_gain_more_than_others(model_directory, tuned, texts, others) -> None:
+    gains = [mean(tuned, some) - mean(model_directory, some) for some in (texts, others)]
+    assert gains[0] > 1
+    assert gains[0] > gains[1] + 0.2
+    losses = read_json(tuned / RECORD)["epoch_losses"]
+    assert len(losses) == SETTINGS["epochs"]
+    assert losses == sorted(losses, reverse=True)
+
+
+def test_the_first_loss_is_that_of_the_engine(model_directory, texts, tmp_path, monkeypatch):
+    """One step over all texts, so that the loss is the model's own: after the start token."""
+    from contamination import fine_tuning
+    from contamination.engine import loading
+
+    for module in (fine_tuning, loading):
+        monkeypatch.setattr(module, "has_bfloat16", lambda device: False)
+    settings = SETTINGS | {"epochs": 1, "batch_size": len(texts)}
+    directory = fine_tune(model_directory, texts, tmp_path / "once", **settings)
+    (loss,) = read_json(directory / RECORD)["epoch_losses"]
+    assert math.isclose(loss, -mean(model_directory, texts), abs_tol=1e-4)
+
+
+def test_the_same_again_is_not_trained_and_other_texts_are(
+    model_directory, tuned, texts, others, monkeypatch
+) -> None:
+    weights = tuned / "model.safetensors"
+    before = (weights.stat().st_mtime_ns, weights.read_bytes())
+    assert fine_tune(model_directory, texts, tuned, **SETTINGS) == tuned
+    assert weights.stat().st_mtime_ns == before[0]
+    for change in ({"seed": 2}, {"epochs": 5}, {"learning_rate": 1e-3}):
+        fine_tune(model_directory, texts, tuned, **(SETTINGS | change))
+        assert weights.read_bytes() != before[1]
+    fine_tune(model_directory, texts, tuned, **SETTINGS)
+    assert weights.read_bytes() == before[1]
+    fine_tune(model_directory, others, tuned, **SETTINGS)
+    assert weights.read_bytes() != before[1]
+
+
+def test_another_model_is_trained_again(make_model, tuned, texts) -> None:
+    key = read_json(tuned / RECORD)["key"]
+    fine_tune(make_model(15), texts, tuned, **SETTINGS)
+    assert read_json(tuned / RECORD)["key"] != key
+
+
+@pytest.mark.parametrize("wrong", [{"epochs": 0}, {"learning_rate": 0.0}, {"batch_size": -1}])
+def test_settings_that_cannot_be(model_directory, texts, tmp_path, wrong) -> None:
+    with pytest.raises(InputError, match="give texts of one length and positive numbers"):
+        fine_tune(model_directory, texts, tmp_path / "none", **(SETTINGS | wrong))
+
+
+def test_texts_that_cannot_be(model_directory, texts, tmp_path) -> None:
+    for some in ([], [texts[0], texts[1][:5]]):
+        with pytest.raises(InputError, match="texts of one length"):
+            fine_tune(model_directory, some, tmp_path / "none", **SETTINGS)
+    with pytest.raises(InputError, match=r"texts of 28 tokens, and .* reads 16: shorten them"):
+        fine_tune(model_directory, [np.tile(texts[0], 2)], tmp_path / "none", **SETTINGS)
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_loss_that_is_no_number_is_told(model_directory, texts, tmp_path) -> None:
+    settings = SETTINGS | {"learning_rate": 1e30}
+    with pytest.raises(InputError, match="lower the learning rate"):
+        fine_tune(model_directory, texts, tmp_path / "none", **settings)
+    assert not (tmp_path / "none").exists()
