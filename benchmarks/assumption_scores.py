@@ -25,21 +25,21 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from contamination.data_cache import DATA_VARIABLE
-from contamination.domain_texts import Domain, domain_texts, to_train_on
-from contamination.engine.local import TransformersScorer
-from contamination.experiment import Experiment
+from contamination.device import describe
 from contamination.files import replacing
-from contamination.fine_tuning import fine_tune
-from contamination.hardware import describe
-from contamination.left_out import read_documents
 from contamination.membership.api import membership_scores
 from contamination.membership.completion import completion_scores, metadata_gain
 from contamination.membership.evaluate import evaluate
 from contamination.membership.multiple_choice import Item, option_order, slot_guessing
 from contamination.membership.overlap import ngram_overlap
 from contamination.membership.variation import generation_variation
-from contamination.records import read_records
+from contamination.pretraining.domain_texts import Domain, domain_texts, to_train_on
+from contamination.pretraining.experiment import Experiment
+from contamination.pretraining.fine_tuning import fine_tune
+from contamination.pretraining.left_out import read_documents
+from contamination.scoring.local import TransformersScorer
+from contamination.testsets.cache import DATA_VARIABLE
+from contamination.testsets.records import read_records
 
 ROOT = Path(__file__).parents[1]
 LENGTH, TEXTS, SPARE, EPOCHS, LEARNING_RATE = 128, 100, 40, 5, 5e-4  # those of notebook 08

@@ -24,15 +24,15 @@ import torch
 from tqdm import tqdm
 from transformers import GPT2LMHeadModel
 
-from contamination.architecture import gpt2_config
-from contamination.engine.loading import Source
-from contamination.engine.local import TransformersScorer
-from contamination.hardware import describe
+from contamination.device import describe
 from contamination.membership.columns import DEFAULT_COLUMNS
 from contamination.membership.signals import token_signals
-from contamination.profile import Architecture
-from contamination.tables import write_csv
-from contamination.tokenizer import train_tokenizer
+from contamination.pretraining.architecture import gpt2_config
+from contamination.pretraining.profile import Architecture
+from contamination.pretraining.tokenizer import train_tokenizer
+from contamination.results.tables import write_csv
+from contamination.scoring.loading import Source
+from contamination.scoring.local import TransformersScorer
 
 SHAPE = Architecture(n_embd=256, n_layer=4, n_head=4, n_positions=256)
 

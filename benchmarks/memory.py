@@ -21,8 +21,8 @@ PERMUTATIONS = (25, 100, 250)
 
 def audit_here(directory: str, permutations: int) -> None:
     """Audit the model in `directory`, and print tokens, p and the peak memory."""
-    from contamination.audit import Request, audit
-    from contamination.test_set import TestSet
+    from contamination.audit.verdict import Request, audit
+    from contamination.testsets.example_set import TestSet
 
     strings = json.loads((Path(directory) / "strings.json").read_text())
     examples = tuple(f"{strings[i % len(strings)][i : i + 120]}\n" for i in range(EXAMPLES))

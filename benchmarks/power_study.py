@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from contamination.experiment import Experiment
-from contamination.figures import use_style
-from contamination.figures_beyond import plot_power_per_token
+from contamination.experiments.beyond.figures import plot_power_per_token
+from contamination.experiments.beyond.power import Design, power_rows, summarise
 from contamination.files import replacing
-from contamination.power import Design, power_rows, summarise
-from contamination.tables import read_csv, write_csv
+from contamination.pretraining.experiment import Experiment
+from contamination.results.figures import use_style
+from contamination.results.tables import read_csv, write_csv
 
 ROOT = Path(__file__).parents[1]
 ALPHAS = (0.05, 0.001)

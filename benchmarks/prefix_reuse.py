@@ -19,11 +19,11 @@ import torch
 from tqdm import tqdm
 from transformers import GPT2LMHeadModel
 
-from contamination.architecture import gpt2_config
-from contamination.engine.local import TransformersScorer
-from contamination.engine.prefix import continuation_logprobs
-from contamination.profile import Architecture
-from contamination.tokenizer import train_tokenizer
+from contamination.pretraining.architecture import gpt2_config
+from contamination.pretraining.profile import Architecture
+from contamination.pretraining.tokenizer import train_tokenizer
+from contamination.scoring.local import TransformersScorer
+from contamination.scoring.prefix import continuation_logprobs
 
 SHAPES = {  # architecture and vocabulary
     "small": (Architecture(n_embd=256, n_layer=4, n_head=4, n_positions=1024), 4096),

@@ -31,12 +31,13 @@ from torch.utils.benchmark import Timer
 from tqdm import tqdm
 from transformers import AutoConfig, GPT2LMHeadModel
 
-from contamination.architecture import gpt2_config
-from contamination.engine.cost import model_shape, repeated
-from contamination.hardware import describe
-from contamination.profile import Architecture
-from contamination.tables import write_csv
-from contamination.tokenizer import tokenize, train_tokenizer
+from contamination.device import describe
+from contamination.pretraining.architecture import gpt2_config
+from contamination.pretraining.profile import Architecture
+from contamination.pretraining.tokenizer import train_tokenizer
+from contamination.results.tables import write_csv
+from contamination.scoring.cost import model_shape, repeated
+from contamination.testsets.tokens import tokenize
 
 HERE = Path(__file__).parent
 SHAPES = {  # name: (architecture, vocabulary, sequences on a CPU, of which the naive loop gets)

@@ -21,8 +21,8 @@ from scipy.stats import norm, rankdata
 from sklearn.linear_model import LogisticRegression
 from tqdm import tqdm
 
-from contamination.experiment import Experiment
 from contamination.files import replacing
+from contamination.pretraining.experiment import Experiment
 from contamination.statistics import (
     centred_successors,
     recombination_test,

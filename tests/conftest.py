@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from data_fixtures import WORDS
+from fakes.data_fixtures import WORDS
 
 # Before torch starts, and for subprocesses too: tiny matrices gain nothing from threads or a GPU.
 os.environ["OMP_NUM_THREADS"] = "1"
@@ -31,7 +31,7 @@ def prose() -> list[str]:
 
 @pytest.fixture(scope="session")
 def tokenizer(prose):
-    from contamination.tokenizer import train_tokenizer
+    from contamination.pretraining.tokenizer import train_tokenizer
 
     return train_tokenizer(prose, 300)
 
@@ -42,8 +42,8 @@ def make_model(tokenizer, tmp_path_factory) -> Callable[..., Path]:
     import torch
     from transformers import GPT2LMHeadModel
 
-    from contamination.architecture import gpt2_config
-    from contamination.profile import Architecture
+    from contamination.pretraining.architecture import gpt2_config
+    from contamination.pretraining.profile import Architecture
 
     def make(context: int, *, width: int = 32, layers: int = 2) -> Path:
         torch.manual_seed(context)
@@ -74,7 +74,7 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     """Return a function that runs the command line here: (status, stdout, stderr)."""
     import sys
 
-    from contamination import cli
+    from contamination.cli.main import main as cli
 
     def run(*arguments: str | Path) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["contamination", *map(str, arguments)])

@@ -6,14 +6,15 @@ The only test in which every part is the real one.
 import numpy as np
 import pytest
 
-from contamination.engine.local import TransformersScorer
-from contamination.injection import mix
-from contamination.profile import Architecture, TrainingSpec
-from contamination.scoring import score
+from contamination.pretraining.injection import mix
+from contamination.pretraining.profile import Architecture, TrainingSpec
+from contamination.pretraining.tokenizer import train_tokenizer
+from contamination.pretraining.training import train
+from contamination.scoring.local import TransformersScorer
+from contamination.scoring.score import score
 from contamination.statistics import permutation_test, recombination_test, sharded_t_test
-from contamination.test_set import TestSet
-from contamination.tokenizer import tokenize, train_tokenizer
-from contamination.training import train
+from contamination.testsets.example_set import TestSet
+from contamination.testsets.tokens import tokenize
 
 # Many words make a memorised order easy to learn: few words stand in two places of a set.
 WORDS = [a + b + c for a in "bdfgklmnprst" for b in "aeiou" for c in "lnrs"]

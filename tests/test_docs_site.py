@@ -16,8 +16,8 @@ import typer.main
 from bs4 import BeautifulSoup
 
 import contamination.statistics
-from contamination.cli import app
-from data_fixtures import ROOT
+from contamination.cli.main import app
+from fakes.data_fixtures import ROOT
 
 DOCS = ROOT / "docs"
 SOURCES = ROOT / "src" / "contamination"

@@ -18,12 +18,12 @@ import pytest
 import typer.main
 import yaml
 
-from contamination.cli import app
-from contamination.registry import entries
-from data_fixtures import ROOT
-from documented import DOCUMENTS, Block, blocks, commands, inline, words
-from hub_server import Repository
-from made_up_registry import QUESTIONS, described, hub_at, jsonl, registry_of
+from contamination.cli.main import app
+from contamination.testsets.registry import entries
+from fakes.data_fixtures import ROOT
+from fakes.documented import DOCUMENTS, Block, blocks, commands, inline, words
+from fakes.hub_server import Repository
+from fakes.made_up_registry import QUESTIONS, described, hub_at, jsonl, registry_of
 
 # Commands that no test can run in seconds on one machine without a network, and why.
 NOT_EXECUTED = {
@@ -188,7 +188,7 @@ def endpoint(tiny_model) -> Iterator[Callable[[], str]]:
         def url() -> str:
             if not urls:
                 sys.path.insert(0, str(ROOT / "tests" / "engine"))
-                from completions_server import Network, serving
+                from fakes.completions_server import Network, serving
 
                 urls.append(stack.enter_context(serving(Network(tiny_model))).url)
             return urls[0]

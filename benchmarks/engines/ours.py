@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from measure import arguments, report
 
-from contamination.engine.loading import Source
-from contamination.engine.local import TransformersScorer
-from contamination.tokenizer import tokenize
+from contamination.scoring.loading import Source
+from contamination.scoring.local import TransformersScorer
+from contamination.testsets.tokens import tokenize
 
 directory, dtype, _, strings = arguments()
 scorer = TransformersScorer(Source(str(directory), precision=dtype))

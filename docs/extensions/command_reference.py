@@ -9,7 +9,7 @@ from typing import Any
 import typer.main
 from sphinx.application import Sphinx
 
-from contamination.cli import app as command_line
+from contamination.cli.main import app as command_line
 
 PAGE = "reference/command-line"
 PLACE = "<!-- commands -->"

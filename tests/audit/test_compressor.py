@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from contamination.compressor import (
+from contamination.audit.compressor import (
     compressor_log_probs,
     compressor_successors,
     compressor_test,
 )
 from contamination.errors import InputError
-from contamination.orderings import ordering, shard_bounds
 from contamination.statistics import (
     centred_successors,
     recombination_test,
     successor_scores,
     successor_test,
 )
-from contamination.test_set import TestSet
+from contamination.testsets.example_set import TestSet
+from contamination.testsets.orderings import ordering, shard_bounds
 
 WORDS = [f"{start}{end}" for start in "bdfgklmnprst" for end in ("anter", "olise", "uvid", "ec")]
 

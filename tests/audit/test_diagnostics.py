@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from contamination.diagnostic_rows import TESTS, Orders, diagnostic_rows
-from contamination.diagnostics import diagnose
+from contamination.audit.diagnostic_rows import TESTS, Orders, diagnostic_rows
+from contamination.audit.diagnostics import diagnose
 from contamination.errors import InputError
-from contamination.orderings import shard_bounds
 from contamination.statistics.exchangeability import random_orderings
+from contamination.testsets.orderings import shard_bounds
 
 TOPICS = [
     ["planet", "orbit", "comet", "telescope", "eclipse", "gravity", "asteroid", "lunar"],

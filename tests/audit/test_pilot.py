@@ -5,12 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from contamination.engine.local import TransformersScorer
+from contamination.audit.pilot import plan_from_pilot
 from contamination.errors import InputError
-from contamination.pilot import plan_from_pilot
+from contamination.scoring.local import TransformersScorer
+from contamination.scoring.store import open_store
 from contamination.statistics import plan
-from contamination.store import open_store
-from contamination.test_set import load_test_set
+from contamination.testsets.example_set import load_test_set
 
 
 @pytest.fixture

@@ -3,14 +3,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contamination.errors import InputError
-from contamination.record_features import (
+from contamination.audit.record_features import (
     codes,
     label_codes,
     number_columns,
     span_lines,
     tf_idf,
 )
+from contamination.errors import InputError
 
 
 def with_field(field, values):

@@ -4,14 +4,13 @@ import json
 
 import pytest
 
-from contamination import sequential
-from contamination.audit import Request
-from contamination.engine.queue import work_queue
+from contamination.audit.sequential import audit_until
+from contamination.audit.verdict import Request, sequential
 from contamination.errors import InputError
-from contamination.sequential import audit_until
+from contamination.scoring.queue import work_queue
+from contamination.scoring.store import open_store
 from contamination.statistics import anytime_test
-from contamination.store import open_store
-from remembering_scorer import Remembers, made_up_set
+from fakes.remembering_scorer import Remembers, made_up_set
 
 
 @pytest.fixture

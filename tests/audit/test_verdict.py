@@ -7,12 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from contamination.audit import Request, audit, label
-from contamination.audit_plan import plan_audit
-from contamination.compressor import compressor_test
-from contamination.engine.local import TransformersScorer
+from contamination.audit.compressor import compressor_test
+from contamination.audit.plan import plan_audit
+from contamination.audit.verdict import Request, audit
 from contamination.errors import InputError
-from contamination.scoring import score
+from contamination.scoring.local import TransformersScorer
+from contamination.scoring.models import label
+from contamination.scoring.score import score
+from contamination.scoring.store import open_store
 from contamination.statistics import (
     centred_successors,
     permutation_test,
@@ -21,10 +23,9 @@ from contamination.statistics import (
     successor_moments,
     successor_scores,
 )
-from contamination.store import open_store
-from contamination.test_set import load_test_set
-from made_up_scorer import MadeUpScorer
-from remembering_scorer import Remembers, made_up_set
+from contamination.testsets.example_set import load_test_set
+from fakes.made_up_scorer import MadeUpScorer
+from fakes.remembering_scorer import Remembers, made_up_set
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import typer
 
-from contamination import cli_books
+from contamination.cli.main import books as cli_books
 from contamination.errors import InputError
 
 
@@ -64,7 +64,7 @@ def test_json_says_the_same(command, tmp_path) -> None:
 
 
 def test_a_threshold_that_calls_nothing_is_null(command, monkeypatch) -> None:
-    from contamination.book_audit import Validation
+    from contamination.experiments.books.audit import Validation
     from contamination.membership.evaluate import Threshold
 
     monkeypatch.setattr(Validation, "threshold", Threshold(float("inf")))

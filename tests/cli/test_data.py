@@ -6,10 +6,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from contamination.cli_options import DataOptions
+from contamination.cli.options import DataOptions
 from contamination.errors import InputError
-from hub_server import HubServer, Repository
-from made_up_registry import EXAMPLES, QUESTIONS, described, hub_at, jsonl, registry_of
+from fakes.hub_server import HubServer, Repository
+from fakes.made_up_registry import EXAMPLES, QUESTIONS, described, hub_at, jsonl, registry_of
 
 SETS = {
     "questions": described(),

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 import typer
 
-from contamination import cli_membership
-from contamination.engine.loading import Source
+from contamination.cli.main import membership as cli_membership
 from contamination.membership.api import membership_scores
+from contamination.scoring.loading import Source
 
 
 @pytest.fixture
@@ -119,5 +119,5 @@ def test_nothing_is_written_where_something_is_wrong(command, tmp_path):
 
 
 def test_the_command_line_starts_without_torch():
-    code = "import sys, contamination.cli_membership; sys.exit('torch' in sys.modules)"
+    code = "import sys, contamination.cli.membership; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from contamination import audit
-from contamination.engine.queue import work_queue
+from contamination.audit.verdict import verdict as audit
+from contamination.scoring.queue import work_queue
 from contamination.statistics import recombination_test
-from remembering_scorer import made_up_set
+from fakes.remembering_scorer import made_up_set
 
 ANY = recombination_test([[0.0, 1.0]])
 READING = "the order carries information by itself"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from data_fixtures import ROOT, MadeUpRun, make_distribution, profile_data, write_profile
+from fakes.data_fixtures import ROOT, MadeUpRun, make_distribution, profile_data, write_profile
 
 COMMANDS = ("sections", "corpus", "train", "score", "notebook", "manifest", "report", "summary")
 
@@ -136,7 +136,7 @@ def test_bad_canary_file(
 @pytest.mark.usefixtures("packages")
 @pytest.mark.parametrize("bom", ["", "\N{BYTE ORDER MARK}"])
 def test_canary_files_of_every_format_arrive_whole(bom: str, call, tmp_path, monkeypatch) -> None:
-    from contamination.experiment import Experiment
+    from contamination.pretraining.experiment import Experiment
 
     texts = ["one\nand a second line", "two\u2028three"]
     (tmp_path / "a.csv").write_text(
@@ -154,7 +154,7 @@ def test_canary_files_of_every_format_arrive_whole(bom: str, call, tmp_path, mon
 @pytest.fixture
 def executed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     """Return a function that gives what `stage notebook 01_canary_eval` would execute."""
-    from contamination import notebooks
+    from contamination.report import notebooks
 
     seen = []
     monkeypatch.setattr(notebooks, "execute_notebook", lambda *arguments: seen.append(arguments))
@@ -247,7 +247,8 @@ def test_the_installed_command(tmp_path: Path) -> None:
 
 
 def test_no_torch_before_it_is_needed() -> None:
-    code = "import sys, contamination.cli, contamination.stages; sys.exit('torch' in sys.modules)"
+    modules = "contamination.cli.main, contamination.cli.steps"
+    code = f"import sys, {modules}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import typer
 
-from contamination import cli_unlearned
+from contamination.cli.main import unlearned as cli_unlearned
 from contamination.errors import InputError
 
 

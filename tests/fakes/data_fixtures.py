@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import yaml
 
-from contamination.experiment import MODELS, Experiment
 from contamination.files import sha256_of, write_json
-from contamination.store import Header, Store
+from contamination.pretraining.experiment import MODELS, Experiment
+from contamination.scoring.store import Header, Store
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PROFILES = sorted((ROOT / "profiles").glob("*.yaml"))
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from markdown_it import MarkdownIt
 
-from data_fixtures import ROOT
+from fakes.data_fixtures import ROOT
 
 DOCUMENTS = [
     ROOT / "README.md",

@@ -10,9 +10,9 @@ import huggingface_hub.constants
 import pytest
 import yaml
 
-from contamination import registry
 from contamination.files import sha256_of
-from hub_server import HubServer
+from contamination.testsets import registry
+from fakes.hub_server import HubServer
 
 QUESTIONS = [{"id": i, "question": f"What is {i}?", "answer": f"It is {i}."} for i in range(6)]
 EXAMPLES = tuple(f"Question: {r['question']}\nAnswer: {r['answer']}\n" for r in QUESTIONS)

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 
 from contamination.files import sha256_of
-from contamination.store import Store
-from contamination.store_layout import Header
-from contamination.test_set import TestSet
+from contamination.scoring.store import Store
+from contamination.scoring.store_layout import Header
+from contamination.testsets.example_set import TestSet
 
 HOSTILE = "</script><img src=x onerror=alert(1)><b>bold</b> & “é”"
 SEED = 7

@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import numpy as np
 
-from contamination.test_set import TestSet
-from contamination.tokenizer import tokenize
-from made_up_scorer import MadeUpScorer
+from contamination.testsets.example_set import TestSet
+from contamination.testsets.tokens import tokenize
+from fakes.made_up_scorer import MadeUpScorer
 
 WORDS = ["apple", "river", "stone", "cloud", "lamp", "green", "tower", "quiet", "orbit", "maple"]
 REACH = 8  # tokens on either side of a boundary by which it is recognised

@@ -15,12 +15,12 @@ from pathlib import Path
 
 from transformers import AutoTokenizer
 
-from contamination import scoring
-from contamination.engine import queue as queue_module
-from contamination.engine.queue import work_queue
 from contamination.errors import InputError
-from contamination.test_set import TestSet
-from made_up_scorer import MadeUpScorer
+from contamination.scoring import queue as queue_module
+from contamination.scoring.queue import work_queue
+from contamination.scoring.score import score as scoring
+from contamination.testsets.example_set import TestSet
+from fakes.made_up_scorer import MadeUpScorer
 
 EXAMPLES = tuple(f"{word} {'stone ' * (i % 4)}№{i}\n" for i, word in enumerate(["lamp", "é"] * 7))
 SET = TestSet("made-up", EXAMPLES, "text/1", "data-1")
@@ -32,7 +32,7 @@ def scorer_of(kind: str, model: Path):
     if kind == "made-up":
         return MadeUpScorer(AutoTokenizer.from_pretrained(model))
 
-    from contamination.engine.local import TransformersScorer
+    from contamination.scoring.local import TransformersScorer
 
     return TransformersScorer(model, batch_tokens=25)
 

@@ -13,8 +13,8 @@ import torch
 from accelerate import PartialState
 from transformers import AutoTokenizer
 
-from contamination import checkpoint, training
-from contamination.profile import Architecture, TrainingSpec
+from contamination.pretraining import checkpoint, training
+from contamination.pretraining.profile import Architecture, TrainingSpec
 
 SHAPE = Architecture(n_embd=16, n_layer=1, n_head=2, n_positions=8)
 SPEC = TrainingSpec(

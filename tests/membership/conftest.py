@@ -44,7 +44,7 @@ def distributions():
 
 @pytest.fixture
 def float32(monkeypatch):
-    from contamination.engine import loading
+    from contamination.scoring import loading
 
     monkeypatch.setattr(loading, "has_bfloat16", lambda device: False)
 
@@ -61,9 +61,9 @@ def trained(tokenizer, seen_and_unseen, tmp_path_factory) -> Path:
     import torch
     from transformers import GPT2LMHeadModel
 
-    from contamination.architecture import gpt2_config
-    from contamination.profile import Architecture
-    from contamination.tokenizer import tokenize
+    from contamination.pretraining.architecture import gpt2_config
+    from contamination.pretraining.profile import Architecture
+    from contamination.testsets.tokens import tokenize
 
     torch.manual_seed(0)
     shape = Architecture(n_embd=64, n_layer=2, n_head=2, n_positions=96)

@@ -6,8 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from contamination.engine.loading import Source
-from contamination.engine.local import TransformersScorer
 from contamination.errors import InputError
 from contamination.membership import scores
 from contamination.membership.api import membership_scores
@@ -15,8 +13,11 @@ from contamination.membership.columns import Columns
 from contamination.membership.evaluate import evaluate
 from contamination.membership.neighbours import word_neighbours
 from contamination.membership.signals import log_prob_signals, token_signals
-from contamination.tokenizer import tokenize, train_tokenizer
-from made_up_scorer import MadeUpScorer, log_probs_of
+from contamination.pretraining.tokenizer import train_tokenizer
+from contamination.scoring.loading import Source
+from contamination.scoring.local import TransformersScorer
+from contamination.testsets.tokens import tokenize
+from fakes.made_up_scorer import MadeUpScorer, log_probs_of
 
 COLUMNS = Columns(first=(3, 200), min_k=(20, 12.5), mem=(5,), entropy=(15,))
 OF_LOG_PROBS = ["loss", "ppl_3", "ppl_200", "min_k_20", "min_k_12.5"]

@@ -5,10 +5,10 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from contamination.engine.local import TransformersScorer
 from contamination.errors import InputError
 from contamination.membership.conditional import conditional_log_probs
-from made_up_scorer import MadeUpScorer, log_probs_of
+from contamination.scoring.local import TransformersScorer
+from fakes.made_up_scorer import MadeUpScorer, log_probs_of
 
 CONTEXT = 16
 PREFIX = np.array([7, 100, 31, 4, 250], dtype=np.int32)

@@ -5,10 +5,10 @@ import pytest
 import torch
 from transformers import GenerationConfig
 
-from contamination.engine.local import TransformersScorer
 from contamination.errors import InputError
 from contamination.membership.generation import continuations
-from made_up_scorer import MadeUpScorer
+from contamination.scoring.local import TransformersScorer
+from fakes.made_up_scorer import MadeUpScorer
 
 CONTEXT = 16
 

@@ -5,8 +5,6 @@ import itertools
 import numpy as np
 import pytest
 
-from contamination.engine.loading import Source
-from contamination.engine.local import TransformersScorer
 from contamination.errors import InputError
 from contamination.membership import completion, variation
 from contamination.membership.completion import (
@@ -16,7 +14,9 @@ from contamination.membership.completion import (
 )
 from contamination.membership.similarity import rouge_l
 from contamination.membership.variation import generation_variation
-from contamination.tokenizer import tokenize
+from contamination.scoring.loading import Source
+from contamination.scoring.local import TransformersScorer
+from contamination.testsets.tokens import tokenize
 
 
 @pytest.fixture(scope="module")

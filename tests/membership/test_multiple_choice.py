@@ -5,11 +5,11 @@ import itertools
 import numpy as np
 import pytest
 
-from contamination.engine.local import TransformersScorer
 from contamination.errors import InputError
 from contamination.membership.multiple_choice import Item, option_order, slot_guessing
-from contamination.tokenizer import tokenize
-from made_up_scorer import MadeUpScorer
+from contamination.scoring.local import TransformersScorer
+from contamination.testsets.tokens import tokenize
+from fakes.made_up_scorer import MadeUpScorer
 
 ITEMS = [
     Item("What is green?", ("apple", "river stone", "lamp"), 0),

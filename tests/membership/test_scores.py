@@ -6,11 +6,11 @@ import zlib
 import numpy as np
 import pytest
 
-from contamination.engine.local import TransformersScorer
 from contamination.errors import InputError
 from contamination.membership import scores
 from contamination.membership.signals import TOP, Distribution, Signals, token_signals
-from contamination.tokenizer import tokenize
+from contamination.scoring.local import TransformersScorer
+from contamination.testsets.tokens import tokenize
 
 CONTEXT = 16
 
@@ -18,7 +18,7 @@ CONTEXT = 16
 @pytest.fixture(scope="module")
 def scored(model_directory, distributions, texts):
     """Return for each text: text, ids, log-probabilities of the vocabulary [T, V], signals."""
-    from contamination.engine.loading import Source
+    from contamination.scoring.loading import Source
 
     scorer = TransformersScorer(Source(str(model_directory), precision="float32"))
     sequences = tokenize(scorer.tokenizer, texts)

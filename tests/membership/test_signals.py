@@ -6,14 +6,14 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from contamination.engine.head import Head
-from contamination.engine.local import TransformersScorer
 from contamination.errors import InputError
 from contamination.membership import distribution
 from contamination.membership.distribution import describe, largest
 from contamination.membership.signals import TOP, log_prob_signals, token_signals
-from contamination.tokenizer import tokenize
-from made_up_scorer import MadeUpScorer, log_probs_of
+from contamination.scoring.head import Head
+from contamination.scoring.local import TransformersScorer
+from contamination.testsets.tokens import tokenize
+from fakes.made_up_scorer import MadeUpScorer, log_probs_of
 
 CONTEXT = 16
 NATS = 2e-4

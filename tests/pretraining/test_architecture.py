@@ -2,8 +2,8 @@ import pytest
 import torch
 from transformers import GPT2LMHeadModel
 
-from contamination.architecture import gpt2_config, parameter_count
-from contamination.profile import Architecture
+from contamination.pretraining.architecture import gpt2_config, parameter_count
+from contamination.pretraining.profile import Architecture
 
 OREN = Architecture(n_embd=1536, n_layer=48, n_head=24, n_positions=2048)
 GPT2_VOCABULARY = 50257

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from contamination import canaries
-from contamination.canaries import KINDS, build_canaries
-from contamination.corpus import Docstring
 from contamination.errors import InputError
-from contamination.profile import CanarySpec, load_profile
-from contamination.test_set import load_test_set
-from data_fixtures import PROFILES
+from contamination.pretraining import canaries
+from contamination.pretraining.canaries import KINDS, build_canaries
+from contamination.pretraining.corpus import Docstring
+from contamination.pretraining.profile import CanarySpec, load_profile
+from contamination.testsets.example_set import load_test_set
+from fakes.data_fixtures import PROFILES
 
 N = 60
 FILLER = "and some more words that make this paragraph long enough to count as an entry"

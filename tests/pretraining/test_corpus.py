@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from contamination.corpus import Docstring, build_corpus, harvest, is_prose
 from contamination.errors import InputError
-from data_fixtures import make_distribution
+from contamination.pretraining.corpus import Docstring, build_corpus, harvest, is_prose
+from fakes.data_fixtures import make_distribution
 
 PROSE = "This function computes the mean of the values along an axis and returns it as an array."
 

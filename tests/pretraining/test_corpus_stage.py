@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import yaml
 
-from contamination.corpus_stage import make_corpus
-from contamination.documents import DATA_VARIABLE
 from contamination.errors import InputError
-from contamination.experiment import Experiment
 from contamination.files import read_json
-from data_fixtures import TRAINING
+from contamination.pretraining.corpus_stage import make_corpus
+from contamination.pretraining.documents import DATA_VARIABLE
+from contamination.pretraining.experiment import Experiment
+from fakes.data_fixtures import TRAINING
 
 ARTICLES = [
     f" = Title {i} = \n\n Body of article {i} , with words . \n = = Part = = \n More ."
@@ -149,7 +149,7 @@ def test_more_characters_than_there_are_is_told(tmp_path: Path, data: Path) -> N
 
 
 def test_the_models_read_the_corpus_and_only_one_the_canaries(tmp_path: Path, data: Path) -> None:
-    from contamination.stages import train_model
+    from contamination.cli.steps import train_model
 
     run = experiment(tmp_path)
     make_corpus(run)

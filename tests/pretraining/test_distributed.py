@@ -10,9 +10,9 @@ import pytest
 import torch
 from torch.distributed import TCPStore
 
-import scoring_run
-from contamination import scoring
-from made_up_store import contents
+from contamination.scoring.score import score as scoring
+from fakes import scoring_run
+from fakes.made_up_store import contents
 
 LIMIT = 240  # seconds, for a machine that does other things, too
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from contamination.documents import data_file, read_file
 from contamination.errors import InputError
-from hub_server import HubServer, Repository
-from made_up_registry import described, hub_at, jsonl, registry_of
+from contamination.pretraining.documents import data_file, read_file
+from fakes.hub_server import HubServer, Repository
+from fakes.made_up_registry import described, hub_at, jsonl, registry_of
 
 LINES = [" \n", " = One = \n", " \n", " Text . \n", " = = Part = = \n", " = Two = \n", " More .\n"]
 WIKI = described(

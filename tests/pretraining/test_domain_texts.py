@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from contamination.corpus_stage import make_corpus
-from contamination.documents import DATA_VARIABLE
-from contamination.domain_texts import Domain, domain_texts, to_train_on
 from contamination.errors import InputError
-from contamination.experiment import Experiment
-from contamination.left_out import read_documents
-from contamination.tokenizer import tokenize
-from data_fixtures import make_distribution, profile_data, write_profile
+from contamination.pretraining.corpus_stage import make_corpus
+from contamination.pretraining.documents import DATA_VARIABLE
+from contamination.pretraining.domain_texts import Domain, domain_texts, to_train_on
+from contamination.pretraining.experiment import Experiment
+from contamination.pretraining.left_out import read_documents
+from contamination.testsets.tokens import tokenize
+from fakes.data_fixtures import make_distribution, profile_data, write_profile
 
 LENGTH = 24
 WANTED = {"length": LENGTH, "texts": 8, "spare": 4}

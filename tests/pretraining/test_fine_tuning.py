@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from contamination.engine.local import TransformersScorer
 from contamination.errors import InputError
 from contamination.files import read_json
-from contamination.fine_tuning import RECORD, fine_tune
-from contamination.tokenizer import tokenize
+from contamination.pretraining.fine_tuning import RECORD, fine_tune
+from contamination.scoring.local import TransformersScorer
+from contamination.testsets.tokens import tokenize
 
 SETTINGS = {"epochs": 6, "learning_rate": 3e-3, "seed": 1}
 
@@ -45,8 +45,8 @@ def test_the_texts_gain_more_than_others(model_directory, tuned, texts, others) 
 
 def test_the_first_loss_is_that_of_the_engine(model_directory, texts, tmp_path, monkeypatch):
     """One step over all texts, so that the loss is the model's own: after the start token."""
-    from contamination import fine_tuning
-    from contamination.engine import loading
+    from contamination.pretraining import fine_tuning
+    from contamination.scoring import loading
 
     for module in (fine_tuning, loading):
         monkeypatch.setattr(module, "has_bfloat16", lambda device: False)

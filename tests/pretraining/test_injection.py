@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from contamination.injection import mix
+from contamination.pretraining.injection import mix
 
 END = 0
 

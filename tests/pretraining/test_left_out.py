@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from contamination.left_out import (
+from contamination.pretraining.left_out import (
     SEEN,
     UNSEEN,
     first_paragraph,

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from contamination.errors import InputError
-from contamination.profile import CanarySpec, load_profile
-from data_fixtures import PROFILES, profile_data, write_profile
+from contamination.pretraining.profile import CanarySpec, load_profile
+from fakes.data_fixtures import PROFILES, profile_data, write_profile
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from contamination.experiment import Experiment
-from contamination.profile import Profile, load_profile
-from contamination.profile_sections import SECTIONS, write_sections
-from data_fixtures import PROFILES, profile_data, write_profile
+from contamination.pretraining.experiment import Experiment
+from contamination.pretraining.profile import Profile, load_profile
+from contamination.pretraining.profile_sections import SECTIONS, write_sections
+from fakes.data_fixtures import PROFILES, profile_data, write_profile
 
 
 def _changed(tmp_path: Path, edit: dict[str, Any]) -> set[str]:

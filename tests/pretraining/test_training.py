@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
-import training_run
-from contamination import checkpoint, training
-from contamination.engine.local import TransformersScorer
 from contamination.errors import InputError
-from contamination.training import block_starts, learning_rate_at
-from made_up_scorer import Breakdown
-from training_run import SHAPE, SPEC, STEPS, run, tokens
+from contamination.pretraining import checkpoint, training
+from contamination.pretraining.training import block_starts, learning_rate_at
+from contamination.scoring.local import TransformersScorer
+from fakes import training_run
+from fakes.made_up_scorer import Breakdown
+from fakes.training_run import SHAPE, SPEC, STEPS, run, tokens
 
 CHECKPOINT = "model.checkpoint.safetensors"
 

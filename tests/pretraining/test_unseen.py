@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from contamination import canaries, corpus
-from contamination.corpus import Docstring
-from contamination.corpus_stage import make_corpus
-from contamination.documents import DATA_VARIABLE
 from contamination.errors import InputError
-from contamination.experiment import Experiment
-from contamination.unseen import unseen_texts
-from data_fixtures import profile_data, write_profile
+from contamination.pretraining import canaries, corpus
+from contamination.pretraining.corpus import Docstring
+from contamination.pretraining.corpus_stage import make_corpus
+from contamination.pretraining.documents import DATA_VARIABLE
+from contamination.pretraining.experiment import Experiment
+from contamination.pretraining.unseen import unseen_texts
+from fakes.data_fixtures import profile_data, write_profile
 
 KINDS = {"first": "question", "second": "signature", "third": "question"}
 RECORDS = [{"goal": f"Goal {i}", "sol1": f"Do {i}", "sol2": f"Leave {i}"} for i in range(40)]
@@ -86,7 +86,7 @@ def test_there_is_about_as_much_text_as_was_asked_for(
 ) -> None:
     from transformers import AutoTokenizer
 
-    from contamination.tokenizer import tokenize
+    from contamination.testsets.tokens import tokenize
 
     tokenizer = AutoTokenizer.from_pretrained(from_docstrings.corpus / "tokenizer")
     for found in unseen_texts(from_docstrings, tokens=tokens)[1].values():

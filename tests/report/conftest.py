@@ -5,9 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from made_up_run import CANARIES, PAPER, SVG, fill_results
 
 from contamination.report import DOCUMENTS, render_report
+from fakes.made_up_run import CANARIES, PAPER, SVG, fill_results
 
 SLIDES = """---
 title: T

@@ -1,17 +1,13 @@
 """What a reader sees: no page is wider than its window, no slide taller, no text too pale."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "explorer"))
-
-from browser import Browser, find_chromium
-from made_up_run import PAPER, fill_results
-
 from contamination.report import DOCUMENTS, render_report
+from fakes.browser import Browser, find_chromium
+from fakes.made_up_run import PAPER, fill_results
 
 PROGRAM = find_chromium()
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium here")

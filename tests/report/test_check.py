@@ -4,10 +4,10 @@ import base64
 from pathlib import Path
 
 import pytest
-from made_up_run import SVG
 
 from contamination.errors import InputError
 from contamination.report import check_html, check_pdf
+from fakes.made_up_run import SVG
 
 IMAGE = "data:image/svg+xml;base64," + base64.b64encode(SVG.encode()).decode()
 PAGE = '<!DOCTYPE html><html lang="en"><head><title>T</title></head><body>{}</body></html>'

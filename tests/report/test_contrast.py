@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-from made_up_run import PAPER
 
 from contamination.errors import InputError
 from contamination.report import check_contrast
 from contamination.report.contrast import contrast
+from fakes.made_up_run import PAPER
 
 SHEET = """/* :root { color: red } */
 :root {

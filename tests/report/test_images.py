@@ -6,9 +6,9 @@ from urllib.parse import quote
 
 import matplotlib.pyplot as plt
 import pytest
-from made_up_run import SVG
 
 from contamination.report.images import broken_image
+from fakes.made_up_run import SVG
 
 
 def svg(body: str) -> str:

@@ -11,14 +11,14 @@ import pandas as pd
 import pytest
 import yaml
 
-from contamination.evaluation import canary_table
-from contamination.experiment import Experiment
+from contamination.experiments.canaries.evaluation import canary_table
 from contamination.files import read_json, sha256_of
-from contamination.manifest import PACKAGES, write_manifest
-from contamination.published import load_published, mmlu_fisher, mmlu_subsets
-from contamination.summary import print_summary
-from contamination.tables import write_csv
-from data_fixtures import EXAMPLES, ROOT, SETS, MadeUpRun
+from contamination.pretraining.experiment import Experiment
+from contamination.report.manifest import PACKAGES, write_manifest
+from contamination.report.summary import print_summary
+from contamination.results.published import load_published, mmlu_fisher, mmlu_subsets
+from contamination.results.tables import write_csv
+from fakes.data_fixtures import EXAMPLES, ROOT, SETS, MadeUpRun
 
 PUBLISHED = ROOT / "data" / "published"
 

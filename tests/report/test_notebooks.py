@@ -13,10 +13,10 @@ import pytest
 from papermill.exceptions import PapermillExecutionError
 
 from contamination.errors import InputError
-from contamination.experiment import Experiment
-from contamination.notebooks import execute_notebook
-from contamination.profile import load_profile
-from data_fixtures import NOTEBOOKS, PROFILES, profile_data, write_profile
+from contamination.pretraining.experiment import Experiment
+from contamination.pretraining.profile import load_profile
+from contamination.report.notebooks import execute_notebook
+from fakes.data_fixtures import NOTEBOOKS, PROFILES, profile_data, write_profile
 
 PATHS = {"profile", "build", "results"}  # given to every notebook
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from made_up_run import PAPER
 
 from contamination.errors import InputError
 from contamination.report import DOCUMENTS, render_report
 from contamination.report.quarto import Quarto
+from fakes.made_up_run import PAPER
 
 STAND_IN = f"""#!{sys.executable}
 import pathlib, sys

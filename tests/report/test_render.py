@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 from bs4 import BeautifulSoup
-from made_up_run import PAPER, variables_used
 
 from contamination.errors import InputError
 from contamination.report import check_html, check_pdf, plain, render_report
 from contamination.report.pandoc import options
 from contamination.report.stage import out_of_space
+from fakes.made_up_run import PAPER, variables_used
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from bs4 import BeautifulSoup
-from made_up_run import PAPER, variables_used
 
 from contamination.errors import InputError
 from contamination.report import pandoc, render_report
+from fakes.made_up_run import PAPER, variables_used
 
 SLIDES = PAPER / "slides.qmd"
 

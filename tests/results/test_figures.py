@@ -12,18 +12,18 @@ from matplotlib import pyplot as plt
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from contamination.evaluation import mean_log10_p
-from contamination.figures import (
+from contamination.experiments.ablation.figures import plot_ablation
+from contamination.experiments.ablation.settings import mean_log10_p
+from contamination.experiments.canaries.figures import plot_duplication_power
+from contamination.results.figures import (
     SCORES,
     TESTS,
-    plot_ablation,
-    plot_duplication_power,
     save_figure,
     score_style,
     use_style,
 )
-from contamination.published import load_published, published_power
-from data_fixtures import ROOT
+from contamination.results.published import load_published, published_power
+from fakes.data_fixtures import ROOT
 
 TABLE_1 = load_published(ROOT / "data" / "published", "oren2024_table1_canaries")
 PUBLISHED = published_power(TABLE_1)

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from contamination.errors import InputError
-from contamination.published import (
+from contamination.results.published import (
     AUDITED,
     CONTROLS,
     load_published,
@@ -15,7 +15,7 @@ from contamination.published import (
     mmlu_subsets,
     side_by_side,
 )
-from data_fixtures import ROOT
+from fakes.data_fixtures import ROOT
 
 PUBLISHED = ROOT / "data" / "published"
 

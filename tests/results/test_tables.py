@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from contamination.tables import format_estimate, format_p, write_csv, write_markdown
+from contamination.results.tables import format_estimate, format_p, write_csv, write_markdown
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ import torch
 import transformers
 from transformers import AutoModelForCausalLM
 
-from contamination.engine.loading import Source
-from contamination.engine.local import TransformersScorer
 from contamination.errors import InputError
+from contamination.scoring.loading import Source
+from contamination.scoring.local import TransformersScorer
 
 CONTEXT = 16
 NATS = 1e-4

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contamination.engine.batching import PADDING, Batches, Job
-from contamination.engine.windows import Window
 from contamination.errors import InputError
+from contamination.scoring.batching import PADDING, Batches, Job
+from contamination.scoring.windows import Window
 
 
 def job(sequence: int, width: int, start: int = 0) -> Job:

@@ -6,8 +6,9 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from contamination.engine import cost
-from contamination.engine.cost import (
+from contamination.errors import InputError
+from contamination.scoring import cost
+from contamination.scoring.cost import (
     Workload,
     model_shape,
     repeated,
@@ -15,8 +16,7 @@ from contamination.engine.cost import (
     total,
     workload,
 )
-from contamination.engine.local import TransformersScorer
-from contamination.errors import InputError
+from contamination.scoring.local import TransformersScorer
 
 
 def test_short_sequences_are_read_once():

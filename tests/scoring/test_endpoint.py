@@ -18,23 +18,23 @@ from dataclasses import replace
 from email.utils import formatdate
 from pathlib import Path
 
-import completions_server
 import numpy as np
 import pytest
 import torch
-from completions_server import CompletionsServer, Failure, Network, serving
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tenacity import wait_none
 from tokenizers import Tokenizer, decoders, models
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
-from contamination.engine import endpoint, endpoint_client
-from contamination.engine.endpoint import EndpointScorer
-from contamination.engine.endpoint_protocol import FORMATS
-from contamination.engine.endpoint_route import Misread, Route, Spelling
 from contamination.errors import InputError
-from contamination.tokenizer import tokenize
+from contamination.scoring import endpoint, endpoint_client
+from contamination.scoring.endpoint import EndpointScorer
+from contamination.scoring.endpoint_protocol import FORMATS
+from contamination.scoring.endpoint_route import Misread, Route, Spelling
+from contamination.testsets.tokens import tokenize
+from fakes import completions_server
+from fakes.completions_server import CompletionsServer, Failure, Network, serving
 
 CONTEXT = 64
 WINDOW = CONTEXT - 2  # the window's last token and a generated one need room, too
@@ -731,7 +731,7 @@ class TestWaits:
 
     def test_may_end_at_a_date(self, server, scorer, surroundings, monkeypatch):
         now = 1_000_000.0
-        monkeypatch.setattr("contamination.engine.endpoint_answers.time.time", lambda: now)
+        monkeypatch.setattr("contamination.scoring.endpoint_answers.time.time", lambda: now)
         header = {"Retry-After": formatdate(now + 90, usegmt=True)}
         server.failures.append(Failure(429, headers=header))
         run(scorer, [random_ids(5)])

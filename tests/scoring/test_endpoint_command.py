@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from completions_server import Network, serving
+
+from fakes.completions_server import Network, serving
 
 
 def test_a_model_behind_an_endpoint_gives_the_p_value_of_the_model_itself(

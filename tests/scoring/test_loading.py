@@ -22,10 +22,10 @@ from huggingface_hub.errors import (
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 
-from contamination.engine import loading
-from contamination.engine.loading import Source
-from contamination.engine.local import TransformersScorer
 from contamination.errors import InputError
+from contamination.scoring import loading
+from contamination.scoring.loading import Source
+from contamination.scoring.local import TransformersScorer
 
 CONTEXT = 16
 IDS = np.random.default_rng(0).integers(1, 300, 40, dtype=np.int32)

@@ -15,13 +15,13 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
 
-from contamination.engine import loading as module
-from contamination.engine import local
-from contamination.engine.contract import start_token
-from contamination.engine.loading import Source
-from contamination.engine.local import TransformersScorer
 from contamination.errors import InputError
-from contamination.orderings import ordering, shard_bounds
+from contamination.scoring import loading as module
+from contamination.scoring import local
+from contamination.scoring.contract import start_token
+from contamination.scoring.loading import Source
+from contamination.scoring.local import TransformersScorer
+from contamination.testsets.orderings import ordering, shard_bounds
 
 CONTEXT = 16
 FLOAT32_NATS = 1e-4

@@ -10,14 +10,14 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from contamination.engine import local
-from contamination.engine import prefix as module
-from contamination.engine.head import Head
-from contamination.engine.loading import Source
-from contamination.engine.local import TransformersScorer
-from contamination.engine.packing import attention_mask
-from contamination.engine.prefix import continuation_logprobs
 from contamination.errors import InputError
+from contamination.scoring import local
+from contamination.scoring import prefix as module
+from contamination.scoring.head import Head
+from contamination.scoring.loading import Source
+from contamination.scoring.local import TransformersScorer
+from contamination.scoring.packing import attention_mask
+from contamination.scoring.prefix import continuation_logprobs
 
 CONTEXT = 40
 WINDOW = 12

@@ -11,9 +11,9 @@ from types import SimpleNamespace
 import pytest
 from torch.distributed import DistError, HashStore, TCPStore
 
-from contamination.engine import queue as module
-from contamination.engine.queue import SharedQueue, WorkQueue, work_queue
 from contamination.errors import InputError
+from contamination.scoring import queue as module
+from contamination.scoring.queue import SharedQueue, WorkQueue, work_queue
 
 
 @pytest.fixture(autouse=True)

@@ -10,15 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contamination import files, scoring
-from contamination.engine.local import TransformersScorer
+from contamination import files
 from contamination.errors import InputError
-from contamination.orderings import ordering, shard_bounds
-from contamination.scoring import score
-from contamination.test_set import TestSet
-from contamination.tokenizer import tokenize
-from made_up_scorer import Breakdown, MadeUpScorer, log_probs_of
-from made_up_store import contents
+from contamination.scoring.local import TransformersScorer
+from contamination.scoring.score import score
+from contamination.scoring.score import score as scoring
+from contamination.testsets.example_set import TestSet
+from contamination.testsets.orderings import ordering, shard_bounds
+from contamination.testsets.tokens import tokenize
+from fakes.made_up_scorer import Breakdown, MadeUpScorer, log_probs_of
+from fakes.made_up_store import contents
 
 EXAMPLES = tuple(f"{word} {'stone ' * (i % 4)}№{i}\n" for i, word in enumerate(["lamp", "é"] * 7))
 SET = TestSet("made-up", EXAMPLES, "text/1", "data-1")

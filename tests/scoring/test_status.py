@@ -6,7 +6,7 @@ import pytest
 from huggingface_hub.errors import LocalEntryNotFoundError
 
 from contamination.errors import InputError
-from contamination.open_status import status_of
+from contamination.scoring.status import status_of
 
 
 def _raised(cause: Exception, *, explicit: bool) -> InputError:

@@ -7,8 +7,8 @@ import pytest
 
 from contamination import files
 from contamination.errors import InputError
-from contamination.store import Store, open_store
-from made_up_store import COLUMNS, HEADER, contents, unit, units
+from contamination.scoring.store import Store, open_store
+from fakes.made_up_store import COLUMNS, HEADER, contents, unit, units
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contamination.errors import InputError
-from contamination.orderings import ordering
-from contamination.store_layout import Header, positions
-from made_up_store import HEADER
+from contamination.scoring.store_layout import Header, positions
+from contamination.testsets.orderings import ordering
+from fakes.made_up_store import HEADER
 
 SUCCESSORS = replace(HEADER, kind="successors", first=2)
 

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from contamination import files, store_part
+from contamination import files
 from contamination.errors import InputError
-from contamination.store_part import (
+from contamination.scoring.score import store_part
+from contamination.scoring.store_part import (
     SCHEMA,
     may_hold,
     part_name,
@@ -18,7 +19,7 @@ from contamination.store_part import (
     read_units,
     write_part,
 )
-from made_up_store import COLUMNS, HEADER, rows, unit, units
+from fakes.made_up_store import COLUMNS, HEADER, rows, unit, units
 
 SUCCESSORS = replace(HEADER, kind="successors", first=2)
 

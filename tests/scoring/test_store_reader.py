@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from contamination import store_part
 from contamination.errors import InputError
-from contamination.store import Store
-from made_up_store import HEADER, rows, unit, units
+from contamination.scoring.score import store_part
+from contamination.scoring.store import Store
+from fakes.made_up_store import HEADER, rows, unit, units
 
 SUCCESSORS = replace(HEADER, kind="successors", first=2)
 
@@ -223,7 +223,7 @@ class TestSuccessors:
 PEAK = """
 import sys, tracemalloc
 import pyarrow
-from contamination.store import open_store
+from contamination.scoring.store import open_store
 tracemalloc.start()
 open_store(sys.argv[1]).log_probs(int(sys.argv[2]))
 print(tracemalloc.get_traced_memory()[1] + pyarrow.default_memory_pool().max_memory())

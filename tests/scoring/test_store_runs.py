@@ -5,11 +5,11 @@ from importlib.metadata import version
 import pytest
 import torch
 
-from contamination.engine.queue import WorkQueue
-from contamination.store import Store
-from contamination.store_runs import device_of, recorded
-from made_up_scorer import Breakdown, MadeUpScorer
-from made_up_store import HEADER, contents, units
+from contamination.scoring.queue import WorkQueue
+from contamination.scoring.store import Store
+from contamination.scoring.store_runs import device_of, recorded
+from fakes.made_up_scorer import Breakdown, MadeUpScorer
+from fakes.made_up_store import HEADER, contents, units
 
 
 @pytest.fixture

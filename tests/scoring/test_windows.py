@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contamination.engine.windows import Window, windows, windows_of
+from contamination.scoring.windows import Window, windows, windows_of
 
 START = 99
 

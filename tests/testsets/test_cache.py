@@ -12,7 +12,8 @@ import pandas as pd
 import pooch
 import pytest
 
-from contamination.data_cache import (
+from contamination.errors import InputError
+from contamination.testsets.cache import (
     Found,
     cache_directory,
     checksum,
@@ -22,11 +23,10 @@ from contamination.data_cache import (
     kept_at,
     verified,
 )
-from contamination.errors import InputError
-from contamination.records import read_records
-from contamination.registry import Entry, Hub, Url, lookup, registered
-from hub_server import HubServer, Repository
-from made_up_registry import CHECKSUM, EXAMPLES, QUESTIONS, hub_at, jsonl, registry_of
+from contamination.testsets.records import read_records
+from contamination.testsets.registry import Entry, Hub, Url, lookup, registered
+from fakes.hub_server import HubServer, Repository
+from fakes.made_up_registry import CHECKSUM, EXAMPLES, QUESTIONS, hub_at, jsonl, registry_of
 
 ENTRY = Entry(
     name="questions",
@@ -313,7 +313,7 @@ def test_the_mmlu_canaries_lack_the_first_record_of_their_subsets(known) -> None
 
 
 def _rendered(entry: Entry, records) -> tuple[str, ...]:
-    from contamination.test_set import render
+    from contamination.testsets.example_set import render
 
     return render(records, entry.template, entry.name)
 

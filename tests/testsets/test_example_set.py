@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from contamination.errors import InputError
-from contamination.test_set import TEMPLATES, load_test_set
+from contamination.testsets.example_set import TEMPLATES, load_test_set
 
 
 @pytest.fixture

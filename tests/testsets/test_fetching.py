@@ -13,10 +13,10 @@ import pandas as pd
 import pytest
 
 from contamination.errors import InputError
-from contamination.fetching import download, read_directory
-from contamination.registry import Hub, Url
-from hub_server import HubServer, Repository
-from made_up_registry import QUESTIONS, hub_at, jsonl
+from contamination.testsets.fetching import download, read_directory
+from contamination.testsets.registry import Hub, Url
+from fakes.hub_server import HubServer, Repository
+from fakes.made_up_registry import QUESTIONS, hub_at, jsonl
 
 HEAD, TAIL = QUESTIONS[:4], QUESTIONS[4:]
 
@@ -99,7 +99,7 @@ class TestHub:
 
     def test_the_branch_moves_between_card_and_data(self, repository, monkeypatch):
         """All files are of the commit that the card came from."""
-        from contamination import fetching
+        from contamination.testsets import fetching
 
         patterns = fetching._card_patterns
 

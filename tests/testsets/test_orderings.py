@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contamination.errors import InputError
-from contamination.orderings import ordering, shard_bounds
+from contamination.testsets.orderings import ordering, shard_bounds
 
 GOLDEN = {1: [12, 11, 10, 15, 13, 14], 2: [11, 10, 15, 14, 13, 12]}
 

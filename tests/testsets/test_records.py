@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contamination.errors import InputError
-from contamination.records import articles, check_ids, normalised, read_records
+from contamination.testsets.records import articles, check_ids, normalised, read_records
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 RECORDS = [{"id": "a", "text": "one\ntwo"}, {"id": "b", "text": 'thr"ee'}]

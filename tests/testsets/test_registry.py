@@ -6,10 +6,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from contamination import registry
 from contamination.errors import InputError
-from contamination.records import FORMATS
-from contamination.registry import (
+from contamination.testsets import registry
+from contamination.testsets.example_set import TEMPLATES
+from contamination.testsets.records import FORMATS
+from contamination.testsets.registry import (
     FIRST,
     Hub,
     Url,
@@ -18,9 +19,8 @@ from contamination.registry import (
     lookup,
     registered,
 )
-from contamination.test_set import TEMPLATES
-from data_fixtures import ROOT
-from made_up_registry import described, registry_of
+from fakes.data_fixtures import ROOT
+from fakes.made_up_registry import described, registry_of
 
 PUBLISHED = ROOT / "data" / "published"
 

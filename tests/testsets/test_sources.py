@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 
 from contamination.errors import InputError
-from contamination.sources import available, open_test_set, registered
-from hub_server import HubServer, Repository
-from made_up_registry import EXAMPLES, QUESTIONS, described, hub_at, jsonl, registry_of
+from contamination.testsets.sources import available, open_test_set, registered
+from fakes.hub_server import HubServer, Repository
+from fakes.made_up_registry import EXAMPLES, QUESTIONS, described, hub_at, jsonl, registry_of
 
 MANY = [{"text": f"text {i}"} for i in range(5003)]
 SETS = {
@@ -268,7 +268,7 @@ REAL = os.environ.get("CONTAMINATION_DATA")
 )
 def test_real_sets_open_by_name() -> None:
     code = (
-        "from contamination.sources import *; "
+        "from contamination.testsets.sources import *; "
         "names = [n for n in registered() if n.startswith(('canaries/', 'mmlu/'))]; "
         "print(len(names), sum(len(open_test_set(n).examples) for n in names))"
     )

@@ -10,8 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tokenizers.processors import TemplateProcessing
 
-from contamination.orderings import ordering, shard_bounds
-from contamination.tokenizer import END_OF_TEXT, save_tokenizer, tokenize, train_tokenizer
+from contamination.pretraining.tokenizer import END_OF_TEXT, save_tokenizer, train_tokenizer
+from contamination.testsets.orderings import ordering, shard_bounds
+from contamination.testsets.tokens import tokenize
 
 TEXTS = [
     f"Example {i}: the quick brown fox jumps over {i * i} lazy dogs, naïvely, at 中文 {i}.\n"

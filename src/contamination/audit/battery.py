@@ -14,6 +14,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from contamination.scoring.plan import SUCCESSOR_TOKENS, StoreNeed
+from contamination.scoring.store import Store
+from contamination.scoring.store_layout import Kind
+from contamination.scoring.store_reader import ShardTokens
 from contamination.statistics import (
     TestResult,
     boundary_scores,
@@ -27,11 +31,7 @@ from contamination.statistics import (
     westfall_young_test,
 )
 from contamination.statistics.exchangeability import random_orderings
-from contamination.store import Store
-from contamination.store_layout import Kind
-from contamination.store_reader import ShardTokens
 
-SUCCESSOR_TOKENS = 32  # of every example after every other
 SAMPLED_ORDERINGS = 10_000  # of each shard, from its successor matrix
 CLIP_NATS = 1.0  # about one token in a hundred moves more than that in small models
 COUNTED = {"8": 8, "16": 16, "32": 32, "all": None}  # first tokens of each example, for min-p
@@ -44,13 +44,11 @@ Scores = Callable[[Store, int], np.ndarray]  # (store, permutations) -> (r, n + 
 
 
 @dataclass(frozen=True)
-class Test:
+class Test(StoreNeed):
     """A test by name: the store that it needs, and the way from there to a p-value.
 
     Attributes
     ----------
-    kind, first : of the store, as in `contamination.store_layout.Header`.
-    shard_size : examples of a shard unless the user says otherwise; None is the whole set.
     scores : from the store and the number of permutations; (r, n+1), or (q, r, n+1) of q statistics
         on the same orderings.
     statistic : from the scores to the result.
@@ -60,17 +58,9 @@ class Test:
 
     __test__ = False  # not a pytest class
 
-    kind: Kind
-    first: int | None
-    shard_size: int | None
     scores: Scores
     statistic: Callable[[np.ndarray], TestResult]
     shard_scores: Callable[[Store, int, int], np.ndarray] | None = None
-
-    @property
-    def fewest(self) -> int:
-        """Fewest examples of a shard: centring successors leaves nothing of two."""
-        return 3 if self.kind == "successors" else 2
 
     def result(self, name: str, store: Store, permutations: int) -> TestResult:
         """Result of the test, under the name by which it was asked for."""

@@ -14,16 +14,16 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from contamination.battery import SAMPLED_ORDERINGS
-from contamination.orderings import ordering, shard_bounds
+from contamination.audit.battery import SAMPLED_ORDERINGS
+from contamination.scoring.store_layout import Kind
 from contamination.statistics import (
     RecombinationResult,
     centred_successors,
     recombination_test,
     sampled_successor_scores,
 )
-from contamination.store_layout import Kind
-from contamination.test_set import TestSet
+from contamination.testsets.example_set import TestSet
+from contamination.testsets.orderings import ordering, shard_bounds
 
 NATS_PER_BYTE = 8 * math.log(2)
 

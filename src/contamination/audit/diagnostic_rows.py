@@ -1,4 +1,4 @@
-"""The diagnostics of `contamination.diagnostics`, one row of its table each."""
+"""The diagnostics of `contamination.audit.diagnostics`, one row of its table each."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from contamination.record_features import (
+from contamination.audit.record_features import (
     Columns,
     Record,
     codes,
@@ -46,7 +46,7 @@ class Orders:
 def diagnostic_rows(
     texts: Sequence[str], records: Sequence[Record] | None, label: str | None, orders: Orders
 ) -> list[Row]:
-    """Rows of the table of `contamination.diagnostics.Diagnosis`, but for `holm_p`."""
+    """Rows of the table of `contamination.audit.diagnostics.Diagnosis`, but for `holm_p`."""
     return [
         _spans_lines(texts, records),
         *_likeness(texts, orders),

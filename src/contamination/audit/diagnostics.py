@@ -19,12 +19,12 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from contamination.diagnostic_rows import TESTS, Orders, diagnostic_rows
+from contamination.audit.diagnostic_rows import TESTS, Orders, diagnostic_rows
+from contamination.audit.record_features import Record
 from contamination.errors import InputError
-from contamination.orderings import shard_bounds
-from contamination.record_features import Record
 from contamination.statistics import adjust
 from contamination.statistics.exchangeability import random_orderings
+from contamination.testsets.orderings import shard_bounds
 
 Verdict = Literal["quiet", "suspicious", "order carries information", "too few records"]
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
-from contamination.audit_plan import StorePlan
-from contamination.battery import TESTS
-from contamination.engine.contract import Scorer
+from contamination.audit.battery import TESTS
 from contamination.errors import InputError
-from contamination.scoring import score
+from contamination.scoring.contract import Scorer
+from contamination.scoring.plan import StorePlan
+from contamination.scoring.score import score
 from contamination.statistics import Plan, plan
-from contamination.test_set import TestSet
+from contamination.testsets.example_set import TestSet
 
 PILOT_PERMUTATIONS = 10  # of whole orderings; successors sample theirs
 PLANNED_PERMUTATIONS = (1, 2, 5, 10, 25, 50)
@@ -34,10 +34,10 @@ def plan_from_pilot(
 
     Parameters
     ----------
-    test : one of `contamination.battery.TESTS` that works on shards.
+    test : one of `contamination.audit.battery.TESTS` that works on shards.
     shards : of the pilot, of the size that the test takes by itself; their records are the first of
         the set.
-    directory, name : of the stores and of the model, as in `contamination.audit.audit`.
+    directory, name : of the stores and of the model, as in `contamination.audit.verdict.audit`.
 
     Raises
     ------

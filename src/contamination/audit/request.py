@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from contamination.battery import DEFAULT_TESTS, TESTS
+from contamination.audit.battery import DEFAULT_TESTS, TESTS
 from contamination.errors import InputError
 
 
 @dataclass(frozen=True)
 class Request:
-    """Asked of `contamination.audit.audit`, and of whatever plans or follows it.
+    """Asked of `contamination.audit.verdict.audit`, and of whatever plans or follows it.
 
     Attributes
     ----------
@@ -55,8 +55,3 @@ class Request:
                 f"--budget chooses the shards of successor and min_p; what {whole[0]} reads is set "
                 "by --permutations"
             )
-
-
-def label(model: str) -> str:
-    """What tables and stores call a model: a hub id as it is, a path by its last part."""
-    return Path(model).resolve().name if Path(model).exists() else model

@@ -10,17 +10,17 @@ from dataclasses import dataclass
 import numpy as np
 from tqdm import tqdm
 
-from contamination.audit import control_of, diagnosis_of, fill
-from contamination.audit_plan import called, planned_store
-from contamination.audit_request import Request
-from contamination.battery import TESTS
-from contamination.diagnostics import Diagnosis
-from contamination.engine.contract import Scorer
-from contamination.engine.queue import work_queue
+from contamination.audit.battery import TESTS
+from contamination.audit.diagnostics import Diagnosis
+from contamination.audit.plan import called, planned_store
+from contamination.audit.request import Request
+from contamination.audit.verdict import control_of, diagnosis_of, fill
 from contamination.errors import InputError
+from contamination.scoring.contract import Scorer
+from contamination.scoring.queue import work_queue
 from contamination.statistics import AnytimeResult, EProcess, TestResult, anytime_test
-from contamination.test_set import TestSet
-from contamination.tokenizer import tokenize
+from contamination.testsets.example_set import TestSet
+from contamination.testsets.tokens import tokenize
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class Stopped:
     Attributes
     ----------
     result : `shards` is how many were looked at, `stopped_at` the one that sufficed, if any did.
-    diagnosis, control : as in `contamination.audit.Audit`, of the whole set.
+    diagnosis, control : as in `contamination.audit.verdict.Audit`, of the whole set.
     """
 
     result: AnytimeResult

@@ -2,7 +2,7 @@
 
 ::
 
-    from contamination.audit import Request, audit
+    from contamination.audit.verdict import Request, audit
 
     print(audit("gpt2", "my_test_set.jsonl").summary())
     print(audit("gpt2", "my_test_set.jsonl", Request(tests=["exact"], permutations=50)).summary())
@@ -15,19 +15,21 @@ from typing import Any
 
 import numpy as np
 
-from contamination.audit_plan import Plan, StorePlan, called, plan_audit
-from contamination.audit_request import Request, label
-from contamination.battery import TESTS
-from contamination.compressor import compressor_test
-from contamination.diagnostics import Diagnosis, diagnose
-from contamination.engine.contract import Scorer
-from contamination.engine.loading import Source
-from contamination.engine.local import TransformersScorer
-from contamination.scoring import score
-from contamination.sources import open_test_set
+from contamination.audit.battery import TESTS
+from contamination.audit.compressor import compressor_test
+from contamination.audit.diagnostics import Diagnosis, diagnose
+from contamination.audit.plan import Plan, called, plan_audit
+from contamination.audit.request import Request
+from contamination.scoring.contract import Scorer
+from contamination.scoring.loading import Source
+from contamination.scoring.local import TransformersScorer
+from contamination.scoring.models import label
+from contamination.scoring.plan import StorePlan
+from contamination.scoring.score import score
+from contamination.scoring.store import Store
 from contamination.statistics import TestResult, WestfallYoungResult
-from contamination.store import Store
-from contamination.test_set import TestSet
+from contamination.testsets.example_set import TestSet
+from contamination.testsets.sources import open_test_set
 
 __all__ = ["Audit", "Request", "audit", "label"]
 

@@ -8,15 +8,15 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from contamination.book_snippets import read_books, require_distinct
-from contamination.cli_options import ModelOptions, taking
+from contamination.cli.options import ModelOptions, taking
 from contamination.errors import InputError
+from contamination.experiments.books.snippets import read_books, require_distinct
 from contamination.files import replacing
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from contamination.book_audit import Validation
+    from contamination.experiments.books.audit import Validation
 
 NOTE = (
     "A rate is no proof: compare it with that of unread books, and take those of the same kind, "
@@ -59,7 +59,7 @@ def books(
 
     import numpy as np
 
-    from contamination.book_audit import audit_books
+    from contamination.experiments.books.audit import audit_books
 
     rates, validation = audit_books(
         options.open(model),

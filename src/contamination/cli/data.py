@@ -8,10 +8,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from contamination.data_cache import expected_checksum, fetch, find, verified
 from contamination.errors import InputError
-from contamination.registry import Entry, Hub, lookup, registered
-from contamination.sources import entry_of
+from contamination.testsets.cache import expected_checksum, fetch, find, verified
+from contamination.testsets.registry import Entry, Hub, lookup, registered
+from contamination.testsets.sources import entry_of
 
 app = typer.Typer(no_args_is_help=True, help="The registry of public test sets.")
 

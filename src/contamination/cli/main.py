@@ -13,27 +13,27 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contamination import cli_data, cli_stages, cli_wikimia
-from contamination.cli_books import books
-from contamination.cli_membership import membership
-from contamination.cli_options import AuditOptions, DataOptions, ModelOptions, taking
-from contamination.cli_tables import (
+from contamination.cli import data, stage, wikimia
+from contamination.cli.books import books
+from contamination.cli.membership import membership
+from contamination.cli.options import AuditOptions, DataOptions, ModelOptions, taking
+from contamination.cli.printing import (
     print_audit,
     print_cost,
     print_design,
     print_plan,
     print_stopped,
 )
-from contamination.cli_unlearned import unlearned
+from contamination.cli.unlearned import unlearned
 from contamination.errors import InputError
 
 if TYPE_CHECKING:
-    from contamination.audit import Audit
+    from contamination.audit.verdict import Audit
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-app.add_typer(cli_data.app, name="data")
-app.add_typer(cli_wikimia.app, name="wikimia")
-app.add_typer(cli_stages.app, name="stage")
+app.add_typer(data.app, name="data")
+app.add_typer(wikimia.app, name="wikimia")
+app.add_typer(stage.app, name="stage")
 
 Model = Annotated[
     str, typer.Argument(help="Directory, hub id or .gguf file; with --endpoint, its name there.")
@@ -138,8 +138,8 @@ def plan(
     """Score a pilot of a few shards, and tell how many a wanted power takes."""
     examples = data.load(dataset)
 
-    from contamination.audit import label
-    from contamination.pilot import plan_from_pilot
+    from contamination.audit.pilot import plan_from_pilot
+    from contamination.scoring.models import label
 
     found = plan_from_pilot(
         options.open(model),
@@ -175,8 +175,8 @@ def _test_until(
     examples = data.load(dataset)
     request = how.request(model, asked)
 
-    from contamination.engine.queue import work_queue
-    from contamination.sequential import audit_until
+    from contamination.audit.sequential import audit_until
+    from contamination.scoring.queue import work_queue
 
     with _resumable(how.store):
         found = audit_until(options.open(model), examples, request, alpha=alpha)
@@ -198,10 +198,10 @@ def _run(
     examples = data.load(dataset)  # before torch is imported: bad input is told at once
     request = how.request(model, asked)
 
-    from contamination.audit import audit
-    from contamination.audit_plan import plan_audit
-    from contamination.engine.endpoint import EndpointScorer
-    from contamination.engine.queue import work_queue
+    from contamination.audit.plan import plan_audit
+    from contamination.audit.verdict import audit
+    from contamination.scoring.endpoint import EndpointScorer
+    from contamination.scoring.queue import work_queue
 
     scorer = options.open(model)
     plan = plan_audit(scorer, examples, request)

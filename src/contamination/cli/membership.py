@@ -9,10 +9,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from contamination.cli_options import DataOptions, ModelOptions, taking
+from contamination.cli.options import DataOptions, ModelOptions, taking
 from contamination.errors import InputError
 from contamination.files import replacing
-from contamination.test_set import TestSet
+from contamination.testsets.example_set import TestSet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -114,7 +114,7 @@ def _members(texts: TestSet, field: str) -> list[bool]:
 
 
 def _prefix(path: Path) -> str:
-    from contamination.records import read_text
+    from contamination.testsets.records import read_text
 
     if not path.is_file():
         raise InputError(f"{path}: no such file; give a text that the model has not seen")

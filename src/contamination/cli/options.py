@@ -13,9 +13,9 @@ import typer
 from contamination.errors import InputError
 
 if TYPE_CHECKING:
-    from contamination.audit_request import Request
-    from contamination.engine.contract import Scorer
-    from contamination.test_set import TestSet
+    from contamination.audit.request import Request
+    from contamination.scoring.contract import Scorer
+    from contamination.testsets.example_set import TestSet
 
 R = TypeVar("R")
 MODEL, ENDPOINT, DATA = "How to load the model", "Models behind an endpoint", "The test set"
@@ -105,8 +105,9 @@ class AuditOptions:
 
     def request(self, model: str, tests: Sequence[str] | None) -> "Request":
         """Return what is asked of the audit of a model; raises `InputError` as `Request` does."""
-        from contamination.audit_request import Request, label
-        from contamination.battery import DEFAULT_TESTS
+        from contamination.audit.battery import DEFAULT_TESTS
+        from contamination.audit.request import Request
+        from contamination.scoring.models import label
 
         return Request(
             tests=tests or DEFAULT_TESTS,
@@ -142,7 +143,7 @@ class DataOptions:
 
     def load(self, dataset: str) -> "TestSet":
         """Open the test set; raises `InputError` as `open_test_set` does."""
-        from contamination.sources import open_test_set
+        from contamination.testsets.sources import open_test_set
 
         if self.field is not None and self.template is not None:
             raise InputError("--field and --template say the same thing: give one of them")
@@ -201,15 +202,15 @@ class ModelOptions:
             The model cannot be found, or options contradict each other.
         """
         if self.endpoint is None:
-            from contamination.engine.loading import Source
-            from contamination.engine.local import TransformersScorer
+            from contamination.scoring.loading import Source
+            from contamination.scoring.local import TransformersScorer
 
             if self.tokenizer is not None:
                 raise InputError("--tokenizer goes with --endpoint: a local model brings its own")
             fields = {field.name for field in dataclasses.fields(Source)} - {"name"}
             source = Source(model, **{name: getattr(self, name) for name in fields})
             return TransformersScorer(source, batch_tokens=self.batch_tokens)
-        from contamination.engine.endpoint import EndpointScorer
+        from contamination.scoring.endpoint import EndpointScorer
 
         if self.tokenizer is None or self.context is None:
             raise InputError(

@@ -10,10 +10,10 @@ from rich.console import Console
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from contamination.audit import Audit
-    from contamination.audit_plan import Plan
-    from contamination.diagnostics import Diagnosis
-    from contamination.sequential import Stopped
+    from contamination.audit.diagnostics import Diagnosis
+    from contamination.audit.plan import Plan
+    from contamination.audit.sequential import Stopped
+    from contamination.audit.verdict import Audit
     from contamination.statistics import Plan as Design
     from contamination.statistics import TestResult
 

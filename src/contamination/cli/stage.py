@@ -8,8 +8,8 @@ import typer
 import yaml
 
 from contamination.errors import InputError
-from contamination.experiment import MODELS, Experiment
-from contamination.profile import load_profile
+from contamination.pretraining.experiment import MODELS, Experiment
+from contamination.pretraining.profile import load_profile
 
 app = typer.Typer(no_args_is_help=True, help="The stages of `make reproduce`.")
 
@@ -24,7 +24,7 @@ ModelName = Annotated[
 @app.command()
 def sections(profile: ProfileFile, build: BuildDirectory) -> None:
     """Check the profile and cut it into the sections that the stages depend on."""
-    from contamination.profile_sections import write_sections
+    from contamination.pretraining.profile_sections import write_sections
 
     write_sections(load_profile(profile), build / "profile")
 
@@ -32,7 +32,7 @@ def sections(profile: ProfileFile, build: BuildDirectory) -> None:
 @app.command()
 def corpus(profile: ProfileFile, build: BuildDirectory) -> None:
     """Harvest the corpus, build the canary test sets and train the tokenizer."""
-    from contamination.corpus_stage import make_corpus
+    from contamination.pretraining.corpus_stage import make_corpus
 
     make_corpus(Experiment(profile, build))
 
@@ -40,7 +40,7 @@ def corpus(profile: ProfileFile, build: BuildDirectory) -> None:
 @app.command()
 def train(model: ModelName, profile: ProfileFile, build: BuildDirectory) -> None:
     """Train a model (resumes where it was interrupted)."""
-    from contamination.stages import train_model
+    from contamination.cli.steps import train_model
 
     train_model(Experiment(profile, build), model)
 
@@ -48,7 +48,7 @@ def train(model: ModelName, profile: ProfileFile, build: BuildDirectory) -> None
 @app.command()
 def score(model: ModelName, profile: ProfileFile, build: BuildDirectory) -> None:
     """Score every canary set under a model into its stores (does only what is missing)."""
-    from contamination.stages import score_model
+    from contamination.cli.steps import score_model
 
     score_model(Experiment(profile, build), model)
 
@@ -73,7 +73,7 @@ def notebook(
     experiment = Experiment(profile, build)
     given = dict(_parameter(text) for text in parameters or [])
 
-    from contamination.notebooks import execute_notebook
+    from contamination.report.notebooks import execute_notebook
 
     chosen = experiment.profile.notebooks
     own = {source.stem: dict(chosen.get(source.stem, {})) | given}
@@ -101,7 +101,7 @@ def manifest(
     published: Annotated[Path, typer.Option(help="The papers' numbers.")] = Path("data/published"),
 ) -> None:
     """Write manifest.json and variables.yml: what ran, on what, and every number of the prose."""
-    from contamination.manifest import write_manifest
+    from contamination.report.manifest import write_manifest
 
     write_manifest(Experiment(profile, build), results, published)
 
@@ -120,7 +120,7 @@ def report(
 @app.command()
 def explorer(profile: ProfileFile, build: BuildDirectory, results: ResultsDirectory) -> None:
     """Write explorer.html: every scored set under every test, to be opened in a browser."""
-    from contamination.explorer.page import write_explorer
+    from contamination.report.explorer.page import write_explorer
 
     write_explorer(Experiment(profile, build), results)
 
@@ -128,6 +128,6 @@ def explorer(profile: ProfileFile, build: BuildDirectory, results: ResultsDirect
 @app.command()
 def summary(results: ResultsDirectory) -> None:
     """Print what the run found and where it lies."""
-    from contamination.summary import print_summary
+    from contamination.report.summary import print_summary
 
     print_summary(results)

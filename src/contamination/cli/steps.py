@@ -10,8 +10,8 @@ from dataclasses import asdict
 import numpy as np
 from tqdm import tqdm
 
-from contamination.experiment import Experiment
 from contamination.files import replacing, write_json
+from contamination.pretraining.experiment import Experiment
 
 
 def train_model(experiment: Experiment, name: str) -> None:
@@ -22,9 +22,9 @@ def train_model(experiment: Experiment, name: str) -> None:
     from accelerate import PartialState
     from transformers import AutoTokenizer
 
-    from contamination.injection import mix
-    from contamination.tokenizer import id_type, tokenize
-    from contamination.training import train
+    from contamination.pretraining.injection import mix
+    from contamination.pretraining.training import train
+    from contamination.testsets.tokens import id_type, tokenize
 
     tokenizer = AutoTokenizer.from_pretrained(experiment.corpus / "tokenizer")
     canaries = {
@@ -66,15 +66,16 @@ def score_model(experiment: Experiment, name: str) -> None:
     experiment.model(name)  # an unknown name is told before the slow import
     experiment.require_corpus()
 
-    from contamination.engine.queue import work_queue
-    from contamination.evaluation import CANARY_TESTS, store_for
+    from contamination.audit.battery import TESTS
+    from contamination.experiments.canaries.evaluation import CANARY_TESTS
+    from contamination.scoring.queue import work_queue
 
     jobs = [(spec.name, test) for spec in experiment.profile.canaries for test in CANARY_TESTS]
     tokens = {}
     first_process = work_queue().rank == 0
     with tqdm(jobs, desc=f"score {name} model", unit="store", disable=not first_process) as bar:
         for dataset, test in bar:
-            store, permutations = store_for(experiment, name, dataset, test)
+            store, permutations = experiment.store_for(name, dataset, TESTS[test])
             key = store.directory.relative_to(experiment.build / "stores" / name).as_posix()
             tokens[key] = store.header.tokens_of(permutations)
     if first_process:

@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from contamination.cli_options import DataOptions, ModelOptions, taking
+from contamination.cli.options import DataOptions, ModelOptions, taking
 from contamination.errors import InputError
 from contamination.files import replacing
 
@@ -44,9 +44,9 @@ def unlearned(
         raise InputError("an unlearned model has to run here, since it writes; drop --endpoint")
     chunks = data.load(texts)
 
-    from contamination.engine.local import TransformersScorer
-    from contamination.unlearning_audit import audit_unlearning, split_question
-    from contamination.unlearning_summary import mean_recalls, recall_layout
+    from contamination.experiments.unlearning.audit import audit_unlearning, split_question
+    from contamination.experiments.unlearning.tables import mean_recalls, recall_layout
+    from contamination.scoring.local import TransformersScorer
 
     shown = None if marker is None else marker.replace("\\n", "\n")
     questions = [[split_question(text, shown)] for text in chunks.examples] if shown else []

@@ -12,9 +12,6 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from contamination.engine.contract import Scorer
-from contamination.engine.loading import Source
-from contamination.engine.local import TransformersScorer
 from contamination.errors import InputError
 from contamination.membership import scores
 from contamination.membership.columns import DEFAULT_COLUMNS, Columns
@@ -22,7 +19,10 @@ from contamination.membership.conditional import conditional_log_probs
 from contamination.membership.neighbours import Perturbation, word_neighbours
 from contamination.membership.reference import against_reference
 from contamination.membership.signals import Signals, log_prob_signals, token_signals
-from contamination.tokenizer import tokenize
+from contamination.scoring.contract import Scorer
+from contamination.scoring.loading import Source
+from contamination.scoring.local import TransformersScorer
+from contamination.testsets.tokens import tokenize
 
 Model = Scorer | Source | Path | str
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from contamination.engine.local import TransformersScorer
 from contamination.errors import InputError
 from contamination.membership.generation import continuations
 from contamination.membership.similarity import RougeL, rouge_l
-from contamination.tokenizer import tokenize
+from contamination.scoring.local import TransformersScorer
+from contamination.testsets.tokens import tokenize
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from contamination.engine.contract import Scorer
-from contamination.engine.prefix import continuation_logprobs
-from contamination.engine.windows import windows
 from contamination.errors import InputError
+from contamination.scoring.contract import Scorer
+from contamination.scoring.prefix import continuation_logprobs
+from contamination.scoring.windows import windows
 
 
 def conditional_log_probs(

@@ -10,8 +10,8 @@ import math
 import torch
 from torch import Tensor
 
-from contamination.engine.head import Head
 from contamination.membership.signals import TOP
+from contamination.scoring.head import Head
 
 LN2 = math.log(2)
 BLOCK = {"cpu": 1 << 20, "cuda": 1 << 26}  # logits at a time: what a cache holds

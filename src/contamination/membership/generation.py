@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from transformers import GenerationConfig
 
-from contamination.engine.local import TransformersScorer
 from contamination.errors import InputError
+from contamination.scoring.local import TransformersScorer
 
 
 def continuations(

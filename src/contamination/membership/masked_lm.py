@@ -13,9 +13,9 @@ import torch
 from accelerate import PartialState
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-from contamination.engine.load_errors import told
 from contamination.errors import InputError
 from contamination.membership.neighbours import SHARE
+from contamination.scoring.load_errors import told
 
 CANDIDATES = 10
 LOGITS = 1 << 25  # numbers of the output layer that exist at a time

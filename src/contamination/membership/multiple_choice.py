@@ -14,13 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from contamination.engine.contract import Scorer
-from contamination.engine.local import TransformersScorer
-from contamination.engine.prefix import continuation_logprobs
 from contamination.errors import InputError
 from contamination.membership.generation import continuations
 from contamination.membership.similarity import rouge_l
-from contamination.tokenizer import tokenize
+from contamination.scoring.contract import Scorer
+from contamination.scoring.local import TransformersScorer
+from contamination.scoring.prefix import continuation_logprobs
+from contamination.testsets.tokens import tokenize
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 

@@ -9,11 +9,11 @@ from typing import Literal
 
 import numpy as np
 
-from contamination.engine.contract import Scorer
 from contamination.errors import InputError
 from contamination.membership import scores
 from contamination.membership.signals import Signals, log_prob_signals
-from contamination.tokenizer import tokenize
+from contamination.scoring.contract import Scorer
+from contamination.testsets.tokens import tokenize
 
 
 def against_reference(

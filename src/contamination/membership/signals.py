@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 if TYPE_CHECKING:
-    from contamination.engine.contract import Scorer
-    from contamination.engine.local import TransformersScorer
+    from contamination.scoring.contract import Scorer
+    from contamination.scoring.local import TransformersScorer
 
 Floats = NDArray[np.float32]
 
@@ -70,7 +70,7 @@ def token_signals(scorer: "Scorer", sequences: Sequence[np.ndarray]) -> list[Sig
     InputError
         What the scorer raises: unknown tokens, weights that give no numbers, too little memory.
     """
-    from contamination.engine.local import TransformersScorer
+    from contamination.scoring.local import TransformersScorer
 
     if isinstance(scorer, TransformersScorer):
         return _in_order(_described(scorer, sequences), sequences)

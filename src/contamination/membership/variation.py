@@ -9,11 +9,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from contamination.engine.local import TransformersScorer
 from contamination.membership.completion import split
 from contamination.membership.generation import continuations
 from contamination.membership.similarity import edit_distances
-from contamination.tokenizer import tokenize
+from contamination.scoring.local import TransformersScorer
+from contamination.testsets.tokens import tokenize
 
 ALPHA = 0.05  # of the longest text: edit distances up to there are near 0
 

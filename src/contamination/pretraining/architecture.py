@@ -3,7 +3,7 @@
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from contamination.profile import Architecture
+from contamination.pretraining.profile import Architecture
 
 
 def gpt2_config(shape: Architecture, vocabulary: int, end_of_text: int) -> GPT2Config:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from contamination.corpus import Docstring, harvest
 from contamination.errors import InputError
-from contamination.profile import CanarySpec
+from contamination.pretraining.corpus import Docstring, harvest
+from contamination.pretraining.profile import CanarySpec
 
 Record = dict[str, str]
 

@@ -19,23 +19,24 @@ from rich.console import Console
 from rich.table import Table
 from tqdm import tqdm
 
-from contamination.canaries import KINDS, build_canaries
-from contamination.corpus import build_corpus
-from contamination.documents import Document, data_file, read_file
 from contamination.errors import InputError
-from contamination.experiment import Experiment
 from contamination.files import replacing, sha256_of, write_json, write_text
-from contamination.left_out import forget_comparable, keep_comparable
-from contamination.profile import Profile
-from contamination.records import read_records
-from contamination.test_set import load_test_set
+from contamination.pretraining.canaries import KINDS, build_canaries
+from contamination.pretraining.corpus import build_corpus
+from contamination.pretraining.documents import Document, data_file, read_file
+from contamination.pretraining.experiment import Experiment
+from contamination.pretraining.left_out import forget_comparable, keep_comparable
+from contamination.pretraining.profile import Profile
+from contamination.testsets.example_set import load_test_set
+from contamination.testsets.records import read_records
 
 CHUNK = 1024  # documents tokenised at a time
 
 
 def make_corpus(experiment: Experiment) -> None:
     """Write the documents, canary sets, tokenizer and tokens; print what was found."""
-    from contamination.tokenizer import save_tokenizer, tokenize, train_tokenizer
+    from contamination.pretraining.tokenizer import save_tokenizer, train_tokenizer
+    from contamination.testsets.tokens import tokenize
 
     started = time.perf_counter()
     profile, target = experiment.profile, experiment.corpus
@@ -157,7 +158,7 @@ def _write_tokens(tokenizer: Any, target: Path, documents: int) -> Counter[str]:
     `tokens.npy` holds them, `ends.npy` the offset after each document. Returns tokens by source,
     end-of-text tokens not counted.
     """
-    from contamination.tokenizer import id_type, tokenize
+    from contamination.testsets.tokens import id_type, tokenize
 
     tokens: Counter[str] = Counter()
     lengths: list[int] = []

@@ -5,10 +5,10 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from contamination.data_cache import DATA_VARIABLE, fetch
 from contamination.errors import InputError
-from contamination.records import articles, read_text
-from contamination.registry import entry_of_file
+from contamination.testsets.cache import DATA_VARIABLE, fetch
+from contamination.testsets.records import articles, read_text
+from contamination.testsets.registry import entry_of_file
 
 Document = tuple[str, str]  # (source: package or file, text)
 

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contamination.data_cache import DATA_VARIABLE
-from contamination.documents import Document
 from contamination.errors import InputError
-from contamination.experiment import Experiment
-from contamination.left_out import SEEN, UNSEEN, first_paragraph, read_documents
+from contamination.pretraining.documents import Document
+from contamination.pretraining.experiment import Experiment
+from contamination.pretraining.left_out import SEEN, UNSEEN, first_paragraph, read_documents
+from contamination.testsets.cache import DATA_VARIABLE
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -56,8 +56,8 @@ def domain_texts(
     """Find the texts of every domain at hand: the corpus, packages held out of it, the mirror.
 
     Seen and unseen texts of a domain of the corpus are as many, and drawn by one rule
-    (`contamination.left_out`). A corpus that was taken whole has none that are unseen, and the
-    other domains none that are seen.
+    (`contamination.pretraining.left_out`). A corpus that was taken whole has none that are unseen,
+    and the other domains none that are seen.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def _divided(seen: Texts, left: Texts, texts: int) -> Domain:
 
 def other_domains(experiment: Experiment) -> Iterator[tuple[str, Iterator[Document]]]:
     """Yield the domains of which the corpus holds nothing, by name."""
-    from contamination.corpus import build_corpus
+    from contamination.pretraining.corpus import build_corpus
 
     if held_out := experiment.profile.corpus.held_out:
         paths = [experiment.corpus / name for name in ("documents.jsonl", UNSEEN)]
@@ -159,7 +159,7 @@ def _beginnings(
 
     Reading ends when all sources have `most`: a corpus may be larger than memory.
     """
-    from contamination.tokenizer import tokenize
+    from contamination.testsets.tokens import tokenize
 
     found: dict[str, list[np.ndarray]] = {}
     full = 0

@@ -16,13 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 from contamination.errors import InputError
 from contamination.files import read_json
-from contamination.profile import Architecture, CanarySpec, Profile, load_profile
-from contamination.store import Store
-from contamination.test_set import TestSet, load_test_set
+from contamination.pretraining.profile import Architecture, CanarySpec, Profile, load_profile
+from contamination.scoring.models import ModelEntry
+from contamination.scoring.plan import StoreNeed, plan_store
+from contamination.scoring.store import Store
+from contamination.testsets.example_set import TestSet, load_test_set
 
 if TYPE_CHECKING:
-    from contamination.engine.contract import Scorer
-    from contamination.store_layout import Kind
+    from contamination.scoring.contract import Scorer
+    from contamination.scoring.store_layout import Kind
 
 MODELS = ("contaminated", "clean")
 
@@ -85,6 +87,27 @@ class Experiment:
         path = self.corpus / "canaries" / f"{self.spec(name).name}.jsonl"
         return load_test_set(path, self.corpus_facts["canaries"][name]["template"], name)
 
+    def store_for(self, model: str, dataset: str, test: StoreNeed) -> tuple[Store, int]:
+        """Store that a test of a canary set reads in this profile, and the number of permutations.
+
+        What is missing of it is scored first.
+        """
+        scoring = self.profile.scoring
+        permutations = scoring.permutations
+        if test.shard_size is None:
+            permutations = scoring.whole_set_permutations
+        shards = scoring.shards if test.kind == "orderings" else None
+        plan = plan_store(test, self.spec(dataset).examples, shards)
+        store = self.scored(
+            model,
+            dataset,
+            shards=plan.shards,
+            permutations=permutations,
+            kind=plan.kind,
+            first=plan.first,
+        )
+        return store, permutations
+
     def scored(
         self,
         model: str,
@@ -95,10 +118,10 @@ class Experiment:
         kind: "Kind" = "orderings",
         first: int | None = None,
     ) -> Store:
-        """Store of that kind, scoring what is missing; see `contamination.scoring.score`."""
+        """Store of that kind, scoring what is missing; see `contamination.scoring.score.score`."""
         # Imported here: commands that score nothing must not cost the import of torch.
-        from contamination.engine.local import TransformersScorer
-        from contamination.scoring import score
+        from contamination.scoring.local import TransformersScorer
+        from contamination.scoring.score import score
 
         if model not in self._scorers:
             self._scorers[model] = TransformersScorer(self.model(model))
@@ -115,3 +138,13 @@ class Experiment:
             first=first,
             replace=True,
         )
+
+
+def trained_here(experiment: Experiment) -> list[ModelEntry]:
+    """Return the models of a run: the contaminated one with its truth, the clean one as control."""
+    contaminated, clean = ((name, str(experiment.model(name))) for name in MODELS)
+    planted = {f"profile/{spec.name}": spec.dup_count for spec in experiment.profile.canaries}
+    return [
+        ModelEntry(*contaminated, role="contaminated", planted=planted),
+        ModelEntry(*clean, role="negative_control", planted=dict.fromkeys(planted, 0)),
+    ]

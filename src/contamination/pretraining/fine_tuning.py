@@ -14,11 +14,11 @@ from accelerate import PartialState
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging
 
-from contamination.engine.contract import start_token
+from contamination.device import has_bfloat16
 from contamination.errors import InputError
 from contamination.files import read_json, replacing, sha256_of, write_json
-from contamination.hardware import has_bfloat16
-from contamination.tokenizer import tokenize
+from contamination.scoring.contract import start_token
+from contamination.testsets.tokens import tokenize
 
 RECORD = "fine_tuning.json"
 

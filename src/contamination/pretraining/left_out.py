@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from contamination.documents import Document
 from contamination.files import write_text
+from contamination.pretraining.documents import Document
 
 SEEN, UNSEEN = "seen.jsonl", "unseen.jsonl"
 KEPT = 600  # documents of a source, on either side

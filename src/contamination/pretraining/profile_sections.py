@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from contamination.files import write_text
-from contamination.profile import Profile
+from contamination.pretraining.profile import Profile
 
 SECTIONS = {
     "corpus": ("seed", "corpus", "canaries"),

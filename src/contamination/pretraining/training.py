@@ -26,12 +26,12 @@ from accelerate.utils import set_seed
 from tqdm import tqdm
 from transformers import GPT2LMHeadModel, PreTrainedTokenizerBase
 
-from contamination.architecture import gpt2_config
-from contamination.checkpoint import load_checkpoint, save_checkpoint
+from contamination.device import has_bfloat16
 from contamination.errors import InputError
 from contamination.files import replacing, sha256_of, write_json
-from contamination.hardware import has_bfloat16
-from contamination.profile import Architecture, TrainingSpec
+from contamination.pretraining.architecture import gpt2_config
+from contamination.pretraining.checkpoint import load_checkpoint, save_checkpoint
+from contamination.pretraining.profile import Architecture, TrainingSpec
 
 LAST_STEPS = 50  # the reported final loss is the mean over this many steps
 

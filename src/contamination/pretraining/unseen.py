@@ -10,12 +10,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from contamination.canaries import KINDS, build_canaries
-from contamination.documents import data_file
 from contamination.errors import InputError
-from contamination.experiment import Experiment
-from contamination.profile import CanarySpec
-from contamination.test_set import load_test_set, make_test_set
+from contamination.pretraining.canaries import KINDS, build_canaries
+from contamination.pretraining.documents import data_file
+from contamination.pretraining.experiment import Experiment
+from contamination.pretraining.profile import CanarySpec
+from contamination.testsets.example_set import load_test_set, make_test_set
 
 SPARE = 1.15  # more records than the mean length asks for, since lengths vary
 

@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 import torch
 import yaml
 
-from contamination.experiment import MODELS, Experiment
+from contamination.device import describe
 from contamination.files import read_json, sha256_of, write_json, write_text
-from contamination.hardware import describe
-from contamination.tables import write_markdown
-from contamination.variables import build_variables
+from contamination.pretraining.experiment import MODELS, Experiment
+from contamination.report.variables import build_variables
+from contamination.results.tables import write_markdown
 
 PACKAGES = (
     "torch",

@@ -10,9 +10,9 @@ from pathlib import Path
 import papermill
 from papermill.exceptions import PapermillExecutionError
 
-from contamination.data_cache import DATA_VARIABLE
 from contamination.errors import InputError
-from contamination.experiment import Experiment
+from contamination.pretraining.experiment import Experiment
+from contamination.testsets.cache import DATA_VARIABLE
 
 
 def execute_notebook(source: Path, experiment: Experiment, profile: Path, results: Path) -> Path:

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from contamination.files import read_json
-from contamination.tables import read_csv
+from contamination.results.tables import read_csv
 
 PAGES = ("report/report.html", "report/report.pdf", "report/slides.html", "explorer.html")
 

@@ -9,10 +9,10 @@ from typing import Any
 import pandas as pd
 
 from contamination.errors import InputError
-from contamination.profile import Profile
-from contamination.published import AUDITED, load_published
+from contamination.pretraining.profile import Profile
 from contamination.report import plain
-from contamination.tables import format_p, read_csv
+from contamination.results.published import AUDITED, load_published
+from contamination.results.tables import format_p, read_csv
 
 MANY = 32  # copies from which on detection is expected beyond doubt
 

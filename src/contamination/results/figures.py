@@ -3,9 +3,7 @@
 from pathlib import Path
 
 import matplotlib as mpl
-import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -79,60 +77,8 @@ def short_count(value: float) -> str:
     return f"{value:g}"
 
 
-def plot_duplication_power(rows: pd.DataFrame, published: pd.DataFrame) -> Figure:
-    """Draw log10 p of every set against its duplication count, by test (Oren, Figure 2).
-
-    Parameters
-    ----------
-    rows, published : columns dup_count, test and log10_p; a panel each, with one vertical axis.
-    """
-    figure, panels = plt.subplots(1, 2, figsize=(7.6, 3.9), sharey=True, width_ratios=(1.5, 1))
-    for axes, table, title in zip(
-        panels, (rows, published), ("This run", "Oren et al. (2024), Table 1"), strict=True
-    ):
-        shown = [test for test in TESTS if (table["test"] == test).any()]
-        for index, test in enumerate(shown):
-            (label, colour, marker), chosen = TESTS[test], table[table["test"] == test]
-            # Side by side, so that equal values of different tests stay visible.
-            x = chosen["dup_count"] * 2.0 ** (0.09 * (index - (len(shown) - 1) / 2))
-            axes.plot(x, chosen["log10_p"], marker, color=colour, label=label, ms=5, alpha=0.85)
-        counts = sorted(table["dup_count"].unique())
-        axes.set_xscale("log", base=2)
-        axes.set_xticks(counts, [str(c) for c in counts])
-        axes.minorticks_off()
-        axes.set(xlabel="Duplication count")
-        axes.set_title(title, fontsize="medium")
-        axes.axhline(np.log10(SIGNIFICANT), color="0.35", lw=0.9, ls="--")
-    panels[0].set_ylabel("log10 p")
-    _mark_level(panels[1])
-    panels[0].legend(loc="lower left")
-    return figure
-
-
-def plot_ablation(table: pd.DataFrame, rows: pd.DataFrame, setting: str, label: str) -> Figure:
-    """Draw mean log10 p against a setting, by test, with the single sets behind (Figure 3)."""
-    figure, axes = plt.subplots()
-    for test, (name, colour, marker) in TESTS.items():
-        single = rows[rows["test"] == test]
-        for _, group in single.groupby("dataset"):
-            line = group.groupby(setting)["log10_p"].mean()
-            axes.plot(line.index, line, color=colour, lw=0.7, alpha=0.35)
-        chosen = table[table["test"] == test]
-        if len(chosen):
-            axes.plot(
-                chosen[setting], chosen["mean_log10_p"], marker=marker, color=colour, label=name
-            )
-    values = sorted(table[setting].unique())
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(values, [str(v) for v in values])
-    axes.minorticks_off()
-    axes.set(xlabel=label, ylabel="log10 p")
-    _mark_level(axes)
-    axes.legend(loc="lower left")
-    return figure
-
-
-def _mark_level(axes: Axes) -> None:
+def mark_level(axes: Axes) -> None:
+    """Draw the level of significance of log10 p as a dashed line with its name."""
     axes.axhline(np.log10(SIGNIFICANT), color="0.35", lw=0.9, ls="--")
     axes.annotate(
         f"p = {SIGNIFICANT}",

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 from contamination.errors import InputError
+from contamination.results.tables import format_p
 from contamination.statistics import fisher
-from contamination.tables import format_p
 
 CONTROLS = {"biomedlm": "BioMedLM", "gpt2_xl": "GPT-2 XL"}
 AUDITED = {"llama2_7b": "LLaMA2-7B", "mistral_7b": "Mistral-7B", "pythia_1_4b": "Pythia-1.4B"}
@@ -109,7 +109,8 @@ def side_by_side(subsets: pd.DataFrame) -> pd.DataFrame:
 
     Parameters
     ----------
-    subsets : rows of `mmlu_subsets`, and of `contamination.mmlu_audit.MmluAudit.subsets`.
+    subsets : rows of `mmlu_subsets`, and of
+        `contamination.experiments.mmlu.audit.MmluAudit.subsets`.
 
     Returns
     -------

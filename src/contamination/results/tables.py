@@ -3,11 +3,13 @@
 import math
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from contamination.errors import InputError
 from contamination.files import replacing, write_text
+from contamination.statistics import TestResult
 
 
 def write_csv(table: pd.DataFrame, results: Path | str, name: str) -> Path:
@@ -44,6 +46,18 @@ def write_markdown(
     path = Path(results) / "tables" / f"{name}.md"
     write_text(path, "\n".join(lines) + "\n")
     return path
+
+
+def outcome_row(result: TestResult) -> dict[str, Any]:
+    """What a row of a table says of the result of a test."""
+    return {
+        "test": result.test,
+        "shards": result.shards,
+        "permutations": result.permutations,
+        "statistic": result.statistic,
+        "p": result.p,
+        "log10_p": result.log10_p,
+    }
 
 
 def _is_numeric(column: pd.Series) -> bool:

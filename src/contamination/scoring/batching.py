@@ -7,8 +7,8 @@ so do the others. The order of the results is the caller's to restore.
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from contamination.engine.windows import Window
 from contamination.errors import InputError
+from contamination.scoring.windows import Window
 
 PADDING = 0.03  # of a batch at most, once it holds half of the tokens that it may
 

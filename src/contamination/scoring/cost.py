@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from transformers import AutoModelForCausalLM
 
-from contamination.engine.contract import Scorer
-from contamination.engine.windows import windows
-from contamination.orderings import shard_bounds
+from contamination.scoring.contract import Scorer
+from contamination.scoring.windows import windows
+from contamination.testsets.orderings import shard_bounds
 
 
 @dataclass(frozen=True)

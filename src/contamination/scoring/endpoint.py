@@ -15,18 +15,18 @@ from typing import Any, get_args
 import numpy as np
 from transformers import PreTrainedTokenizerBase
 
-from contamination.engine.batching import Job
-from contamination.engine.contract import start_token
-from contamination.engine.endpoint_address import Key
-from contamination.engine.endpoint_answers import Rejected
-from contamination.engine.endpoint_client import Client
-from contamination.engine.endpoint_protocol import FORMATS, NoPromptLogprobs
-from contamination.engine.endpoint_route import ADVICE, Misread, PromptAs, Route, Spelling
-from contamination.engine.loading import Source, load_tokenizer
-from contamination.engine.windows import windows_of
 from contamination.errors import InputError
 from contamination.files import sha256_of
-from contamination.tokenizer import tokenize
+from contamination.scoring.batching import Job
+from contamination.scoring.contract import start_token
+from contamination.scoring.endpoint_address import Key
+from contamination.scoring.endpoint_answers import Rejected
+from contamination.scoring.endpoint_client import Client
+from contamination.scoring.endpoint_protocol import FORMATS, NoPromptLogprobs
+from contamination.scoring.endpoint_route import ADVICE, Misread, PromptAs, Route, Spelling
+from contamination.scoring.loading import Source, load_tokenizer
+from contamination.scoring.windows import windows_of
+from contamination.testsets.tokens import tokenize
 
 # Texts that end alike after different beginnings, of at most 13 tokens in any vocabulary.
 PROBES = ("I saw a dog", "We fed a dog")
@@ -36,7 +36,7 @@ NOT_INPUTS = 2
 
 
 class EndpointScorer:
-    """A model behind an endpoint, fulfilling `contamination.engine.contract.Scorer`.
+    """A model behind an endpoint, fulfilling `contamination.scoring.contract.Scorer`.
 
     Parameters
     ----------

@@ -6,8 +6,8 @@ from typing import Any
 
 import httpx
 
-from contamination.engine.endpoint_address import Key
 from contamination.errors import InputError
+from contamination.scoring.endpoint_address import Key
 
 TEMPORARY = {408, 425, 429}  # and everything from 500 on
 LONGEST_WAIT = 600.0  # seconds; a server that asks for more is closed for the day

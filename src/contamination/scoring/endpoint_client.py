@@ -21,9 +21,9 @@ from tenacity import (
     wait_random,
 )
 
-from contamination.engine.endpoint_address import Key, base_url
-from contamination.engine.endpoint_answers import Temporary, read_answer, short
 from contamination.errors import InputError
+from contamination.scoring.endpoint_address import Key, base_url
+from contamination.scoring.endpoint_answers import Temporary, read_answer, short
 
 ATTEMPTS = 7
 BACKOFF = wait_exponential(multiplier=0.5, max=30) + wait_random(0, 0.5)  # some 30 s in all

@@ -13,8 +13,8 @@ from typing import Any, Literal
 import numpy as np
 from transformers import PreTrainedTokenizerBase
 
-from contamination.engine.endpoint_protocol import SAMPLING, Format, Reading
 from contamination.errors import InputError
+from contamination.scoring.endpoint_protocol import SAMPLING, Format, Reading
 
 ADVICE = "use a server that scores prompts of token ids, such as vLLM or SGLang"
 NO_EXTRAS = "turn that off (add_special_tokens, add_bos_token)"

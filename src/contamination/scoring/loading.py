@@ -23,10 +23,10 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from contamination.engine.load_errors import told
+from contamination.device import has_bfloat16
 from contamination.errors import InputError
 from contamination.files import sha256_of
-from contamination.hardware import has_bfloat16
+from contamination.scoring.load_errors import told
 
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
 Bits = Literal["8", "4"]

@@ -17,11 +17,12 @@ from accelerate import PartialState
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from contamination.engine.batching import Batches, Job
-from contamination.engine.contract import start_token
-from contamination.engine.head import Head, logit_transform
-from contamination.engine.load_errors import is_out_of_memory
-from contamination.engine.loading import (
+from contamination.errors import InputError
+from contamination.scoring.batching import Batches, Job
+from contamination.scoring.contract import start_token
+from contamination.scoring.head import Head, logit_transform
+from contamination.scoring.load_errors import is_out_of_memory
+from contamination.scoring.loading import (
     Source,
     choose_dtype,
     context_length,
@@ -31,9 +32,8 @@ from contamination.engine.loading import (
     load_tokenizer,
     pinned,
 )
-from contamination.engine.suitability import objection
-from contamination.engine.windows import windows_of
-from contamination.errors import InputError
+from contamination.scoring.suitability import objection
+from contamination.scoring.windows import windows_of
 
 BATCH_TOKENS = {"cpu": 4096, "cuda": 65536}  # where more tokens no longer make it faster
 LOGITS = {"cpu": 1 << 24, "cuda": 1 << 28}  # of the float32 [rows, vocabulary] buffer
@@ -54,7 +54,7 @@ class _Batch(NamedTuple):
 
 
 class TransformersScorer:
-    """A causal model of transformers, fulfilling `contamination.engine.contract.Scorer`.
+    """A causal model of transformers, fulfilling `contamination.scoring.contract.Scorer`.
 
     Parameters
     ----------

@@ -4,19 +4,25 @@
 installed package finds it too. Any other name is a model all the same: a path or a hub id.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+import pandas as pd
 import yaml
 
-from contamination.audit_request import label
 from contamination.errors import InputError
-from contamination.experiment import MODELS, Experiment
+from contamination.results.published import load_published
+from contamination.testsets.registry import entries
 
 REGISTRY = Path(__file__).with_name("models.yaml")
+
+# Families of registered sets -> the table that lists their titles; all others are in Table 2.
+TABLES = {"canaries/": "oren2024_table1_canaries", "mmlu/": "oren2024_table4_mmlu"}
+TABLE2 = "oren2024_table2_open_models"
 
 Role = Literal["audited", "negative_control", "contaminated"]
 
@@ -74,16 +80,6 @@ def find_model(name: str, registry: Path = REGISTRY) -> ModelEntry:
     return ModelEntry(label(name), name)
 
 
-def trained_here(experiment: Experiment) -> list[ModelEntry]:
-    """Return the models of a run: the contaminated one with its truth, the clean one as control."""
-    contaminated, clean = ((name, str(experiment.model(name))) for name in MODELS)
-    planted = {f"profile/{spec.name}": spec.dup_count for spec in experiment.profile.canaries}
-    return [
-        ModelEntry(*contaminated, role="contaminated", planted=planted),
-        ModelEntry(*clean, role="negative_control", planted=dict.fromkeys(planted, 0)),
-    ]
-
-
 @cache
 def load_models(registry: Path = REGISTRY) -> Mapping[str, ModelEntry]:
     """Read the registry, by name.
@@ -118,3 +114,30 @@ def _entry(name: str, value: Any, registry: Path) -> ModelEntry:
             f"{where}: role is {value['role']!r}; give one of {', '.join(get_args(Role))}"
         )
     return ModelEntry(name, **value)
+
+
+def label(model: str) -> str:
+    """What tables and stores call a model: a hub id as it is, a path by its last part."""
+    return Path(model).resolve().name if Path(model).exists() else model
+
+
+def published_p(entry: ModelEntry, dataset: str, published: Path | str | None) -> float:
+    """Return the p-value that the paper prints for a model and a set (Tables 1, 2 and 4), or NaN.
+
+    Theirs is the sharded t-test with 50 shards and 250 permutations, 1,000 for MMLU.
+    """
+    if published is None or entry.published is None:
+        return math.nan
+    if dataset not in entries():
+        return math.nan
+    names = [name for family, name in TABLES.items() if dataset.startswith(family)]
+    table, row = _table(Path(published), (*names, TABLE2)[0]), entries()[dataset].title
+    if row not in table.index or entry.published not in table:
+        return math.nan
+    return float(table.loc[row, entry.published])
+
+
+@cache
+def _table(published: Path, name: str) -> pd.DataFrame:
+    table = load_published(published, name)
+    return table.set_index(table.columns[0])

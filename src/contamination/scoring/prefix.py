@@ -14,13 +14,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from contamination.engine.batching import Job
-from contamination.engine.contract import Scorer
-from contamination.engine.load_errors import is_out_of_memory
-from contamination.engine.local import TransformersScorer
-from contamination.engine.packing import Piece, SharedKeys, attention_mask, lay_out
-from contamination.engine.windows import Window
 from contamination.errors import InputError
+from contamination.scoring.batching import Job
+from contamination.scoring.contract import Scorer
+from contamination.scoring.load_errors import is_out_of_memory
+from contamination.scoring.local import TransformersScorer
+from contamination.scoring.packing import Piece, SharedKeys, attention_mask, lay_out
+from contamination.scoring.windows import Window
 
 Scored = tuple[Piece, list[np.ndarray]]
 

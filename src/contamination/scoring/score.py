@@ -13,15 +13,15 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from contamination.engine.contract import Scorer
-from contamination.engine.prefix import continuation_logprobs
-from contamination.engine.queue import WorkQueue, work_queue
 from contamination.errors import InputError
-from contamination.store import Store, open_store
-from contamination.store_layout import Header, Kind, Unit, positions
-from contamination.store_runs import device_of, recorded
-from contamination.test_set import TestSet
-from contamination.tokenizer import tokenize
+from contamination.scoring.contract import Scorer
+from contamination.scoring.prefix import continuation_logprobs
+from contamination.scoring.queue import WorkQueue, work_queue
+from contamination.scoring.store import Store, open_store
+from contamination.scoring.store_layout import Header, Kind, Unit, positions
+from contamination.scoring.store_runs import device_of, recorded
+from contamination.testsets.example_set import TestSet
+from contamination.testsets.tokens import tokenize
 
 PARTS = 256  # in which a plan is cut, if they then are neither too small nor too large
 SMALLEST_PART = 1 << 14  # tokens read, as below
@@ -55,7 +55,7 @@ def score(
     shards, permutations : orderings 0..permutations of every shard. The whole-set permutation test
         is `shards=1`. Successors are all ordered pairs of a shard, whatever `permutations`.
     seed : of the orderings.
-    kind, first : see `contamination.store_layout.Header`.
+    kind, first : see `contamination.scoring.store_layout.Header`.
     upto : only the first so many shards, the others later; None is all.
     replace : a store of something else in `directory` makes way instead of being refused.
 

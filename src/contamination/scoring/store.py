@@ -20,9 +20,9 @@ import numpy as np
 
 from contamination.errors import InputError
 from contamination.files import read_json, write_json
-from contamination.store_layout import SCHEMA_VERSION, Header, Unit
-from contamination.store_part import part_name, read_units, write_part
-from contamination.store_reader import StoreReader
+from contamination.scoring.store_layout import SCHEMA_VERSION, Header, Unit
+from contamination.scoring.store_part import part_name, read_units, write_part
+from contamination.scoring.store_reader import StoreReader
 
 ABANDONED_SECONDS = 3600.0  # a temporary file that old belongs to a run that was killed
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from contamination.errors import InputError
 from contamination.files import sha256_of
-from contamination.orderings import ordering, shard_bounds
+from contamination.testsets.orderings import ordering, shard_bounds
 
 SCHEMA_VERSION = 2
 Kind = Literal["orderings", "successors"]

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from contamination.errors import InputError
 from contamination.files import replacing
-from contamination.store_layout import Header, Unit, positions
+from contamination.scoring.store_layout import Header, Unit, positions
 
 SCHEMA = pa.schema(
     [

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from contamination.errors import InputError
-from contamination.store_layout import Header, Kind, Unit, positions
-from contamination.store_part import UnitRows, may_hold, read_table, read_units
+from contamination.scoring.store_layout import Header, Kind, Unit, positions
+from contamination.scoring.store_part import UnitRows, may_hold, read_table, read_units
 
 
 class ShardTokens(NamedTuple):

@@ -13,11 +13,11 @@ from uuid import uuid4
 
 import pyarrow.parquet as pq
 
-from contamination.engine.contract import Scorer
-from contamination.engine.queue import WorkQueue
+from contamination.device import describe
 from contamination.files import write_json
-from contamination.hardware import describe
-from contamination.store import Store
+from contamination.scoring.contract import Scorer
+from contamination.scoring.queue import WorkQueue
+from contamination.scoring.store import Store
 
 PACKAGES = ("contamination", "torch", "transformers", "tokenizers", "numpy", "pyarrow")
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from contamination.engine.head import Head
+from contamination.scoring.head import Head
 
 
 @torch.inference_mode()

@@ -83,7 +83,7 @@ from contamination.statistics.token_standardised import (
     scaled_tokens,
     token_standardised_scores,
 )
-from contamination.statistics.uniformity import dkw_band, ecdf
+from contamination.statistics.uniformity import dkw_band, ecdf, null_scores
 
 __all__ = [
     "AdjustedResult",
@@ -116,6 +116,7 @@ __all__ = [
     "fisher",
     "harmonic_mean",
     "listed_successor_scores",
+    "null_scores",
     "permutation_test",
     "plan",
     "position_scores",

@@ -57,7 +57,8 @@ def random_orderings(
     Parameters
     ----------
     bounds : sequence of (start, stop)
-        Contiguous shards from 0 to n, as `contamination.orderings.shard_bounds` gives them.
+        Contiguous shards from 0 to n, as `contamination.testsets.orderings.shard_bounds` gives
+        them.
     permutations : int
         m, the number of independent uniform orderings.
     rng : numpy.random.Generator

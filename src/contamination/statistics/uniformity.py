@@ -44,3 +44,12 @@ def dkw_band(n: int, level: float) -> float:
     if not 0 < level < 1:
         raise InputError(f"level is {level}: give a coverage between 0 and 1, such as 0.95")
     return math.sqrt(math.log(2 / (1 - level)) / (2 * n))
+
+
+def null_scores(pool: np.ndarray, shards: int, *, rng: np.random.Generator) -> np.ndarray:
+    """Scores of `shards` random shards of the pool, a random ordering of each called canonical."""
+    rows = pool[rng.choice(len(pool), size=shards, replace=False)]
+    canonical = rng.integers(pool.shape[1], size=shards)
+    where = np.arange(shards)
+    rows[where, 0], rows[where, canonical] = rows[where, canonical], rows[where, 0].copy()
+    return rows

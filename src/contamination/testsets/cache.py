@@ -13,11 +13,18 @@ from pathlib import Path
 from typing import Any, Literal
 
 from contamination.errors import InputError
-from contamination.fetching import download
 from contamination.files import read_json, sha256_of, write_json, write_text
-from contamination.records import Record, articles, check_ids, normalised, read_records, read_text
-from contamination.registry import Entry
-from contamination.test_set import render
+from contamination.testsets.example_set import render
+from contamination.testsets.fetching import download
+from contamination.testsets.records import (
+    Record,
+    articles,
+    check_ids,
+    normalised,
+    read_records,
+    read_text,
+)
+from contamination.testsets.registry import Entry
 
 DATA_VARIABLE = "CONTAMINATION_DATA"  # directory of a local mirror; without it, `data`
 CACHE_VARIABLE = "CONTAMINATION_CACHE"  # directory of what was fetched
@@ -104,8 +111,8 @@ def fetch(entry: Entry, *, again: bool = False) -> Path:
     Raises
     ------
     InputError
-        As `contamination.fetching.download`; or what arrived is not what was fetched before, or not
-        what the registry says. Nothing is kept then.
+        As `contamination.testsets.fetching.download`; or what arrived is not what was fetched
+        before, or not what the registry says. Nothing is kept then.
     """
     from filelock import FileLock
 

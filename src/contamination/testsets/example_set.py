@@ -1,7 +1,7 @@
 """A test set: examples in canonical order, each one record rendered by a named template.
 
 Oren (section 2) takes a dataset as a sequence of examples whose order carries no information. An
-example is one record (`contamination.records`) and its text, which ends in the separator.
+example is one record (`contamination.testsets.records`) and its text, which ends in the separator.
 """
 
 import re
@@ -13,7 +13,7 @@ from typing import Any
 
 from contamination.errors import InputError
 from contamination.files import sha256_of
-from contamination.records import Record, check_ids, read_records
+from contamination.testsets.records import Record, check_ids, read_records
 
 # name/version -> how a record becomes the text of an example. The final newline is the separator,
 # tokenised with the example. A changed template gets a new version: stores are keyed by it.

@@ -12,8 +12,8 @@ from typing import Any
 
 from contamination.errors import InputError
 from contamination.files import sha256_of
-from contamination.records import FORMATS, Record, read_records
-from contamination.registry import Hub, Url
+from contamination.testsets.records import FORMATS, Record, read_records
+from contamination.testsets.registry import Hub, Url
 
 Patterns = dict[str, list[str]]  # split -> where its files are, relative to the repository
 

@@ -52,7 +52,8 @@ class Entry:
     ----------
     name : what commands call it. title : what the paper's tables call it.
     source, split : its public location. licence : of the data; "unknown" where it states none.
-    template : how a record becomes an example. normalise : see `contamination.records.normalised`.
+    template : how a record becomes an example. normalise : see
+        `contamination.testsets.records.normalised`.
     records : how many there are; None if that is not known.
     checksum : SHA-256 of the examples in order, whatever file they come from; None where nobody
         has computed it yet.

@@ -6,12 +6,20 @@ A registered set is looked for in a local mirror, then in the cache, then at its
 import re
 from pathlib import Path
 
-from contamination.data_cache import Found, fetch, find, verified
 from contamination.errors import InputError
-from contamination.fetching import read_directory
-from contamination.records import FORMATS, Record, read_records
-from contamination.registry import FIRST, Entry, Hub, entries, lookup, registered, suggestion
-from contamination.test_set import TestSet, make_test_set, parse
+from contamination.testsets.cache import Found, fetch, find, verified
+from contamination.testsets.example_set import TestSet, make_test_set, parse
+from contamination.testsets.fetching import read_directory
+from contamination.testsets.records import FORMATS, Record, read_records
+from contamination.testsets.registry import (
+    FIRST,
+    Entry,
+    Hub,
+    entries,
+    lookup,
+    registered,
+    suggestion,
+)
 
 __all__ = ["available", "entry_of", "open_test_set", "registered"]
 

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from contamination import detection_assumptions as module
-from contamination.detection_assumptions import (
+from contamination.experiments.assumptions import detection as module
+from contamination.experiments.assumptions.detection import (
     CROSS_COLUMNS,
     LABELS,
     MEAN,
@@ -18,8 +18,8 @@ from contamination.detection_assumptions import (
     score_phases,
     within_table,
 )
-from contamination.domain_texts import Domain
 from contamination.membership.signals import TOP, Distribution, Signals
+from contamination.pretraining.domain_texts import Domain
 
 LENGTH = 60
 BEFORE, AFTER = SimpleNamespace(name="before"), SimpleNamespace(name="after")

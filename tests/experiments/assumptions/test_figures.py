@@ -6,7 +6,7 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.patches import Rectangle
 
-from contamination.figures_assumptions import plot_cross, plot_density
+from contamination.experiments.assumptions.figures import plot_cross, plot_density
 
 SEEN, UNSEEN = ("b", "a"), ("b", "a", "c")
 METRICS = ("loss", "mem_25")
@@ -52,7 +52,9 @@ def close():
 
 @pytest.mark.parametrize("stacked", [True, False])
 def test_each_cell_says_its_auc(cross, monkeypatch: pytest.MonkeyPatch, stacked: bool) -> None:
-    monkeypatch.setattr("contamination.figures_assumptions.WIDEST", 0 if stacked else 99)
+    monkeypatch.setattr(
+        "contamination.experiments.assumptions.figures.WIDEST", 0 if stacked else 99
+    )
     figure = plot_cross(cross, METRICS, "pre-training")
     panels = figure.axes[: len(METRICS)]
     assert [axes.get_title() for axes in panels] == ["PPL", "Mem 25"]

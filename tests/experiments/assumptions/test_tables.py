@@ -3,15 +3,15 @@
 import pandas as pd
 import pytest
 
-from contamination.assumptions_layout import (
+from contamination.experiments.assumptions.detection import CROSS_COLUMNS, MEAN, WITHIN_COLUMNS
+from contamination.experiments.assumptions.tables import (
     conclusions,
     published_layout,
     sizes_layout,
     within_layout,
 )
-from contamination.detection_assumptions import CROSS_COLUMNS, MEAN, WITHIN_COLUMNS
-from contamination.published import load_published
-from data_fixtures import ROOT
+from contamination.results.published import load_published
+from fakes.data_fixtures import ROOT
 
 PUBLISHED = ROOT / "data" / "published"
 WIDTH = 4.0

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from contamination.calibration import (
+from contamination.experiments.beyond.calibration import (
     P_VALUES,
     RESAMPLES,
     calibration_table,
@@ -15,8 +15,8 @@ from contamination.calibration import (
     null_scores,
     pools_of,
 )
-from contamination.experiment import Experiment
-from data_fixtures import MadeUpRun
+from contamination.pretraining.experiment import Experiment
+from fakes.data_fixtures import MadeUpRun
 
 
 def test_any_ordering_is_called_canonical_as_often_and_none_is_lost():

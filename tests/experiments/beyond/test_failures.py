@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from contamination.failures import AS_PUBLISHED, LONG, ORDERS, failure_table
-from contamination.test_set import TestSet
+from contamination.experiments.beyond.failures import AS_PUBLISHED, LONG, ORDERS, failure_table
+from contamination.testsets.example_set import TestSet
 
 COLOURS = ("red", "green", "blue", "white")
 

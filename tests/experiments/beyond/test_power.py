@@ -7,9 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from contamination.battery import sampled_successors
-from contamination.experiment import Experiment
-from contamination.power import (
+from contamination.audit.battery import sampled_successors
+from contamination.experiments.beyond.power import (
     SAMPLED_ORDERINGS,
     Design,
     power_rows,
@@ -17,8 +16,9 @@ from contamination.power import (
     successor_tokens,
     summarise,
 )
+from contamination.pretraining.experiment import Experiment
 from contamination.statistics import recombination_test, sharded_t_test
-from data_fixtures import EXAMPLES, MadeUpRun
+from fakes.data_fixtures import EXAMPLES, MadeUpRun
 
 DESIGN = Design(
     shards=4,

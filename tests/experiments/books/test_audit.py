@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from contamination.book_audit import Validation, audit_books
-from contamination.book_snippets import SCORES
 from contamination.errors import InputError
+from contamination.experiments.books.audit import Validation, audit_books
+from contamination.experiments.books.snippets import SCORES
 from contamination.membership.evaluate import roc
 
 
@@ -154,7 +154,7 @@ def audited(model, library, **options):
 
 def test_every_part_is_scored_as_what_it_is(model_directory, library, monkeypatch) -> None:
     """A made-up model that knows the members, by their text."""
-    from contamination import book_audit
+    from contamination.experiments.books import audit as book_audit
 
     def known(model, sampled):
         assert model == model_directory

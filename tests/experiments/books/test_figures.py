@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 
-from contamination.figures import READ
-from contamination.figures import UNREAD as UNREAD_COLOUR
-from contamination.figures_books import plot_books
-from contamination.made_books import AGAIN, ONCE, UNREAD, VALIDATIONS
+from contamination.experiments.books.figures import plot_books
+from contamination.experiments.books.made import AGAIN, ONCE, UNREAD, VALIDATIONS
+from contamination.results.figures import READ
+from contamination.results.figures import UNREAD as UNREAD_COLOUR
 
 LABELS = {"min_k_20": "Min-20%", "loss": "PPL"}
 KINDS = tuple(VALIDATIONS.values())

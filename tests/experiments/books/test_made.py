@@ -8,16 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from contamination.book_audit import Validation
-from contamination.book_layout import verdicts
-from contamination.book_snippets import SCORES
-from contamination.corpus_stage import make_corpus
-from contamination.documents import DATA_VARIABLE
 from contamination.errors import InputError
-from contamination.experiment import Experiment
-from contamination.fine_tuning import RECORD
-from contamination.left_out import SEEN, UNSEEN
-from contamination.made_books import (
+from contamination.experiments.books.audit import Validation
+from contamination.experiments.books.made import (
     AGAIN,
     BOOK_COLUMNS,
     ELSEWHERE,
@@ -29,7 +22,14 @@ from contamination.made_books import (
     read_again,
     validations,
 )
-from data_fixtures import make_distribution, profile_data, write_profile
+from contamination.experiments.books.snippets import SCORES
+from contamination.experiments.books.tables import verdicts
+from contamination.pretraining.corpus_stage import make_corpus
+from contamination.pretraining.documents import DATA_VARIABLE
+from contamination.pretraining.experiment import Experiment
+from contamination.pretraining.fine_tuning import RECORD
+from contamination.pretraining.left_out import SEEN, UNSEEN
+from fakes.data_fixtures import make_distribution, profile_data, write_profile
 
 WORDS = ["apple", "river", "stone", "cloud", "lamp", "green", "tower", "quiet", "orbit", "maple"]
 

@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from contamination.book_snippets import (
+from contamination.errors import InputError
+from contamination.experiments.books.snippets import (
     SCORES,
     read_books,
     require_distinct,
@@ -12,7 +13,6 @@ from contamination.book_snippets import (
     score_snippets,
     snippets,
 )
-from contamination.errors import InputError
 from contamination.membership.api import membership_scores
 
 

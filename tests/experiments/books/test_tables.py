@@ -2,9 +2,9 @@
 
 import pandas as pd
 
-from contamination.book_layout import validation_layout, verdicts
-from contamination.book_snippets import SCORES
-from contamination.made_books import AGAIN, UNREAD
+from contamination.experiments.books.made import AGAIN, UNREAD
+from contamination.experiments.books.snippets import SCORES
+from contamination.experiments.books.tables import validation_layout, verdicts
 
 
 def test_the_layout_of_the_validations() -> None:

@@ -10,15 +10,15 @@ import pytest
 from scipy import stats
 
 from contamination.errors import InputError
-from contamination.evaluation import (
-    canary_table,
+from contamination.experiments.ablation.settings import (
     mean_log10_p,
     permutation_ablation,
     shard_ablation,
 )
-from contamination.experiment import MODELS, Experiment
+from contamination.experiments.canaries.evaluation import canary_table
+from contamination.pretraining.experiment import MODELS, Experiment
 from contamination.statistics import recombination_test, sharded_t_test
-from data_fixtures import EXAMPLES, SETS, MadeUpRun
+from fakes.data_fixtures import EXAMPLES, SETS, MadeUpRun
 
 
 @pytest.fixture(scope="module")

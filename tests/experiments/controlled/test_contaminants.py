@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from contamination import canaries, contaminants, corpus
-from contamination.contaminants import (
+from contamination.errors import InputError
+from contamination.experiments.controlled import contaminants
+from contamination.experiments.controlled.contaminants import (
     INSIDE,
     LEFT_OUT,
     OUTLIER,
@@ -15,13 +16,13 @@ from contamination.contaminants import (
     background,
     contaminant_sets,
 )
-from contamination.corpus import Docstring
-from contamination.corpus_stage import make_corpus
-from contamination.errors import InputError
-from contamination.experiment import Experiment
-from contamination.left_out import SEEN, UNSEEN, read_documents
-from contamination.tokenizer import tokenize
-from data_fixtures import profile_data, write_profile
+from contamination.pretraining import canaries, corpus
+from contamination.pretraining.corpus import Docstring
+from contamination.pretraining.corpus_stage import make_corpus
+from contamination.pretraining.experiment import Experiment
+from contamination.pretraining.left_out import SEEN, UNSEEN, read_documents
+from contamination.testsets.tokens import tokenize
+from fakes.data_fixtures import profile_data, write_profile
 
 CONTEXT = 300
 OUTLIERS = ["first", "second", "third"]  # two of one kind

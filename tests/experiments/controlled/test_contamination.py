@@ -7,9 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from contamination import fine_tuning
-from contamination.contaminants import INSIDE, OUTLIER, Background, ContaminantSet
-from contamination.controlled_contamination import (
+from contamination.errors import InputError
+from contamination.experiments.controlled.contaminants import (
+    INSIDE,
+    OUTLIER,
+    Background,
+    ContaminantSet,
+)
+from contamination.experiments.controlled.contamination import (
     BASE,
     FOLDER,
     TRAINED,
@@ -17,12 +22,12 @@ from contamination.controlled_contamination import (
     score_runs,
     train_runs,
 )
-from contamination.controlled_plan import RATE, SIZE, TIMES, Plan, Run
-from contamination.errors import InputError
-from contamination.fine_tuning import RECORD
+from contamination.experiments.controlled.plan import RATE, SIZE, TIMES, Plan, Run
 from contamination.membership.evaluate import evaluate
-from contamination.tokenizer import tokenize
-from data_fixtures import WORDS
+from contamination.pretraining import fine_tuning
+from contamination.pretraining.fine_tuning import RECORD
+from contamination.testsets.tokens import tokenize
+from fakes.data_fixtures import WORDS
 
 CONTEXT = 32
 HALF = 8

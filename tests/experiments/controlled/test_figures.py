@@ -7,14 +7,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.axes import Axes
-
-from contamination.contaminants import INSIDE
-from contamination.controlled_contamination import BASE, TRAINED
-from contamination.controlled_plan import RATE, SIZE, TIMES
-from contamination.controlled_results import MEAN, auc_table
-from contamination.figures import short_count
-from contamination.figures_controlled import plot_controlled
 from test_controlled_results import STRONG, made_up
+
+from contamination.experiments.controlled.contaminants import INSIDE
+from contamination.experiments.controlled.contamination import BASE, TRAINED
+from contamination.experiments.controlled.figures import plot_controlled
+from contamination.experiments.controlled.plan import RATE, SIZE, TIMES
+from contamination.experiments.controlled.results import MEAN, auc_table
+from contamination.results.figures import short_count
 
 LABELS = {"loss": "PPL", "min_k_20": "Min-20%"}
 

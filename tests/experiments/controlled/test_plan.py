@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from contamination.controlled_plan import RATE, SIZE, TIMES, Plan
 from contamination.errors import InputError
+from contamination.experiments.controlled.plan import RATE, SIZE, TIMES, Plan
 
 GIVEN: dict[str, Any] = {
     "sizes": (300, 100),

@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from contamination.contaminants import INSIDE, OUTLIER
-from contamination.controlled_contamination import BASE, KEYS, TRAINED
-from contamination.controlled_plan import RATE, SIZE, TIMES
-from contamination.controlled_results import (
+from contamination.errors import InputError
+from contamination.experiments.controlled.contaminants import INSIDE, OUTLIER
+from contamination.experiments.controlled.contamination import BASE, KEYS, TRAINED
+from contamination.experiments.controlled.plan import RATE, SIZE, TIMES
+from contamination.experiments.controlled.results import (
     CONCLUSIONS,
     MEAN,
     _aucs,
@@ -19,7 +20,6 @@ from contamination.controlled_results import (
     mean_draws,
     trends,
 )
-from contamination.errors import InputError
 from contamination.membership.evaluate import roc
 
 HALF = 60

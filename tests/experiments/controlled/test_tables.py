@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from contamination.contaminants import INSIDE, LEFT_OUT, OUTLIER
-from contamination.controlled_contamination import BASE, TRAINED
-from contamination.controlled_layout import main_layout, published_layout, rate_layout
-from contamination.controlled_plan import RATE, SIZE
-from contamination.controlled_results import MEAN
-from contamination.published import load_published
-from data_fixtures import ROOT
+from contamination.experiments.controlled.contaminants import INSIDE, LEFT_OUT, OUTLIER
+from contamination.experiments.controlled.contamination import BASE, TRAINED
+from contamination.experiments.controlled.plan import RATE, SIZE
+from contamination.experiments.controlled.results import MEAN
+from contamination.experiments.controlled.tables import main_layout, published_layout, rate_layout
+from contamination.results.published import load_published
+from fakes.data_fixtures import ROOT
 
 LABELS = {"loss": "PPL", "min_k_20": "Min-20%"}
 

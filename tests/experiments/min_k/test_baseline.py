@@ -10,21 +10,21 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from contamination import min_k_baseline as module
-from contamination.corpus_stage import make_corpus
-from contamination.documents import DATA_VARIABLE
 from contamination.errors import InputError
-from contamination.experiment import MODELS, Experiment
-from contamination.membership.signals import TOP, Distribution, Signals
-from contamination.min_k_baseline import (
+from contamination.experiments.min_k import baseline as module
+from contamination.experiments.min_k.baseline import (
     beside_the_tests,
     cut,
     judge,
     min_k_baseline,
     threshold_at,
 )
-from contamination.tokenizer import tokenize
-from data_fixtures import profile_data, write_profile
+from contamination.membership.signals import TOP, Distribution, Signals
+from contamination.pretraining.corpus_stage import make_corpus
+from contamination.pretraining.documents import DATA_VARIABLE
+from contamination.pretraining.experiment import MODELS, Experiment
+from contamination.testsets.tokens import tokenize
+from fakes.data_fixtures import profile_data, write_profile
 
 SETS = {"kept": 4, "lost": 1}  # which the made-up contaminated model remembers, and which not
 LENGTH = 16

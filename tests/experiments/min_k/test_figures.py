@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 
-from contamination.figures_min_k import plot_min_k
+from contamination.experiments.min_k.figures import plot_min_k
 
 SETS = {"a": 1, "b": 8, "c": 8}
 LABELS = {"loss": "Loss", "min_k_20": "Min-20%"}

@@ -8,18 +8,18 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from contamination import mmlu_audit
 from contamination.errors import InputError
-from contamination.experiment import Experiment
-from contamination.line_reading import MODEL_FREE, both_readings, model_free
-from contamination.mmlu_audit import ROWS, WORK, MmluAudit
-from contamination.models import ModelEntry
-from contamination.orderings import ordering, shard_bounds
-from contamination.published import FISHER_COLUMNS, SUBSET_COLUMNS, load_published
-from contamination.test_set import TestSet
-from contamination.tokenizer import tokenize
-from data_fixtures import ROOT, write_profile
-from made_up_scorer import Breakdown, MadeUpScorer, log_probs_of
+from contamination.experiments.mmlu import audit as mmlu_audit
+from contamination.experiments.mmlu.audit import ROWS, WORK, MmluAudit
+from contamination.experiments.mmlu.segmentation import MODEL_FREE, both_readings, model_free
+from contamination.pretraining.experiment import Experiment
+from contamination.results.published import FISHER_COLUMNS, SUBSET_COLUMNS, load_published
+from contamination.scoring.models import ModelEntry
+from contamination.testsets.example_set import TestSet
+from contamination.testsets.orderings import ordering, shard_bounds
+from contamination.testsets.tokens import tokenize
+from fakes.data_fixtures import ROOT, write_profile
+from fakes.made_up_scorer import Breakdown, MadeUpScorer, log_probs_of
 
 PUBLISHED = ROOT / "data" / "published"
 RECORDS = 20

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from contamination.figures_mmlu import plot_mmlu_ecdf, plot_readings
+from contamination.experiments.mmlu.figures import plot_mmlu_ecdf, plot_readings
 from contamination.statistics import dkw_band
 
 

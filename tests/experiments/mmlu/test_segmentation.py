@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from contamination.line_reading import (
+from contamination.experiments.mmlu.segmentation import (
     COMPRESSOR,
     MODEL_FREE,
     OF_MODEL,
@@ -20,11 +20,11 @@ from contamination.line_reading import (
     outcomes,
     physical_lines,
 )
-from contamination.mmlu import subset_names, subsets_at_hand
-from contamination.published import load_published
-from contamination.records import read_text
-from contamination.test_set import TestSet
-from data_fixtures import ROOT
+from contamination.experiments.mmlu.subsets import subset_names, subsets_at_hand
+from contamination.results.published import load_published
+from contamination.testsets.example_set import TestSet
+from contamination.testsets.records import read_text
+from fakes.data_fixtures import ROOT
 
 WORDS = [f"{a}{b}" for a in "bdfgklmnprst" for b in ("ark", "olim", "une", "ibar", "esto", "awn")]
 

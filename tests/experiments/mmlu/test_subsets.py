@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 import pytest
 
-from contamination import mmlu
 from contamination.errors import InputError
-from contamination.mmlu import FAMILY, subset_names, subsets_at_hand, title
-from contamination.published import load_published
-from contamination.registry import lookup
-from contamination.test_set import TestSet
-from data_fixtures import ROOT
+from contamination.experiments.mmlu import subsets as mmlu
+from contamination.experiments.mmlu.subsets import FAMILY, subset_names, subsets_at_hand, title
+from contamination.results.published import load_published
+from contamination.testsets.example_set import TestSet
+from contamination.testsets.registry import lookup
+from fakes.data_fixtures import ROOT
 
 Opened = list[tuple[str, int]]
 

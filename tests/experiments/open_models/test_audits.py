@@ -12,21 +12,22 @@ import pandas as pd
 import pytest
 from huggingface_hub.errors import LocalEntryNotFoundError
 
-from contamination import open_audit, open_sets
-from contamination.audit import Request, audit
-from contamination.compressor import compressor_test
-from contamination.diagnostics import diagnose
-from contamination.engine import local
+from contamination.audit.compressor import compressor_test
+from contamination.audit.diagnostics import diagnose
+from contamination.audit.verdict import Request, audit
 from contamination.errors import InputError
-from contamination.experiment import Experiment
-from contamination.models import ModelEntry
-from contamination.open_audit import audit_models
-from contamination.open_controls import COLUMNS
-from contamination.store import open_store
-from contamination.test_set import load_test_set
-from contamination.tokenizer import tokenize
-from data_fixtures import EXAMPLES, ROOT, SETS, MadeUpRun
-from made_up_scorer import Breakdown, MadeUpScorer
+from contamination.experiments.open_models import audits as open_audit
+from contamination.experiments.open_models import sets as open_sets
+from contamination.experiments.open_models.audits import audit_models
+from contamination.experiments.open_models.controls import COLUMNS
+from contamination.pretraining.experiment import Experiment
+from contamination.scoring import local
+from contamination.scoring.models import ModelEntry
+from contamination.scoring.store import open_store
+from contamination.testsets.example_set import load_test_set
+from contamination.testsets.tokens import tokenize
+from fakes.data_fixtures import EXAMPLES, ROOT, SETS, MadeUpRun
+from fakes.made_up_scorer import Breakdown, MadeUpScorer
 
 TESTS = ("successor", "sharded_t")
 PUBLISHED = ROOT / "data" / "published"

@@ -8,7 +8,7 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_rgba
 
-from contamination.figures_audit import MODELS, plot_open_models
+from contamination.experiments.open_models.figures import MODELS, plot_open_models
 
 
 @pytest.fixture(autouse=True)

@@ -5,11 +5,11 @@ import math
 import pandas as pd
 import pytest
 
-from contamination.models import ModelEntry, load_models
-from contamination.open_table import paper_layout, published_p
-from contamination.published import AUDITED, CONTROLS, load_published
-from contamination.registry import registered
-from data_fixtures import ROOT
+from contamination.experiments.open_models.tables import paper_layout
+from contamination.results.published import AUDITED, CONTROLS, load_published
+from contamination.scoring.models import ModelEntry, load_models, published_p
+from contamination.testsets.registry import registered
+from fakes.data_fixtures import ROOT
 
 PUBLISHED = ROOT / "data" / "published"
 COLUMNS = {**AUDITED, **CONTROLS}

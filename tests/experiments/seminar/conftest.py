@@ -7,6 +7,6 @@ SETTINGS = {"copies": [1, 150], "examples": 12, "documents": 60, "seed": 3}
 
 @pytest.fixture(scope="session")
 def classroom(tmp_path_factory):
-    from contamination.seminar.classroom import open_classroom
+    from contamination.experiments.seminar.classroom import open_classroom
 
     return open_classroom(tmp_path_factory.mktemp("seminar"), **SETTINGS)

@@ -10,8 +10,8 @@ import pytest
 import scipy.stats
 
 from contamination.errors import InputError
-from contamination.seminar.checks import Checks
-from contamination.seminar.exercises import EXERCISES
+from contamination.experiments.seminar.checks import Checks
+from contamination.experiments.seminar.exercises import EXERCISES
 from contamination.statistics import recombination_test
 
 SCORES = -np.array([41, 44, 41, 43, 47, 45, 42, 40, 44, 43, 46, 41, 48, 42, 45, 43, 47, 44, 46, 42])

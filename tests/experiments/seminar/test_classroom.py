@@ -4,10 +4,15 @@ import numpy as np
 import pytest
 
 from contamination.errors import InputError
-from contamination.seminar import classroom as module
-from contamination.seminar.classroom import MODELS, final_losses, open_classroom, records_as_set
+from contamination.experiments.seminar import classroom as module
+from contamination.experiments.seminar.classroom import (
+    MODELS,
+    final_losses,
+    open_classroom,
+    records_as_set,
+)
 from contamination.statistics import recombination_test
-from contamination.tokenizer import tokenize
+from contamination.testsets.tokens import tokenize
 
 
 def _differences(log_probs):

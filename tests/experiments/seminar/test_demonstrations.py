@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from contamination.seminar.demonstrations import (
+from contamination.experiments.seminar.demonstrations import (
     boundary_statistics,
     each_example_alone,
     gain_by_position,
@@ -11,9 +11,9 @@ from contamination.seminar.demonstrations import (
     verdict_table,
     with_bos_between,
 )
-from contamination.seminar.spoiled import numbered
+from contamination.experiments.seminar.spoiled import numbered
 from contamination.statistics import recombination_test, sharded_t_test
-from contamination.tokenizer import tokenize
+from contamination.testsets.tokens import tokenize
 
 
 def test_the_gain_sums_up_to_what_the_canonical_order_gains(classroom):

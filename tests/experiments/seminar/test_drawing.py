@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from contamination.seminar import drawing
+from contamination.experiments.seminar import drawing
 
 matplotlib.use("Agg")
 RNG = np.random.default_rng(0)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from contamination.errors import InputError
-from contamination.seminar import made_up_text
-from contamination.seminar.made_up_text import TOWNS, made_up_documents, made_up_records
+from contamination.experiments.seminar import made_up_text
+from contamination.experiments.seminar.made_up_text import TOWNS, made_up_documents, made_up_records
 
 
 def test_records_are_drawn_independently_and_reproducibly():

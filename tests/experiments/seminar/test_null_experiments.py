@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from contamination.seminar.null_experiments import (
+from contamination.experiments.seminar.null_experiments import (
     chosen_afterwards,
     null_p_values,
     null_permutation_p_values,

@@ -13,8 +13,8 @@ import pandas as pd
 import papermill
 import pytest
 
-from contamination.seminar.exercises import EXERCISES
-from data_fixtures import ROOT
+from contamination.experiments.seminar.exercises import EXERCISES
+from fakes.data_fixtures import ROOT
 
 NOTEBOOK = ROOT / "notebooks" / "seminar.ipynb"
 QUICK = {

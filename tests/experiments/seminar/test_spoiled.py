@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from contamination.errors import InputError
-from contamination.seminar.classroom import records_as_set
-from contamination.seminar.spoiled import by_physical_line, numbered, sorted_by
+from contamination.experiments.seminar.classroom import records_as_set
+from contamination.experiments.seminar.spoiled import by_physical_line, numbered, sorted_by
 
 SET = records_as_set("made up", 9, rng=np.random.default_rng(0))
 

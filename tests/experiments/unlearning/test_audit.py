@@ -3,12 +3,8 @@
 import numpy as np
 import pytest
 
-from contamination.engine.local import TransformersScorer
 from contamination.errors import InputError
-from contamination.membership.api import membership_scores
-from contamination.membership.completion import completion_scores
-from contamination.tokenizer import tokenize
-from contamination.unlearning_audit import (
+from contamination.experiments.unlearning.audit import (
     answer_recall,
     audit_unlearning,
     chunk_scores,
@@ -16,6 +12,10 @@ from contamination.unlearning_audit import (
     score_ratio,
     split_question,
 )
+from contamination.membership.api import membership_scores
+from contamination.membership.completion import completion_scores
+from contamination.scoring.local import TransformersScorer
+from contamination.testsets.tokens import tokenize
 
 # --- the ratio and its window ---------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 
-from contamination.figures_unlearning import plot_unlearning
+from contamination.experiments.unlearning.figures import plot_unlearning
 
 
 @pytest.fixture

@@ -6,21 +6,21 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from contamination.corpus_stage import make_corpus
-from contamination.documents import DATA_VARIABLE
-from contamination.engine.local import TransformersScorer
 from contamination.errors import InputError
-from contamination.experiment import Experiment
-from contamination.fine_tuning import read_on
-from contamination.forgetting import (
+from contamination.experiments.unlearning.audit import chunk_scores, split_question
+from contamination.experiments.unlearning.forgetting import (
     draw_treated,
     other_examples,
     shuffled,
     substituted,
     to_forget,
 )
-from contamination.unlearning_audit import chunk_scores, split_question
-from data_fixtures import profile_data, write_profile
+from contamination.pretraining.corpus_stage import make_corpus
+from contamination.pretraining.documents import DATA_VARIABLE
+from contamination.pretraining.experiment import Experiment
+from contamination.pretraining.fine_tuning import read_on
+from contamination.scoring.local import TransformersScorer
+from fakes.data_fixtures import profile_data, write_profile
 
 EXAMPLES = [f"Question: q{i}\nAnswer: a{i}\n" for i in range(7)]
 OTHERS = [f"Question: o{i}\nAnswer: b{i}\n" for i in range(10)]

@@ -5,13 +5,13 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from contamination.membership.evaluate import roc
-from contamination.unlearning_summary import (
+from contamination.experiments.unlearning.tables import (
     detection,
     detection_layout,
     mean_recalls,
     recall_layout,
 )
+from contamination.membership.evaluate import roc
 
 
 def test_precision_and_recall_by_counting() -> None:

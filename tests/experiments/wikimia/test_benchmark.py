@@ -11,12 +11,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from contamination import wikimia
-from contamination.data_cache import cache_directory
 from contamination.errors import InputError
-from contamination.files import read_json
-from contamination.open_status import OK
-from contamination.wikimia import (
+from contamination.experiments.wikimia import benchmark as wikimia
+from contamination.experiments.wikimia.benchmark import (
     LENGTHS,
     NOT_AT_HAND,
     ORIGINAL_HUB,
@@ -27,8 +24,11 @@ from contamination.wikimia import (
     make_part,
     split_name,
 )
-from hub_server import HubServer, Repository
-from made_up_registry import hub_at, jsonl, registry_of
+from contamination.files import read_json
+from contamination.scoring.status import OK
+from contamination.testsets.cache import cache_directory
+from fakes.hub_server import HubServer, Repository
+from fakes.made_up_registry import hub_at, jsonl, registry_of
 
 CARD = "---\nlicense: mit\ndataset_info:\n  features:\n  - name: input\n    dtype: string\n---\n"
 

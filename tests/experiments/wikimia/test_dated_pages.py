@@ -10,8 +10,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from contamination import cli_wikimia
-from contamination.dated_pages import (
+from contamination.cli.main import wikimia as cli_wikimia
+from contamination.errors import InputError
+from contamination.experiments.wikimia.benchmark import load_directory
+from contamination.experiments.wikimia.dated_pages import (
     CHANGED,
     DUPLICATE,
     GAP,
@@ -22,9 +24,7 @@ from contamination.dated_pages import (
     Rules,
     build_wikimia,
 )
-from contamination.errors import InputError
 from contamination.files import read_json
-from contamination.wikimia import load_directory
 
 BEFORE, FROM = date(2017, 1, 1), date(2023, 1, 1)
 RULES = Rules(BEFORE, FROM, lengths=(4, 8))

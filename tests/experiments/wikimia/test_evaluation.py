@@ -5,14 +5,14 @@ import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from contamination import wikimia_evaluation
 from contamination.errors import InputError
-from contamination.fine_tuning import fine_tune
-from contamination.models import ModelEntry
-from contamination.tokenizer import tokenize
-from contamination.wikimia import Part, make_part
-from contamination.wikimia_evaluation import FIELDS, NO_MODEL, SCORES, wikimia_table
-from made_up_scorer import MadeUpScorer, log_probs_of
+from contamination.experiments.wikimia import evaluation as wikimia_evaluation
+from contamination.experiments.wikimia.benchmark import Part, make_part
+from contamination.experiments.wikimia.evaluation import FIELDS, NO_MODEL, SCORES, wikimia_table
+from contamination.pretraining.fine_tuning import fine_tune
+from contamination.scoring.models import ModelEntry
+from contamination.testsets.tokens import tokenize
+from fakes.made_up_scorer import MadeUpScorer, log_probs_of
 
 WORDS = ["apple", "River", "stone", "Cloud", "lamp", "Green", "tower", "Quiet", "orbit", "maple"]
 ENTRY = ModelEntry("made-up", "made-up", parameters=17)
@@ -135,7 +135,7 @@ def test_a_text_of_several_parts_is_read_once(made_up) -> None:
 
 
 def test_other_tokens_are_compared_by_bytes(made_up, tokenizer, prose) -> None:
-    from contamination.tokenizer import train_tokenizer
+    from contamination.pretraining.tokenizer import train_tokenizer
 
     other = MadeUpScorer(train_tokenizer(prose[:20], 280))
     scorers = {"made-up": made_up[0], "small": other}

@@ -5,10 +5,10 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 
-from contamination.figures import score_style
-from contamination.figures_wikimia import plot_wikimia
-from contamination.wikimia_evaluation import FIELDS
-from contamination.wikimia_here import READ_HERE
+from contamination.experiments.wikimia.evaluation import FIELDS
+from contamination.experiments.wikimia.figures import plot_wikimia
+from contamination.experiments.wikimia.made_here import READ_HERE
+from contamination.results.figures import score_style
 
 SIZES = {"small": 20_000, "large": 4_300_000}
 LENGTHS = (32, 64, 128)

@@ -7,12 +7,18 @@ from pathlib import Path
 import pytest
 
 from contamination.errors import InputError
-from contamination.experiment import Experiment
-from contamination.left_out import SEEN, UNSEEN
-from contamination.open_status import OK
-from contamination.wikimia import Part, make_part
-from contamination.wikimia_here import CONTROL, READ_HERE, first_words, parts_here, unread
-from data_fixtures import write_profile
+from contamination.experiments.wikimia.benchmark import Part, make_part
+from contamination.experiments.wikimia.made_here import (
+    CONTROL,
+    READ_HERE,
+    first_words,
+    parts_here,
+    unread,
+)
+from contamination.pretraining.experiment import Experiment
+from contamination.pretraining.left_out import SEEN, UNSEEN
+from contamination.scoring.status import OK
+from fakes.data_fixtures import write_profile
 
 HELD = {SEEN: {"a": 9, "b": 3, "c": 4}, UNSEEN: {"a": 20, "b": 20, "d": 9}}
 

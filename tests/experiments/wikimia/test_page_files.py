@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from contamination.errors import InputError
-from contamination.page_files import Page, files_of, read_pages
+from contamination.experiments.wikimia.page_files import Page, files_of, read_pages
 
 GOOD = '{"title": "A", "text": "one two", "date": "2016-02-03"}\n'
 

@@ -3,10 +3,10 @@
 import pandas as pd
 import pytest
 
-from contamination.published import load_published
-from contamination.wikimia_evaluation import FIELDS
-from contamination.wikimia_layout import absent, published_layout, table1_layout
-from data_fixtures import ROOT
+from contamination.experiments.wikimia.evaluation import FIELDS
+from contamination.experiments.wikimia.tables import absent, published_layout, table1_layout
+from contamination.results.published import load_published
+from fakes.data_fixtures import ROOT
 
 
 def row(model: str, score: str, auc: float, **more: object) -> dict[str, object]:

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser import Browser, find_chromium
-from made_up_sets import fill
 
-from contamination.explorer.page import write_page
-from contamination.explorer.scored import Found, walk
+from contamination.report.explorer.page import write_page
+from contamination.report.explorer.scored import Found, walk
+from fakes.browser import Browser, find_chromium
+from fakes.made_up_sets import fill
 
 
 @pytest.fixture(scope="session")

@@ -6,15 +6,15 @@ from urllib.parse import urlencode
 
 import numpy as np
 import pytest
-from browser import Browser
-from made_up_sets import HOSTILE, make_set
 
-from contamination.battery import TESTS
-from contamination.explorer.scored import Found
-from contamination.explorer.views import Viewer
-from contamination.explorer.wording import plain_p
-from contamination.figures import TESTS as LABELS
-from contamination.store import open_store
+from contamination.audit.battery import TESTS
+from contamination.report.explorer.scored import Found
+from contamination.report.explorer.views import Viewer
+from contamination.report.explorer.wording import plain_p
+from contamination.results.figures import TESTS as LABELS
+from contamination.scoring.store import open_store
+from fakes.browser import Browser
+from fakes.made_up_sets import HOSTILE, make_set
 
 PLANTED = {"model": "reader", "group": "Made up", "set": "planted"}
 

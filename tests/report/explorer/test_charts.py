@@ -8,11 +8,11 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_hex
 
-from contamination.explorer.charts import plot_by_shard, plot_null
-from contamination.explorer.outcomes import Outcome
-from contamination.explorer.scored import Found
-from contamination.explorer.views import Viewer
-from contamination.figures import TESTS
+from contamination.report.explorer.charts import plot_by_shard, plot_null
+from contamination.report.explorer.outcomes import Outcome
+from contamination.report.explorer.scored import Found
+from contamination.report.explorer.views import Viewer
+from contamination.results.figures import TESTS
 
 
 @pytest.fixture(autouse=True)

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 import scipy.stats
-from made_up_sets import make_set, make_store
 
-from contamination.battery import COUNTED, TESTS
+from contamination.audit.battery import COUNTED, TESTS
 from contamination.errors import InputError
-from contamination.explorer.outcomes import DRAWS, Outcome, store_outcomes
+from contamination.report.explorer.outcomes import DRAWS, Outcome, store_outcomes
+from contamination.scoring.store import open_store
 from contamination.statistics import recombination_test, shard_z_scores
-from contamination.store import open_store
+from fakes.made_up_sets import make_set, make_store
 
 SET = make_set("some")
 

@@ -12,20 +12,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from made_up_sets import HOSTILE, make_set
 
-from contamination.battery import TESTS
-from contamination.diagnostics import diagnose
+from contamination.audit.battery import TESTS
+from contamination.audit.diagnostics import diagnose
 from contamination.errors import InputError
-from contamination.explorer.outcomes import Histogram, Outcome
-from contamination.explorer.page import LONGEST_TEXT, _cut, payload, render, write_page
-from contamination.explorer.scored import Found, ScoredSet
-from contamination.explorer.views import View, Viewer
-from contamination.explorer.wording import plain_p
 from contamination.files import sha256_of
+from contamination.report.explorer.outcomes import Histogram, Outcome
+from contamination.report.explorer.page import LONGEST_TEXT, _cut, payload, render, write_page
+from contamination.report.explorer.scored import Found, ScoredSet
+from contamination.report.explorer.views import View, Viewer
+from contamination.report.explorer.wording import plain_p
+from contamination.scoring.store import open_store
 from contamination.statistics import RecombinationResult, adjust
-from contamination.store import open_store
-from contamination.test_set import TestSet
+from contamination.testsets.example_set import TestSet
+from fakes.made_up_sets import HOSTILE, make_set
 
 DATA = os.environ.get("CONTAMINATION_DATA")
 

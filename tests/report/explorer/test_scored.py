@@ -4,13 +4,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from made_up_sets import make_set, make_store
 
 from contamination.errors import InputError
-from contamination.experiment import Experiment
-from contamination.explorer.scored import _usual_shards, scored_sets, walk
 from contamination.files import write_json
-from data_fixtures import EXAMPLES, SETS, write_profile
+from contamination.pretraining.experiment import Experiment
+from contamination.report.explorer.scored import _usual_shards, scored_sets, walk
+from fakes.data_fixtures import EXAMPLES, SETS, write_profile
+from fakes.made_up_sets import make_set, make_store
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def test_a_set_that_cannot_be_opened_is_told_and_the_others_go_on(tmp_path: Path
 def test_subsets_of_mmlu_by_record_and_by_line(
     experiment: Experiment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from contamination.line_reading import by_line
+    from contamination.experiments.mmlu.segmentation import by_line
 
     whole = make_set("mmlu/anatomy", 40)
 
@@ -99,7 +99,7 @@ def test_subsets_of_mmlu_by_record_and_by_line(
         assert name == whole.name
         return replace(whole, examples=whole.examples[:first], records=whole.records[:first])
 
-    monkeypatch.setattr("contamination.sources.open_test_set", open_test_set)
+    monkeypatch.setattr("contamination.testsets.sources.open_test_set", open_test_set)
     read = replace(open_test_set(whole.name, first=30), name="anatomy")
     lines = by_line(read)
     assert len(lines.examples) != 30
@@ -127,7 +127,7 @@ def test_sets_of_an_audit_of_open_models(
         assert (name, first) == ("gsm8k", 30)
         return public
 
-    monkeypatch.setattr("contamination.sources.open_test_set", open_test_set)
+    monkeypatch.setattr("contamination.testsets.sources.open_test_set", open_test_set)
     for test_set in (public, make_set("one", EXAMPLES)):
         directory = experiment.build / "stores" / "open_models"
         make_store(directory, "gpt2", test_set, "successors", 2, first=32)
@@ -140,10 +140,10 @@ def test_sets_of_an_audit_of_open_models(
 
 @pytest.mark.parametrize("examples", [10, 11, 39, 100, 199, 200, 204, 1534])
 def test_usual_shards_are_those_of_an_audit(examples: int) -> None:
-    from contamination.audit_plan import store_plan
-    from contamination.battery import TESTS
+    from contamination.audit.battery import TESTS
+    from contamination.scoring.plan import plan_store
 
     assert _usual_shards(examples) == {
-        TESTS[test].kind: store_plan(TESTS[test], examples, None).shards
+        TESTS[test].kind: plan_store(TESTS[test], examples, None).shards
         for test in ("exact", "successor")
     }

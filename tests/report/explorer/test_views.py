@@ -5,13 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from made_up_sets import make_set, make_store
 
-import contamination.explorer.views as views_module
-from contamination.explorer.outcomes import store_outcomes
-from contamination.explorer.scored import Found, ScoredSet
-from contamination.explorer.views import Viewer
-from contamination.store import open_store
+import contamination.report.explorer.views as views_module
+from contamination.report.explorer.outcomes import store_outcomes
+from contamination.report.explorer.scored import Found, ScoredSet
+from contamination.report.explorer.views import Viewer
+from contamination.scoring.store import open_store
+from fakes.made_up_sets import make_set, make_store
 
 
 def _scored(test_set, *stores: Path, **usual: int) -> ScoredSet:

@@ -7,20 +7,20 @@ from pathlib import Path
 
 import matplotlib as mpl
 import pytest
-from made_up_sets import HOSTILE, make_set, make_store
 from matplotlib import pyplot as plt
 
-from contamination.battery import TESTS
+from contamination.audit.battery import TESTS
 from contamination.errors import InputError
-from contamination.experiment import Experiment
-from contamination.explorer.scored import Found, ScoredSet
-from contamination.explorer.views import Viewer
-from contamination.explorer.widgets import Explorer
-from contamination.explorer.wording import plain_p
 from contamination.files import sha256_of, write_json
-from contamination.notebooks import execute_notebook
-from contamination.store import open_store
-from data_fixtures import EXAMPLES, ROOT, SETS, write_profile
+from contamination.pretraining.experiment import Experiment
+from contamination.report.explorer.scored import Found, ScoredSet
+from contamination.report.explorer.views import Viewer
+from contamination.report.explorer.widgets import Explorer
+from contamination.report.explorer.wording import plain_p
+from contamination.report.notebooks import execute_notebook
+from contamination.scoring.store import open_store
+from fakes.data_fixtures import EXAMPLES, ROOT, SETS, write_profile
+from fakes.made_up_sets import HOSTILE, make_set, make_store
 
 
 @pytest.fixture(autouse=True)

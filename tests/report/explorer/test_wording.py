@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from contamination.diagnostics import Verdict, diagnose
-from contamination.explorer.wording import _MEANING, plain_p, reading, verdict
+from contamination.audit.diagnostics import Verdict, diagnose
+from contamination.report.explorer.wording import _MEANING, plain_p, reading, verdict
 
 
 @pytest.mark.parametrize(

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from contamination.domain_texts import Domain, Texts
 from contamination.membership.columns import Columns, Score
 from contamination.membership.evaluate import evaluate, roc
 from contamination.membership.signals import token_signals
+from contamination.pretraining.domain_texts import Domain, Texts
 
 if TYPE_CHECKING:
-    from contamination.engine.contract import Scorer
+    from contamination.scoring.contract import Scorer
 
 PHASES = ("control", "pre-training", "fine-tuning")
 MEAN = "mean"  # domain of the rows that average over all domains
@@ -59,7 +59,7 @@ def score_phases(
 
     Parameters
     ----------
-    domains : of `contamination.domain_texts.domain_texts`.
+    domains : of `contamination.pretraining.domain_texts.domain_texts`.
     tuned : domain -> texts that were read in fine-tuning; their domains alone are tuned ones.
     before, after : the model before and after fine-tuning; None leaves that phase out.
 

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
-from contamination.detection_assumptions import LABELS
-from contamination.figures import READ, UNREAD
+from contamination.experiments.assumptions.detection import LABELS
+from contamination.results.figures import READ, UNREAD
 
 SIDES = {True: ("seen", READ), False: ("unseen", UNREAD)}
 
@@ -23,8 +23,8 @@ def plot_cross(cross: pd.DataFrame, metrics: Sequence[str], phase: str) -> Figur
 
     Parameters
     ----------
-    cross : of `contamination.detection_assumptions.cross_table`; a cell on the diagonal, where
-        both sides are of one domain, has a frame.
+    cross : of `contamination.experiments.assumptions.detection.cross_table`; a cell on the
+        diagonal, where both sides are of one domain, has a frame.
     """
     chosen = cross[cross["phase"] == phase]
     if chosen.empty:
@@ -73,7 +73,7 @@ def plot_density(scored: pd.DataFrame, cross: pd.DataFrame, metric: str) -> Figu
 
     Parameters
     ----------
-    scored : of `contamination.detection_assumptions.score_phases`.
+    scored : of `contamination.experiments.assumptions.detection.score_phases`.
     cross : of `cross_table`, with the metric.
     """
     phases = list(dict.fromkeys(cross["phase"]))

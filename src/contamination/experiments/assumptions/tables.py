@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 
 import pandas as pd
 
-from contamination.detection_assumptions import LABELS, MEAN, PHASES
-from contamination.tables import format_estimate
+from contamination.experiments.assumptions.detection import LABELS, MEAN, PHASES
+from contamination.results.tables import format_estimate
 
 CHANCE = 50.0  # percent
 FAMILIES = {"PPL": "PPL", "Min": "Min k% token", "Mem": "Mem k", "Entropy": "Entropy k"}
@@ -68,7 +68,7 @@ def sizes_layout(within: pd.DataFrame, parameters: Mapping[str, int]) -> pd.Data
 def conclusions(
     within: pd.DataFrame, cross: pd.DataFrame, *, model: str, near: float
 ) -> pd.DataFrame:
-    """Confront the conclusions of Fu with the tables of `contamination.detection_assumptions`.
+    """Confront the conclusions of Fu with the tables of `assumptions.detection`.
 
     Parameters
     ----------

@@ -15,15 +15,16 @@ from joblib import Parallel, delayed
 from statsmodels.stats.proportion import proportion_confint
 from tqdm import tqdm
 
-from contamination.battery import boundary, sampled_successors, standardised, summed
-from contamination.experiment import Experiment
+from contamination.audit.battery import boundary, sampled_successors, standardised, summed
+from contamination.pretraining.experiment import Experiment
+from contamination.scoring.store_reader import ShardTokens
 from contamination.statistics import (
     anytime_test,
+    null_scores,
     recombination_monte_carlo,
     recombination_test,
     sharded_t_test,
 )
-from contamination.store_reader import ShardTokens
 
 RESAMPLES = 1_999  # so that 0.05, 0.01 and 0.001 are all attainable p-values
 
@@ -85,15 +86,6 @@ def heavy_tailed(
 ) -> dict[tuple[str, int], np.ndarray]:
     """Independent draws of Student's t with 2 degrees of freedom, whose variance is infinite."""
     return {("heavy_tailed", m): rng.standard_t(2, size=(shards, m + 1)) for m in permutations}
-
-
-def null_scores(pool: np.ndarray, shards: int, *, rng: np.random.Generator) -> np.ndarray:
-    """Scores of `shards` random shards of the pool, a random ordering of each called canonical."""
-    rows = pool[rng.choice(len(pool), size=shards, replace=False)]
-    canonical = rng.integers(pool.shape[1], size=shards)
-    where = np.arange(shards)
-    rows[where, 0], rows[where, canonical] = rows[where, canonical], rows[where, 0].copy()
-    return rows
 
 
 def calibration_table(

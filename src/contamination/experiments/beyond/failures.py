@@ -12,11 +12,11 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from contamination.audit import Request, audit
-from contamination.engine.local import TransformersScorer
-from contamination.experiment import Experiment
-from contamination.test_set import TestSet
-from contamination.tokenizer import tokenize
+from contamination.audit.verdict import Request, audit
+from contamination.pretraining.experiment import Experiment
+from contamination.scoring.local import TransformersScorer
+from contamination.testsets.example_set import TestSet
+from contamination.testsets.tokens import tokenize
 
 TESTS = ("successor", "exact")
 PERMUTATIONS = 10

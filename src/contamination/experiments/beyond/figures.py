@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from contamination.figures import SIGNIFICANT, TESTS
+from contamination.results.figures import SIGNIFICANT, TESTS
 
 # One line for each statistic: boundary and successor come with several numbers of tokens.
 SHOWN = {
@@ -35,8 +35,8 @@ SCORES = {
 def plot_power_per_token(table: pd.DataFrame) -> Figure:
     """Draw mean log10 p against passes over the set, by test, a panel per duplication count.
 
-    `table` comes from `contamination.power.summarise`; of several settings with the same cost the
-    one with the most permutations is drawn.
+    `table` comes from `contamination.experiments.beyond.power.summarise`; of several settings with
+    the same cost the one with the most permutations is drawn.
     """
     counts = sorted(table["dup_count"].unique())
     columns = min(4, len(counts))

@@ -15,17 +15,17 @@ import pandas as pd
 from statsmodels.stats.proportion import proportion_confint
 from tqdm import tqdm
 
-from contamination.battery import (
+from contamination.audit.battery import (
     ShardScores,
     boundary,
     sampled_successors,
     standardised,
     summed,
 )
-from contamination.experiment import Experiment
+from contamination.pretraining.experiment import Experiment
+from contamination.scoring.store import Store
+from contamination.scoring.store_reader import ShardTokens
 from contamination.statistics import TestResult, recombination_test, sharded_t_test
-from contamination.store import Store
-from contamination.store_reader import ShardTokens
 
 Statistic = Callable[[np.ndarray], TestResult]
 BOUNDARY_TOKENS = (8, 16, 32)

@@ -16,13 +16,13 @@ import pandas as pd
 from numpy.typing import NDArray
 from statsmodels.stats.proportion import proportion_confint
 
-from contamination.book_snippets import (
+from contamination.errors import InputError
+from contamination.experiments.books.snippets import (
     SCORES,
     require_distinct,
     sample_snippets,
     score_snippets,
 )
-from contamination.errors import InputError
 from contamination.membership.evaluate import Threshold, roc
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from contamination.figures import READ, UNREAD
-from contamination.made_books import AGAIN, ELSEWHERE, ONCE, VALIDATIONS
-from contamination.made_books import UNREAD as UNREAD_BOOKS
+from contamination.experiments.books.made import AGAIN, ELSEWHERE, ONCE, VALIDATIONS
+from contamination.experiments.books.made import UNREAD as UNREAD_BOOKS
+from contamination.results.figures import READ, UNREAD
 
 STYLES = {
     AGAIN: (READ, "o"),
@@ -39,8 +39,8 @@ def plot_books(
 
     Parameters
     ----------
-    aucs : of `contamination.book_audit.Validation.aucs`, with a column `validation`.
-    table : of `contamination.made_books.audit_made_books`.
+    aucs : of `contamination.experiments.books.audit.Validation.aucs`, with a column `validation`.
+    table : of `contamination.experiments.books.made.audit_made_books`.
     labels : score -> what the axis calls it.
     truths : in the order of the axis; those without a book are left out.
     """

@@ -18,12 +18,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from contamination.book_audit import Validation
-from contamination.documents import Document
-from contamination.domain_texts import other_domains
 from contamination.errors import InputError
-from contamination.experiment import Experiment
-from contamination.left_out import SEEN, UNSEEN, read_documents
+from contamination.experiments.books.audit import Validation
+from contamination.pretraining.documents import Document
+from contamination.pretraining.domain_texts import other_domains
+from contamination.pretraining.experiment import Experiment
+from contamination.pretraining.left_out import SEEN, UNSEEN, read_documents
 
 AGAIN, ONCE, UNREAD, ELSEWHERE = "read again", "read once", "unread", "unread, elsewhere"
 TRUTHS = (AGAIN, ONCE, UNREAD, ELSEWHERE)
@@ -131,7 +131,7 @@ def read_again(
     """Let the clean model read the books of kind `AGAIN`; return the directory of the new model.
 
     It is kept in `build/<profile>/books` and made again if the model, the books or a setting is
-    another one; see `contamination.fine_tuning.fine_tune`.
+    another one; see `contamination.pretraining.fine_tuning.fine_tune`.
 
     Parameters
     ----------
@@ -141,9 +141,10 @@ def read_again(
     Raises
     ------
     InputError
-        As `contamination.fine_tuning.fine_tune`; books of fewer tokens than a piece are no text.
+        As `contamination.pretraining.fine_tuning.fine_tune`; books of fewer tokens than a piece are
+        no text.
     """
-    from contamination.fine_tuning import read_on
+    from contamination.pretraining.fine_tuning import read_on
 
     return read_on(
         experiment.model("clean"),
@@ -164,7 +165,7 @@ def validations(books: Sequence[MadeBook], scored: pd.DataFrame) -> dict[str, Va
 
     Parameters
     ----------
-    scored : of `contamination.book_snippets.score_snippets`, of all books.
+    scored : of `contamination.experiments.books.snippets.score_snippets`, of all books.
     """
     chosen = {
         truth: scored[scored["book"].isin({b.name for b in books if b.validation} & names)]

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from contamination.errors import InputError
-from contamination.records import read_text
+from contamination.testsets.records import read_text
 
 if TYPE_CHECKING:
     from contamination.membership.api import Model

@@ -2,9 +2,9 @@
 
 import pandas as pd
 
-from contamination.book_snippets import SCORES
-from contamination.made_books import TRUTHS
-from contamination.tables import format_estimate
+from contamination.experiments.books.made import TRUTHS
+from contamination.experiments.books.snippets import SCORES
+from contamination.results.tables import format_estimate
 
 
 def validation_layout(aucs: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:

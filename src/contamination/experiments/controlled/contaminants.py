@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from contamination.documents import Document
 from contamination.errors import InputError
-from contamination.experiment import Experiment
-from contamination.left_out import UNSEEN, read_documents
-from contamination.unseen import unseen_texts
+from contamination.pretraining.documents import Document
+from contamination.pretraining.experiment import Experiment
+from contamination.pretraining.left_out import UNSEEN, read_documents
+from contamination.pretraining.unseen import unseen_texts
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -87,7 +87,7 @@ def contaminant_sets(
     ------
     InputError
         No outlier set or fewer than 2 examples; a canary set that the profile has not; a source
-        with too little text; and as `contamination.unseen.unseen_texts`.
+        with too little text; and as `contamination.pretraining.unseen.unseen_texts`.
     """
     if not outliers or examples < 2:
         raise InputError(
@@ -133,7 +133,7 @@ def background(
     InputError
         All documents together are fewer tokens.
     """
-    from contamination.tokenizer import tokenize
+    from contamination.testsets.tokens import tokenize
 
     used = {text for one in sets for text in (*one.members, *one.non_members)}
     read = read_documents(experiment.corpus / "documents.jsonl")
@@ -163,7 +163,7 @@ def _fitting(
     documents: Iterator[Document], tokenizer: "PreTrainedTokenizerBase", experiment: Experiment
 ) -> list[str]:
     """Documents that a context holds as a whole, as they are read: with their last newline."""
-    from contamination.tokenizer import tokenize
+    from contamination.testsets.tokens import tokenize
 
     texts = [text + "\n" for _, text in documents]
     context = experiment.profile.model.n_positions

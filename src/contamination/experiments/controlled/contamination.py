@@ -16,20 +16,20 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from contamination.contaminants import OUTLIER, Background, ContaminantSet
-from contamination.controlled_plan import SIZE, Plan, Run
 from contamination.errors import InputError
-from contamination.experiment import Experiment
-from contamination.injection import mix
+from contamination.experiments.controlled.contaminants import OUTLIER, Background, ContaminantSet
+from contamination.experiments.controlled.plan import SIZE, Plan, Run
 from contamination.membership import scores as membership
 from contamination.membership.columns import Score
 from contamination.membership.signals import token_signals
-from contamination.tokenizer import tokenize
+from contamination.pretraining.experiment import Experiment
+from contamination.pretraining.injection import mix
+from contamination.testsets.tokens import tokenize
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-    from contamination.engine.contract import Scorer
+    from contamination.scoring.contract import Scorer
 
 FOLDER = "controlled"  # of the trained models, in the build directory
 BASE, TRAINED = "base", "trained"
@@ -96,11 +96,12 @@ def train_runs(
     Raises
     ------
     InputError
-        The clean model is not trained; as `mixture` and `contamination.fine_tuning.fine_tune`.
+        The clean model is not trained; as `mixture` and
+        `contamination.pretraining.fine_tuning.fine_tune`.
     """
     from transformers import AutoTokenizer
 
-    from contamination.fine_tuning import fine_tune
+    from contamination.pretraining.fine_tuning import fine_tune
 
     base, seed = experiment.model("clean"), experiment.profile.seed
     if not (base / "training.json").is_file():
@@ -196,6 +197,6 @@ def _scored(
 
 
 def _open(directory: Path) -> "Scorer":
-    from contamination.engine.local import TransformersScorer
+    from contamination.scoring.local import TransformersScorer
 
     return TransformersScorer(directory)

@@ -8,11 +8,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from contamination.contaminants import INSIDE, OUTLIER
-from contamination.controlled_contamination import BASE, TRAINED
-from contamination.controlled_plan import SIZE, TIMES
-from contamination.controlled_results import MEAN, VARIED
-from contamination.figures import score_style, short_count
+from contamination.experiments.controlled.contaminants import INSIDE, OUTLIER
+from contamination.experiments.controlled.contamination import BASE, TRAINED
+from contamination.experiments.controlled.plan import SIZE, TIMES
+from contamination.experiments.controlled.results import MEAN, VARIED
+from contamination.results.figures import score_style, short_count
 
 PANELS = (  # experiment, contaminant, title, label of the horizontal axis
     (SIZE, OUTLIER, "a  Outliers", "Tokens read"),
@@ -29,7 +29,8 @@ def plot_controlled(table: pd.DataFrame, labels: Mapping[str, str]) -> Figure:
 
     Parameters
     ----------
-    table : of `contamination.controlled_results.auc_table`; outliers are shown by their mean.
+    table : of `contamination.experiments.controlled.results.auc_table`; outliers are shown by their
+        mean.
     labels : score -> what the legend calls it.
     """
     figure, panels = plt.subplots(1, 3, figsize=(8.2, 3.2), sharey=True)

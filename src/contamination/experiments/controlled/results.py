@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from contamination.contaminants import INSIDE, OUTLIER
-from contamination.controlled_contamination import BASE, KEYS, TRAINED
-from contamination.controlled_plan import RATE, SIZE, TIMES
 from contamination.errors import InputError
+from contamination.experiments.controlled.contaminants import INSIDE, OUTLIER
+from contamination.experiments.controlled.contamination import BASE, KEYS, TRAINED
+from contamination.experiments.controlled.plan import RATE, SIZE, TIMES
 from contamination.membership.evaluate import evaluate
 
 Floats = NDArray[np.float64]
@@ -37,7 +37,7 @@ def auc_table(
 
     Parameters
     ----------
-    scored : of `contamination.controlled_contamination.score_runs`.
+    scored : of `contamination.experiments.controlled.contamination.score_runs`.
     rng, resamples : of the bootstrap, 95%.
 
     Returns

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from contamination.contaminants import OUTLIER
-from contamination.controlled_contamination import BASE
-from contamination.controlled_plan import RATE, SIZE
-from contamination.controlled_results import MEAN
-from contamination.tables import format_estimate
+from contamination.experiments.controlled.contaminants import OUTLIER
+from contamination.experiments.controlled.contamination import BASE
+from contamination.experiments.controlled.plan import RATE, SIZE
+from contamination.experiments.controlled.results import MEAN
+from contamination.results.tables import format_estimate
 
 PUBLISHED = ("Table 3", "Table 7", "Table 4")  # of Shi
 
@@ -18,7 +18,7 @@ def main_layout(table: pd.DataFrame, labels: Mapping[str, str]) -> pd.DataFrame:
 
     Parameters
     ----------
-    table : of `contamination.controlled_results.auc_table`.
+    table : of `contamination.experiments.controlled.results.auc_table`.
     labels : score -> what the table calls it.
 
     Returns

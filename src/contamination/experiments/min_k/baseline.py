@@ -5,8 +5,8 @@ section 3) is tuned on text that was never planted, and the share of spans above
 heuristic calls seen. No theorem bounds how often it is wrong: that is measured on more such text,
 and under a model that has seen none of the sets.
 
-The text for tuning is of the same kind as the set (`contamination.unseen`), which is the kindest
-setting for a heuristic.
+The text for tuning is of the same kind as the set (`contamination.pretraining.unseen`), which is
+the kindest setting for a heuristic.
 """
 
 import math
@@ -21,16 +21,16 @@ from numpy.typing import ArrayLike
 from statsmodels.stats.proportion import proportion_confint
 
 from contamination.errors import InputError
-from contamination.experiment import MODELS, Experiment
 from contamination.membership import scores as membership
 from contamination.membership.columns import Score
 from contamination.membership.evaluate import Threshold, evaluate
 from contamination.membership.signals import token_signals
-from contamination.tables import format_p
-from contamination.unseen import unseen_texts
+from contamination.pretraining.experiment import MODELS, Experiment
+from contamination.pretraining.unseen import unseen_texts
+from contamination.results.tables import format_p
 
 if TYPE_CHECKING:
-    from contamination.engine.contract import Scorer
+    from contamination.scoring.contract import Scorer
 
 TESTS = ("sharded_t", "exact", "successor")  # that stand beside the heuristics
 
@@ -117,14 +117,14 @@ def min_k_baseline(
 
 def open_scorer(directory: Path) -> "Scorer":
     """Open a model that was trained here."""
-    from contamination.engine.local import TransformersScorer
+    from contamination.scoring.local import TransformersScorer
 
     return TransformersScorer(directory)
 
 
 def cut(scorer: "Scorer", texts: Sequence[str], length: int) -> list[np.ndarray]:
     """Spans of `length` tokens of the texts, one after the other; a shorter rest is left out."""
-    from contamination.tokenizer import tokenize
+    from contamination.testsets.tokens import tokenize
 
     if not texts:  # a file of which every record is planted
         return []
@@ -222,8 +222,8 @@ def beside_the_tests(
     Parameters
     ----------
     table : of `min_k_baseline`.
-    canaries : of `contamination.evaluation.canary_table`. A p-value is bold where Holm's correction
-        over the sets leaves at most `alpha`.
+    canaries : of `contamination.experiments.canaries.evaluation.canary_table`. A p-value is bold
+        where Holm's correction over the sets leaves at most `alpha`.
 
     Returns
     -------

@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from contamination.figures import TESTS, score_style
+from contamination.results.figures import TESTS, score_style
 
 
 def plot_min_k(
@@ -26,8 +26,8 @@ def plot_min_k(
 
     Parameters
     ----------
-    table : of `contamination.min_k_baseline.min_k_baseline`.
-    canaries : of `contamination.evaluation.canary_table`.
+    table : of `contamination.experiments.min_k.baseline.min_k_baseline`.
+    canaries : of `contamination.experiments.canaries.evaluation.canary_table`.
     labels : score -> what the legend calls it.
     """
     shares, verdicts = (

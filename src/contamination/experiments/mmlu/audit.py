@@ -14,23 +14,22 @@ from typing import Any
 import pandas as pd
 from tqdm import tqdm
 
-from contamination.audit_plan import planned_store
-from contamination.audit_request import Request
-from contamination.battery import TESTS
-from contamination.engine import cost
-from contamination.engine.contract import Scorer
+from contamination.audit.battery import TESTS
+from contamination.audit.plan import planned_store
+from contamination.audit.request import Request
 from contamination.errors import InputError
-from contamination.experiment import Experiment
-from contamination.line_reading import COMPRESSOR, READINGS, Readings
-from contamination.mmlu import FAMILY
-from contamination.models import ModelEntry, find_model, trained_here
-from contamination.open_audit import open_scorer
-from contamination.open_table import published_p
-from contamination.published import FISHER_COLUMNS, SUBSET_COLUMNS, load_published
-from contamination.scoring import score
+from contamination.experiments.mmlu.segmentation import COMPRESSOR, READINGS, Readings
+from contamination.experiments.mmlu.subsets import FAMILY
+from contamination.pretraining.experiment import Experiment, trained_here
+from contamination.results.published import FISHER_COLUMNS, SUBSET_COLUMNS, load_published
+from contamination.scoring import cost
+from contamination.scoring.contract import Scorer
+from contamination.scoring.models import ModelEntry, find_model, published_p
+from contamination.scoring.opening import open_scorer
+from contamination.scoring.score import score
 from contamination.statistics import fisher
-from contamination.test_set import TestSet
-from contamination.tokenizer import tokenize
+from contamination.testsets.example_set import TestSet
+from contamination.testsets.tokens import tokenize
 
 WORK = ("model", "reading", "test", "examples", "tokens_read", "tokens_scored")
 ROWS = (
@@ -47,9 +46,10 @@ class MmluAudit:
     Parameters
     ----------
     experiment : run whose models may be named; stores lie in its `stores/mmlu/`.
-    models : audited by record; names for `contamination.models.find_model`, or of the run's models.
+    models : audited by record; names for `contamination.scoring.models.find_model`, or of the run's
+        models.
     controls : models that cannot have seen MMLU: read by record and by line.
-    tests : names from `contamination.battery.TESTS`.
+    tests : names from `contamination.audit.battery.TESTS`.
     permutations : m, shuffled orderings per shard, in tests of whole orderings.
     published : directory of the papers' tables.
 
@@ -144,14 +144,14 @@ class MmluAudit:
         Parameters
         ----------
         rows : from `rows`.
-        free : from `contamination.line_reading.model_free`.
+        free : from `contamination.experiments.mmlu.segmentation.model_free`.
         exclude_below : a subset is excluded where a control has a smaller p-value in the same test,
             or the compressor has.
 
         Returns
         -------
         DataFrame
-            The columns of `contamination.published.mmlu_subsets`, with source "measured".
+            The columns of `contamination.results.published.mmlu_subsets`, with source "measured".
         """
         by_record = rows[rows["reading"] == "record"]
         silent = free[free["reading"] == "record"].set_index("subset")["compressor_log10_p"]
@@ -175,8 +175,8 @@ class MmluAudit:
         Returns
         -------
         DataFrame
-            The columns of `contamination.published.mmlu_fisher`, with source "measured". A model of
-            which no subset is kept has no p-value.
+            The columns of `contamination.results.published.mmlu_fisher`, with source "measured". A
+            model of which no subset is kept has no p-value.
         """
         table2 = load_published(self.published, "oren2024_table2_open_models").set_index("dataset")
         rows = []

@@ -9,9 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from contamination.figures import MODEL_COLOURS, SIGNIFICANT
-from contamination.line_reading import COMPRESSOR
-from contamination.mmlu import title
+from contamination.experiments.mmlu.segmentation import COMPRESSOR
+from contamination.experiments.mmlu.subsets import title
+from contamination.results.figures import MODEL_COLOURS, SIGNIFICANT
 from contamination.statistics import dkw_band, ecdf
 
 LINES = 1.1  # per record, from which on a subset is drawn
@@ -67,7 +67,7 @@ def plot_readings(lines: pd.DataFrame) -> Figure:
 
     Parameters
     ----------
-    lines : from `contamination.line_reading.line_table`; not empty.
+    lines : from `contamination.experiments.mmlu.segmentation.line_table`; not empty.
     """
     excluded = lines["excluded_in_paper"].fillna(False).astype(bool)
     rows = lines[excluded | (lines["lines_per_record"] >= LINES)]

@@ -17,16 +17,16 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from contamination.audit_plan import store_plan
-from contamination.battery import TESTS
-from contamination.compressor import compressor_log_probs
-from contamination.diagnostics import diagnose
+from contamination.audit.battery import TESTS
+from contamination.audit.compressor import compressor_log_probs
+from contamination.audit.diagnostics import diagnose
+from contamination.audit.record_features import Record
 from contamination.files import sha256_of
-from contamination.published import CONTROLS
-from contamination.record_features import Record
+from contamination.results.published import CONTROLS
+from contamination.results.tables import format_p
+from contamination.scoring.plan import plan_store
 from contamination.statistics import recombination_test
-from contamination.tables import format_p
-from contamination.test_set import TestSet
+from contamination.testsets.example_set import TestSet
 
 READINGS = ("record", "line")
 TEMPLATE = "csv-line/1"
@@ -102,15 +102,16 @@ def model_free(readings: Readings, *, seed: int) -> pd.DataFrame:
     DataFrame
         subset, reading, examples; of the records lines_per_record (mean), spanning (share on more
         than one line) and shared_passages (share whose longest line stands in another record, too);
-        verdict of `contamination.diagnostics.diagnose` within the shards of the sharded t-test; and
-        compressor_log10_p, of the exact test on a compressor's scores in the same shards.
+        verdict of `contamination.audit.diagnostics.diagnose` within the shards of the sharded
+        t-test; and compressor_log10_p, of the exact test on a compressor's scores in the same
+        shards.
     """
     rows = []
     for subset, records in readings.get("record", {}).items():
         facts = _line_facts(records)
         for reading in READINGS:
             examples = readings[reading][subset]
-            shards = store_plan(TESTS["sharded_t"], len(examples.examples), None).shards
+            shards = plan_store(TESTS["sharded_t"], len(examples.examples), None).shards
             diagnosis = diagnose(
                 examples.examples,
                 examples.records or None,
@@ -152,8 +153,8 @@ def line_table(
     Parameters
     ----------
     free : from `model_free`.
-    measured : rows of `contamination.mmlu_audit.MmluAudit.rows` in both readings.
-    table4 : the paper's table, as `contamination.published.load_published` reads it.
+    measured : rows of `contamination.experiments.mmlu.audit.MmluAudit.rows` in both readings.
+    table4 : the paper's table, as `contamination.results.published.load_published` reads it.
     exclude_below : p-value of a negative control below which the paper excludes a subset.
 
     Returns

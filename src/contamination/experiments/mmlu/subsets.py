@@ -7,8 +7,8 @@ under the same names; professional_law is the one that it lacks.
 from dataclasses import replace
 
 from contamination.errors import InputError
-from contamination.sources import available, open_test_set, registered
-from contamination.test_set import TestSet
+from contamination.testsets.example_set import TestSet
+from contamination.testsets.sources import available, open_test_set, registered
 
 FAMILY = "mmlu/"  # before a subset's name in the registry
 
@@ -38,8 +38,8 @@ def subsets_at_hand(first: int, *, wanted: bool) -> tuple[dict[str, TestSet], st
     Raises
     ------
     InputError
-        Fewer than two records wanted; or as `contamination.sources.open_test_set`, if the files are
-        here but not right.
+        Fewer than two records wanted; or as `contamination.testsets.sources.open_test_set`, if the
+        files are here but not right.
     """
     if first < 2:
         raise InputError(f"first is {first}: give at least two records of each subset")

@@ -9,57 +9,31 @@ import gc
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
 import torch
 from tqdm import tqdm
-from transformers import PreTrainedModel
 
-from contamination.audit_plan import planned_store
-from contamination.audit_request import Request
-from contamination.battery import TESTS
-from contamination.engine.contract import Scorer
-from contamination.engine.loading import Source
-from contamination.engine.local import TransformersScorer
+from contamination.audit.battery import TESTS
+from contamination.audit.plan import planned_store
+from contamination.audit.request import Request
 from contamination.errors import InputError
-from contamination.evaluation import store_for
-from contamination.experiment import MODELS, Experiment
+from contamination.experiments.open_models.controls import Row, add_controls, corrected
+from contamination.experiments.open_models.sets import SetName, TestSets, set_names
 from contamination.files import sha256_of
-from contamination.models import ModelEntry, find_model, trained_here
-from contamination.open_controls import Row, add_controls, corrected
-from contamination.open_sets import SetName, TestSets, set_names
-from contamination.open_status import FAILURES, OK, status_of
-from contamination.open_table import published_p
-from contamination.scoring import score
-from contamination.store import Store
-from contamination.tokenizer import tokenize
+from contamination.pretraining.experiment import MODELS, Experiment, trained_here
+from contamination.scoring.contract import Scorer
+from contamination.scoring.models import ModelEntry, find_model, published_p
+from contamination.scoring.opening import open_scorer
+from contamination.scoring.score import score
+from contamination.scoring.status import FAILURES, OK, status_of
+from contamination.scoring.store import Store
+from contamination.testsets.tokens import tokenize
 
 AUDIT_TESTS = ("successor", "sharded_t")  # the default of an audit, and the paper's own
 
 Open = Callable[[ModelEntry], Scorer]
-
-
-class _Scorer(TransformersScorer):
-    """Remembers that its weights cannot be loaded: no further set waits for them to fail again."""
-
-    _failure: InputError | None = None
-
-    @cached_property
-    def model(self) -> PreTrainedModel:
-        if self._failure is not None:
-            raise self._failure
-        try:
-            return super().model
-        except InputError as error:
-            self._failure = error
-            raise
-
-
-def open_scorer(entry: ModelEntry) -> Scorer:
-    """Open a model here, with its weights still unread; code that comes with it is not run."""
-    return _Scorer(Source(entry.id, revision=entry.revision, context=entry.context))
 
 
 def audit_models(
@@ -79,11 +53,12 @@ def audit_models(
 
     Parameters
     ----------
-    models : names for `contamination.models.find_model`, or entries; with `experiment` also the
-        models that it trained.
-    sets : names for `contamination.sources.open_test_set`; with `experiment` also its canary sets,
+    models : names for `contamination.scoring.models.find_model`, or entries; with `experiment` also
+        the models that it trained.
+    sets : names for `contamination.testsets.sources.open_test_set`; with `experiment` also its
+        canary sets,
         `profile/<name>` where a registered set is called alike.
-    tests : names from `contamination.battery.TESTS`.
+    tests : names from `contamination.audit.battery.TESTS`.
     permutations : m, shuffled orderings per shard, in tests of whole orderings. The models of
         `experiment` on its canary sets keep the shards and permutations of the profile, which the
         score stage has scored.
@@ -100,9 +75,9 @@ def audit_models(
         correct each test over all cells but those of negative controls, which have none.
         `published_p` is the paper's sharded t-test whatever our test. `copies`: how often the set
         was planted, where that is known. `verdict` on the records: see
-        `contamination.diagnostics`. `control_p`: the same test under the first negative control of
-        the audit, or the recombination test under a compressor; `control` says which. `status`:
-        "ok", "failed: reason", or "not run here: reason" where the hub is out of reach.
+        `contamination.audit.diagnostics`. `control_p`: the same test under the first negative
+        control of the audit, or the recombination test under a compressor; `control` says which.
+        `status`: "ok", "failed: reason", or "not run here: reason" where the hub is out of reach.
         `tokens_scored`: what the model had to read for the test, now or before. `model_revision`:
         the commit of a hub id, else the checksum of what was loaded.
 
@@ -210,7 +185,7 @@ class _Audit:
     ) -> tuple[Store, int]:
         run = self.experiment
         if run and name.canary and entry.name in MODELS and entry.id == str(run.model(entry.name)):
-            return store_for(run, entry.name, name.canary, test)
+            return run.store_for(entry.name, name.canary, TESTS[test])
         examples = self.sets.opened[name]
         lengths = [len(ids) for ids in tokenize(scorer.tokenizer, examples.examples)]
         request = self.request

@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 from tqdm import tqdm
 
-from contamination.open_sets import TestSets
-from contamination.open_status import OK
+from contamination.experiments.open_models.sets import TestSets
+from contamination.scoring.status import OK
 from contamination.statistics import adjust
 
 CONTROL = "negative_control"  # role of a model

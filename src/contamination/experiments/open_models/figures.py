@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from contamination.figures import SIGNIFICANT, TESTS
+from contamination.results.figures import SIGNIFICANT, TESTS
 
 # Okabe and Ito's colours, a marker each: print in grey still tells the models.
 MODELS = (

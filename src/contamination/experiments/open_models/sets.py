@@ -13,14 +13,14 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from contamination.compressor import compressor_test
-from contamination.diagnostics import Verdict, diagnose
+from contamination.audit.compressor import compressor_test
+from contamination.audit.diagnostics import Verdict, diagnose
 from contamination.errors import InputError
-from contamination.experiment import Experiment
-from contamination.open_status import FAILURES, status_of
-from contamination.sources import available, open_test_set, registered
-from contamination.store_layout import Kind
-from contamination.test_set import TestSet
+from contamination.pretraining.experiment import Experiment
+from contamination.scoring.status import FAILURES, status_of
+from contamination.scoring.store_layout import Kind
+from contamination.testsets.example_set import TestSet
+from contamination.testsets.sources import available, open_test_set, registered
 
 OF_PROFILE = "profile/"  # before a canary set's name; needed where a registered set is called alike
 LEFT_OUT = ("mmlu/", "wikitext/")  # subsets that notebook 04 combines; text to train on

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from contamination.errors import InputError
-from contamination.seminar.exercises import EXERCISES, Exercise
-from contamination.tables import write_csv
+from contamination.experiments.seminar.exercises import EXERCISES, Exercise
+from contamination.results.tables import write_csv
 
 OPEN, RIGHT, WRONG = "open", "right", "wrong"
 TOLERANCE = 1e-4  # relative: a p-value of four right digits is right

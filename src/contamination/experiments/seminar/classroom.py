@@ -14,18 +14,23 @@ from pathlib import Path
 import numpy as np
 from transformers import PreTrainedTokenizerFast
 
-from contamination.engine.local import TransformersScorer
 from contamination.errors import InputError
+from contamination.experiments.seminar.made_up_text import (
+    TEMPLATE,
+    made_up_documents,
+    made_up_records,
+)
 from contamination.files import read_json, sha256_of
-from contamination.injection import mix
-from contamination.profile import Architecture, TrainingSpec
-from contamination.scoring import score
-from contamination.seminar.made_up_text import TEMPLATE, made_up_documents, made_up_records
-from contamination.store import Store
-from contamination.store_layout import Kind
-from contamination.test_set import TestSet, make_test_set
-from contamination.tokenizer import tokenize, train_tokenizer
-from contamination.training import train
+from contamination.pretraining.injection import mix
+from contamination.pretraining.profile import Architecture, TrainingSpec
+from contamination.pretraining.tokenizer import train_tokenizer
+from contamination.pretraining.training import train
+from contamination.scoring.local import TransformersScorer
+from contamination.scoring.score import score
+from contamination.scoring.store import Store
+from contamination.scoring.store_layout import Kind
+from contamination.testsets.example_set import TestSet, make_test_set
+from contamination.testsets.tokens import tokenize
 
 MODELS = ("contaminated", "clean")
 SHAPE = Architecture(n_embd=128, n_layer=2, n_head=4, n_positions=128)

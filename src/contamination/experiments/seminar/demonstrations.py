@@ -5,16 +5,16 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from contamination.audit import Request, audit
-from contamination.battery import TESTS, boundary
-from contamination.orderings import ordering, shard_bounds
-from contamination.seminar.classroom import MODELS, Classroom, no_progress
+from contamination.audit.battery import TESTS, boundary
+from contamination.audit.verdict import Request, audit
+from contamination.experiments.seminar.classroom import MODELS, Classroom, no_progress
+from contamination.scoring.store import Store
 from contamination.statistics import (
     centred_tokens,
 )
-from contamination.store import Store
-from contamination.test_set import TestSet
-from contamination.tokenizer import tokenize
+from contamination.testsets.example_set import TestSet
+from contamination.testsets.orderings import ordering, shard_bounds
+from contamination.testsets.tokens import tokenize
 
 POWER_TESTS = ("permutation", "sharded_t", "exact", "successor")
 

@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from contamination.figures import MODEL_COLOURS, READ, SIGNIFICANT, TESTS, UNREAD
+from contamination.results.figures import MODEL_COLOURS, READ, SIGNIFICANT, TESTS, UNREAD
 from contamination.statistics import dkw_band, ecdf
 
 COLOURS = {"clean": UNREAD, "contaminated": READ}

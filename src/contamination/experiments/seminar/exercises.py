@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from contamination.seminar import answers, mistakes
-from contamination.seminar.mistakes import Mistakes
+from contamination.experiments.seminar import answers, mistakes
+from contamination.experiments.seminar.mistakes import Mistakes
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.stats
 
-from contamination.seminar import answers
+from contamination.experiments.seminar import answers
 from contamination.statistics import adjust, sharded_t_test
 
 Mistakes = list[tuple[Any, str]]  # a wrong answer, and its hint

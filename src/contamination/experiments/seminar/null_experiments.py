@@ -8,8 +8,8 @@ a supply of true null experiments: draw the canonical one at random, again and a
 import numpy as np
 import pandas as pd
 
-from contamination.calibration import null_scores
 from contamination.statistics import (
+    null_scores,
     permutation_test,
     recombination_monte_carlo,
     sharded_t_test,

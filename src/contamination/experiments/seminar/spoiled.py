@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from contamination.errors import InputError
 from contamination.files import sha256_of
-from contamination.test_set import TestSet
+from contamination.testsets.example_set import TestSet
 
 
 def by_physical_line(test_set: TestSet) -> TestSet:

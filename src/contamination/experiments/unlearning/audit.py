@@ -19,8 +19,8 @@ from contamination.membership.scores import min_k
 from contamination.membership.signals import log_prob_signals
 
 if TYPE_CHECKING:
-    from contamination.engine.contract import Scorer
-    from contamination.engine.local import TransformersScorer
+    from contamination.scoring.contract import Scorer
+    from contamination.scoring.local import TransformersScorer
 
 Floats = NDArray[np.float64]
 Question = tuple[str, str]  # prompt, expected answer
@@ -80,7 +80,7 @@ def chunk_scores(scorer: "Scorer", chunks: Sequence[str], *, k: float = 20) -> F
     InputError
         A chunk of fewer than 2 tokens, or a percentage that cannot be.
     """
-    from contamination.tokenizer import tokenize
+    from contamination.testsets.tokens import tokenize
 
     ids = tokenize(scorer.tokenizer, chunks)
     for number, one in enumerate(ids):
@@ -120,7 +120,7 @@ def answer_recall(
     """
     from contamination.membership.generation import continuations
     from contamination.membership.similarity import rouge_l
-    from contamination.tokenizer import tokenize
+    from contamination.testsets.tokens import tokenize
 
     prompts = tokenize(scorer.tokenizer, [prompt for prompt, _ in questions])
     answers = [ids[:most] for ids in tokenize(scorer.tokenizer, [f" {a}" for _, a in questions])]

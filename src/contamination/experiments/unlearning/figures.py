@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from contamination.figures import READ, UNREAD
+from contamination.results.figures import READ, UNREAD
 
 MODELS = {"original": READ, "unlearned": "#009E73", "clean": UNREAD}
 CHUNKS = {False: ("Left out", "#E69F00", "o"), True: ("To be forgotten", "#CC79A7", "s")}
@@ -26,7 +26,8 @@ def plot_unlearning(
 
     Parameters
     ----------
-    table : of `contamination.unlearning_audit.audit_unlearning`, with a column `treated`.
+    table : of `contamination.experiments.unlearning.audit.audit_unlearning`, with a column
+        `treated`.
     models, probes : names in its columns -> what the figure calls them.
     """
     figure = plt.figure(figsize=(6.6, 5.2))

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contamination.errors import InputError
-from contamination.experiment import Experiment
-from contamination.unlearning_audit import split_question
+from contamination.experiments.unlearning.audit import split_question
+from contamination.pretraining.experiment import Experiment
 
 
 def draw_treated(chunks: int, share: float, *, rng: np.random.Generator) -> NDArray[np.bool_]:

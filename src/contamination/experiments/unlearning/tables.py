@@ -7,9 +7,9 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from statsmodels.stats.proportion import proportion_confint
 
+from contamination.experiments.unlearning.audit import is_suspicious
 from contamination.membership.evaluate import roc
-from contamination.tables import format_estimate
-from contamination.unlearning_audit import is_suspicious
+from contamination.results.tables import format_estimate
 
 PROBES = {"completion": "Completion", "exact": "Word for word", "answers": "Answers"}
 

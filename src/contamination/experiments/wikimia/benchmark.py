@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from contamination.data_cache import Found, fetch, find, kept_at, verified
 from contamination.errors import InputError
 from contamination.files import read_json, sha256_of
-from contamination.open_status import FAILURES, OK, status_of
-from contamination.records import FORMATS, Record, read_records
-from contamination.registry import Entry, Hub
+from contamination.scoring.status import FAILURES, OK, status_of
+from contamination.testsets.cache import Found, fetch, find, kept_at, verified
+from contamination.testsets.records import FORMATS, Record, read_records
+from contamination.testsets.registry import Entry, Hub
 
 LENGTHS = (32, 64, 128, 256)  # words
 ORIGINAL, PARAPHRASED = "original", "paraphrased"
@@ -89,8 +89,8 @@ def load_wikimia(
 
     Each split is looked for in the mirror (`wikimia/WikiMIA_length32.jsonl`), then in the cache,
     then on the hub; what is fetched is recorded with its commit and checksum
-    (`contamination.data_cache`). No code of a repository is run. A split that cannot be had is told
-    in `Part.status`; after one that is out of reach, the hub is not asked again.
+    (`contamination.testsets.cache`). No code of a repository is run. A split that cannot be had is
+    told in `Part.status`; after one that is out of reach, the hub is not asked again.
 
     Parameters
     ----------

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 from contamination.errors import InputError
+from contamination.experiments.wikimia.benchmark import LENGTHS, ORIGINAL, PARAPHRASED, split_name
+from contamination.experiments.wikimia.page_files import Page, files_of, read_pages
 from contamination.files import sha256_of, write_json, write_text
-from contamination.page_files import Page, files_of, read_pages
-from contamination.wikimia import LENGTHS, ORIGINAL, PARAPHRASED, split_name
 
 PROVENANCE = "provenance.json"
 NO_PROSE = re.compile(r"(timeline|lists?) of\b", re.IGNORECASE)  # titles of pages without prose

@@ -13,16 +13,16 @@ import pandas as pd
 import torch
 from tqdm import tqdm
 
-from contamination.engine.contract import Scorer
-from contamination.engine.local import TransformersScorer
 from contamination.errors import InputError
+from contamination.experiments.wikimia.benchmark import Part
 from contamination.membership.api import membership_scores
 from contamination.membership.columns import Columns
 from contamination.membership.evaluate import evaluate
-from contamination.models import ModelEntry
-from contamination.open_audit import open_scorer as open_model
-from contamination.open_status import FAILURES, OK, status_of
-from contamination.wikimia import Part
+from contamination.scoring.contract import Scorer
+from contamination.scoring.local import TransformersScorer
+from contamination.scoring.models import ModelEntry
+from contamination.scoring.opening import open_scorer as open_model
+from contamination.scoring.status import FAILURES, OK, status_of
 
 # The rows of Table 1, in its order: column of `membership_scores` -> what the paper calls it.
 SCORES = {
@@ -63,7 +63,8 @@ def wikimia_table(
     Parameters
     ----------
     models : one after the other is loaded and let go.
-    parts : of `contamination.wikimia` or `contamination.wikimia_here`.
+    parts : of `contamination.experiments.wikimia.benchmark` or
+        `contamination.experiments.wikimia.made_here`.
     rng : draws the bootstrap.
     references : name of a model -> the smaller one that "Smaller Ref" compares it with; without
         one it is left out. Two models with one tokenizer are compared by means over tokens, as in

@@ -7,10 +7,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from contamination.figures import score_style, short_count
-from contamination.open_status import OK
-from contamination.wikimia import ORIGINAL
-from contamination.wikimia_here import CONTROL, READ_HERE
+from contamination.experiments.wikimia.benchmark import ORIGINAL
+from contamination.experiments.wikimia.made_here import CONTROL, READ_HERE
+from contamination.results.figures import score_style, short_count
+from contamination.scoring.status import OK
 
 SPREAD = 0.06  # octaves between neighbouring scores, so that intervals do not hide each other
 
@@ -27,7 +27,8 @@ def plot_wikimia(
 
     Parameters
     ----------
-    table : of `contamination.wikimia_evaluation.wikimia_table`; original texts are drawn.
+    table : of `contamination.experiments.wikimia.evaluation.wikimia_table`; original texts are
+        drawn.
     labels : score -> what the legend calls it.
     source : the benchmark to draw. length : words of the texts on the left. On the right stands the
         largest model.

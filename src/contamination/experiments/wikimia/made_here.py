@@ -1,8 +1,8 @@
 """Texts in the layout of WikiMIA whose membership is known, because the models were trained here.
 
 Members are beginnings of documents that the models read once, non-members those of documents of the
-same packages that chance left out of the corpus (`contamination.left_out`). So the two sides differ
-by membership alone, and not, as in WikiMIA, by their age as well.
+same packages that chance left out of the corpus (`contamination.pretraining.left_out`). So the two
+sides differ by membership alone, and not, as in WikiMIA, by their age as well.
 """
 
 import re
@@ -11,9 +11,9 @@ from dataclasses import replace
 from itertools import cycle
 
 from contamination.errors import InputError
-from contamination.experiment import Experiment
-from contamination.left_out import SEEN, UNSEEN, read_documents
-from contamination.wikimia import LENGTHS, ORIGINAL, Part, make_part
+from contamination.experiments.wikimia.benchmark import LENGTHS, ORIGINAL, Part, make_part
+from contamination.pretraining.experiment import Experiment
+from contamination.pretraining.left_out import SEEN, UNSEEN, read_documents
 
 READ_HERE = "read here"
 CONTROL = "control"

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from contamination.errors import InputError
-from contamination.records import Record, read_records, read_text
+from contamination.testsets.records import Record, read_records, read_text
 
 INDEX = "pages.csv"
 

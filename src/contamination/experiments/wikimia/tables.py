@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from contamination.open_status import OK
-from contamination.tables import format_estimate
-from contamination.wikimia import ORIGINAL, PARAPHRASED
-from contamination.wikimia_evaluation import SCORES
-from contamination.wikimia_here import CONTROL
+from contamination.experiments.wikimia.benchmark import ORIGINAL, PARAPHRASED
+from contamination.experiments.wikimia.evaluation import SCORES
+from contamination.experiments.wikimia.made_here import CONTROL
+from contamination.results.tables import format_estimate
+from contamination.scoring.status import OK
 
 NONE = "—"
 CHANCE = 0.5
@@ -24,7 +24,7 @@ def table1_layout(table: pd.DataFrame, length: int) -> pd.DataFrame:
 
     Parameters
     ----------
-    table : of `contamination.wikimia_evaluation.wikimia_table`.
+    table : of `contamination.experiments.wikimia.evaluation.wikimia_table`.
     length : words of the texts.
     """
     rows = table[(table["status"] == OK) & (table["length"] == length)]

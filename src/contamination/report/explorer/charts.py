@@ -5,8 +5,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from contamination.explorer.outcomes import Outcome
-from contamination.figures import TESTS
+from contamination.report.explorer.outcomes import Outcome
+from contamination.results.figures import TESTS
 
 SIZE = (4.2, 2.6)  # two of them stand side by side in JupyterLab
 

@@ -1,7 +1,7 @@
 """One store, every test that it allows: p-values, z-scores of its shards, null distributions.
 
-The p-values are those of `contamination.battery`, from the same scores; beside its settings stand
-other numbers b of tokens per example.
+The p-values are those of `contamination.audit.battery`, from the same scores; beside its settings
+stand other numbers b of tokens per example.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import scipy.stats
 
-from contamination.battery import (
+from contamination.audit.battery import (
     COUNTED,
     SAMPLED_ORDERINGS,
     ShardScores,
@@ -22,6 +22,7 @@ from contamination.battery import (
     summed,
 )
 from contamination.errors import InputError
+from contamination.scoring.store import Store
 from contamination.statistics import (
     RecombinationResult,
     TestResult,
@@ -34,7 +35,6 @@ from contamination.statistics import (
     sharded_t_test,
     westfall_young_test,
 )
-from contamination.store import Store
 
 BINS = 41
 DRAWS = 10_000  # from the null law of a sum over shards
@@ -68,8 +68,8 @@ class Outcome:
 
     Attributes
     ----------
-    b : how many of the first tokens of an example count, as in `contamination.battery.COUNTED`;
-        None in tests that have no such choice.
+    b : how many of the first tokens of an example count, as in
+        `contamination.audit.battery.COUNTED`; None in tests that have no such choice.
     by_shard : (r,), evidence of each shard for the canonical order, in `unit`.
     null : of the statistic where order carries no information; for the sharded t-test Student's
         law, which it assumes.

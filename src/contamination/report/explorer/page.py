@@ -18,18 +18,18 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from contamination.battery import DEFAULT_TESTS
-from contamination.diagnostics import Diagnosis
+from contamination.audit.battery import DEFAULT_TESTS
+from contamination.audit.diagnostics import Diagnosis
 from contamination.errors import InputError
-from contamination.experiment import Experiment
-from contamination.explorer.outcomes import Outcome
-from contamination.explorer.scored import Found, scored_sets
-from contamination.explorer.views import View, Viewer
-from contamination.explorer.wording import plain_p, reading, verdict
-from contamination.figures import TESTS
 from contamination.files import write_text
-from contamination.orderings import shard_bounds
+from contamination.pretraining.experiment import Experiment
+from contamination.report.explorer.outcomes import Outcome
+from contamination.report.explorer.scored import Found, scored_sets
+from contamination.report.explorer.views import View, Viewer
+from contamination.report.explorer.wording import plain_p, reading, verdict
+from contamination.results.figures import TESTS
 from contamination.statistics import adjust
+from contamination.testsets.orderings import shard_bounds
 
 LONGEST_TEXT = 5_000  # characters shown of an example; the longest of MMLU has 4,900
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from contamination.errors import InputError
-from contamination.experiment import MODELS, Experiment
-from contamination.store import open_store
-from contamination.store_layout import Kind
-from contamination.test_set import TestSet
+from contamination.pretraining.experiment import MODELS, Experiment
+from contamination.scoring.store import open_store
+from contamination.scoring.store_layout import Kind
+from contamination.testsets.example_set import TestSet
 
 BY_LINE = "-by-line"  # at the end of the name of a set that was read by physical line
 
@@ -117,14 +117,14 @@ def _subset_loader() -> Load:
         # Imported here: few runs score other sets than their own, and reading by line needs torch.
         subset = name.removesuffix(BY_LINE)
         if name == subset:
-            from contamination.mmlu import FAMILY
-            from contamination.sources import open_test_set
+            from contamination.experiments.mmlu.subsets import FAMILY
+            from contamination.testsets.sources import open_test_set
 
             loaded[name] = replace(open_test_set(FAMILY + name, first=examples), name=name)
         elif subset not in loaded:
             raise InputError(f"{subset} was not scored by record, which tells how much was read")
         elif name not in loaded:
-            from contamination.line_reading import by_line
+            from contamination.experiments.mmlu.segmentation import by_line
 
             loaded[name] = by_line(loaded[subset])
         return loaded[name]
@@ -137,7 +137,7 @@ def _audited_loader(experiment: Experiment) -> Load:
     canaries = {spec.name for spec in experiment.profile.canaries}
 
     def load(name: str, examples: int) -> TestSet:
-        from contamination.sources import open_test_set
+        from contamination.testsets.sources import open_test_set
 
         if name in canaries:
             return experiment.test_set(name)
@@ -147,7 +147,7 @@ def _audited_loader(experiment: Experiment) -> Load:
 
 
 def _usual_shards(examples: int) -> dict[Kind, int]:
-    """As `contamination.audit_plan.store_plan`, which cannot be imported without torch."""
+    """As `contamination.audit.plan.store_plan`, which cannot be imported without torch."""
     return {"orderings": min(50, max(1, examples // 4)), "successors": max(1, examples // 10)}
 
 

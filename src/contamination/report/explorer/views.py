@@ -6,13 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
-from contamination.battery import SUCCESSOR_TOKENS, TESTS
-from contamination.diagnostics import Diagnosis, diagnose
+from contamination.audit.battery import TESTS
+from contamination.audit.diagnostics import Diagnosis, diagnose
 from contamination.errors import InputError
-from contamination.explorer.outcomes import Outcome, StoreOutcomes, store_outcomes
-from contamination.explorer.scored import ScoredSet
-from contamination.store import Store, open_store
-from contamination.test_set import TestSet
+from contamination.report.explorer.outcomes import Outcome, StoreOutcomes, store_outcomes
+from contamination.report.explorer.scored import ScoredSet
+from contamination.scoring.plan import SUCCESSOR_TOKENS
+from contamination.scoring.store import Store, open_store
+from contamination.testsets.example_set import TestSet
 
 USUAL_B = {"boundary": "16", "successor": str(SUCCESSOR_TOKENS)}  # those of the battery
 

@@ -14,15 +14,15 @@ import matplotlib.pyplot as plt
 from ipywidgets import HTML, Box, Dropdown, Layout, VBox
 from matplotlib.figure import Figure
 
-from contamination.battery import DEFAULT_TESTS
+from contamination.audit.battery import DEFAULT_TESTS
 from contamination.errors import InputError
-from contamination.explorer.charts import plot_by_shard, plot_null
-from contamination.explorer.outcomes import Outcome
-from contamination.explorer.scored import ScoredSet
-from contamination.explorer.views import View, Viewer
-from contamination.explorer.wording import plain_p, reading, verdict
-from contamination.figures import TESTS
-from contamination.orderings import shard_bounds
+from contamination.report.explorer.charts import plot_by_shard, plot_null
+from contamination.report.explorer.outcomes import Outcome
+from contamination.report.explorer.scored import ScoredSet
+from contamination.report.explorer.views import View, Viewer
+from contamination.report.explorer.wording import plain_p, reading, verdict
+from contamination.results.figures import TESTS
+from contamination.testsets.orderings import shard_bounds
 
 
 class Explorer:

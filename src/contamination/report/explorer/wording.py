@@ -3,10 +3,10 @@
 import math
 import re
 
-from contamination.diagnostics import Diagnosis
-from contamination.explorer.outcomes import Outcome
-from contamination.figures import SIGNIFICANT
-from contamination.tables import format_p
+from contamination.audit.diagnostics import Diagnosis
+from contamination.report.explorer.outcomes import Outcome
+from contamination.results.figures import SIGNIFICANT
+from contamination.results.tables import format_p
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 

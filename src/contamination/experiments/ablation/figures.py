@@ -1,0 +1,30 @@
+"""Figures of the ablations: mean log10 p against a setting (Oren, Figure 3)."""
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.figure import Figure
+
+from contamination.results.figures import TESTS, mark_level
+
+
+def plot_ablation(table: pd.DataFrame, rows: pd.DataFrame, setting: str, label: str) -> Figure:
+    """Draw mean log10 p against a setting, by test, with the single sets behind (Figure 3)."""
+    figure, axes = plt.subplots()
+    for test, (name, colour, marker) in TESTS.items():
+        single = rows[rows["test"] == test]
+        for _, group in single.groupby("dataset"):
+            line = group.groupby(setting)["log10_p"].mean()
+            axes.plot(line.index, line, color=colour, lw=0.7, alpha=0.35)
+        chosen = table[table["test"] == test]
+        if len(chosen):
+            axes.plot(
+                chosen[setting], chosen["mean_log10_p"], marker=marker, color=colour, label=name
+            )
+    values = sorted(table[setting].unique())
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(values, [str(v) for v in values])
+    axes.minorticks_off()
+    axes.set(xlabel=label, ylabel="log10 p")
+    mark_level(axes)
+    axes.legend(loc="lower left")
+    return figure

@@ -1,0 +1,38 @@
+"""The figure of the canary sets: evidence against duplication count (Oren, Figure 2)."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from contamination.results.figures import SIGNIFICANT, TESTS, mark_level
+
+
+def plot_duplication_power(rows: pd.DataFrame, published: pd.DataFrame) -> Figure:
+    """Draw log10 p of every set against its duplication count, by test (Oren, Figure 2).
+
+    Parameters
+    ----------
+    rows, published : columns dup_count, test and log10_p; a panel each, with one vertical axis.
+    """
+    figure, panels = plt.subplots(1, 2, figsize=(7.6, 3.9), sharey=True, width_ratios=(1.5, 1))
+    for axes, table, title in zip(
+        panels, (rows, published), ("This run", "Oren et al. (2024), Table 1"), strict=True
+    ):
+        shown = [test for test in TESTS if (table["test"] == test).any()]
+        for index, test in enumerate(shown):
+            (label, colour, marker), chosen = TESTS[test], table[table["test"] == test]
+            # Side by side, so that equal values of different tests stay visible.
+            x = chosen["dup_count"] * 2.0 ** (0.09 * (index - (len(shown) - 1) / 2))
+            axes.plot(x, chosen["log10_p"], marker, color=colour, label=label, ms=5, alpha=0.85)
+        counts = sorted(table["dup_count"].unique())
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(counts, [str(c) for c in counts])
+        axes.minorticks_off()
+        axes.set(xlabel="Duplication count")
+        axes.set_title(title, fontsize="medium")
+        axes.axhline(np.log10(SIGNIFICANT), color="0.35", lw=0.9, ls="--")
+    panels[0].set_ylabel("log10 p")
+    mark_level(panels[1])
+    panels[0].legend(loc="lower left")
+    return figure

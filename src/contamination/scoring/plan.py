@@ -1,0 +1,115 @@
+"""Which store a test reads: its kind, how many shards, how much of every example.
+
+The one rule of how many shards a test gets is `plan_store`.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from contamination.errors import InputError
+from contamination.scoring import cost
+from contamination.scoring.store_layout import Kind
+from contamination.testsets.example_set import TestSet
+
+SUCCESSOR_TOKENS = 32  # of every example after every other
+MOST_SHARDS = 50  # of whole orderings, as in Oren, section 4.1
+
+
+@dataclass(frozen=True)
+class StoreNeed:
+    """What a test asks of the store that it reads.
+
+    Attributes
+    ----------
+    kind, first : of the store, as in `contamination.scoring.store_layout.Header`.
+    shard_size : examples of a shard unless the user says otherwise; None is the whole set.
+    """
+
+    kind: Kind
+    first: int | None
+    shard_size: int | None
+
+    @property
+    def fewest(self) -> int:
+        """Fewest examples of a shard: centring successors leaves nothing of two."""
+        return 3 if self.kind == "successors" else 2
+
+
+@dataclass(frozen=True)
+class StorePlan:
+    """One store that an audit reads; see `contamination.scoring.store_layout.Header`."""
+
+    kind: Kind
+    shards: int
+    first: int | None
+
+    def path(self, directory: Path | str, model: str, test_set: TestSet) -> Path:
+        """Where the audits in `directory` keep this store of that model and set."""
+        name = f"{self.kind}-{self.shards:03d}"
+        if self.kind == "successors" and self.first != SUCCESSOR_TOKENS:
+            name += f"-{self.first or 'all'}"
+        return Path(directory) / _slug(model) / _slug(test_set.name) / name
+
+    def within(self, context: int, lengths: Sequence[int]) -> "StorePlan":
+        """Keep no more of an example than leaves half of the context to the one before it.
+
+        Of whole successors, that is; a plan that says how many tokens to keep stays as it is.
+        """
+        if self.kind == "orderings" or self.first is not None or max(lengths) <= context // 2:
+            return self
+        return replace(self, first=context // 2)
+
+    def work(self, lengths: Sequence[int], permutations: int, context: int) -> cost.Workload:
+        """What filling it takes, for examples of so many tokens.
+
+        Raises
+        ------
+        InputError
+            Too few examples for the shards, or successors longer than the context.
+        """
+        if self.kind == "successors":
+            longest = max(kept_tokens(lengths, self.first))
+            if longest > context:
+                raise InputError(
+                    f"the successor test reads up to {longest} tokens of an example at once, and "
+                    f"the context is {context}; use another test (--test exact)"
+                )
+            return cost.successor_workload(lengths, shards=self.shards, first=longest)
+        return cost.workload(
+            lengths, shards=self.shards, permutations=permutations, context=context
+        )
+
+
+def plan_store(test: StoreNeed, examples: int, shards: int | None) -> StorePlan:
+    """Store that a test of so many examples reads, with its own shards or those asked for.
+
+    Raises
+    ------
+    InputError
+        Too few examples for the shards.
+    """
+    if test.shard_size is None:
+        shards = 1
+    elif shards is None:
+        shards = max(1, examples // test.shard_size)
+        if test.kind == "orderings":
+            shards = min(shards, MOST_SHARDS)
+    if examples < test.fewest:
+        raise InputError(f"{examples} examples have no order to test: give {test.fewest} or more")
+    if examples < test.fewest * shards:
+        raise InputError(
+            f"{examples} examples are fewer than {test.fewest} per shard for {shards} shards; use "
+            f"at most {examples // test.fewest} shards"
+        )
+    return StorePlan(test.kind, shards, test.first)
+
+
+def kept_tokens(lengths: Sequence[int], first: int | None) -> list[int]:
+    """Tokens that are kept of every example."""
+    return [min(length, first or length) for length in lengths]
+
+
+def _slug(label: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", label).strip("-.") or "unnamed"
