@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from contamination.audit import battery
 from contamination.audit.battery import COUNTED, TESTS, clipped, joint_successors
-from contamination.audit.verdict import battery
 from contamination.scoring.store import Header, Store
 from contamination.scoring.store_reader import ShardTokens
 from contamination.statistics import boundary_scores, centred_successors, successor_scores

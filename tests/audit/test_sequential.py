@@ -4,8 +4,9 @@ import json
 
 import pytest
 
+from contamination.audit import sequential
+from contamination.audit.request import Request
 from contamination.audit.sequential import audit_until
-from contamination.audit.verdict import Request, sequential
 from contamination.errors import InputError
 from contamination.scoring.queue import work_queue
 from contamination.scoring.store import open_store

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from contamination.audit.verdict import verdict as audit
+from contamination.audit import verdict as audit
 from contamination.scoring.queue import work_queue
 from contamination.statistics import recombination_test
 from fakes.remembering_scorer import made_up_set

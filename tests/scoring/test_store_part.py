@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from contamination import files
 from contamination.errors import InputError
-from contamination.scoring.score import store_part
+from contamination.scoring import store_part
 from contamination.scoring.store_part import (
     SCHEMA,
     may_hold,

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from contamination.errors import InputError
-from contamination.scoring.score import store_part
+from contamination.scoring import store_part
 from contamination.scoring.store import Store
 from fakes.made_up_store import HEADER, rows, unit, units
 

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.axes import Axes
-from test_controlled_results import STRONG, made_up
 
 from contamination.experiments.controlled.contaminants import INSIDE
 from contamination.experiments.controlled.contamination import BASE, TRAINED
@@ -15,6 +14,7 @@ from contamination.experiments.controlled.figures import plot_controlled
 from contamination.experiments.controlled.plan import RATE, SIZE, TIMES
 from contamination.experiments.controlled.results import MEAN, auc_table
 from contamination.results.figures import short_count
+from fakes.made_up_runs import STRONG, made_up
 
 LABELS = {"loss": "PPL", "min_k_20": "Min-20%"}
 
