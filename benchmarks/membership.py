@@ -31,7 +31,7 @@ from contamination.pretraining.architecture import gpt2_config
 from contamination.pretraining.profile import Architecture
 from contamination.pretraining.tokenizer import train_tokenizer
 from contamination.results.tables import write_csv
-from contamination.scoring.loading import Source
+from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 
 SHAPE = Architecture(n_embd=256, n_layer=4, n_head=4, n_positions=256)
@@ -42,7 +42,7 @@ def make_scorer(vocabulary: int, precision: str, directory: str) -> Transformers
     torch.manual_seed(0)
     GPT2LMHeadModel(gpt2_config(SHAPE, vocabulary, 0)).save_pretrained(directory)
     train_tokenizer([Path(__file__).read_text(encoding="utf-8")], 300).save_pretrained(directory)
-    return TransformersScorer(Source(directory, precision=precision))
+    return TransformersScorer(ModelSource(directory, precision=precision))
 
 
 def ways(scorer: TransformersScorer, sequences: list[np.ndarray]) -> dict[str, Callable]:

@@ -22,15 +22,15 @@ PERMUTATIONS = (25, 100, 250)
 def audit_here(directory: str, permutations: int) -> None:
     """Audit the model in `directory`, and print tokens, p and the peak memory."""
     from contamination.audit.verdict import Request, audit
-    from contamination.testsets.example_set import TestSet
+    from contamination.testsets.example_set import ExampleSet
 
     strings = json.loads((Path(directory) / "strings.json").read_text())
     examples = tuple(f"{strings[i % len(strings)][i : i + 120]}\n" for i in range(EXAMPLES))
     found = audit(
         directory,
-        TestSet("strings", examples, "text/1", "made up"),
+        ExampleSet("strings", examples, "text/1", "made up"),
         Request(
-            ["exact"],
+            ["sharded_exact"],
             shards=SHARDS,
             permutations=permutations,
             directory=Path(directory) / f"stores-{permutations}",

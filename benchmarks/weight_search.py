@@ -25,8 +25,8 @@ from contamination.files import replacing
 from contamination.pretraining.experiment import Experiment
 from contamination.statistics import (
     centred_successors,
-    recombination_test,
     sampled_successor_scores,
+    sharded_exact_test,
 )
 
 ROOT = Path(__file__).parents[1]
@@ -127,7 +127,7 @@ def log10_p(shards: list[np.ndarray], pairs: Pairs, rng: np.random.Generator) ->
         sampled_successor_scores(centred_successors(pairs(tokens)), resamples=ORDERINGS, rng=rng)
         for tokens in shards
     ]
-    return recombination_test(np.stack(scores)).log10_p
+    return sharded_exact_test(np.stack(scores)).log10_p
 
 
 def main() -> None:
@@ -139,7 +139,7 @@ def main() -> None:
     tokens = {}
     for spec in tqdm(experiment.profile.canaries, desc="read stores", unit="set"):
         store = experiment.scored(
-            "contaminated", spec.name, shards=SHARDS, kind="successors", first=FIRST
+            "contaminated", spec.name, shards=SHARDS, kind="successors", tokens_per_example=FIRST
         )
         tokens[spec.name] = [
             store.successor_tokens(shard, FIRST).astype(np.float64) for shard in range(SHARDS)

@@ -12,8 +12,8 @@ from contamination.pretraining.tokenizer import train_tokenizer
 from contamination.pretraining.training import train
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.score import score
-from contamination.statistics import permutation_test, recombination_test, sharded_t_test
-from contamination.testsets.example_set import TestSet
+from contamination.statistics import permutation_test, sharded_exact_test, sharded_t_test
+from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.tokens import tokenize
 
 # Many words make a memorised order easy to learn: few words stand in two places of a set.
@@ -22,11 +22,11 @@ DUP_COUNT = 200
 SHARDS, PERMUTATIONS = 8, 20
 
 
-def made_up_set(name: str, seed: int) -> TestSet:
+def made_up_set(name: str, seed: int) -> ExampleSet:
     """Records drawn independently from one law: exchangeable by construction."""
     rng = np.random.default_rng(seed)
     examples = tuple(" ".join(rng.choice(WORDS, size=6)) + "\n" for _ in range(32))
-    return TestSet(name, examples, "text/1", name)
+    return ExampleSet(name, examples, "text/1", name)
 
 
 SETS = {name: made_up_set(name, seed) for seed, name in enumerate(["seen", "unseen", "again"])}
@@ -72,21 +72,21 @@ def log_probs(tmp_path_factory) -> dict[str, np.ndarray]:
 
 
 def test_the_injected_set_is_found(log_probs):
-    assert recombination_test(log_probs["seen"]).p < 1e-3
+    assert sharded_exact_test(log_probs["seen"]).p < 1e-3
     assert sharded_t_test(log_probs["seen"]).p < 1e-3
 
 
 @pytest.mark.parametrize("name", ["unseen", "again"])
 def test_sets_that_were_never_seen_are_not(log_probs, name):
-    assert recombination_test(log_probs[name]).p > 1e-3
+    assert sharded_exact_test(log_probs[name]).p > 1e-3
 
 
 def test_the_canonical_order_of_the_injected_set_stands_out_from_its_others(log_probs):
     """A control inside the set: each other column of the table in the place of the first."""
-    canonical = recombination_test(log_probs["seen"]).p
+    canonical = sharded_exact_test(log_probs["seen"]).p
     for column in range(1, PERMUTATIONS + 1):
         rolled = np.roll(log_probs["seen"], -column, axis=1)
-        assert recombination_test(rolled).p > 1000 * canonical
+        assert sharded_exact_test(rolled).p > 1000 * canonical
 
 
 def test_p_values_of_single_shards_are_small_where_the_set_was_seen(log_probs):

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from measure import arguments, report
 
-from contamination.scoring.loading import Source
+from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.tokens import tokenize
 
 directory, dtype, _, strings = arguments()
-scorer = TransformersScorer(Source(str(directory), precision=dtype))
+scorer = TransformersScorer(ModelSource(str(directory), precision=dtype))
 
 
 def score(texts: Sequence[str]) -> int:

@@ -1,6 +1,7 @@
 """The tests of the battery against slow references: what min-p combines, and that it may."""
 
 import itertools
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,10 +17,13 @@ from contamination.statistics import boundary_scores, centred_successors, succes
 LONGEST = 40
 
 
-def made_up_store(rng, *, shards=2, size=4, gain=0.0, where=slice(None), noise=1.0, first=None):
+def made_up_store(
+    rng, *, shards=2, size=4, gain=0.0, where=slice(None), noise=1.0, tokens_per_example=None
+):
     """Stand in for a store of successors: tokens whose canonical pairs gain nats at `where`."""
     lengths = tuple(rng.integers(5, LONGEST, shards * size).tolist())
-    header = Header("m", "w", "d", "r", "text/1", 1, shards, lengths, "successors", first)
+    header = Header("m", "w", "d", "r", "text/1", 1, shards, lengths, "successors")
+    header = replace(header, tokens_per_example=tokens_per_example)
     tokens = []
     for start, stop in header.bounds:
         held = np.arange(header.stored.max()) < header.stored[start:stop, None]
@@ -101,7 +105,7 @@ def test_min_p_finds_what_sits_early_or_late(where, best):
 
 
 def test_fewer_tokens_kept_than_counted():
-    store = made_up_store(np.random.default_rng(4), first=12)
+    store = made_up_store(np.random.default_rng(4), tokens_per_example=12)
     scores = joint_successors(store, 0, orderings=9, rng=np.random.default_rng(0))
     np.testing.assert_array_equal(scores[1], scores[3])
     assert not np.array_equal(scores[0], scores[3])
@@ -168,9 +172,9 @@ def test_clipped_bounds_what_a_token_may_say():
     logprobs = rng.normal(-3, 0.1, (6, 20)).astype(np.float32)
     leading = np.zeros((6, 20), dtype=bool)
     tokens = ShardTokens(logprobs, leading, np.arange(20) % 5, np.arange(20) // 5)
-    plain = boundary_scores(logprobs, leading, tokens.position, first=None)
+    plain = boundary_scores(logprobs, leading, tokens.position, tokens_per_example=None)
     np.testing.assert_allclose(clipped(tokens), plain, atol=1e-5)
     loud = tokens._replace(logprobs=logprobs.copy())
     loud.logprobs[2, 7] += 60
-    assert boundary_scores(loud.logprobs, leading, tokens.position, first=None)[2] > 40
+    assert boundary_scores(loud.logprobs, leading, tokens.position, tokens_per_example=None)[2] > 40
     assert clipped(loud)[2] == pytest.approx(plain[2] + 1, abs=0.5)

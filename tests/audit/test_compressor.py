@@ -14,18 +14,18 @@ from contamination.audit.compressor import (
 from contamination.errors import InputError
 from contamination.statistics import (
     centred_successors,
-    recombination_test,
+    sharded_exact_test,
     successor_scores,
     successor_test,
 )
-from contamination.testsets.example_set import TestSet
+from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import ordering, shard_bounds
 
 WORDS = [f"{start}{end}" for start in "bdfgklmnprst" for end in ("anter", "olise", "uvid", "ec")]
 
 
 def test_set_of(texts, revision="r"):
-    return TestSet("made up", tuple(texts), "text/1", revision)
+    return ExampleSet("made up", tuple(texts), "text/1", revision)
 
 
 test_set_of.__test__ = False
@@ -88,7 +88,7 @@ def test_the_control_of_orderings_reads_those_of_the_model():
     texts = test_set_of(list(passages(np.random.default_rng(1), 24, 2)))
     scores = compressor_log_probs(texts, shards=3, permutations=4, seed=5)
     found = compressor_test(texts, kind="orderings", shards=3, permutations=4, seed=5)
-    assert found.p == recombination_test(scores).p
+    assert found.p == sharded_exact_test(scores).p
     assert found.test == "compressor"
 
 
@@ -124,10 +124,10 @@ def test_orderings_follow_seed_and_revision():
 def test_neighbours_that_share_a_passage_are_found():
     texts = list(passages(np.random.default_rng(2), 48, 2))
     scores = compressor_log_probs(test_set_of(texts), shards=6, permutations=25, seed=0)
-    assert recombination_test(scores).log10_p < -5
+    assert sharded_exact_test(scores).log10_p < -5
     shuffled = [texts[i] for i in np.random.default_rng(3).permutation(48)]
     scores = compressor_log_probs(test_set_of(shuffled), shards=6, permutations=25, seed=0)
-    assert recombination_test(scores).p > 0.01
+    assert sharded_exact_test(scores).p > 0.01
 
 
 def test_calibrated_on_shuffled_records():
@@ -138,7 +138,7 @@ def test_calibrated_on_shuffled_records():
     for trial in range(trials):
         shuffled = test_set_of([texts[i] for i in rng.permutation(16)], str(trial))
         scores = compressor_log_probs(shuffled, shards=2, permutations=9, seed=0)
-        rejections += recombination_test(scores).p <= alpha
+        rejections += sharded_exact_test(scores).p <= alpha
     assert low <= rejections <= high
 
 
@@ -146,7 +146,7 @@ def test_examples_that_do_not_differ_say_nothing():
     for text in ("", "same\n"):
         scores = compressor_log_probs(test_set_of([text] * 6), shards=2, permutations=5, seed=0)
         assert np.ptp(scores) == 0
-        assert recombination_test(scores).p == 1
+        assert sharded_exact_test(scores).p == 1
 
 
 def test_too_few_examples():

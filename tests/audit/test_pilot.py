@@ -30,7 +30,7 @@ def planned(model_directory, test_set, tmp_path):
 
 
 def test_whole_orderings(planned, tmp_path):
-    found = planned(test="exact", shards=4)
+    found = planned(test="sharded_exact", shards=4)
     store = open_store(tmp_path / "m" / "prose-pilot" / "orderings-004")
     assert len(store.header.example_tokens) == 16
     expected = plan(
@@ -58,8 +58,8 @@ def test_successors_cost_a_matrix_for_each_shard(planned, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"test": "permutation", "shards": 4}, "a pilot needs one of successor, exact"),
-        ({"test": "min_p", "shards": 4}, "a pilot needs one of successor, exact"),
+        ({"test": "permutation", "shards": 4}, "a pilot needs one of successor, sharded_exact"),
+        ({"test": "min_p", "shards": 4}, "a pilot needs one of successor, sharded_exact"),
         ({"test": "nothing", "shards": 4}, "test is 'nothing'"),
         ({"test": "successor", "shards": 3}, "takes 30 records, and there are 24"),
     ],

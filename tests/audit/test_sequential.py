@@ -20,7 +20,7 @@ def until(tokenizer, tmp_path):
         test_set = made_up_set(40)
         scorer = Remembers(tokenizer, test_set, nats)
         alpha = arguments.pop("alpha", 0.01)
-        fixed = {"tests": ["exact"], "directory": tmp_path, "name": "m"}
+        fixed = {"tests": ["sharded_exact"], "directory": tmp_path, "name": "m"}
         found = audit_until(scorer, test_set, Request(**(fixed | arguments)), alpha=alpha)
         return found.result, scorer
 
@@ -59,14 +59,23 @@ def test_successors_can_stop_too(until):
 
 @pytest.mark.parametrize("test", ["sharded_t", "permutation", "min_p", "min_p_orderings"])
 def test_tests_of_all_shards_are_refused(until, test):
-    with pytest.raises(InputError, match="stopping early needs one of successor, exact"):
+    with pytest.raises(InputError, match="stopping early needs one of successor, sharded_exact"):
         until(0.0, tests=[test])
 
 
 def test_the_command(call, model_directory, tmp_path):
     path = tmp_path / "words.txt"
     path.write_text("".join(made_up_set(20).examples))
-    arguments = ("--stop", "--test", "exact", "--permutations", "3", "--json", "--alpha", "1e-6")
+    arguments = (
+        "--stop",
+        "--test",
+        "sharded_exact",
+        "--permutations",
+        "3",
+        "--json",
+        "--alpha",
+        "1e-6",
+    )
     status, out, _ = call("test", model_directory, path, *arguments, "--store", tmp_path / "s")
     told = json.loads(out)
     assert (status, told["stopped_at"], told["shards"]) == (0, None, 5)
@@ -84,7 +93,15 @@ def test_the_order_of_the_records_is_told_beside_the_evidence(
     monkeypatch.setenv("COLUMNS", "120")
     path = tmp_path / "sorted.txt"
     path.write_text("".join(f"{'word ' * n}\n" for n in range(1, 41)))
-    arguments = ("--stop", "--test", "exact", "--permutations", "3", "--store", tmp_path / "s")
+    arguments = (
+        "--stop",
+        "--test",
+        "sharded_exact",
+        "--permutations",
+        "3",
+        "--store",
+        tmp_path / "s",
+    )
     _, out, _ = call("test", model_directory, path, *arguments)
     assert "order of the records: order carries information" in out
     assert "a compressor, which has seen nothing: p = " in out
@@ -98,7 +115,7 @@ def test_one_of_several_processes_tells(call, model_directory, tmp_path, monkeyp
     """The others leave the output and the status to process 0."""
     path = tmp_path / "words.txt"
     path.write_text("".join(made_up_set(40).examples))
-    arguments = ("--stop", "--test", "exact", "--alpha", "0.99", "--shards", "20")
+    arguments = ("--stop", "--test", "sharded_exact", "--alpha", "0.99", "--shards", "20")
     arguments += ("--store", tmp_path / "s")
     status, out, _ = call("test", model_directory, path, *arguments)
     assert status == 1
@@ -115,6 +132,6 @@ def test_an_interrupt_is_no_rejection(call, model_directory, tmp_path, monkeypat
     monkeypatch.setattr(sequential, "fill", interrupted)
     path = tmp_path / "words.txt"
     path.write_text("".join(made_up_set(20).examples))
-    status, out, err = call("test", model_directory, path, "--stop", "--test", "exact")
+    status, out, err = call("test", model_directory, path, "--stop", "--test", "sharded_exact")
     assert (status, out) == (130, "")
     assert err.splitlines()[-1].endswith("run the same command again to go on")

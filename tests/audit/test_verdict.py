@@ -18,7 +18,7 @@ from contamination.scoring.store import open_store
 from contamination.statistics import (
     centred_successors,
     permutation_test,
-    recombination_test,
+    sharded_exact_test,
     sharded_t_test,
     successor_moments,
     successor_scores,
@@ -46,7 +46,7 @@ def test_the_default_is_the_successor_test(scorer, test_set, tmp_path):
 
 
 def test_three_lines_give_the_p_value_of_the_parts(model_directory, test_set, tmp_path):
-    request = Request(tests=["exact"], permutations=6, directory=tmp_path / "stores")
+    request = Request(tests=["sharded_exact"], permutations=6, directory=tmp_path / "stores")
     found = audit(model_directory, test_set, request)
     store = score(
         test_set,
@@ -58,14 +58,14 @@ def test_three_lines_give_the_p_value_of_the_parts(model_directory, test_set, tm
         seed=0,
     )
     (result,) = found.results
-    assert result.p == recombination_test(store.log_probs(6)).p
-    assert (result.test, result.shards, result.permutations) == ("exact", 5, 6)
+    assert result.p == sharded_exact_test(store.log_probs(6)).p
+    assert (result.test, result.shards, result.permutations) == ("sharded_exact", 5, 6)
     assert found.tokens_scored == 7 * sum(store.header.example_tokens)
     assert f"p = {result.p:.3g}" in found.summary()
 
 
 def test_a_model_is_called_by_its_directory_or_as_asked(model_directory, test_set, tmp_path):
-    request = Request(["exact"], permutations=1, directory=tmp_path)
+    request = Request(["sharded_exact"], permutations=1, directory=tmp_path)
     assert audit(model_directory, test_set, request).model == model_directory.name
     found = audit(model_directory, test_set, replace(request, name="mine"))
     assert found.model == "mine"
@@ -73,7 +73,7 @@ def test_a_model_is_called_by_its_directory_or_as_asked(model_directory, test_se
 
 
 def test_every_test_reads_its_own_store(scorer, test_set, tmp_path):
-    tests = ["permutation", "sharded_t", "exact"]
+    tests = ["permutation", "sharded_t", "sharded_exact"]
     request = Request(tests, shards=4, permutations=5, directory=tmp_path, name="mine")
     found = audit(scorer, test_set, request)
     by_hand = {
@@ -91,7 +91,7 @@ def test_every_test_reads_its_own_store(scorer, test_set, tmp_path):
     expected = [
         permutation_test(by_hand[1][0]).p,
         sharded_t_test(by_hand[4]).p,
-        recombination_test(by_hand[4]).p,
+        sharded_exact_test(by_hand[4]).p,
     ]
     assert [result.p for result in found.results] == expected
     assert [store.shards for store in found.plan.stores] == [1, 4, 4]
@@ -221,7 +221,7 @@ def test_a_budget_that_no_shards_fit_is_told_what_would(tokenizer, tmp_path):
 
 
 def test_a_compressor_stands_beside_every_test(scorer, test_set, tmp_path):
-    tests = ["successor", "exact", "sharded_t", "min_p"]
+    tests = ["successor", "sharded_exact", "sharded_t", "min_p"]
     found = audit(scorer, test_set, Request(tests, permutations=4, directory=tmp_path))
     pairs, whole, whole_again, pairs_again = found.control
     assert whole is whole_again and pairs is pairs_again
@@ -243,14 +243,14 @@ def test_a_compressor_rejects_where_neighbours_repeat_each_other(scorer, tmp_pat
             for text in (" ".join(rng.choice(list("abcdefgh"), 12)) for _ in range(20))
         )
     )
-    found = audit(scorer, path, Request(["exact"], permutations=9, directory=tmp_path))
+    found = audit(scorer, path, Request(["sharded_exact"], permutations=9, directory=tmp_path))
     assert found.control[0].p < 0.001
 
 
 def test_the_verdict_on_the_order_stands_beside_the_p_value(scorer, tmp_path):
     path = tmp_path / "sorted.txt"
     path.write_text("".join(f"{'word ' * n}\n" for n in range(1, 41)))
-    found = audit(scorer, path, Request(["exact"], permutations=2, directory=tmp_path))
+    found = audit(scorer, path, Request(["sharded_exact"], permutations=2, directory=tmp_path))
     assert found.diagnosis.verdict == "order carries information"
     assert "order of the records: order carries information" in found.summary()
     assert found.as_dict()["diagnosis"]["verdict"] == "order carries information"
@@ -272,7 +272,7 @@ def test_a_second_audit_scores_nothing(scorer, test_set, tmp_path, monkeypatch):
 
 def test_more_permutations_score_only_what_is_missing(scorer, test_set, tmp_path):
     first, more = (
-        audit(scorer, test_set, Request(["exact"], directory=tmp_path, permutations=m))
+        audit(scorer, test_set, Request(["sharded_exact"], directory=tmp_path, permutations=m))
         for m in (4, 9)
     )
     assert more.tokens_scored == first.tokens_scored  # 5 orderings stored, 5 more
@@ -284,13 +284,13 @@ def test_more_permutations_score_only_what_is_missing(scorer, test_set, tmp_path
 )
 def test_shards_are_chosen_to_hold_four_or_ten(scorer, test_set, tmp_path, examples, fours, tens):
     smaller = replace(test_set, examples=test_set.examples[:examples])
-    plan = plan_audit(scorer, smaller, Request(["exact", "successor"], directory=tmp_path))
+    plan = plan_audit(scorer, smaller, Request(["sharded_exact", "successor"], directory=tmp_path))
     assert [store.shards for store in plan.stores] == [fours, tens]
 
 
 def test_many_examples_make_fifty_shards_of_whole_orderings(scorer, test_set, tmp_path):
     larger = replace(test_set, examples=test_set.examples * 30)
-    plan = plan_audit(scorer, larger, Request(["exact", "successor"], directory=tmp_path))
+    plan = plan_audit(scorer, larger, Request(["sharded_exact", "successor"], directory=tmp_path))
     assert [store.shards for store in plan.stores] == [50, 60]
 
 
@@ -312,14 +312,14 @@ def test_labels_are_short_and_hub_ids_stay(model_directory):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"tests": ["exakt"]}, "unknown test 'exakt': choose from successor, exact"),
+        ({"tests": ["exakt"]}, "unknown test 'exakt': choose from successor, sharded_exact"),
         ({"permutations": 0}, "permutations is 0: give at least 1"),
-        ({"shards": 11, "tests": ["exact"]}, "use at most 10 shards"),
+        ({"shards": 11, "tests": ["sharded_exact"]}, "use at most 10 shards"),
         ({"shards": 7}, "fewer than 3 per shard for 7 .* at most 6 shards"),
         ({"tests": []}, "unknown test '': choose from successor"),
         ({"budget": 10**6, "shards": 2}, "--budget chooses the number of shards"),
         (
-            {"budget": 10**6, "tests": ["successor", "exact"]},
+            {"budget": 10**6, "tests": ["successor", "sharded_exact"]},
             "exact reads is set by --permutations",
         ),
         (

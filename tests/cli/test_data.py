@@ -122,7 +122,7 @@ def test_bad_names(refused, tmp_path) -> None:
 
 
 def test_a_plan_of_a_registered_set(call, mirror, model_directory, tmp_path) -> None:
-    fixed = ("--test", "exact", "--dry-run", "--json", "--store", tmp_path / "stores")
+    fixed = ("--test", "sharded_exact", "--dry-run", "--json", "--store", tmp_path / "stores")
     status, out, err = call("test", model_directory, "questions", "--mirror", mirror, *fixed)
     assert status == 0, err
     assert '"examples": 6' in out
@@ -134,7 +134,7 @@ def test_options_reach_the_test_set(mirror, server) -> None:
     server.repositories["org/questions"].push({"dev.jsonl": jsonl(QUESTIONS[:2])}, "v2")
     options = DataOptions(template="question/1", split="validation", data_revision="v2")
     assert options.load("org/questions").examples == EXAMPLES[:2]
-    assert DataOptions(mirror=mirror, first=3).load("questions").examples == EXAMPLES[:3]
+    assert DataOptions(mirror=mirror, max_records=3).load("questions").examples == EXAMPLES[:3]
     by_field = DataOptions(mirror=mirror, field="answer").load("questions")
     assert by_field.examples[0] == "It is 0.\n"
 

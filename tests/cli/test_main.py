@@ -44,9 +44,11 @@ def test_help_names_every_test(call):
 
 
 def test_a_table_for_people(audit):
-    status, out, err = audit("test", "--test", "exact", "--test", "sharded_t", "--alpha", "1e-9")
+    status, out, err = audit(
+        "test", "--test", "sharded_exact", "--test", "sharded_t", "--alpha", "1e-9"
+    )
     assert status == 0
-    assert "exact" in out and "sharded_t" in out and "log10 p" in out
+    assert "sharded_exact" in out and "sharded_t" in out and "log10 p" in out
     assert "tokens/s" in out and "predicted" in out
     assert "order of the records: " in out
     assert "tok/s" in err  # the bar, where it does not disturb the output
@@ -68,11 +70,13 @@ def test_the_status_tells_a_rejection(audit):
 
 
 def test_several_tests_are_corrected_before_the_status(audit):
-    _, out, _ = audit("test", "--json", "--test", "exact", "--test", "permutation")
+    _, out, _ = audit("test", "--json", "--test", "sharded_exact", "--test", "permutation")
     p = [result["p"] for result in json.loads(out)["results"]]
     between = (min(p) + min(2 * min(p), max(p))) / 2
     assert min(p) < between
-    status, *_ = audit("test", "--test", "exact", "--test", "permutation", "--alpha", str(between))
+    status, *_ = audit(
+        "test", "--test", "sharded_exact", "--test", "permutation", "--alpha", str(between)
+    )
     assert status == 0
 
 

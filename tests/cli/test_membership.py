@@ -10,7 +10,7 @@ import typer
 
 from contamination.cli.main import membership as cli_membership
 from contamination.membership.api import membership_scores
-from contamination.scoring.loading import Source
+from contamination.scoring.loading import ModelSource
 
 
 @pytest.fixture
@@ -60,9 +60,9 @@ def test_the_table_is_that_of_the_function(command, model_directory, data, prose
     status, shown, _ = command(*options, "--seed", "4", "--csv", out)
     assert status == 0 and str(out) in shown.replace("\n", "")
     wanted = membership_scores(
-        Source(str(model_directory), precision="float32"),
+        ModelSource(str(model_directory), precision="float32"),
         [text[:60] for text in prose[:12]],
-        reference=Source(str(model_directory), precision="float32"),
+        reference=ModelSource(str(model_directory), precision="float32"),
         neighbours=2,
         prefix="lamp",
         seed=4,

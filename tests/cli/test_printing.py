@@ -7,10 +7,10 @@ import pytest
 
 from contamination.audit import verdict as audit
 from contamination.scoring.queue import work_queue
-from contamination.statistics import recombination_test
+from contamination.statistics import sharded_exact_test
 from fakes.remembering_scorer import made_up_set
 
-ANY = recombination_test([[0.0, 1.0]])
+ANY = sharded_exact_test([[0.0, 1.0]])
 READING = "the order carries information by itself"
 
 
@@ -48,7 +48,7 @@ def test_the_compressor_stands_beside_the_verdict(run, tmp_path):
     assert "\na compressor, which has seen nothing: p = " in out
     assert READING not in out
     _, out, _ = run(
-        "--alpha", "1e-9", "--test", "successor", "--test", "exact", "--test", "boundary"
+        "--alpha", "1e-9", "--test", "successor", "--test", "sharded_exact", "--test", "boundary"
     )
     assert "which has seen nothing (successor): p = " in out
     assert "which has seen nothing (exact, boundary): p = " in out
@@ -71,7 +71,7 @@ def test_a_control_that_rejects_takes_the_evidence_away(run, tmp_path):
 def test_each_control_is_read_at_the_level_asked_for(run, monkeypatch):
     p = {"successors": 0.2, "orderings": 0.04}
     monkeypatch.setattr(audit, "compressor_test", lambda *_, kind, **__: replace(ANY, p=p[kind]))
-    _, out, _ = run("--test", "successor", "--test", "exact")
+    _, out, _ = run("--test", "successor", "--test", "sharded_exact")
     lines = out.splitlines()
     (quiet,) = (i for i, line in enumerate(lines) if line.endswith("(successor): p = 0.2"))
     assert READING not in lines[quiet + 1]
@@ -87,7 +87,7 @@ def test_a_budget_is_kept_and_told(run):
     assert plan["stores"][0]["shards"] > 3  # what the test takes by itself reads more
     _, out, _ = run("--budget", "2500", "--json", "--alpha", "1e-9")
     assert json.loads(out)["results"][0]["shards"] == plan["stores"][0]["shards"]
-    status, _, err = run("--budget", "2500", "--test", "exact")
+    status, _, err = run("--budget", "2500", "--test", "sharded_exact")
     assert status == 2
     assert "is set by --permutations" in err
 

@@ -174,7 +174,12 @@ def executed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
 
 def test_parameters_of_the_command_line_take_the_place_of_the_profile_s(executed, call) -> None:
     source, experiment, profile, results = executed(
-        call, "alpha=0.01", "models=[gpt2, EleutherAI/pythia-70m]", "sets=[]", "name=a=b", "first="
+        call,
+        "alpha=0.01",
+        "models=[gpt2, EleutherAI/pythia-70m]",
+        "sets=[]",
+        "name=a=b",
+        "max_records=",
     )
     assert (source.name, profile.name, results.name) == (
         "01_canary_eval.ipynb",
@@ -186,7 +191,7 @@ def test_parameters_of_the_command_line_take_the_place_of_the_profile_s(executed
         "models": ["gpt2", "EleutherAI/pythia-70m"],
         "sets": [],
         "name": "a=b",
-        "first": None,
+        "max_records": None,
     }
     assert executed(call)[1].profile.notebooks == {"01_canary_eval": {"alpha": 0.05}}
 
@@ -194,7 +199,7 @@ def test_parameters_of_the_command_line_take_the_place_of_the_profile_s(executed
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("alpha", "--parameter alpha: write NAME=VALUE, as in first=50"),
+        ("alpha", "--parameter alpha: write NAME=VALUE, as in max_records=50"),
         ("=5", "--parameter =5: write NAME=VALUE"),
         ("no name=5", "--parameter no name=5: write NAME=VALUE"),
         ("models=[a, b", "--parameter models=[a, b: the value is not YAML"),

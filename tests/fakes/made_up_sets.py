@@ -7,31 +7,31 @@ import numpy as np
 from contamination.files import sha256_of
 from contamination.scoring.store import Store
 from contamination.scoring.store_layout import Header
-from contamination.testsets.example_set import TestSet
+from contamination.testsets.example_set import ExampleSet
 
 HOSTILE = "</script><img src=x onerror=alert(1)><b>bold</b> & “é”"
 SEED = 7
 
 
-def make_set(name: str, count: int = 24) -> TestSet:
+def make_set(name: str, count: int = 24) -> ExampleSet:
     """Examples that can be told apart, one of them hostile."""
     texts = [
         f"{name} example {i} asks for {'x' * (i * 7 % 5)}?\nAnswer: {i}\n" for i in range(count)
     ]
     texts[3] = f"{HOSTILE}\n"
     records = tuple({"text": text, "answer": str(i * 3 % 4)} for i, text in enumerate(texts))
-    return TestSet(name, tuple(texts), "text/1", sha256_of(*texts), records)
+    return ExampleSet(name, tuple(texts), "text/1", sha256_of(*texts), records)
 
 
 def make_store(
     directory: Path,
     model: str,
-    test_set: TestSet,
+    test_set: ExampleSet,
     kind: str,
     shards: int,
     *,
     permutations: int = 9,
-    first: int | None = None,
+    tokens_per_example: int | None = None,
     gain: float = 0.0,
 ) -> Path:
     """Score a set at random; `gain` nats for the first token of a canonical successor."""
@@ -46,12 +46,12 @@ def make_store(
         shards,
         tuple(lengths.tolist()),
         kind,
-        first,
+        tokens_per_example,
     )
-    tag = "" if first in (None, 32) else f"-{first}"
+    tag = "" if tokens_per_example in (None, 32) else f"-{tokens_per_example}"
     path = directory / model / test_set.name / f"{kind}-{shards:03d}{tag}"
     store = Store(path, header)
-    rng = np.random.default_rng([len(model), shards, len(kind), first or 0])
+    rng = np.random.default_rng([len(model), shards, len(kind), tokens_per_example or 0])
     units = []
     for unit in header.units(permutations):
         examples = header.examples(unit)
@@ -66,18 +66,20 @@ def make_store(
     return path
 
 
-def fill(directory: Path) -> dict[str, TestSet]:
+def fill(directory: Path) -> dict[str, ExampleSet]:
     """Two sets under two models, as an audit leaves them; `reader` has read `planted`."""
     sets = {name: make_set(name) for name in ("planted", "unread")}
     for model in ("reader", "stranger"):
         for name, test_set in sets.items():
             gain = 3.0 if (model, name) == ("reader", "planted") else 0.0
-            for kind, shards, first in (
+            for kind, shards, tokens in (
                 ("orderings", 6, None),
                 ("orderings", 4, None),
                 ("orderings", 1, None),
                 ("successors", 2, 32),
                 ("successors", 4, 32),
             ):
-                make_store(directory, model, test_set, kind, shards, first=first, gain=gain)
+                make_store(
+                    directory, model, test_set, kind, shards, tokens_per_example=tokens, gain=gain
+                )
     return sets

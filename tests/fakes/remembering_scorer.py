@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from contamination.testsets.example_set import TestSet
+from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.tokens import tokenize
 from fakes.made_up_scorer import MadeUpScorer
 
@@ -13,17 +13,17 @@ WORDS = ["apple", "river", "stone", "cloud", "lamp", "green", "tower", "quiet", 
 REACH = 8  # tokens on either side of a boundary by which it is recognised
 
 
-def made_up_set(count: int, *, words: int = 3) -> TestSet:
+def made_up_set(count: int, *, words: int = 3) -> ExampleSet:
     """Random words and a number in every example."""
     rng = np.random.default_rng(0)
     examples = tuple(f"{' '.join(rng.choice(WORDS, words))} {i}.\n" for i in range(count))
-    return TestSet("words", examples, "text/1", "made up")
+    return ExampleSet("words", examples, "text/1", "made up")
 
 
 class Remembers(MadeUpScorer):
     """Likes the first token of an example by `nats` more right after the one before it."""
 
-    def __init__(self, tokenizer, test_set: TestSet, nats: float) -> None:
+    def __init__(self, tokenizer, test_set: ExampleSet, nats: float) -> None:
         super().__init__(tokenizer)
         ids = [tuple(i.tolist()) for i in tokenize(tokenizer, test_set.examples)]
         self.pairs = {a[-REACH:] + b[:REACH]: len(a[-REACH:]) for a, b in pairwise(ids)}

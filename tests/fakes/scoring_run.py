@@ -19,11 +19,11 @@ from contamination.errors import InputError
 from contamination.scoring import queue as queue_module
 from contamination.scoring.queue import work_queue
 from contamination.scoring.score import score as scoring
-from contamination.testsets.example_set import TestSet
+from contamination.testsets.example_set import ExampleSet
 from fakes.made_up_scorer import MadeUpScorer
 
 EXAMPLES = tuple(f"{word} {'stone ' * (i % 4)}№{i}\n" for i, word in enumerate(["lamp", "é"] * 7))
-SET = TestSet("made-up", EXAMPLES, "text/1", "data-1")
+SET = ExampleSet("made-up", EXAMPLES, "text/1", "data-1")
 SMALLEST_PART = 100  # so that there are enough of them
 
 

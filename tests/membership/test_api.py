@@ -14,12 +14,12 @@ from contamination.membership.evaluate import evaluate
 from contamination.membership.neighbours import word_neighbours
 from contamination.membership.signals import log_prob_signals, token_signals
 from contamination.pretraining.tokenizer import train_tokenizer
-from contamination.scoring.loading import Source
+from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.tokens import tokenize
 from fakes.made_up_scorer import MadeUpScorer, log_probs_of
 
-COLUMNS = Columns(first=(3, 200), min_k=(20, 12.5), mem=(5,), entropy=(15,))
+COLUMNS = Columns(prefix_tokens=(3, 200), min_k=(20, 12.5), mem=(5,), entropy=(15,))
 OF_LOG_PROBS = ["loss", "ppl_3", "ppl_200", "min_k_20", "min_k_12.5"]
 OF_DISTRIBUTION = ["min_k_pp_20", "min_k_pp_12.5", "mem_5", "mem_off_by_one_5"]
 OF_DISTRIBUTION += ["entropy_15", "entropy"]
@@ -27,7 +27,7 @@ OF_DISTRIBUTION += ["entropy_15", "entropy"]
 
 @pytest.fixture(scope="module")
 def scorer(trained) -> TransformersScorer:
-    return TransformersScorer(Source(str(trained), precision="float32"))
+    return TransformersScorer(ModelSource(str(trained), precision="float32"))
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def everything(scorer, trained, seen_and_unseen, make_model) -> pd.DataFrame:
     return membership_scores(
         scorer,
         [*seen, *unseen],
-        reference=Source(str(make_model(96)), precision="float32"),
+        reference=ModelSource(str(make_model(96)), precision="float32"),
         neighbours=5,
         prefix=" ".join(unseen[0].split()[:6]),
         seed=3,
@@ -79,7 +79,7 @@ def test_a_row_does_not_depend_on_the_other_texts(scorer, everything, seen_and_u
 def test_a_path_and_a_source_are_loaded(trained, texts):
     by_path = membership_scores(trained, texts)
     by_name = membership_scores(str(trained), texts)
-    by_source = membership_scores(Source(str(trained)), texts)
+    by_source = membership_scores(ModelSource(str(trained)), texts)
     pd.testing.assert_frame_equal(by_path, by_name)
     pd.testing.assert_frame_equal(by_path, by_source)
 

@@ -14,14 +14,14 @@ from contamination.membership.completion import (
 )
 from contamination.membership.similarity import rouge_l
 from contamination.membership.variation import generation_variation
-from contamination.scoring.loading import Source
+from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.tokens import tokenize
 
 
 @pytest.fixture(scope="module")
 def scorer(trained) -> TransformersScorer:
-    return TransformersScorer(Source(str(trained), precision="float32"))
+    return TransformersScorer(ModelSource(str(trained), precision="float32"))
 
 
 def test_what_was_learnt_comes_back_and_nothing_else_does(scorer, seen_and_unseen):

@@ -18,9 +18,9 @@ CONTEXT = 16
 @pytest.fixture(scope="module")
 def scored(model_directory, distributions, texts):
     """Return for each text: text, ids, log-probabilities of the vocabulary [T, V], signals."""
-    from contamination.scoring.loading import Source
+    from contamination.scoring.loading import ModelSource
 
-    scorer = TransformersScorer(Source(str(model_directory), precision="float32"))
+    scorer = TransformersScorer(ModelSource(str(model_directory), precision="float32"))
     sequences = tokenize(scorer.tokenizer, texts)
     signals = token_signals(scorer, sequences)
     rows = [distributions(model_directory, ids, CONTEXT) for ids in sequences]

@@ -166,7 +166,7 @@ def test_variables_of_the_run(
 def test_variables_of_the_results(
     variables: dict[str, dict[str, str]], canaries: pd.DataFrame
 ) -> None:
-    exact = canaries[canaries["test"] == "exact"].set_index(["model", "dataset"])
+    exact = canaries[canaries["test"] == "sharded_exact"].set_index(["model", "dataset"])
     planted = exact.loc["contaminated"]
     detected = planted[planted["holm_p"] <= 0.05]
     assert len(detected)  # or this test shows nothing
@@ -243,7 +243,7 @@ def test_no_set_detected_is_said_in_words(
 def test_detection_is_after_holm_and_the_largest_p_is_the_largest(
     run: MadeUpRun, canaries: pd.DataFrame, tmp_path: Path
 ) -> None:
-    rows = canaries[(canaries["test"] == "exact") & (canaries["model"] == "contaminated")]
+    rows = canaries[(canaries["test"] == "sharded_exact") & (canaries["model"] == "contaminated")]
     rows = rows.set_index("dataset").loc[["one", "eight", "sixty-four"]].reset_index()
     rows = rows.assign(
         dup_count=[2, 32, 64],
@@ -267,7 +267,7 @@ def test_summary(
 ) -> None:
     print_summary(run.results)
     shown = capsys.readouterr().out
-    exact = canaries[canaries["test"] == "exact"].set_index(["model", "dataset"])
+    exact = canaries[canaries["test"] == "sharded_exact"].set_index(["model", "dataset"])
     lines = {name: next(x for x in shown.splitlines() if name in x) for name in SETS}
     for name, count in SETS.items():
         row = exact.loc["contaminated", name]

@@ -83,7 +83,7 @@ def test_colours_and_markers_are_distinct_and_the_same_everywhere(rows: pd.DataF
 def test_scores_differ_from_each_other_and_from_the_tests_beside_them() -> None:
     assert len({colour for _, colour, _ in SCORES.values()}) == len(SCORES)
     assert len({marker for _, _, marker in SCORES.values()}) == len(SCORES)
-    beside = {TESTS[test][1] for test in ("sharded_t", "exact", "successor")}
+    beside = {TESTS[test][1] for test in ("sharded_t", "sharded_exact", "successor")}
     for score in ("loss", "zlib", "min_k_20", "min_k_pp_20"):
         assert score_style(score)[1] not in beside
     assert score_style("min_k_pp_5")[0] == "Min-5%++"

@@ -14,7 +14,7 @@ import transformers
 from transformers import AutoModelForCausalLM
 
 from contamination.errors import InputError
-from contamination.scoring.loading import Source
+from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 
 CONTEXT = 16
@@ -164,7 +164,9 @@ def reference(directory: Path, ids: np.ndarray, start: int = 0) -> np.ndarray:
 
 def scorer_of(directory: Path, name: str, **options) -> TransformersScorer:
     context = CONTEXT if name in WITHOUT_CONTEXT else None
-    return TransformersScorer(Source(str(directory), context=context, **options), batch_tokens=50)
+    return TransformersScorer(
+        ModelSource(str(directory), context=context, **options), batch_tokens=50
+    )
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -198,7 +200,7 @@ def test_a_model_without_a_limit_is_asked_for_a_context(directories, name):
 def test_scaled_positions_are_not_used_beyond_the_length_that_switches_them(directories):
     """There a longer sequence in the same batch would change the numbers of a shorter one."""
     with pytest.raises(InputError, match=rf"context is 40: .* reads 2 to {CONTEXT} tokens"):
-        TransformersScorer(Source(str(directories("Phi-3 long")), context=40))
+        TransformersScorer(ModelSource(str(directories("Phi-3 long")), context=40))
 
 
 def test_a_model_without_bos_and_eos_starts_with_the_first_entry(save, tokenizer, tmp_path):
@@ -209,7 +211,7 @@ def test_a_model_without_bos_and_eos_starts_with_the_first_entry(save, tokenizer
     assert bare.bos_token_id is None
     assert bare.eos_token_id is None
     bare.save_pretrained(directory)
-    scorer = TransformersScorer(Source(str(directory), precision="float32"))
+    scorer = TransformersScorer(ModelSource(str(directory), precision="float32"))
     assert scorer.start == 0
     ids = random_ids(20)
     ((_, values),) = scorer.token_logprobs([ids])
@@ -228,9 +230,9 @@ def test_logits_far_from_zero_are_no_reason_to_refuse(save, precision):
     with torch.inference_mode():
         assert model(torch.tensor([[5, 6]])).logits.mean() < -80
     ids = random_ids(40)
-    ((_, values),) = TransformersScorer(Source(str(directory), precision=precision)).token_logprobs(
-        [ids]
-    )
+    ((_, values),) = TransformersScorer(
+        ModelSource(str(directory), precision=precision)
+    ).token_logprobs([ids])
     assert np.abs(values - reference(directory, ids)).mean() < 0.1
 
 
@@ -240,7 +242,7 @@ class TestRefused:
     def refusal(self, directory: Path, precision: str = "float32") -> str:
         with pytest.raises(InputError) as caught:
             scorer = TransformersScorer(
-                Source(str(directory), precision=precision, context=CONTEXT)
+                ModelSource(str(directory), precision=precision, context=CONTEXT)
             )
             list(scorer.token_logprobs([random_ids(5)]))
         message = str(caught.value)
@@ -325,7 +327,7 @@ class TestRefused:
             return output
 
         monkeypatch.setattr(transformers.GPT2LMHeadModel, "forward", rounded)
-        source = Source(str(directories("GPT-2")), precision=precision)
+        source = ModelSource(str(directories("GPT-2")), precision=precision)
         assert list(TransformersScorer(source).token_logprobs([random_ids(5)]))
 
     def test_a_tokenizer_of_another_model(self, save):

@@ -34,7 +34,7 @@ def test_long_sequences_are_read_in_windows():
 
 def test_successors_are_read_after_a_predecessor_that_is_read_once():
     """One shard of 3 examples of 2, 5 and 9 tokens, of which 4 are scored."""
-    work = successor_workload([2, 5, 9], shards=1, first=4)
+    work = successor_workload([2, 5, 9], shards=1, tokens_per_example=4)
     assert work.scored == 2 * (2 + 4 + 4)
     assert work.read == 16 + 20
     assert (work.sequences, work.windows) == (3, 6)

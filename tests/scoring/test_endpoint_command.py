@@ -13,7 +13,7 @@ def test_a_model_behind_an_endpoint_gives_the_p_value_of_the_model_itself(
     model, data = make_model(64), tmp_path / "prose.txt"
     data.write_text("".join(f"{text[:30]}\n".replace("\n", " ") + "\n" for text in prose[:12]))
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    fixed = ("--test", "exact", "--permutations", "3", "--json")
+    fixed = ("--test", "sharded_exact", "--permutations", "3", "--json")
     with serving(Network(model)) as server:
         url = f"http://127.0.0.1:{server.server_address[1]}/v1"
         where = ("--endpoint", url, "--tokenizer", model, "--context", "64")

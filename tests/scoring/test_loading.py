@@ -24,7 +24,7 @@ from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 
 from contamination.errors import InputError
 from contamination.scoring import loading
-from contamination.scoring.loading import Source
+from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 
 CONTEXT = 16
@@ -45,7 +45,7 @@ def expected(model_directory) -> np.ndarray:
 
 
 def logprobs(name: Path | str, **options) -> np.ndarray:
-    source = Source(str(name), **({"precision": "float32"} | options))
+    source = ModelSource(str(name), **({"precision": "float32"} | options))
     ((_, values),) = TransformersScorer(source).token_logprobs([IDS])
     return values
 
@@ -95,21 +95,23 @@ class TestHub:
     def test_a_model_is_named_by_its_commit(self, cache, model_directory, expected):
         self.put(cache, model_directory, COMMITS[0], "main")
         self.put(cache, model_directory, COMMITS[1], "later")
-        scorer = TransformersScorer(Source("org/name", precision="float32"))
+        scorer = TransformersScorer(ModelSource("org/name", precision="float32"))
         assert scorer.source.revision == COMMITS[0]
         assert scorer.context == CONTEXT
         ((_, values),) = scorer.token_logprobs([IDS])
         np.testing.assert_array_equal(values, expected)
-        by_commit = TransformersScorer(Source("org/name", precision="float32", revision=COMMITS[0]))
+        by_commit = TransformersScorer(
+            ModelSource("org/name", precision="float32", revision=COMMITS[0])
+        )
         assert by_commit.revision == scorer.revision
-        later = TransformersScorer(Source("org/name", precision="float32", revision="later"))
+        later = TransformersScorer(ModelSource("org/name", precision="float32", revision="later"))
         assert later.source.revision == COMMITS[1]
         assert later.revision != scorer.revision
 
     def test_weights_come_from_the_commit_of_the_configuration(self, cache, directory, expected):
         """The branch moves on after the scorer was made and before its weights are loaded."""
         self.put(cache, directory, COMMITS[0], "main")
-        scorer = TransformersScorer(Source("org/name", precision="float32"))
+        scorer = TransformersScorer(ModelSource("org/name", precision="float32"))
         change_weights(directory)
         self.put(cache, directory, COMMITS[1], "main")
         ((_, values),) = scorer.token_logprobs([IDS])
@@ -151,7 +153,7 @@ class TestHub:
             monkeypatch.setattr(transformers.utils.hub, function, answer)
         monkeypatch.setattr(huggingface_hub.HfApi, "model_info", answer)
         with pytest.raises(InputError, match=advice):
-            loading.load_tokenizer(Source("org/name"))
+            loading.load_tokenizer(ModelSource("org/name"))
 
 
 class TestCodeThatComesWithAModel:
@@ -194,7 +196,7 @@ class TestCodeThatComesWithAModel:
 
     def test_the_files_are_part_of_the_revision(self, planted):
         directory, _ = planted
-        source = Source(str(directory), trust_remote_code=True)
+        source = ModelSource(str(directory), trust_remote_code=True)
         before = TransformersScorer(source).revision
         with (directory / "planted.py").open("a") as file:
             file.write("# changed\n")
@@ -304,7 +306,7 @@ class TestWeights:
 class TestRevision:
     def test_the_context_of_the_model_is_the_same_asked_for_or_not(self, directory):
         revisions = {
-            context: TransformersScorer(Source(str(directory), context=context)).revision
+            context: TransformersScorer(ModelSource(str(directory), context=context)).revision
             for context in (None, CONTEXT, CONTEXT // 2)
         }
         assert revisions[None] == revisions[CONTEXT] != revisions[CONTEXT // 2]
@@ -313,7 +315,7 @@ class TestRevision:
         "file", ["special_tokens_map.json", "added_tokens.json", "spiece.model", "vocab.json"]
     )
     def test_every_file_of_a_tokenizer_counts(self, directory, file):
-        source = Source(str(directory))
+        source = ModelSource(str(directory))
         config = loading.load_config(source)
         revisions = set()
         for text in ("{}", '{"a": 0}'):
@@ -322,9 +324,9 @@ class TestRevision:
         assert len(revisions) == 2
 
     def test_so_do_the_options_that_change_numbers(self, directory):
-        config = loading.load_config(Source(str(directory)))
+        config = loading.load_config(ModelSource(str(directory)))
         revisions = {
-            loading.identity(Source(str(directory), bits=bits), config, dtype, start)
+            loading.identity(ModelSource(str(directory), bits=bits), config, dtype, start)
             for bits in (None, "8", "4")
             for dtype in (torch.float32, torch.bfloat16)
             for start in (0, 1)
@@ -332,8 +334,8 @@ class TestRevision:
         assert len(revisions) == 12
 
     def test_placement_does_not(self, directory):
-        plain = Source(str(directory))
-        placed = Source(str(directory), device_map="auto", attention="eager", compile=True)
+        plain = ModelSource(str(directory))
+        placed = ModelSource(str(directory), device_map="auto", attention="eager", compile=True)
         assert TransformersScorer(placed).revision == TransformersScorer(plain).revision
 
 
@@ -349,7 +351,7 @@ class TestOptions:
     )
     def test_values_that_are_refused(self, directory, options, message):
         with pytest.raises(InputError, match=message):
-            TransformersScorer(Source(str(directory), **options))
+            TransformersScorer(ModelSource(str(directory), **options))
 
     @pytest.mark.parametrize(
         ("name", "message"),
@@ -361,11 +363,11 @@ class TestOptions:
     )
     def test_names_that_are_refused(self, name, message):
         with pytest.raises(InputError, match=message):
-            Source(name)
+            ModelSource(name)
 
     def test_a_file_instead_of_its_directory(self, directory):
         with pytest.raises(InputError, match="is a file; give the directory that holds the model"):
-            Source(str(directory / "model.safetensors"))
+            ModelSource(str(directory / "model.safetensors"))
 
     @pytest.mark.parametrize(
         ("text", "message"),
@@ -388,7 +390,7 @@ class TestOptions:
         ],
     )
     def test_precision(self, directory, expected, precision, dtype, nats):
-        scorer = TransformersScorer(Source(str(directory), precision=precision))
+        scorer = TransformersScorer(ModelSource(str(directory), precision=precision))
         assert scorer.dtype is dtype
         assert scorer.model.dtype is dtype
         ((_, values),) = scorer.token_logprobs([IDS])
@@ -419,7 +421,9 @@ class TestOptions:
             "from_pretrained",
             lambda *args, **options: load(*args, **options, max_memory={"cpu": 1000}),
         )
-        scorer = TransformersScorer(Source(str(directory), precision=precision, device_map="auto"))
+        scorer = TransformersScorer(
+            ModelSource(str(directory), precision=precision, device_map="auto")
+        )
         assert set(scorer.model.hf_device_map.values()) == {"disk"}
         ((_, values),) = scorer.token_logprobs([IDS])
         atol = 1e-5 if precision == "float32" else 0.1  # no exact logit: its weights are away
@@ -440,9 +444,11 @@ class TestOptions:
             lambda self, **options: compile_module(self, backend=backend, **options),
         )
         sequences = [IDS[:length] for length in (40, 16, 12, 9, 5, 30, 2)]
-        plain = TransformersScorer(Source(str(directory), precision="float32"), batch_tokens=40)
+        plain = TransformersScorer(
+            ModelSource(str(directory), precision="float32"), batch_tokens=40
+        )
         compiled = TransformersScorer(
-            Source(str(directory), precision="float32", compile=True), batch_tokens=40
+            ModelSource(str(directory), precision="float32", compile=True), batch_tokens=40
         )
         reference = dict(plain.token_logprobs(sequences))
         for index, values in compiled.token_logprobs(sequences):
@@ -543,8 +549,8 @@ class TestGguf:
     def test_the_same_weights_give_the_same_scores(self, llama, write, prose, kind, nats):
         model, directory = llama
         path = write(model, kind)
-        scorer = TransformersScorer(Source(str(path), precision="float32"))
-        twin = TransformersScorer(Source(str(directory), precision="float32"))
+        scorer = TransformersScorer(ModelSource(str(path), precision="float32"))
+        twin = TransformersScorer(ModelSource(str(directory), precision="float32"))
         assert scorer.context == CONTEXT
         assert scorer.start == twin.start
         text = prose[0]

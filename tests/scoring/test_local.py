@@ -19,7 +19,7 @@ from contamination.errors import InputError
 from contamination.scoring import loading as module
 from contamination.scoring import local
 from contamination.scoring.contract import start_token
-from contamination.scoring.loading import Source
+from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.orderings import ordering, shard_bounds
 
@@ -269,7 +269,7 @@ class TestFaults:
         self.check(scorer, expected)
 
     def test_a_network_that_overflows_is_refused(self, model_directory):
-        scorer = TransformersScorer(Source(str(model_directory), precision="float16"))
+        scorer = TransformersScorer(ModelSource(str(model_directory), precision="float16"))
 
         class Overflowing(Limited):
             def __call__(self, input_ids, **options):

@@ -14,7 +14,7 @@ from contamination.errors import InputError
 from contamination.scoring import local
 from contamination.scoring import prefix as module
 from contamination.scoring.head import Head
-from contamination.scoring.loading import Source
+from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.packing import attention_mask
 from contamination.scoring.prefix import continuation_logprobs
@@ -135,7 +135,7 @@ def make(directories) -> Callable[..., TransformersScorer]:
         attention: str | None = None,
         batch_tokens: int | None = None,
     ) -> TransformersScorer:
-        source = Source(
+        source = ModelSource(
             str(directories(name)), context=CONTEXT, precision=precision, attention=attention
         )
         return TransformersScorer(source, batch_tokens=batch_tokens)
@@ -433,7 +433,7 @@ def test_damaged_weights_are_refused(make, directories, tokenizer, tmp_path):
     weights["transformer.ln_f.bias"][0] = float("nan")
     save_file(weights, tmp_path / "model.safetensors", {"format": "pt"})
     with pytest.raises(InputError):
-        run(TransformersScorer(Source(str(tmp_path), context=CONTEXT)))
+        run(TransformersScorer(ModelSource(str(tmp_path), context=CONTEXT)))
 
 
 # --- scorers of any kind --------------------------------------------------------------------------

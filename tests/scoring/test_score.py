@@ -15,14 +15,14 @@ from contamination.errors import InputError
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.score import score
 from contamination.scoring.score import score as scoring
-from contamination.testsets.example_set import TestSet
+from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import ordering, shard_bounds
 from contamination.testsets.tokens import tokenize
 from fakes.made_up_scorer import Breakdown, MadeUpScorer, log_probs_of
 from fakes.made_up_store import contents
 
 EXAMPLES = tuple(f"{word} {'stone ' * (i % 4)}№{i}\n" for i, word in enumerate(["lamp", "é"] * 7))
-SET = TestSet("made-up", EXAMPLES, "text/1", "data-1")
+SET = ExampleSet("made-up", EXAMPLES, "text/1", "data-1")
 SHARDS = 3
 
 
@@ -221,7 +221,7 @@ class TestFirstTokens:
     @pytest.mark.parametrize("first", [1, 3, 1000])
     def test_they_are_those_of_the_full_store(self, tokenizer, tmp_path, first):
         whole = run(MadeUpScorer(tokenizer), tmp_path / "whole")
-        store = run(MadeUpScorer(tokenizer), tmp_path / "first", first=first)
+        store = run(MadeUpScorer(tokenizer), tmp_path / "first", tokens_per_example=first)
         for shard in range(SHARDS):
             few, all_of_them = store.shard_tokens(shard, 5), whole.shard_tokens(shard, 5)
             kept = all_of_them.position < first
@@ -238,25 +238,25 @@ class TestFirstTokens:
             return real(sequences, wanted)
 
         scorer.token_logprobs = recorded
-        store = run(scorer, tmp_path, first=2)
+        store = run(scorer, tmp_path, tokens_per_example=2)
         ids = tokenize(tokenizer, EXAMPLES)
         assert len(asked) == SHARDS * 6
         for sequence, mask in asked:
             lines = tokenizer.decode(sequence).splitlines(keepends=True)
             lengths = [len(ids[EXAMPLES.index(line)]) for line in lines]
             np.testing.assert_array_equal(mask, np.concatenate([np.arange(n) < 2 for n in lengths]))
-        assert store.header.first == 2
+        assert store.header.tokens_per_example == 2
 
     def test_another_number_is_another_store(self, tokenizer, tmp_path):
-        run(MadeUpScorer(tokenizer), tmp_path, first=2)
-        with pytest.raises(InputError, match="another first "):
-            run(MadeUpScorer(tokenizer), tmp_path, first=3)
+        run(MadeUpScorer(tokenizer), tmp_path, tokens_per_example=2)
+        with pytest.raises(InputError, match="another tokens_per_example "):
+            run(MadeUpScorer(tokenizer), tmp_path, tokens_per_example=3)
 
 
 class TestSuccessors:
     @pytest.mark.parametrize("first", [2, None])
     def test_every_example_follows_every_other(self, tokenizer, tmp_path, first):
-        store = run(MadeUpScorer(tokenizer), tmp_path, kind="successors", first=first)
+        store = run(MadeUpScorer(tokenizer), tmp_path, kind="successors", tokens_per_example=first)
         ids = tokenize(tokenizer, EXAMPLES)
         for shard, (start, stop) in enumerate(shard_bounds(len(ids), SHARDS)):
             expected = np.full((stop - start, stop - start), np.nan)
@@ -271,17 +271,17 @@ class TestSuccessors:
     def test_an_interrupted_run_ends_with_the_bytes_of_an_uninterrupted_one(
         self, tokenizer, tmp_path
     ):
-        run(MadeUpScorer(tokenizer), tmp_path / "whole", kind="successors", first=2)
+        run(MadeUpScorer(tokenizer), tmp_path / "whole", kind="successors", tokens_per_example=2)
         with pytest.raises(Breakdown):
             broken = MadeUpScorer(tokenizer, survives=25)
-            run(broken, tmp_path / "store", kind="successors", first=2)
+            run(broken, tmp_path / "store", kind="successors", tokens_per_example=2)
         assert 1 < len(contents(tmp_path / "store")) < len(contents(tmp_path / "whole"))
-        run(MadeUpScorer(tokenizer), tmp_path / "store", kind="successors", first=2)
+        run(MadeUpScorer(tokenizer), tmp_path / "store", kind="successors", tokens_per_example=2)
         assert contents(tmp_path / "store") == contents(tmp_path / "whole")
 
     def test_a_network_gives_what_it_gives_to_pairs(self, model_directory, tmp_path):
         """As above with a real model, whichever parts it is asked for."""
-        settings = {"kind": "successors", "first": 3}
+        settings = {"kind": "successors", "tokens_per_example": 3}
         store = run(TransformersScorer(model_directory, batch_tokens=25), tmp_path, **settings)
         before = contents(tmp_path)
         scorer = TransformersScorer(model_directory, batch_tokens=25)
@@ -297,10 +297,10 @@ class TestSuccessors:
         assert contents(tmp_path) == before
 
     def test_the_number_of_permutations_means_nothing(self, tokenizer, tmp_path):
-        run(MadeUpScorer(tokenizer), tmp_path, kind="successors", first=2)
+        run(MadeUpScorer(tokenizer), tmp_path, kind="successors", tokens_per_example=2)
         before = contents(tmp_path)
         again = MadeUpScorer(tokenizer, survives=0)
-        run(again, tmp_path, kind="successors", first=2, permutations=77)
+        run(again, tmp_path, kind="successors", tokens_per_example=2, permutations=77)
         assert contents(tmp_path) == before
 
 

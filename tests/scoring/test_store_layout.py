@@ -10,7 +10,7 @@ from contamination.scoring.store_layout import Header, positions
 from contamination.testsets.orderings import ordering
 from fakes.made_up_store import HEADER
 
-SUCCESSORS = replace(HEADER, kind="successors", first=2)
+SUCCESSORS = replace(HEADER, kind="successors", tokens_per_example=2)
 
 
 def test_units_of_orderings_are_shard_by_shard_canonical_first():
@@ -45,7 +45,7 @@ def test_only_the_first_tokens_are_stored():
 
 
 def test_tokens_that_are_not_stored_are_read_all_the_same():
-    assert [replace(HEADER, first=1).tokens_read((s, 0)) for s in (0, 1)] == [6, 6]
+    assert [replace(HEADER, tokens_per_example=1).tokens_read((s, 0)) for s in (0, 1)] == [6, 6]
     # Each predecessor whole, and the first two tokens of the others.
     assert [SUCCESSORS.tokens_read(u) for u in SUCCESSORS.units(0)] == [
         3 + 1 + 2,
@@ -71,7 +71,10 @@ def test_headers_that_differ_in_anything_have_different_keys():
 
 @pytest.mark.parametrize(
     ("change", "message"),
-    [({"kind": "pairs"}, "kind is 'pairs'.*successors"), ({"first": 0}, "first is 0.*at least 1")],
+    [
+        ({"kind": "pairs"}, "kind is 'pairs'.*successors"),
+        ({"first": 0}, "tokens_per_example is 0.*at least 1"),
+    ],
 )
 def test_what_no_store_can_hold_is_refused(change, message):
     with pytest.raises(InputError, match=message):

@@ -21,7 +21,7 @@ from contamination.scoring.store_part import (
 )
 from fakes.made_up_store import COLUMNS, HEADER, rows, unit, units
 
-SUCCESSORS = replace(HEADER, kind="successors", first=2)
+SUCCESSORS = replace(HEADER, kind="successors", tokens_per_example=2)
 
 
 def write_rows(path, table: list[dict], key: str = HEADER.key):

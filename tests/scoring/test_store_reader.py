@@ -14,7 +14,7 @@ from contamination.scoring import store_part
 from contamination.scoring.store import Store
 from fakes.made_up_store import HEADER, rows, unit, units
 
-SUCCESSORS = replace(HEADER, kind="successors", first=2)
+SUCCESSORS = replace(HEADER, kind="successors", tokens_per_example=2)
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def filled(draw, kind: str):
         kind=kind,
         shards=draw(st.integers(1, len(sizes) // 2)),
         example_tokens=tuple(sizes),
-        first=draw(st.none() | st.integers(1, 6)),
+        tokens_per_example=draw(st.none() | st.integers(1, 6)),
     )
     permutations = draw(st.integers(0, 4))
     items = units(permutations, header)
@@ -186,7 +186,7 @@ class TestSuccessors:
         header, _, items, cuts, row_group = data
         directory = tmp_path_factory.mktemp("store")
         store = write(directory, monkeypatch, header, items, cuts, row_group)
-        for first in range(1, (header.first or 6) + 1):
+        for first in range(1, (header.tokens_per_example or 6) + 1):
             for shard, (start, stop) in enumerate(header.bounds):
                 expected = np.full((stop - start, stop - start), np.nan)
                 for (of, a), examples, values in items:
@@ -205,7 +205,9 @@ class TestSuccessors:
 
     @pytest.mark.parametrize("first", [0, 3])
     def test_more_tokens_than_are_stored_are_refused(self, successors, first):
-        with pytest.raises(InputError, match=f"first is {first}, and the store keeps the first 2"):
+        with pytest.raises(
+            InputError, match=f"tokens_per_example is {first}, and the store keeps 2"
+        ):
             successors.successors(0, first)
 
     def test_a_predecessor_that_is_not_stored_is_named(self, tmp_path):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from contamination.errors import InputError
-from contamination.statistics import recombination_test
+from contamination.statistics import sharded_exact_test
 from contamination.statistics.anytime import EProcess, anytime_test
 
 INTEGERS = arrays(
@@ -100,7 +100,7 @@ def test_peeking_at_the_fixed_sample_test_is_not(laws):
     rng = np.random.default_rng(4)
     trials = 100
     stopped = sum(
-        any(recombination_test(scores[:t]).p <= 0.05 for t in range(2, 11))
+        any(sharded_exact_test(scores[:t]).p <= 0.05 for t in range(2, 11))
         for scores in laws["cauchy"](rng, trials * 10, 7).reshape(trials, 10, 8)
     )
     assert stopped > scipy.stats.binom.ppf(1 - 1e-4, trials, 0.05)

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contamination.errors import InputError
-from contamination.statistics import recombination_test
+from contamination.statistics import sharded_exact_test
 from contamination.statistics.boundary import boundary_scores, position_scores
 from contamination.statistics.token_standardised import (
     centred_tokens,
@@ -34,9 +34,11 @@ def test_by_hand():
     leading = [[False, False, True], [False, False, False], [True, True, False]]
     position = [0, 1, 0]
     # Centred: [[1, 0.5, 0], [-1, -0.5, 1], [0, 0, -1]].
-    np.testing.assert_allclose(boundary_scores(logprobs, leading, position, first=1), [1, 0, -1])
+    np.testing.assert_allclose(
+        boundary_scores(logprobs, leading, position, tokens_per_example=1), [1, 0, -1]
+    )
     for first in (2, 100, None):
-        scores = boundary_scores(logprobs, leading, position, first=first)
+        scores = boundary_scores(logprobs, leading, position, tokens_per_example=first)
         np.testing.assert_allclose(scores, [1.5, -0.5, -1])
     values = centred_tokens(logprobs, leading)
     np.testing.assert_allclose(position_scores(values, position, [3, -2]), [2, 1, -3])
@@ -57,7 +59,7 @@ def test_stages_compose_and_are_symmetric_in_the_orderings(seed):
         return position_scores(scaled_tokens(values, leading, floor=0.2), position, weights)
 
     shifted = logprobs + rng.normal(size=position.size)
-    for scores in (composed, lambda *rows: boundary_scores(*rows, position, first=2)):
+    for scores in (composed, lambda *rows: boundary_scores(*rows, position, tokens_per_example=2)):
         expected = scores(logprobs, leading)[order]
         np.testing.assert_allclose(scores(logprobs[order], leading[order]), expected, atol=1e-9)
         np.testing.assert_allclose(scores(shifted, leading)[order], expected, atol=1e-9)
@@ -75,7 +77,9 @@ def test_raising_a_canonical_value_raises_its_score_and_no_other(seed, rise):
     t = rng.choice(np.flatnonzero((position < 2) & ~leading[0]))
     raised = logprobs.copy()
     raised[0, t] += rise
-    before, after = (boundary_scores(x, leading, position, first=2) for x in (logprobs, raised))
+    before, after = (
+        boundary_scores(x, leading, position, tokens_per_example=2) for x in (logprobs, raised)
+    )
     n = (~leading[:, t]).sum()
     expected = np.where(leading[:, t], 0, -rise / n)
     expected[0] += rise
@@ -88,7 +92,7 @@ def test_equal_orderings_tie():
     logprobs, leading, position = draw_shard(rng, m=1, lengths=(300, 201))
     for size in range(30, 50):  # how a matrix product splits its rows depends on their number
         pick = rng.integers(0, 2, size=size)
-        scores = boundary_scores(logprobs[pick], leading[pick], position, first=190)
+        scores = boundary_scores(logprobs[pick], leading[pick], position, tokens_per_example=190)
         assert len(set(scores)) == 2
 
 
@@ -96,8 +100,8 @@ def test_calibrated_on_heavy_tails():
     rng = np.random.default_rng(1)
     trials, p = 2000, []
     for _ in range(trials):
-        shards = [boundary_scores(*draw_shard(rng), first=2) for _ in range(3)]
-        p.append(recombination_test(shards).p)
+        shards = [boundary_scores(*draw_shard(rng), tokens_per_example=2) for _ in range(3)]
+        p.append(sharded_exact_test(shards).p)
     for alpha in (0.01, 0.05, 0.2):
         low, high = scipy.stats.binom.ppf([1e-4, 1 - 1e-4], trials, alpha)
         assert low <= (np.array(p) <= alpha).sum() <= high
@@ -107,23 +111,23 @@ def test_centring_and_the_boundary_find_what_sums_do_not():
     """The effect sits on the first 2 of 30 tokens, and what leads differs by many nats."""
     rng = np.random.default_rng(2)
     shards = [draw_shard(rng, m=19, lengths=(30,) * 4, df=5, shift=1.5) for _ in range(30)]
-    boundary = [boundary_scores(*shard, first=2) for shard in shards]
-    everything = [boundary_scores(*shard, first=None) for shard in shards]
+    boundary = [boundary_scores(*shard, tokens_per_example=2) for shard in shards]
+    everything = [boundary_scores(*shard, tokens_per_example=None) for shard in shards]
     raw = [np.where(led | (at >= 2), 0, x).sum(axis=1) for x, led, at in shards]
-    p = [recombination_test(scores).p for scores in (boundary, everything, raw)]
+    p = [sharded_exact_test(scores).p for scores in (boundary, everything, raw)]
     assert p[0] < 1e-12
     assert min(p[1:]) > 1e-6
 
 
 def test_bad_input():
     logprobs, leading, position = draw_shard(np.random.default_rng(3))
-    with pytest.raises(InputError, match="first is 0"):
-        boundary_scores(logprobs, leading, position, first=0)
+    with pytest.raises(InputError, match="tokens_per_example is 0"):
+        boundary_scores(logprobs, leading, position, tokens_per_example=0)
     for wrong in (position[:-1], position.astype(float), position - 1):
         with pytest.raises(InputError, match="give 8 integers"):
-            boundary_scores(logprobs, leading, wrong, first=2)
+            boundary_scores(logprobs, leading, wrong, tokens_per_example=2)
     for weights in (1.0, [np.nan], [[1.0]]):
         with pytest.raises(InputError, match="one per position"):
             position_scores(logprobs, position, weights)
     with pytest.raises(InputError, match="leading"):
-        boundary_scores(logprobs, leading[:2], position, first=2)
+        boundary_scores(logprobs, leading[:2], position, tokens_per_example=2)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from contamination.errors import InputError
-from contamination.statistics import recombination_test
+from contamination.statistics import sharded_exact_test
 from contamination.statistics.joint import sum_z_test, westfall_young_test
 
 SCALES = pytest.mark.parametrize("scale", ["p", "z"])
@@ -72,7 +72,7 @@ def test_one_statistic_is_the_recombination_test(law, scale):
     rng = np.random.default_rng(2)
     for _ in range(5):
         scores = law(rng, 4, 9)
-        exact = recombination_test(scores)
+        exact = sharded_exact_test(scores)
         result = westfall_young_test([scores], scale=scale, resamples=20_000, rng=rng)
         slack = 5 * result.relative_error + 0.01 + exact.resolution
         assert result.p == pytest.approx(exact.p, rel=slack)
@@ -127,7 +127,7 @@ def test_min_p_sees_light_tails_where_max_z_does_not():
 def test_dependence_costs_nothing_where_statistics_agree(scale):
     rng = np.random.default_rng(6)
     scores = draw_scores(rng, q=1, r=20, m=9, shift=1)
-    alone = recombination_test(scores[0])
+    alone = sharded_exact_test(scores[0])
     five = westfall_young_test(np.repeat(scores, 5, axis=0), scale=scale, resamples=20_000, rng=rng)
     assert five.log10_p == pytest.approx(alone.log10_p, abs=0.1)
 
@@ -185,7 +185,7 @@ def test_sum_z_against_all_canonical_indices(weights):
         assert result.p <= np.mean(total >= total[0] - result.resolution - 1e-9) * (1 + 1e-6)
         assert (result.test, result.weights) == ("sum_z", weights)
         for marginal, each in zip(result.marginals, scores, strict=True):
-            assert marginal.log10_p == recombination_test(each, weights=weights).log10_p
+            assert marginal.log10_p == sharded_exact_test(each, weights=weights).log10_p
 
 
 def test_sum_z_reaches_the_far_tail():
@@ -255,7 +255,7 @@ def test_silent_statistics(scale):
     scores = draw_scores(rng, q=1, r=6, shift=2)
     mixed = np.concatenate([scores, np.full_like(scores, -0.1)])
     result = westfall_young_test(mixed, scale=scale, resamples=20_000, rng=rng)
-    exact = recombination_test(scores[0]).p
+    exact = sharded_exact_test(scores[0]).p
     assert result.p == pytest.approx(exact, rel=5 * result.relative_error + 0.05)
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contamination.errors import InputError
-from contamination.statistics import recombination_monte_carlo, shard_z_scores
+from contamination.statistics import shard_z_scores, sharded_exact_monte_carlo
 from contamination.statistics.planning import (
     FRESH_SHARDS,
     NO_EVIDENCE,
@@ -58,7 +58,7 @@ def test_predicted_power_is_simulated_power(effect, spread, shards, m, alpha):
     assert 0.5 < predicted.power < 0.95
     trials = 300
     tests = (  # the exact test by sampling, for once the quicker way
-        recombination_monte_carlo(scores(rng, shards, m, effect, spread), resamples=999, rng=rng)
+        sharded_exact_monte_carlo(scores(rng, shards, m, effect, spread), resamples=999, rng=rng)
         for _ in range(trials)
     )
     rejected = sum(test.p <= alpha for test in tests)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contamination.errors import InputError
-from contamination.statistics import recombination_test
+from contamination.statistics import sharded_exact_test
 from contamination.statistics.successor import (
     centred_successors,
     listed_successor_scores,
@@ -172,7 +172,7 @@ def test_listed_orderings_recombine_without_sampling():
     scores = np.array([listed_successor_scores(shard) for shard in shards])
     sums = np.add.outer(np.add.outer(scores[0], scores[1]), scores[2])
     exact = np.mean(sums >= scores[:, 0].sum() - 1e-9)
-    result = recombination_test(scores, weights="equal")
+    result = sharded_exact_test(scores, weights="equal")
     assert exact <= result.p * (1 + 1e-9)
     assert result.p == pytest.approx(exact, rel=0.02)
 
@@ -182,7 +182,7 @@ def test_calibrated_on_heavy_tails():
     trials, p = 2000, {"listed": [], "sampled": []}
     for _ in range(trials):
         shards = [centred_successors(draw_successors(rng, 4)) for _ in range(2)]
-        p["listed"].append(recombination_test([listed_successor_scores(s) for s in shards]).p)
+        p["listed"].append(sharded_exact_test([listed_successor_scores(s) for s in shards]).p)
         p["sampled"].append(successor_monte_carlo(shards[0], resamples=199, rng=rng).p)
     for values in p.values():
         for alpha in (0.05, 0.2):
@@ -203,7 +203,7 @@ def test_centring_finds_what_edges_hide():
         "both": centred_successors,
     }.items():
         scores = [sampled_successor_scores(prepare(s), resamples=2000, rng=rng) for s in shards]
-        p[name] = recombination_test(scores).p
+        p[name] = sharded_exact_test(scores).p
     assert p["both"] < 1e-6 < p["as scored"]
     assert p["both"] < p["successor"] < p["as scored"]
 
@@ -224,7 +224,7 @@ def test_as_scored_p_falls_with_a_true_successor(seed, k, rise):
 def test_cost_counts_prefixes_and_continuations():
     """12 examples of 50 tokens in 3 shards of 4, 10 tokens of each after each other."""
     cost = sum(4 * 50 + 4 * 3 * 10 for _ in range(3))
-    assert successor_cost(4, examples=12, mean_length=50, first=10) == cost
+    assert successor_cost(4, examples=12, mean_length=50, tokens_per_example=10) == cost
 
 
 @given(st.integers(2, 300), st.floats(1, 500), st.integers(1, 64), st.floats(0, 60))
@@ -257,7 +257,7 @@ def test_bad_input():
     with pytest.raises(InputError, match="resamples is 0"):
         successor_monte_carlo(np.zeros((3, 3)), resamples=0, rng=rng)
     with pytest.raises(InputError, match="give at least 1200"):
-        shard_size_for_budget(1199, examples=20, mean_length=50, first=10)
+        shard_size_for_budget(1199, examples=20, mean_length=50, tokens_per_example=10)
     for setting in ((1, 50, 10), (20, 0, 10), (20, 50, 0)):
         names = dict(zip(("examples", "mean_length", "first"), setting, strict=True))
         with pytest.raises(InputError, match="lengths above 0"):

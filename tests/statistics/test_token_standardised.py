@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contamination.errors import InputError
-from contamination.statistics import recombination_test
+from contamination.statistics import sharded_exact_test
 from contamination.statistics.token_standardised import (
     centred_tokens,
     scaled_tokens,
@@ -125,7 +125,7 @@ def test_calibrated_on_heavy_tails():
     trials, p = 2000, []
     for _ in range(trials):
         shards = [draw_shard(rng) for _ in range(3)]
-        p.append(recombination_test([token_standardised_scores(*shard) for shard in shards]).p)
+        p.append(sharded_exact_test([token_standardised_scores(*shard) for shard in shards]).p)
     for alpha in (0.01, 0.05, 0.2):
         low, high = scipy.stats.binom.ppf([1e-4, 1 - 1e-4], trials, alpha)
         assert low <= (np.array(p) <= alpha).sum() <= high
@@ -134,11 +134,11 @@ def test_calibrated_on_heavy_tails():
 def test_finds_what_loud_tokens_drown():
     rng = np.random.default_rng(3)
     shards = [draw_shard(rng, m=19, length=20, shift=0.6) for _ in range(30)]
-    plain = recombination_test([logprobs.sum(axis=1) for logprobs, _ in shards])
+    plain = sharded_exact_test([logprobs.sum(axis=1) for logprobs, _ in shards])
     assert plain.p > 1e-4
     for stages in ({}, {"floor": None, "clip": 0.5}):
         tamed = [token_standardised_scores(*shard, **stages) for shard in shards]
-        assert recombination_test(tamed).p < 1e-5
+        assert sharded_exact_test(tamed).p < 1e-5
 
 
 def test_bad_input():

@@ -79,8 +79,8 @@ def test_byte_order_mark_and_windows_line_ends_make_no_difference(name, save) ->
 
 
 def test_revision_follows_the_examples_and_the_name_of_the_template(save) -> None:
-    def revision(content: str, template: str = "text/1", first: int | None = None) -> str:
-        return load_test_set(save("a.jsonl", content), template, first=first).revision
+    def revision(content: str, template: str = "text/1", max_records: int | None = None) -> str:
+        return load_test_set(save("a.jsonl", content), template, max_records=max_records).revision
 
     lines = '{"text": "a", "name": "n"}\n{"text": "b", "name": "n"}\n'
     base = revision(lines)
@@ -89,7 +89,7 @@ def test_revision_follows_the_examples_and_the_name_of_the_template(save) -> Non
     others = {
         revision(lines, "entry/1"),
         revision(lines, "{text}\n"),
-        revision(lines, first=1),
+        revision(lines, max_records=1),
         revision("".join(reversed(lines.splitlines(keepends=True)))),
         revision('{"text": "a\\nb"}'),
     }
@@ -110,13 +110,13 @@ def test_revision_does_not_depend_on_the_kind_of_file(save, tmp_path) -> None:
 
 def test_first_records(save) -> None:
     path = save("a.txt", "a\nb\nc\n")
-    assert load_test_set(path, first=2).examples == ("a\n", "b\n")
-    assert fault(path, first=4) == f"{path}: 3 records, 4 wanted; ask for fewer"
+    assert load_test_set(path, max_records=2).examples == ("a\n", "b\n")
+    assert fault(path, max_records=4) == f"{path}: 3 records, 4 wanted; ask for fewer"
 
 
 def test_a_bad_record_behind_the_first_ones_is_not_looked_at(save) -> None:
     path = save("a.jsonl", '{"text": "a"}\n{"txt": "b"}\n')
-    assert load_test_set(path, first=1).examples == ("a\n",)
+    assert load_test_set(path, max_records=1).examples == ("a\n",)
 
 
 RECORDS = {
@@ -252,7 +252,7 @@ def test_a_repeated_id_names_both_lines(save) -> None:
         f"{path}, line 5: id '1' stands at line 2 already; remove the copy, or rename the field if "
         "it is no id"
     )
-    assert load_test_set(path, first=2).examples == ("one\nand\n", "two\n")
+    assert load_test_set(path, max_records=2).examples == ("one\nand\n", "two\n")
 
 
 def test_half_a_surrogate_pair(save) -> None:

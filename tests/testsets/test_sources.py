@@ -28,7 +28,7 @@ SUBSETS = described(
     template="mmlu/2",
     mirror="mmlu/{name}_test.csv",
     checksum=None,
-) | {"members": {"first": {"records": 2}, "second": {"records": 2}}}
+) | {"members": {"max_records": {"records": 2}, "second": {"records": 2}}}
 
 
 @pytest.fixture(autouse=True)
@@ -107,10 +107,10 @@ def test_another_template_does_not_change_what_is_verified(mirror) -> None:
 
 def test_the_first_5000_as_in_the_paper(mirror) -> None:
     assert len(open_test_set("many", mirror=mirror).examples) == 5000
-    assert len(open_test_set("many", first=3, mirror=mirror).examples) == 3
-    assert len(open_test_set("many", first=10**6, mirror=mirror).examples) == 5003
+    assert len(open_test_set("many", max_records=3, mirror=mirror).examples) == 3
+    assert len(open_test_set("many", max_records=10**6, mirror=mirror).examples) == 5003
     assert len(open_test_set(mirror / "many.jsonl").examples) == 5003
-    assert refusal("many", first=0, mirror=mirror) == "first is 0: give at least 1"
+    assert refusal("many", max_records=0, mirror=mirror) == "first is 0: give at least 1"
 
 
 def test_what_is_available(mirror, server) -> None:
@@ -168,7 +168,7 @@ def test_a_directory(tmp_path) -> None:
         (tmp_path / "clone" / config).mkdir(parents=True)
         (tmp_path / "clone" / config / "dev.jsonl").write_bytes(jsonl(records))
     found = open_test_set(
-        f"{tmp_path / 'clone'}:two", template="question/1", split="validation", first=9
+        f"{tmp_path / 'clone'}:two", template="question/1", split="validation", max_records=9
     )
     assert found.examples == EXAMPLES[:2]
 

@@ -23,8 +23,8 @@ from contamination.statistics import (
     boundary_scores,
     centred_successors,
     permutation_test,
-    recombination_test,
     sampled_successor_scores,
+    sharded_exact_test,
     sharded_t_test,
     successor_scores,
     token_standardised_scores,
@@ -82,20 +82,22 @@ def clipped(tokens: ShardTokens) -> np.ndarray:
     return token_standardised_scores(tokens.logprobs, tokens.leading, floor=None, clip=CLIP_NATS)
 
 
-def boundary(first: int | None) -> ShardScores:
+def boundary(tokens_per_example: int | None) -> ShardScores:
     """Sum of the first tokens of every example but the leading one, centred (nats)."""
 
     def score(tokens: ShardTokens) -> np.ndarray:
-        return boundary_scores(tokens.logprobs, tokens.leading, tokens.position, first=first)
+        return boundary_scores(
+            tokens.logprobs, tokens.leading, tokens.position, tokens_per_example=tokens_per_example
+        )
 
     return score
 
 
 def sampled_successors(
-    store: Store, shard: int, first: int, *, orderings: int, rng: np.random.Generator
+    store: Store, shard: int, tokens_per_example: int, *, orderings: int, rng: np.random.Generator
 ) -> np.ndarray:
     """Scores of the canonical and of sampled orderings from centred successors, (n + 1,)."""
-    centred = centred_successors(store.successors(shard, first))
+    centred = centred_successors(store.successors(shard, tokens_per_example))
     return sampled_successor_scores(centred, resamples=orderings, rng=rng)
 
 
@@ -145,9 +147,12 @@ def _by_shard(score: Callable[[Store, int, int], np.ndarray]) -> Scores:
 
 
 def _exact(
-    kind: Kind, first: int | None, size: int, score: Callable[[Store, int, int], np.ndarray]
+    kind: Kind,
+    tokens_per_example: int | None,
+    size: int,
+    score: Callable[[Store, int, int], np.ndarray],
 ) -> Test:
-    return Test(kind, first, size, _by_shard(score), recombination_test, score)
+    return Test(kind, tokens_per_example, size, _by_shard(score), sharded_exact_test, score)
 
 
 def _smallest(names: list[str]) -> Callable[[np.ndarray], TestResult]:
@@ -169,7 +174,7 @@ _ON_TOKENS: dict[str, ShardScores] = {
 TESTS = {
     "successor": _exact("successors", SUCCESSOR_TOKENS, 10, _successors),
     # Sums are read part by part, whatever shard a part belongs to.
-    "exact": Test("orderings", None, 4, _whole, recombination_test, _tokens(summed)),
+    "sharded_exact": Test("orderings", None, 4, _whole, sharded_exact_test, _tokens(summed)),
     "token_standardised": _exact("orderings", None, 4, _tokens(standardised)),
     "clipped": _exact("orderings", None, 4, _tokens(clipped)),
     "boundary": _exact("orderings", None, 4, _tokens(boundary(16))),

@@ -17,25 +17,25 @@ from numpy.typing import NDArray
 from contamination.audit.battery import SAMPLED_ORDERINGS
 from contamination.scoring.store_layout import Kind
 from contamination.statistics import (
-    RecombinationResult,
+    ShardedExactResult,
     centred_successors,
-    recombination_test,
     sampled_successor_scores,
+    sharded_exact_test,
 )
-from contamination.testsets.example_set import TestSet
+from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import ordering, shard_bounds
 
 NATS_PER_BYTE = 8 * math.log(2)
 
 
 def compressor_test(
-    test_set: TestSet, *, kind: Kind, shards: int, permutations: int, seed: int
-) -> RecombinationResult:
+    test_set: ExampleSet, *, kind: Kind, shards: int, permutations: int, seed: int
+) -> ShardedExactResult:
     """Exact test of the shards of an audit under a compressor instead of its model.
 
     Parameters
     ----------
-    test_set : TestSet
+    test_set : ExampleSet
         The examples.
     kind : {"orderings", "successors"}
         What the audit scores: whole orderings, the very ones that the model is given; or pairs,
@@ -45,7 +45,7 @@ def compressor_test(
 
     Returns
     -------
-    RecombinationResult
+    ShardedExactResult
         Called "compressor". A small p says that the order carries information by itself.
 
     Raises
@@ -70,10 +70,10 @@ def compressor_test(
                 for pairs in compressor_successors(test_set, shards=shards)
             ]
         )
-    return replace(recombination_test(scores), test="compressor")
+    return replace(sharded_exact_test(scores), test="compressor")
 
 
-def compressor_successors(test_set: TestSet, *, shards: int) -> Iterator[NDArray[np.float64]]:
+def compressor_successors(test_set: ExampleSet, *, shards: int) -> Iterator[NDArray[np.float64]]:
     """Yield S[a, b] = log-probability (nats) of x_b after x_a, (k, k), for every shard.
 
     Of all of x_b: a code has no first tokens. The diagonal is NaN.
@@ -96,7 +96,7 @@ def compressor_successors(test_set: TestSet, *, shards: int) -> Iterator[NDArray
 
 
 def compressor_log_probs(
-    test_set: TestSet, *, shards: int, permutations: int, seed: int
+    test_set: ExampleSet, *, shards: int, permutations: int, seed: int
 ) -> NDArray[np.float64]:
     """Log-probability (nats) of every shard in every ordering under a compressor.
 
@@ -106,7 +106,7 @@ def compressor_log_probs(
 
     Parameters
     ----------
-    test_set : TestSet
+    test_set : ExampleSet
         The examples, and the revision that their orderings are drawn from.
     shards, permutations, seed
         As scored under the model: the orderings are the same.
@@ -114,7 +114,7 @@ def compressor_log_probs(
     Returns
     -------
     ndarray, shape (shards, permutations + 1)
-        Column 0 is canonical; give it to `contamination.statistics.recombination_test`.
+        Column 0 is canonical; give it to `contamination.statistics.sharded_exact_test`.
 
     Raises
     ------

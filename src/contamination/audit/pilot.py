@@ -11,8 +11,8 @@ from contamination.errors import InputError
 from contamination.scoring.contract import Scorer
 from contamination.scoring.plan import StorePlan
 from contamination.scoring.score import score
-from contamination.statistics import Plan, plan
-from contamination.testsets.example_set import TestSet
+from contamination.statistics import PowerPlan, plan
+from contamination.testsets.example_set import ExampleSet
 
 PILOT_PERMUTATIONS = 10  # of whole orderings; successors sample theirs
 PLANNED_PERMUTATIONS = (1, 2, 5, 10, 25, 50)
@@ -20,7 +20,7 @@ PLANNED_PERMUTATIONS = (1, 2, 5, 10, 25, 50)
 
 def plan_from_pilot(
     scorer: Scorer,
-    test_set: TestSet,
+    test_set: ExampleSet,
     *,
     test: str,
     shards: int,
@@ -29,7 +29,7 @@ def plan_from_pilot(
     seed: int,
     directory: Path | str,
     name: str,
-) -> Plan:
+) -> PowerPlan:
     """Score the first shards of a set, and predict what the test needs (`statistics.plan`).
 
     Parameters
@@ -68,13 +68,13 @@ def plan_from_pilot(
     store = score(
         first,
         scorer,
-        StorePlan(chosen.kind, shards, chosen.first).path(directory, name, first),
+        StorePlan(chosen.kind, shards, chosen.tokens_per_example).path(directory, name, first),
         model=name,
         shards=shards,
         permutations=PILOT_PERMUTATIONS,
         seed=seed,
         kind=chosen.kind,
-        first=chosen.first,
+        tokens_per_example=chosen.tokens_per_example,
     )
     scores = chosen.scores(store, PILOT_PERMUTATIONS)
     free = chosen.kind == "successors"  # orderings cost nothing

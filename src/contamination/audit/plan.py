@@ -16,13 +16,13 @@ from contamination.scoring.contract import Scorer
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.plan import StorePlan, kept_tokens, plan_store
 from contamination.statistics import shard_size_for_budget, successor_cost
-from contamination.testsets.example_set import TestSet
+from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import shard_bounds
 from contamination.testsets.tokens import tokenize
 
 
 @dataclass(frozen=True)
-class Plan:
+class ScoringPlan:
     """What an audit will score.
 
     Attributes
@@ -42,7 +42,7 @@ class Plan:
     seconds: float | None
 
 
-def plan_audit(scorer: Scorer, test_set: TestSet, request: Request) -> Plan:
+def plan_audit(scorer: Scorer, test_set: ExampleSet, request: Request) -> ScoringPlan:
     """Count what an audit has to score; where that is anything, run a sample to predict the time.
 
     Raises
@@ -72,7 +72,7 @@ def plan_audit(scorer: Scorer, test_set: TestSet, request: Request) -> Plan:
             for start, stop in shard_bounds(count, store.shards)
         ]
         seconds = flops / cost.flops_per_second(scorer, shape, sample)
-    return Plan(count, request.permutations, stores, work, missing, flops, seconds)
+    return ScoringPlan(count, request.permutations, stores, work, missing, flops, seconds)
 
 
 def called(scorer: Scorer, request: Request) -> str:
@@ -90,9 +90,11 @@ def planned_store(test: str, lengths: Sequence[int], context: int, request: Requ
     """
     shards = request.shards
     if request.budget is not None:
-        first = plan_store(TESTS[test], len(lengths), None).within(context, lengths).first
+        tokens_per_example = (
+            plan_store(TESTS[test], len(lengths), None).within(context, lengths).tokens_per_example
+        )
         shards = _shards_within(
-            request.budget, TESTS[test].fewest, lengths, kept_tokens(lengths, first)
+            request.budget, TESTS[test].fewest, lengths, kept_tokens(lengths, tokens_per_example)
         )
     return plan_store(TESTS[test], len(lengths), shards).within(context, lengths)
 
@@ -100,15 +102,21 @@ def planned_store(test: str, lengths: Sequence[int], context: int, request: Requ
 def _shards_within(budget: int, fewest: int, lengths: Sequence[int], kept: Sequence[int]) -> int:
     """Fewest shards, hence the largest, whose successors cost no more than a budget of tokens."""
     count = len(lengths)
-    length, first = sum(lengths) / count, math.ceil(sum(kept) / count)
+    length, tokens_per_example = sum(lengths) / count, math.ceil(sum(kept) / count)
     smallest = -(-count // (count // fewest))
-    least = math.ceil(successor_cost(smallest, examples=count, mean_length=length, first=first))
+    least = math.ceil(
+        successor_cost(
+            smallest, examples=count, mean_length=length, tokens_per_example=tokens_per_example
+        )
+    )
     if budget < least:
         raise InputError(
             f"--budget is {budget:,} tokens, and shards of {smallest} examples read up to "
-            f"{least:,}: give at least that, or use fewer examples (--first)"
+            f"{least:,}: give at least that, or use fewer examples (--max-records)"
         )
-    size = shard_size_for_budget(budget, examples=count, mean_length=length, first=first)
+    size = shard_size_for_budget(
+        budget, examples=count, mean_length=length, tokens_per_example=tokens_per_example
+    )
     return -(-count // size)
 
 

@@ -19,7 +19,7 @@ from contamination.errors import InputError
 from contamination.scoring.contract import Scorer
 from contamination.scoring.queue import work_queue
 from contamination.statistics import AnytimeResult, EProcess, TestResult, anytime_test
-from contamination.testsets.example_set import TestSet
+from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.tokens import tokenize
 
 
@@ -38,7 +38,7 @@ class Stopped:
     control: TestResult
 
 
-def audit_until(scorer: Scorer, test_set: TestSet, request: Request, *, alpha: float) -> Stopped:
+def audit_until(scorer: Scorer, test_set: ExampleSet, request: Request, *, alpha: float) -> Stopped:
     """Score shard after shard until the evidence reaches 1 / alpha, or all are scored.
 
     Raises

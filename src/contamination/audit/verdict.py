@@ -5,7 +5,8 @@
     from contamination.audit.verdict import Request, audit
 
     print(audit("gpt2", "my_test_set.jsonl").summary())
-    print(audit("gpt2", "my_test_set.jsonl", Request(tests=["exact"], permutations=50)).summary())
+    request = Request(tests=["sharded_exact"], permutations=50)
+    print(audit("gpt2", "my_test_set.jsonl", request).summary())
 """
 
 import time
@@ -18,17 +19,17 @@ import numpy as np
 from contamination.audit.battery import TESTS
 from contamination.audit.compressor import compressor_test
 from contamination.audit.diagnostics import Diagnosis, diagnose
-from contamination.audit.plan import Plan, called, plan_audit
+from contamination.audit.plan import ScoringPlan, called, plan_audit
 from contamination.audit.request import Request
 from contamination.scoring.contract import Scorer
-from contamination.scoring.loading import Source
+from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.models import label
 from contamination.scoring.plan import StorePlan
 from contamination.scoring.score import score
 from contamination.scoring.store import Store
 from contamination.statistics import TestResult, WestfallYoungResult
-from contamination.testsets.example_set import TestSet
+from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.sources import open_test_set
 
 __all__ = ["Audit", "Request", "audit", "label"]
@@ -54,7 +55,7 @@ class Audit:
     dataset_revision: str
     template: str
     seed: int
-    plan: Plan
+    plan: ScoringPlan
     results: tuple[TestResult, ...]
     diagnosis: Diagnosis
     control: tuple[TestResult, ...]
@@ -94,11 +95,11 @@ class Audit:
 
 
 def audit(
-    model: Scorer | Source | Path | str,
-    test_set: TestSet | Path | str,
+    model: Scorer | ModelSource | Path | str,
+    test_set: ExampleSet | Path | str,
     request: Request = Request(),  # noqa: B008 - frozen
     *,
-    plan: Plan | None = None,
+    plan: ScoringPlan | None = None,
 ) -> Audit:
     """Score what is missing and test H0 "the model gives every ordering the same chance".
 
@@ -114,11 +115,11 @@ def audit(
     InputError
         Too few examples, or whatever loading and scoring complain of.
     """
-    if isinstance(model, str | Path | Source):
-        source = model if isinstance(model, Source) else Source(str(model))
+    if isinstance(model, str | Path | ModelSource):
+        source = model if isinstance(model, ModelSource) else ModelSource(str(model))
         model = TransformersScorer(source)
         request = replace(request, name=request.name or label(source.name))
-    examples = test_set if isinstance(test_set, TestSet) else open_test_set(test_set)
+    examples = test_set if isinstance(test_set, ExampleSet) else open_test_set(test_set)
     plan = plan or plan_audit(model, examples, request)
     started = time.perf_counter()
     stores = {store: fill(store, model, examples, request) for store in dict.fromkeys(plan.stores)}
@@ -148,7 +149,7 @@ def audit(
 def fill(
     store: StorePlan,
     scorer: Scorer,
-    test_set: TestSet,
+    test_set: ExampleSet,
     request: Request,
     *,
     upto: int | None = None,
@@ -164,12 +165,12 @@ def fill(
         permutations=request.permutations,
         seed=request.seed,
         kind=store.kind,
-        first=store.first,
+        tokens_per_example=store.tokens_per_example,
         upto=upto,
     )
 
 
-def control_of(store: StorePlan, test_set: TestSet, request: Request) -> TestResult:
+def control_of(store: StorePlan, test_set: ExampleSet, request: Request) -> TestResult:
     """Test the shards of a store, in the same orderings, under a compressor."""
     return compressor_test(
         test_set,
@@ -180,7 +181,7 @@ def control_of(store: StorePlan, test_set: TestSet, request: Request) -> TestRes
     )
 
 
-def diagnosis_of(test_set: TestSet, request: Request) -> Diagnosis:
+def diagnosis_of(test_set: ExampleSet, request: Request) -> Diagnosis:
     """Look for information in the order of the records, without any model."""
     rng = np.random.default_rng(request.seed)
     return diagnose(test_set.examples, test_set.records or None, rng=rng)

@@ -20,8 +20,8 @@ from contamination.cli.options import AuditOptions, DataOptions, ModelOptions, t
 from contamination.cli.printing import (
     print_audit,
     print_cost,
-    print_design,
     print_plan,
+    print_power_plan,
     print_stopped,
 )
 from contamination.cli.unlearned import unlearned
@@ -50,7 +50,7 @@ Tests = Annotated[
     typer.Option(
         "--test",
         help="successor (default); min_p, the best of successor with 8, 16, 32 and all tokens, "
-        "corrected for the choice. Of whole orderings: exact, token_standardised, clipped, "
+        "corrected for the choice. Of whole orderings: sharded_exact, token_standardised, clipped, "
         "boundary; min_p_orderings, the best of the last three, corrected for the choice; "
         "sharded_t (the paper's own); permutation. May be repeated.",
     ),
@@ -152,7 +152,7 @@ def plan(
         directory=store,
         name=label(model),
     )
-    print_design(found, test)
+    print_power_plan(found, test)
 
 
 app.command()(membership)

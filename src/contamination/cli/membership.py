@@ -12,7 +12,7 @@ from rich.table import Table
 from contamination.cli.options import DataOptions, ModelOptions, taking
 from contamination.errors import InputError
 from contamination.files import replacing
-from contamination.testsets.example_set import TestSet
+from contamination.testsets.example_set import ExampleSet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,7 +98,7 @@ def membership(
         Console().print(f"scores of each text: {csv}", highlight=False)
 
 
-def _members(texts: TestSet, field: str) -> list[bool]:
+def _members(texts: ExampleSet, field: str) -> list[bool]:
     found = []
     for number, record in enumerate(texts.records):
         value = str(record.get(field)).strip().lower()
@@ -154,7 +154,7 @@ def _align(table: Table) -> None:
 
 
 def _as_json(
-    model: str, texts: TestSet, table: "pd.DataFrame", judged: "pd.DataFrame | None"
+    model: str, texts: ExampleSet, table: "pd.DataFrame", judged: "pd.DataFrame | None"
 ) -> str:
     # Pandas writes null for what is no number; JSON knows no NaN.
     told = {

@@ -15,7 +15,7 @@ from contamination.errors import InputError
 if TYPE_CHECKING:
     from contamination.audit.request import Request
     from contamination.scoring.contract import Scorer
-    from contamination.testsets.example_set import TestSet
+    from contamination.testsets.example_set import ExampleSet
 
 R = TypeVar("R")
 MODEL, ENDPOINT, DATA = "How to load the model", "Models behind an endpoint", "The test set"
@@ -129,7 +129,7 @@ class DataOptions:
         _data("Template of an example, by name or as text with {field}; default: the set's own."),
     ] = None
     field: Annotated[str | None, _data("Field that is the whole example.")] = None
-    first: Annotated[
+    max_records: Annotated[
         int | None,
         _data("At most so many records, from the start; default: 5,000 of a registered set."),
     ] = None
@@ -141,7 +141,7 @@ class DataOptions:
         str | None, _data("Branch, tag or commit of a data set of the hub.")
     ] = None
 
-    def load(self, dataset: str) -> "TestSet":
+    def load(self, dataset: str) -> "ExampleSet":
         """Open the test set; raises `InputError` as `open_test_set` does."""
         from contamination.testsets.sources import open_test_set
 
@@ -153,7 +153,7 @@ class DataOptions:
         return open_test_set(
             dataset,
             template=template,
-            first=self.first,
+            max_records=self.max_records,
             mirror=self.mirror,
             revision=self.data_revision,
             split=self.split,
@@ -202,13 +202,13 @@ class ModelOptions:
             The model cannot be found, or options contradict each other.
         """
         if self.endpoint is None:
-            from contamination.scoring.loading import Source
+            from contamination.scoring.loading import ModelSource
             from contamination.scoring.local import TransformersScorer
 
             if self.tokenizer is not None:
                 raise InputError("--tokenizer goes with --endpoint: a local model brings its own")
-            fields = {field.name for field in dataclasses.fields(Source)} - {"name"}
-            source = Source(model, **{name: getattr(self, name) for name in fields})
+            fields = {field.name for field in dataclasses.fields(ModelSource)} - {"name"}
+            source = ModelSource(model, **{name: getattr(self, name) for name in fields})
             return TransformersScorer(source, batch_tokens=self.batch_tokens)
         from contamination.scoring.endpoint import EndpointScorer
 

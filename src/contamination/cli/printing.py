@@ -11,11 +11,10 @@ from rich.table import Table
 
 if TYPE_CHECKING:
     from contamination.audit.diagnostics import Diagnosis
-    from contamination.audit.plan import Plan
+    from contamination.audit.plan import ScoringPlan
     from contamination.audit.sequential import Stopped
     from contamination.audit.verdict import Audit
-    from contamination.statistics import Plan as Design
-    from contamination.statistics import TestResult
+    from contamination.statistics import PowerPlan, TestResult
 
 
 def print_audit(found: "Audit", adjusted: Iterable[float], alpha: float) -> None:
@@ -71,7 +70,7 @@ def print_cost(found: "Audit") -> None:
     Console().print(_cost_line(found), highlight=False)
 
 
-def print_plan(plan: "Plan", as_json: bool) -> None:
+def print_plan(plan: "ScoringPlan", as_json: bool) -> None:
     """Print how much there is to score."""
     if as_json:
         print(json.dumps(asdict(plan), indent=2))
@@ -145,7 +144,7 @@ def print_stopped(found: "Stopped", test: str, *, as_json: bool) -> None:
     _print_order(console, found.diagnosis, {found.control: [test]}, result.alpha)
 
 
-def print_design(found: "Design", test: str) -> None:
+def print_power_plan(found: "PowerPlan", test: str) -> None:
     """Print what a pilot says about the effect, and what the wanted power takes."""
     console = Console()
     console.print(

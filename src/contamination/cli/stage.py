@@ -64,8 +64,8 @@ def notebook(
         typer.Option(
             "--parameter",
             metavar="NAME=VALUE",
-            help="In the place of the profile's; VALUE is YAML, as in first=50 or models=[a, b]. "
-            "May be repeated.",
+            help="In the place of the profile's; VALUE is YAML, as in max_records=50 or "
+            "models=[a, b]. May be repeated.",
         ),
     ] = None,
 ) -> None:
@@ -84,7 +84,7 @@ def notebook(
 def _parameter(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals or not name.isidentifier():
-        raise InputError(f"--parameter {text}: write NAME=VALUE, as in first=50")
+        raise InputError(f"--parameter {text}: write NAME=VALUE, as in max_records=50")
     try:
         return name, yaml.safe_load(value)
     except yaml.YAMLError as error:

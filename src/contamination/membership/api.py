@@ -20,11 +20,11 @@ from contamination.membership.neighbours import Perturbation, word_neighbours
 from contamination.membership.reference import against_reference
 from contamination.membership.signals import Signals, log_prob_signals, token_signals
 from contamination.scoring.contract import Scorer
-from contamination.scoring.loading import Source
+from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.tokens import tokenize
 
-Model = Scorer | Source | Path | str
+Model = Scorer | ModelSource | Path | str
 
 
 def membership_scores(
@@ -107,7 +107,7 @@ def membership_scores(
 
 
 def _open(model: Model) -> Scorer:
-    if isinstance(model, str | Path | Source):
+    if isinstance(model, str | Path | ModelSource):
         return TransformersScorer(model)
     return model
 

@@ -18,7 +18,7 @@ class Columns:
 
     Attributes
     ----------
-    first : tokens of PPL_k.
+    prefix_tokens : tokens of PPL_k.
     min_k : percentages of Min-K% and Min-K%++.
     mem, entropy : k of Mem k and Entropy k.
 
@@ -28,7 +28,7 @@ class Columns:
         A k that cannot be, such as 0.
     """
 
-    first: tuple[int, ...] = (50, 100, 200)
+    prefix_tokens: tuple[int, ...] = (50, 100, 200)
     min_k: tuple[float, ...] = (5, 10, 15, 20, 25, 30, 40, 50)
     mem: tuple[int, ...] = (5, 15, 25)
     entropy: tuple[int, ...] = (5, 15, 25)
@@ -41,7 +41,7 @@ class Columns:
     def of_log_probs(self) -> dict[str, Score]:
         """Scores that need nothing but log-probabilities."""
         found: dict[str, Score] = {"loss": scores.loss}
-        found |= {f"ppl_{k}": partial(scores.ppl, k=k) for k in self.first}
+        found |= {f"ppl_{k}": partial(scores.ppl, k=k) for k in self.prefix_tokens}
         found |= {f"min_k_{k:g}": partial(scores.min_k, k=k) for k in self.min_k}
         return found
 

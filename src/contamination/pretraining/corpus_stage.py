@@ -197,7 +197,7 @@ def _canary_files(
         else:
             template = str(spec.template)
             path = data_file(str(spec.file))
-            load_test_set(path, template, first=spec.examples)  # a bad record is told here
+            load_test_set(path, template, max_records=spec.examples)  # a bad record is told here
             records = [record for _, record in read_records(path)[: spec.examples]]
         lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in records)
         write_text(directory / f"{spec.name}.jsonl", "".join(lines))

@@ -20,7 +20,7 @@ from contamination.pretraining.profile import Architecture, CanarySpec, Profile,
 from contamination.scoring.models import ModelEntry
 from contamination.scoring.plan import StoreNeed, plan_store
 from contamination.scoring.store import Store
-from contamination.testsets.example_set import TestSet, load_test_set
+from contamination.testsets.example_set import ExampleSet, load_test_set
 
 if TYPE_CHECKING:
     from contamination.scoring.contract import Scorer
@@ -82,7 +82,7 @@ class Experiment:
             raise InputError(f"unknown model {name!r}: choose one of {', '.join(self.shapes)}")
         return self.build / "models" / name
 
-    def test_set(self, name: str) -> TestSet:
+    def test_set(self, name: str) -> ExampleSet:
         """Load a canary set as a test set, in canonical order."""
         path = self.corpus / "canaries" / f"{self.spec(name).name}.jsonl"
         return load_test_set(path, self.corpus_facts["canaries"][name]["template"], name)
@@ -104,7 +104,7 @@ class Experiment:
             shards=plan.shards,
             permutations=permutations,
             kind=plan.kind,
-            first=plan.first,
+            tokens_per_example=plan.tokens_per_example,
         )
         return store, permutations
 
@@ -116,7 +116,7 @@ class Experiment:
         shards: int,
         permutations: int = 0,
         kind: "Kind" = "orderings",
-        first: int | None = None,
+        tokens_per_example: int | None = None,
     ) -> Store:
         """Store of that kind, scoring what is missing; see `contamination.scoring.score.score`."""
         # Imported here: commands that score nothing must not cost the import of torch.
@@ -135,7 +135,7 @@ class Experiment:
             permutations=permutations,
             seed=self.profile.seed,
             kind=kind,
-            first=first,
+            tokens_per_example=tokens_per_example,
             replace=True,
         )
 

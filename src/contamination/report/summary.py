@@ -15,7 +15,7 @@ PAGES = ("report/report.html", "report/report.pdf", "report/slides.html", "explo
 def print_summary(results: Path) -> None:
     """Print the exact p-values of the canary sets and the paths of the results."""
     table = read_csv(results, "canaries")
-    exact = table[table["test"] == "exact"].pivot(
+    exact = table[table["test"] == "sharded_exact"].pivot(
         index=["dup_count", "dataset"], columns="model", values=["p", "holm_p"]
     )
     shown = Table(title="Exact test: is the canonical order preferred?")

@@ -80,7 +80,7 @@ def _results(table: pd.DataFrame, profile: Profile) -> dict[str, str]:
     alpha = profile.notebooks.get("01_canary_eval", {}).get("alpha")
     if alpha is None:
         raise InputError(f"profile {profile.name}: notebooks.01_canary_eval.alpha is missing")
-    exact = table[table["test"] == "exact"]
+    exact = table[table["test"] == "sharded_exact"]
     planted = exact[exact["model"] == "contaminated"]
     detected = planted[planted["holm_p"] <= alpha]
     many = planted[planted["dup_count"] >= MANY]

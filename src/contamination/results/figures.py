@@ -14,7 +14,7 @@ from contamination.files import replacing
 TESTS = {
     "permutation": ("Permutation", "#E69F00", "s"),
     "sharded_t": ("Sharded t", "#0072B2", "o"),
-    "exact": ("Exact (recombination)", "#D55E00", "D"),
+    "sharded_exact": ("Exact (recombination)", "#D55E00", "D"),
     "token_standardised": ("Token-standardised", "#56B4E9", "P"),
     "boundary": ("Boundary", "#009E73", "^"),
     "successor": ("Successor", "#CC79A7", "v"),

@@ -82,7 +82,9 @@ def workload(
     return repeated(lengths, permutations + 1, context)
 
 
-def successor_workload(example_tokens: Sequence[int], *, shards: int, first: int) -> Workload:
+def successor_workload(
+    example_tokens: Sequence[int], *, shards: int, tokens_per_example: int
+) -> Workload:
     """Count what scoring the first tokens of every example after every other of its shard takes.
 
     Every predecessor is read once, and its successors after it; an endpoint reads it again with
@@ -96,7 +98,7 @@ def successor_workload(example_tokens: Sequence[int], *, shards: int, first: int
     lengths = np.asarray(example_tokens, dtype=np.int64)
     parts = []
     for start, stop in shard_bounds(len(lengths), shards):
-        before, after = lengths[start:stop], lengths[start:stop].clip(max=first)
+        before, after = lengths[start:stop], lengths[start:stop].clip(max=tokens_per_example)
         pairs = stop - start - 1
         parts.append(
             Workload(

@@ -24,7 +24,7 @@ from contamination.scoring.endpoint_answers import Rejected
 from contamination.scoring.endpoint_client import Client
 from contamination.scoring.endpoint_protocol import FORMATS, NoPromptLogprobs
 from contamination.scoring.endpoint_route import ADVICE, Misread, PromptAs, Route, Spelling
-from contamination.scoring.loading import Source, load_tokenizer
+from contamination.scoring.loading import ModelSource, load_tokenizer
 from contamination.scoring.windows import windows_of
 from contamination.testsets.tokens import tokenize
 
@@ -80,7 +80,7 @@ class EndpointScorer:
             timeout=timeout,
         )
         self.model = model
-        self.tokenizer = load_tokenizer(Source(str(tokenizer)))
+        self.tokenizer = load_tokenizer(ModelSource(str(tokenizer)))
         self.start = start_token(self.tokenizer)
         self.context = context - NOT_INPUTS
         self.batch_tokens = concurrency * self.context

@@ -33,7 +33,7 @@ Bits = Literal["8", "4"]
 
 
 @dataclass(frozen=True)
-class Source:
+class ModelSource:
     """Where a model comes from and how it is to be loaded.
 
     Attributes
@@ -93,7 +93,7 @@ class Source:
         return where | {"revision": self.revision}
 
 
-def load_config(source: Source) -> Any:
+def load_config(source: ModelSource) -> Any:
     """Configuration of the model.
 
     Raises
@@ -113,7 +113,7 @@ def load_config(source: Source) -> Any:
     return config
 
 
-def pinned(source: Source) -> Source:
+def pinned(source: ModelSource) -> ModelSource:
     """Name the commit that a hub id's branch or tag stands for now; a local source stays as it is.
 
     Configuration, tokenizer and weights then come from one commit, though a branch may move before
@@ -132,7 +132,7 @@ def pinned(source: Source) -> Source:
     return replace(source, revision=commit)
 
 
-def load_tokenizer(source: Source) -> PreTrainedTokenizerBase:
+def load_tokenizer(source: ModelSource) -> PreTrainedTokenizerBase:
     """Tokenizer of the model; raises `InputError` as `load_config` does."""
     path = Path(source.name)
     kinds = ("tokenizer.*", "vocab.*", "*.model", "*.tiktoken")
@@ -142,7 +142,7 @@ def load_tokenizer(source: Source) -> PreTrainedTokenizerBase:
         return AutoTokenizer.from_pretrained(**source.location)
 
 
-def load_network(source: Source, dtype: torch.dtype, device: torch.device) -> PreTrainedModel:
+def load_network(source: ModelSource, dtype: torch.dtype, device: torch.device) -> PreTrainedModel:
     """Load the weights, in evaluation mode.
 
     Raises
@@ -182,7 +182,7 @@ def load_network(source: Source, dtype: torch.dtype, device: torch.device) -> Pr
     return network.eval()
 
 
-def choose_dtype(source: Source, device: torch.device) -> torch.dtype:
+def choose_dtype(source: ModelSource, device: torch.device) -> torch.dtype:
     """Precision of the network on that device."""
     if source.precision == "auto":
         return torch.bfloat16 if has_bfloat16(device) else torch.float32
@@ -191,7 +191,7 @@ def choose_dtype(source: Source, device: torch.device) -> torch.dtype:
     ]
 
 
-def context_length(source: Source, config: Any) -> int:
+def context_length(source: ModelSource, config: Any) -> int:
     """Tokens in a window: what the model allows, or the smaller number asked for.
 
     Raises
@@ -215,7 +215,7 @@ def context_length(source: Source, config: Any) -> int:
     return source.context or int(limit or 0)
 
 
-def identity(source: Source, config: Any, dtype: torch.dtype, start: int) -> str:
+def identity(source: ModelSource, config: Any, dtype: torch.dtype, start: int) -> str:
     """SHA-256 that names weights, tokenizer, precision, window and start token.
 
     Local files are hashed; a hub id is named by its commit. What only moves numbers within the

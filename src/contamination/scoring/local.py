@@ -23,7 +23,7 @@ from contamination.scoring.contract import start_token
 from contamination.scoring.head import Head, logit_transform
 from contamination.scoring.load_errors import is_out_of_memory
 from contamination.scoring.loading import (
-    Source,
+    ModelSource,
     choose_dtype,
     context_length,
     identity,
@@ -58,12 +58,17 @@ class TransformersScorer:
 
     Parameters
     ----------
-    source : where the model comes from; a path or hub id stands for `Source` with its defaults.
+    source : where the model comes from; a path or hub id stands for `ModelSource` with its
+        defaults.
     batch_tokens : most tokens of a batch, padding included; halved whenever memory runs out.
     """
 
-    def __init__(self, source: Source | Path | str, *, batch_tokens: int | None = None) -> None:
-        self.source = pinned(source if isinstance(source, Source) else Source(str(source)))
+    def __init__(
+        self, source: ModelSource | Path | str, *, batch_tokens: int | None = None
+    ) -> None:
+        self.source = pinned(
+            source if isinstance(source, ModelSource) else ModelSource(str(source))
+        )
         self.device = PartialState().device
         self.dtype = choose_dtype(self.source, self.device)
         self.config = load_config(self.source)

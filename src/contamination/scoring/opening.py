@@ -6,7 +6,7 @@ from transformers import PreTrainedModel
 
 from contamination.errors import InputError
 from contamination.scoring.contract import Scorer
-from contamination.scoring.loading import Source
+from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.models import ModelEntry
 
@@ -29,4 +29,4 @@ class _Scorer(TransformersScorer):
 
 def open_scorer(entry: ModelEntry) -> Scorer:
     """Open a model here, with its weights still unread; code that comes with it is not run."""
-    return _Scorer(Source(entry.id, revision=entry.revision, context=entry.context))
+    return _Scorer(ModelSource(entry.id, revision=entry.revision, context=entry.context))

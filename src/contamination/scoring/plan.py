@@ -11,7 +11,7 @@ from pathlib import Path
 from contamination.errors import InputError
 from contamination.scoring import cost
 from contamination.scoring.store_layout import Kind
-from contamination.testsets.example_set import TestSet
+from contamination.testsets.example_set import ExampleSet
 
 SUCCESSOR_TOKENS = 32  # of every example after every other
 MOST_SHARDS = 50  # of whole orderings, as in Oren, section 4.1
@@ -23,12 +23,12 @@ class StoreNeed:
 
     Attributes
     ----------
-    kind, first : of the store, as in `contamination.scoring.store_layout.Header`.
+    kind, tokens_per_example : of the store, as in `contamination.scoring.store_layout.Header`.
     shard_size : examples of a shard unless the user says otherwise; None is the whole set.
     """
 
     kind: Kind
-    first: int | None
+    tokens_per_example: int | None
     shard_size: int | None
 
     @property
@@ -43,13 +43,13 @@ class StorePlan:
 
     kind: Kind
     shards: int
-    first: int | None
+    tokens_per_example: int | None
 
-    def path(self, directory: Path | str, model: str, test_set: TestSet) -> Path:
+    def path(self, directory: Path | str, model: str, test_set: ExampleSet) -> Path:
         """Where the audits in `directory` keep this store of that model and set."""
         name = f"{self.kind}-{self.shards:03d}"
-        if self.kind == "successors" and self.first != SUCCESSOR_TOKENS:
-            name += f"-{self.first or 'all'}"
+        if self.kind == "successors" and self.tokens_per_example != SUCCESSOR_TOKENS:
+            name += f"-{self.tokens_per_example or 'all'}"
         return Path(directory) / _slug(model) / _slug(test_set.name) / name
 
     def within(self, context: int, lengths: Sequence[int]) -> "StorePlan":
@@ -57,9 +57,13 @@ class StorePlan:
 
         Of whole successors, that is; a plan that says how many tokens to keep stays as it is.
         """
-        if self.kind == "orderings" or self.first is not None or max(lengths) <= context // 2:
+        if (
+            self.kind == "orderings"
+            or self.tokens_per_example is not None
+            or max(lengths) <= context // 2
+        ):
             return self
-        return replace(self, first=context // 2)
+        return replace(self, tokens_per_example=context // 2)
 
     def work(self, lengths: Sequence[int], permutations: int, context: int) -> cost.Workload:
         """What filling it takes, for examples of so many tokens.
@@ -70,13 +74,13 @@ class StorePlan:
             Too few examples for the shards, or successors longer than the context.
         """
         if self.kind == "successors":
-            longest = max(kept_tokens(lengths, self.first))
+            longest = max(kept_tokens(lengths, self.tokens_per_example))
             if longest > context:
                 raise InputError(
                     f"the successor test reads up to {longest} tokens of an example at once, and "
-                    f"the context is {context}; use another test (--test exact)"
+                    f"the context is {context}; use another test (--test sharded_exact)"
                 )
-            return cost.successor_workload(lengths, shards=self.shards, first=longest)
+            return cost.successor_workload(lengths, shards=self.shards, tokens_per_example=longest)
         return cost.workload(
             lengths, shards=self.shards, permutations=permutations, context=context
         )
@@ -103,12 +107,12 @@ def plan_store(test: StoreNeed, examples: int, shards: int | None) -> StorePlan:
             f"{examples} examples are fewer than {test.fewest} per shard for {shards} shards; use "
             f"at most {examples // test.fewest} shards"
         )
-    return StorePlan(test.kind, shards, test.first)
+    return StorePlan(test.kind, shards, test.tokens_per_example)
 
 
-def kept_tokens(lengths: Sequence[int], first: int | None) -> list[int]:
+def kept_tokens(lengths: Sequence[int], tokens_per_example: int | None) -> list[int]:
     """Tokens that are kept of every example."""
-    return [min(length, first or length) for length in lengths]
+    return [min(length, tokens_per_example or length) for length in lengths]
 
 
 def _slug(label: str) -> str:

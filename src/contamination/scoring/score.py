@@ -20,7 +20,7 @@ from contamination.scoring.queue import WorkQueue, work_queue
 from contamination.scoring.store import Store, open_store
 from contamination.scoring.store_layout import Header, Kind, Unit, positions
 from contamination.scoring.store_runs import device_of, recorded
-from contamination.testsets.example_set import TestSet
+from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.tokens import tokenize
 
 PARTS = 256  # in which a plan is cut, if they then are neither too small nor too large
@@ -32,7 +32,7 @@ _Part = Sequence[tuple[Unit, np.ndarray]]  # each with its examples in order
 
 
 def score(
-    test_set: TestSet,
+    test_set: ExampleSet,
     scorer: Scorer,
     directory: Path,
     *,
@@ -41,7 +41,7 @@ def score(
     permutations: int,
     seed: int,
     kind: Kind = "orderings",
-    first: int | None = None,
+    tokens_per_example: int | None = None,
     upto: int | None = None,
     replace: bool = False,
 ) -> Store:
@@ -55,7 +55,7 @@ def score(
     shards, permutations : orderings 0..permutations of every shard. The whole-set permutation test
         is `shards=1`. Successors are all ordered pairs of a shard, whatever `permutations`.
     seed : of the orderings.
-    kind, first : see `contamination.scoring.store_layout.Header`.
+    kind, tokens_per_example : see `contamination.scoring.store_layout.Header`.
     upto : only the first so many shards, the others later; None is all.
     replace : a store of something else in `directory` makes way instead of being refused.
 
@@ -81,7 +81,7 @@ def score(
         shards=shards,
         example_tokens=tuple(len(i) for i in ids),
         kind=kind,
-        first=first,
+        tokens_per_example=tokens_per_example,
     )
     units = [u for u in header.units(permutations) if upto is None or u[0] < upto]
     work = [header.tokens_read(unit) for unit in units]
@@ -163,9 +163,9 @@ def _orderings(
     """Yield (index in the part, log-probabilities to store) of orderings."""
     sequences = [np.concatenate([ids[e] for e in order]) for _, order in part]
     wanted = None
-    if header.first is not None:
+    if header.tokens_per_example is not None:
         lengths = np.asarray(header.example_tokens)
-        wanted = [positions(lengths[order]) < header.first for _, order in part]
+        wanted = [positions(lengths[order]) < header.tokens_per_example for _, order in part]
     for index, values in scorer.token_logprobs(sequences, wanted):
         queue.report(len(values))
         yield index, values if wanted is None else values[wanted[index]]
@@ -176,7 +176,10 @@ def _successors(
 ) -> Iterator[tuple[int, np.ndarray]]:
     """Yield (index in the part, log-probabilities to store) of examples after one and the same."""
     groups = [
-        (ids[header.bounds[shard][0] + index], [ids[e][: header.first] for e in others])
+        (
+            ids[header.bounds[shard][0] + index],
+            [ids[e][: header.tokens_per_example] for e in others],
+        )
         for (shard, index), others in part
     ]
     for index, values in continuation_logprobs(scorer, groups):

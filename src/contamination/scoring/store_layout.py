@@ -15,7 +15,7 @@ from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.testsets.orderings import ordering, shard_bounds
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 Kind = Literal["orderings", "successors"]
 Unit = tuple[int, int]  # (shard, ordering), or (shard, index of the predecessor in the shard)
 
@@ -32,7 +32,7 @@ class Header:
     example_tokens : number of tokens of each example, in canonical order.
     kind : "orderings": unit (s, j) is shard s in ordering j, 0 being canonical. "successors": unit
         (s, a) is every other example of shard s, each of them right after the a-th.
-    first : only so many tokens of each example are scored and stored; None is all.
+    tokens_per_example : only so many tokens of each example are scored and stored; None is all.
 
     Raises
     ------
@@ -49,14 +49,17 @@ class Header:
     shards: int
     example_tokens: tuple[int, ...]
     kind: Kind = "orderings"
-    first: int | None = None
+    tokens_per_example: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse what no store can hold."""
         if self.kind not in get_args(Kind):
             raise InputError(f"kind is {self.kind!r}: give one of {', '.join(get_args(Kind))}")
-        if self.first is not None and self.first < 1:
-            raise InputError(f"first is {self.first}: give at least 1 token of each example")
+        if self.tokens_per_example is not None and self.tokens_per_example < 1:
+            raise InputError(
+                f"tokens_per_example is {self.tokens_per_example}: give at least 1 token of each "
+                "example"
+            )
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Header":
@@ -83,7 +86,11 @@ class Header:
     def stored(self) -> np.ndarray:
         """Tokens stored of each example, int64[examples]."""
         lengths = np.asarray(self.example_tokens, dtype=np.int64)
-        return lengths if self.first is None else lengths.clip(max=self.first)
+        return (
+            lengths
+            if self.tokens_per_example is None
+            else lengths.clip(max=self.tokens_per_example)
+        )
 
     @cached_property
     def _shard_tokens(self) -> list[int]:

@@ -89,14 +89,14 @@ class StoreReader:
         leading = np.zeros(shape, dtype=bool)
         for (_, index), example, position, logprob in self._units(shard, permutations):
             logprobs[index, offsets[example - start] + position] = logprob
-            first = example[0] - start
-            leading[index, offsets[first] : offsets[first] + lengths[first]] = True
+            front = example[0] - start
+            leading[index, offsets[front] : offsets[front] + lengths[front]] = True
         if (missing := np.flatnonzero(~leading.any(axis=1))).size:
             raise self._not_scored((shard, int(missing[0])), permutations)
         examples = np.repeat(np.arange(start, stop, dtype=np.int32), lengths)
         return ShardTokens(logprobs, leading, positions(lengths), examples)
 
-    def successors(self, shard: int, first: int) -> np.ndarray:
+    def successors(self, shard: int, tokens_per_example: int) -> np.ndarray:
         """Sums S[a, b] = log p(first tokens of x_b | x_a) in nats, float64[k, k].
 
         Examples a and b count from the start of the shard; the diagonal is NaN.
@@ -106,10 +106,12 @@ class StoreReader:
         InputError
             As `successor_tokens`.
         """
-        sums: np.ndarray = self.successor_tokens(shard, first).sum(axis=2, dtype=np.float64)
+        sums: np.ndarray = self.successor_tokens(shard, tokens_per_example).sum(
+            axis=2, dtype=np.float64
+        )
         return sums
 
-    def successor_tokens(self, shard: int, first: int) -> np.ndarray:
+    def successor_tokens(self, shard: int, tokens_per_example: int) -> np.ndarray:
         """Terms of `successors`: each of the first tokens of x_b after x_a, float32[k, k, first].
 
         Zero where x_b has fewer tokens; NaN where a is b.
@@ -117,22 +119,22 @@ class StoreReader:
         Raises
         ------
         InputError
-            The store keeps fewer than `first` tokens of an example, lacks a predecessor, or is
-            damaged.
+            The store keeps fewer than `tokens_per_example` tokens of an example, lacks a
+            predecessor, or is damaged.
         """
         self._require("successors")
-        if not 1 <= first <= (self.header.first or first):
+        if not 1 <= tokens_per_example <= (self.header.tokens_per_example or tokens_per_example):
             raise InputError(
-                f"{self.directory}: first is {first}, and the store keeps the first "
-                f"{self.header.first or 'and all'} tokens of an example; give 1 or more, no more "
-                "than there are"
+                f"{self.directory}: tokens_per_example is {tokens_per_example}, and the store "
+                f"keeps {self.header.tokens_per_example or 'all'} of an example; give 1 or more, and no "
+                "more than that"
             )
         start, stop = self.header.bounds[shard]
         size = stop - start
-        tokens = np.zeros((size, size, first), dtype=np.float32)
+        tokens = np.zeros((size, size, tokens_per_example), dtype=np.float32)
         stored = np.zeros(size, dtype=bool)
         for (_, index), example, position, logprob in self._units(shard, None):
-            kept = position < first
+            kept = position < tokens_per_example
             tokens[index, example[kept] - start, position[kept]] = logprob[kept]
             stored[index] = True
         if not stored.all():

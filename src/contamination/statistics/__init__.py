@@ -7,8 +7,8 @@ function                          input                        guarantee
 ================================  ===========================  ===================================
 `permutation_test`                (m+1,) whole set             exact; p >= 1/(m+1)
 `sharded_t_test`                  (r, m+1) shards              asymptotic in r; no floor
-`recombination_test`              (r, m+1) shards              exact; p >= (m+1)^-r
-`recombination_monte_carlo`       (r, m+1) shards              exact; p >= 1/(resamples+1)
+`sharded_exact_test`              (r, m+1) shards              exact; p >= (m+1)^-r
+`sharded_exact_monte_carlo`       (r, m+1) shards              exact; p >= 1/(resamples+1)
 `sum_z_test`                      (q, r, m+1) statistics       exact; p >= (m+1)^-r
 `westfall_young_test`             (q, r, m+1) statistics       exact; tilted Monte Carlo
 `successor_test`                  (k, k) of one shard          exact over all k! orderings
@@ -45,25 +45,25 @@ from contamination.statistics.multiplicity import AdjustedResult, adjust
 from contamination.statistics.permutation import permutation_test
 from contamination.statistics.planning import (
     Design,
-    Plan,
+    PowerPlan,
     PredictedPower,
     detectable_effect,
     plan,
     predict_power,
 )
-from contamination.statistics.recombination import (
-    Weights,
-    contributions,
-    recombination_monte_carlo,
-    recombination_test,
-    shard_z_scores,
-)
 from contamination.statistics.results import (
     MonteCarloResult,
     PermutationResult,
-    RecombinationResult,
+    ShardedExactResult,
     ShardedTResult,
     TestResult,
+)
+from contamination.statistics.sharded_exact import (
+    Weights,
+    contributions,
+    shard_z_scores,
+    sharded_exact_monte_carlo,
+    sharded_exact_test,
 )
 from contamination.statistics.sharded_t import sharded_t_test
 from contamination.statistics.successor import (
@@ -94,9 +94,9 @@ __all__ = [
     "FisherResult",
     "MonteCarloResult",
     "PermutationResult",
-    "Plan",
+    "PowerPlan",
     "PredictedPower",
-    "RecombinationResult",
+    "ShardedExactResult",
     "ShardedTResult",
     "SuccessorResult",
     "SumZResult",
@@ -121,12 +121,12 @@ __all__ = [
     "plan",
     "position_scores",
     "predict_power",
-    "recombination_monte_carlo",
-    "recombination_test",
     "sampled_successor_scores",
     "scaled_tokens",
     "shard_size_for_budget",
     "shard_z_scores",
+    "sharded_exact_monte_carlo",
+    "sharded_exact_test",
     "sharded_t_test",
     "stouffer",
     "successor_cost",

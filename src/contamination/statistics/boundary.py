@@ -13,7 +13,7 @@ from contamination.statistics.token_standardised import centred_tokens
 
 
 def boundary_scores(
-    logprobs: ArrayLike, leading: ArrayLike, position: ArrayLike, *, first: int | None
+    logprobs: ArrayLike, leading: ArrayLike, position: ArrayLike, *, tokens_per_example: int | None
 ) -> NDArray[np.float64]:
     """One score per ordering of a shard: centred sum of the first tokens of every example.
 
@@ -26,18 +26,18 @@ def boundary_scores(
         As in `token_standardised_scores`.
     position : array_like of int, shape (T,)
         Position of each token within its example, from 0.
-    first : int or None
+    tokens_per_example : int or None
         Tokens of each example that count, at least 1; None for all of them.
 
     Returns
     -------
     ndarray, shape (m+1,)
-        Nats; larger is more evidence. Stack the shards to (r, m+1) for `recombination_test`.
+        Nats; larger is more evidence. Stack the shards to (r, m+1) for `sharded_exact_test`.
 
     Raises
     ------
     InputError
-        As in `centred_tokens` and `position_scores`, or `first` below 1.
+        As in `centred_tokens` and `position_scores`, or `tokens_per_example` below 1.
 
     Notes
     -----
@@ -51,11 +51,13 @@ def boundary_scores(
     ``position_scores(scaled_tokens(centred_tokens(l, leading), leading), position, weights)``.
     """
     values = centred_tokens(logprobs, leading)
-    if first is None:
-        first = int(np.max(position, initial=0)) + 1
-    if first < 1:
-        raise InputError(f"first is {first}: count at least 1 token per example, or None for all")
-    return position_scores(values, position, np.ones(first))
+    if tokens_per_example is None:
+        tokens_per_example = int(np.max(position, initial=0)) + 1
+    if tokens_per_example < 1:
+        raise InputError(
+            f"tokens_per_example is {tokens_per_example}: count at least 1, or None for all"
+        )
+    return position_scores(values, position, np.ones(tokens_per_example))
 
 
 def position_scores(

@@ -17,8 +17,8 @@ from scipy.special import logsumexp
 
 from contamination.errors import InputError
 from contamination.statistics.joint_results import SumZResult, WestfallYoungResult
-from contamination.statistics.recombination import Weights, contributions, recombination_test
 from contamination.statistics.results import p_from_log10
+from contamination.statistics.sharded_exact import Weights, contributions, sharded_exact_test
 from contamination.statistics.tilting import ladder, log_weights, mixture_draws, normal_deviates
 from contamination.statistics.validation import ROUNDING, as_log_probs
 
@@ -50,7 +50,7 @@ def westfall_young_test(
         a saddlepoint formula), the min-p test. Standardised sums differ in their tails, most where
         shards are loud or nearly all won: with "z", a heavy tail hides the evidence of a light one.
     weights : {"inverse_sd", "equal"}
-        As in `recombination_test`, within each statistic.
+        As in `sharded_exact_test`, within each statistic.
     names : sequence of str, length q, optional
         What the result calls the statistics; "0", "1" and so on if not given.
     resamples : int
@@ -68,7 +68,7 @@ def westfall_young_test(
     Raises
     ------
     InputError
-        As in `recombination_test`, an unknown scale, no statistic, statistics of different shapes,
+        As in `sharded_exact_test`, an unknown scale, no statistic, statistics of different shapes,
         another number of names, or fewer than 1 resample.
 
     Notes
@@ -92,7 +92,7 @@ def westfall_young_test(
 
     Ties, within rounding, count against the canonical ordering. A statistic silent on every shard
     has z = 0 throughout. p need not be monotone in one canonical score, as with "inverse_sd" in
-    `recombination_test`: the score also moves its shard's weight and the null sd.
+    `sharded_exact_test`: the score also moves its shard's weight and the null sd.
 
     References
     ----------
@@ -108,7 +108,7 @@ def westfall_young_test(
     called = tuple(map(str, range(len(values)))) if names is None else tuple(names)
     if len(called) != len(values):
         raise InputError(f"{len(called)} names for {len(values)} statistics: give one for each")
-    marginals = tuple(recombination_test(each, weights=weights) for each in values)
+    marginals = tuple(sharded_exact_test(each, weights=weights) for each in values)
     z = _standardised(values, weights)
     ladders = [ladder(each) for each in z]
     # Equal sums may differ by the rounding of the scores they are made of. Raising all draws by as
@@ -162,12 +162,12 @@ def sum_z_test(
     Returns
     -------
     SumZResult
-        p never below the true p, as in `recombination_test`, and as deep in the tail.
+        p never below the true p, as in `sharded_exact_test`, and as deep in the tail.
 
     Raises
     ------
     InputError
-        As in `recombination_test`, no statistic, statistics of different shapes, or votes that are
+        As in `sharded_exact_test`, no statistic, statistics of different shapes, or votes that are
         not q finite numbers of at least 0, one of them above.
 
     Notes
@@ -175,7 +175,7 @@ def sum_z_test(
     H0 and group as in `westfall_young_test`. The sum over q goes inside the sum over shards: T is
     the recombination statistic of sum_q votes_q w_qi (L_q[i, j] - mean_qi) / sd_q, one score per
     shard and ordering, symmetric in the orderings. So its null law is a convolution, and p is as
-    exact as that of `recombination_test`; nor is it monotone in one canonical score, for the same
+    exact as that of `sharded_exact_test`; nor is it monotone in one canonical score, for the same
     reason. It gains on the best-of-q test where several statistics see the effect, and loses where
     one does.
 
@@ -192,8 +192,8 @@ def sum_z_test(
             f"votes is {ballot}: give {len(values)} numbers of at least 0, not all of them 0"
         )
     total = np.tensordot(ballot, _standardised(values, weights), axes=1)
-    combined = recombination_test(total, weights="equal")
-    marginals = tuple(recombination_test(each, weights=weights) for each in values)
+    combined = sharded_exact_test(total, weights="equal")
+    marginals = tuple(sharded_exact_test(each, weights=weights) for each in values)
     named = {"test": "sum_z", "weights": weights, "marginals": marginals}
     return SumZResult(**{**vars(combined), **named})
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from contamination.statistics.results import RecombinationResult, TestResult
+from contamination.statistics.results import ShardedExactResult, TestResult
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -18,7 +18,7 @@ class WestfallYoungResult(TestResult):
     best : str
         The one that gave T. For information: which one it would be was not known beforehand, and
         the p-value has paid for the choice.
-    marginals : tuple of RecombinationResult, length q
+    marginals : tuple of ShardedExactResult, length q
         Each statistic's own exact test, *not* corrected for there being q of them.
     resamples : int
         Number of importance draws.
@@ -30,16 +30,16 @@ class WestfallYoungResult(TestResult):
     scale: str
     names: tuple[str, ...]
     best: str
-    marginals: tuple[RecombinationResult, ...]
+    marginals: tuple[ShardedExactResult, ...]
     resamples: int
     relative_error: float
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SumZResult(RecombinationResult):
-    """`sum_z_test`: the `recombination_test` of the sum.
+class SumZResult(ShardedExactResult):
+    """`sum_z_test`: the `sharded_exact_test` of the sum.
 
     `marginals` holds each statistic's own exact test, *not* corrected for there being q of them.
     """
 
-    marginals: tuple[RecombinationResult, ...]
+    marginals: tuple[ShardedExactResult, ...]

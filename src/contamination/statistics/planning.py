@@ -1,6 +1,6 @@
 """How many shards and permutations does a test need? Power and cost, from a few pilot shards.
 
-Plans `recombination_test`, which is exact whatever its size. The plan itself is approximate: it
+Plans `sharded_exact_test`, which is exact whatever its size. The plan itself is approximate: it
 takes scores to be normal, and the statistic to be normal as well.
 """
 
@@ -15,7 +15,7 @@ from scipy.optimize import brentq
 from scipy.special import gammaincinv, gammaln, ndtr, ndtri
 
 from contamination.errors import InputError
-from contamination.statistics.recombination import shard_z_scores
+from contamination.statistics.sharded_exact import shard_z_scores
 from contamination.statistics.validation import ROUNDING, as_log_probs
 
 _DRAWS = 1000  # of the effect given the pilot; 25 of them lie beyond each end of the interval
@@ -61,7 +61,7 @@ class Design:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class PowerPlan:
     """`plan`: what the pilot says about the effect, and what each number of permutations needs.
 
     Attributes
@@ -113,8 +113,8 @@ def plan(
     power: float,
     permutations: Sequence[int] = (1, 2, 5, 10, 25, 50),
     rng: np.random.Generator,
-) -> Plan:
-    """Shards and scored tokens that `recombination_test` needs, by number of permutations.
+) -> PowerPlan:
+    """Shards and scored tokens that `sharded_exact_test` needs, by number of permutations.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def plan(
 
     Returns
     -------
-    Plan
+    PowerPlan
         Fewest tokens for the wanted power are at `min(plan.designs, key=lambda d: d.tokens)`.
 
     Raises
@@ -148,7 +148,7 @@ def plan(
     score of a shard is N(effect, spread^2); shuffled scores are N(0, 1). The planned shards are
     like those of the pilot, in size too. Under this model z_i0, the canonical score standardised by
     all m+1 scores, has a mean mu_m and sd s_m that follow by quadrature. With weights "inverse_sd",
-    the statistic of `recombination_test` is the sum of r of them, against a null sd of sqrt(r), so
+    the statistic of `sharded_exact_test` is the sum of r of them, against a null sd of sqrt(r), so
 
         power = Phi((sqrt(r) mu_m - z_alpha) / s_m),   z_alpha = Phi^-1(1 - alpha)
 
@@ -191,7 +191,7 @@ def plan(
         )
     effect_low, effect_high = _interval(draws.effect)
     z = shard_z_scores(pilot_scores)
-    return Plan(
+    return PowerPlan(
         effect=float(estimate.effect[0]),
         effect_low=effect_low,
         effect_high=effect_high,
@@ -214,7 +214,7 @@ def predict_power(
     alpha: float,
     rng: np.random.Generator,
 ) -> PredictedPower:
-    """Power of `recombination_test` with the given numbers of fresh shards and permutations.
+    """Power of `sharded_exact_test` with the given numbers of fresh shards and permutations.
 
     Parameters and model as in `plan`.
 
@@ -250,13 +250,13 @@ def detectable_effect(
     tokens_per_shard, permutations, alpha, power
         As in `plan`.
     spread : float
-        As in `Plan`; 1 where the model knows all shards alike.
+        As in `PowerPlan`; 1 where the model knows all shards alike.
 
     Returns
     -------
     float
-        In the unit of `Plan.effect`; infinite where the budget pays for too few shards to reach
-        alpha at all.
+        In the unit of `PowerPlan.effect`; infinite where the budget pays for too few shards to
+        reach alpha at all.
 
     Raises
     ------

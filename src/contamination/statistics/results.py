@@ -56,8 +56,8 @@ class ShardedTResult(TestResult):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class RecombinationResult(TestResult):
-    """`recombination_test`.
+class ShardedExactResult(TestResult):
+    """`sharded_exact_test`.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class RecombinationResult(TestResult):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MonteCarloResult(TestResult):
-    """`recombination_monte_carlo`: as `RecombinationResult`, by sampling.
+    """`sharded_exact_monte_carlo`: as `ShardedExactResult`, by sampling.
 
     `p_low` and `p_high` are the 95% Clopper-Pearson limits of P(T >= t), which `p` estimates from
     `resamples` draws.

@@ -46,7 +46,7 @@ def sharded_t_test(log_probs: ArrayLike, *, ddof: int = 1) -> ShardedTResult:
     -----
     H0: the orderings of each shard are exchangeable. Alternative: canonical orderings are more
     likely. p is asymptotic in r: exact only if the s_i are i.i.d. normal with mean 0, and nothing
-    bounds its error for few shards of skewed or unequal scores (`recombination_test` needs neither
+    bounds its error for few shards of skewed or unequal scores (`sharded_exact_test` needs neither
     assumption). Where every s_i is 0, nothing speaks for the canonical ordering: t = 0, p = 1.
 
     References
@@ -64,7 +64,7 @@ def sharded_t_test(log_probs: ArrayLike, *, ddof: int = 1) -> ShardedTResult:
     elif np.ptp(differences) <= rounding:
         raise InputError(
             f"all {shards} shards have the same difference of {differences[0]:.6g} nats, which "
-            "leaves t undefined: check for repeated shards, or use recombination_test"
+            "leaves t undefined: check for repeated shards, or use sharded_exact_test"
         )
     else:
         error = differences.std(ddof=ddof) / math.sqrt(shards)

@@ -132,7 +132,7 @@ def successor_scores(successors: ArrayLike, orderings: ArrayLike) -> NDArray[np.
 def listed_successor_scores(successors: ArrayLike) -> NDArray[np.float64]:
     """Scores of all k! orderings, (k!,), the canonical one first; k <= 8.
 
-    Rows of equal k stack to (r, k!) for `recombination_test`, which then has no sampling in it.
+    Rows of equal k stack to (r, k!) for `sharded_exact_test`, which then has no sampling in it.
 
     Raises
     ------
@@ -153,7 +153,7 @@ def sampled_successor_scores(
 ) -> NDArray[np.float64]:
     """Scores of the canonical ordering and of independent uniform ones, (resamples + 1,).
 
-    Stack shards, of any sizes, to (r, resamples + 1) for `recombination_test`; ten thousand
+    Stack shards, of any sizes, to (r, resamples + 1) for `sharded_exact_test`; ten thousand
     orderings per shard cost it a fraction of a second. Its smallest p is (resamples + 1)^-r: few
     large shards need more of them than many small ones.
 
@@ -263,17 +263,19 @@ def successor_monte_carlo(
     return _result("successor_monte_carlo", successors, scores)
 
 
-def successor_cost(k: int, *, examples: int, mean_length: float, first: int) -> float:
+def successor_cost(k: int, *, examples: int, mean_length: float, tokens_per_example: int) -> float:
     """Tokens read for a set cut into shards of k, each prefix shared by its k-1 continuations.
 
-    A shard reads k prefixes of `mean_length` tokens and k (k-1) continuations of `first` tokens,
-    and there are examples / k shards: examples (mean_length + (k-1) first). Reading the prefix
-    again for every pair would cost examples (k-1) (mean_length + first).
+    A shard reads k prefixes of `mean_length` tokens and k (k-1) continuations of
+    `tokens_per_example` tokens, and there are examples / k shards: examples (mean_length + (k-1)
+    first). Reading the prefix again for every pair would cost examples (k-1) (mean_length + first).
     """
-    return examples * (mean_length + (k - 1) * first)
+    return examples * (mean_length + (k - 1) * tokens_per_example)
 
 
-def shard_size_for_budget(budget: float, *, examples: int, mean_length: float, first: int) -> int:
+def shard_size_for_budget(
+    budget: float, *, examples: int, mean_length: float, tokens_per_example: int
+) -> int:
     """Largest shard size k for which `successor_cost` stays within `budget` tokens.
 
     Larger shards lose fewer adjacent pairs to their ends, 1 in k, and centre better: the gain is
@@ -290,14 +292,16 @@ def shard_size_for_budget(budget: float, *, examples: int, mean_length: float, f
     InputError
         The budget does not reach for shards of 2, or lengths and counts that make no sense.
     """
-    if examples < 2 or first < 1 or not mean_length > 0:
+    if examples < 2 or tokens_per_example < 1 or not mean_length > 0:
         raise InputError(
-            f"{examples} examples of mean length {mean_length} with the first {first} tokens: "
-            "give at least 2 examples and lengths above 0"
+            f"{examples} examples of mean length {mean_length} with {tokens_per_example} tokens "
+            "each: give at least 2 examples and lengths above 0"
         )
-    k = min(examples, 1 + math.floor((budget / examples - mean_length) / first))
+    k = min(examples, 1 + math.floor((budget / examples - mean_length) / tokens_per_example))
     if k < 2:
-        least = successor_cost(2, examples=examples, mean_length=mean_length, first=first)
+        least = successor_cost(
+            2, examples=examples, mean_length=mean_length, tokens_per_example=tokens_per_example
+        )
         raise InputError(
             f"a budget of {budget:g} tokens is too small for {examples} examples: give at least "
             f"{least:g}, fewer examples, or fewer tokens of each"

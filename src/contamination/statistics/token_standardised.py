@@ -52,7 +52,7 @@ def token_standardised_scores(
     Returns
     -------
     ndarray, shape (m+1,)
-        Larger is more evidence. Stack the shards to (r, m+1) for `recombination_test`.
+        Larger is more evidence. Stack the shards to (r, m+1) for `sharded_exact_test`.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def token_standardised_scores(
     H0: the orderings of the shard, each a row of `logprobs` and `leading`, are exchangeable given
     the model. Exactness: mean_t and sd_t are symmetric in the rows, and row j enters score[j] alone
     besides; so permuting the rows permutes the scores, and exchangeable rows give exchangeable
-    scores, which is all that `recombination_test` asks. Nothing is asymptotic.
+    scores, which is all that `sharded_exact_test` asks. Nothing is asymptotic.
 
     The score is unchanged by a constant added to a token in every ordering. It is not monotone in
     the canonical row: raising one value also raises its sd_t, and clipping ignores what is beyond.

@@ -41,7 +41,7 @@ TEMPLATES = {
 
 
 @dataclass(frozen=True)
-class TestSet:
+class ExampleSet:
     """Examples in canonical order.
 
     Attributes
@@ -63,13 +63,13 @@ class TestSet:
 
 
 def load_test_set(
-    path: Path, template: str = "text/1", name: str | None = None, first: int | None = None
-) -> TestSet:
+    path: Path, template: str = "text/1", name: str | None = None, max_records: int | None = None
+) -> ExampleSet:
     """Read a .jsonl, .json, .csv, .parquet or .txt file as a test set, in the order of the file.
 
     `template` is a name of `TEMPLATES`, the text itself ("{question}\\n"), or the name of a field,
-    which is then the whole example. With `first`, only that many records from the start are used;
-    there must be as many.
+    which is then the whole example. With `max_records`, only that many records from the start are
+    used; there must be as many.
 
     Raises
     ------
@@ -79,21 +79,21 @@ def load_test_set(
     """
     path = Path(path)
     parse(template)  # a wrong template is told before a long file is read
-    return make_test_set(name or path.stem, read_records(path), template, str(path), first)
+    return make_test_set(name or path.stem, read_records(path), template, str(path), max_records)
 
 
 def make_test_set(
-    name: str, records: Sequence[Record], template: str, where: str, first: int | None = None
-) -> TestSet:
+    name: str, records: Sequence[Record], template: str, where: str, max_records: int | None = None
+) -> ExampleSet:
     """Render records as a test set; `where` is what error messages call their source."""
-    if first is not None and not 1 <= first <= len(records):
-        raise InputError(f"{where}: {len(records)} records, {first} wanted; ask for fewer")
-    chosen = records[:first]
+    if max_records is not None and not 1 <= max_records <= len(records):
+        raise InputError(f"{where}: {len(records)} records, {max_records} wanted; ask for fewer")
+    chosen = records[:max_records]
     check_ids(chosen, where)
     label, _ = parse(template)
     examples = render(chosen, template, where)
     fields = tuple(record for _, record in chosen)
-    return TestSet(name, examples, label, sha256_of(label, *examples), fields)
+    return ExampleSet(name, examples, label, sha256_of(label, *examples), fields)
 
 
 def parse(template: str) -> tuple[str, str]:

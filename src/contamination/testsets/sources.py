@@ -8,7 +8,7 @@ from pathlib import Path
 
 from contamination.errors import InputError
 from contamination.testsets.cache import Found, fetch, find, verified
-from contamination.testsets.example_set import TestSet, make_test_set, parse
+from contamination.testsets.example_set import ExampleSet, make_test_set, parse
 from contamination.testsets.fetching import read_directory
 from contamination.testsets.records import FORMATS, Record, read_records
 from contamination.testsets.registry import (
@@ -30,11 +30,11 @@ def open_test_set(
     what: str | Path,
     *,
     template: str | None = None,
-    first: int | None = None,
+    max_records: int | None = None,
     mirror: Path | str | None = None,
     revision: str | None = None,
     split: str | None = None,
-) -> TestSet:
+) -> ExampleSet:
     """Open a test set in its canonical order, the order of the public file.
 
     Parameters
@@ -43,8 +43,8 @@ def open_test_set(
         file; a directory that `datasets` saved, or one laid out like a repository of the hub; or a
         data set of the hub ("org/name", "org/name:config").
     template : name, text with {field}, or a field; None is the registry's, else "text/1".
-    first : at most so many records, from the start; None takes 5,000 of a registered set, as Oren
-        do, and all of any other.
+    max_records : at most so many records, from the start; None takes 5,000 of a registered set, as
+        Oren do, and all of any other.
     mirror : directory with files of registered sets; None is the one that the environment variable
         CONTAMINATION_DATA names, else `data`.
     revision, split : of a data set of the hub; its main branch and "test" without them.
@@ -56,14 +56,14 @@ def open_test_set(
         with the file or the template, with line and field.
     """
     parse(template or "text/1")  # a wrong template is told before anything is fetched
-    if first is not None and first < 1:
-        raise InputError(f"first is {first}: give at least 1")
+    if max_records is not None and max_records < 1:
+        raise InputError(f"max_records is {max_records}: give at least 1")
     text, path = str(what), Path(what)
     if text in entries() and not isinstance(what, Path):
         _refuse(revision or split, f"{text} is registered")
         entry = lookup(text)
         where, records = _registered(entry, mirror)
-        template, first = template or entry.template, first or FIRST
+        template, max_records = template or entry.template, max_records or FIRST
         name = entry.name
     elif path.is_file() or path.suffix in FORMATS:
         _refuse(revision or split, f"{text} is a file")
@@ -78,7 +78,7 @@ def open_test_set(
         entry = entry_of(text, revision, split)
         name = where = entry.name
         records = verified(entry, Found("cache", fetch(entry)))
-    used = None if first is None else min(first, len(records))
+    used = None if max_records is None else min(max_records, len(records))
     return make_test_set(name, records, template or "text/1", where, used)
 
 

@@ -53,11 +53,14 @@ def test_dividing_by_the_number_of_shards_over_rejects_and_is_seen_to():
 def test_exact_tests_keep_their_level():
     rng = np.random.default_rng(3)
     pools = heavy_tailed([5], shards=100, rng=rng)
-    tests = {"heavy_tailed": ["exact", "exact_monte_carlo", "anytime"]}
+    tests = {"heavy_tailed": ["sharded_exact", "sharded_exact_monte_carlo", "anytime"]}
     table = calibration_table(pools, tests, shards=[5], alphas=[0.05], trials=300, rng=rng)
     limit = stats.binom(300, 0.05).isf(1e-4)
     assert (table["rejections"] <= limit).all()
-    assert (table.set_index("test").loc[["exact", "exact_monte_carlo"], "rejections"] > 0).all()
+    assert (
+        table.set_index("test").loc[["sharded_exact", "sharded_exact_monte_carlo"], "rejections"]
+        > 0
+    ).all()
 
 
 @pytest.mark.parametrize("kind", ["sum", "boundary", "successor", "heavy_tailed"])
@@ -67,15 +70,15 @@ def test_sampling_stands_for_the_exact_test_on_the_pools_of_the_study(run, kind)
     pools = run_pools(run) | heavy_tailed([6], shards=8, rng=rng)
     for _ in range(60):
         scores = null_scores(pools[kind, 6], 4, rng=rng)
-        exact = P_VALUES["exact"](scores, rng)
-        sampled = P_VALUES["exact_monte_carlo"](scores, rng)
+        exact = P_VALUES["sharded_exact"](scores, rng)
+        sampled = P_VALUES["sharded_exact_monte_carlo"](scores, rng)
         four_errors = 4 * np.sqrt(exact * (1 - exact) / RESAMPLES)
         assert sampled == pytest.approx(exact, abs=four_errors + 2 / RESAMPLES)
 
 
 def test_processes_that_share_the_work_change_nothing():
     pools = heavy_tailed([4, 9], shards=12, rng=np.random.default_rng(1))
-    tests = {"heavy_tailed": ["sharded_t", "exact_monte_carlo"]}
+    tests = {"heavy_tailed": ["sharded_t", "sharded_exact_monte_carlo"]}
     alone, shared = (
         calibration_table(
             pools,

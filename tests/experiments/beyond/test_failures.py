@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from contamination.experiments.beyond.failures import AS_PUBLISHED, LONG, ORDERS, failure_table
-from contamination.testsets.example_set import TestSet
+from contamination.testsets.example_set import ExampleSet
 
 COLOURS = ("red", "green", "blue", "white")
 
@@ -18,7 +18,7 @@ def experiment(make_model, tmp_path):
         for i in range(40)
     )
     return SimpleNamespace(
-        test_set=lambda name: TestSet(name, examples, "text/1", "made up"),
+        test_set=lambda name: ExampleSet(name, examples, "text/1", "made up"),
         model=lambda name: model,
         profile=SimpleNamespace(seed=3),
         build=tmp_path,

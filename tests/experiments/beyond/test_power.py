@@ -17,7 +17,7 @@ from contamination.experiments.beyond.power import (
     summarise,
 )
 from contamination.pretraining.experiment import Experiment
-from contamination.statistics import recombination_test, sharded_t_test
+from contamination.statistics import sharded_exact_test, sharded_t_test
 from fakes.data_fixtures import EXAMPLES, MadeUpRun
 
 DESIGN = Design(
@@ -48,7 +48,7 @@ def test_all_shards_and_permutations_are_the_direct_tests(rows: pd.DataFrame, ru
     for name in DESIGN.datasets:
         sums = run.sums["contaminated", name, 4]
         for m in (2, 6):
-            for test in (sharded_t_test, recombination_test):
+            for test in (sharded_t_test, sharded_exact_test):
                 result = test(sums[:, : m + 1])
                 row = whole.loc[(name, result.test, m)]
                 assert row["log10_p"] == pytest.approx(result.log10_p, abs=1e-5)
@@ -57,7 +57,7 @@ def test_all_shards_and_permutations_are_the_direct_tests(rows: pd.DataFrame, ru
 
 
 def test_successors_cost_their_pairs_and_no_permutations(rows: pd.DataFrame, run) -> None:
-    store = run.scored("contaminated", "one", shards=2, kind="successors", first=32)
+    store = run.scored("contaminated", "one", shards=2, kind="successors", tokens_per_example=32)
     assert successor_tokens(store, 32).sum() == store.header.tokens_of(0)
     lengths = run.lengths["one"]
     by_hand = sum(lengths) + (EXAMPLES // 2 - 1) * sum(min(n, 5) for n in lengths)
@@ -70,7 +70,7 @@ def test_successors_cost_their_pairs_and_no_permutations(rows: pd.DataFrame, run
 
 
 def test_fewer_shards_are_drawn_anew_and_cost_less(rows: pd.DataFrame) -> None:
-    exact = rows[(rows["test"] == "exact") & (rows["permutations"] == 6)]
+    exact = rows[(rows["test"] == "sharded_exact") & (rows["permutations"] == 6)]
     half = exact[exact["fraction"] == 0.5]
     assert half.groupby("dataset").size().tolist() == [3, 3]
     whole = exact[exact["fraction"] == 1.0].set_index("dataset")["tokens"]
@@ -81,9 +81,9 @@ def test_planted_copies_are_found_and_cheaper_by_successors(rows: pd.DataFrame) 
     planted = rows[(rows["dataset"] == "sixty-four") & (rows["fraction"] == 1.0)]
     best = planted.groupby("test")["log10_p"].min()
     assert best["successor_32"] < -3
-    assert best["exact"] < -2
+    assert best["sharded_exact"] < -2
     tokens = planted.groupby("test")["tokens"].max()
-    assert tokens["successor_32"] < tokens["exact"]
+    assert tokens["successor_32"] < tokens["sharded_exact"]
 
 
 def hand_made() -> pd.DataFrame:
@@ -93,7 +93,7 @@ def hand_made() -> pd.DataFrame:
         {
             "dataset": name,
             "dup_count": 4,
-            "test": "exact",
+            "test": "sharded_exact",
             "shards": 10,
             "permutations": 5,
             "fraction": 1.0,
@@ -123,12 +123,14 @@ def test_the_ranking_takes_the_most_permutations_and_the_best_first() -> None:
     worse = rows.assign(test="sharded_t", log10_p=-1.0)
     fewer = rows.assign(permutations=1, log10_p=-99.0)
     table = ranking(summarise(pd.concat([worse, rows, fewer]), [0.05]))
-    assert table["test"].tolist() == ["exact", "sharded_t"]
+    assert table["test"].tolist() == ["sharded_exact", "sharded_t"]
     assert table["4"].tolist() == pytest.approx([(-6 + (-6 + np.log10(0.5)) / 3) / 2, -1.0])
 
 
 def test_sampled_successors_put_the_canonical_ordering_first(run: MadeUpRun, tmp_path: Path):
-    store = run.scored("contaminated", "sixty-four", shards=2, kind="successors", first=32)
+    store = run.scored(
+        "contaminated", "sixty-four", shards=2, kind="successors", tokens_per_example=32
+    )
     rng = np.random.default_rng(1)
     for shard in range(2):
         scores = sampled_successors(store, shard, 32, orderings=SAMPLED_ORDERINGS, rng=rng)

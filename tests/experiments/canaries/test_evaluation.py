@@ -17,7 +17,7 @@ from contamination.experiments.ablation.settings import (
 )
 from contamination.experiments.canaries.evaluation import canary_table
 from contamination.pretraining.experiment import MODELS, Experiment
-from contamination.statistics import recombination_test, sharded_t_test
+from contamination.statistics import sharded_exact_test, sharded_t_test
 from fakes.data_fixtures import EXAMPLES, SETS, MadeUpRun
 
 
@@ -38,7 +38,7 @@ def test_one_row_per_model_set_and_test(table: pd.DataFrame) -> None:
     contract = ["dataset", "examples", "dup_count", "test", "p", "log10_p", "tokens_scored"]
     assert {*contract, "model", "kind", "shards", "permutations", "holm_p"} <= set(table)
     keys = table.groupby(["model", "dataset", "test"]).size()
-    tests = {"permutation", "sharded_t", "exact", "boundary", "successor"}
+    tests = {"permutation", "sharded_t", "sharded_exact", "boundary", "successor"}
     assert len(keys) == len(table) == len(MODELS) * len(SETS) * len(tests)
     assert set(table["test"]) == tests
     assert (table["examples"] == EXAMPLES).all()
@@ -68,7 +68,7 @@ def test_every_p_value_comes_from_the_scores_of_its_store(
             assert row["statistic"] == pytest.approx(expected.statistic)
             assert (row["shards"], row["permutations"]) == (4, 6)
 
-            row = rows.loc[model, name, "exact"]
+            row = rows.loc[model, name, "sharded_exact"]
             assert row["p"] == pytest.approx(_enumerated(sharded), rel=0.02)
             assert row["tokens_scored"] == sum(run.lengths[name]) * 7
 
@@ -88,7 +88,7 @@ def _enumerated(sums: np.ndarray) -> float:
 
 
 def test_planted_sets_stand_out_and_only_under_the_contaminated_model(table: pd.DataFrame) -> None:
-    exact = table[table["test"] == "exact"].set_index(["model", "dataset"])["p"]
+    exact = table[table["test"] == "sharded_exact"].set_index(["model", "dataset"])["p"]
     assert exact["contaminated", "sixty-four"] < 0.01
     assert exact["clean"].min() > 0.01
     successor = table[table["test"] == "successor"].set_index(["model", "dataset"])["p"]
@@ -111,7 +111,7 @@ def test_shard_ablation(run: MadeUpRun) -> None:
     for name in ("one", "eight"):
         for shards in (2, 4, 6):
             sums = run.sums["contaminated", name, shards]
-            for test in (sharded_t_test, recombination_test):
+            for test in (sharded_t_test, sharded_exact_test):
                 expected = test(sums)
                 assert rows.loc[(name, shards, expected.test), "log10_p"] == pytest.approx(
                     expected.log10_p
@@ -140,12 +140,12 @@ def test_fewer_permutations_are_subsets_with_the_canonical_ordering(run: MadeUpR
         sums = run.sums["contaminated", name, 4]
         for m, subsets in ((1, _subsets(6, 1)), (3, _subsets(6, 3))):
             possible = {
-                round(recombination_test(sums[:, [0, *chosen]]).log10_p, 6) for chosen in subsets
+                round(sharded_exact_test(sums[:, [0, *chosen]]).log10_p, 6) for chosen in subsets
             }
             rows = table[
                 (table["dataset"] == name)
                 & (table["permutations"] == m)
-                & (table["test"] == "exact")
+                & (table["test"] == "sharded_exact")
             ]
             found = {round(value, 6) for value in rows["log10_p"]}
             assert found <= possible
@@ -175,11 +175,11 @@ def test_unknown_set_lists_the_known(run: MadeUpRun) -> None:
 def test_mean_over_sets_weighs_sets_equally() -> None:
     rows = pd.DataFrame(
         [
-            {"dataset": name, "shards": 5, "test": "exact", "log10_p": value}
+            {"dataset": name, "shards": 5, "test": "sharded_exact", "log10_p": value}
             for name, values in {"a": [-1.0, -3.0, -5.0], "b": [-9.0]}.items()
             for value in values
         ]
-        + [{"dataset": "a", "shards": 10, "test": "exact", "log10_p": -4.0}]
+        + [{"dataset": "a", "shards": 10, "test": "sharded_exact", "log10_p": -4.0}]
     )
     table = mean_log10_p(rows, "shards")
     assert set(table) == {"shards", "test", "mean_log10_p", "datasets"}

@@ -265,7 +265,7 @@ def test_the_layout_of_table_5() -> None:
             (model, name, test, p.get((model, name), 0.5))
             for name in ("a", "b")
             for model in MODELS
-            for test in ("permutation", "sharded_t", "exact", "successor")
+            for test in ("permutation", "sharded_t", "sharded_exact", "successor")
         ],
         columns=["model", "dataset", "test", "p"],
     ).assign(holm_p=lambda t: 2 * t["p"], log10_p=lambda t: np.log10(t["p"]))

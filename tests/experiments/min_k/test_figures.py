@@ -24,14 +24,14 @@ def figure():
         (model, name, copies, test, 0.01 if (model, name) == ("contaminated", "b") else 0.2)
         for model in models
         for name, copies in SETS.items()
-        for test in ("sharded_t", "exact", "permutation")
+        for test in ("sharded_t", "sharded_exact", "permutation")
     ]
     columns = ["model", "dataset", "dup_count"]
     yield plot_min_k(
         pd.DataFrame(shares, columns=[*columns, "score", "share_detected"]),
         pd.DataFrame(tests, columns=[*columns, "test", "holm_p"]),
         LABELS,
-        tests=("sharded_t", "exact"),
+        tests=("sharded_t", "sharded_exact"),
         fpr=0.05,
         alpha=0.05,
     )

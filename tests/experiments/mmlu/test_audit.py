@@ -15,7 +15,7 @@ from contamination.experiments.mmlu.segmentation import MODEL_FREE, both_reading
 from contamination.pretraining.experiment import Experiment
 from contamination.results.published import FISHER_COLUMNS, SUBSET_COLUMNS, load_published
 from contamination.scoring.models import ModelEntry
-from contamination.testsets.example_set import TestSet
+from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import ordering, shard_bounds
 from contamination.testsets.tokens import tokenize
 from fakes.data_fixtures import ROOT, write_profile
@@ -27,7 +27,7 @@ PERMUTATIONS = 6
 SEED = 5  # of the made-up profile
 
 
-def made_up_subset(name: str, lines: int) -> TestSet:
+def made_up_subset(name: str, lines: int) -> ExampleSet:
     rng = np.random.default_rng([7, len(name)])
     words = ["stone", "river", "lamp", "north", "seven", "glass", "quiet", "under"]
     records = tuple(
@@ -39,7 +39,7 @@ def made_up_subset(name: str, lines: int) -> TestSet:
         for _ in range(RECORDS)
     )
     examples = tuple(f"{r['question']}\nAnswer: {r['answer']}\n" for r in records)
-    return TestSet(name, examples, "mmlu/2", f"revision of {name}", records)
+    return ExampleSet(name, examples, "mmlu/2", f"revision of {name}", records)
 
 
 SETS = {

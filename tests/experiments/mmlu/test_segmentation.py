@@ -22,7 +22,7 @@ from contamination.experiments.mmlu.segmentation import (
 )
 from contamination.experiments.mmlu.subsets import subset_names, subsets_at_hand
 from contamination.results.published import load_published
-from contamination.testsets.example_set import TestSet
+from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.records import read_text
 from fakes.data_fixtures import ROOT
 
@@ -33,14 +33,14 @@ def make_record(question: str, answer: str = "A") -> dict[str, object]:
     return {"question": question, "choices": ["one", "t,wo", 'th"ree', "four"], "answer": answer}
 
 
-def make_set(questions: list[str], name: str = "made_up") -> TestSet:
+def make_set(questions: list[str], name: str = "made_up") -> ExampleSet:
     answers = np.random.default_rng(5).choice(list("ABCD"), len(questions)).tolist()
     records = tuple(make_record(q, a) for q, a in zip(questions, answers, strict=True))
     examples = tuple(f"{r['question']}\nAnswer: {r['answer']}\n" for r in records)
-    return TestSet(name, examples, "mmlu/2", f"revision of {name}", records)
+    return ExampleSet(name, examples, "mmlu/2", f"revision of {name}", records)
 
 
-def passages(count: int) -> TestSet:
+def passages(count: int) -> ExampleSet:
     """Records of four lines, each on a theme of few words of its own."""
     rng = np.random.default_rng(3)
     questions = []
@@ -51,7 +51,7 @@ def passages(count: int) -> TestSet:
     return make_set(questions, "passages")
 
 
-def single_lines(count: int) -> TestSet:
+def single_lines(count: int) -> ExampleSet:
     rng = np.random.default_rng(4)
     return make_set([" ".join(rng.choice(WORDS, 8)) for _ in range(count)], "single")
 

@@ -8,7 +8,7 @@ from contamination.errors import InputError
 from contamination.experiments.mmlu import subsets as mmlu
 from contamination.experiments.mmlu.subsets import FAMILY, subset_names, subsets_at_hand, title
 from contamination.results.published import load_published
-from contamination.testsets.example_set import TestSet
+from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.registry import lookup
 from fakes.data_fixtures import ROOT
 
@@ -22,12 +22,12 @@ def registry_of(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Opened]:
     def stand_in(missing: tuple[str, ...] = (), damaged: tuple[str, ...] = ()) -> Opened:
         opened: Opened = []
 
-        def open_test_set(name: str, *, first: int) -> TestSet:
-            opened.append((name, first))
+        def open_test_set(name: str, *, max_records: int) -> ExampleSet:
+            opened.append((name, max_records))
             if name in missing + damaged:
                 raise InputError(f"{name}: fetch it with `some command`")
-            examples = tuple(f"{name} {i}\n" for i in range(first))
-            return TestSet(name, examples, "text/1", f"revision of {name}")
+            examples = tuple(f"{name} {i}\n" for i in range(max_records))
+            return ExampleSet(name, examples, "text/1", f"revision of {name}")
 
         monkeypatch.setattr(mmlu, "open_test_set", open_test_set)
         monkeypatch.setattr(mmlu, "available", lambda name: name not in missing)

@@ -100,7 +100,7 @@ def bench(tmp_path, tokenizer, prose) -> Bench:
 
 @pytest.fixture
 def two(bench) -> list[Path]:
-    return [bench.write("first"), bench.write("second", start=24)]
+    return [bench.write("max_records"), bench.write("second", start=24)]
 
 
 def cell(table: pd.DataFrame, model: str, dataset: str, test: str = "successor") -> pd.Series:
@@ -121,7 +121,7 @@ def test_a_row_for_every_model_set_and_test(bench, two):
     assert found == [
         (m, d, t)
         for m in ("a", "old")
-        for d in ("first", "second")
+        for d in ("max_records", "second")
         for t in ("successor", TESTS[1])
     ]
     assert (table["status"] == "ok").all()
@@ -151,7 +151,7 @@ def test_a_set_that_was_planted_is_found_and_the_control_stays_quiet(bench, two)
     bench.scorers["bad"] = Remembers(bench.tokenizer, two[0])
     table = bench.run([ModelEntry("bad", "x/bad", role="contaminated"), CONTROL], two)
     for test in TESTS:
-        hit, miss = cell(table, "bad", "first", test), cell(table, "bad", "second", test)
+        hit, miss = cell(table, "bad", "max_records", test), cell(table, "bad", "second", test)
         assert hit["holm_p"] < 1e-3
         assert miss["p"] > 0.01
         assert hit["control_p"] > 0.01
@@ -179,7 +179,9 @@ def _rng() -> np.random.Generator:
 def test_published_values_and_planted_copies_stand_beside_ours(bench, monkeypatch):
     by_name = {"gsm8k": bench.write("x"), "canaries/piqa": bench.write("y", start=24)}
     monkeypatch.setattr(
-        open_sets, "open_test_set", lambda what, first: load_test_set(by_name[what], name=what)
+        open_sets,
+        "open_test_set",
+        lambda what, max_records: load_test_set(by_name[what], name=what),
     )
     models = ["llama2-7b", "contam-1.4b-dupcount-higher", "org/unknown"]
     table = bench.run(models, by_name, tests=["sharded_t"], published=PUBLISHED)
@@ -209,7 +211,7 @@ def test_a_negative_control_is_the_control_of_the_others_where_it_ran(bench, two
     short = bench.write("short", count=3)  # too few for the shards of the t-test
     second = ModelEntry("older", "org/older", role="negative_control")
     table = bench.run(["a", CONTROL, second], [*two, short])
-    for name in ("first", "second"):
+    for name in ("max_records", "second"):
         for test in TESTS:
             old = cell(table, "old", name, test)
             assert cell(table, "a", name, test)[["control", "control_p"]].tolist() == [
@@ -277,7 +279,7 @@ def test_a_set_that_cannot_be_opened_fails_in_its_own_rows(bench, two):
 
 
 def test_an_unreachable_set_was_not_run_here(bench, two, monkeypatch):
-    def unreachable(what, first):
+    def unreachable(what, max_records):
         raise InputError("far: not at hand") from ConnectionError("no route")
 
     monkeypatch.setattr(open_sets, "open_test_set", unreachable)
@@ -289,7 +291,7 @@ def test_a_failure_while_scoring_costs_one_cell(bench, two):
     bench.scorers["a"] = MadeUpScorer(bench.tokenizer, revision="a")
     short = bench.write("short", count=1)
     table = bench.run(["a"], [two[0], short, two[1]])
-    statuses = [cell(table, "a", name)["status"] for name in ("first", "short", "second")]
+    statuses = [cell(table, "a", name)["status"] for name in ("max_records", "short", "second")]
     assert statuses[0] == statuses[2] == "ok"
     assert statuses[1].startswith("failed: 1 examples")
 
@@ -371,16 +373,16 @@ def test_each_model_is_loaded_once_and_gone_before_the_next(bench, two, monkeypa
 
 
 def test_a_second_audit_scores_nothing(bench, two):
-    first = bench.run(["a", CONTROL], two)
+    max_records = bench.run(["a", CONTROL], two)
     before = bench.scored()
     assert before > 0
-    pd.testing.assert_frame_equal(bench.run(["a", CONTROL], two), first)
+    pd.testing.assert_frame_equal(bench.run(["a", CONTROL], two), max_records)
     assert bench.scored() == before
 
 
 def test_an_interrupted_audit_goes_on_where_it_was(bench, two, tmp_path_factory, prose):
     whole = Bench(tmp_path_factory.mktemp("whole"), bench.tokenizer, prose)
-    copies = [whole.write("first"), whole.write("second", start=24)]
+    copies = [whole.write("max_records"), whole.write("second", start=24)]
     expected = whole.run(["a", "b"], copies)
 
     bench.scorers["b"] = MadeUpScorer(bench.tokenizer, revision="b", survives=60)
@@ -395,7 +397,7 @@ def test_an_interrupted_audit_goes_on_where_it_was(bench, two, tmp_path_factory,
 
 
 def test_another_revision_or_seed_is_scored_beside_what_is_there(bench, two):
-    first = bench.run(["a"], two)
+    max_records = bench.run(["a"], two)
     bench.scorers["a"] = MadeUpScorer(bench.tokenizer, revision="moved")
     moved = bench.run(["a"], two)
     assert (moved["model_revision"] == "moved").all()
@@ -406,7 +408,7 @@ def test_another_revision_or_seed_is_scored_beside_what_is_there(bench, two):
     assert shorter[["examples", "status"]].to_numpy().tolist() == [[24, "ok"], [23, "ok"]]
     bench.write("second", start=24)
     del bench.scorers["a"]
-    pd.testing.assert_frame_equal(bench.run(["a"], two), first)
+    pd.testing.assert_frame_equal(bench.run(["a"], two), max_records)
     assert bench.scored() == 0
 
 
@@ -474,8 +476,8 @@ def test_canary_sets_read_what_the_score_stage_has_scored(run, bench):
 def test_a_run_s_model_on_another_set_is_scored_like_any_other(run, bench, two):
     table = bench.run(["contaminated"], [two[0], "one"], experiment=run.experiment)
     assert (table["status"] == "ok").all()
-    assert pd.isna(cell(table, "contaminated", "first")["copies"])
-    assert (bench.root / "stores" / "contaminated" / "first").is_dir()
+    assert pd.isna(cell(table, "contaminated", "max_records")["copies"])
+    assert (bench.root / "stores" / "contaminated" / "max_records").is_dir()
     assert not (bench.root / "stores" / "contaminated" / "one").exists()
     assert cell(table, "contaminated", "one")["copies"] == SETS["one"]
 
@@ -489,7 +491,7 @@ def test_another_model_on_a_canary_set_is_scored_too(run, bench):
 def test_a_registered_set_comes_before_a_canary_set_of_that_name(run, bench, two, monkeypatch):
     monkeypatch.setattr(open_sets, "registered", lambda: ("one", "gsm8k"))
     monkeypatch.setattr(
-        open_sets, "open_test_set", lambda what, first: load_test_set(two[0], name=what)
+        open_sets, "open_test_set", lambda what, max_records: load_test_set(two[0], name=what)
     )
     sets = ["one", "profile/one", "eight", "profile/eight"]
     table = bench.run(["contaminated"], sets, experiment=run.experiment, tests=["sharded_t"])
@@ -511,11 +513,11 @@ def test_sets_at_hand_need_no_network(run, monkeypatch):
 def test_only_the_first_records_of_other_sets(run, bench, monkeypatch):
     asked = []
 
-    def open_test_set(what, first):
-        asked.append(first)
-        return load_test_set(bench.write("x", count=first), name=what)
+    def open_test_set(what, max_records):
+        asked.append(max_records)
+        return load_test_set(bench.write("x", count=max_records), name=what)
 
     monkeypatch.setattr(open_sets, "open_test_set", open_test_set)
-    table = bench.run(["a"], ["gsm8k", "one"], experiment=run.experiment, first=16)
+    table = bench.run(["a"], ["gsm8k", "one"], experiment=run.experiment, max_records=16)
     assert asked == [16]
     assert set(table["examples"]) == {16, EXAMPLES}

@@ -12,7 +12,7 @@ import scipy.stats
 from contamination.errors import InputError
 from contamination.experiments.seminar.checks import Checks
 from contamination.experiments.seminar.exercises import EXERCISES
-from contamination.statistics import recombination_test
+from contamination.statistics import sharded_exact_test
 
 SCORES = -np.array([41, 44, 41, 43, 47, 45, 42, 40, 44, 43, 46, 41, 48, 42, 45, 43, 47, 44, 46, 42])
 TOKENS = -np.random.default_rng(0).exponential(2.0, size=400).astype(np.float32)
@@ -181,7 +181,7 @@ def test_an_answer_may_be_rounded_to_four_digits_but_not_more(capsys):
 
 
 def test_recombination_by_hand_is_the_test_of_the_package():
-    assert recombination_test(SMALL, weights="equal").p == pytest.approx(RIGHT["6"], rel=1e-6)
+    assert sharded_exact_test(SMALL, weights="equal").p == pytest.approx(RIGHT["6"], rel=1e-6)
 
 
 def test_the_last_answer_counts_and_is_written(tmp_path, capsys):

@@ -11,7 +11,7 @@ from contamination.experiments.seminar.classroom import (
     open_classroom,
     records_as_set,
 )
-from contamination.statistics import recombination_test
+from contamination.statistics import sharded_exact_test
 from contamination.testsets.tokens import tokenize
 
 
@@ -25,7 +25,7 @@ def test_only_the_planted_set_under_the_model_that_read_it_rejects(classroom):
         for name, test_set in classroom.sets.items():
             scores = classroom.log_probs(model, test_set, shards=3, permutations=20)
             assert scores.shape == (3, 21)
-            p[model, name] = recombination_test(scores).p
+            p[model, name] = sharded_exact_test(scores).p
             means[model, name] = _differences(scores).mean()
     assert p.pop(("contaminated", "x150")) < 0.002
     assert min(p.values()) > 0.002

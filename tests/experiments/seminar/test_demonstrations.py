@@ -12,7 +12,7 @@ from contamination.experiments.seminar.demonstrations import (
     with_bos_between,
 )
 from contamination.experiments.seminar.spoiled import numbered
-from contamination.statistics import recombination_test, sharded_t_test
+from contamination.statistics import sharded_exact_test, sharded_t_test
 from contamination.testsets.tokens import tokenize
 
 
@@ -42,7 +42,7 @@ def test_power_table_has_every_test_of_every_set_under_both_models(classroom):
     assert len(rows) == 2 * 2 * 4
     found = rows.set_index(["model", "dataset", "test"])["p"]
     assert found["contaminated", "x150", "permutation"] == pytest.approx(1 / 31)
-    assert found["contaminated", "x150", "exact"] < 0.002
+    assert found["contaminated", "x150", "sharded_exact"] < 0.002
     assert found["contaminated", "x150", "successor"] < 0.002
     assert found["clean"].min() > 0.002
     assert dict(zip(rows["dataset"], rows["dup_count"], strict=True)) == {"x1": 1, "x150": 150}
@@ -69,7 +69,7 @@ def test_examples_scored_alone_have_no_order(classroom):
     scores = each_example_alone(classroom, "contaminated", planted, shards=3, permutations=20)
     assert scores.shape == (3, 21)
     assert np.ptp(scores, axis=1).max() == 0
-    assert recombination_test(scores).p == sharded_t_test(scores).p == 1
+    assert sharded_exact_test(scores).p == sharded_t_test(scores).p == 1
     # Alone they are less likely than after the examples that the model has read before them.
     plain = classroom.log_probs("contaminated", planted, shards=3, permutations=20)
     assert (scores[:, 0] < plain[:, 0]).all()
@@ -77,7 +77,7 @@ def test_examples_scored_alone_have_no_order(classroom):
 
 def test_an_order_that_tells_itself_is_seen_without_a_model(classroom):
     sets = [classroom.sets["x1"], numbered(classroom.sets["x1"])]
-    table = verdict_table(classroom, "clean", sets, test="exact", shards=3, permutations=20)
+    table = verdict_table(classroom, "clean", sets, test="sharded_exact", shards=3, permutations=20)
     assert table["dataset"].tolist() == ["x1", "x1 numbered"]
     assert table["diagnostics"].tolist() == ["quiet", "order carries information"]
     assert table["p"].between(0, 1).all()

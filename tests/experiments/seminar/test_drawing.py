@@ -49,7 +49,7 @@ def test_canonical_pairs_are_framed():
 
 def test_power_has_a_line_for_each_test():
     rows = pd.DataFrame(
-        [(t, c, -c / 8) for t in ("permutation", "exact") for c in (1, 4, 16)],
+        [(t, c, -c / 8) for t in ("permutation", "sharded_exact") for c in (1, 4, 16)],
         columns=["test", "dup_count", "log10_p"],
     )
     axes = drawing.plot_power(rows).axes[0]

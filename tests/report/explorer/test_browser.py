@@ -51,7 +51,7 @@ def test_first_sight(tab: Browser, found: Found) -> None:
 @pytest.mark.parametrize(
     ("model", "name", "test", "shards"),
     [
-        ("stranger", "unread", "exact", 4),
+        ("stranger", "unread", "sharded_exact", 4),
         ("reader", "unread", "boundary", 6),
         ("stranger", "planted", "permutation", 1),
         ("reader", "planted", "sharded_t", 4),
@@ -78,15 +78,15 @@ def test_choosing_by_the_controls(
 
 
 def test_the_address_chooses(browser: Browser, page: Path, found: Found) -> None:
-    browser.open(page, at(model="stranger", set="unread", test="exact", shards=6))
-    assert browser.text("#p") == expected_p(found, "stranger", "unread", "exact", 6)
+    browser.open(page, at(model="stranger", set="unread", test="sharded_exact", shards=6))
+    assert browser.text("#p") == expected_p(found, "stranger", "unread", "sharded_exact", 6)
 
 
 def test_an_address_of_nothing_shows_the_closest_there_is(
     browser: Browser, page: Path, found: Found
 ) -> None:
-    browser.open(page, at(model="nobody", test="exact", shards=99, b="many"))
-    assert browser.text("#p") == expected_p(found, "reader", "planted", "exact", 6)
+    browser.open(page, at(model="nobody", test="sharded_exact", shards=99, b="many"))
+    assert browser.text("#p") == expected_p(found, "reader", "planted", "sharded_exact", 6)
     browser.open(page, "#%E0%A4%A&&==")
     assert browser.text("#p") == expected_p(found, "reader", "planted", "successor", 2)
 
@@ -101,7 +101,7 @@ def test_b_is_kept_over_sets_and_marked_where_it_was_set_in_advance(tab: Browser
     tab.choose("test", "boundary")
     assert tab.texts("#b option") == ["8", "16 •", "32", "all"]
     assert tab.run("document.getElementById('b').value") == "16"  # another test, another default
-    tab.choose("test", "exact")
+    tab.choose("test", "sharded_exact")
     assert tab.run("document.getElementById('b').disabled")
 
 
@@ -119,7 +119,7 @@ def test_corrected_p_values_stand_beside_every_choice(tab: Browser) -> None:
 
 
 def test_examples_stand_in_order(tab: Browser) -> None:
-    tab.choose("test", "exact")
+    tab.choose("test", "sharded_exact")
     tab.choose("shards", "4")
     summaries = tab.texts("#questions summary")
     assert [s.partition(":")[0] for s in summaries] == [
@@ -188,7 +188,7 @@ def test_the_mark_stands_where_the_canonical_value_is(
 
 
 def test_a_bar_opens_its_shard(tab: Browser) -> None:
-    tab.choose("test", "exact")
+    tab.choose("test", "sharded_exact")
     tab.choose("shards", "6")
     tab.run(
         "document.querySelectorAll('#shards-chart rect.shard')[4]"
@@ -225,7 +225,7 @@ def test_labels_and_live_result(tab: Browser) -> None:
 @pytest.mark.parametrize("width", [320, 360, 768])
 def test_nothing_is_wider_than_the_screen(browser: Browser, page: Path, width: int) -> None:
     browser.screen(width, 740)
-    browser.open(page, at(test="exact", shards=6))
+    browser.open(page, at(test="sharded_exact", shards=6))
     browser.run("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     assert browser.run("document.documentElement.scrollWidth") == width
     texts = "[...document.querySelectorAll('svg')].map((s) => s.viewBox.baseVal.width)"

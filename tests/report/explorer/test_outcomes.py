@@ -8,7 +8,7 @@ from contamination.audit.battery import COUNTED, TESTS
 from contamination.errors import InputError
 from contamination.report.explorer.outcomes import DRAWS, Outcome, store_outcomes
 from contamination.scoring.store import open_store
-from contamination.statistics import recombination_test, shard_z_scores
+from contamination.statistics import shard_z_scores, sharded_exact_test
 from fakes.made_up_sets import make_set, make_store
 
 SET = make_set("some")
@@ -25,12 +25,17 @@ def orderings(tmp_path):
 
 @pytest.fixture
 def successors(tmp_path):
-    return make_store(tmp_path, "m", SET, "successors", 3, first=32, gain=0.4)
+    return make_store(tmp_path, "m", SET, "successors", 3, tokens_per_example=32, gain=0.4)
 
 
 @pytest.mark.parametrize(
     ("test", "b"),
-    [("sharded_t", None), ("exact", None), ("token_standardised", None), ("boundary", "16")],
+    [
+        ("sharded_t", None),
+        ("sharded_exact", None),
+        ("token_standardised", None),
+        ("boundary", "16"),
+    ],
 )
 def test_p_values_of_orderings_are_those_of_the_battery(orderings, test, b) -> None:
     expected = TESTS[test].result(test, open_store(orderings), 9)
@@ -73,19 +78,22 @@ def test_b_counts_the_first_tokens_of_an_example(tmp_path, first) -> None:
         scores.append([matrix[o[:-1], o[1:]].sum() for o in orders])
     outcome = _outcomes(long)["successor", str(first)]
     np.testing.assert_allclose(outcome.by_shard, shard_z_scores(scores), rtol=1e-6)
-    assert outcome.result.log10_p == pytest.approx(recombination_test(scores).log10_p, rel=1e-6)
+    assert outcome.result.log10_p == pytest.approx(sharded_exact_test(scores).log10_p, rel=1e-6)
 
 
 def test_evidence_of_the_shards_adds_up(orderings) -> None:
     sums = open_store(orderings).log_probs(9)
     found = _outcomes(orderings)
     z = (sums[:, 0] - sums.mean(axis=1)) / sums.std(axis=1)
-    np.testing.assert_allclose(found["exact", None].by_shard, z, rtol=1e-9)
-    assert found["exact", None].canonical == pytest.approx(z.sum() / np.sqrt(6))
+    np.testing.assert_allclose(found["sharded_exact", None].by_shard, z, rtol=1e-9)
+    assert found["sharded_exact", None].canonical == pytest.approx(z.sum() / np.sqrt(6))
     np.testing.assert_allclose(
         found["sharded_t", None].by_shard, sums[:, 0] - sums[:, 1:].mean(axis=1), rtol=1e-9
     )
-    assert [found[key].unit for key in (("exact", None), ("sharded_t", None))] == ["z", "nats"]
+    assert [found[key].unit for key in (("sharded_exact", None), ("sharded_t", None))] == [
+        "z",
+        "nats",
+    ]
 
 
 def _upper_share(outcome: Outcome) -> float:
@@ -125,13 +133,13 @@ def test_same_store_same_numbers(successors) -> None:
     [(8, ["8"]), (31, ["8", "16"]), (32, ["8", "16", "32"]), (33, [*COUNTED]), (None, [*COUNTED])],
 )
 def test_b_reaches_as_far_as_the_store(tmp_path, first, allowed) -> None:
-    path = make_store(tmp_path, "m", SET, "successors", 3, first=first)
+    path = make_store(tmp_path, "m", SET, "successors", 3, tokens_per_example=first)
     assert [b for _, b in _outcomes(path)] == allowed
 
 
 def test_stores_that_cannot_be_used_are_refused(tmp_path, orderings) -> None:
-    short = make_store(tmp_path, "m", SET, "successors", 3, first=5)
-    cut = make_store(tmp_path, "m", SET, "orderings", 4, first=16)
+    short = make_store(tmp_path, "m", SET, "successors", 3, tokens_per_example=5)
+    cut = make_store(tmp_path, "m", SET, "orderings", 4, tokens_per_example=16)
     canonical = make_store(tmp_path, "m", SET, "orderings", 3, permutations=0)
     interrupted = open_store(orderings)
     header = interrupted.header

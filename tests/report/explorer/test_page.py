@@ -23,8 +23,8 @@ from contamination.report.explorer.scored import Found, ScoredSet
 from contamination.report.explorer.views import View, Viewer
 from contamination.report.explorer.wording import plain_p
 from contamination.scoring.store import open_store
-from contamination.statistics import RecombinationResult, adjust
-from contamination.testsets.example_set import TestSet
+from contamination.statistics import ShardedExactResult, adjust
+from contamination.testsets.example_set import ExampleSet
 from fakes.made_up_sets import HOSTILE, make_set
 
 DATA = os.environ.get("CONTAMINATION_DATA")
@@ -48,7 +48,7 @@ def test_p_values_are_those_of_the_tests(html: str, found: Found) -> None:
         assert data["sets"][result["set"]]["name"] == scored.test_set.name
         stores = {(s.header.kind, s.header.shards): s for s in map(open_store, scored.stores)}
         for test, b in (
-            ("exact", None),
+            ("sharded_exact", None),
             ("sharded_t", None),
             ("boundary", "16"),
             ("successor", "32"),
@@ -159,12 +159,12 @@ def _made_up(scored: ScoredSet, rng: np.random.Generator) -> View:
     """As many random outcomes as two full stores of a set give."""
     count = len(scored.test_set.examples)
     outcomes = []
-    choices = [("sharded_t", None), ("exact", None), ("token_standardised", None)]
+    choices = [("sharded_t", None), ("sharded_exact", None), ("token_standardised", None)]
     choices += [(t, b) for t in ("boundary", "successor") for b in ("8", "16", "32", "all")]
     for test, b in choices:
         shards = count // 10 if test == "successor" else min(50, count // 4)
         log10_p = math.log10(rng.random())
-        result = RecombinationResult(
+        result = ShardedExactResult(
             test=test,
             statistic=1.0,
             p=10**log10_p,
@@ -195,7 +195,7 @@ def test_all_of_mmlu_under_two_models_is_below_five_megabytes() -> None:
         with path.open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
         texts = tuple("\n".join(row.values()) + "\n" for row in rows)
-        sets.append(TestSet(path.stem, texts, "mmlu/2", sha256_of(*texts)))
+        sets.append(ExampleSet(path.stem, texts, "mmlu/2", sha256_of(*texts)))
     assert len(sets) == 57
     usual = {"orderings": 50, "successors": 10}
     views = [

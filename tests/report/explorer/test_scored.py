@@ -22,7 +22,7 @@ def experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Experiment:
     monkeypatch.setattr(Experiment, "test_set", lambda _, name: make_set(name, EXAMPLES))
     for name in ("one", "eight"):
         test_set = make_set(name, EXAMPLES)
-        make_store(run.build / "stores", "contaminated", test_set, "successors", 2, first=32)
+        make_store(run.build / "stores", "contaminated", test_set, "successors", 2, max_records=32)
         make_store(run.build / "stores", "contaminated", test_set, "orderings", 4)
     return run
 
@@ -58,7 +58,7 @@ def test_nothing_scored(tmp_path: Path) -> None:
 
 def test_walk_names_sets_as_their_stores_do(tmp_path: Path) -> None:
     test_set = make_set("a set")
-    path = make_store(tmp_path, "org/model", test_set, "successors", 2, first=32)
+    path = make_store(tmp_path, "org/model", test_set, "successors", 2, max_records=32)
     folder = tmp_path / "org-model" / "a-set" / path.name
     folder.parent.mkdir(parents=True)
     path.rename(folder)
@@ -76,7 +76,7 @@ def test_walk_names_sets_as_their_stores_do(tmp_path: Path) -> None:
 def test_a_set_that_cannot_be_opened_is_told_and_the_others_go_on(tmp_path: Path) -> None:
     sets = {name: make_set(name) for name in ("gone", "here")}
     for test_set in sets.values():
-        make_store(tmp_path, "m", test_set, "successors", 2, first=32)
+        make_store(tmp_path, "m", test_set, "successors", 2, max_records=32)
 
     def load(name: str, examples: int):
         if name == "gone":
@@ -95,18 +95,29 @@ def test_subsets_of_mmlu_by_record_and_by_line(
 
     whole = make_set("mmlu/anatomy", 40)
 
-    def open_test_set(name: str, *, first: int):
+    def open_test_set(name: str, *, max_records: int):
         assert name == whole.name
-        return replace(whole, examples=whole.examples[:first], records=whole.records[:first])
+        return replace(
+            whole, examples=whole.examples[:max_records], records=whole.records[:max_records]
+        )
 
     monkeypatch.setattr("contamination.testsets.sources.open_test_set", open_test_set)
-    read = replace(open_test_set(whole.name, first=30), name="anatomy")
+    read = replace(open_test_set(whole.name, max_records=30), name="anatomy")
     lines = by_line(read)
     assert len(lines.examples) != 30
     for test_set in (read, lines):
-        make_store(experiment.build / "stores" / "mmlu", "m", test_set, "successors", 3, first=32)
+        make_store(
+            experiment.build / "stores" / "mmlu",
+            "m",
+            test_set,
+            "successors",
+            3,
+            tokens_per_example=32,
+        )
     orphan = replace(lines, name="virology-by-line")
-    make_store(experiment.build / "stores" / "mmlu", "m", orphan, "successors", 3, first=32)
+    make_store(
+        experiment.build / "stores" / "mmlu", "m", orphan, "successors", 3, tokens_per_example=32
+    )
     found = scored_sets(experiment)
     by_name = {each.test_set.name: each for each in found.sets}
     assert by_name["anatomy"].group == "MMLU"
@@ -123,14 +134,14 @@ def test_sets_of_an_audit_of_open_models(
 ) -> None:
     public = make_set("gsm8k", 30)
 
-    def open_test_set(name: str, *, first: int):
-        assert (name, first) == ("gsm8k", 30)
+    def open_test_set(name: str, *, max_records: int):
+        assert (name, max_records) == ("gsm8k", 30)
         return public
 
     monkeypatch.setattr("contamination.testsets.sources.open_test_set", open_test_set)
     for test_set in (public, make_set("one", EXAMPLES)):
         directory = experiment.build / "stores" / "open_models"
-        make_store(directory, "gpt2", test_set, "successors", 2, first=32)
+        make_store(directory, "gpt2", test_set, "successors", 2, max_records=32)
     found = [each for each in scored_sets(experiment).sets if each.model == "gpt2"]
     assert [(each.group, each.test_set.name) for each in found] == [
         ("Audited sets", "gsm8k"),
@@ -145,5 +156,5 @@ def test_usual_shards_are_those_of_an_audit(examples: int) -> None:
 
     assert _usual_shards(examples) == {
         TESTS[test].kind: plan_store(TESTS[test], examples, None).shards
-        for test in ("exact", "successor")
+        for test in ("sharded_exact", "successor")
     }

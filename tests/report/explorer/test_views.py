@@ -25,7 +25,7 @@ def test_what_was_set_in_advance(found: Found) -> None:
     assert usual == {
         ("permutation", 1, None),
         ("sharded_t", 4, None),
-        ("exact", 4, None),
+        ("sharded_exact", 4, None),
         ("token_standardised", 4, None),
         ("boundary", 4, "16"),
         ("successor", 2, "32"),
@@ -50,7 +50,7 @@ def test_joint_p_is_a_p_value(tmp_path: Path) -> None:
 
 def test_of_two_stores_of_the_same_shards_the_fuller_one_counts(tmp_path: Path) -> None:
     test_set = make_set("s")
-    short = make_store(tmp_path, "m", test_set, "successors", 2, first=32)
+    short = make_store(tmp_path, "m", test_set, "successors", 2, tokens_per_example=32)
     whole = make_store(tmp_path / "whole", "m", test_set, "successors", 2)
     for stores in ((short, whole), (whole, short)):
         view = Viewer().view(_scored(test_set, *stores))
@@ -60,7 +60,7 @@ def test_of_two_stores_of_the_same_shards_the_fuller_one_counts(tmp_path: Path) 
 
 def test_stores_of_other_texts_are_left_out(tmp_path: Path) -> None:
     test_set = make_set("s")
-    store = make_store(tmp_path, "m", test_set, "successors", 2, first=32)
+    store = make_store(tmp_path, "m", test_set, "successors", 2, tokens_per_example=32)
     other = replace(test_set, revision="another")
     view = Viewer().view(_scored(other, store))
     assert view.outcomes == ()
@@ -70,7 +70,7 @@ def test_stores_of_other_texts_are_left_out(tmp_path: Path) -> None:
 
 def test_a_damaged_store_is_left_out_and_the_others_are_shown(tmp_path: Path) -> None:
     test_set = make_set("s")
-    good = make_store(tmp_path, "m", test_set, "successors", 2, first=32)
+    good = make_store(tmp_path, "m", test_set, "successors", 2, tokens_per_example=32)
     bad = make_store(tmp_path, "m", test_set, "orderings", 4)
     (part,) = bad.glob("part-*")
     part.write_bytes(part.read_bytes()[: part.stat().st_size // 2])

@@ -47,9 +47,9 @@ def test_dropdowns_change_what_is_shown(found: Found) -> None:
     explorer.model.value = "stranger"
     assert explorer.dataset.value == "unread"
     assert _p(found.sets[3], "successor", 2) in explorer.card.value
-    explorer.test.value = "exact"
+    explorer.test.value = "sharded_exact"
     explorer.shards.value = 4
-    assert _p(found.sets[3], "exact", 4) in explorer.card.value
+    assert _p(found.sets[3], "sharded_exact", 4) in explorer.card.value
     assert explorer.examples.value.count("<details>") == 4
     assert explorer.b.disabled
     before = explorer.charts.value
@@ -85,7 +85,7 @@ def test_a_set_is_read_when_it_is_chosen_and_once(
     assert read == [("reader", "planted")]
     explorer.dataset.value = "unread"
     explorer.dataset.value = "planted"
-    explorer.test.value = "exact"
+    explorer.test.value = "sharded_exact"
     assert read == [("reader", "planted"), ("reader", "unread")]
 
 
@@ -110,7 +110,7 @@ def test_texts_are_escaped(found: Found) -> None:
 
 def test_a_set_without_a_usable_store_says_why(found: Found, tmp_path: Path) -> None:
     test_set = make_set("short")
-    store = make_store(tmp_path, "reader", test_set, "successors", 2, first=4)
+    store = make_store(tmp_path, "reader", test_set, "successors", 2, tokens_per_example=4)
     short = ScoredSet("reader", "Made up", test_set, (store,), {"orderings": 6, "successors": 2})
     explorer = Explorer([*found.sets, short])
     explorer.dataset.value = "short"
@@ -135,7 +135,7 @@ def test_the_notebook_runs_without_a_reader(tmp_path: Path) -> None:
     path.parent.mkdir()
     path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts), encoding="utf-8")
     test_set = run.test_set("one")
-    make_store(run.build / "stores", "clean", test_set, "successors", 2, first=32)
+    make_store(run.build / "stores", "clean", test_set, "successors", 2, tokens_per_example=32)
     notebook = tmp_path / "notebooks" / "explore_mmlu.ipynb"
     notebook.parent.mkdir()
     source = ROOT / "notebooks" / "explore_mmlu.ipynb"

@@ -53,4 +53,4 @@ def test_every_verdict_has_a_meaning() -> None:
 def test_limits_of_the_papers_tests_are_told() -> None:
     assert "0.05" in _said("permutation", 0.05, "quiet").split("cannot fall below")[1]
     assert "approximation" in _said("sharded_t", 0.3, "quiet")
-    assert "approximation" not in _said("exact", 0.3, "quiet")
+    assert "approximation" not in _said("sharded_exact", 0.3, "quiet")

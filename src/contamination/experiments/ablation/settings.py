@@ -9,9 +9,9 @@ from tqdm import tqdm
 from contamination.errors import InputError
 from contamination.pretraining.experiment import Experiment
 from contamination.results.tables import outcome_row
-from contamination.statistics import recombination_test, sharded_t_test
+from contamination.statistics import sharded_exact_test, sharded_t_test
 
-SHARDED_TESTS = (sharded_t_test, recombination_test)
+SHARDED_TESTS = (sharded_t_test, sharded_exact_test)
 
 
 def shard_ablation(

@@ -103,7 +103,7 @@ def _scored(
 
 def _metrics(length: int) -> dict[str, Score]:
     first = tuple(k for k in FIRST if k < length)  # the first token has no score
-    columns = Columns(first=first, min_k=MIN_K, mem=MEM, entropy=ENTROPY)
+    columns = Columns(prefix_tokens=first, min_k=MIN_K, mem=MEM, entropy=ENTROPY)
     found = columns.of_log_probs() | columns.of_distribution()
     return {name: found[name] for name in LABELS if name in found}
 

@@ -21,8 +21,8 @@ from contamination.scoring.store_reader import ShardTokens
 from contamination.statistics import (
     anytime_test,
     null_scores,
-    recombination_monte_carlo,
-    recombination_test,
+    sharded_exact_monte_carlo,
+    sharded_exact_test,
     sharded_t_test,
 )
 
@@ -34,9 +34,9 @@ PValue = Callable[[np.ndarray, np.random.Generator], float]
 P_VALUES: dict[str, PValue] = {
     "sharded_t": lambda scores, rng: sharded_t_test(scores).p,
     "sharded_t_ddof_0": lambda scores, rng: sharded_t_test(scores, ddof=0).p,
-    "exact": lambda scores, rng: recombination_test(scores).p,
-    "exact_monte_carlo": lambda scores, rng: (
-        recombination_monte_carlo(scores, resamples=RESAMPLES, rng=rng).p
+    "sharded_exact": lambda scores, rng: sharded_exact_test(scores).p,
+    "sharded_exact_monte_carlo": lambda scores, rng: (
+        sharded_exact_monte_carlo(scores, resamples=RESAMPLES, rng=rng).p
     ),
     "anytime": lambda scores, rng: anytime_test(scores, alpha=0.05).p,
 }
@@ -73,7 +73,9 @@ def pools_of(
                 )
                 for kind, score in kinds.items():
                     rows.setdefault((kind, m), []).append(score(fewer))
-        pairs = experiment.scored(model, name, shards=successor_shards, kind="successors", first=32)
+        pairs = experiment.scored(
+            model, name, shards=successor_shards, kind="successors", tokens_per_example=32
+        )
         rows.setdefault(("successor", most), []).extend(
             sampled_successors(pairs, shard, 32, orderings=most, rng=rng)
             for shard in range(successor_shards)

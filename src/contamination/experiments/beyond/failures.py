@@ -15,10 +15,10 @@ import pandas as pd
 from contamination.audit.verdict import Request, audit
 from contamination.pretraining.experiment import Experiment
 from contamination.scoring.local import TransformersScorer
-from contamination.testsets.example_set import TestSet
+from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.tokens import tokenize
 
-TESTS = ("successor", "exact")
+TESTS = ("successor", "sharded_exact")
 PERMUTATIONS = 10
 JOINED = 10  # records to one example, so that it exceeds a context of 256 tokens
 
@@ -97,7 +97,7 @@ def failure_table(
     return pd.DataFrame(rows)
 
 
-def _arranged(original: TestSet, order: str) -> TestSet:
+def _arranged(original: ExampleSet, order: str) -> ExampleSet:
     return replace(
         original,
         name=f"{original.name}-{order.replace(' ', '-')}",

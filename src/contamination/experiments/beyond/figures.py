@@ -10,7 +10,7 @@ from contamination.results.figures import SIGNIFICANT, TESTS
 # One line for each statistic: boundary and successor come with several numbers of tokens.
 SHOWN = {
     "sharded_t": "sharded_t",
-    "exact": "exact",
+    "sharded_exact": "sharded_exact",
     "token_standardised": "token_standardised",
     "boundary_16": "boundary",
     "successor_32": "successor",
@@ -19,8 +19,8 @@ SHOWN = {
 CALIBRATED = {
     "sharded_t": "Sharded t",
     "sharded_t_ddof_0": "Sharded t, ddof 0",
-    "exact_monte_carlo": "Exact, Monte Carlo",
-    "exact": "Exact, FFT",
+    "sharded_exact_monte_carlo": "Exact, Monte Carlo",
+    "sharded_exact": "Exact, FFT",
     "anytime": "Anytime-valid",
 }
 SCORES = {

@@ -25,7 +25,7 @@ from contamination.audit.battery import (
 from contamination.pretraining.experiment import Experiment
 from contamination.scoring.store import Store
 from contamination.scoring.store_reader import ShardTokens
-from contamination.statistics import TestResult, recombination_test, sharded_t_test
+from contamination.statistics import TestResult, sharded_exact_test, sharded_t_test
 
 Statistic = Callable[[np.ndarray], TestResult]
 BOUNDARY_TOKENS = (8, 16, 32)
@@ -35,9 +35,9 @@ SAMPLED_ORDERINGS = 2_000
 # name -> scores of one shard, and the statistic of all: what reads whole orderings.
 ON_ORDERINGS: dict[str, tuple[ShardScores, Statistic]] = {
     "sharded_t": (summed, sharded_t_test),
-    "exact": (summed, recombination_test),
-    "token_standardised": (standardised, recombination_test),
-    **{f"boundary_{b}": (boundary(b), recombination_test) for b in BOUNDARY_TOKENS},
+    "sharded_exact": (summed, sharded_exact_test),
+    "token_standardised": (standardised, sharded_exact_test),
+    **{f"boundary_{b}": (boundary(b), sharded_exact_test) for b in BOUNDARY_TOKENS},
 }
 
 
@@ -128,7 +128,7 @@ def _candidates(
             yield _Candidate(test, statistic, scores, lengths * (m + 1), m)
     for count in design.successor_shards:
         store = experiment.scored(
-            model, name, shards=count, kind="successors", first=max(SUCCESSOR_TOKENS)
+            model, name, shards=count, kind="successors", tokens_per_example=max(SUCCESSOR_TOKENS)
         )
         for b in SUCCESSOR_TOKENS:
             scores = np.stack(
@@ -138,17 +138,17 @@ def _candidates(
                 ]
             )
             yield _Candidate(
-                f"successor_{b}", recombination_test, scores, successor_tokens(store, b), 0
+                f"successor_{b}", sharded_exact_test, scores, successor_tokens(store, b), 0
             )
 
 
-def successor_tokens(store: Store, first: int) -> np.ndarray:
+def successor_tokens(store: Store, tokens_per_example: int) -> np.ndarray:
     """Tokens that each shard's successor matrix costs with so many tokens a pair, int64 (r,)."""
     lengths = np.asarray(store.header.example_tokens)
     return np.array(
         [
             lengths[start:stop].sum()
-            + (stop - start - 1) * lengths[start:stop].clip(max=first).sum()
+            + (stop - start - 1) * lengths[start:stop].clip(max=tokens_per_example).sum()
             for start, stop in store.header.bounds
         ]
     )

@@ -124,7 +124,7 @@ def score_snippets(model: "Model", sampled: pd.DataFrame) -> pd.DataFrame:
     from contamination.membership.api import membership_scores
     from contamination.membership.columns import Columns
 
-    columns = Columns(first=(), min_k=(20,), mem=(), entropy=())
+    columns = Columns(prefix_tokens=(), min_k=(20,), mem=(), entropy=())
     scores = membership_scores(model, sampled["text"].tolist(), columns=columns)
     keys = sampled[["book", "snippet"]].reset_index(drop=True)
     return pd.concat([keys, scores[list(SCORES)].reset_index(drop=True)], axis=1)

@@ -16,7 +16,7 @@ from contamination.statistics import (
 )
 
 # Those of the paper, the exact one, and two from fewer tokens.
-CANARY_TESTS = ("permutation", "sharded_t", "exact", "boundary", "successor")
+CANARY_TESTS = ("permutation", "sharded_t", "sharded_exact", "boundary", "successor")
 
 
 def canary_table(experiment: Experiment) -> pd.DataFrame:

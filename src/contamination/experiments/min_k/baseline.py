@@ -32,7 +32,7 @@ from contamination.results.tables import format_p
 if TYPE_CHECKING:
     from contamination.scoring.contract import Scorer
 
-TESTS = ("sharded_t", "exact", "successor")  # that stand beside the heuristics
+TESTS = ("sharded_t", "sharded_exact", "successor")  # that stand beside the heuristics
 
 
 def min_k_baseline(

@@ -28,7 +28,7 @@ from contamination.scoring.models import ModelEntry, find_model, published_p
 from contamination.scoring.opening import open_scorer
 from contamination.scoring.score import score
 from contamination.statistics import fisher
-from contamination.testsets.example_set import TestSet
+from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.tokens import tokenize
 
 WORK = ("model", "reading", "test", "examples", "tokens_read", "tokens_scored")
@@ -206,12 +206,12 @@ class MmluAudit:
 
     def _readings_of(
         self, entry: ModelEntry, readings: Readings
-    ) -> Iterator[tuple[str, dict[str, TestSet]]]:
+    ) -> Iterator[tuple[str, dict[str, ExampleSet]]]:
         for reading in READINGS:
             if reading == "record" or entry.name in self.controls:
                 yield reading, dict(readings[reading])
 
-    def _tested(self, model: str, scorer: Scorer, test_set: TestSet) -> Iterator[Row]:
+    def _tested(self, model: str, scorer: Scorer, test_set: ExampleSet) -> Iterator[Row]:
         lengths = [len(ids) for ids in tokenize(scorer.tokenizer, test_set.examples)]
         request = replace(self.request, name=model)
         for test in request.tests:
@@ -225,7 +225,7 @@ class MmluAudit:
                 permutations=request.permutations,
                 seed=request.seed,
                 kind=plan.kind,
-                first=plan.first,
+                tokens_per_example=plan.tokens_per_example,
                 replace=True,  # the directory belongs to this run: models trained anew replace
             )
             result = TESTS[test].result(test, store, request.permutations)

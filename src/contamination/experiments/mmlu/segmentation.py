@@ -25,8 +25,8 @@ from contamination.files import sha256_of
 from contamination.results.published import CONTROLS
 from contamination.results.tables import format_p
 from contamination.scoring.plan import plan_store
-from contamination.statistics import recombination_test
-from contamination.testsets.example_set import TestSet
+from contamination.statistics import sharded_exact_test
+from contamination.testsets.example_set import ExampleSet
 
 READINGS = ("record", "line")
 TEMPLATE = "csv-line/1"
@@ -46,7 +46,7 @@ OUTCOMES = {
     (False, False): "by neither",
 }
 
-Readings = Mapping[str, Mapping[str, TestSet]]  # reading -> subset -> its examples
+Readings = Mapping[str, Mapping[str, ExampleSet]]  # reading -> subset -> its examples
 
 
 def physical_lines(record: Record) -> list[str]:
@@ -70,7 +70,7 @@ def _leaves(value: object) -> Iterator[object]:
         yield value
 
 
-def by_line(test_set: TestSet) -> TestSet:
+def by_line(test_set: ExampleSet) -> ExampleSet:
     """Return the test set whose examples are the physical lines of the records, header left out.
 
     It has a name and a revision of its own, and with them its own stores and orderings.
@@ -86,7 +86,7 @@ def by_line(test_set: TestSet) -> TestSet:
     )
 
 
-def both_readings(sets: Mapping[str, TestSet]) -> dict[str, dict[str, TestSet]]:
+def both_readings(sets: Mapping[str, ExampleSet]) -> dict[str, dict[str, ExampleSet]]:
     """Return the subsets by record, as they are, and by line."""
     return {
         "record": dict(sets),
@@ -128,13 +128,13 @@ def model_free(readings: Readings, *, seed: int) -> pd.DataFrame:
                     "examples": len(examples.examples),
                     **facts,
                     "verdict": diagnosis.verdict,
-                    "compressor_log10_p": recombination_test(scores).log10_p,
+                    "compressor_log10_p": sharded_exact_test(scores).log10_p,
                 }
             )
     return pd.DataFrame(rows, columns=list(MODEL_FREE))
 
 
-def _line_facts(records: TestSet) -> dict[str, float]:
+def _line_facts(records: ExampleSet) -> dict[str, float]:
     lines = [physical_lines(record) for record in records.records]
     holders = Counter(line for single in lines for line in set(single))
     longest = [max(single, key=len) for single in lines]

@@ -7,7 +7,7 @@ under the same names; professional_law is the one that it lacks.
 from dataclasses import replace
 
 from contamination.errors import InputError
-from contamination.testsets.example_set import TestSet
+from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.sources import available, open_test_set, registered
 
 FAMILY = "mmlu/"  # before a subset's name in the registry
@@ -24,12 +24,12 @@ def title(subset: str) -> str:
     return " ".join(special.get(word, word.capitalize()) for word in subset.split("_"))
 
 
-def subsets_at_hand(first: int, *, wanted: bool) -> tuple[dict[str, TestSet], str]:
-    """Open every subset, at most `first` records of each, or tell why not.
+def subsets_at_hand(max_records: int, *, wanted: bool) -> tuple[dict[str, ExampleSet], str]:
+    """Open every subset, at most `max_records` records of each, or tell why not.
 
     Returns
     -------
-    sets : dict of str to TestSet
+    sets : dict of str to ExampleSet
         Under the names of `subset_names`; empty if they were not opened.
     reason : str
         Empty, or one line that starts with "not run here" and says how to have them: they were not
@@ -41,8 +41,8 @@ def subsets_at_hand(first: int, *, wanted: bool) -> tuple[dict[str, TestSet], st
         Fewer than two records wanted; or as `contamination.testsets.sources.open_test_set`, if the
         files are here but not right.
     """
-    if first < 2:
-        raise InputError(f"first is {first}: give at least two records of each subset")
+    if max_records < 2:
+        raise InputError(f"max_records is {max_records}: give at least two records of each subset")
     if not wanted:
         return {}, (
             "not run here: this profile measures nothing on MMLU; use PROFILE=benchmarks, or set "
@@ -50,7 +50,7 @@ def subsets_at_hand(first: int, *, wanted: bool) -> tuple[dict[str, TestSet], st
         )
     try:
         return {
-            name: replace(open_test_set(FAMILY + name, first=first), name=name)
+            name: replace(open_test_set(FAMILY + name, max_records=max_records), name=name)
             for name in subset_names()
         }, ""
     except InputError as error:

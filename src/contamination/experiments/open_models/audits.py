@@ -20,7 +20,7 @@ from contamination.audit.plan import planned_store
 from contamination.audit.request import Request
 from contamination.errors import InputError
 from contamination.experiments.open_models.controls import Row, add_controls, corrected
-from contamination.experiments.open_models.sets import SetName, TestSets, set_names
+from contamination.experiments.open_models.sets import ExampleSets, SetName, set_names
 from contamination.files import sha256_of
 from contamination.pretraining.experiment import MODELS, Experiment, trained_here
 from contamination.scoring.contract import Scorer
@@ -42,7 +42,7 @@ def audit_models(
     *,
     tests: Sequence[str] = AUDIT_TESTS,
     permutations: int = 25,
-    first: int | None = None,
+    max_records: int | None = None,
     seed: int = 0,
     directory: Path | str = "contamination-stores",
     experiment: Experiment | None = None,
@@ -62,7 +62,7 @@ def audit_models(
     permutations : m, shuffled orderings per shard, in tests of whole orderings. The models of
         `experiment` on its canary sets keep the shards and permutations of the profile, which the
         score stage has scored.
-    first : only so many records of a set, from its start; canary sets stay whole.
+    max_records : only so many records of a set, from its start; canary sets stay whole.
     seed : of the orderings.
     directory : where the stores lie, one for each revision of a model and a set.
     published : directory of the papers' tables; None leaves `published_p` empty.
@@ -93,7 +93,7 @@ def audit_models(
         directory=directory,
     )
     entries, names = _entries(models, experiment), set_names(sets, experiment)
-    opened = TestSets(names, experiment, first)
+    opened = ExampleSets(names, experiment, max_records)
     audit = _Audit(names, opened, request, experiment, published, open_scorer)
     rows: list[Row] = []
     with tqdm(total=len(entries) * len(names) * len(request.tests), desc="audit", unit="p") as bar:
@@ -127,7 +127,7 @@ def _entries(models: Sequence[str | ModelEntry], experiment: Experiment | None) 
 @dataclass(frozen=True)
 class _Audit:
     names: list[SetName]
-    sets: TestSets
+    sets: ExampleSets
     request: Request
     experiment: Experiment | None
     published: Path | str | None
@@ -202,7 +202,7 @@ class _Audit:
             permutations=request.permutations,
             seed=request.seed,
             kind=plan.kind,
-            first=plan.first,
+            tokens_per_example=plan.tokens_per_example,
         )
         return store, request.permutations
 

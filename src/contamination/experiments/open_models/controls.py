@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 from tqdm import tqdm
 
-from contamination.experiments.open_models.sets import TestSets
+from contamination.experiments.open_models.sets import ExampleSets
 from contamination.scoring.status import OK
 from contamination.statistics import adjust
 
@@ -26,7 +26,7 @@ COUNTS = ("examples", "shards", "permutations", "copies", "tokens_scored")
 Row = dict[str, Any]  # of the table, with `name` (SetName) and, where done, `store` besides
 
 
-def add_controls(rows: Sequence[Row], sets: TestSets) -> None:
+def add_controls(rows: Sequence[Row], sets: ExampleSets) -> None:
     """Put beside each p-value that of the first negative control, else that of a compressor.
 
     The compressor reads what the model has read: `store` is its (kind, shards, permutations, seed).

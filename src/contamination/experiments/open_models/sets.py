@@ -19,7 +19,7 @@ from contamination.errors import InputError
 from contamination.pretraining.experiment import Experiment
 from contamination.scoring.status import FAILURES, status_of
 from contamination.scoring.store_layout import Kind
-from contamination.testsets.example_set import TestSet
+from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.sources import available, open_test_set, registered
 
 OF_PROFILE = "profile/"  # before a canary set's name; needed where a registered set is called alike
@@ -78,13 +78,13 @@ def sets_at_hand(experiment: Experiment) -> list[str]:
     return canaries + others
 
 
-class TestSets:
+class ExampleSets:
     """Test sets by name, read before any model is.
 
     Parameters
     ----------
     names : what to open. experiment : run whose canary sets are meant by `SetName.canary`.
-    first : only so many records of the other sets.
+    max_records : only so many records of the other sets.
 
     Attributes
     ----------
@@ -94,16 +94,16 @@ class TestSets:
     __test__ = False  # not a pytest class
 
     def __init__(
-        self, names: Sequence[SetName], experiment: Experiment | None, first: int | None
+        self, names: Sequence[SetName], experiment: Experiment | None, max_records: int | None
     ) -> None:
-        self.opened: dict[SetName, TestSet] = {}
+        self.opened: dict[SetName, ExampleSet] = {}
         self.problems: dict[SetName, str] = {}
         for name in tqdm(names, desc="test sets", unit="set", leave=False):
             try:
                 if name.canary is not None and experiment is not None:
                     self.opened[name] = experiment.test_set(name.canary)
                 else:
-                    self.opened[name] = open_test_set(name.asked, first=first)
+                    self.opened[name] = open_test_set(name.asked, max_records=max_records)
             except FAILURES as error:
                 self.problems[name] = status_of(error)
         # Every model gets the same answer.

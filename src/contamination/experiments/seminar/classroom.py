@@ -29,7 +29,7 @@ from contamination.scoring.local import TransformersScorer
 from contamination.scoring.score import score
 from contamination.scoring.store import Store
 from contamination.scoring.store_layout import Kind
-from contamination.testsets.example_set import TestSet, make_test_set
+from contamination.testsets.example_set import ExampleSet, make_test_set
 from contamination.testsets.tokens import tokenize
 
 MODELS = ("contaminated", "clean")
@@ -60,7 +60,7 @@ class Classroom:
 
     directory: Path
     copies: Mapping[str, int]
-    sets: Mapping[str, TestSet]
+    sets: Mapping[str, ExampleSet]
     seed: int
 
     @cached_property
@@ -71,7 +71,7 @@ class Classroom:
     def store(
         self,
         model: str,
-        test_set: TestSet,
+        test_set: ExampleSet,
         *,
         shards: int,
         permutations: int = 0,
@@ -93,7 +93,7 @@ class Classroom:
             )
 
     def log_probs(
-        self, model: str, test_set: TestSet, *, shards: int, permutations: int
+        self, model: str, test_set: ExampleSet, *, shards: int, permutations: int
     ) -> np.ndarray:
         """L[i, j] (nats) of every shard in every ordering, (shards, permutations + 1)."""
         store = self.store(model, test_set, shards=shards, permutations=permutations)
@@ -152,7 +152,7 @@ def open_classroom(
     return classroom
 
 
-def records_as_set(name: str, examples: int, *, rng: np.random.Generator) -> TestSet:
+def records_as_set(name: str, examples: int, *, rng: np.random.Generator) -> ExampleSet:
     """Return a new made-up test set of so many records, in an order that means nothing."""
     return make_test_set(name, _places(made_up_records(examples, rng=rng)), TEMPLATE, name)
 

@@ -12,11 +12,11 @@ from contamination.scoring.store import Store
 from contamination.statistics import (
     centred_tokens,
 )
-from contamination.testsets.example_set import TestSet
+from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import ordering, shard_bounds
 from contamination.testsets.tokens import tokenize
 
-POWER_TESTS = ("permutation", "sharded_t", "exact", "successor")
+POWER_TESTS = ("permutation", "sharded_t", "sharded_exact", "successor")
 
 
 def gain_by_position(store: Store, permutations: int) -> np.ndarray:
@@ -86,7 +86,7 @@ def power_table(
 def verdict_table(
     classroom: Classroom,
     model: str,
-    sets: Sequence[TestSet],
+    sets: Sequence[ExampleSet],
     *,
     test: str,
     shards: int,
@@ -125,7 +125,7 @@ def verdict_table(
 
 
 def with_bos_between(
-    classroom: Classroom, model: str, test_set: TestSet, *, shards: int, permutations: int
+    classroom: Classroom, model: str, test_set: ExampleSet, *, shards: int, permutations: int
 ) -> np.ndarray:
     """L[i, j] (nats) as a mistaken script scores it: a start token before *every* example.
 
@@ -150,7 +150,7 @@ def with_bos_between(
 
 
 def each_example_alone(
-    classroom: Classroom, model: str, test_set: TestSet, *, shards: int, permutations: int
+    classroom: Classroom, model: str, test_set: ExampleSet, *, shards: int, permutations: int
 ) -> np.ndarray:
     """L[i, j] (nats) of a script that scores each example by itself and adds up.
 

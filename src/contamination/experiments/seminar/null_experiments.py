@@ -11,7 +11,7 @@ import pandas as pd
 from contamination.statistics import (
     null_scores,
     permutation_test,
-    recombination_monte_carlo,
+    sharded_exact_monte_carlo,
     sharded_t_test,
     westfall_young_test,
 )
@@ -43,17 +43,17 @@ def null_p_values(
     Returns
     -------
     DataFrame
-        A row for each trial; "sharded_t", "sharded_t, ddof=0" and "exact".
+        A row for each trial; "sharded_t", "sharded_t, ddof=0" and "sharded_exact".
     """
     rows = []
     for _ in range(trials):
         scores = null_scores(pool, shards, rng=rng)
-        exact = recombination_monte_carlo(scores, resamples=RESAMPLES, rng=rng)
+        exact = sharded_exact_monte_carlo(scores, resamples=RESAMPLES, rng=rng)
         rows.append(
             {
                 "sharded_t": sharded_t_test(scores).p,
                 "sharded_t, ddof=0": sharded_t_test(scores, ddof=0).p,
-                "exact": exact.p,
+                "sharded_exact": exact.p,
             }
         )
     return pd.DataFrame(rows)

@@ -8,16 +8,16 @@ from dataclasses import replace
 
 from contamination.errors import InputError
 from contamination.files import sha256_of
-from contamination.testsets.example_set import TestSet
+from contamination.testsets.example_set import ExampleSet
 
 
-def by_physical_line(test_set: TestSet) -> TestSet:
+def by_physical_line(test_set: ExampleSet) -> ExampleSet:
     """Take every line of the file for an example, as a careless script does."""
     lines = "".join(test_set.examples).splitlines(keepends=True)
     return _spoiled(test_set, "read by line", tuple(lines), ())
 
 
-def sorted_by(test_set: TestSet, field: str) -> TestSet:
+def sorted_by(test_set: ExampleSet, field: str) -> ExampleSet:
     """Sort the records by one of their fields.
 
     Raises
@@ -34,18 +34,18 @@ def sorted_by(test_set: TestSet, field: str) -> TestSet:
     return _spoiled(test_set, f"sorted by {field}", examples, records)
 
 
-def numbered(test_set: TestSet) -> TestSet:
+def numbered(test_set: ExampleSet) -> ExampleSet:
     """Put "1. ", "2. " and so on before the examples."""
     examples = tuple(f"{i}. {text}" for i, text in enumerate(test_set.examples, start=1))
     return _spoiled(test_set, "numbered", examples, test_set.records)
 
 
 def _spoiled(
-    test_set: TestSet,
+    test_set: ExampleSet,
     how: str,
     examples: tuple[str, ...],
     records: tuple[dict[str, object], ...],
-) -> TestSet:
+) -> ExampleSet:
     return replace(
         test_set,
         name=f"{test_set.name} {how}",

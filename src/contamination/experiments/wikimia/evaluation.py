@@ -33,7 +33,7 @@ SCORES = {
     "reference_difference": "Smaller Ref",
     "min_k_20": "Min-20%",
 }
-COLUMNS = Columns(first=(), min_k=(20,), mem=(), entropy=())
+COLUMNS = Columns(prefix_tokens=(), min_k=(20,), mem=(), entropy=())
 MEASURES = tuple(
     f"{measure}{end}" for measure in ("auc", "tpr_at_5_fpr") for end in ("", "_low", "_high")
 )

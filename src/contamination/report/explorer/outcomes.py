@@ -24,14 +24,14 @@ from contamination.audit.battery import (
 from contamination.errors import InputError
 from contamination.scoring.store import Store
 from contamination.statistics import (
-    RecombinationResult,
+    ShardedExactResult,
     TestResult,
     centred_successors,
     contributions,
     permutation_test,
-    recombination_test,
     sampled_successor_scores,
     shard_z_scores,
+    sharded_exact_test,
     sharded_t_test,
     westfall_young_test,
 )
@@ -47,9 +47,9 @@ Choice = tuple[str, str | None]  # test and b, a key of COUNTED
 
 ON_TOKENS: Mapping[Choice, ShardScores] = {
     ("sharded_t", None): summed,
-    ("exact", None): summed,
+    ("sharded_exact", None): summed,
     ("token_standardised", None): standardised,
-    **{("boundary", b): boundary(first) for b, first in COUNTED.items()},
+    **{("boundary", b): boundary(tokens_per_example) for b, tokens_per_example in COUNTED.items()},
 }
 
 
@@ -118,9 +118,9 @@ def _scores(store: Store) -> dict[Choice, np.ndarray]:
     header = store.header
     if header.kind == "successors":
         by_shard = [_successors(store, shard) for shard in range(header.shards)]
-    elif header.first is not None:
+    elif header.tokens_per_example is not None:
         raise InputError(
-            f"{store.directory}: the store keeps the first {header.first} tokens of an example "
+            f"{store.directory}: the store keeps {header.tokens_per_example} tokens of an example "
             "alone; score whole ones to explore them"
         )
     elif header.shards == 1:
@@ -140,16 +140,21 @@ def _successors(store: Store, shard: int) -> dict[Choice, np.ndarray]:
     kept = int(header.stored[slice(*header.bounds[shard])].max())
     tokens = store.successor_tokens(shard, kept)
     scores: dict[Choice, np.ndarray] = {}
-    for b, first in COUNTED.items():
-        if header.first is None or (first or LARGEST_B + 1) <= header.first:
+    for b, tokens_per_example in COUNTED.items():
+        if (
+            header.tokens_per_example is None
+            or (tokens_per_example or LARGEST_B + 1) <= header.tokens_per_example
+        ):
             rng = np.random.default_rng([header.seed, header.shards, shard])
-            centred = centred_successors(tokens[:, :, :first].sum(axis=2, dtype=np.float64))
+            centred = centred_successors(
+                tokens[:, :, :tokens_per_example].sum(axis=2, dtype=np.float64)
+            )
             scores["successor", b] = sampled_successor_scores(
                 centred, resamples=SAMPLED_ORDERINGS, rng=rng
             )
     if not scores:
         raise InputError(
-            f"{store.directory}: the store keeps the first {header.first} tokens of an example, "
+            f"{store.directory}: the store keeps {header.tokens_per_example} tokens of an example, "
             f"too few for any choice of b; score at least {next(iter(COUNTED))}"
         )
     return scores
@@ -183,14 +188,12 @@ def _outcome(test: str, b: str | None, scores: np.ndarray, rng: np.random.Genera
     if test == "sharded_t":
         t = sharded_t_test(scores)
         return Outcome(test, b, t, t.differences, "nats", _student(t.df), t.statistic)
-    exact = recombination_test(scores)
+    exact = sharded_exact_test(scores)
     null = _histogram(_null_z(scores, exact, rng))
     return Outcome(test, b, exact, shard_z_scores(scores), "z", null, exact.z)
 
 
-def _null_z(
-    scores: np.ndarray, result: RecombinationResult, rng: np.random.Generator
-) -> np.ndarray:
+def _null_z(scores: np.ndarray, result: ShardedExactResult, rng: np.random.Generator) -> np.ndarray:
     """Draws of z under the null law of the recombination test, (DRAWS,)."""
     draws = np.zeros(DRAWS)
     for row in contributions(scores, weights="inverse_sd"):

@@ -8,11 +8,11 @@ from contamination.errors import InputError
 from contamination.pretraining.experiment import MODELS, Experiment
 from contamination.scoring.store import open_store
 from contamination.scoring.store_layout import Kind
-from contamination.testsets.example_set import TestSet
+from contamination.testsets.example_set import ExampleSet
 
 BY_LINE = "-by-line"  # at the end of the name of a set that was read by physical line
 
-Load = Callable[[str, int], TestSet]  # name and number of examples -> the test set
+Load = Callable[[str, int], ExampleSet]  # name and number of examples -> the test set
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class ScoredSet:
 
     model: str
     group: str
-    test_set: TestSet
+    test_set: ExampleSet
     stores: tuple[Path, ...]
     usual_shards: Mapping[Kind, int]
     about: str = ""
@@ -111,16 +111,16 @@ def _canary_sets(experiment: Experiment) -> Found:
 
 def _subset_loader() -> Load:
     """Open subsets of MMLU, each once; one read by line after the same one read by record."""
-    loaded: dict[str, TestSet] = {}
+    loaded: dict[str, ExampleSet] = {}
 
-    def load(name: str, examples: int) -> TestSet:
+    def load(name: str, examples: int) -> ExampleSet:
         # Imported here: few runs score other sets than their own, and reading by line needs torch.
         subset = name.removesuffix(BY_LINE)
         if name == subset:
             from contamination.experiments.mmlu.subsets import FAMILY
             from contamination.testsets.sources import open_test_set
 
-            loaded[name] = replace(open_test_set(FAMILY + name, first=examples), name=name)
+            loaded[name] = replace(open_test_set(FAMILY + name, max_records=examples), name=name)
         elif subset not in loaded:
             raise InputError(f"{subset} was not scored by record, which tells how much was read")
         elif name not in loaded:
@@ -136,12 +136,12 @@ def _audited_loader(experiment: Experiment) -> Load:
     """Open what open models were tested on: canary sets of the run, and registered sets."""
     canaries = {spec.name for spec in experiment.profile.canaries}
 
-    def load(name: str, examples: int) -> TestSet:
+    def load(name: str, examples: int) -> ExampleSet:
         from contamination.testsets.sources import open_test_set
 
         if name in canaries:
             return experiment.test_set(name)
-        return open_test_set(name, first=examples)
+        return open_test_set(name, max_records=examples)
 
     return load
 

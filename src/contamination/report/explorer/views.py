@@ -13,7 +13,7 @@ from contamination.report.explorer.outcomes import Outcome, StoreOutcomes, store
 from contamination.report.explorer.scored import ScoredSet
 from contamination.scoring.plan import SUCCESSOR_TOKENS
 from contamination.scoring.store import Store, open_store
-from contamination.testsets.example_set import TestSet
+from contamination.testsets.example_set import ExampleSet
 
 USUAL_B = {"boundary": "16", "successor": str(SUCCESSOR_TOKENS)}  # those of the battery
 
@@ -79,7 +79,7 @@ class Viewer:
             tuple(left_out),
         )
 
-    def _diagnose(self, test_set: TestSet, shards: int, seed: int) -> Diagnosis:
+    def _diagnose(self, test_set: ExampleSet, shards: int, seed: int) -> Diagnosis:
         key = (test_set.revision, shards)
         if key not in self._diagnoses:
             self._diagnoses[key] = diagnose(
@@ -91,7 +91,7 @@ class Viewer:
         return self._diagnoses[key]
 
 
-def _open(directory: Path, test_set: TestSet) -> Store:
+def _open(directory: Path, test_set: ExampleSet) -> Store:
     store = open_store(directory)
     if store.header.dataset_revision != test_set.revision:
         raise InputError(

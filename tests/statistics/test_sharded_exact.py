@@ -13,9 +13,9 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from contamination.errors import InputError
 from contamination.statistics import (
     contributions,
-    recombination_monte_carlo,
-    recombination_test,
     shard_z_scores,
+    sharded_exact_monte_carlo,
+    sharded_exact_test,
 )
 
 BOTH = pytest.mark.parametrize("weights", ["equal", "inverse_sd"])
@@ -74,7 +74,7 @@ def test_between_the_bounds_of_full_enumeration(law, weights):
     for _ in range(40):
         r, m = int(rng.integers(1, 6)), int(rng.integers(1, 7))
         scores = canonical_first(law(rng, r, m), rng, rng.random())
-        result = recombination_test(scores, weights=weights)
+        result = sharded_exact_test(scores, weights=weights)
         assert result.p >= enumerated(scores, weights) * (1 - 1e-12)
         assert result.p <= enumerated(scores, weights, result.resolution) * (1 + 1e-6)
         assert result.p >= (m + 1.0) ** -r * (1 - 1e-12)
@@ -85,7 +85,7 @@ def test_between_the_bounds_of_full_enumeration(law, weights):
 @settings(max_examples=60, deadline=None)
 def test_equals_full_enumeration_on_integers(scores):
     exact = enumerated(scores, "equal")
-    assert recombination_test(scores, weights="equal").p == pytest.approx(exact, rel=1e-6)
+    assert sharded_exact_test(scores, weights="equal").p == pytest.approx(exact, rel=1e-6)
 
 
 @BOTH
@@ -97,7 +97,7 @@ def test_every_choice_of_canonical_index_gives_a_valid_p(law, weights):
         swapped = scores.copy()
         for row, j in zip(swapped, index, strict=True):
             row[0], row[j] = row[j], row[0]
-        p.append(recombination_test(swapped, weights=weights).p)
+        p.append(sharded_exact_test(swapped, weights=weights).p)
     p = np.sort(p)
     rejected = np.searchsorted(p, p, side="right") / len(p)
     assert (rejected <= p * (1 + 1e-9)).all()
@@ -108,7 +108,7 @@ def test_every_choice_of_canonical_index_gives_a_valid_p(law, weights):
 def test_far_tail_against_big_integers(r, pull):
     rng = np.random.default_rng(2)
     scores = canonical_first(rng.geometric(0.3, (r, 40)).astype(float), rng, pull)
-    result = recombination_test(scores, weights="equal")
+    result = sharded_exact_test(scores, weights="equal")
     exact = log10_by_counting(scores)
     assert result.log10_p == pytest.approx(exact, rel=1e-6, abs=1e-6)
     assert result.log10_p >= exact - 1e-15 * abs(exact)  # round-off never errs downwards
@@ -123,7 +123,7 @@ def test_far_tail_is_binomial_for_one_high_score_in_ten(wins, weights):
     with mpmath.workdps(30):
         tail = sum(mpmath.binomial(100, k) * mpmath.mpf(9) ** (100 - k) for k in range(wins, 101))
         exact = float(mpmath.log10(tail)) - 100
-    log10_p = recombination_test(scores, weights=weights).log10_p
+    log10_p = sharded_exact_test(scores, weights=weights).log10_p
     assert log10_p == pytest.approx(exact, rel=1e-7)
     assert log10_p >= exact - 1e-15 * abs(exact)
 
@@ -131,7 +131,7 @@ def test_far_tail_is_binomial_for_one_high_score_in_ten(wins, weights):
 def test_below_the_smallest_float():
     scores = np.zeros((400, 10))
     scores[:395, 0] = scores[395:, 1] = 1.0
-    result = recombination_test(scores)
+    result = sharded_exact_test(scores)
     assert result.log10_p == pytest.approx(log10_by_counting(scores), rel=1e-7)
     assert result.log10_p < -370
     assert 0 < result.p < 1e-300
@@ -142,10 +142,10 @@ def test_every_canonical_score_the_maximum(weights):
     """The end of the scale, (m+1)^-r and its tied version, has no rounding at all."""
     rng = np.random.default_rng(3)
     scores = -np.sort(-rng.normal(size=(50, 251)), axis=1)
-    result = recombination_test(scores, weights=weights)
+    result = sharded_exact_test(scores, weights=weights)
     assert result.log10_p == pytest.approx(-50 * np.log10(251), rel=1e-12)
     scores[:10, 1] = scores[:10, 0]
-    tied = recombination_test(scores, weights=weights)
+    tied = sharded_exact_test(scores, weights=weights)
     assert tied.log10_p == pytest.approx(10 * np.log10(2) - 50 * np.log10(251), rel=1e-12)
 
 
@@ -154,18 +154,18 @@ def test_ties_survive_float_noise(weights):
     """0.1 + 0.2 and 0.3 are one score, whichever of them is canonical and however it is summed."""
     noisy = np.array([[0.3, 0.1 + 0.2, 0.1], [0.1 + 0.2, 0.3, 0.1], [0.3, 0.3, 0.1]])
     clean = np.array([[3.0, 3.0, 1.0]] * 3)
-    expected = recombination_test(clean, weights=weights).p
+    expected = sharded_exact_test(clean, weights=weights).p
     assert expected == pytest.approx((2 / 3) ** 3)
-    assert recombination_test(noisy, weights=weights).p == pytest.approx(expected)
+    assert sharded_exact_test(noisy, weights=weights).p == pytest.approx(expected)
     just_above = np.array([[0.1 + 0.2, 0.3, 0.1]] * 3)
-    assert recombination_test(just_above, weights=weights).p == pytest.approx(expected)
+    assert sharded_exact_test(just_above, weights=weights).p == pytest.approx(expected)
     noisy[2] = [0.1, 0.3, 0.3]  # no longer the maximum: through the lattice
-    assert recombination_test(noisy, weights=weights).p == pytest.approx(1 - 1 / 27 - 6 / 27)
+    assert sharded_exact_test(noisy, weights=weights).p == pytest.approx(1 - 1 / 27 - 6 / 27)
 
 
 @BOTH
 def test_silent_scores_give_p_one(weights):
-    result = recombination_test(np.full((3, 5), -0.1), weights=weights)
+    result = sharded_exact_test(np.full((3, 5), -0.1), weights=weights)
     assert (result.p, result.log10_p, result.z, result.null_sd) == (1.0, 0.0, 0.0, 0.0)
 
 
@@ -173,8 +173,8 @@ def test_a_constant_shard_has_no_vote():
     rng = np.random.default_rng(4)
     scores = rng.normal(size=(4, 9))
     extended = np.vstack([scores, np.full(9, 0.1)])
-    expected = recombination_test(scores)
-    result = recombination_test(extended)
+    expected = sharded_exact_test(scores)
+    result = sharded_exact_test(extended)
     assert result.statistic == pytest.approx(expected.statistic)
     assert result.p == pytest.approx(expected.p, rel=0.01)
 
@@ -182,7 +182,7 @@ def test_a_constant_shard_has_no_vote():
 @BOTH
 def test_moments(law, weights):
     scores = law(np.random.default_rng(5), 3, 5)
-    result = recombination_test(scores, weights=weights)
+    result = sharded_exact_test(scores, weights=weights)
     shares = contributions(scores, weights=weights)
     sums = np.add.outer(np.add.outer(shares[0], shares[1]), shares[2])
     assert result.null_mean == pytest.approx(sums.mean(), abs=1e-9)
@@ -196,7 +196,7 @@ def test_z_scores_add_up_to_the_statistic():
     scores = np.random.default_rng(6).normal(size=(6, 9))
     z = shard_z_scores(scores)
     np.testing.assert_allclose(z, scipy.stats.zscore(scores, axis=1)[:, 0])
-    assert z.sum() == pytest.approx(recombination_test(scores).statistic)
+    assert z.sum() == pytest.approx(sharded_exact_test(scores).statistic)
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_calibrated_under_the_null(laws, name, weights):
     rng = np.random.default_rng(7)
     trials = 2000
     p = np.array(
-        [recombination_test(laws[name](rng, 4, 7), weights=weights).p for _ in range(trials)]
+        [sharded_exact_test(laws[name](rng, 4, 7), weights=weights).p for _ in range(trials)]
     )
     for alpha in (0.01, 0.05, 0.2):
         low, high = scipy.stats.binom.ppf([1e-4, 1 - 1e-4], trials, alpha)
@@ -223,8 +223,8 @@ def test_monte_carlo_intervals_cover_the_exact_p(weights):
     for _ in range(40):
         scores = rng.standard_t(3, size=(20, 31))
         scores[:, 0] += 0.3
-        exact = recombination_test(scores, weights=weights)
-        sampled = recombination_monte_carlo(scores, weights=weights, resamples=4000, rng=rng)
+        exact = sharded_exact_test(scores, weights=weights)
+        sampled = sharded_exact_monte_carlo(scores, weights=weights, resamples=4000, rng=rng)
         assert sampled.p_low <= sampled.p <= sampled.p_high
         assert sampled.statistic == exact.statistic
         covered += sampled.p_low <= exact.p <= sampled.p_high
@@ -234,13 +234,13 @@ def test_monte_carlo_intervals_cover_the_exact_p(weights):
 def test_monte_carlo_counts_ties_and_adds_one():
     rng = np.random.default_rng(9)
     tied = np.array([[0.3, 0.1 + 0.2], [0.1 + 0.2, 0.3]])
-    assert recombination_monte_carlo(tied, resamples=100, rng=rng).p == 1.0
+    assert sharded_exact_monte_carlo(tied, resamples=100, rng=rng).p == 1.0
     summed = np.array([[0, 0.7], [0, 0.1], [0.8, 0]])  # 0.7 + 0.1 - 0.8 is -1e-16 in floats
-    p = recombination_monte_carlo(summed, weights="equal", resamples=10_000, rng=rng).p
+    p = sharded_exact_monte_carlo(summed, weights="equal", resamples=10_000, rng=rng).p
     assert p == pytest.approx(5 / 8, abs=0.02)  # 4 standard errors; 4/8 without the tie
     strongest = np.zeros((30, 20))
     strongest[:, 0] = 1
-    result = recombination_monte_carlo(strongest, resamples=999, rng=rng)
+    result = sharded_exact_monte_carlo(strongest, resamples=999, rng=rng)
     assert (result.p, result.log10_p, result.resamples) == (0.001, pytest.approx(-3), 999)
     assert result.p_low == 0.0
 
@@ -248,7 +248,7 @@ def test_monte_carlo_counts_ties_and_adds_one():
 def test_monte_carlo_repeats_from_the_same_generator():
     scores = np.random.default_rng(10).normal(size=(5, 6))
     first, second = (
-        recombination_monte_carlo(scores, resamples=500, rng=np.random.default_rng(11)).p
+        sharded_exact_monte_carlo(scores, resamples=500, rng=np.random.default_rng(11)).p
         for _ in range(2)
     )
     assert first == second
@@ -261,10 +261,10 @@ def test_invariances(scores, shift, seed):
     moved[0] += shift
     moved[:, 1:] = np.random.default_rng(seed).permuted(moved[:, 1:], axis=1)
     for weights in ("equal", "inverse_sd"):
-        result = recombination_test(scores, weights=weights)
+        result = sharded_exact_test(scores, weights=weights)
         assert scores.shape[1] ** -len(scores) * (1 - 1e-12) <= result.p <= 1
         assert math.isclose(10**result.log10_p, result.p, rel_tol=1e-12)
-        again = recombination_test(moved, weights=weights)
+        again = sharded_exact_test(moved, weights=weights)
         assert again.resolution == pytest.approx(result.resolution)
         # Only with "equal" are the sums integers; else a sum tied with t may fall on either side.
         if weights == "equal":
@@ -278,7 +278,7 @@ def test_invariances(scores, shift, seed):
 def test_raising_a_canonical_score_never_raises_p_with_equal_weights(scores, rise):
     raised = scores.copy()
     raised[-1, 0] += rise
-    before, after = (recombination_test(s, weights="equal").p for s in (scores, raised))
+    before, after = (sharded_exact_test(s, weights="equal").p for s in (scores, raised))
     assert after <= before * (1 + 1e-6)
 
 
@@ -288,7 +288,7 @@ def test_fifty_shards_of_250_permutations_are_quick():
     best = math.inf
     for _ in range(5):
         start = time.process_time()
-        recombination_test(scores)
+        sharded_exact_test(scores)
         best = min(best, time.process_time() - start)
     assert best < 0.25  # about 0.025 s; ten times that says that something is wrong
 
@@ -296,10 +296,10 @@ def test_fifty_shards_of_250_permutations_are_quick():
 def test_bad_input():
     rng = np.random.default_rng(0)
     with pytest.raises(InputError, match="shape"):
-        recombination_test([1.0, 2.0])
+        sharded_exact_test([1.0, 2.0])
     with pytest.raises(InputError, match="shard 0, ordering 1"):
-        recombination_test([[1.0, np.nan]])
+        sharded_exact_test([[1.0, np.nan]])
     with pytest.raises(InputError, match="weights is 'variance'"):
-        recombination_test([[1.0, 2.0]], weights="variance")
+        sharded_exact_test([[1.0, 2.0]], weights="variance")
     with pytest.raises(InputError, match="resamples is 0"):
-        recombination_monte_carlo([[1.0, 2.0]], resamples=0, rng=rng)
+        sharded_exact_monte_carlo([[1.0, 2.0]], resamples=0, rng=rng)

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from contamination.errors import InputError
 from contamination.statistics.lattice_tail import log_tail
-from contamination.statistics.results import MonteCarloResult, RecombinationResult, p_from_log10
+from contamination.statistics.results import MonteCarloResult, ShardedExactResult, p_from_log10
 from contamination.statistics.validation import ROUNDING, as_log_probs
 
 Weights = Literal["equal", "inverse_sd"]
@@ -31,9 +31,9 @@ Weights = Literal["equal", "inverse_sd"]
 _STEPS_PER_SHARD = 4096
 
 
-def recombination_test(
+def sharded_exact_test(
     log_probs: ArrayLike, *, weights: Weights = "inverse_sd"
-) -> RecombinationResult:
+) -> ShardedExactResult:
     """Exact one-sided test that the canonical orderings are more likely, summed over shards.
 
     T = sum_i w_i (L[i, 0] - mean_j L[i, j]), mean over all m+1 orderings;
@@ -51,7 +51,7 @@ def recombination_test(
 
     Returns
     -------
-    RecombinationResult
+    ShardedExactResult
         p is never below the true p, and above it by no more than `resolution` allows.
 
     Raises
@@ -84,8 +84,8 @@ def recombination_test(
         log_p = log_tail(np.ceil(gaps / step).astype(np.int64))
     log10_p = min(0.0, log_p / math.log(10))
     statistic, null_sd, z = _moments(contributions(values, weights=weights))
-    return RecombinationResult(
-        test="exact",
+    return ShardedExactResult(
+        test="sharded_exact",
         statistic=statistic,
         p=p_from_log10(log10_p),
         log10_p=log10_p,
@@ -99,19 +99,19 @@ def recombination_test(
     )
 
 
-def recombination_monte_carlo(
+def sharded_exact_monte_carlo(
     log_probs: ArrayLike,
     *,
     weights: Weights = "inverse_sd",
     resamples: int,
     rng: np.random.Generator,
 ) -> MonteCarloResult:
-    """`recombination_test` by sampling the canonical indices: p = (1 + hits) / (1 + resamples).
+    """`sharded_exact_test` by sampling the canonical indices: p = (1 + hits) / (1 + resamples).
 
     Parameters
     ----------
     log_probs, weights
-        As in `recombination_test`.
+        As in `sharded_exact_test`.
     resamples : int
         Number of draws; p cannot be below 1 / (1 + resamples).
     rng : numpy.random.Generator
@@ -125,7 +125,7 @@ def recombination_monte_carlo(
     Raises
     ------
     InputError
-        As in `recombination_test`, or fewer than 1 resample.
+        As in `sharded_exact_test`, or fewer than 1 resample.
 
     References
     ----------
@@ -143,7 +143,7 @@ def recombination_monte_carlo(
     interval = scipy.stats.binomtest(hits, resamples).proportion_ci(method="exact")
     statistic, null_sd, z = _moments(contributions(values, weights=weights))
     return MonteCarloResult(
-        test="exact_monte_carlo",
+        test="sharded_exact_monte_carlo",
         statistic=statistic,
         p=p,
         log10_p=math.log10(p),
@@ -167,7 +167,7 @@ def contributions(log_probs: ArrayLike, *, weights: Weights) -> NDArray[np.float
     Raises
     ------
     InputError
-        As in `recombination_test`.
+        As in `sharded_exact_test`.
     """
     values = as_log_probs(log_probs, ndim=2)
     centred = values - values.mean(axis=1, keepdims=True)
@@ -177,12 +177,12 @@ def contributions(log_probs: ArrayLike, *, weights: Weights) -> NDArray[np.float
 def shard_z_scores(log_probs: ArrayLike) -> NDArray[np.float64]:
     """z-score of the canonical ordering among all m+1 of its shard, (r,); 0 for a constant shard.
 
-    Their sum is the statistic of `recombination_test` with weights "inverse_sd".
+    Their sum is the statistic of `sharded_exact_test` with weights "inverse_sd".
 
     Raises
     ------
     InputError
-        As in `recombination_test`.
+        As in `sharded_exact_test`.
     """
     return contributions(log_probs, weights="inverse_sd")[:, 0]
 
