@@ -7,7 +7,7 @@ import pytest
 
 from contamination.errors import InputError
 from contamination.files import read_json
-from contamination.pretraining.fine_tuning import RECORD, fine_tune
+from contamination.pretraining.fine_tuning import RECORD, fine_tune, fine_tune_on_texts
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.tokens import tokenize
 
@@ -70,6 +70,22 @@ def test_the_same_again_is_not_trained_and_other_texts_are(
     assert weights.read_bytes() == before[1]
     fine_tune(model_directory, others, tuned, **SETTINGS)
     assert weights.read_bytes() != before[1]
+
+
+def test_texts_of_any_length_are_cut_into_pieces(
+    model_directory, tokenizer, prose, texts, tmp_path
+) -> None:
+    """Whatever their ends: the same pieces give the same key, and the model given stays."""
+    original = (model_directory / "model.safetensors").read_bytes()
+    stream = np.concatenate(tokenize(tokenizer, prose[:4]))
+    assert len(stream) % 16
+    pieces = np.split(stream[: -(len(stream) % 16)], len(stream) // 16)
+    tuned = fine_tune_on_texts(model_directory, prose[:4], tmp_path / "texts", **SETTINGS)
+    assert (model_directory / "model.safetensors").read_bytes() == original
+    assert mean(tuned, texts[:4]) - mean(model_directory, texts[:4]) > 0.5
+    before = (tuned / "model.safetensors").stat().st_mtime_ns
+    assert fine_tune(model_directory, pieces, tuned, **SETTINGS) == tuned
+    assert (tuned / "model.safetensors").stat().st_mtime_ns == before
 
 
 def test_another_model_is_trained_again(make_model, tuned, texts) -> None:

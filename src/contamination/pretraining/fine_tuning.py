@@ -105,7 +105,7 @@ def fine_tune(
     return directory
 
 
-def read_on(
+def fine_tune_on_texts(
     model: Path,
     texts: Sequence[str],
     directory: Path,

@@ -19,7 +19,6 @@ from contamination.experiments.books.made import (
     MadeBook,
     audit_made_books,
     made_books,
-    read_again,
     validations,
 )
 from contamination.experiments.books.snippets import SCORES
@@ -27,7 +26,6 @@ from contamination.experiments.books.tables import verdicts
 from contamination.pretraining.corpus_stage import make_corpus
 from contamination.pretraining.documents import DATA_VARIABLE
 from contamination.pretraining.experiment import Experiment
-from contamination.pretraining.fine_tuning import RECORD
 from contamination.pretraining.left_out import SEEN, UNSEEN
 from fakes.data_fixtures import make_distribution, profile_data, write_profile
 
@@ -114,22 +112,6 @@ def test_a_whole_corpus_has_unread_books_of_the_mirror_alone(tmp_path, monkeypat
         (ONCE, "one.jsonl"),
         *[(ELSEWHERE, "law")] * 2,
     ]
-
-
-def test_the_books_are_read_again_and_kept(run: Experiment, make_model) -> None:
-    run.model("clean").parent.mkdir(parents=True)
-    run.model("clean").symlink_to(make_model(16))
-    books = made_books(run, words=50, each=1)
-    directory = read_again(run, books, epochs=2, learning_rate=3e-3)
-    assert directory == run.build / "books"
-    record = json.loads((directory / RECORD).read_text())
-    assert record["epoch_losses"][1] < record["epoch_losses"][0]
-    before = (directory / "model.safetensors").stat().st_mtime_ns
-    others = [book for book in books if book.truth == AGAIN]
-    read_again(run, others, epochs=2, learning_rate=3e-3)  # those alone are read
-    assert (directory / "model.safetensors").stat().st_mtime_ns == before
-    read_again(run, others[1:], epochs=2, learning_rate=3e-3)
-    assert (directory / "model.safetensors").stat().st_mtime_ns != before
 
 
 # --- verdicts -------------------------------------------------------------------------------------

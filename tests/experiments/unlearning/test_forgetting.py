@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from contamination.errors import InputError
-from contamination.experiments.unlearning.audit import chunk_scores, split_question
+from contamination.experiments.unlearning.audit import split_question
 from contamination.experiments.unlearning.forgetting import (
     draw_treated,
     other_examples,
@@ -18,8 +18,6 @@ from contamination.experiments.unlearning.forgetting import (
 from contamination.pretraining.corpus_stage import make_corpus
 from contamination.pretraining.documents import DATA_VARIABLE
 from contamination.pretraining.experiment import Experiment
-from contamination.pretraining.fine_tuning import read_on
-from contamination.scoring.local import TransformersScorer
 from fakes.data_fixtures import profile_data, write_profile
 
 EXAMPLES = [f"Question: q{i}\nAnswer: a{i}\n" for i in range(7)]
@@ -108,23 +106,3 @@ def test_other_examples_are_of_all_sets_with_the_template(run: Experiment) -> No
     found = other_examples(run, "qa", planted["qa"][:5])
     assert found == [*planted["qa"][5:], *planted["more"]]
     assert other_examples(run, "text", planted["text"]) == []
-
-
-def test_the_new_model_is_kept_and_the_old_one_stays(model_directory, prose, tmp_path) -> None:
-    original = (model_directory / "model.safetensors").read_bytes()
-    settings = {"learning_rate": 3e-3, "seed": 1, "batch_size": 4}
-    directory = read_on(model_directory, prose[:10], tmp_path / "new", **settings)
-    assert directory == tmp_path / "new"
-    weights = directory / "model.safetensors"
-    assert weights.read_bytes() != original
-    assert (model_directory / "model.safetensors").read_bytes() == original
-    scorer = TransformersScorer(directory)
-    gain = chunk_scores(scorer, prose[:10]) - chunk_scores(
-        TransformersScorer(model_directory), prose[:10]
-    )
-    assert gain.mean() > 0.5
-    before = weights.stat().st_mtime_ns
-    read_on(model_directory, prose[:10], tmp_path / "new", **settings)
-    assert weights.stat().st_mtime_ns == before
-    read_on(model_directory, prose[9::-1], tmp_path / "new", **settings)
-    assert weights.stat().st_mtime_ns != before

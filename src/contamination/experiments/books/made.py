@@ -14,7 +14,6 @@ The first and the last two are divided into books for validation and books to be
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 
 import pandas as pd
 
@@ -118,43 +117,6 @@ def _named(texts: Sequence[str], source: str, truth: str) -> list[MadeBook]:
         MadeBook(f"{source}, {truth} {i + 1}", source, truth, truth != ONCE and i % 2 == 0, text)
         for i, text in enumerate(texts)
     ]
-
-
-def read_again(
-    experiment: Experiment,
-    books: Sequence[MadeBook],
-    *,
-    epochs: int,
-    learning_rate: float,
-    length: int = 128,
-) -> Path:
-    """Let the clean model read the books of kind `AGAIN`; return the directory of the new model.
-
-    It is kept in `build/<profile>/books` and made again if the model, the books or a setting is
-    another one; see `contamination.pretraining.fine_tuning.fine_tune`.
-
-    Parameters
-    ----------
-    length : tokens of a piece, at most the context. The books are cut into pieces, one after the
-        other, and the rest of the last book is left out.
-
-    Raises
-    ------
-    InputError
-        As `contamination.pretraining.fine_tuning.fine_tune`; books of fewer tokens than a piece are
-        no text.
-    """
-    from contamination.pretraining.fine_tuning import read_on
-
-    return read_on(
-        experiment.model("clean"),
-        [book.text for book in books if book.truth == AGAIN],
-        experiment.build / "books",
-        epochs=epochs,
-        learning_rate=learning_rate,
-        seed=experiment.profile.seed,
-        length=length,
-    )
 
 
 def validations(books: Sequence[MadeBook], scored: pd.DataFrame) -> dict[str, Validation]:
