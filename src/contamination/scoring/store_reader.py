@@ -126,8 +126,8 @@ class StoreReader:
         if not 1 <= tokens_per_example <= (self.header.tokens_per_example or tokens_per_example):
             raise InputError(
                 f"{self.directory}: tokens_per_example is {tokens_per_example}, and the store "
-                f"keeps {self.header.tokens_per_example or 'all'} of an example; give 1 or more, no "
-                "more than that"
+                f"keeps {self.header.tokens_per_example or 'all'} of an example; give 1 or more, "
+                "no more than that"
             )
         start, stop = self.header.bounds[shard]
         size = stop - start
