@@ -5,7 +5,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from contamination.results.tables import format_estimate, format_p, write_csv, write_markdown
+from contamination.results.tables import (
+    format_estimate,
+    format_p,
+    lay_out,
+    write_csv,
+    write_markdown,
+)
 
 
 @pytest.mark.parametrize(
@@ -32,6 +38,12 @@ def test_format_p(p: float, log10_p: float | None, expected: str) -> None:
     assert format_p(p, log10_p) == expected
 
 
+def test_format_p_of_nothing_and_in_bold() -> None:
+    assert format_p(float("nan"), float("nan"), bold=False) == "—"
+    assert format_p(0.04, bold=True) == "**0.040**"
+    assert format_p(2.2e-308, -400.0, bold=True) == r"**$1.0 \times 10^{-400}$**"
+
+
 def test_format_p_has_no_seam_where_floats_end() -> None:
     log10_p = -300.0001
     assert format_p(10**log10_p, log10_p) == format_p(10**log10_p) == r"$1.0 \times 10^{-300}$"
@@ -55,6 +67,49 @@ def test_format_p_has_no_seam_where_floats_end() -> None:
 )
 def test_format_estimate(numbers, options, expected: str) -> None:
     assert format_estimate(*numbers, **options) == expected
+
+
+@pytest.fixture
+def measured() -> pd.DataFrame:
+    rows = [("b", 2, "y", 0.5), ("b", 2, "x", 0.25), ("a", None, "x", 1.0), ("c", 3, "z", None)]
+    return pd.DataFrame(rows, columns=["set", "size", "model", "auc"]).astype({"size": "Int64"})
+
+
+def _auc(row: dict[str, float]) -> dict[str, str | None]:
+    text = None if pd.isna(row["auc"]) else f"{row['auc']:.2f}"
+    return {str(row["model"]): text}
+
+
+def test_rows_become_lines_and_columns_in_the_order_of_appearance(measured: pd.DataFrame) -> None:
+    table = lay_out(measured, {"set": "Set", "size": "Size"}, _auc)
+    assert list(table) == ["Set", "Size", "y", "x", "z"]
+    assert table.to_numpy().tolist() == [
+        ["b", "2", "0.50", "0.25", "—"],
+        ["a", "—", "—", "1.00", "—"],
+        ["c", "3", "—", "—", "—"],  # a heading stays, also where no row has a text for it
+    ]
+
+
+def test_what_is_named_comes_first_and_the_others_after_it(measured: pd.DataFrame) -> None:
+    table = lay_out(
+        measured, {"set": "Set"}, _auc, rows_first=["c", "none", "a"], columns_first=["z", "w", "x"]
+    )
+    assert list(table) == ["Set", "z", "x", "y"]
+    assert table["Set"].tolist() == ["c", "a", "b"]
+
+
+def test_rows_of_one_cell_must_agree(measured: pd.DataFrame) -> None:
+    twice = pd.concat([measured, measured])
+    pd.testing.assert_frame_equal(
+        lay_out(twice, {"set": "Set"}, _auc), lay_out(measured, {"set": "Set"}, _auc)
+    )
+    with pytest.raises(ValueError, match=r"b: 0\.50 and 0\.40 in y"):
+        lay_out(pd.concat([measured, measured.assign(auc=0.4)]), {"set": "Set"}, _auc)
+
+
+def test_a_layout_of_no_rows_keeps_its_keys(measured: pd.DataFrame) -> None:
+    table = lay_out(measured[:0], {"set": "Set", "size": "Size"}, _auc)
+    assert (list(table), len(table)) == (["Set", "Size"], 0)
 
 
 @pytest.fixture
@@ -88,6 +143,11 @@ def test_markdown(table: pd.DataFrame, tmp_path: Path) -> None:
         r"| 20 | 2nd | $1.0 \times 10^{-9}$ | **$1.0 \times 10^{-9}$** | 0.25 |"
         "\n| 300 | c | — | **0.010** | 3.0 |\n"
     )
+
+
+def test_markdown_without_headers_shows_every_column(table: pd.DataFrame, tmp_path: Path) -> None:
+    head = write_markdown(table, tmp_path, "mine").read_text(encoding="utf-8").splitlines()[0]
+    assert head == "| name | count | p | holm | difference | hidden |"
 
 
 def test_markdown_of_an_unknown_column_writes_nothing(table: pd.DataFrame, tmp_path: Path) -> None:

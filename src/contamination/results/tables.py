@@ -1,7 +1,7 @@
 """Result tables: CSV for programs, Markdown for the report, p-values readable in both."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,8 @@ import pandas as pd
 from contamination.errors import InputError
 from contamination.files import replacing, write_text
 from contamination.statistics import TestResult
+
+MISSING = "—"
 
 
 def write_csv(table: pd.DataFrame, results: Path | str, name: str) -> Path:
@@ -28,14 +30,80 @@ def read_csv(results: Path | str, name: str) -> pd.DataFrame:
     return pd.read_csv(path)
 
 
+def lay_out(
+    rows: pd.DataFrame,
+    index: Mapping[str, str],
+    cells: Callable[[dict[Any, Any]], Mapping[str, str | None]],
+    *,
+    rows_first: Sequence[str] = (),
+    columns_first: Sequence[str] = (),
+) -> pd.DataFrame:
+    """Turn tidy rows into a table for readers: a line for each key, a column for each heading.
+
+    ::
+
+        lay_out(
+            aucs,  # a row for each score and set
+            {"score": "Method"},
+            lambda row: {row["dataset"]: format_estimate(row["auc"], row["low"], row["high"])},
+        )
+
+    Parameters
+    ----------
+    rows : tidy, one row for each measurement. Sort or relabel them before, if need be.
+    index : column of `rows` -> its heading. Rows that agree in all of these columns share a line.
+    cells : what a row (a dict, by column of `rows`) adds to its line: heading -> text. None leaves
+        the cell to other rows.
+    rows_first : values of the first index column whose lines stand first, in this order; all others
+        follow in the order of `rows`. Values that do not occur are left out.
+    columns_first : the same for the headings of `cells`.
+
+    Returns
+    -------
+    DataFrame
+        Text under its headings, "—" where nothing is known; for `write_markdown` without headers.
+
+    Raises
+    ------
+    ValueError
+        Two rows give different texts for one cell: `index` does not tell them apart.
+    """
+    lines: dict[tuple[str, ...], dict[str, str]] = {}
+    headings = dict.fromkeys(index.values())
+    for row in rows.to_dict("records"):
+        keys = tuple(MISSING if pd.isna(row[name]) else str(row[name]) for name in index)
+        line = lines.setdefault(keys, {})
+        for heading, text in cells(row).items():
+            headings.setdefault(heading)
+            if text is not None and line.setdefault(heading, text) != text:
+                raise ValueError(f"{', '.join(keys)}: {line[heading]} and {text} in {heading}")
+    place = {value: order for order, value in enumerate(rows_first)}
+    table = pd.DataFrame(
+        [
+            dict(zip(index.values(), keys, strict=True)) | lines[keys]
+            for keys in sorted(lines, key=lambda keys: place.get(keys[0], len(place)))
+        ],
+        columns=list(headings),
+        dtype=object,
+    )
+    named = [*index.values(), *(name for name in columns_first if name in headings)]
+    return table[list(dict.fromkeys([*named, *headings]))].fillna(MISSING)
+
+
 def write_markdown(
-    table: pd.DataFrame, results: Path | str, name: str, headers: Mapping[str, str]
+    table: pd.DataFrame, results: Path | str, name: str, headers: Mapping[str, str] | None = None
 ) -> Path:
-    """Write the columns named in `headers` as a pipe table, `results/tables/<name>.md`.
+    """Write a pipe table, `results/tables/<name>.md`.
 
     Columns of text stand left, columns of numbers and p-values (already formatted text that starts
     with a digit, bold or not) right.
+
+    Parameters
+    ----------
+    headers : column of `table` -> its heading, for the columns to be shown; None shows all of them
+        under their own names.
     """
+    headers = headers or {column: column for column in table}
     chosen = table[list(headers)].astype(str)
     right = [_is_numeric(chosen[column]) for column in chosen]
     lines = [
@@ -64,17 +132,23 @@ def _is_numeric(column: pd.Series) -> bool:
     return bool(column.str.match(r"^(?:\*\*)?(?:[-−$]?\d|—)").all())
 
 
-def format_p(p: float, log10_p: float | None = None) -> str:
-    """Render a p-value as Markdown: three decimals down to 0.001, powers of ten below."""
-    if p >= 0.001:
-        return f"{p:.3f}"
+def format_p(p: float, log10_p: float | None = None, *, bold: bool = False) -> str:
+    """Render a p-value as Markdown: three decimals down to 0.001, powers of ten below.
+
+    "—" where it is NaN. `log10_p` is needed for values below the smallest float.
+    """
+    if math.isnan(p):
+        return MISSING
+    moved = 0
     if log10_p is not None and log10_p < -300:
         # Too small for a float: written with the same digits a long way up, then moved down.
-        whole = int(log10_p)
-        mantissa, power = f"{10 ** (log10_p - whole):.1e}".split("e")
-        return f"${mantissa} \\times 10^{{{int(power) + whole}}}$"
+        moved = int(log10_p)
+        p = 10 ** (log10_p - moved)
     mantissa, power = f"{p:.1e}".split("e")
-    return f"${mantissa} \\times 10^{{{int(power)}}}$"
+    shown = f"${mantissa} \\times 10^{{{int(power) + moved}}}$"
+    if p >= 0.001 and not moved:
+        shown = f"{p:.3f}"
+    return f"**{shown}**" if bold else shown
 
 
 def format_estimate(
@@ -101,7 +175,7 @@ def format_estimate(
         With a minus sign, none before a zero; "—" where a number to be shown is NaN.
     """
     if any(map(math.isnan, (value, low, high) if interval else (value,))):
-        return "—"
+        return MISSING
     shown, *ends = (f"{one:z.{digits}f}".replace("-", "−") for one in (value, low, high))
     if null is not None and (low > null or high < null):
         shown = f"**{shown}**"
