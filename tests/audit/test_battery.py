@@ -10,8 +10,7 @@ import scipy.stats
 
 from contamination.audit import battery
 from contamination.audit.battery import COUNTED, TESTS, clipped, joint_successors
-from contamination.scoring.store import Header, Store
-from contamination.scoring.store_reader import ShardTokens
+from contamination.scoring.store import Header, ShardTokens, Store
 from contamination.statistics import boundary_scores, centred_successors, successor_scores
 
 LONGEST = 40

@@ -6,7 +6,7 @@ import numpy as np
 
 from contamination.files import sha256_of
 from contamination.scoring.store import Store
-from contamination.scoring.store_layout import Header
+from contamination.scoring.store_format import Header
 from contamination.testsets.example_set import ExampleSet
 
 HOSTILE = "</script><img src=x onerror=alert(1)><b>bold</b> & “é”"

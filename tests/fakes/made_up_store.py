@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from contamination.scoring.store_layout import Header
+from contamination.scoring.store_format import Header
 
 HEADER = Header(
     model="m",

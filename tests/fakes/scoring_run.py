@@ -17,8 +17,8 @@ from transformers import AutoTokenizer
 
 from contamination.errors import InputError
 from contamination.scoring import queue as queue_module
+from contamination.scoring import score as scoring
 from contamination.scoring.queue import work_queue
-from contamination.scoring.score import score as scoring
 from contamination.testsets.example_set import ExampleSet
 from fakes.made_up_scorer import MadeUpScorer
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch.distributed import TCPStore
 
-from contamination.scoring.score import score as scoring
+from contamination.scoring import score as scoring
 from fakes import scoring_run
 from fakes.made_up_store import contents
 

@@ -16,8 +16,7 @@ from contamination.scoring import prefix as module
 from contamination.scoring.head import Head
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
-from contamination.scoring.packing import attention_mask
-from contamination.scoring.prefix import continuation_logprobs
+from contamination.scoring.prefix import attention_mask, continuation_logprobs
 
 CONTEXT = 40
 WINDOW = 12

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from contamination import files
 from contamination.errors import InputError
+from contamination.scoring import score as scoring
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.score import score
-from contamination.scoring.score import score as scoring
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import ordering, shard_bounds
 from contamination.testsets.tokens import tokenize
@@ -249,7 +249,7 @@ class TestFirstTokens:
 
     def test_another_number_is_another_store(self, tokenizer, tmp_path):
         run(MadeUpScorer(tokenizer), tmp_path, tokens_per_example=2)
-        with pytest.raises(InputError, match="another tokens_per_example "):
+        with pytest.raises(InputError, match="another tokens per example "):
             run(MadeUpScorer(tokenizer), tmp_path, tokens_per_example=3)
 
 

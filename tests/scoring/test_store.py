@@ -1,14 +1,22 @@
 import json
 import os
+import subprocess
+import sys
+from collections import defaultdict
 from dataclasses import replace
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from contamination import files
 from contamination.errors import InputError
+from contamination.scoring import store_format
 from contamination.scoring.store import Store, open_store
-from fakes.made_up_store import COLUMNS, HEADER, contents, unit, units
+from fakes.made_up_store import COLUMNS, HEADER, contents, rows, unit, units
 
 
 @pytest.fixture
@@ -48,7 +56,7 @@ def test_an_empty_store_holds_nothing(tmp_path):
         ({"shards": 1}, "shards"),
         ({"example_tokens": (3, 1, 2, 4, 3)}, "example tokens"),
         ({"kind": "successors"}, "kind"),
-        ({"first": 7}, "first"),
+        ({"tokens_per_example": 7}, "tokens per example"),
     ],
 )
 def test_a_store_of_something_else_is_refused_by_name_and_left_alone(store, change, name):
@@ -76,7 +84,7 @@ def test_a_store_of_another_schema_is_refused(store):
     path.write_text(json.dumps(json.loads(path.read_text()) | {"schema": 1}))
     with pytest.raises(InputError, match="another schema"):
         Store(store.directory, HEADER)
-    with pytest.raises(InputError, match="of schema 1, and this version reads 2"):
+    with pytest.raises(InputError, match="of schema 1, and this version reads 3"):
         open_store(store.directory)
 
 
@@ -170,3 +178,228 @@ def test_a_full_disk_leaves_the_store_as_it_was(store, monkeypatch):
     store.append([unit((0, 3))])
     store.append([unit((1, 3))])
     assert store.log_probs(3).shape == (2, 4)
+
+
+SUCCESSORS = replace(HEADER, kind="successors", tokens_per_example=2)
+
+
+@pytest.fixture
+def successors(tmp_path) -> Store:
+    store = Store(tmp_path / "successors", SUCCESSORS)
+    store.append(units(0, SUCCESSORS))
+    return store
+
+
+@st.composite
+def filled(draw, kind: str):
+    """Return (header, permutations, units, where these are cut into parts, rows of a group)."""
+    sizes = draw(st.lists(st.integers(1, 5), min_size=2, max_size=9))
+    header = replace(
+        HEADER,
+        kind=kind,
+        shards=draw(st.integers(1, len(sizes) // 2)),
+        example_tokens=tuple(sizes),
+        tokens_per_example=draw(st.none() | st.integers(1, 6)),
+    )
+    permutations = draw(st.integers(0, 4))
+    items = units(permutations, header)
+    cuts = sorted(draw(st.sets(st.integers(1, len(items) - 1)))) if len(items) > 1 else []
+    return header, permutations, items, cuts, draw(st.sampled_from([1, 7, 1 << 16]))
+
+
+def write(directory, monkeypatch, header, items, cuts, row_group) -> Store:
+    store = Store(directory, header)
+    with monkeypatch.context() as patch:
+        patch.setattr(store_format, "ROW_GROUP", row_group)
+        for start, stop in zip([0, *cuts], [*cuts, len(items)], strict=True):
+            store.append(items[start:stop])
+    return store
+
+
+many_stores = settings(
+    deadline=None,
+    max_examples=40,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+
+
+def test_the_parts_hold_every_row(store):
+    assert pa.concat_tables(store.tokens()).to_pylist() == rows(units(2))
+
+
+class TestLogProbs:
+    @many_stores
+    @given(data=filled("orderings"))
+    def test_they_are_the_sums_however_units_are_cut_into_parts(
+        self, tmp_path_factory, monkeypatch, data
+    ):
+        header, permutations, items, cuts, row_group = data
+        directory = tmp_path_factory.mktemp("store")
+        store = write(directory, monkeypatch, header, items, cuts, row_group)
+        expected = np.zeros((header.shards, permutations + 1))
+        for index, _, values in items:
+            expected[index] = values.astype(np.float64).sum()
+        for m in range(permutations + 1):
+            found = store.log_probs(m)
+            assert found.dtype == np.float64
+            np.testing.assert_allclose(found, expected[:, : m + 1], rtol=1e-14)
+
+    def test_a_sum_keeps_what_float32_would_lose(self, tmp_path):
+        """16,777,217 = 2^24 + 1 is the first whole number that float32 does not have."""
+        header = replace(HEADER, shards=1, example_tokens=(2, 1))
+        store = Store(tmp_path, header)
+        values = np.array([-(2.0**24), -0.5, -0.5], dtype=np.float32)
+        store.append([((0, i), np.array([0, 1], dtype=np.int32), values) for i in range(2)])
+        assert store.log_probs(1).tolist() == [[-(2.0**24) - 1] * 2]
+
+    def test_an_ordering_that_is_not_stored_is_named(self, store):
+        with pytest.raises(InputError, match=r"ordering 3 of shard 0.*score 3 permutations first"):
+            store.log_probs(3)
+        store.append([unit((0, 3))])
+        with pytest.raises(InputError, match="ordering 3 of shard 1"):
+            store.log_probs(3)
+
+    def test_of_two_copies_the_first_by_name_counts(self, store):
+        """Two runs at once can score the same ordering into parts of different names."""
+        before = store.log_probs(2)
+        later = [unit((0, 2), seed=1), unit((1, 0), seed=1)]
+        assert store.append(later).name > store.parts()[0].name
+        np.testing.assert_array_equal(store.log_probs(2), before)
+        earlier = [unit((0, 0), seed=1), unit((0, 1), seed=1)]
+        assert store.append(earlier).name < "part-00000.00000-00001.00000.parquet"
+        after = store.log_probs(2)
+        assert after[0, 0] == pytest.approx(earlier[0][2].sum())
+        assert after[0, 1] == pytest.approx(earlier[1][2].sum())
+        np.testing.assert_array_equal(after[0, 2], before[0, 2])
+        np.testing.assert_array_equal(after[1], before[1])
+        tokens = store.shard_tokens(0, 2)
+        np.testing.assert_allclose(tokens.logprobs.sum(axis=1), after[0], rtol=1e-5)
+
+    def test_a_damaged_part_is_told(self, store):
+        path = store.parts()[0]
+        path.write_bytes(path.read_bytes()[:-30])
+        for read in (lambda: store.log_probs(2), lambda: store.shard_tokens(0, 2)):
+            with pytest.raises(InputError, match=r"part-.*damaged.*score again"):
+                read()
+
+    def test_successors_have_none(self, successors):
+        with pytest.raises(InputError, match="holds successors, not orderings"):
+            successors.log_probs(0)
+        with pytest.raises(InputError, match="holds successors, not orderings"):
+            successors.shard_tokens(0, 0)
+
+
+class TestShardTokens:
+    @many_stores
+    @given(data=filled("orderings"))
+    def test_a_column_is_the_same_token_in_every_ordering(
+        self, tmp_path_factory, monkeypatch, data
+    ):
+        header, permutations, items, cuts, row_group = data
+        directory = tmp_path_factory.mktemp("store")
+        store = write(directory, monkeypatch, header, items, cuts, row_group)
+        expected = defaultdict(dict)  # (shard, ordering) -> (example, position) -> log-prob
+        for row in rows(items, header):
+            expected[row["shard"], row["ordering"]][row["example"], row["position"]] = row[
+                "logprob"
+            ]
+        first = {index: examples[0] for index, examples, _ in items}
+        for shard in range(header.shards):
+            found = store.shard_tokens(shard, permutations)
+            places = list(zip(found.example.tolist(), found.position.tolist(), strict=True))
+            assert places == sorted(expected[shard, 0])
+            assert [a.dtype for a in found] == [np.float32, bool, np.int32, np.int32]
+            for index in range(permutations + 1):
+                values = [expected[shard, index][place] for place in places]
+                np.testing.assert_array_equal(found.logprobs[index], values)
+                leading = [example == first[shard, index] for example, _ in places]
+                np.testing.assert_array_equal(found.leading[index], leading)
+
+    def test_fewer_permutations_are_the_first_ones(self, store):
+        for few, many in zip(
+            store.shard_tokens(0, 1)[:2], store.shard_tokens(0, 2)[:2], strict=True
+        ):
+            np.testing.assert_array_equal(few, many[:2])
+
+    def test_an_ordering_that_is_not_stored_is_named(self, store):
+        store.append([unit((0, 4))])
+        with pytest.raises(InputError, match=r"ordering 3 of shard 0.*score 4 permutations first"):
+            store.shard_tokens(0, 4)
+
+    def test_only_parts_with_the_shard_are_read(self, tmp_path):
+        store = Store(tmp_path, HEADER)
+        for item in units(1):
+            store.append([item])
+        for path in store.parts()[2:]:
+            path.write_bytes(b"")
+        assert store.shard_tokens(0, 1).logprobs.shape == (2, 6)
+
+
+class TestSuccessors:
+    @many_stores
+    @given(data=filled("successors"))
+    def test_they_are_sums_over_the_first_tokens(self, tmp_path_factory, monkeypatch, data):
+        header, _, items, cuts, row_group = data
+        directory = tmp_path_factory.mktemp("store")
+        store = write(directory, monkeypatch, header, items, cuts, row_group)
+        for first in range(1, (header.tokens_per_example or 6) + 1):
+            for shard, (start, stop) in enumerate(header.bounds):
+                expected = np.full((stop - start, stop - start), np.nan)
+                for (of, a), examples, values in items:
+                    ends = np.cumsum(header.stored[examples])
+                    if of == shard:
+                        for b, tokens in zip(examples, np.split(values, ends[:-1]), strict=True):
+                            expected[a, b - start] = tokens[:first].astype(np.float64).sum()
+                found = store.successors(shard, first)
+                assert found.dtype == np.float64
+                np.testing.assert_allclose(found, expected, rtol=1e-14)
+                tokens = store.successor_tokens(shard, first)
+                assert tokens.shape == (*expected.shape, first)
+                np.testing.assert_allclose(
+                    tokens[..., 0], expected if first == 1 else store.successors(shard, 1)
+                )
+
+    @pytest.mark.parametrize("first", [0, 3])
+    def test_more_tokens_than_are_stored_are_refused(self, successors, first):
+        with pytest.raises(
+            InputError, match=f"tokens_per_example is {first}, and the store keeps 2"
+        ):
+            successors.successors(0, first)
+
+    def test_a_predecessor_that_is_not_stored_is_named(self, tmp_path):
+        store = Store(tmp_path, SUCCESSORS)
+        store.append([unit((0, 0), SUCCESSORS), unit((0, 2), SUCCESSORS)])
+        with pytest.raises(InputError, match="predecessor 1 of shard 0 is not scored yet"):
+            store.successors(0, 1)
+
+    def test_orderings_have_none(self, store):
+        with pytest.raises(InputError, match="holds orderings, not successors"):
+            store.successors(0, 1)
+
+
+# What is allocated, not what the process keeps: how long freed blocks stay is up to the allocator.
+PEAK = """
+import sys, tracemalloc
+import pyarrow
+from contamination.scoring.store import open_store
+tracemalloc.start()
+open_store(sys.argv[1]).log_probs(int(sys.argv[2]))
+print(tracemalloc.get_traced_memory()[1] + pyarrow.default_memory_pool().max_memory())
+"""
+
+
+def test_memory_does_not_grow_with_the_permutations(tmp_path):
+    """Four parts of a million tokens each, of which a process reads two or all: 20 MB apiece."""
+    header = replace(HEADER, shards=1, example_tokens=(125,) * 40)
+    store = Store(tmp_path, header)
+    for start in range(0, 800, 200):
+        store.append(
+            ((0, i), header.examples((0, i)), np.full(5000, -1, dtype=np.float32))
+            for i in range(start, start + 200)
+        )
+
+    def peak(permutations: int) -> int:
+        command = [sys.executable, "-c", PEAK, str(tmp_path), str(permutations)]
+        return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+    assert 20e6 < peak(799) < peak(399) + 5e6

@@ -1,11 +1,14 @@
 """Windows against a loop over the tokens of a sequence, for every small length and context."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contamination.scoring.windows import Window, windows, windows_of
+from contamination.errors import InputError
+from contamination.scoring.windows import PADDING, Batches, Job, Window, windows, windows_of
 
 START = 99
 
@@ -77,3 +80,119 @@ def test_windows_without_wanted_tokens_are_skipped_and_the_last_is_cut():
     wanted = np.zeros(40, dtype=bool)
     wanted[[1, 26]] = True
     assert list(windows_of(wanted, 8)) == [Window(0, 0, 2), Window(20, 24, 27)]
+
+
+def job(sequence: int, width: int, start: int = 0) -> Job:
+    return Job(sequence, Window(start, start, start + width))
+
+
+def jobs_of(widths: list[int]) -> list[Job]:
+    return [job(i, width) for i, width in enumerate(widths)]
+
+
+def area(batch: list[Job]) -> int:
+    """Tokens of a batch, padding included."""
+    return len(batch) * max(j.window.width for j in batch)
+
+
+WIDTHS = st.lists(st.integers(1, 40), max_size=60)
+BUDGET = st.integers(1, 200)
+
+
+@given(WIDTHS, BUDGET)
+def test_every_job_is_done_once_longest_first_within_the_budget(widths, budget):
+    jobs = jobs_of(widths)
+    batches = list(Batches(jobs, budget))
+    flat = [j for batch in batches for j in batch]
+    assert sorted(flat) == jobs
+    assert [j.window.width for j in flat] == sorted(widths, reverse=True)
+    for batch in batches:
+        assert area(batch) <= budget or len(batch) == 1
+    for batch, following in pairwise(batches):
+        # Full, or at least half full where the next one would have to be padded.
+        width, size = batch[0].window.width, budget // batch[0].window.width
+        padded = following[0].window.width < (1 - PADDING) * width
+        assert len(batch) >= size or (len(batch) >= size // 2 and padded)
+
+
+@given(WIDTHS, BUDGET)
+def test_a_batch_that_is_more_than_half_full_has_hardly_any_padding(widths, budget):
+    for batch in Batches(jobs_of(widths), budget):
+        if len(batch) > max(1, budget // batch[0].window.width // 2):
+            assert batch[-1].window.width >= (1 - PADDING) * batch[0].window.width
+
+
+@given(WIDTHS, BUDGET)
+def test_padding_is_bounded_by_the_spread_of_widths(widths, budget):
+    """Neighbours in the sorted list: the gaps between batches are never padded."""
+    batches = list(Batches(jobs_of(widths), budget))
+    padding = sum(area(b) - sum(j.window.width for j in b) for b in batches)
+    spread = max(widths, default=0) - min(widths, default=0)
+    assert padding <= spread * max((len(b) for b in batches), default=0)
+
+
+@given(WIDTHS, BUDGET, st.randoms(use_true_random=False))
+def test_the_order_of_the_jobs_does_not_matter(widths, budget, random):
+    jobs = jobs_of(widths)
+    shuffled = random.sample(jobs, len(jobs))
+    assert list(Batches(shuffled, budget)) == list(Batches(jobs, budget))
+
+
+def test_windows_of_one_sequence_are_told_apart():
+    jobs = [job(3, 5, start) for start in (0, 5, 10)]
+    (batch,) = Batches(jobs, 100)
+    assert sorted(batch) == jobs
+
+
+@given(WIDTHS, st.integers(40, 400), st.integers(1, 40))
+def test_a_machine_with_little_memory_gets_everything_done(widths, budget, room):
+    """A batch fits if its area is at most `room` or it is a single job."""
+    jobs = jobs_of(widths)
+    batches = Batches(jobs, budget)
+    done = []
+    for batch in batches:
+        if area(batch) > room and len(batch) > 1:
+            before = batches.batch_tokens
+            batches.split(batch)
+            assert batches.batch_tokens <= before // 2
+        else:
+            done += batch
+    assert sorted(done) == jobs
+    assert [j.window.width for j in done] == sorted(widths, reverse=True)
+
+
+@pytest.mark.parametrize("size", [2, 3, 7, 8])
+def test_split_gives_the_same_jobs_back_in_order_half_at_a_time(size):
+    batches = Batches(jobs_of([10] * size + [4] * 5), 10 * size)
+    iterator = iter(batches)
+    whole = next(iterator)
+    assert len(whole) == size
+    batches.split(whole)
+    assert batches.batch_tokens == 10 * (size // 2)
+    again: list[Job] = []
+    while len(again) < size:
+        part = next(iterator)
+        if not again:
+            assert part == whole[: size // 2]
+        again += part
+    assert again[:size] == whole
+
+
+def test_the_last_batch_can_be_split_too():
+    batches = Batches(jobs_of([6, 6]), 12)
+    done = []
+    for batch in batches:
+        if len(batch) == 2:
+            batches.split(batch)
+        else:
+            done += batch
+    assert sorted(done) == jobs_of([6, 6])
+
+
+def test_a_single_window_that_does_not_fit_is_refused():
+    batches = Batches(jobs_of([700]), 10)
+    (batch,) = batches
+    with pytest.raises(
+        InputError, match=r"one window of 700 tokens does not fit into memory; use a shorter"
+    ):
+        batches.split(batch)

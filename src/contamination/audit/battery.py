@@ -15,9 +15,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from contamination.scoring.plan import SUCCESSOR_TOKENS, StoreNeed
-from contamination.scoring.store import Store
-from contamination.scoring.store_layout import Kind
-from contamination.scoring.store_reader import ShardTokens
+from contamination.scoring.store import ShardTokens, Store
+from contamination.scoring.store_format import Kind
 from contamination.statistics import (
     TestResult,
     boundary_scores,

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contamination.audit.battery import SAMPLED_ORDERINGS
-from contamination.scoring.store_layout import Kind
+from contamination.scoring.store_format import Kind
 from contamination.statistics import (
     ShardedExactResult,
     centred_successors,

@@ -15,7 +15,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from contamination.errors import InputError
 from contamination.membership.neighbours import SHARE
-from contamination.scoring.load_errors import told
+from contamination.scoring.loading import explain_load_errors
 
 CANDIDATES = 10
 LOGITS = 1 << 25  # numbers of the output layer that exist at a time
@@ -38,7 +38,7 @@ class MaskedLM:
     """
 
     def __init__(self, name: Path | str) -> None:
-        with told(str(name)):
+        with explain_load_errors(str(name)):
             self._tokenizer = AutoTokenizer.from_pretrained(name)
             self._model = AutoModelForMaskedLM.from_pretrained(name).eval()
         if self._tokenizer.mask_token_id is None or not self._tokenizer.is_fast:

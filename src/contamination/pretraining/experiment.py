@@ -24,7 +24,7 @@ from contamination.testsets.example_set import ExampleSet, load_test_set
 
 if TYPE_CHECKING:
     from contamination.scoring.contract import Scorer
-    from contamination.scoring.store_layout import Kind
+    from contamination.scoring.store_format import Kind
 
 MODELS = ("contaminated", "clean")
 

@@ -17,7 +17,6 @@ from transformers import PreTrainedTokenizerBase
 
 from contamination.errors import InputError
 from contamination.files import sha256_of
-from contamination.scoring.batching import Job
 from contamination.scoring.contract import start_token
 from contamination.scoring.endpoint_address import Key
 from contamination.scoring.endpoint_answers import Rejected
@@ -25,7 +24,7 @@ from contamination.scoring.endpoint_client import Client
 from contamination.scoring.endpoint_protocol import FORMATS, NoPromptLogprobs
 from contamination.scoring.endpoint_route import ADVICE, Misread, PromptAs, Route, Spelling
 from contamination.scoring.loading import ModelSource, load_tokenizer
-from contamination.scoring.windows import windows_of
+from contamination.scoring.windows import Job, windows_of
 from contamination.testsets.tokens import tokenize
 
 # Texts that end alike after different beginnings, of at most 13 tokens in any vocabulary.

@@ -5,13 +5,22 @@ with a model is not run unless asked for.
 """
 
 import importlib.util
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import torch
 import transformers
+from accelerate.utils.memory import should_reduce_batch_size
 from huggingface_hub import hf_hub_download
+from huggingface_hub.errors import (
+    GatedRepoError,
+    LocalEntryNotFoundError,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
 from huggingface_hub.file_download import REGEX_COMMIT_HASH
 from transformers import (
     MODEL_FOR_CAUSAL_LM_MAPPING,
@@ -26,7 +35,47 @@ from transformers import (
 from contamination.device import has_bfloat16
 from contamination.errors import InputError
 from contamination.files import sha256_of
-from contamination.scoring.load_errors import told
+
+# For an error, or one that it was raised from; the first that fits.
+ADVICE: dict[type[Exception], str] = {
+    GatedRepoError: "log in with `hf auth login`, and ask for access on the model's page",
+    RepositoryNotFoundError: "check the name; if it is private, log in with `hf auth login`",
+    RevisionNotFoundError: "check the revision on the model's page",
+    LocalEntryNotFoundError: "fetch it with `hf download` where there is a network, or give a "
+    "model's directory or a .gguf file",
+}
+
+
+@contextmanager
+def explain_load_errors(name: str) -> Iterator[None]:
+    """Raise `InputError` for whatever goes wrong while the model of that name is loaded."""
+    try:
+        yield
+    except Exception as error:  # transformers, safetensors, pickle, hub: no common base class
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        raise InputError(
+            f"{name}: the model cannot be loaded ({reason}); {_advice(error)}"
+        ) from error
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Whether a device or the host had no memory left; on the CPU torch has no class for that."""
+    return isinstance(error, torch.OutOfMemoryError) or should_reduce_batch_size(error)
+
+
+def _advice(error: Exception) -> str:
+    if is_out_of_memory(error):
+        return "use a lower precision, quantise (bits), or spread it over devices (device_map)"
+    if "trust_remote_code" in str(error):
+        return "read the code that comes with it, then allow it with --trust-remote-code"
+    cause: BaseException | None = error
+    while cause is not None:
+        for kind, advice in ADVICE.items():
+            if isinstance(cause, kind):
+                return advice
+        cause = cause.__cause__ or cause.__context__
+    return "give a complete model: a directory, a .gguf file or a hub id"
+
 
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
 Bits = Literal["8", "4"]
@@ -101,7 +150,7 @@ def load_config(source: ModelSource) -> Any:
     InputError
         Nothing of that name, no access, or no causal language model; the message says which.
     """
-    with told(source.name):
+    with explain_load_errors(source.name):
         config = AutoConfig.from_pretrained(**source.location)
     own_code = "AutoModelForCausalLM" in (getattr(config, "auto_map", None) or {})
     known = own_code or type(config) in MODEL_FOR_CAUSAL_LM_MAPPING
@@ -121,7 +170,7 @@ def pinned(source: ModelSource) -> ModelSource:
     """
     if Path(source.name).exists():
         return source
-    with told(source.name):
+    with explain_load_errors(source.name):
         file = Path(hf_hub_download(source.name, "config.json", revision=source.revision))
     commit = file.parent.name
     if not REGEX_COMMIT_HASH.match(commit):
@@ -138,7 +187,7 @@ def load_tokenizer(source: ModelSource) -> PreTrainedTokenizerBase:
     kinds = ("tokenizer.*", "vocab.*", "*.model", "*.tiktoken")
     if path.is_dir() and not any(file for kind in kinds for file in path.glob(kind)):
         raise InputError(f"{path}: no tokenizer.json in it; put the model's tokenizer there")
-    with told(source.name):
+    with explain_load_errors(source.name):
         return AutoTokenizer.from_pretrained(**source.location)
 
 
@@ -165,7 +214,7 @@ def load_network(source: ModelSource, dtype: torch.dtype, device: torch.device) 
     placed = source.device_map is not None or source.bits is not None
     if placed:
         arguments["device_map"] = source.device_map or {"": device}
-    with told(source.name):
+    with explain_load_errors(source.name):
         network, report = AutoModelForCausalLM.from_pretrained(
             **source.location, **arguments, output_loading_info=True
         )

@@ -18,22 +18,21 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from contamination.errors import InputError
-from contamination.scoring.batching import Batches, Job
-from contamination.scoring.contract import start_token
-from contamination.scoring.head import Head, logit_transform
-from contamination.scoring.load_errors import is_out_of_memory
+from contamination.scoring.contract import Scorer, start_token
+from contamination.scoring.head import Head, logit_transform, objection
 from contamination.scoring.loading import (
     ModelSource,
     choose_dtype,
     context_length,
     identity,
+    is_out_of_memory,
     load_config,
     load_network,
     load_tokenizer,
     pinned,
 )
-from contamination.scoring.suitability import objection
-from contamination.scoring.windows import windows_of
+from contamination.scoring.models import ModelEntry
+from contamination.scoring.windows import Batches, Job, windows_of
 
 BATCH_TOKENS = {"cpu": 4096, "cuda": 65536}  # where more tokens no longer make it faster
 LOGITS = {"cpu": 1 << 24, "cuda": 1 << 28}  # of the float32 [rows, vocabulary] buffer
@@ -78,10 +77,19 @@ class TransformersScorer:
         self.revision = identity(self.source, self.config, self.dtype, self.start)
         self.batch_tokens = batch_tokens or BATCH_TOKENS.get(self.device.type, BATCH_TOKENS["cpu"])
 
-    @cached_property
+    @property
     def model(self) -> PreTrainedModel:
         """The network, loaded when the first sequence is scored: a full store never needs it."""
-        return load_network(self.source, self.dtype, self.device)
+        if isinstance(self._network, InputError):
+            raise self._network
+        return self._network
+
+    @cached_property
+    def _network(self) -> PreTrainedModel | InputError:
+        try:
+            return load_network(self.source, self.dtype, self.device)
+        except InputError as error:
+            return error  # no further test set waits for the weights to fail again
 
     @cached_property
     def body(self) -> torch.nn.Module:
@@ -238,3 +246,8 @@ class TransformersScorer:
                 f"are damaged or overflow in {str(self.dtype).removeprefix('torch.')}"
             )
         return jobs, result
+
+
+def open_scorer(entry: ModelEntry) -> Scorer:
+    """Open a model here, with its weights still unread; code that comes with it is not run."""
+    return TransformersScorer(ModelSource(entry.id, revision=entry.revision, context=entry.context))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from contamination.errors import InputError
 from contamination.scoring import cost
-from contamination.scoring.store_layout import Kind
+from contamination.scoring.store_format import Kind
 from contamination.testsets.example_set import ExampleSet
 
 SUCCESSOR_TOKENS = 32  # of every example after every other
@@ -23,7 +23,7 @@ class StoreNeed:
 
     Attributes
     ----------
-    kind, tokens_per_example : of the store, as in `contamination.scoring.store_layout.Header`.
+    kind, tokens_per_example : of the store, as in `contamination.scoring.store_format.Header`.
     shard_size : examples of a shard unless the user says otherwise; None is the whole set.
     """
 
@@ -39,7 +39,7 @@ class StoreNeed:
 
 @dataclass(frozen=True)
 class StorePlan:
-    """One store that an audit reads; see `contamination.scoring.store_layout.Header`."""
+    """One store that an audit reads; see `contamination.scoring.store_format.Header`."""
 
     kind: Kind
     shards: int

@@ -18,7 +18,7 @@ from contamination.scoring.contract import Scorer
 from contamination.scoring.prefix import continuation_logprobs
 from contamination.scoring.queue import WorkQueue, work_queue
 from contamination.scoring.store import Store, open_store
-from contamination.scoring.store_layout import Header, Kind, Unit, positions
+from contamination.scoring.store_format import Header, Kind, Unit, positions
 from contamination.scoring.store_runs import device_of, recorded
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.tokens import tokenize
@@ -55,7 +55,7 @@ def score(
     shards, permutations : orderings 0..permutations of every shard. The whole-set permutation test
         is `shards=1`. Successors are all ordered pairs of a shard, whatever `permutations`.
     seed : of the orderings.
-    kind, tokens_per_example : see `contamination.scoring.store_layout.Header`.
+    kind, tokens_per_example : see `contamination.scoring.store_format.Header`.
     upto : only the first so many shards, the others later; None is all.
     replace : a store of something else in `directory` makes way instead of being refused.
 

@@ -9,25 +9,57 @@ that is started again writes the same bytes as one that was not interrupted. Bes
 Columns of a part: shard, ordering (0 = canonical; of successors, the predecessor's index within the
 shard), example (index in canonical order), position (of the token within its example), logprob
 (float32, nats).
+
+Parts are read one at a time, and of a part only what is asked for, so that the memory needed does
+not grow with the number of permutations, but for what is returned. Where two runs at once have
+stored the same unit twice, the copy in the part that comes first by name counts: a rule that does
+not look at the numbers.
 """
 
 import shutil
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from contamination.errors import InputError
 from contamination.files import read_json, write_json
-from contamination.scoring.store_layout import SCHEMA_VERSION, Header, Unit
-from contamination.scoring.store_part import part_name, read_units, write_part
-from contamination.scoring.store_reader import StoreReader
+from contamination.scoring.store_format import (
+    SCHEMA_VERSION,
+    Header,
+    Kind,
+    Unit,
+    UnitRows,
+    may_hold,
+    part_name,
+    positions,
+    read_table,
+    read_units,
+    write_part,
+)
 
-ABANDONED_SECONDS = 3600.0  # a temporary file that old belongs to a run that was killed
+
+class ShardTokens(NamedTuple):
+    """The tokens of one shard in orderings 0..m: T tokens, in canonical order in every row.
+
+    Attributes
+    ----------
+    logprobs : nats, float32 (m + 1, T); a column is one token of one example in all orderings.
+    leading : whether the example of the token stands first in the ordering, bool (m + 1, T).
+    position : of the token within its example, int32 (T,).
+    example : that the token belongs to, by its index in the test set, int32 (T,).
+    """
+
+    logprobs: np.ndarray
+    leading: np.ndarray
+    position: np.ndarray
+    example: np.ndarray
 
 
-class Store(StoreReader):
+class Store:
     """A store on disk, bound to its header.
 
     With `replace`, a store of something else in that directory is removed first: right where the
@@ -40,7 +72,8 @@ class Store(StoreReader):
     """
 
     def __init__(self, directory: Path, header: Header, *, replace: bool = False) -> None:
-        super().__init__(directory, header)
+        self.directory = Path(directory)
+        self.header = header
         path = self.directory / "store.json"
         expected = header.as_json()
         if replace and path.exists() and read_json(path) != expected:
@@ -54,6 +87,15 @@ class Store(StoreReader):
                 f"({_brief(found.get(field))}, now {_brief(expected[field])}); "
                 f"remove {self.directory} to score again, or name another directory"
             )
+
+    def parts(self) -> list[Path]:
+        """Finished parts, sorted by name."""
+        return sorted(self.directory.glob("part-*.parquet"))
+
+    def tokens(self) -> Iterator[pa.Table]:
+        """Yield the parts as tables, one at a time, checksums verified."""
+        for path in self.parts():
+            yield read_table(path, self.header)
 
     def done(self) -> set[Unit]:
         """Units that are stored, every byte checked; a damaged part is set aside as `.damaged`.
@@ -85,6 +127,127 @@ class Store(StoreReader):
             A log-probability that is not finite, or a full disk; nothing has been written.
         """
         return write_part(self.directory, self.header, units)
+
+    def log_probs(self, permutations: int) -> np.ndarray:
+        """Sequence log-probabilities (nats), float64[shards, permutations + 1], canonical first.
+
+        With a header that keeps the first tokens of each example alone, these are their sums.
+
+        Raises
+        ------
+        InputError
+            The store does not hold that many orderings of every shard, or is damaged.
+        """
+        self._require("orderings")
+        sums = np.full((self.header.shards, permutations + 1), np.nan)
+        for unit, _, _, logprob in self._units(None, permutations):
+            sums[unit] = logprob.sum(dtype=np.float64)
+        if np.isnan(sums).any():
+            shard, index = np.argwhere(np.isnan(sums))[0].tolist()
+            raise self._not_scored((shard, index), permutations)
+        return sums
+
+    def shard_tokens(self, shard: int, permutations: int) -> ShardTokens:
+        """Every token of a shard in orderings 0..permutations.
+
+        Takes 5 bytes for each of its (permutations + 1) x T cells, and reads little else.
+
+        Raises
+        ------
+        InputError
+            As `log_probs`.
+        """
+        self._require("orderings")
+        start, stop = self.header.bounds[shard]
+        lengths = self.header.stored[start:stop]
+        offsets = np.cumsum(lengths) - lengths
+        shape = (permutations + 1, int(lengths.sum()))
+        logprobs = np.full(shape, np.nan, dtype=np.float32)
+        leading = np.zeros(shape, dtype=bool)
+        for (_, index), example, position, logprob in self._units(shard, permutations):
+            logprobs[index, offsets[example - start] + position] = logprob
+            front = example[0] - start
+            leading[index, offsets[front] : offsets[front] + lengths[front]] = True
+        if (missing := np.flatnonzero(~leading.any(axis=1))).size:
+            raise self._not_scored((shard, int(missing[0])), permutations)
+        examples = np.repeat(np.arange(start, stop, dtype=np.int32), lengths)
+        return ShardTokens(logprobs, leading, positions(lengths), examples)
+
+    def successors(self, shard: int, tokens_per_example: int) -> np.ndarray:
+        """Sums S[a, b] = log p(first tokens of x_b | x_a) in nats, float64[k, k].
+
+        Examples a and b count from the start of the shard; the diagonal is NaN.
+
+        Raises
+        ------
+        InputError
+            As `successor_tokens`.
+        """
+        sums: np.ndarray = self.successor_tokens(shard, tokens_per_example).sum(
+            axis=2, dtype=np.float64
+        )
+        return sums
+
+    def successor_tokens(self, shard: int, tokens_per_example: int) -> np.ndarray:
+        """Terms of `successors`: each of the first tokens of x_b after x_a, float32[k, k, first].
+
+        Zero where x_b has fewer tokens; NaN where a is b.
+
+        Raises
+        ------
+        InputError
+            The store keeps fewer than `tokens_per_example` tokens of an example, lacks a
+            predecessor, or is damaged.
+        """
+        self._require("successors")
+        if not 1 <= tokens_per_example <= (self.header.tokens_per_example or tokens_per_example):
+            raise InputError(
+                f"{self.directory}: tokens_per_example is {tokens_per_example}, and the store "
+                f"keeps {self.header.tokens_per_example or 'all'} of an example; give 1 to "
+                "that many"
+            )
+        start, stop = self.header.bounds[shard]
+        size = stop - start
+        tokens = np.zeros((size, size, tokens_per_example), dtype=np.float32)
+        stored = np.zeros(size, dtype=bool)
+        for (_, index), example, position, logprob in self._units(shard, None):
+            kept = position < tokens_per_example
+            tokens[index, example[kept] - start, position[kept]] = logprob[kept]
+            stored[index] = True
+        if not stored.all():
+            raise self._not_scored((shard, int(np.argmin(stored))), None)
+        tokens[np.arange(size), np.arange(size)] = np.nan
+        return tokens
+
+    def _units(self, shard: int | None, permutations: int | None) -> Iterator[UnitRows]:
+        """Yield each unit once; of two copies, the one in the part that comes first by name."""
+        seen: set[Unit] = set()
+        for path in self.parts():
+            if not may_hold(path, shard, permutations):
+                continue
+            for rows in read_units(path, self.header, shard, permutations):
+                if rows.unit not in seen:
+                    seen.add(rows.unit)
+                    yield rows
+
+    def _require(self, kind: Kind) -> None:
+        if self.header.kind != kind:
+            raise InputError(
+                f"{self.directory}: the store holds {self.header.kind}, not {kind}; score {kind}"
+            )
+
+    def _not_scored(self, unit: Unit, permutations: int | None) -> InputError:
+        how = (
+            "score the store to its end"
+            if permutations is None
+            else f"score {permutations} permutations"
+        )
+        return InputError(
+            f"{self.directory}: {self.header.name_of(unit)} is not scored yet; {how} first"
+        )
+
+
+ABANDONED_SECONDS = 3600.0  # a temporary file that old belongs to a run that was killed
 
 
 def open_store(directory: Path | str) -> Store:

@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from contamination.audit.battery import boundary, sampled_successors, standardised, summed
 from contamination.pretraining.experiment import Experiment
-from contamination.scoring.store_reader import ShardTokens
+from contamination.scoring.store import ShardTokens
 from contamination.statistics import (
     anytime_test,
     null_scores,

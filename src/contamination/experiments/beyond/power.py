@@ -23,8 +23,7 @@ from contamination.audit.battery import (
     summed,
 )
 from contamination.pretraining.experiment import Experiment
-from contamination.scoring.store import Store
-from contamination.scoring.store_reader import ShardTokens
+from contamination.scoring.store import ShardTokens, Store
 from contamination.statistics import TestResult, sharded_exact_test, sharded_t_test
 
 Statistic = Callable[[np.ndarray], TestResult]

@@ -24,8 +24,8 @@ from contamination.pretraining.experiment import Experiment, trained_here
 from contamination.results.published import FISHER_COLUMNS, SUBSET_COLUMNS, load_published
 from contamination.scoring import cost
 from contamination.scoring.contract import Scorer
+from contamination.scoring.local import open_scorer
 from contamination.scoring.models import ModelEntry, find_model, published_p
-from contamination.scoring.opening import open_scorer
 from contamination.scoring.score import score
 from contamination.statistics import fisher
 from contamination.testsets.example_set import ExampleSet

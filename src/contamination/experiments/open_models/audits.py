@@ -24,8 +24,8 @@ from contamination.experiments.open_models.sets import ExampleSets, SetName, set
 from contamination.files import sha256_of
 from contamination.pretraining.experiment import MODELS, Experiment, trained_here
 from contamination.scoring.contract import Scorer
+from contamination.scoring.local import open_scorer
 from contamination.scoring.models import ModelEntry, find_model, published_p
-from contamination.scoring.opening import open_scorer
 from contamination.scoring.score import score
 from contamination.scoring.status import FAILURES, OK, status_of
 from contamination.scoring.store import Store

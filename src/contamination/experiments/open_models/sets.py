@@ -18,7 +18,7 @@ from contamination.audit.diagnostics import Verdict, diagnose
 from contamination.errors import InputError
 from contamination.pretraining.experiment import Experiment
 from contamination.scoring.status import FAILURES, status_of
-from contamination.scoring.store_layout import Kind
+from contamination.scoring.store_format import Kind
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.sources import available, open_test_set, registered
 

@@ -28,7 +28,7 @@ from contamination.pretraining.training import train
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.score import score
 from contamination.scoring.store import Store
-from contamination.scoring.store_layout import Kind
+from contamination.scoring.store_format import Kind
 from contamination.testsets.example_set import ExampleSet, make_test_set
 from contamination.testsets.tokens import tokenize
 

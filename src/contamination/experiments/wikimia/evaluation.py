@@ -20,8 +20,8 @@ from contamination.membership.columns import Columns
 from contamination.membership.evaluate import evaluate
 from contamination.scoring.contract import Scorer
 from contamination.scoring.local import TransformersScorer
+from contamination.scoring.local import open_scorer as open_model
 from contamination.scoring.models import ModelEntry
-from contamination.scoring.opening import open_scorer as open_model
 from contamination.scoring.status import FAILURES, OK, status_of
 
 # The rows of Table 1, in its order: column of `membership_scores` -> what the paper calls it.

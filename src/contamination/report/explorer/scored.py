@@ -7,7 +7,7 @@ from pathlib import Path
 from contamination.errors import InputError
 from contamination.pretraining.experiment import MODELS, Experiment
 from contamination.scoring.store import open_store
-from contamination.scoring.store_layout import Kind
+from contamination.scoring.store_format import Kind
 from contamination.testsets.example_set import ExampleSet
 
 BY_LINE = "-by-line"  # at the end of the name of a set that was read by physical line

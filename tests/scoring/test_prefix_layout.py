@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contamination.scoring.packing import Piece, SharedKeys, attention_mask, lay_out
+from contamination.scoring.prefix import Piece, SharedKeys, attention_mask, lay_out
 
 START = 1000
 
