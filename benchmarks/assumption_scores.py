@@ -36,7 +36,7 @@ from contamination.membership.variation import generation_variation
 from contamination.pretraining.domain_texts import Domain, domain_texts, to_train_on
 from contamination.pretraining.experiment import Experiment
 from contamination.pretraining.fine_tuning import fine_tune
-from contamination.pretraining.left_out import read_documents
+from contamination.pretraining.members import read_documents
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.cache import DATA_VARIABLE
 from contamination.testsets.records import read_records
@@ -55,18 +55,20 @@ Side = dict[str, list[str]]  # domain -> texts
 def sides(
     domains: dict[str, Domain], scorer: TransformersScorer, most: int
 ) -> tuple[Side, Side, Side, str]:
-    """Read, spare and unseen texts of the corpus's domains, `most` of each, and a prefix.
+    """Members, spare texts and non-members of the corpus's domains, `most` of each, and a prefix.
 
-    The prefix is an unseen text that is on no side.
+    The prefix is a non-member that is on no side.
     """
     found: list[Side] = [{}, {}, {}]
-    own = {name: domain for name, domain in domains.items() if domain.seen}
+    own = {name: domain for name, domain in domains.items() if domain.members}
     for name, domain in own.items():
-        for side, texts in zip(found, (domain.seen, domain.spare, domain.unseen), strict=True):
+        for side, texts in zip(
+            found, (domain.members, domain.spare, domain.non_members), strict=True
+        ):
             if len(texts) < most:
                 raise SystemExit(f"{name}: {len(texts)} texts, {most} wanted; lower --texts")
             side[name] = [scorer.tokenizer.decode(ids) for ids in texts[:most]]
-    rest = next(iter(own.values())).unseen[most:]
+    rest = next(iter(own.values())).non_members[most:]
     return *found, scorer.tokenizer.decode(rest[0])
 
 
@@ -89,14 +91,14 @@ def judged(table: pd.DataFrame, members: Sequence[int], seed: int, **about: obje
 def of_texts(
     scorer: TransformersScorer,
     read: Side,
-    unseen: Side,
+    others: Side,
     known: Sequence[str],
     prefix: str,
     references: dict[str, Path],
     options: argparse.Namespace,
 ) -> Iterator[tuple[pd.DataFrame, str]]:
     """Yield tables of scores, members first, each with the name of its reference model."""
-    texts = flat(read, unseen)
+    texts = flat(read, others)
     name, path = next(iter(references.items()))
     scores = membership_scores(scorer, texts, reference=path, neighbours=5, prefix=prefix)
     of_reference = [column for column in scores if column.startswith("reference")]
@@ -110,11 +112,11 @@ def of_texts(
     yield completion_scores(scorer, texts), ""
     gains = [
         metadata_gain(scorer, found, METADATA.format(domain))
-        for side in (read, unseen)
+        for side in (read, others)
         for domain, found in side.items()
     ]
     yield pd.DataFrame({"metadata_gain": np.concatenate(gains)}), ""
-    few = flat(*(first_of_each(side, options.few) for side in (read, unseen)))
+    few = flat(*(first_of_each(side, options.few) for side in (read, others)))
     peak = generation_variation(
         scorer, few, share=0.5, samples=options.samples, new_tokens=LENGTH // 2
     )
@@ -195,18 +197,18 @@ def text_scores(options: argparse.Namespace) -> Iterator[pd.DataFrame]:
         learning_rate=LEARNING_RATE,
         seed=experiment.profile.seed,
     )
-    seen, spare, unseen, prefix = sides(domains, scorer, options.texts)
+    members, spare, others, prefix = sides(domains, scorer, options.texts)
     smaller = {REFERENCE: experiment.model(REFERENCE)}
     phases = {
         "control": (scorer, spare, [], smaller, 0),
-        "read once": (scorer, seen, [], smaller, 1),
+        "read once": (scorer, members, [], smaller, 1),
         "read again": (
             *(TransformersScorer(tuned), spare, flat(spare)),
             *(smaller | {"before fine-tuning": clean}, EPOCHS),
         ),
     }
     for phase, (model, read, known, references, times) in phases.items():
-        found = of_texts(model, read, unseen, known, prefix, references, options)
+        found = of_texts(model, read, others, known, prefix, references, options)
         for table, reference in tqdm(found, desc=phase, unit="table"):
             half = len(table) // 2
             yield judged(

@@ -109,14 +109,14 @@ def test_what_is_left_out_is_kept_too(tmp_path: Path, data: Path) -> None:
     make_corpus(run)
     seen, unseen = (
         [json.loads(line) for line in (run.corpus / name).read_text(encoding="utf-8").splitlines()]
-        for name in ("seen.jsonl", "unseen.jsonl")
+        for name in ("members.jsonl", "non_members.jsonl")
     )
     assert seen == documents(run)
     everything = {article.strip() for article in ARTICLES} | set(TEXTS)
     assert {d["text"] for d in unseen} == everything - {d["text"] for d in seen}
     assert {d["source"] for d in unseen} == {"wiki.txt", "more.jsonl"}
     make_corpus(experiment(tmp_path))  # takes all: what was left out of another corpus is no guide
-    assert not list(run.corpus.glob("*seen.jsonl"))
+    assert not list(run.corpus.glob("*members.jsonl"))
 
 
 @pytest.mark.parametrize(

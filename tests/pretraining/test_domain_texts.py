@@ -12,7 +12,7 @@ from contamination.pretraining.corpus_stage import make_corpus
 from contamination.pretraining.documents import DATA_VARIABLE
 from contamination.pretraining.domain_texts import Domain, domain_texts, to_train_on
 from contamination.pretraining.experiment import Experiment
-from contamination.pretraining.left_out import read_documents
+from contamination.pretraining.members import read_documents
 from contamination.testsets.tokens import tokenize
 from fakes.data_fixtures import make_distribution, profile_data, write_profile
 
@@ -77,10 +77,12 @@ def mirror(tmp_path: Path, name: str, lines: list[str]) -> Path:
 
 
 def test_each_domain_has_as_many_of_one_length(domains) -> None:
-    sizes = {n: (len(d.seen), len(d.unseen), len(d.spare)) for n, d in domains.items()}
+    sizes = {n: (len(d.members), len(d.non_members), len(d.spare)) for n, d in domains.items()}
     assert sizes == {"alpha": (8, 8, 4), "gamma": (8, 8, 4), "beta": (0, 8, 4)}
     for domain in domains.values():
-        assert {len(ids) for ids in (*domain.seen, *domain.unseen, *domain.spare)} == {LENGTH}
+        assert {len(ids) for ids in (*domain.members, *domain.non_members, *domain.spare)} == {
+            LENGTH
+        }
 
 
 def test_seen_is_what_the_corpus_has_and_nothing_else_is(run, domains, tokenizer) -> None:
@@ -96,7 +98,8 @@ def test_seen_is_what_the_corpus_has_and_nothing_else_is(run, domains, tokenizer
     known = set()
     for name, domain in domains.items():
         sides = [
-            {tuple(ids) for ids in side} for side in (domain.seen, domain.unseen, domain.spare)
+            {tuple(ids) for ids in side}
+            for side in (domain.members, domain.non_members, domain.spare)
         ]
         assert sides[0] <= read.get(name, set())
         assert not (sides[1] | sides[2]) & everything
@@ -106,27 +109,27 @@ def test_seen_is_what_the_corpus_has_and_nothing_else_is(run, domains, tokenizer
 
 
 def test_text_of_a_package_that_the_corpus_holds_is_not_unseen(domains, tokenizer) -> None:
-    for ids in (*domains["beta"].unseen, *domains["beta"].spare):
+    for ids in (*domains["beta"].non_members, *domains["beta"].spare):
         text = tokenizer.decode(ids)
         number = int(text.split(" number ")[1].split()[0])
         assert sentence("beta", number).startswith(text)
 
 
 def test_a_domain_with_few_left_has_as_few_seen(run, tokenizer) -> None:
-    path = run.corpus / "unseen.jsonl"
+    path = run.corpus / "non_members.jsonl"
     lines = path.read_text().splitlines()
     alpha = [line for line in lines if '"alpha"' in line]
     path.write_text("\n".join(alpha[:3]) + "\n")
     domains = domain_texts(run, tokenizer, **WANTED)
-    assert [len(domains["alpha"].seen), len(domains["alpha"].unseen)] == [3, 3]
-    assert (len(domains["gamma"].seen), domains["gamma"].unseen) == (8, ())
+    assert [len(domains["alpha"].members), len(domains["alpha"].non_members)] == [3, 3]
+    assert (len(domains["gamma"].members), domains["gamma"].non_members) == (8, ())
     assert list(to_train_on(domains)) == ["beta"]  # since no domain of the corpus has any to spare
 
 
 def test_the_corpus_is_trained_on_before_other_domains(domains) -> None:
     assert list(to_train_on(domains)) == ["alpha", "gamma"]
     assert to_train_on(domains)["alpha"] is domains["alpha"].spare
-    assert to_train_on({"alpha": Domain(seen=domains["alpha"].seen)}) == {}
+    assert to_train_on({"alpha": Domain(members=domains["alpha"].members)}) == {}
 
 
 def test_a_whole_corpus_has_no_unseen_text_but_the_mirror(
@@ -138,7 +141,7 @@ def test_a_whole_corpus_has_no_unseen_text_but_the_mirror(
     mirror(tmp_path, "law", [json.dumps({"text": sentence("law", i)}) for i in range(20)])
     run = run_of(tmp_path, canaries, files=["one.jsonl", "two.jsonl"])
     domains = domain_texts(run, tokenizer, **WANTED)
-    sizes = {n: (len(d.seen), len(d.unseen), len(d.spare)) for n, d in domains.items()}
+    sizes = {n: (len(d.members), len(d.non_members), len(d.spare)) for n, d in domains.items()}
     assert sizes == {"one.jsonl": (8, 0, 0), "two.jsonl": (8, 0, 0), "law": (0, 8, 4)}
     assert list(to_train_on(domains)) == ["law"]
 

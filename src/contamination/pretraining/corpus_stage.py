@@ -25,7 +25,7 @@ from contamination.pretraining.canaries import KINDS, build_canaries
 from contamination.pretraining.corpus import build_corpus
 from contamination.pretraining.documents import Document, data_file, read_file
 from contamination.pretraining.experiment import Experiment
-from contamination.pretraining.left_out import forget_comparable, keep_comparable
+from contamination.pretraining.members import forget_comparable, keep_comparable
 from contamination.pretraining.profile import Profile
 from contamination.testsets.example_set import load_test_set
 from contamination.testsets.records import read_records

@@ -18,7 +18,7 @@ import numpy as np
 from contamination.errors import InputError
 from contamination.pretraining.documents import Document
 from contamination.pretraining.experiment import Experiment
-from contamination.pretraining.left_out import SEEN, UNSEEN, first_paragraph, read_documents
+from contamination.pretraining.members import MEMBERS, NON_MEMBERS, first_paragraph, read_documents
 from contamination.testsets.cache import DATA_VARIABLE
 
 if TYPE_CHECKING:
@@ -35,13 +35,13 @@ class Domain:
 
     Attributes
     ----------
-    seen : the models read their documents, once.
-    unseen : the clean model read nothing of their documents.
-    spare : as `unseen`, to be trained on afterwards.
+    members : the models read their documents, once.
+    non_members : the clean model read nothing of their documents.
+    spare : as `non_members`, to be trained on afterwards.
     """
 
-    seen: Texts = ()
-    unseen: Texts = ()
+    members: Texts = ()
+    non_members: Texts = ()
     spare: Texts = ()
 
 
@@ -55,15 +55,15 @@ def domain_texts(
 ) -> dict[str, Domain]:
     """Find the texts of every domain at hand: the corpus, packages held out of it, the mirror.
 
-    Seen and unseen texts of a domain of the corpus are as many, and drawn by one rule
-    (`contamination.pretraining.left_out`). A corpus that was taken whole has none that are unseen,
-    and the other domains none that are seen.
+    A domain of the corpus has as many members as non-members, drawn by one rule
+    (`contamination.pretraining.members`). A corpus that was taken whole has no non-members, and
+    the other domains have no members.
 
     Parameters
     ----------
     tokenizer : of the model.
     length : tokens of a text; shorter documents are left out.
-    texts : most texts of a domain, seen and unseen each.
+    texts : most texts of a domain, members and non-members each.
     spare : most texts of a domain to be trained on afterwards.
 
     Raises
@@ -79,34 +79,36 @@ def domain_texts(
     experiment.require_corpus()
     folder, corpus = experiment.corpus, experiment.profile.corpus
     names = corpus.packages or corpus.files
-    divided = (folder / SEEN).is_file() and (folder / UNSEEN).is_file()
-    documents = read_documents(folder / (SEEN if divided else "documents.jsonl"))
-    seen = _beginnings(documents, tokenizer, length, texts, sources=len(names))
-    if not seen:
+    divided = (folder / MEMBERS).is_file() and (folder / NON_MEMBERS).is_file()
+    documents = read_documents(folder / (MEMBERS if divided else "documents.jsonl"))
+    members = _beginnings(documents, tokenizer, length, texts, sources=len(names))
+    if not members:
         raise InputError(f"{folder}: no document of {length} tokens; lower `length`")
     left: dict[str, Texts] = {}
     if divided:
-        documents = read_documents(folder / UNSEEN)
+        documents = read_documents(folder / NON_MEMBERS)
         left = _beginnings(documents, tokenizer, length, texts + spare, sources=len(names))
-    domains = {name: _divided(seen.get(name, ()), left.get(name, ()), texts) for name in names}
+    domains = {name: _divided(members.get(name, ()), left.get(name, ()), texts) for name in names}
     for name, documents in other_domains(experiment):
         found = _beginnings(documents, tokenizer, length, texts + spare).get(name, ())
-        domains[name] = Domain(unseen=found[:texts], spare=found[texts:])
-    return {name: domain for name, domain in domains.items() if domain.seen or domain.unseen}
+        domains[name] = Domain(non_members=found[:texts], spare=found[texts:])
+    return {
+        name: domain for name, domain in domains.items() if domain.members or domain.non_members
+    }
 
 
 def to_train_on(domains: Mapping[str, Domain]) -> dict[str, Texts]:
     """Texts for fine-tuning: the spare ones of the corpus's domains, else those of all domains."""
     spare = {name: domain.spare for name, domain in domains.items() if domain.spare}
-    return {name: found for name, found in spare.items() if domains[name].seen} or spare
+    return {name: found for name, found in spare.items() if domains[name].members} or spare
 
 
-def _divided(seen: Texts, left: Texts, texts: int) -> Domain:
-    """As many seen as unseen texts, unless none is left."""
+def _divided(members: Texts, left: Texts, texts: int) -> Domain:
+    """As many members as non-members, unless none is left."""
     if not left:
-        return Domain(seen)
-    count = min(len(seen), len(left))
-    return Domain(seen[:count], left[:count], left[texts:])
+        return Domain(members)
+    count = min(len(members), len(left))
+    return Domain(members[:count], left[:count], left[texts:])
 
 
 def other_domains(experiment: Experiment) -> Iterator[tuple[str, Iterator[Document]]]:
@@ -114,7 +116,7 @@ def other_domains(experiment: Experiment) -> Iterator[tuple[str, Iterator[Docume
     from contamination.pretraining.corpus import build_corpus
 
     if held_out := experiment.profile.corpus.held_out:
-        paths = [experiment.corpus / name for name in ("documents.jsonl", UNSEEN)]
+        paths = [experiment.corpus / name for name in ("documents.jsonl", NON_MEMBERS)]
         known = [read_documents(path) for path in paths if path.is_file()]
         read = {first_paragraph(text) for documents in known for _, text in documents}
         for package in held_out:

@@ -98,7 +98,7 @@ def cell(table: pd.DataFrame, **where: str) -> pd.Series:
 
 
 def test_every_phase_has_its_texts(scored, domains) -> None:
-    sizes = scored.groupby(["phase", "domain", "seen"]).size().to_dict()
+    sizes = scored.groupby(["phase", "domain", "member"]).size().to_dict()
     alike = {("alpha", True): 25, ("alpha", False): 40, ("beta", True): 25, ("beta", False): 40}
     first = {("alpha", True): 40, ("beta", True): 40}
     expected = {("control", *key): n for key, n in alike.items()}
@@ -107,10 +107,10 @@ def test_every_phase_has_its_texts(scored, domains) -> None:
     expected |= {(phase, "far", False): 40 for phase in PHASES[1:]}
     assert sizes == expected
     chosen = scored[(scored["domain"] == "beta") & (scored["phase"] == "control")]
-    assert list(chosen.loc[chosen["seen"], "loss"]) == loss(BEFORE, domains["beta"].spare)
-    assert list(chosen.loc[~chosen["seen"], "loss"]) == loss(BEFORE, domains["beta"].unseen)
+    assert list(chosen.loc[chosen["member"], "loss"]) == loss(BEFORE, domains["beta"].spare)
+    assert list(chosen.loc[~chosen["member"], "loss"]) == loss(BEFORE, domains["beta"].non_members)
     chosen = scored[(scored["domain"] == "beta") & (scored["phase"] == "fine-tuning")]
-    assert list(chosen.loc[chosen["seen"], "loss"]) == loss(AFTER, domains["beta"].spare)
+    assert list(chosen.loc[chosen["member"], "loss"]) == loss(AFTER, domains["beta"].spare)
     assert not chosen.isna().any(axis=None)
 
 
@@ -121,7 +121,7 @@ def test_metrics_are_those_that_the_length_allows(scored) -> None:
 @pytest.mark.parametrize(("length", "known"), [(50, False), (51, True)])
 def test_the_first_token_does_not_count(domains, monkeypatch, length: int, known: bool) -> None:
     monkeypatch.setattr(module, "token_signals", made_up_signals)
-    short = Domain(tuple(ids[:length] for ids in domains["alpha"].seen))
+    short = Domain(tuple(ids[:length] for ids in domains["alpha"].members))
     found = score_phases({"alpha": short}, {}, BEFORE, None)
     assert ("ppl_50" in found) == known
     assert not found.isna().any(axis=None)
@@ -131,38 +131,40 @@ def test_a_model_that_is_not_tuned(domains, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(module, "token_signals", made_up_signals)
     found = score_phases(domains, {}, BEFORE, None)
     assert set(found["phase"]) == {"pre-training"}
-    assert found["seen"].dtype == bool
+    assert found["member"].dtype == bool
 
 
 def test_within_is_the_auc_of_all_pairs(within, domains) -> None:
     assert tuple(within) == WITHIN_COLUMNS
     sides = {
         "control": (BEFORE, "spare"),
-        "pre-training": (BEFORE, "seen"),
+        "pre-training": (BEFORE, "members"),
         "fine-tuning": (AFTER, "spare"),
     }
     for phase, (scorer, side) in sides.items():
         found = []
         for name in ("alpha", "beta"):
             expected = auc(
-                loss(scorer, getattr(domains[name], side)), loss(scorer, domains[name].unseen)
+                loss(scorer, getattr(domains[name], side)), loss(scorer, domains[name].non_members)
             )
             row = cell(within, phase=phase, domain=name, metric="loss")
             assert row["auc_percent"] == pytest.approx(expected)
             assert row["auc_low"] < expected < row["auc_high"]
-            assert (row["seen"], row["unseen"]) == (len(getattr(domains[name], side)), 40)
+            assert (row["members"], row["non_members"]) == (len(getattr(domains[name], side)), 40)
             found.append(row)
         mean = cell(within, phase=phase, domain=MEAN, metric="loss")
         assert mean["auc_percent"] == pytest.approx(np.mean([r["auc_percent"] for r in found]))
         half = [(r["auc_high"] - r["auc_low"]) / 2 for r in found]
         assert mean["auc_high"] - mean["auc_percent"] == pytest.approx(np.hypot(*half) / 2)
         assert mean["auc_percent"] - mean["auc_low"] == pytest.approx(np.hypot(*half) / 2)
-    assert "far" not in set(within["domain"])  # nothing of it is seen
+    assert "far" not in set(within["domain"])  # it has no member
 
 
 def test_the_interval_of_a_mean_ends_at_all_and_nothing() -> None:
     ends = {"auc_percent": [99.0, 1.0], "auc_low": [95.0, 0.0], "auc_high": [100.0, 9.0]}
-    mean = module._mean(pd.DataFrame({"metric": ["a", "b"], "seen": 5, "unseen": 5, **ends}))
+    mean = module._mean(
+        pd.DataFrame({"metric": ["a", "b"], "members": 5, "non_members": 5, **ends})
+    )
     assert mean[["auc_low", "auc_high"]].to_numpy().tolist() == [[96.5, 100], [0, 5.5]]
 
 
@@ -177,13 +179,13 @@ def test_across_domains_the_level_decides_whatever_was_read(cross, domains) -> N
     assert tuple(cross) == CROSS_COLUMNS
     row = cell(cross, phase="pre-training", seen_domain="alpha", unseen_domain="far", metric="loss")
     assert row["auc_percent"] > 99
-    unseen = loss(BEFORE, domains["alpha"].unseen), loss(BEFORE, domains["far"].unseen)
+    unseen = loss(BEFORE, domains["alpha"].non_members), loss(BEFORE, domains["far"].non_members)
     assert row["shift_auc_percent"] == pytest.approx(auc(*unseen))
-    assert (row["seen"], row["unseen"]) == (40, 40)
+    assert (row["members"], row["non_members"]) == (40, 40)
     row = cell(cross, phase="fine-tuning", seen_domain="beta", unseen_domain="alpha", metric="loss")
-    sides = loss(AFTER, domains["beta"].spare), loss(AFTER, domains["alpha"].unseen)
+    sides = loss(AFTER, domains["beta"].spare), loss(AFTER, domains["alpha"].non_members)
     assert row["auc_percent"] == pytest.approx(auc(*sides))
-    alike = loss(AFTER, domains["beta"].unseen), sides[1]
+    alike = loss(AFTER, domains["beta"].non_members), sides[1]
     assert row["shift_auc_percent"] == pytest.approx(auc(*alike))
 
 
@@ -197,11 +199,11 @@ def test_the_diagonal_is_within_and_has_no_shift(cross, within) -> None:
         assert np.isnan(row["shift_auc_percent"])
 
 
-def test_no_unseen_text_gives_tables_with_columns_alone(
+def test_no_non_members_give_tables_with_columns_alone(
     domains, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "token_signals", made_up_signals)
-    found = score_phases({"alpha": Domain(domains["alpha"].seen)}, {}, BEFORE, None)
+    found = score_phases({"alpha": Domain(domains["alpha"].members)}, {}, BEFORE, None)
     rng = np.random.default_rng(0)
     within = within_table(found, model="m", rng=rng)
     cross = cross_table(found, ["loss"], model="m", rng=rng)
@@ -209,9 +211,12 @@ def test_no_unseen_text_gives_tables_with_columns_alone(
     assert (len(cross), tuple(cross)) == (0, CROSS_COLUMNS)
 
 
-def test_a_domain_without_unseen_text_knows_no_shift(domains, monkeypatch) -> None:
+def test_a_domain_without_non_members_has_no_shift(domains, monkeypatch) -> None:
     monkeypatch.setattr(module, "token_signals", made_up_signals)
-    some = {"alpha": Domain(domains["alpha"].seen), "far": Domain((), domains["far"].unseen)}
+    some = {
+        "alpha": Domain(domains["alpha"].members),
+        "far": Domain((), domains["far"].non_members),
+    }
     found = score_phases(some, {}, BEFORE, None)
     cross = cross_table(found, ["loss"], model="m", rng=np.random.default_rng(0), resamples=10)
     row = cell(cross, seen_domain="alpha", unseen_domain="far")

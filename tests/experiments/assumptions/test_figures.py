@@ -41,7 +41,7 @@ def scored() -> pd.DataFrame:
         for _ in range(30)
         if domain != "c" or not seen
     ]
-    return pd.DataFrame(rows, columns=["phase", "domain", "seen", "loss"])
+    return pd.DataFrame(rows, columns=["phase", "domain", "member", "loss"])
 
 
 @pytest.fixture(autouse=True)
@@ -86,7 +86,7 @@ def test_densities_of_all_domains_and_of_the_pair_furthest_apart(scored, cross) 
 
 
 def _peak(axes, index: int) -> float:
-    """Where the first (seen) or second (unseen) density is highest."""
+    """Where the first (members) or second (non-members) density is highest."""
     points = axes.collections[index].get_paths()[0].vertices
     return float(points[points[:, 1].argmax(), 0])
 
@@ -97,10 +97,10 @@ def test_a_single_domain_has_no_density_across(scored, cross) -> None:
     assert [axes.axison for axes in figure.axes] == [True, False] * 2
 
 
-def test_nothing_unseen_is_told(scored, cross) -> None:
+def test_no_non_members_is_said(scored, cross) -> None:
     for figure in (
         plot_cross(cross[:0], METRICS, PHASES[0]),
         plot_density(scored, cross[:0], "loss"),
     ):
         (text,) = figure.texts
-        assert text.get_text() == "No unseen text at hand"
+        assert text.get_text() == "No non-members at hand"

@@ -26,7 +26,7 @@ from contamination.experiments.books.tables import verdicts
 from contamination.pretraining.corpus_stage import make_corpus
 from contamination.pretraining.documents import DATA_VARIABLE
 from contamination.pretraining.experiment import Experiment
-from contamination.pretraining.left_out import SEEN, UNSEEN
+from contamination.pretraining.members import MEMBERS, NON_MEMBERS
 from fakes.data_fixtures import make_distribution, profile_data, write_profile
 
 WORDS = ["apple", "river", "stone", "cloud", "lamp", "green", "tower", "quiet", "orbit", "maple"]
@@ -76,7 +76,7 @@ def test_books_are_bundles_of_one_source_and_one_side(run: Experiment) -> None:
     assert counts.to_dict() == expected
     assert len({book.name for book in books}) == len(books)
     assert {len(book.text.split()) for book in books} == {50}
-    files = {SEEN: {AGAIN, ONCE}, UNSEEN: {UNREAD}}
+    files = {MEMBERS: {AGAIN, ONCE}, NON_MEMBERS: {UNREAD}}
     for name, truths in files.items():
         text = (run.corpus / name).read_text(encoding="utf-8")
         for book in books:

@@ -20,7 +20,7 @@ from contamination.pretraining import canaries, corpus
 from contamination.pretraining.corpus import Docstring
 from contamination.pretraining.corpus_stage import make_corpus
 from contamination.pretraining.experiment import Experiment
-from contamination.pretraining.left_out import SEEN, UNSEEN, read_documents
+from contamination.pretraining.members import MEMBERS, NON_MEMBERS, read_documents
 from contamination.testsets.tokens import tokenize
 from fakes.data_fixtures import profile_data, write_profile
 
@@ -85,7 +85,7 @@ def test_the_base_read_none_of_them(
     read = {text + "\n" for _, text in read_documents(experiment.corpus / "documents.jsonl")}
     for one in sets:
         assert not {*one.members, *one.non_members} & (planted | read)
-    left = {text + "\n" for _, text in read_documents(experiment.corpus / UNSEEN)}
+    left = {text + "\n" for _, text in read_documents(experiment.corpus / NON_MEMBERS)}
     assert {*sets[-1].members, *sets[-1].non_members} <= left
 
 
@@ -105,7 +105,7 @@ def test_the_generator_decides_who_is_injected(experiment: Experiment, tokenizer
 def test_the_background_holds_no_contaminant_and_unread_text_first(
     experiment: Experiment, tokenizer, sets: tuple[ContaminantSet, ...]
 ) -> None:
-    left = sum(1 for _ in read_documents(experiment.corpus / UNSEEN)) - 16
+    left = sum(1 for _ in read_documents(experiment.corpus / NON_MEMBERS)) - 16
     everything = background(experiment, tokenizer, sets, tokens=28_000)
     documents = [
         tokenizer.decode(ids[:-1])
@@ -126,7 +126,7 @@ def test_the_background_holds_no_contaminant_and_unread_text_first(
 
 
 def test_a_corpus_taken_whole_has_outliers_alone(experiment: Experiment, tokenizer) -> None:
-    for name in (SEEN, UNSEEN):
+    for name in (MEMBERS, NON_MEMBERS):
         (experiment.corpus / name).unlink()
     found = _sets(experiment, tokenizer)
     assert {one.contaminant for one in found} == {OUTLIER}
@@ -153,7 +153,7 @@ def test_a_source_with_too_few_texts(experiment: Experiment, tokenizer, monkeypa
         assert files == {"first": "more.jsonl"}
         return dict.fromkeys(OUTLIERS, "more.jsonl"), {"more.jsonl": ("a\n",) * 15}
 
-    monkeypatch.setattr(contaminants, "unseen_texts", few)
+    monkeypatch.setattr(contaminants, "tuning_texts", few)
     told = "more.jsonl: 15 texts, 16 wanted.* or name a file with more text in `validation_files`"
     with pytest.raises(InputError, match=told):
         _sets(experiment, tokenizer, files={"first": "more.jsonl"})

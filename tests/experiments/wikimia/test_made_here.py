@@ -16,11 +16,11 @@ from contamination.experiments.wikimia.made_here import (
     unread,
 )
 from contamination.pretraining.experiment import Experiment
-from contamination.pretraining.left_out import SEEN, UNSEEN
+from contamination.pretraining.members import MEMBERS, NON_MEMBERS
 from contamination.scoring.status import OK
 from fakes.data_fixtures import write_profile
 
-HELD = {SEEN: {"a": 9, "b": 3, "c": 4}, UNSEEN: {"a": 20, "b": 20, "d": 9}}
+HELD = {MEMBERS: {"a": 9, "b": 3, "c": 4}, NON_MEMBERS: {"a": 20, "b": 20, "d": 9}}
 
 
 @dataclass
@@ -103,7 +103,7 @@ def test_first_words(text: str, count: int, wanted: str | None) -> None:
 
 
 def test_a_corpus_taken_whole_has_no_benchmark(run: Run) -> None:
-    (run.experiment.corpus / UNSEEN).unlink()
+    (run.experiment.corpus / NON_MEMBERS).unlink()
     parts = parts_here(run.experiment, [32, 64], texts=3)
     assert [(p.source, p.length) for p in parts] == [
         *((READ_HERE, 32), (READ_HERE, 64)),
@@ -117,7 +117,7 @@ def test_too_few_documents_of_a_length_are_a_status(run: Run) -> None:
     parts = parts_here(run.experiment, [8, 500], texts=3)
     assert [part.status == OK for part in parts] == [True, False, True, False]
     assert parts[1].status.startswith("failed: too few documents of 500 words on both sides")
-    run.write({SEEN: {}, UNSEEN: {"a": 3}})
+    run.write({MEMBERS: {}, NON_MEMBERS: {"a": 3}})
     assert not any(part.texts for part in parts_here(run.experiment, [8], texts=3))
 
 
@@ -147,7 +147,7 @@ def test_unread_parts_are_controls_with_the_same_texts() -> None:
 
 
 def test_no_text_is_on_both_sides_of_the_control_where_few_were_left_out(run: Run) -> None:
-    run.write({SEEN: {"a": 9}, UNSEEN: {"a": 5}})
+    run.write({MEMBERS: {"a": 9}, NON_MEMBERS: {"a": 5}})
     read, control = parts_here(run.experiment, [8], texts=100)
     for part in (read, control):
         assert len(set(part.texts)) == len(part.texts) == 4

@@ -4,9 +4,9 @@ A score should tell texts that a model has read from texts that it has not. Fu e
 3 and 7-15, Figures 1 and 18-20) find it near chance where both come from one domain, and far from
 it where they do not: it tells domains apart. Three phases are judged by the same texts:
 
-- pre-training: texts of the corpus, each read once, against texts left out;
-- fine-tuning: other texts left out, read some times more, against the same;
-- control: the latter before they are read. Nothing is seen, so that no score may tell the sides
+- pre-training: texts of the corpus, each read once, against non-members;
+- fine-tuning: other non-members, read some times more, against the same;
+- control: the latter before they are read. There is no member, so no score may tell the sides
   apart.
 """
 
@@ -39,14 +39,14 @@ LABELS = {
 }
 
 WITHIN_COLUMNS = (
-    *("model", "phase", "domain", "metric", "seen", "unseen"),
+    *("model", "phase", "domain", "metric", "members", "non_members"),
     *("auc_percent", "auc_low", "auc_high"),
 )
 CROSS_COLUMNS = (
-    *("model", "phase", "seen_domain", "unseen_domain", "metric", "seen", "unseen"),
+    *("model", "phase", "seen_domain", "unseen_domain", "metric", "members", "non_members"),
     *("auc_percent", "auc_low", "auc_high", "shift_auc_percent"),
 )
-KEYS = ["phase", "domain", "seen"]  # of a scored text
+KEYS = ["phase", "domain", "member"]  # of a scored text
 
 
 def score_phases(
@@ -66,19 +66,21 @@ def score_phases(
     Returns
     -------
     DataFrame
-        A row per text and phase: phase, domain, seen (in the control: will be seen), and a column
+        A row per text and phase: phase, domain, member (in the control: will be one), and a column
         for each metric of `LABELS` that texts of this length have, larger for members.
     """
-    unseen = {name: domain.unseen for name, domain in domains.items()}
-    sides = {name: {True: domain.seen, False: unseen[name]} for name, domain in domains.items()}
+    non_members = {name: domain.non_members for name, domain in domains.items()}
+    sides = {
+        name: {True: domain.members, False: non_members[name]} for name, domain in domains.items()
+    }
     first = _scored(before, sides, "pre-training")
     control = _scored(before, {name: {True: texts} for name, texts in tuned.items()}, "control")
     parts = [first, control]
     if len(control):
-        left_out = first[~first["seen"] & first["domain"].isin(set(tuned))]
-        parts.append(left_out.assign(phase="control"))
+        others = first[~first["member"] & first["domain"].isin(set(tuned))]
+        parts.append(others.assign(phase="control"))
     if after is not None:
-        sides = {name: {True: tuned.get(name, ()), False: unseen[name]} for name in domains}
+        sides = {name: {True: tuned.get(name, ()), False: non_members[name]} for name in domains}
         parts.append(_scored(after, sides, "fine-tuning"))
     return pd.concat(parts, ignore_index=True)
 
@@ -88,16 +90,16 @@ def _scored(
 ) -> pd.DataFrame:
     """Score texts in one pass of the model."""
     keys = [
-        (phase, name, seen)
+        (phase, name, member)
         for name, groups in sides.items()
-        for seen, texts in groups.items()
+        for member, texts in groups.items()
         for _ in texts
     ]
     every = [ids for groups in sides.values() for texts in groups.values() for ids in texts]
     signals = token_signals(scorer, every) if every else []
     wanted = _metrics(min(len(ids) for ids in every)) if every else {}
     scores = {name: [score(one) for one in signals] for name, score in wanted.items()}
-    table = pd.DataFrame(keys, columns=KEYS).astype({"seen": bool})
+    table = pd.DataFrame(keys, columns=KEYS).astype({"member": bool})
     return pd.concat([table, pd.DataFrame(scores)], axis=1)
 
 
@@ -124,16 +126,16 @@ def within_table(
     Returns
     -------
     DataFrame
-        `WITHIN_COLUMNS`; a row per phase, domain with seen and unseen texts, and metric. AUCs and
-        their intervals in percent; seen and unseen count texts.
+        `WITHIN_COLUMNS`; a row per phase, domain with members and non-members, and metric. AUCs
+        and their intervals in percent; members and non_members count texts.
     """
     rows = []
     for phase in PHASES:
         chosen = scored[scored["phase"] == phase]
         parts = []
         for domain, texts in chosen.groupby("domain", sort=False):
-            if texts["seen"].nunique() == 2:
-                part = _judged(texts.drop(columns=KEYS), texts["seen"], rng, resamples)
+            if texts["member"].nunique() == 2:
+                part = _judged(texts.drop(columns=KEYS), texts["member"], rng, resamples)
                 parts.append(part.assign(domain=domain))
         if parts:
             found = pd.concat(parts)
@@ -149,7 +151,7 @@ def cross_table(
     rng: np.random.Generator,
     resamples: int = 1000,
 ) -> pd.DataFrame:
-    """AUC of texts seen in one domain against texts unseen in another (Figures 1 and 18-20).
+    """AUC of members in one domain against non-members in another (Figures 1 and 18-20).
 
     Parameters
     ----------
@@ -159,20 +161,20 @@ def cross_table(
     -------
     DataFrame
         `CROSS_COLUMNS`; a row per phase (the control left out), pair of domains and metric.
-        shift_auc_percent is the AUC where the unseen texts of the seen domain take the place of the
-        seen ones: what the change of domain does alone. NaN where there are none, or no change.
+        shift_auc_percent is the AUC where the non-members of the first domain take the place of its
+        members: what the change of domain does alone. NaN where there are none, or no change.
     """
     rows = []
     for phase in PHASES[1:]:
         chosen = scored[scored["phase"] == phase]
-        for (first, seen), (second, unseen) in _pairs(chosen):
-            table = pd.concat([seen, unseen])[list(metrics)]
-            part = _judged(table, [1] * len(seen) + [0] * len(unseen), rng, resamples)
-            alike = chosen[(chosen["domain"] == first) & ~chosen["seen"]]
+        for (first, members), (second, others) in _pairs(chosen):
+            table = pd.concat([members, others])[list(metrics)]
+            part = _judged(table, [1] * len(members) + [0] * len(others), rng, resamples)
+            alike = chosen[(chosen["domain"] == first) & ~chosen["member"]]
             known = first != second and len(alike)
-            truth = [1] * len(alike) + [0] * len(unseen)
+            truth = [1] * len(alike) + [0] * len(others)
             part["shift_auc_percent"] = [
-                100 * roc([*alike[name], *unseen[name]], truth).auc if known else np.nan
+                100 * roc([*alike[name], *others[name]], truth).auc if known else np.nan
                 for name in part["metric"]
             ]
             rows.append(
@@ -184,19 +186,19 @@ def cross_table(
 def _pairs(
     scored: pd.DataFrame,
 ) -> Iterator[tuple[tuple[str, pd.DataFrame], tuple[str, pd.DataFrame]]]:
-    for seen in scored[scored["seen"]].groupby("domain", sort=False):
-        for unseen in scored[~scored["seen"]].groupby("domain", sort=False):
-            yield seen, unseen
+    for members in scored[scored["member"]].groupby("domain", sort=False):
+        for others in scored[~scored["member"]].groupby("domain", sort=False):
+            yield members, others
 
 
 def _judged(
     table: pd.DataFrame,
-    seen: pd.Series | Sequence[int],
+    member: pd.Series | Sequence[int],
     rng: np.random.Generator,
     resamples: int,
 ) -> pd.DataFrame:
-    found = evaluate(table, np.asarray(seen, dtype=int), rng=rng, resamples=resamples)
-    found = found.rename(columns={"score": "metric", "members": "seen", "non_members": "unseen"})
+    found = evaluate(table, np.asarray(member, dtype=int), rng=rng, resamples=resamples)
+    found = found.rename(columns={"score": "metric"})
     for name in ("auc", "auc_low", "auc_high"):
         found[name] *= 100
     return found.rename(columns={"auc": "auc_percent"})
@@ -206,7 +208,7 @@ def _mean(found: pd.DataFrame) -> pd.DataFrame:
     """Average over domains, each with the same weight."""
     error = (found["auc_high"] - found["auc_low"]) / 2
     grouped = found.assign(square=error**2).groupby("metric", sort=False)
-    table = grouped[["seen", "unseen"]].sum()
+    table = grouped[["members", "non_members"]].sum()
     table["auc_percent"] = grouped["auc_percent"].mean()
     half = np.sqrt(grouped["square"].sum()) / grouped.size()
     table["auc_low"] = (table["auc_percent"] - half).clip(lower=0)

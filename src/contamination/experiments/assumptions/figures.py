@@ -13,13 +13,13 @@ from matplotlib.patches import Rectangle
 from contamination.experiments.assumptions.detection import LABELS
 from contamination.results.figures import READ, UNREAD
 
-SIDES = {True: ("seen", READ), False: ("unseen", UNREAD)}
+SIDES = {True: ("members", READ), False: ("non-members", UNREAD)}
 
 WIDEST = 15  # cells of heat maps side by side
 
 
 def plot_cross(cross: pd.DataFrame, metrics: Sequence[str], phase: str) -> Figure:
-    """Draw AUCs of seen against unseen domains, a heat map for each metric (Figures 18-20).
+    """Draw AUCs of members against non-members of all domains, a heat map a metric (Figures 18-20).
 
     Parameters
     ----------
@@ -60,15 +60,15 @@ def plot_cross(cross: pd.DataFrame, metrics: Sequence[str], phase: str) -> Figur
         axes.tick_params(axis="y", rotation=0)
         axes.grid(visible=False)
     figure.colorbar(panels[0].collections[0], ax=panels, label="AUC (%)")
-    figure.supxlabel("Unseen domain", fontsize="medium")
-    figure.supylabel("Seen domain", fontsize="medium")
+    figure.supxlabel("Domain of the non-members", fontsize="medium")
+    figure.supylabel("Domain of the members", fontsize="medium")
     return figure
 
 
 def plot_density(scored: pd.DataFrame, cross: pd.DataFrame, metric: str) -> Figure:
-    """Draw densities of a score: seen against unseen, within a domain and across two.
+    """Draw densities of a score: members against non-members, within a domain and across two.
 
-    A row for each phase with seen texts. Within: all domains that have both sides. Across: the pair
+    A row for each phase with members. Within: all domains that have both sides. Across: the pair
     of domains whose AUC is furthest from 50.
 
     Parameters
@@ -84,8 +84,8 @@ def plot_density(scored: pd.DataFrame, cross: pd.DataFrame, metric: str) -> Figu
     )
     for phase, (within, across) in zip(phases, panels, strict=True):
         texts = scored[scored["phase"] == phase]
-        both = texts.groupby("domain")["seen"].transform("nunique") == 2
-        _densities(within, texts[both & texts["seen"]], texts[both & ~texts["seen"]], metric)
+        both = texts.groupby("domain")["member"].transform("nunique") == 2
+        _densities(within, texts[both & texts["member"]], texts[both & ~texts["member"]], metric)
         within.set_title(f"{phase}, within domains", fontsize="small")
         pairs = cross[
             (cross["phase"] == phase)
@@ -99,8 +99,8 @@ def plot_density(scored: pd.DataFrame, cross: pd.DataFrame, metric: str) -> Figu
         first, second = pair["seen_domain"], pair["unseen_domain"]
         _densities(
             across,
-            texts[texts["seen"] & (texts["domain"] == first)],
-            texts[~texts["seen"] & (texts["domain"] == second)],
+            texts[texts["member"] & (texts["domain"] == first)],
+            texts[~texts["member"] & (texts["domain"] == second)],
             metric,
         )
         across.set_title(f"{phase}, {first} against {second}", fontsize="small")
@@ -113,7 +113,7 @@ def plot_density(scored: pd.DataFrame, cross: pd.DataFrame, metric: str) -> Figu
 
 def _empty() -> Figure:
     figure = plt.figure(figsize=(4, 1))
-    figure.text(0.5, 0.5, "No unseen text at hand", ha="center", va="center")
+    figure.text(0.5, 0.5, "No non-members at hand", ha="center", va="center")
     return figure
 
 

@@ -22,7 +22,7 @@ from contamination.experiments.books.audit import Validation
 from contamination.pretraining.documents import Document
 from contamination.pretraining.domain_texts import other_domains
 from contamination.pretraining.experiment import Experiment
-from contamination.pretraining.left_out import SEEN, UNSEEN, read_documents
+from contamination.pretraining.members import MEMBERS, NON_MEMBERS, read_documents
 
 AGAIN, ONCE, UNREAD, ELSEWHERE = "read again", "read once", "unread", "unread, elsewhere"
 TRUTHS = (AGAIN, ONCE, UNREAD, ELSEWHERE)
@@ -78,14 +78,14 @@ def made_books(experiment: Experiment, *, words: int, each: int) -> list[MadeBoo
         raise InputError(f"books of {words} words, {each} of each kind: give 1 or more")
     experiment.require_corpus()
     folder, corpus = experiment.corpus, experiment.profile.corpus
-    divided = (folder / SEEN).is_file() and (folder / UNSEEN).is_file()
+    divided = (folder / MEMBERS).is_file() and (folder / NON_MEMBERS).is_file()
     found: list[MadeBook] = []
     for source in corpus.packages or corpus.files:
-        seen = read_documents(folder / (SEEN if divided else "documents.jsonl"))
+        seen = read_documents(folder / (MEMBERS if divided else "documents.jsonl"))
         texts = list(islice(_bundles(seen, source, words), 3 * each))
         found += _named(texts[: 2 * each], source, AGAIN) + _named(texts[2 * each :], source, ONCE)
         if divided:
-            left = _bundles(read_documents(folder / UNSEEN), source, words)
+            left = _bundles(read_documents(folder / NON_MEMBERS), source, words)
             found += _named(list(islice(left, 2 * each)), source, UNREAD)
     for source, documents in other_domains(experiment):
         if source in corpus.held_out or not corpus.held_out:

@@ -19,8 +19,8 @@ import numpy as np
 from contamination.errors import InputError
 from contamination.pretraining.documents import Document
 from contamination.pretraining.experiment import Experiment
-from contamination.pretraining.left_out import UNSEEN, read_documents
-from contamination.pretraining.unseen import unseen_texts
+from contamination.pretraining.members import NON_MEMBERS, read_documents
+from contamination.pretraining.tuning_texts import tuning_texts
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -87,7 +87,7 @@ def contaminant_sets(
     ------
     InputError
         No outlier set or fewer than 2 examples; a canary set that the profile has not; a source
-        with too little text; and as `contamination.pretraining.unseen.unseen_texts`.
+        with too little text; and as `contamination.pretraining.tuning_texts.tuning_texts`.
     """
     if not outliers or examples < 2:
         raise InputError(
@@ -96,12 +96,12 @@ def contaminant_sets(
     facts = experiment.corpus_facts["canaries"]
     wanted = [facts[experiment.spec(name).name] for name in outliers]
     longest = max(one["tokens"] / one["examples"] for one in wanted)  # mean tokens of an example
-    sources, texts = unseen_texts(experiment, tokens=int(2 * examples * longest), files=files)
+    sources, texts = tuning_texts(experiment, tokens=int(2 * examples * longest), files=files)
     found = [
         _divided(OUTLIER, source, texts[source], examples, rng)
         for source in dict.fromkeys(sources[name] for name in outliers)
     ]
-    path = experiment.corpus / UNSEEN
+    path = experiment.corpus / NON_MEMBERS
     if path.is_file():
         documents = _fitting(left_out_documents(experiment), tokenizer, experiment)
         found.append(_divided(INSIDE, LEFT_OUT, documents, examples, rng))
@@ -110,7 +110,7 @@ def contaminant_sets(
 
 def left_out_documents(experiment: Experiment) -> Iterator[Document]:
     """Yield the documents that were left out, none where the corpus was taken whole."""
-    path = experiment.corpus / UNSEEN
+    path = experiment.corpus / NON_MEMBERS
     return read_documents(path) if path.is_file() else iter(())
 
 

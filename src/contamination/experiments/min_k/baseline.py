@@ -5,8 +5,8 @@ section 3) is tuned on text that was never planted, and the share of spans above
 heuristic calls seen. No theorem bounds how often it is wrong: that is measured on more such text,
 and under a model that has seen none of the sets.
 
-The text for tuning is of the same kind as the set (`contamination.pretraining.unseen`), which is
-the kindest setting for a heuristic.
+The text for tuning is of the same kind as the set (`contamination.pretraining.tuning_texts`), which
+is the kindest setting for a heuristic.
 """
 
 import math
@@ -26,7 +26,7 @@ from contamination.membership.columns import Score
 from contamination.membership.evaluate import Threshold, evaluate
 from contamination.membership.signals import token_signals
 from contamination.pretraining.experiment import MODELS, Experiment
-from contamination.pretraining.unseen import unseen_texts
+from contamination.pretraining.tuning_texts import tuning_texts
 from contamination.results.tables import format_p
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def min_k_baseline(
     ------
     InputError
         An argument that cannot be; a set without a span, or too little text for the threshold; and
-        as `unseen_texts`.
+        as `tuning_texts`.
     """
     fewest = _fewest(fpr)
     if length < 2 or validation_spans < fewest or not ks:
@@ -82,7 +82,7 @@ def min_k_baseline(
         )
     size = min(length, experiment.profile.model.n_positions)
     tokens = validation_spans * size
-    sources, texts = unseen_texts(experiment, tokens=tokens, files=validation_files)
+    sources, texts = tuning_texts(experiment, tokens=tokens, files=validation_files)
     rows = []
     for model in MODELS:
         scorer = open_scorer(experiment.model(model))

@@ -1,7 +1,7 @@
 """Texts in the layout of WikiMIA whose membership is known, because the models were trained here.
 
 Members are beginnings of documents that the models read once, non-members those of documents of the
-same packages that chance left out of the corpus (`contamination.pretraining.left_out`). So the two
+same packages that chance left out of the corpus (`contamination.pretraining.members`). So the two
 sides differ by membership alone, and not, as in WikiMIA, by their age as well.
 """
 
@@ -13,7 +13,7 @@ from itertools import cycle
 from contamination.errors import InputError
 from contamination.experiments.wikimia.benchmark import LENGTHS, ORIGINAL, Part, make_part
 from contamination.pretraining.experiment import Experiment
-from contamination.pretraining.left_out import SEEN, UNSEEN, read_documents
+from contamination.pretraining.members import MEMBERS, NON_MEMBERS, read_documents
 
 READ_HERE = "read here"
 CONTROL = "control"
@@ -50,7 +50,7 @@ def parts_here(
     if texts < 1 or not lengths or min(lengths) < 1:
         raise InputError(f"lengths {list(lengths)}, texts {texts}: give positive numbers")
     experiment.require_corpus()
-    paths = [experiment.corpus / name for name in (SEEN, UNSEEN)]
+    paths = [experiment.corpus / name for name in (MEMBERS, NON_MEMBERS)]
     if not all(path.is_file() for path in paths):
         return [
             Part(source, ORIGINAL, length, status=TAKEN_WHOLE)

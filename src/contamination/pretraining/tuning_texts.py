@@ -20,7 +20,7 @@ from contamination.testsets.example_set import load_test_set, make_test_set
 SPARE = 1.15  # more records than the mean length asks for, since lengths vary
 
 
-def unseen_texts(
+def tuning_texts(
     experiment: Experiment, *, tokens: int, files: Mapping[str, str] | None = None
 ) -> tuple[dict[str, str], dict[str, tuple[str, ...]]]:
     """Find text for every canary set of the profile.
@@ -90,6 +90,6 @@ def _docstrings(experiment: Experiment, tokens: int) -> dict[str, tuple[str, ...
 def _left_over(file: str, template: str, planted: set[str], seed: int) -> tuple[str, ...]:
     """Records of a file that no canary set holds."""
     found = load_test_set(data_file(file), template).examples
-    unseen = [text for text in dict.fromkeys(found) if text not in planted]
-    order = np.random.default_rng(seed).permutation(len(unseen))
-    return tuple(unseen[i] for i in order)
+    left = [text for text in dict.fromkeys(found) if text not in planted]
+    order = np.random.default_rng(seed).permutation(len(left))
+    return tuple(left[i] for i in order)

@@ -11,7 +11,7 @@ from contamination.pretraining.corpus import Docstring
 from contamination.pretraining.corpus_stage import make_corpus
 from contamination.pretraining.documents import DATA_VARIABLE
 from contamination.pretraining.experiment import Experiment
-from contamination.pretraining.unseen import unseen_texts
+from contamination.pretraining.tuning_texts import tuning_texts
 from fakes.data_fixtures import profile_data, write_profile
 
 KINDS = {"first": "question", "second": "signature", "third": "question"}
@@ -68,7 +68,7 @@ def _planted(run: Experiment) -> set[str]:
 
 
 def test_docstrings_of_every_kind_and_none_that_is_planted(from_docstrings: Experiment) -> None:
-    sources, texts = unseen_texts(from_docstrings, tokens=500)
+    sources, texts = tuning_texts(from_docstrings, tokens=500)
     assert sources == KINDS
     assert set(texts) == {"question", "signature"}
     taken = {text.split("number ")[1].split()[0] for text in _planted(from_docstrings)}
@@ -89,13 +89,13 @@ def test_there_is_about_as_much_text_as_was_asked_for(
     from contamination.testsets.tokens import tokenize
 
     tokenizer = AutoTokenizer.from_pretrained(from_docstrings.corpus / "tokenizer")
-    for found in unseen_texts(from_docstrings, tokens=tokens)[1].values():
+    for found in tuning_texts(from_docstrings, tokens=tokens)[1].values():
         assert tokens <= sum(map(len, tokenize(tokenizer, found))) <= 1.5 * tokens
 
 
 def test_too_few_docstrings(from_docstrings: Experiment) -> None:
     with pytest.raises(InputError, match=r"never planted, of kind question: only .* are left"):
-        unseen_texts(from_docstrings, tokens=50_000)
+        tuning_texts(from_docstrings, tokens=50_000)
 
 
 def test_sets_that_the_packages_do_not_give_any_more(
@@ -103,21 +103,21 @@ def test_sets_that_the_packages_do_not_give_any_more(
 ) -> None:
     docstrings["beta"].append(_document("beta", 1000))
     with pytest.raises(InputError, match="canary set first is not what the installed packages"):
-        unseen_texts(from_docstrings, tokens=100)
+        tuning_texts(from_docstrings, tokens=100)
 
 
 def test_records_of_a_file_that_no_set_holds(from_files: Experiment) -> None:
-    sources, texts = unseen_texts(from_files, tokens=100)
+    sources, texts = tuning_texts(from_files, tokens=100)
     assert sources == dict.fromkeys(("short", "long"), "piqa.jsonl as piqa/1")
     (found,) = texts.values()
     everything = [f"Goal {i}\nDo {i}\nLeave {i}\n" for i in range(40)]
     assert sorted(found) == sorted(everything[15:])  # also for the set of the first eight
     assert list(found) != everything[15:]
-    assert unseen_texts(from_files, tokens=100)[1] == texts
+    assert tuning_texts(from_files, tokens=100)[1] == texts
 
 
 def test_another_file_still_leaves_out_what_is_planted(from_files: Experiment) -> None:
-    sources, texts = unseen_texts(from_files, tokens=100, files={"long": "more.jsonl"})
+    sources, texts = tuning_texts(from_files, tokens=100, files={"long": "more.jsonl"})
     assert sources["short"] == "piqa.jsonl as piqa/1"
     assert len(texts[sources["short"]]) == 25
     found = set(texts[sources["long"]])
@@ -130,8 +130,8 @@ def test_a_file_for_a_set_that_has_none(
     from_files: Experiment, from_docstrings: Experiment
 ) -> None:
     with pytest.raises(InputError, match="'shrot' is no canary set"):
-        unseen_texts(from_files, tokens=100, files={"shrot": "more.jsonl"})
+        tuning_texts(from_files, tokens=100, files={"shrot": "more.jsonl"})
     with pytest.raises(InputError, match="'first' is no canary set that is made from a file"):
-        unseen_texts(from_docstrings, tokens=100, files={"first": "more.jsonl"})
+        tuning_texts(from_docstrings, tokens=100, files={"first": "more.jsonl"})
     with pytest.raises(InputError, match=r"absent\.jsonl"):
-        unseen_texts(from_files, tokens=100, files={"long": "absent.jsonl"})
+        tuning_texts(from_files, tokens=100, files={"long": "absent.jsonl"})

@@ -1,4 +1,4 @@
-"""What the corpus stage keeps for membership inference: documents read, and documents left out.
+"""Members and non-members: documents kept for membership inference by the corpus stage.
 
 Where only a part of the documents becomes the corpus, the rest is text of the same sources that no
 model reads. A document is kept, on either side, if its first paragraph stands in no other document
@@ -14,14 +14,14 @@ from pathlib import Path
 from contamination.files import write_text
 from contamination.pretraining.documents import Document
 
-SEEN, UNSEEN = "seen.jsonl", "unseen.jsonl"
+MEMBERS, NON_MEMBERS = "members.jsonl", "non_members.jsonl"
 KEPT = 600  # documents of a source, on either side
 
 
 def keep_comparable(
     taken: Sequence[Document], left: Sequence[Document], directory: Path, *, kept: int = KEPT
 ) -> None:
-    """Write `seen.jsonl` and `unseen.jsonl`: the first documents of each source, in their order.
+    """Write `members.jsonl` and `non_members.jsonl`: the first of each source.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def keep_comparable(
     kept : most documents of a source in a file.
     """
     times = Counter(first_paragraph(text) for _, text in (*taken, *left))
-    for name, documents in ((SEEN, taken), (UNSEEN, left)):
+    for name, documents in ((MEMBERS, taken), (NON_MEMBERS, left)):
         count: Counter[str] = Counter()
         lines = []
         for source, text in documents:
@@ -43,7 +43,7 @@ def keep_comparable(
 
 def forget_comparable(directory: Path) -> None:
     """Remove what an earlier corpus has left, where all documents are read."""
-    for name in (SEEN, UNSEEN):
+    for name in (MEMBERS, NON_MEMBERS):
         (directory / name).unlink(missing_ok=True)
 
 
