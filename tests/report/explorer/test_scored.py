@@ -22,7 +22,9 @@ def experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Experiment:
     monkeypatch.setattr(Experiment, "test_set", lambda _, name: make_set(name, EXAMPLES))
     for name in ("one", "eight"):
         test_set = make_set(name, EXAMPLES)
-        make_store(run.build / "stores", "contaminated", test_set, "successors", 2, max_records=32)
+        make_store(
+            run.build / "stores", "contaminated", test_set, "successors", 2, tokens_per_example=32
+        )
         make_store(run.build / "stores", "contaminated", test_set, "orderings", 4)
     return run
 
@@ -58,7 +60,7 @@ def test_nothing_scored(tmp_path: Path) -> None:
 
 def test_walk_names_sets_as_their_stores_do(tmp_path: Path) -> None:
     test_set = make_set("a set")
-    path = make_store(tmp_path, "org/model", test_set, "successors", 2, max_records=32)
+    path = make_store(tmp_path, "org/model", test_set, "successors", 2, tokens_per_example=32)
     folder = tmp_path / "org-model" / "a-set" / path.name
     folder.parent.mkdir(parents=True)
     path.rename(folder)
@@ -76,7 +78,7 @@ def test_walk_names_sets_as_their_stores_do(tmp_path: Path) -> None:
 def test_a_set_that_cannot_be_opened_is_told_and_the_others_go_on(tmp_path: Path) -> None:
     sets = {name: make_set(name) for name in ("gone", "here")}
     for test_set in sets.values():
-        make_store(tmp_path, "m", test_set, "successors", 2, max_records=32)
+        make_store(tmp_path, "m", test_set, "successors", 2, tokens_per_example=32)
 
     def load(name: str, examples: int):
         if name == "gone":
@@ -141,7 +143,7 @@ def test_sets_of_an_audit_of_open_models(
     monkeypatch.setattr("contamination.testsets.sources.open_test_set", open_test_set)
     for test_set in (public, make_set("one", EXAMPLES)):
         directory = experiment.build / "stores" / "open_models"
-        make_store(directory, "gpt2", test_set, "successors", 2, max_records=32)
+        make_store(directory, "gpt2", test_set, "successors", 2, tokens_per_example=32)
     found = [each for each in scored_sets(experiment).sets if each.model == "gpt2"]
     assert [(each.group, each.test_set.name) for each in found] == [
         ("Audited sets", "gsm8k"),
