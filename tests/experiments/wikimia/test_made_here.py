@@ -60,11 +60,11 @@ def test_members_were_read_and_the_others_not(run: Run) -> None:
         *(READ_HERE, CONTROL),
         *(OK, OK),
     )
-    assert all(name.startswith("seen-") for name in names(read, members=True))
-    assert all(name.startswith("unseen-") for name in names(read, members=False))
+    assert all(name.startswith("members-") for name in names(read, members=True))
+    assert all(name.startswith("non_members-") for name in names(read, members=False))
     assert names(control, members=False) == names(read, members=False)
     others = names(control, members=True)
-    assert all(name.startswith("unseen-") for name in others)
+    assert all(name.startswith("non_members-") for name in others)
     assert not set(others) & set(names(control, members=False))
 
 
@@ -73,7 +73,7 @@ def test_as_many_of_each_package_on_every_side(run: Run) -> None:
     for part in (read, control):
         for members in (True, False):
             found = [name.split("-")[1] for name in names(part, members=members)]
-            assert found == ["a"] * 9 + ["b"] * 3  # c has nothing unseen, d nothing seen
+            assert found == ["a"] * 9 + ["b"] * 3  # c has no non-member, d no member
     (limited, _) = parts_here(run.experiment, [8], texts=7)
     found = [name.split("-")[1] for name in names(limited, members=True)]
     assert found == ["a"] * 4 + ["b"] * 3
@@ -82,8 +82,8 @@ def test_as_many_of_each_package_on_every_side(run: Run) -> None:
 def test_texts_are_cut_after_the_last_word_and_keep_their_line_ends(run: Run) -> None:
     read = parts_here(run.experiment, [8, 10], texts=3)[1]
     assert (read.length, read.split) == (10, "WikiMIA_length10")
-    assert names(read, members=True) == ["seen-a-1", "seen-a-3", "seen-b-1"]
-    assert read.texts[0] == "seen-a-1" + "\n word" * 9
+    assert names(read, members=True) == ["members-a-1", "members-a-3", "members-b-1"]
+    assert read.texts[0] == "members-a-1" + "\n word" * 9
 
 
 @pytest.mark.parametrize(
