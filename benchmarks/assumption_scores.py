@@ -28,11 +28,14 @@ from tqdm import tqdm
 from contamination.device import describe
 from contamination.files import replacing
 from contamination.membership.api import membership_scores
-from contamination.membership.completion import completion_scores, metadata_gain
 from contamination.membership.evaluate import evaluate
+from contamination.membership.generation import (
+    completion_scores,
+    generation_variation,
+    metadata_gain,
+)
 from contamination.membership.multiple_choice import Item, option_order, slot_guessing
-from contamination.membership.overlap import ngram_overlap
-from contamination.membership.variation import generation_variation
+from contamination.membership.similarity import ngram_overlap
 from contamination.pretraining.domain_texts import Domain, domain_texts, to_train_on
 from contamination.pretraining.experiment import Experiment
 from contamination.pretraining.fine_tuning import fine_tune

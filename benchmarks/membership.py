@@ -25,7 +25,7 @@ from tqdm import tqdm
 from transformers import GPT2LMHeadModel
 
 from contamination.device import describe
-from contamination.membership.columns import DEFAULT_COLUMNS
+from contamination.membership.api import DEFAULT_COLUMNS, score_tokens
 from contamination.membership.signals import token_signals
 from contamination.pretraining.architecture import gpt2_config
 from contamination.pretraining.profile import Architecture
@@ -47,16 +47,11 @@ def make_scorer(vocabulary: int, precision: str, directory: str) -> Transformers
 
 def ways(scorer: TransformersScorer, sequences: list[np.ndarray]) -> dict[str, Callable]:
     """Return what is timed."""
-    columns = DEFAULT_COLUMNS.of_log_probs() | DEFAULT_COLUMNS.of_distribution()
-
-    def scores() -> list[list[float]]:
-        signals = token_signals(scorer, sequences)
-        return [[score(one) for one in signals] for score in columns.values()]
-
+    columns = [name for name in DEFAULT_COLUMNS if name not in ("zlib", "lowercase")]
     return {
         "plain": lambda: dict(scorer.token_logprobs(sequences)),
         "signals": lambda: token_signals(scorer, sequences),
-        "scores": scores,
+        "scores": lambda: score_tokens(scorer, sequences, columns),
     }
 
 

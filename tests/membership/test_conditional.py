@@ -6,7 +6,7 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from contamination.errors import InputError
-from contamination.membership.conditional import conditional_log_probs
+from contamination.membership.signals import conditional_log_probs
 from contamination.scoring.local import TransformersScorer
 from fakes.made_up_scorer import MadeUpScorer, log_probs_of
 

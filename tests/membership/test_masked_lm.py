@@ -9,8 +9,8 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processor
 from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerFast
 
 from contamination.errors import InputError
-from contamination.membership import masked_lm
-from contamination.membership.masked_lm import MaskedLM
+from contamination.membership import neighbours as module
+from contamination.membership.neighbours import MaskedLM
 
 WORDS = ["the", "cat", "sat", "on", "mat", "dog", "ran", "red", "big", "old", "sun", "moon"]
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -89,7 +89,7 @@ def test_the_seed_decides(perturb):
 
 def test_substitutes_are_drawn_from_the_models_distribution(perturb, monkeypatch):
     """With one candidate, it is the most probable token but the masked one itself."""
-    monkeypatch.setattr(masked_lm, "CANDIDATES", 1)
+    monkeypatch.setattr(module, "CANDIDATES", 1)
     model, tokenizer = perturb._model, perturb._tokenizer
     ids = tokenizer("cat sat")["input_ids"]
     best = {}
@@ -107,7 +107,7 @@ def test_substitutes_are_drawn_from_the_models_distribution(perturb, monkeypatch
 
 def test_rows_at_a_time_do_not_matter(perturb, monkeypatch):
     """One row at a time draws in another order; that each is a neighbour is what must stay."""
-    monkeypatch.setattr(masked_lm, "LOGITS", 1)
+    monkeypatch.setattr(module, "LOGITS", 1)
     made = neighbours(perturb, TEXT, 5)
     assert len(made) == 5
     for one in made:

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from contamination.errors import InputError
-from contamination.membership import completion, variation
-from contamination.membership.completion import (
+from contamination.membership import generation
+from contamination.membership.generation import (
     completion_scores,
     completions,
+    generation_variation,
     metadata_gain,
 )
 from contamination.membership.similarity import rouge_l
-from contamination.membership.variation import generation_variation
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.tokens import tokenize
@@ -51,7 +51,7 @@ def test_metadata_stands_before_the_prompt(monkeypatch, scorer, seen_and_unseen)
         return [[ids[:0]] for ids in prompts]
 
     text = seen_and_unseen[0][0]
-    monkeypatch.setattr(completion, "continuations", written)
+    monkeypatch.setattr(generation, "continuations", written)
     (one,) = completions(scorer, [text], share=0.5, metadata="The set, split test:\n")
     assert asked == [f"The set, split test:\n{text.removesuffix(one.expected)}"]
     assert one.found == "" and not one.exact
@@ -107,7 +107,7 @@ def test_the_peak_is_the_share_of_samples_near_the_greedy_text(monkeypatch, scor
         return [greedy] if temperature == 0 else [all_samples]
 
     all_samples = samples
-    monkeypatch.setattr(variation, "continuations", written)
+    monkeypatch.setattr(generation, "continuations", written)
     found = generation_variation(scorer, ["lamp stone"], alpha=0.25, seed=7)
     length = len(tokenize(scorer.tokenizer, ["lamp stone"])[0])
     assert asked == [(length, 100, 0.0, 1, 0), (length, 100, 0.8, 50, 7)]

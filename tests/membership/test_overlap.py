@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from contamination.errors import InputError
-from contamination.membership.overlap import ngram_overlap
+from contamination.membership.similarity import ngram_overlap
 
 TEXTS = ["The quick, brown fox jumps!", "a b c d e f", "one two", "quick brown FOX"]
 CORPUS = ["It is said: the quick brown fox sleeps.", "b c d\ne x f", "a b"]

@@ -7,9 +7,14 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from contamination.errors import InputError
-from contamination.membership import distribution
-from contamination.membership.distribution import describe, largest
-from contamination.membership.signals import TOP, log_prob_signals, token_signals
+from contamination.membership import signals as module
+from contamination.membership.signals import (
+    TOP,
+    describe,
+    largest,
+    log_prob_signals,
+    token_signals,
+)
 from contamination.scoring.head import Head
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.tokens import tokenize
@@ -146,7 +151,7 @@ def reference(head: Head, hidden, tokens, read, transform=lambda x: x) -> np.nda
 @pytest.mark.parametrize("vocabulary", [7, 300, 1500, 5003])
 @pytest.mark.parametrize(("rows", "block"), [(1, 1), (4, 10_000), (100, 12_000), (100, 1 << 20)])
 def test_blocks_of_any_size_and_any_vocabulary(monkeypatch, vocabulary, rows, block):
-    monkeypatch.setitem(distribution.BLOCK, "cpu", block)
+    monkeypatch.setitem(module.BLOCK, "cpu", block)
     head = a_head(vocabulary, rows)
     inputs = some(23, vocabulary)
     np.testing.assert_allclose(columns(head, *inputs), reference(head, *inputs), rtol=0, atol=NATS)
@@ -200,7 +205,7 @@ def test_certainty_has_no_entropy_and_no_spread():
 
 def test_equal_logits_share_a_rank():
     values = torch.tensor([[2.0, 5.0, 2.0, 1.0]])
-    found = distribution._block(values.clone(), torch.tensor([[0, 3]]), torch.empty(1, 4))
+    found = module._block(values.clone(), torch.tensor([[0, 3]]), torch.empty(1, 4))
     assert found[0, 1:3].tolist() == [2, 4]
 
 
@@ -232,7 +237,7 @@ class Largest(TorchDispatchMode):
 
 
 def test_no_matrix_of_all_tokens_by_the_vocabulary(monkeypatch):
-    monkeypatch.setitem(distribution.BLOCK, "cpu", 3 * 5003)
+    monkeypatch.setitem(module.BLOCK, "cpu", 3 * 5003)
     head = a_head(5003, 10)
     inputs = some(200, 5003)
     with Largest() as seen:

@@ -68,8 +68,7 @@ def membership(
 
     from contamination.membership.api import membership_scores
     from contamination.membership.evaluate import evaluate
-    from contamination.membership.masked_lm import MaskedLM
-    from contamination.membership.neighbours import word_neighbours
+    from contamination.membership.neighbours import MaskedLM, word_neighbours
 
     own = dataclasses.replace(options, revision=None, context=None, endpoint=None, tokenizer=None)
     table = membership_scores(

@@ -1,4 +1,4 @@
-"""All membership scores of a list of texts under a model, as one table.
+"""Scores of texts or of token sequences under a model, as one table.
 
 from contamination.membership.api import membership_scores
 
@@ -14,17 +14,29 @@ import pandas as pd
 
 from contamination.errors import InputError
 from contamination.membership import scores
-from contamination.membership.columns import DEFAULT_COLUMNS, Columns
-from contamination.membership.conditional import conditional_log_probs
 from contamination.membership.neighbours import Perturbation, word_neighbours
-from contamination.membership.reference import against_reference
-from contamination.membership.signals import Signals, log_prob_signals, token_signals
+from contamination.membership.signals import (
+    Signals,
+    conditional_log_probs,
+    log_prob_signals,
+    token_signals,
+)
 from contamination.scoring.contract import Scorer
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.tokens import tokenize
 
 Model = Scorer | ModelSource | Path | str
+
+_PERCENT = (5, 10, 15, 20, 25, 30, 40, 50)  # of Min-K% and Min-K%++
+_RANKS = (5, 15, 25)  # k of Mem k and Entropy k
+DEFAULT_COLUMNS = (
+    "loss",
+    *(f"ppl_{k}" for k in (50, 100, 200)),
+    *(f"{family}_{k}" for family in ("min_k", "min_k_pp") for k in _PERCENT),
+    *(f"{family}_{k}" for family in ("mem", "mem_off_by_one", "entropy") for k in _RANKS),
+    *("entropy", "zlib", "lowercase"),
+)
 
 
 def membership_scores(
@@ -36,7 +48,7 @@ def membership_scores(
     neighbours: int = 0,
     perturbation: Perturbation = word_neighbours,
     prefix: str | None = None,
-    columns: Columns = DEFAULT_COLUMNS,
+    columns: Sequence[str] = DEFAULT_COLUMNS,
     seed: int = 0,
 ) -> pd.DataFrame:
     """Score texts by how likely they are to be members of a model's training data.
@@ -56,7 +68,7 @@ def membership_scores(
     neighbours : of each text, for `neighbour`; 0 leaves it out.
     perturbation : makes them.
     prefix : text that the model has not seen, for `recall`.
-    columns : which k the scores have.
+    columns : as in `score_tokens`.
     seed : of the neighbours.
 
     Returns
@@ -67,8 +79,9 @@ def membership_scores(
     Raises
     ------
     InputError
-        No text; one of fewer than two tokens, told by its number; a reference that does not know a
-        character, or, per token, one with other tokens; what loading and scoring complain of.
+        No text; one of fewer than two tokens, named by its number; a reference that does not know a
+        character, or, per token, one with other tokens; a score that does not exist; what loading
+        and scoring raise.
     """
     if not texts:
         raise InputError("there is no text to score; give one or more")
@@ -84,26 +97,73 @@ def membership_scores(
                 f"text {number} has {len(one)} token(s), and a score needs 2: leave out "
                 f"{texts[number][:40]!r}"
             )
-    signals = token_signals(scorer, ids)
-    wanted = columns.of_log_probs()
-    if signals[0].distribution is not None:
-        wanted |= columns.of_distribution()
-    table = {name: [score(one) for one in signals] for name, score in wanted.items()}
-    table["zlib"] = [scores.zlib(*pair) for pair in zip(signals, texts, strict=True)]
-    lower = log_prob_signals(scorer, tokenize(scorer.tokenizer, [text.lower() for text in texts]))
-    table["lowercase"] = [scores.lowercase(*pair) for pair in zip(signals, lower, strict=True)]
+    signals, table = _score(scorer, ids, columns, texts)
     if reference is not None:
-        pairs = against_reference(scorer, _open(reference), texts, signals, per=reference_per)
+        pairs = _beside_reference(scorer, _open(reference), texts, signals, per=reference_per)
         table["reference_difference"] = [scores.reference_difference(*pair) for pair in pairs]
         table["reference_ratio"] = [scores.reference_ratio(*pair) for pair in pairs]
     if neighbours:
-        around = _around(scorer, texts, neighbours, perturbation, seed)
-        table["neighbour"] = [scores.neighbour(*pair) for pair in zip(signals, around, strict=True)]
+        others = _of_neighbours(scorer, texts, neighbours, perturbation, seed)
+        table["neighbour"] = [scores.neighbour(*pair) for pair in zip(signals, others, strict=True)]
     if prefix is not None:
         (before,) = tokenize(scorer.tokenizer, [prefix])
         after = conditional_log_probs(scorer, before, ids)
         table["recall"] = [scores.recall(*pair) for pair in zip(signals, after, strict=True)]
-    return pd.DataFrame(table, index=pd.RangeIndex(len(texts), name="text"))
+    return table
+
+
+def score_tokens(
+    scorer: Scorer, sequences: Sequence[np.ndarray], columns: Sequence[str] = DEFAULT_COLUMNS
+) -> pd.DataFrame:
+    """Score token sequences, of two tokens or more each, in one pass of the model.
+
+    Parameters
+    ----------
+    columns : names of scores, in the order wanted: what `scores.score_named` knows, `zlib` and
+        `lowercase`. Those that need the whole distribution are left out where the scorer gives
+        log-probabilities alone. `zlib` compresses the decoded tokens, and `lowercase` takes one
+        more pass.
+
+    Returns
+    -------
+    DataFrame
+        A row per sequence (index `text`, from 0), a column per score, larger for members.
+
+    Raises
+    ------
+    InputError
+        A score that does not exist, a sequence of fewer than two tokens, and what scoring raises.
+    """
+    return _score(scorer, sequences, columns, None)[1]
+
+
+def _score(
+    scorer: Scorer,
+    sequences: Sequence[np.ndarray],
+    columns: Sequence[str],
+    texts: Sequence[str] | None,
+) -> tuple[list[Signals], pd.DataFrame]:
+    """Signals and table of scores; `texts` None decodes the tokens where a score needs the text."""
+    of_text = ("zlib", "lowercase")
+    wanted = {name: scores.score_named(name) for name in columns if name not in of_text}
+    if texts is None and set(of_text) & set(columns):
+        texts = [scorer.tokenizer.decode(ids) for ids in sequences]
+    signals = token_signals(scorer, sequences) if sequences else []
+    whole = all(one.distribution is not None for one in signals)
+    table = {}
+    for name in columns:
+        if name == "zlib":
+            found = [scores.zlib(*pair) for pair in zip(signals, texts or (), strict=True)]
+        elif name == "lowercase":
+            ids = tokenize(scorer.tokenizer, [text.lower() for text in texts or ()])
+            lower = log_prob_signals(scorer, ids)
+            found = [scores.lowercase(*pair) for pair in zip(signals, lower, strict=True)]
+        elif whole or not scores.needs_distribution(name):
+            found = [wanted[name](one) for one in signals]
+        else:
+            continue
+        table[name] = np.array(found, dtype=np.float64)
+    return signals, pd.DataFrame(table, index=pd.RangeIndex(len(sequences), name="text"))
 
 
 def _open(model: Model) -> Scorer:
@@ -112,7 +172,50 @@ def _open(model: Model) -> Scorer:
     return model
 
 
-def _around(
+def _beside_reference(
+    scorer: Scorer,
+    reference: Scorer,
+    texts: Sequence[str],
+    signals: Sequence[Signals],
+    *,
+    per: Literal["byte", "token"],
+) -> list[tuple[float, float]]:
+    """Log-probability of each text under the model and under the reference, nats per unit.
+
+    Per byte, any two models compare, each with its own tokenizer: both score all bytes of a text.
+    Per token, they must cut it alike; a mean over other tokens would compare nothing.
+    """
+    ours, theirs = (tokenize(side.tokenizer, texts) for side in (scorer, reference))
+    if per == "token":
+        for number, pair in enumerate(zip(ours, theirs, strict=True)):
+            if not np.array_equal(*pair):
+                raise InputError(
+                    f"text {number} has other tokens under the reference model, so that means over "
+                    "tokens do not compare; compare per byte"
+                )
+    else:
+        for side, sequences in ((scorer, ours), (reference, theirs)):
+            _require_every_byte(side, sequences)
+    others = log_prob_signals(reference, theirs)
+    if per == "token":
+        return [(scores.loss(a), scores.loss(b)) for a, b in zip(signals, others, strict=True)]
+    value = scores.log_likelihood_per_byte
+    return [
+        (value(a, text), value(b, text)) for a, b, text in zip(signals, others, texts, strict=True)
+    ]
+
+
+def _require_every_byte(scorer: Scorer, sequences: Sequence[np.ndarray]) -> None:
+    unknown = scorer.tokenizer.unk_token_id
+    for number, ids in enumerate(sequences):
+        if unknown is not None and unknown in ids:
+            raise InputError(
+                f"text {number} has characters that a tokenizer of the two models does not know, "
+                "and their bytes would cost nothing; leave it out, or give another reference"
+            )
+
+
+def _of_neighbours(
     scorer: Scorer, texts: Sequence[str], count: int, perturbation: Perturbation, seed: int
 ) -> Iterator[list[Signals]]:
     """Yield the signals of the neighbours of each text, which do not depend on other texts."""

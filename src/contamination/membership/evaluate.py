@@ -2,13 +2,18 @@
 
 Larger scores stand for members; the direction is part of the score and is never chosen on the data
 that it is judged by. Nor is a threshold: it is fitted on a validation split and then applied.
+
+The curve is scikit-learn's, which everybody checks. A bootstrap measures a thousand curves for each
+score, and these are computed at once from counts, to the same numbers.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from sklearn.metrics import roc_curve
 
 from contamination.errors import InputError
 
@@ -16,6 +21,7 @@ Floats = NDArray[np.float64]
 
 FPRS = (0.05, 0.01, 0.001)
 CHUNK = 1 << 22  # numbers of a bootstrap that exist at a time
+ENDS = ((1 - 0.95) / 2, 1 - (1 - 0.95) / 2)  # quantiles of a 95% interval
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +56,9 @@ def roc(scores: ArrayLike, members: ArrayLike) -> Roc:
     InputError
         A score that is not finite, members and non-members not both there, or other lengths.
     """
-    values, counts = _counts(scores, members)
-    fpr, tpr = _rates(counts)
-    return Roc(np.concatenate([[np.inf], values]), fpr, tpr)
+    values, truth = _checked(scores, members)
+    fpr, tpr, thresholds = roc_curve(truth, values, drop_intermediate=False)
+    return Roc(thresholds, fpr, tpr)
 
 
 def evaluate(
@@ -61,19 +67,21 @@ def evaluate(
     *,
     rng: np.random.Generator,
     resamples: int = 1000,
-    level: float = 0.95,
+    groups: ArrayLike | None = None,
 ) -> pd.DataFrame:
     """Judge every column of a table of scores, as `membership_scores` gives it.
 
     A text without a score (NaN, as PPL_200 of a short text) is left out for that score; the counts
-    tell, and measures are NaN where no member or no non-member is left. Intervals are percentiles
-    of a bootstrap that draws members and non-members apart.
+    say so, and measures are NaN where no member or no non-member is left. Intervals (95%) are
+    percentiles of a bootstrap that draws members and non-members apart.
 
     Parameters
     ----------
     table : a row per text, a column per score.
     members : (n,), True or 1 is a member.
     rng : draws the resamples; every score is judged on the same stream, in the order of columns.
+    groups : (n,), texts that are alike, such as the snippets of a book: whole groups are drawn, the
+        same ones for every score, and no score may be NaN. None draws texts, others for each score.
 
     Returns
     -------
@@ -86,31 +94,56 @@ def evaluate(
     InputError
         As `roc`, or fewer than 1 resample.
     """
-    if resamples < 1:
-        raise InputError(f"{resamples} resamples: a bootstrap needs 1 or more")
-    truth = np.asarray(members)
-    _counts(np.zeros(len(table)), truth)  # labels are as wrong for one score as for another
+    require_resamples(resamples)
+    _, truth = _checked(np.zeros(len(table)), members)  # wrong labels are wrong for every score
     measures = ["auc", *(f"tpr_at_{100 * fpr:g}_fpr" for fpr in FPRS)]
-    tail = (1 - level) / 2
+    fixed = None if groups is None else _draw_groups(truth, groups, rng, resamples)
     rows = []
     for name in table.columns:
         scores = table[name].to_numpy(dtype=np.float64)
-        known = ~np.isnan(scores)
-        sizes = [int((known & (truth == side)).sum()) for side in (1, 0)]
+        known = ~np.isnan(scores) | (fixed is not None)
+        sizes = [int((known & (truth == side)).sum()) for side in (True, False)]
         row = {"score": name, "members": sizes[0], "non_members": sizes[1]}
+        point, low, high = np.full((3, len(measures)), np.nan)
         if all(sizes):
             try:
-                _, counts = _counts(scores[known], truth[known])
+                values, sides = _checked(scores[known], truth[known])
             except InputError as error:
                 raise InputError(f"{name}: {error}") from None
-            point = _measures(counts)
-            low, high = np.quantile(_bootstrap(counts, rng, resamples), [tail, 1 - tail], axis=0)
-        else:
-            point, low, high = np.full((3, len(measures)), np.nan)
+            (point,) = _measures(values, sides, np.ones((1, len(values))))
+            draws = _draw_texts(values, sides, rng, resamples) if fixed is None else [fixed]
+            again = [_measures(values, sides, weights) for weights in draws]
+            low, high = np.quantile(np.concatenate(again), ENDS, axis=0)
         for i, measure in enumerate(measures):
             row |= {measure: point[i], f"{measure}_low": low[i], f"{measure}_high": high[i]}
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+def weighted_aucs(table: pd.DataFrame, members: ArrayLike, weights: Floats) -> Floats:
+    """AUC of every score where texts count as often as they were drawn, (rows, scores).
+
+    One resample can so serve several models that score the same texts: what differs between them is
+    compared in pairs.
+
+    Parameters
+    ----------
+    table, members : as in `evaluate`, without NaN.
+    weights : (rows, n), how often each text was drawn.
+
+    Raises
+    ------
+    InputError
+        As `roc`.
+    """
+    columns = (_checked(table[name], members) for name in table.columns)
+    return np.stack([_measures(*column, weights)[:, 0] for column in columns], axis=1)
+
+
+def require_resamples(resamples: int) -> None:
+    """Raise `InputError` for a bootstrap without a resample."""
+    if resamples < 1:
+        raise InputError(f"{resamples} resamples: a bootstrap needs 1 or more")
 
 
 @dataclass(frozen=True)
@@ -145,12 +178,12 @@ class Threshold:
         return cls(float(curve.thresholds[np.argmax(np.round(right))]))
 
     def apply(self, scores: ArrayLike) -> NDArray[np.bool_]:
-        """Tell which texts are called members, (n,); a score that is NaN calls none."""
+        """Which texts are called members, (n,); one whose score is NaN is not."""
         return np.asarray(scores, dtype=np.float64) >= self.value
 
 
-def _counts(scores: ArrayLike, members: ArrayLike) -> tuple[Floats, NDArray[np.int64]]:
-    """Distinct scores (u,), descending, and how many non-members and members have each, (2, u)."""
+def _checked(scores: ArrayLike, members: ArrayLike) -> tuple[Floats, NDArray[np.bool_]]:
+    """Scores (n,) and the truth (n,), if a curve can be drawn of them."""
     values, truth = np.asarray(scores, dtype=np.float64), np.asarray(members)
     if values.ndim != 1 or truth.shape != values.shape:
         raise InputError(
@@ -165,16 +198,21 @@ def _counts(scores: ArrayLike, members: ArrayLike) -> tuple[Floats, NDArray[np.i
     if truth.all() or not truth.any():
         found = f"{int(truth.sum())} members and {int((~truth).sum())} non-members"
         raise InputError(f"{found}: an ROC curve needs at least one of each; add the other class")
-    distinct, which = np.unique(-values, return_inverse=True)
-    counts = [np.bincount(which[side], minlength=len(distinct)) for side in (~truth, truth)]
-    return -distinct, np.array(counts)
+    return values, truth
 
 
-def _rates(counts: NDArray[np.int64]) -> Floats:
-    """False and true positive rates, (2, ..., u + 1), of counts (2, ..., u)."""
-    reached = np.cumsum(counts, axis=-1, dtype=np.float64)
-    reached /= reached[..., -1:]
-    return np.concatenate([np.zeros((*counts.shape[:-1], 1)), reached], axis=-1)
+def _measures(scores: Floats, members: NDArray[np.bool_], weights: Floats) -> Floats:
+    """AUC and the TPR at each of `FPRS`, (rows, 1 + len(FPRS)), under weights (rows, n)."""
+    distinct, which = np.unique(-scores, return_inverse=True)
+    parts = []
+    step = max(1, CHUNK // (2 * len(distinct)))
+    for part in (weights[i : i + step] for i in range(0, len(weights), step)):
+        counts = [_tally(which[side], len(distinct), part[:, side]) for side in (~members, members)]
+        reached = np.cumsum([np.pad(side, ((0, 0), (1, 0))) for side in counts], axis=-1)
+        fpr, tpr = reached / reached[..., -1:]
+        rates = [_tpr_at(fpr, tpr, most) for most in FPRS]
+        parts.append(np.stack([np.trapezoid(tpr, fpr, axis=-1), *rates], axis=-1))
+    return np.concatenate(parts)
 
 
 def _tpr_at(fpr: Floats, tpr: Floats, most: float) -> Floats:
@@ -182,23 +220,38 @@ def _tpr_at(fpr: Floats, tpr: Floats, most: float) -> Floats:
     return best
 
 
-def _measures(counts: NDArray[np.int64]) -> Floats:
-    """AUC and the TPR at each of `FPRS`, (..., 1 + len(FPRS)), of counts (2, ..., u)."""
-    fpr, tpr = _rates(counts)
-    auc = np.trapezoid(tpr, fpr, axis=-1)
-    return np.stack([auc, *(_tpr_at(fpr, tpr, most) for most in FPRS)], axis=-1)
+def _tally(which: NDArray[np.intp], size: int, weights: Floats | None = None) -> Floats:
+    """How often, or with what weight, each number below `size` is in a row: (rows, size)."""
+    rows = len(which) if weights is None else len(weights)
+    places = which + size * np.arange(rows)[:, None]
+    flat = None if weights is None else weights.ravel()
+    return np.bincount(places.ravel(), flat, rows * size).reshape(rows, size).astype(np.float64)
 
 
-def _bootstrap(counts: NDArray[np.int64], rng: np.random.Generator, resamples: int) -> Floats:
-    """Measures of resamples of the non-members and of the members, (resamples, ...)."""
-    step = max(1, CHUNK // counts.size)
-    distinct = counts.shape[1]
-    sides = [np.repeat(np.arange(distinct), side) for side in counts]
-    parts = []
+def _draw_texts(
+    scores: Floats, members: NDArray[np.bool_], rng: np.random.Generator, resamples: int
+) -> Iterator[Floats]:
+    """Yield how often each text is drawn, (rows, n), some resamples at a time."""
+    order = np.argsort(-scores, kind="stable")
+    sides = [order[members[order] == side] for side in (False, True)]
+    step = max(1, CHUNK // (2 * len(np.unique(scores))))
     for start in range(0, resamples, step):
-        size = min(step, resamples - start)
-        offsets = distinct * np.arange(size)[:, None]
-        drawn = [side[rng.integers(len(side), size=(size, len(side)))] + offsets for side in sides]
-        again = [np.bincount(which.ravel(), minlength=size * distinct) for which in drawn]
-        parts.append(_measures(np.array(again).reshape(2, size, distinct)))
-    return np.concatenate(parts)
+        weights = np.empty((min(step, resamples - start), len(scores)))
+        for side in sides:
+            drawn = rng.integers(len(side), size=(len(weights), len(side)))
+            weights[:, side] = _tally(drawn, len(side))
+        yield weights
+
+
+def _draw_groups(
+    members: NDArray[np.bool_], groups: ArrayLike, rng: np.random.Generator, resamples: int
+) -> Floats:
+    """How often each text is drawn with its group, (resamples, n): members, then non-members."""
+    sides = [np.flatnonzero(members == side) for side in (True, False)]
+    codes = [pd.factorize(np.asarray(groups)[side])[0] for side in sides]
+    counts = [int(code.max()) + 1 for code in codes]
+    drawn = [[rng.integers(count, size=count) for count in counts] for _ in range(resamples)]
+    weights = np.empty((resamples, len(members)))
+    for side, code, count, rows in zip(sides, codes, counts, zip(*drawn, strict=True), strict=True):
+        weights[:, side] = _tally(np.array(rows), count)[:, code]
+    return weights

@@ -1,13 +1,29 @@
-"""What a model writes: prompts continued in batches, greedily or by sampling."""
+"""What a model writes: prompts continued, and what that says of membership.
+
+- Verbatim completion: Carlini et al. (2023) call a text memorised if greedy decoding from its
+  beginning gives the rest word for word; ROUGE-L says how much of it comes back where not all does
+  (Fu, A4). With the name and the split of a data set before the prompt, the same asks what metadata
+  brings back (Fu, A7; Sainz et al. 2023; Golchin and Surdeanu 2024).
+- Generation variation: a model that has learnt a text by heart writes the same thing again. CDD,
+  Dong et al. (2024): the edit distances between what the model writes greedily and what it writes
+  when sampling have their peak near 0 for members (Fu, A6).
+"""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import torch
+from numpy.typing import NDArray
 from transformers import GenerationConfig
 
 from contamination.errors import InputError
+from contamination.membership.similarity import RougeL, edit_distances, rouge_l
 from contamination.scoring.local import TransformersScorer
+from contamination.testsets.tokens import tokenize
+
+ALPHA = 0.05  # of the longest text: edit distances up to there are near 0
 
 
 def continuations(
@@ -103,3 +119,148 @@ def _write(
 def _until_end(ids: np.ndarray, end: int | None) -> np.ndarray:
     ends = np.flatnonzero(ids == end)  # of None, which equals no id, there is none
     return ids[: ends[0]] if len(ends) else ids
+
+
+@dataclass(frozen=True)
+class Completion:
+    """What the model wrote, and what stands in the text."""
+
+    found: str
+    expected: str
+    exact: bool
+    rouge_l: RougeL
+
+
+def completions(
+    scorer: TransformersScorer,
+    texts: Sequence[str],
+    *,
+    share: float = 0.5,
+    most: int = 64,
+    metadata: str = "",
+) -> list[Completion]:
+    """Give the model the beginning of each text and compare what it writes with the rest.
+
+    Parameters
+    ----------
+    share : of the tokens of a text that are the prompt, at least one.
+    most : tokens of the rest that are compared.
+    metadata : stands before each prompt, such as "The GSM8K data set, split test:\\n".
+
+    Raises
+    ------
+    InputError
+        A text of fewer than two tokens, a share that is not between 0 and 1, or what
+        `continuations` raises.
+    """
+    prompts, rests = split(scorer, texts, share)
+    rests = [ids[:most] for ids in rests]
+    (before,) = tokenize(scorer.tokenizer, [metadata])
+    written = continuations(
+        scorer,
+        [np.concatenate([before, ids]) for ids in prompts],
+        new_tokens=max((len(ids) for ids in rests), default=1),
+    )
+    found = []
+    for rest, (ids,) in zip(rests, written, strict=True):
+        ours = ids[: len(rest)]
+        said, expected = (scorer.tokenizer.decode(side) for side in (ours, rest))
+        exact = np.array_equal(ours, rest)
+        found.append(Completion(said, expected, exact, rouge_l(said, expected)))
+    return found
+
+
+def completion_scores(
+    scorer: TransformersScorer, texts: Sequence[str], *, share: float = 0.5, most: int = 64
+) -> pd.DataFrame:
+    """Scores of verbatim completion, a row per text; larger is more likely a member.
+
+    Columns `verbatim` (1 if the rest comes back token for token, else 0), `rouge_l_recall` and
+    `rouge_l_f1`. Arguments and errors as in `completions`.
+    """
+    found = completions(scorer, texts, share=share, most=most)
+    return pd.DataFrame(
+        {
+            "verbatim": [float(one.exact) for one in found],
+            "rouge_l_recall": [one.rouge_l.recall for one in found],
+            "rouge_l_f1": [one.rouge_l.f1 for one in found],
+        }
+    )
+
+
+def metadata_gain(
+    scorer: TransformersScorer,
+    texts: Sequence[str],
+    metadata: str,
+    *,
+    share: float = 0.5,
+    most: int = 64,
+) -> np.ndarray:
+    """ROUGE-L recall of completions with metadata before the prompt, less that without, (n,).
+
+    Larger is more likely a member (Fu, A7). Arguments and errors as in `completions`.
+    """
+    if not metadata:
+        raise InputError("the metadata is empty; give the name and the split of the data set")
+    with_it, without = (
+        completions(scorer, texts, share=share, most=most, metadata=text) for text in (metadata, "")
+    )
+    pairs = zip(with_it, without, strict=True)
+    return np.array([a.rouge_l.recall - b.rouge_l.recall for a, b in pairs])
+
+
+def split(
+    scorer: TransformersScorer, texts: Sequence[str], share: float
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Divide the tokens of each text into a prompt and the rest, neither of them empty."""
+    if not 0 < share < 1:
+        raise InputError(f"a prompt of {share:g} of the text: give a share between 0 and 1")
+    prompts, rests = [], []
+    for number, ids in enumerate(tokenize(scorer.tokenizer, texts)):
+        if len(ids) < 2:
+            raise InputError(f"text {number} has {len(ids)} token(s): a completion needs 2 or more")
+        cut = min(max(1, int(share * len(ids))), len(ids) - 1)
+        prompts.append(ids[:cut])
+        rests.append(ids[cut:])
+    return prompts, rests
+
+
+def generation_variation(
+    scorer: TransformersScorer,
+    texts: Sequence[str],
+    *,
+    share: float = 1.0,
+    samples: int = 50,
+    temperature: float = 0.8,
+    new_tokens: int = 100,
+    alpha: float = ALPHA,
+    seed: int = 0,
+) -> NDArray[np.float64]:
+    """Share of sampled continuations that are near the greedy one, (len(texts),).
+
+    Larger is more likely a member. Distances are in tokens; near is at most `alpha` times the
+    longest continuation, the greedy one included. The defaults are those of the paper.
+
+    Parameters
+    ----------
+    share : of the tokens of a text that are the prompt. 1 is the text as a whole: a question, say.
+
+    Raises
+    ------
+    InputError
+        As `continuations`; or `share` is not above 0 and at
+        most 1.
+    """
+    prompts = tokenize(scorer.tokenizer, texts) if share == 1 else split(scorer, texts, share)[0]
+    greedy = continuations(scorer, prompts, new_tokens=new_tokens)
+    sampled = continuations(
+        scorer, prompts, new_tokens=new_tokens, temperature=temperature, samples=samples, seed=seed
+    )
+    return np.array(
+        [_peak(one, others, alpha) for (one,), others in zip(greedy, sampled, strict=True)]
+    )
+
+
+def _peak(greedy: np.ndarray, sampled: Sequence[np.ndarray], alpha: float) -> float:
+    longest = max(len(ids) for ids in (greedy, *sampled))
+    return float(np.mean(edit_distances(greedy, sampled) <= alpha * longest))

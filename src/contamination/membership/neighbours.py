@@ -1,18 +1,30 @@
 """Neighbours of a text: small changes that a model which has not seen it should mind little.
 
-Mattern et al. (2023) compare the loss of a text with that of its neighbours, which a masked
-language model makes (`masked_lm`). Here words are swapped and left out at random, without weights.
+Mattern et al. (2023) compare the loss of a text with that of its neighbours, which they draw from
+BERT with dropout in the embeddings. `word_neighbours` swaps and leaves out words at random, without
+weights. `MaskedLM` draws a substitute from the `CANDIDATES` most probable tokens in proportion to
+their probability, the token itself left out; the rest of the text stays as it is, letter by letter.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
+import torch
+from accelerate import PartialState
+from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from contamination.errors import InputError
+from contamination.scoring.loading import explain_load_errors
 
 SHARE = 0.1  # of the words or tokens that a neighbour changes
+CANDIDATES = 10
+LOGITS = 1 << 25  # numbers of the output layer that exist at a time
+MARGIN = 2  # positions that RoBERTa and its kin keep for padding
+
+_Spans = list[tuple[tuple[int, int], int]]  # ((first, past the last character), token)
 
 
 class Perturbation(Protocol):
@@ -52,3 +64,90 @@ def _changed(
             new[here] = ""
             new[here + 1] = ""
     return "".join(new)
+
+
+class MaskedLM:
+    """A fill-mask model as a `Perturbation`.
+
+    Parameters
+    ----------
+    name : directory or hub id of a masked language model with a fast tokenizer.
+
+    Raises
+    ------
+    InputError
+        No such model, or a tokenizer without a mask, or one that cannot tell where tokens stand.
+    """
+
+    def __init__(self, name: Path | str) -> None:
+        with explain_load_errors(str(name)):
+            self._tokenizer = AutoTokenizer.from_pretrained(name)
+            self._model = AutoModelForMaskedLM.from_pretrained(name).eval()
+        if self._tokenizer.mask_token_id is None or not self._tokenizer.is_fast:
+            raise InputError(f"{name}: no fast tokenizer with a mask; give a fill-mask model")
+        self._model.to(PartialState().device)
+        limit = self._model.config.max_position_embeddings - MARGIN
+        self._width = min(self._tokenizer.model_max_length, limit)
+        self._special = sorted(set(self._tokenizer.all_special_ids))
+
+    def __call__(self, text: str, count: int, *, rng: np.random.Generator) -> list[str]:
+        """Return neighbours in which a tenth of the tokens, one at least, is another.
+
+        Raises
+        ------
+        InputError
+            A text without a token.
+        """
+        encoded = self._tokenizer(
+            text,
+            truncation=True,
+            max_length=self._width,
+            return_overflowing_tokens=True,
+            return_offsets_mapping=True,
+        )
+        windows = [np.array(ids) for ids in encoded["input_ids"]]
+        places = [
+            (number, int(position))
+            for number, ids in enumerate(windows)
+            for position in np.flatnonzero(~np.isin(ids, self._special))
+        ]
+        if not places:
+            raise InputError(f"{text[:40]!r} has no token for the masked model; leave it out")
+        changes = max(1, round(SHARE * len(places)))
+        chosen = [rng.choice(len(places), size=changes, replace=False) for _ in range(count)]
+        spans: list[_Spans] = [[] for _ in range(count)]
+        for number, ids in enumerate(windows):
+            masks = np.zeros((count, len(ids)), dtype=bool)
+            for mask, indices in zip(masks, chosen, strict=True):
+                mask[[places[i][1] for i in indices if places[i][0] == number]] = True
+            for row, position, token in self._substitutes(ids, masks, rng):
+                spans[row].append((encoded["offset_mapping"][number][position], token))
+        return [self._filled(text, changed) for changed in spans]
+
+    def _substitutes(
+        self, ids: np.ndarray, masks: np.ndarray, rng: np.random.Generator
+    ) -> Iterator[tuple[int, int, int]]:
+        """Yield (row of `masks`, position, token drawn for it)."""
+        step = max(1, LOGITS // (len(ids) * self._model.config.vocab_size))
+        for start in range(0, len(masks), step):
+            where = np.argwhere(masks[start : start + step])
+            masked = np.where(masks[start : start + step], self._tokenizer.mask_token_id, ids)
+            with torch.inference_mode():
+                inputs = torch.from_numpy(masked).to(self._model.device)
+                logits = self._model(input_ids=inputs).logits
+                logits = logits[where[:, 0], where[:, 1]].float()
+                logits[:, self._special] = -torch.inf
+                logits[range(len(where)), ids[where[:, 1]]] = -torch.inf
+                best = logits.topk(min(CANDIDATES, logits.shape[1]))
+                chances = best.values.double().softmax(1).cpu().numpy()
+            for (row, position), tokens, chance in zip(where, best.indices, chances, strict=True):
+                drawn = tokens[rng.choice(len(tokens), p=chance)]
+                yield start + int(row), int(position), int(drawn)
+
+    def _filled(self, text: str, spans: _Spans) -> str:
+        for (first, stop), token in sorted(spans, reverse=True):
+            old = text[first:stop]
+            space = old[: len(old) - len(old.lstrip())]  # some tokenizers count it to the token
+            new = self._tokenizer.decode([token]).removeprefix("##").strip()
+            text = text[:first] + space + new + text[stop:]
+        return text

@@ -9,7 +9,8 @@ text. A text has n = T - 1 scored tokens, so it needs two.
 """
 
 import zlib as compression
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from contamination.errors import InputError
 from contamination.membership.signals import TOP, Distribution, Signals
 
 Array = NDArray[np.floating]
+Score = Callable[[Signals], float]
 
 SMALLEST_LOSS = 1e-7  # nats; float32 cannot tell a smaller one from 0
 SMALLEST_STD = 1e-6  # nats, of a distribution as good as uniform
@@ -149,6 +151,48 @@ def entropy(signals: Signals, k: int | None = None) -> float:
     return -float(seen.top_entropy[1:, TOP.index(k)].mean(dtype=np.float64))
 
 
+# Scores with a k, by the beginning of their columns' names; the first two need no distribution.
+FAMILIES: dict[str, Callable[..., float]] = {
+    "ppl": ppl,
+    "min_k": min_k,
+    "min_k_pp": min_k_plus_plus,
+    "mem": mem,
+    "mem_off_by_one": mem_off_by_one,
+    "entropy": entropy,
+}
+OF_LOG_PROBS = ("loss", "ppl", "min_k")
+
+
+def score_named(name: str) -> Score:
+    """Return the score of a column: loss, entropy, or one of `FAMILIES` with its k (min_k_12.5).
+
+    Raises
+    ------
+    InputError
+        No such score, or a k that cannot be, such as 0; it is tried on a made-up text.
+    """
+    family, _, k = name.rpartition("_")
+    found: Score
+    try:
+        if name in ("loss", "entropy"):
+            found = {"loss": loss, "entropy": entropy}[name]
+        else:
+            number = float(k) if family.startswith("min_k") else int(k)
+            found = partial(FAMILIES[family], k=number)
+    except (KeyError, ValueError):
+        raise InputError(
+            f"no score {name!r}: give loss, entropy, zlib, lowercase, or one of "
+            f"{', '.join(FAMILIES)} with its k, such as min_k_20"
+        ) from None
+    found(_MADE_UP)
+    return found
+
+
+def needs_distribution(name: str) -> bool:
+    """Whether a score reads the whole predictive distribution, not log-probabilities alone."""
+    return name not in OF_LOG_PROBS and name.rpartition("_")[0] not in OF_LOG_PROBS
+
+
 def _scored(signals: Signals) -> Array:
     _require(
         len(signals.log_probs) >= 2,
@@ -168,7 +212,7 @@ def _distribution(signals: Signals) -> Distribution:
 
 
 def _lowest(values: Array, k: float) -> float:
-    _require(0 < k <= 100, f"Min-K% with k = {k}: give a percentage above 0 and up to 100")
+    _require(0 < k <= 100, f"Min-K% with k = {k:g}: give a percentage above 0 and up to 100")
     count = max(1, int(len(values) * k / 100))
     return float(np.partition(values, count - 1)[:count].mean(dtype=np.float64))
 
@@ -181,3 +225,7 @@ def _ratio(above: float, below: float) -> float:
 def _require(condition: bool, message: str) -> None:
     if not condition:
         raise InputError(message)
+
+
+_TWO = np.ones(2, dtype=np.float32)
+_MADE_UP = Signals(-_TWO, Distribution(_TWO, _TWO, _TWO, _TWO, np.ones((2, len(TOP)), np.float32)))

@@ -3,23 +3,35 @@
 The rank of token t comes from the logits at position t-1, which predict it. The public code of Fu
 et al. (2025) compares the logits at position t with the token at t, which the model has just read;
 that rank is kept beside the right one under a name that says so.
+
+One pass over the output layer gives all that the scores need. A block of logits is a few megabytes
+and is gone once it has been read. Log-probabilities are in float32.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 from tqdm import tqdm
 
-if TYPE_CHECKING:
-    from contamination.scoring.contract import Scorer
-    from contamination.scoring.local import TransformersScorer
+from contamination.errors import InputError
+from contamination.scoring.contract import Scorer
+from contamination.scoring.head import Head
+from contamination.scoring.local import TransformersScorer
+from contamination.scoring.prefix import continuation_logprobs
+from contamination.scoring.windows import windows
 
 Floats = NDArray[np.float32]
 
 TOP = (5, 10, 15, 20, 25)  # most probable tokens whose entropy is kept, ascending (Fu, Entropy k)
+LN2 = math.log(2)
+BLOCK = {"cpu": 1 << 20, "cuda": 1 << 26}  # logits at a time: what a cache holds
+GROUP = 16  # entries of the vocabulary that send their largest to the next round
+MANY = 1024  # entries from which on a round of groups saves time
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +71,7 @@ class Signals:
     distribution: Distribution | None = None
 
 
-def token_signals(scorer: "Scorer", sequences: Sequence[np.ndarray]) -> list[Signals]:
+def token_signals(scorer: Scorer, sequences: Sequence[np.ndarray]) -> list[Signals]:
     """Return the signals of token sequences, in their order, from one pass of the model.
 
     Long sequences are read in the windows of the engine: every token is scored once. A network that
@@ -70,14 +82,12 @@ def token_signals(scorer: "Scorer", sequences: Sequence[np.ndarray]) -> list[Sig
     InputError
         What the scorer raises: unknown tokens, weights that give no numbers, too little memory.
     """
-    from contamination.scoring.local import TransformersScorer
-
     if isinstance(scorer, TransformersScorer):
         return _in_order(_described(scorer, sequences), sequences)
     return log_prob_signals(scorer, sequences)
 
 
-def log_prob_signals(scorer: "Scorer", sequences: Sequence[np.ndarray]) -> list[Signals]:
+def log_prob_signals(scorer: Scorer, sequences: Sequence[np.ndarray]) -> list[Signals]:
     """Return the log-probabilities of token sequences alone, in their order."""
     results = scorer.token_logprobs(sequences)
     return _in_order(((index, Signals(values)) for index, values in results), sequences)
@@ -99,10 +109,8 @@ def _in_order(
 
 
 def _described(
-    scorer: "TransformersScorer", sequences: Sequence[np.ndarray]
+    scorer: TransformersScorer, sequences: Sequence[np.ndarray]
 ) -> Iterator[tuple[int, Signals]]:
-    from contamination.membership.distribution import describe
-
     results = scorer.token_values(
         sequences, None, lambda *of: describe(scorer.head, *of), (5 + len(TOP),)
     )
@@ -112,3 +120,114 @@ def _described(
         log_probs, rank, off_by_one, mean, std = columns[:5]
         top_entropy = np.ascontiguousarray(columns[5:].T)
         yield index, Signals(log_probs, Distribution(rank, off_by_one, mean, std, top_entropy))
+
+
+def describe(head: Head, hidden: Tensor, tokens: Tensor, read: Tensor) -> Tensor:
+    """Describe the distributions that hidden states predict.
+
+    Parameters
+    ----------
+    hidden : hidden states, [N, d].
+    tokens : the tokens that they predict, int64 [N].
+    read : the tokens that had just been read, one position before, int64 [N].
+
+    Returns
+    -------
+    Tensor, float32 [N, 5 + len(TOP)]
+        Log-probability of the token (nats); its rank; the rank of the token read; mean and standard
+        deviation of the log-probability under the distribution; for each k of `TOP` the sum of
+        -p log p over the k most probable tokens. Rank 1 is the most probable token.
+    """
+    result = torch.empty(len(tokens), 5 + len(TOP), dtype=torch.float32, device=hidden.device)
+    elements = BLOCK.get(hidden.device.type, BLOCK["cpu"])
+    scratch = None
+    for rows, logits in head.blocks(hidden, tokens[:, None], elements=elements):
+        if scratch is None:
+            scratch = torch.empty_like(logits)
+        pair = torch.stack([tokens[rows], read[rows]], dim=1).to(logits.device)
+        result[rows] = _block(logits, pair, scratch[: len(logits)]).to(hidden.device)
+    return result
+
+
+def _block(logits: Tensor, pair: Tensor, scratch: Tensor) -> Tensor:
+    """Describe float32 logits [n, V], which are overwritten; `pair` [n, 2] is token and token read.
+
+    In place, in a scratch buffer of the same size: fresh memory costs more than the arithmetic.
+    """
+    picked = logits.gather(1, pair)
+    # Written as floats, comparisons and their sum use the vector units; exact up to 2^24.
+    above = [torch.gt(logits, column, out=scratch).sum(1) for column in picked.T[..., None]]
+    top = largest(logits, min(TOP[-1], logits.shape[1]))
+    peak = top[:, :1].clone()
+    # In base 2, whose exponential is the faster by far.
+    torch.add(-peak / LN2, logits, alpha=1 / LN2, out=logits)
+    weights = torch.exp2(logits, out=scratch)
+    total = weights.sum(1)
+    # A logit of -inf has weight 0 and no share in a mean, but 0 * -inf is NaN.
+    mean = LN2 * weights.mul_(logits).nansum(1) / total
+    square = LN2**2 * weights.mul_(logits).nansum(1) / total
+    log_total = total.log()
+    log_top = top.sub_(peak).sub_(log_total[:, None])
+    entropies = -(log_top.exp() * log_top).nan_to_num_(nan=0.0).cumsum(1)
+    columns = [
+        picked[:, 0] - peak[:, 0] - log_total,
+        above[0] + 1,
+        above[1] + 1,
+        mean - log_total,
+        (square - mean.square()).clamp_(min=0).sqrt_(),
+        *(entropies[:, min(k, entropies.shape[1]) - 1] for k in TOP),
+    ]
+    return torch.stack(columns, dim=1)
+
+
+def largest(values: Tensor, k: int) -> Tensor:
+    """Return the k largest of each row, [n, k], in descending order.
+
+    Those of the k groups with the largest maxima contain them; ties change no value.
+    """
+    count = values.shape[1] // GROUP
+    if values.shape[1] < MANY or count < k:
+        return values.topk(k, dim=1).values
+    whole = values[:, : count * GROUP].view(-1, GROUP, count)
+    best = whole.amax(1).topk(k, dim=1, sorted=False).indices
+    members = whole.gather(2, best[:, None].expand(-1, GROUP, -1)).flatten(1)
+    return torch.cat([members, values[:, count * GROUP :]], dim=1).topk(k, dim=1).values
+
+
+def conditional_log_probs(
+    scorer: Scorer, prefix: np.ndarray, sequences: Sequence[np.ndarray]
+) -> list[Floats]:
+    """Log-probabilities (nats) of the tokens of each sequence after a prefix.
+
+    The prefix stands before every window of a sequence that is longer than what it leaves of the
+    context; each token is scored once. Where texts fit, the prefix is read once for all of them.
+
+    Raises
+    ------
+    InputError
+        A prefix without a token, or one that leaves less than half of the context.
+    """
+    if not len(prefix):
+        raise InputError("the prefix has no token; give text that the model has not seen")
+    room = scorer.context - len(prefix)
+    if room < max(2, scorer.context / 2):
+        raise InputError(
+            f"the prefix has {len(prefix)} tokens, more than half of the context of "
+            f"{scorer.context}; give a shorter one"
+        )
+    found = [np.empty(len(ids), dtype=np.float32) for ids in sequences]
+    groups: list[tuple[np.ndarray, list[np.ndarray]]] = [(prefix, [])]
+    places: list[list[tuple[int, slice]]] = [[]]
+    for index, ids in enumerate(sequences):
+        for start, first, stop in windows(len(ids), room):
+            if start == first:
+                groups[0][1].append(ids[first:stop])
+                places[0].append((index, slice(first, stop)))
+            else:  # this window has more to read than the prefix
+                before = np.concatenate([prefix, ids[start:first]])
+                groups.append((before, [ids[first:stop]]))
+                places.append([(index, slice(first, stop))])
+    for group, values in continuation_logprobs(scorer, groups):
+        for (index, where), part in zip(places[group], values, strict=True):
+            found[index][where] = part
+    return found

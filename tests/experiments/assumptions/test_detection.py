@@ -18,6 +18,7 @@ from contamination.experiments.assumptions.detection import (
     score_phases,
     within_table,
 )
+from contamination.membership import api
 from contamination.membership.signals import TOP, Distribution, Signals
 from contamination.pretraining.domain_texts import Domain
 
@@ -63,7 +64,7 @@ def domains() -> dict[str, Domain]:
 
 @pytest.fixture
 def scored(domains, monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
-    monkeypatch.setattr(module, "token_signals", made_up_signals)
+    monkeypatch.setattr(api, "token_signals", made_up_signals)
     tuned = {name: domains[name].spare for name in ("alpha", "beta")}
     return score_phases(domains, tuned, BEFORE, AFTER)
 
@@ -120,7 +121,7 @@ def test_metrics_are_those_that_the_length_allows(scored) -> None:
 
 @pytest.mark.parametrize(("length", "known"), [(50, False), (51, True)])
 def test_the_first_token_does_not_count(domains, monkeypatch, length: int, known: bool) -> None:
-    monkeypatch.setattr(module, "token_signals", made_up_signals)
+    monkeypatch.setattr(api, "token_signals", made_up_signals)
     short = Domain(tuple(ids[:length] for ids in domains["alpha"].members))
     found = score_phases({"alpha": short}, {}, BEFORE, None)
     assert ("ppl_50" in found) == known
@@ -128,7 +129,7 @@ def test_the_first_token_does_not_count(domains, monkeypatch, length: int, known
 
 
 def test_a_model_that_is_not_tuned(domains, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "token_signals", made_up_signals)
+    monkeypatch.setattr(api, "token_signals", made_up_signals)
     found = score_phases(domains, {}, BEFORE, None)
     assert set(found["phase"]) == {"pre-training"}
     assert found["member"].dtype == bool
@@ -202,7 +203,7 @@ def test_the_diagonal_is_within_and_has_no_shift(cross, within) -> None:
 def test_no_non_members_give_tables_with_columns_alone(
     domains, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "token_signals", made_up_signals)
+    monkeypatch.setattr(api, "token_signals", made_up_signals)
     found = score_phases({"alpha": Domain(domains["alpha"].members)}, {}, BEFORE, None)
     rng = np.random.default_rng(0)
     within = within_table(found, model="m", rng=rng)
@@ -212,7 +213,7 @@ def test_no_non_members_give_tables_with_columns_alone(
 
 
 def test_a_domain_without_non_members_has_no_shift(domains, monkeypatch) -> None:
-    monkeypatch.setattr(module, "token_signals", made_up_signals)
+    monkeypatch.setattr(api, "token_signals", made_up_signals)
     some = {
         "alpha": Domain(domains["alpha"].members),
         "far": Domain((), domains["far"].non_members),

@@ -19,6 +19,7 @@ from contamination.experiments.min_k.baseline import (
     min_k_baseline,
     threshold_at,
 )
+from contamination.membership import api
 from contamination.membership.signals import TOP, Distribution, Signals
 from contamination.pretraining.corpus_stage import make_corpus
 from contamination.pretraining.documents import DATA_VARIABLE
@@ -73,7 +74,7 @@ def made_up(run: Experiment, tokenizer, monkeypatch: pytest.MonkeyPatch) -> list
             found.append(Signals(values, Distribution(*columns)))
         return found
 
-    monkeypatch.setattr(module, "token_signals", signals)
+    monkeypatch.setattr(api, "token_signals", signals)
     monkeypatch.setattr(
         module, "open_scorer", lambda path: SimpleNamespace(model=path.name, tokenizer=tokenizer)
     )

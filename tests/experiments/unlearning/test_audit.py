@@ -13,7 +13,7 @@ from contamination.experiments.unlearning.audit import (
     split_question,
 )
 from contamination.membership.api import membership_scores
-from contamination.membership.completion import completion_scores
+from contamination.membership.generation import completion_scores
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.tokens import tokenize
 

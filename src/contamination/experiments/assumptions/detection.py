@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from contamination.membership.columns import Columns, Score
+from contamination.membership.api import score_tokens
 from contamination.membership.evaluate import evaluate, roc
-from contamination.membership.signals import token_signals
 from contamination.pretraining.domain_texts import Domain, Texts
 
 if TYPE_CHECKING:
@@ -96,18 +95,13 @@ def _scored(
         for _ in texts
     ]
     every = [ids for groups in sides.values() for texts in groups.values() for ids in texts]
-    signals = token_signals(scorer, every) if every else []
-    wanted = _metrics(min(len(ids) for ids in every)) if every else {}
-    scores = {name: [score(one) for one in signals] for name, score in wanted.items()}
     table = pd.DataFrame(keys, columns=KEYS).astype({"member": bool})
-    return pd.concat([table, pd.DataFrame(scores)], axis=1)
-
-
-def _metrics(length: int) -> dict[str, Score]:
-    first = tuple(k for k in FIRST if k < length)  # the first token has no score
-    columns = Columns(prefix_tokens=first, min_k=MIN_K, mem=MEM, entropy=ENTROPY)
-    found = columns.of_log_probs() | columns.of_distribution()
-    return {name: found[name] for name in LABELS if name in found}
+    if not every:
+        return table
+    length = min(map(len, every))
+    short = {f"ppl_{k}" for k in FIRST if k >= length}  # the first token has no score
+    scores = score_tokens(scorer, every, [name for name in LABELS if name not in short])
+    return pd.concat([table, scores], axis=1)
 
 
 def within_table(

@@ -122,9 +122,7 @@ def score_snippets(model: "Model", sampled: pd.DataFrame) -> pd.DataFrame:
     is raised are those of `contamination.membership.api.membership_scores`.
     """
     from contamination.membership.api import membership_scores
-    from contamination.membership.columns import Columns
 
-    columns = Columns(prefix_tokens=(), min_k=(20,), mem=(), entropy=())
-    scores = membership_scores(model, sampled["text"].tolist(), columns=columns)
+    scores = membership_scores(model, sampled["text"].tolist(), columns=tuple(SCORES))
     keys = sampled[["book", "snippet"]].reset_index(drop=True)
-    return pd.concat([keys, scores[list(SCORES)].reset_index(drop=True)], axis=1)
+    return pd.concat([keys, scores], axis=1)

@@ -8,7 +8,6 @@ contaminants: the latter are documents like those of the background. The paper h
 """
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,17 +18,13 @@ from tqdm import tqdm
 from contamination.errors import InputError
 from contamination.experiments.controlled.contaminants import OUTLIER, Background, ContaminantSet
 from contamination.experiments.controlled.plan import SIZE, Plan, Run
-from contamination.membership import scores as membership
-from contamination.membership.columns import Score
-from contamination.membership.signals import token_signals
+from contamination.membership.api import membership_scores
 from contamination.pretraining.experiment import Experiment
 from contamination.pretraining.injection import mix
 from contamination.testsets.tokens import tokenize
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
-
-    from contamination.scoring.contract import Scorer
 
 FOLDER = "controlled"  # of the trained models, in the build directory
 BASE, TRAINED = "base", "trained"
@@ -176,16 +171,9 @@ def _scored(
     directory: Path, texts: Mapping[ContaminantSet, Sequence[str]], k: float
 ) -> pd.DataFrame:
     """Score the texts of all sets in one pass of a model."""
-    scorer = _open(directory)
     every = [text for found in texts.values() for text in found]
-    signals = token_signals(scorer, tokenize(scorer.tokenizer, every))
-    wanted: dict[str, Score] = {
-        "loss": membership.loss,
-        f"min_k_{k:g}": partial(membership.min_k, k=k),
-        f"min_k_pp_{k:g}": partial(membership.min_k_plus_plus, k=k),
-    }
-    table = pd.DataFrame({name: [score(one) for one in signals] for name, score in wanted.items()})
-    table["zlib"] = [membership.zlib(*pair) for pair in zip(signals, every, strict=True)]
+    columns = ["loss", f"min_k_{k:g}", f"min_k_pp_{k:g}", "zlib"]
+    table = membership_scores(directory, every, columns=columns)
     keys = [
         (one.contaminant, one.name, member, i)
         for one in texts
@@ -194,9 +182,3 @@ def _scored(
     ]
     names = ["contaminant", "dataset", "member", "text"]
     return pd.concat([pd.DataFrame(keys, columns=names), table], axis=1)
-
-
-def _open(directory: Path) -> "Scorer":
-    from contamination.scoring.local import TransformersScorer
-
-    return TransformersScorer(directory)

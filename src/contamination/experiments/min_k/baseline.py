@@ -11,7 +11,6 @@ is the kindest setting for a heuristic.
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,10 +20,8 @@ from numpy.typing import ArrayLike
 from statsmodels.stats.proportion import proportion_confint
 
 from contamination.errors import InputError
-from contamination.membership import scores as membership
-from contamination.membership.columns import Score
+from contamination.membership.api import score_tokens
 from contamination.membership.evaluate import Threshold, evaluate
-from contamination.membership.signals import token_signals
 from contamination.pretraining.experiment import MODELS, Experiment
 from contamination.pretraining.tuning_texts import tuning_texts
 from contamination.results.tables import format_p
@@ -137,13 +134,8 @@ def _scores_of(
 ) -> dict[str, pd.DataFrame]:
     """Score spans group by group: (spans, scores), larger for members, from one pass."""
     every = [ids for group in spans.values() for ids in group]
-    signals = token_signals(scorer, every) if every else []
-    wanted: dict[str, Score] = {"loss": membership.loss}
-    wanted |= {f"min_k_{k:g}": partial(membership.min_k, k=k) for k in ks}
-    wanted |= {f"min_k_pp_{k:g}": partial(membership.min_k_plus_plus, k=k) for k in ks}
-    table = pd.DataFrame({name: [score(one) for one in signals] for name, score in wanted.items()})
-    texts = [scorer.tokenizer.decode(ids) for ids in every]
-    table["zlib"] = [membership.zlib(*pair) for pair in zip(signals, texts, strict=True)]
+    names = [f"{family}_{k:g}" for family in ("min_k", "min_k_pp") for k in ks]
+    table = score_tokens(scorer, every, ["loss", *names, "zlib"])
     ends = np.cumsum([len(group) for group in spans.values()])
     return {
         name: table.iloc[end - len(group) : end]

@@ -164,7 +164,7 @@ def audit_unlearning(
     InputError
         A model of the two is missing, no chunk, and what scoring and writing complain of.
     """
-    from contamination.membership.completion import completion_scores
+    from contamination.membership.generation import completion_scores
 
     if not {"original", "unlearned"} <= set(models) or not chunks:
         raise InputError("give the models `original` and `unlearned`, and at least one chunk")

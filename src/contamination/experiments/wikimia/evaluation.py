@@ -16,7 +16,6 @@ from tqdm import tqdm
 from contamination.errors import InputError
 from contamination.experiments.wikimia.benchmark import Part
 from contamination.membership.api import membership_scores
-from contamination.membership.columns import Columns
 from contamination.membership.evaluate import evaluate
 from contamination.scoring.contract import Scorer
 from contamination.scoring.local import TransformersScorer
@@ -33,7 +32,7 @@ SCORES = {
     "reference_difference": "Smaller Ref",
     "min_k_20": "Min-20%",
 }
-COLUMNS = Columns(prefix_tokens=(), min_k=(20,), mem=(), entropy=())
+COLUMNS = ("loss", "zlib", "lowercase", "min_k_20")
 MEASURES = tuple(
     f"{measure}{end}" for measure in ("auc", "tpr_at_5_fpr") for end in ("", "_low", "_high")
 )
