@@ -59,7 +59,7 @@ def test_min_p_against_all_recombinations(gain):
     z = (shares[:, 0, :, None] + shares[:, 1, None, :]).reshape(len(scores), -1)
     p = scipy.stats.rankdata(-np.round(z, 9), "max", axis=1) / z.shape[1]
     exact = np.mean(p.min(axis=0) <= p[:, 0].min() * (1 + 1e-9))
-    result = TESTS["min_p"].result("min_p", store, 0)
+    result = TESTS["min_p"].result(store, 0)
     assert result.p == pytest.approx(exact, rel=0.25)
     assert result.log10_p == pytest.approx(np.log10(result.p))
     assert result.best == f"successor_{list(COUNTED)[p[:, 0].argmin()]}"
@@ -86,7 +86,7 @@ def test_the_level_is_kept(monkeypatch, test, shards, size):
     monkeypatch.setattr(battery, "JOINT_DRAWS", 200)
     rng = np.random.default_rng(1)
     stores = [made_up_store(rng, shards=shards, size=size) for _ in range(300)]
-    p = np.array([TESTS[test].result(test, store, 0).p for store in stores])
+    p = np.array([TESTS[test].result(store, 0).p for store in stores])
     for alpha in (0.05, 0.1, 0.3):
         low, high = scipy.stats.binom.ppf([1e-4, 1 - 1e-4], len(p), alpha)
         assert low <= (p <= alpha).sum() <= high
@@ -96,10 +96,10 @@ def test_the_level_is_kept(monkeypatch, test, shards, size):
 def test_min_p_finds_what_sits_early_or_late(where, best):
     gain = 1.0 if best == "8" else 6.0
     store = made_up_store(np.random.default_rng(2), shards=10, size=8, gain=gain, where=where)
-    found = TESTS["min_p"].result("min_p", store, 0)
+    found = TESTS["min_p"].result(store, 0)
     assert found.log10_p < -3
     assert found.best == f"successor_{best}"
-    alone = TESTS["successor"].result("successor", store, 0)
+    alone = TESTS["successor"].result(store, 0)
     assert alone.log10_p > found.log10_p + 1
 
 
@@ -147,7 +147,7 @@ def orderings_store(tmp_path):
 )
 def test_min_p_of_orderings_finds_the_best_statistic(orderings_store, position, gain, best):
     store = orderings_store(gain, position)
-    found = TESTS["min_p_orderings"].result("min_p_orderings", store, 19)
+    found = TESTS["min_p_orderings"].result(store, 19)
     assert found.best == best
     assert found.log10_p < -3
     assert found.names == (
@@ -158,11 +158,11 @@ def test_min_p_of_orderings_finds_the_best_statistic(orderings_store, position, 
     assert least - 0.1 <= found.log10_p <= least + np.log10(6) + 0.1
     for name, marginal in zip(found.names, found.marginals, strict=True):
         if name in TESTS:
-            assert marginal.p == TESTS[name].result(name, store, 19).p
+            assert marginal.p == TESTS[name].result(store, 19).p
 
 
 def test_min_p_of_orderings_finds_nothing_where_there_is_nothing(orderings_store):
-    found = TESTS["min_p_orderings"].result("min_p_orderings", orderings_store(0.0), 19)
+    found = TESTS["min_p_orderings"].result(orderings_store(0.0), 19)
     assert found.p > 0.01
 
 

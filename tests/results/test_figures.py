@@ -12,12 +12,12 @@ from matplotlib import pyplot as plt
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
+from contamination.audit.battery import TESTS
 from contamination.experiments.ablation.figures import plot_ablation
 from contamination.experiments.ablation.settings import mean_log10_p
 from contamination.experiments.canaries.figures import plot_duplication_power
 from contamination.results.figures import (
     SCORES,
-    TESTS,
     save_figure,
     score_style,
     use_style,
@@ -66,24 +66,24 @@ def _lines(figure: Figure) -> dict[str, tuple[str, str]]:
     return {line.get_label(): (to_hex(line.get_color()), line.get_marker()) for line in labelled}
 
 
-EXPECTED = {label: (colour.lower(), marker) for label, colour, marker in TESTS.values()}
+EXPECTED = {test.label: (test.colour.lower(), test.marker) for test in TESTS.values()}
 
 
 def test_colours_and_markers_are_distinct_and_the_same_everywhere(rows: pd.DataFrame) -> None:
-    assert len({colour for _, colour, _ in TESTS.values()}) == len(TESTS)
-    assert len({marker for _, _, marker in TESTS.values()}) == len(TESTS)
+    assert len({test.colour for test in TESTS.values()}) == len(TESTS)
+    assert len({test.marker for test in TESTS.values()}) == len(TESTS)
     assert _lines(plot_duplication_power(rows, PUBLISHED)) == EXPECTED
     assert _lines(plot_ablation(mean_log10_p(rows, "shards"), rows, "shards", "Shards")) == EXPECTED
     # Colours belong to the test and not to its place: a test less, or another order.
     fewer = rows[rows["test"] != "permutation"].iloc[::-1]
     lines = _lines(plot_ablation(mean_log10_p(fewer, "shards"), fewer, "shards", "Shards"))
-    assert lines == {k: v for k, v in EXPECTED.items() if k != TESTS["permutation"][0]}
+    assert lines == {k: v for k, v in EXPECTED.items() if k != TESTS["permutation"].label}
 
 
 def test_scores_differ_from_each_other_and_from_the_tests_beside_them() -> None:
     assert len({colour for _, colour, _ in SCORES.values()}) == len(SCORES)
     assert len({marker for _, _, marker in SCORES.values()}) == len(SCORES)
-    beside = {TESTS[test][1] for test in ("sharded_t", "sharded_exact", "successor")}
+    beside = {TESTS[test].colour for test in ("sharded_t", "sharded_exact", "successor")}
     for score in ("loss", "zlib", "min_k_20", "min_k_pp_20"):
         assert score_style(score)[1] not in beside
     assert score_style("min_k_pp_5")[0] == "Min-5%++"
@@ -93,8 +93,8 @@ def test_scores_differ_from_each_other_and_from_the_tests_beside_them() -> None:
 def test_duplication_power_shows_every_point(rows: pd.DataFrame) -> None:
     axes = plot_duplication_power(rows, PUBLISHED).axes[0]
     points = {line.get_label(): line for line in axes.get_lines()}
-    for test, (label, _, _) in TESTS.items():
-        chosen = rows[rows["test"] == test]
+    for test in TESTS.values():
+        chosen, label = rows[rows["test"] == test.name], test.label
         np.testing.assert_array_equal(points[label].get_ydata(), chosen["log10_p"])
         # Moved sideways a little, never to another count.
         ratio = points[label].get_xdata() / chosen["dup_count"]
@@ -109,7 +109,7 @@ def test_duplication_power_beside_the_published_points(rows: pd.DataFrame) -> No
     ours, theirs = plot_duplication_power(rows, PUBLISHED).axes
     points = {line.get_label(): line for line in theirs.get_lines()}
     for column, test in (("permutation_p", "permutation"), ("sharded_p", "sharded_t")):
-        label, colour, marker = TESTS[test]
+        label, colour, marker = TESTS[test].label, TESTS[test].colour, TESTS[test].marker
         np.testing.assert_allclose(10 ** points[label].get_ydata(), TABLE_1[column], rtol=1e-9)
         assert (to_hex(points[label].get_color()), points[label].get_marker()) == (
             colour.lower(),
@@ -125,9 +125,9 @@ def test_ablation_shows_means(rows: pd.DataFrame) -> None:
     table = mean_log10_p(rows, "shards")
     axes = plot_ablation(table, rows, "shards", "Shards").axes[0]
     points = {line.get_label(): line for line in axes.get_lines()}
-    for test, (label, _, _) in TESTS.items():
-        expected = rows[rows["test"] == test].groupby("shards")["log10_p"].mean()
-        np.testing.assert_allclose(points[label].get_ydata(), expected)
+    for test in TESTS.values():
+        expected = rows[rows["test"] == test.name].groupby("shards")["log10_p"].mean()
+        np.testing.assert_allclose(points[test.label].get_ydata(), expected)
     assert axes.get_xlabel() == "Shards"
 
 

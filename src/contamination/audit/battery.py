@@ -1,91 +1,125 @@
-"""The tests that an audit chooses from: what each reads of a store, and its statistic.
+"""The registry of tests: what each reads of a store, how it scores, its statistic and its looks.
 
 A test turns every shard into scores, the canonical ordering first, and the scores of all shards
-into a p-value. All but `sharded_t` and `permutation` share the exact recombination test, since any
+into a p-value. All but `sharded_t` and `permutation` share the exact test on shards, since any
 scores that treat the orderings alike keep it exact. Its p-value is never below (n + 1)^-shards for
 n shuffled orderings of a shard, and that low where each canonical ordering beats them all.
 
 `min_p` and `min_p_orderings` try several such scores, of the same orderings, and give the p-value
 of the best of them under their joint law: trying more is paid for, as far as they differ.
+
+The help of the command line, the explorer, the studies and the legends of the figures are made from
+`TESTS`. Importing it imports no scipy: `contamination --help` reads it.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contamination import statistics
 from contamination.scoring.plan import SUCCESSOR_TOKENS, StoreNeed
-from contamination.scoring.store import ShardTokens, Store
-from contamination.scoring.store_format import Kind
-from contamination.statistics import (
-    TestResult,
-    boundary_scores,
-    centred_successors,
-    permutation_test,
-    sampled_successor_scores,
-    sharded_exact_test,
-    sharded_t_test,
-    successor_scores,
-    token_standardised_scores,
-    westfall_young_test,
-)
-from contamination.statistics.exchangeability import random_orderings
+
+if TYPE_CHECKING:
+    from contamination.scoring.store import ShardTokens, Store
+    from contamination.scoring.store_format import Kind
+    from contamination.statistics import TestResult
 
 SAMPLED_ORDERINGS = 10_000  # of each shard, from its successor matrix
 CLIP_NATS = 1.0  # about one token in a hundred moves more than that in small models
-COUNTED = {"8": 8, "16": 16, "32": 32, "all": None}  # first tokens of each example, for min-p
+COUNTED = {"8": 8, "16": 16, "32": 32, "all": None}  # choices of b, the first tokens that count
+BEST_OF_ORDERINGS = ("token_standardised", "clipped", "boundary")
 JOINT_CELLS = 200_000  # sampled orderings of all shards: where many shards are, fewer of each do
 FEWEST_JOINT = 1_000  # of each shard
 JOINT_DRAWS = 20_000  # from the joint law of several statistics
 
-ShardScores = Callable[[ShardTokens], np.ndarray]  # tokens of one shard -> (m + 1,)
-Scores = Callable[[Store, int], np.ndarray]  # (store, permutations) -> (r, n + 1) or (q, r, n + 1)
+Statistic = Callable[[np.ndarray], "TestResult"]
+TokenScores = Callable[["ShardTokens"], np.ndarray]  # tokens of one shard -> (m+1,)
+StoreScores = Callable[["Store", int, int], np.ndarray]  # store, shard, permutations -> (n+1,)
+
+
+def _exact(scores: np.ndarray) -> "TestResult":
+    return statistics.sharded_exact_test(scores)
 
 
 @dataclass(frozen=True)
 class Test(StoreNeed):
-    """A test by name: the store that it needs, and the way from there to a p-value.
+    """A test: the store that it needs, the way from there to a p-value, and how it is shown.
 
     Attributes
     ----------
-    scores : from the store and the number of permutations; (r, n+1), or (q, r, n+1) of q statistics
-        on the same orderings.
-    statistic : from the scores to the result.
-    shard_scores : (n+1,) from the store, a shard and the number of permutations, for stopping as
-        soon as the evidence suffices; None for tests that need all shards.
+    name : of the test, on the command line and in tables.
+    label, colour, marker : in figures and in the explorer.
+    help : what it scores, in a few words.
+    statistic : from the scores of all shards to the result.
+    on_tokens : scores (m+1,) of a shard from its tokens in whole orderings: one for each choice of
+        b (a key of `COUNTED`), or one under None; empty for tests that read pairs.
+    b : the choice among `on_tokens` that was made in advance; of `COUNTED` for pairs.
+    from_store : scores of a shard, (n+1,), or (q, n+1) of q statistics on the same orderings, of
+        tests that take more than one entry of `on_tokens` or none.
     """
 
     __test__ = False  # not a pytest class
 
-    scores: Scores
-    statistic: Callable[[np.ndarray], TestResult]
-    shard_scores: Callable[[Store, int, int], np.ndarray] | None = None
+    name: str
+    label: str
+    colour: str
+    marker: str
+    help: str
+    kind: "Kind" = field(default="orderings", kw_only=True)
+    tokens_per_example: int | None = field(default=None, kw_only=True)
+    shard_size: int | None = field(default=4, kw_only=True)
+    statistic: Statistic = _exact
+    on_tokens: Mapping[str | None, TokenScores] = field(default_factory=dict)
+    b: str | None = None
+    from_store: StoreScores | None = None
 
-    def result(self, name: str, store: Store, permutations: int) -> TestResult:
-        """Result of the test, under the name by which it was asked for."""
-        return replace(self.statistic(self.scores(store, permutations)), test=name)
+    @property
+    def stops(self) -> bool:
+        """Whether shards can be judged one after the other, as the exact test takes them."""
+        return self.statistic is _exact
+
+    def shard_scores(self, store: "Store", shard: int, permutations: int) -> np.ndarray:
+        """Scores of one shard, (n+1,) or (q, n+1)."""
+        if self.from_store is not None:
+            return self.from_store(store, shard, permutations)
+        return self.on_tokens[self.b](store.shard_tokens(shard, permutations))
+
+    def scores(self, store: "Store", permutations: int) -> np.ndarray:
+        """Scores of all shards, (r, n+1) or (q, r, n+1)."""
+        if self.on_tokens.get(self.b) is summed:
+            return store.log_probs(permutations)  # part by part, whatever shard a part belongs to
+        shards = range(store.header.shards)
+        return np.stack([self.shard_scores(store, i, permutations) for i in shards], axis=-2)
+
+    def result(self, store: "Store", permutations: int) -> "TestResult":
+        """Result of the test on a store that holds what the test needs."""
+        return replace(self.statistic(self.scores(store, permutations)), test=self.name)
 
 
-def summed(tokens: ShardTokens) -> np.ndarray:
+def summed(tokens: "ShardTokens") -> np.ndarray:
     """Log-probability of every ordering (nats), as in Oren's tests."""
     return np.asarray(tokens.logprobs.sum(axis=1, dtype=np.float64))
 
 
-def standardised(tokens: ShardTokens) -> np.ndarray:
+def standardised(tokens: "ShardTokens") -> np.ndarray:
     """Sum of tokens, each centred and divided by its spread over the orderings."""
-    return token_standardised_scores(tokens.logprobs, tokens.leading)
+    return statistics.token_standardised_scores(tokens.logprobs, tokens.leading)
 
 
-def clipped(tokens: ShardTokens) -> np.ndarray:
+def clipped(tokens: "ShardTokens") -> np.ndarray:
     """Sum of tokens, each centred and held within +-CLIP_NATS (nats)."""
-    return token_standardised_scores(tokens.logprobs, tokens.leading, floor=None, clip=CLIP_NATS)
+    return statistics.token_standardised_scores(
+        tokens.logprobs, tokens.leading, floor=None, clip=CLIP_NATS
+    )
 
 
-def boundary(tokens_per_example: int | None) -> ShardScores:
+def boundary(tokens_per_example: int | None) -> TokenScores:
     """Sum of the first tokens of every example but the leading one, centred (nats)."""
 
-    def score(tokens: ShardTokens) -> np.ndarray:
-        return boundary_scores(
+    def score(tokens: "ShardTokens") -> np.ndarray:
+        return statistics.boundary_scores(
             tokens.logprobs, tokens.leading, tokens.position, tokens_per_example=tokens_per_example
         )
 
@@ -93,15 +127,15 @@ def boundary(tokens_per_example: int | None) -> ShardScores:
 
 
 def sampled_successors(
-    store: Store, shard: int, tokens_per_example: int, *, orderings: int, rng: np.random.Generator
+    store: "Store", shard: int, tokens_per_example: int, *, orderings: int, rng: np.random.Generator
 ) -> np.ndarray:
     """Scores of the canonical and of sampled orderings from centred successors, (n + 1,)."""
-    centred = centred_successors(store.successors(shard, tokens_per_example))
-    return sampled_successor_scores(centred, resamples=orderings, rng=rng)
+    centred = statistics.centred_successors(store.successors(shard, tokens_per_example))
+    return statistics.sampled_successor_scores(centred, resamples=orderings, rng=rng)
 
 
 def joint_successors(
-    store: Store, shard: int, *, orderings: int, rng: np.random.Generator
+    store: "Store", shard: int, *, orderings: int, rng: np.random.Generator
 ) -> np.ndarray:
     """Scores of the same sampled orderings by each number of tokens in COUNTED, (q, n + 1).
 
@@ -109,86 +143,174 @@ def joint_successors(
     """
     kept = int(store.header.stored[slice(*store.header.bounds[shard])].max())
     tokens = store.successor_tokens(shard, kept)
-    orders = random_orderings([(0, len(tokens))], orderings, rng=rng)
+    orders = statistics.random_orderings([(0, len(tokens))], orderings, rng=rng)
     matrices = [tokens[:, :, :b].sum(axis=2, dtype=np.float64) for b in COUNTED.values()]
-    return np.stack([successor_scores(centred_successors(each), orders) for each in matrices])
+    return np.stack(
+        [
+            statistics.successor_scores(statistics.centred_successors(each), orders)
+            for each in matrices
+        ]
+    )
 
 
-def _successors(store: Store, shard: int, permutations: int) -> np.ndarray:
+def _successors(store: "Store", shard: int, permutations: int) -> np.ndarray:
     """Sampled orderings cost no scoring: their number is not the user's to save on."""
     return sampled_successors(
         store, shard, SUCCESSOR_TOKENS, orderings=SAMPLED_ORDERINGS, rng=_rng(store, shard)
     )
 
 
-def _joint_successors(store: Store, shard: int, permutations: int) -> np.ndarray:
+def _joint_successors(store: "Store", shard: int, permutations: int) -> np.ndarray:
     orderings = min(SAMPLED_ORDERINGS, max(FEWEST_JOINT, JOINT_CELLS // store.header.shards))
     return joint_successors(store, shard, orderings=orderings, rng=_rng(store, shard))
 
 
-def _rng(store: Store, shard: int) -> np.random.Generator:
+def _rng(store: "Store", shard: int) -> np.random.Generator:
     return np.random.default_rng([store.header.seed, store.header.shards, shard])
 
 
-def _tokens(score: ShardScores) -> Callable[[Store, int, int], np.ndarray]:
-    return lambda store, shard, permutations: score(store.shard_tokens(shard, permutations))
+def _joint_tokens(store: "Store", shard: int, permutations: int) -> np.ndarray:
+    tokens = store.shard_tokens(shard, permutations)
+    return np.stack([score(tokens) for score in variants(BEST_OF_ORDERINGS).values()])
 
 
-def _each(scores: Mapping[str, ShardScores]) -> ShardScores:
-    return lambda tokens: np.stack([score(tokens) for score in scores.values()])
-
-
-def _by_shard(score: Callable[[Store, int, int], np.ndarray]) -> Scores:
-    """All shards: (r, n+1) of scores (n+1,), (q, r, n+1) of scores (q, n+1)."""
-    return lambda store, permutations: np.stack(
-        [score(store, shard, permutations) for shard in range(store.header.shards)], axis=-2
-    )
-
-
-def _exact(
-    kind: Kind,
-    tokens_per_example: int | None,
-    size: int,
-    score: Callable[[Store, int, int], np.ndarray],
-) -> Test:
-    return Test(kind, tokens_per_example, size, _by_shard(score), sharded_exact_test, score)
-
-
-def _smallest(names: list[str]) -> Callable[[np.ndarray], TestResult]:
+def _smallest(scores: np.ndarray, choices: Iterable[tuple[str, str | None]]) -> "TestResult":
     """min-p of Westfall and Young; the draws are fixed, so the same scores give the same p."""
-    return lambda scores: westfall_young_test(
-        scores, names=names, resamples=JOINT_DRAWS, rng=np.random.default_rng(0)
+    names = [variant_name(*choice) for choice in choices]
+    rng = np.random.default_rng(0)
+    return statistics.westfall_young_test(scores, names=names, resamples=JOINT_DRAWS, rng=rng)
+
+
+# Okabe and Ito's colour-blind safe palette; a marker each, so that print in grey still tells them.
+_REGISTRY = (
+    Test(
+        "permutation",
+        "Permutation",
+        "#E69F00",
+        "s",
+        "the whole set in one sequence",
+        statistic=lambda scores: statistics.permutation_test(scores[0]),
+        on_tokens={None: summed},
+        shard_size=None,
+    ),
+    Test(
+        "sharded_t",
+        "Sharded t",
+        "#0072B2",
+        "o",
+        "the paper's own t-test over shards",
+        statistic=lambda scores: statistics.sharded_t_test(scores),
+        on_tokens={None: summed},
+    ),
+    Test(
+        "sharded_exact",
+        "Sharded exact",
+        "#D55E00",
+        "D",
+        "the exact test on shards",
+        on_tokens={None: summed},
+    ),
+    Test(
+        "token_standardised",
+        "Token-standardised",
+        "#56B4E9",
+        "P",
+        "every token divided by its spread",
+        on_tokens={None: standardised},
+    ),
+    Test(
+        "clipped",
+        "Clipped",
+        "#F0E442",
+        "X",
+        f"every token held within {CLIP_NATS:g} nat of its mean",
+        on_tokens={None: clipped},
+    ),
+    Test(
+        "boundary",
+        "Boundary",
+        "#009E73",
+        "^",
+        "the first 16 tokens of every example",
+        on_tokens={name: boundary(b) for name, b in COUNTED.items()},
+        b="16",
+    ),
+    Test(
+        "min_p_orderings",
+        "Best of orderings",
+        "#999999",
+        "p",
+        "the best of token_standardised, clipped and boundary with "
+        f"{', '.join(COUNTED)} tokens, corrected for the choice",
+        statistic=lambda scores: _smallest(scores, variants(BEST_OF_ORDERINGS)),
+        from_store=_joint_tokens,
+    ),
+    Test(
+        "successor",
+        "Successor",
+        "#CC79A7",
+        "v",
+        f"the first {SUCCESSOR_TOKENS} tokens of one example after another",
+        b=str(SUCCESSOR_TOKENS),
+        from_store=_successors,
+        kind="successors",
+        tokens_per_example=SUCCESSOR_TOKENS,
+        shard_size=10,
+    ),
+    Test(
+        "min_p",
+        "Best of successors",
+        "#000000",
+        "*",
+        f"the best of successor with {', '.join(COUNTED)} tokens, corrected for the choice",
+        statistic=lambda scores: _smallest(scores, [("successor", b) for b in COUNTED]),
+        from_store=_joint_successors,
+        kind="successors",
+        # The store keeps whole examples, for the statistic that counts all of their tokens.
+        tokens_per_example=None,
+        shard_size=10,
+    ),
+)
+TESTS = {test.name: test for test in _REGISTRY}
+DEFAULT_TESTS = ("successor",)  # chosen and confirmed in docs/power.md
+COMPARED = ("sharded_t", "sharded_exact", "token_standardised", "boundary", "successor")
+"""What the study of power and the explorer set side by side, with several choices of b."""
+
+
+def variants(
+    names: Iterable[str], counted: Collection[str] = tuple(COUNTED)
+) -> dict[tuple[str, str | None], TokenScores]:
+    """Scores of a shard by test and choice of b, for those of the tests that read whole orderings.
+
+    Tests that take no b have one entry, under None.
+    """
+    return {
+        (name, b): score
+        for name in names
+        for b, score in TESTS[name].on_tokens.items()
+        if b is None or b in counted
+    }
+
+
+def variant_name(name: str, b: str | None) -> str:
+    """Name in tables of a test with its choice of b: boundary_16, or sharded_t without a choice."""
+    return name if b is None else f"{name}_{b}"
+
+
+def names_of(kind: str) -> str:
+    """Names of the tests that read a kind of store, for people: "successor and min_p"."""
+    *others, last = (name for name, test in TESTS.items() if test.kind == kind)
+    return f"{', '.join(others)} and {last}"
+
+
+def help_text() -> str:
+    """The help of --test: every test with what it scores, those on pairs of examples first."""
+    groups = {"Pairs of examples": "successors", "Whole orderings": "orderings"}
+    return " ".join(
+        f"{title}: {'; '.join(_line(test) for test in TESTS.values() if test.kind == kind)}."
+        for title, kind in groups.items()
     )
 
 
-def _whole(store: Store, permutations: int) -> np.ndarray:
-    return store.log_probs(permutations)
-
-
-_ON_TOKENS: dict[str, ShardScores] = {
-    "token_standardised": standardised,
-    "clipped": clipped,
-    **{f"boundary_{name}": boundary(b) for name, b in COUNTED.items()},
-}
-TESTS = {
-    "successor": _exact("successors", SUCCESSOR_TOKENS, 10, _successors),
-    # Sums are read part by part, whatever shard a part belongs to.
-    "sharded_exact": Test("orderings", None, 4, _whole, sharded_exact_test, _tokens(summed)),
-    "token_standardised": _exact("orderings", None, 4, _tokens(standardised)),
-    "clipped": _exact("orderings", None, 4, _tokens(clipped)),
-    "boundary": _exact("orderings", None, 4, _tokens(boundary(16))),
-    # The store keeps whole examples, for the statistic that counts all of their tokens.
-    "min_p": Test(
-        "successors",
-        None,
-        10,
-        _by_shard(_joint_successors),
-        _smallest([f"successor_{name}" for name in COUNTED]),
-    ),
-    "min_p_orderings": Test(
-        "orderings", None, 4, _by_shard(_tokens(_each(_ON_TOKENS))), _smallest(list(_ON_TOKENS))
-    ),
-    "sharded_t": Test("orderings", None, 4, _whole, sharded_t_test),
-    "permutation": Test("orderings", None, None, _whole, lambda s: permutation_test(s[0])),
-}
-DEFAULT_TESTS = ("successor",)  # chosen and confirmed in docs/power.md
+def _line(test: Test) -> str:
+    return f"{test.name}{' (default)' if test.name in DEFAULT_TESTS else ''}, {test.help}"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from contamination.audit.battery import DEFAULT_TESTS, TESTS
+from contamination.audit.battery import DEFAULT_TESTS, TESTS, names_of
 from contamination.errors import InputError
 
 
@@ -52,6 +52,6 @@ class Request:
             raise InputError("--budget chooses the number of shards: leave out --shards")
         if whole := [test for test in self.tests if TESTS[test].kind == "orderings"]:
             raise InputError(
-                f"--budget chooses the shards of successor and min_p; what {whole[0]} reads is set "
-                "by --permutations"
+                f"--budget chooses the shards of {names_of('successors')}; what {whole[0]} reads "
+                "is set by --permutations"
             )

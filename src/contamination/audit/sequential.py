@@ -49,9 +49,8 @@ def audit_until(scorer: Scorer, test_set: ExampleSet, request: Request, *, alpha
     if len(request.tests) > 1:
         raise InputError("--stop follows the evidence of one test: give --test once")
     (test,) = request.tests
-    shard_scores = TESTS[test].shard_scores
-    if shard_scores is None:
-        known = [name for name, chosen in TESTS.items() if chosen.shard_scores is not None]
+    if not TESTS[test].stops:
+        known = [name for name, chosen in TESTS.items() if chosen.stops]
         raise InputError(f"test is {test!r}: stopping early needs one of {', '.join(known)}")
     lengths = [len(ids) for ids in tokenize(scorer.tokenizer, test_set.examples)]
     plan = planned_store(test, lengths, scorer.context, request)
@@ -62,7 +61,7 @@ def audit_until(scorer: Scorer, test_set: ExampleSet, request: Request, *, alpha
         disable=work_queue().rank != 0,
     ):
         store = fill(plan, scorer, test_set, request, upto=shard + 1)
-        scores.append(shard_scores(store, shard, request.permutations))
+        scores.append(TESTS[test].shard_scores(store, shard, request.permutations))
         evidence = evidence.update(scores[-1])
         if evidence.rejects(alpha):
             break

@@ -136,7 +136,7 @@ def audit(
         seed=request.seed,
         plan=plan,
         results=tuple(
-            TESTS[test].result(test, stores[store], request.permutations) for test, store in asked
+            TESTS[test].result(stores[store], request.permutations) for test, store in asked
         ),
         diagnosis=diagnosis_of(examples, request),
         control=tuple(controls[store.kind, store.shards] for _, store in asked),

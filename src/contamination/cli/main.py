@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from contamination.audit.battery import DEFAULT_TESTS, help_text
 from contamination.cli import data, stage, wikimia
 from contamination.cli.books import books
 from contamination.cli.membership import membership
@@ -47,13 +48,7 @@ Dataset = Annotated[
 ]
 Tests = Annotated[
     list[str] | None,
-    typer.Option(
-        "--test",
-        help="successor (default); min_p, the best of successor with 8, 16, 32 and all tokens, "
-        "corrected for the choice. Of whole orderings: sharded_exact, token_standardised, clipped, "
-        "boundary; min_p_orderings, the best of the last three, corrected for the choice; "
-        "sharded_t (the paper's own); permutation. May be repeated.",
-    ),
+    typer.Option("--test", help=f"{help_text()} May be repeated."),
 ]
 
 
@@ -126,7 +121,7 @@ def plan(
     options: ModelOptions,
     model: Model,
     dataset: Dataset,
-    test: Annotated[str, typer.Option(help="Test to plan for.")] = "successor",
+    test: Annotated[str, typer.Option(help="Test to plan for.")] = DEFAULT_TESTS[0],
     pilot: Annotated[int, typer.Option(help="Shards to score for the pilot.")] = 5,
     alpha: Annotated[float, typer.Option(help="Level of the planned test.")] = 0.05,
     power: Annotated[float, typer.Option(help="Wanted chance of p <= alpha.")] = 0.8,

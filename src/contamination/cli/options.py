@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
+from contamination.audit.battery import names_of
 from contamination.errors import InputError
 
 if TYPE_CHECKING:
@@ -82,15 +83,15 @@ class AuditOptions:
     budget: Annotated[
         int | None,
         typer.Option(
-            help="Most tokens to read for a test: successor and min_p take the largest shards "
-            "that cost no more."
+            help=f"Most tokens to read for a test: {names_of('successors')} take the largest "
+            "shards that cost no more."
         ),
     ] = None
     permutations: Annotated[
         int,
         typer.Option(
             help="Shuffled orderings of each shard, m; an exact p-value is never below "
-            "1 / (m + 1)^shards (successor and min_p sample thousands of their own)."
+            f"1 / (m + 1)^shards ({names_of('successors')} sample thousands of their own)."
         ),
     ] = 25
     seed: Annotated[int, typer.Option(help="Of the shuffled orderings.")] = 0

@@ -1,4 +1,4 @@
-"""Figures: one style, one colour per test everywhere, written as SVG and PNG."""
+"""Figures: one style everywhere, written as SVG and PNG."""
 
 from pathlib import Path
 
@@ -10,15 +10,6 @@ from matplotlib.figure import Figure
 
 from contamination.files import replacing
 
-# Okabe and Ito's colour-blind safe palette; a marker each, so that print in grey still tells them.
-TESTS = {
-    "permutation": ("Permutation", "#E69F00", "s"),
-    "sharded_t": ("Sharded t", "#0072B2", "o"),
-    "sharded_exact": ("Exact (recombination)", "#D55E00", "D"),
-    "token_standardised": ("Token-standardised", "#56B4E9", "P"),
-    "boundary": ("Boundary", "#009E73", "^"),
-    "successor": ("Successor", "#CC79A7", "v"),
-}
 MODEL_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9")
 # Models and texts: contaminated or seen, and clean or unseen.
 READ, UNREAD = "#D55E00", "#0072B2"

@@ -29,61 +29,67 @@ successor matrix.
 `contributions` and `shard_z_scores` show what each shard adds to the recombination statistic.
 """
 
-from contamination.statistics.anytime import AnytimeResult, EProcess, anytime_test
-from contamination.statistics.boundary import boundary_scores, position_scores
-from contamination.statistics.combination import (
-    CombinedResult,
-    FisherResult,
-    cauchy,
-    fisher,
-    harmonic_mean,
-    stouffer,
-)
-from contamination.statistics.joint import sum_z_test, westfall_young_test
-from contamination.statistics.joint_results import SumZResult, WestfallYoungResult
-from contamination.statistics.multiplicity import AdjustedResult, adjust
-from contamination.statistics.permutation import permutation_test
-from contamination.statistics.planning import (
-    Design,
-    PowerPlan,
-    PredictedPower,
-    detectable_effect,
-    plan,
-    predict_power,
-)
-from contamination.statistics.results import (
-    MonteCarloResult,
-    PermutationResult,
-    ShardedExactResult,
-    ShardedTResult,
-    TestResult,
-)
-from contamination.statistics.sharded_exact import (
-    Weights,
-    contributions,
-    shard_z_scores,
-    sharded_exact_monte_carlo,
-    sharded_exact_test,
-)
-from contamination.statistics.sharded_t import sharded_t_test
-from contamination.statistics.successor import (
-    SuccessorResult,
-    centred_successors,
-    listed_successor_scores,
-    sampled_successor_scores,
-    shard_size_for_budget,
-    successor_cost,
-    successor_moments,
-    successor_monte_carlo,
-    successor_scores,
-    successor_test,
-)
-from contamination.statistics.token_standardised import (
-    centred_tokens,
-    scaled_tokens,
-    token_standardised_scores,
-)
-from contamination.statistics.uniformity import dkw_band, ecdf, null_scores
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from contamination.statistics.anytime import AnytimeResult, EProcess, anytime_test
+    from contamination.statistics.boundary import boundary_scores, position_scores
+    from contamination.statistics.combination import (
+        CombinedResult,
+        FisherResult,
+        cauchy,
+        fisher,
+        harmonic_mean,
+        stouffer,
+    )
+    from contamination.statistics.exchangeability import random_orderings
+    from contamination.statistics.joint import sum_z_test, westfall_young_test
+    from contamination.statistics.joint_results import SumZResult, WestfallYoungResult
+    from contamination.statistics.multiplicity import AdjustedResult, adjust
+    from contamination.statistics.permutation import permutation_test
+    from contamination.statistics.planning import (
+        Design,
+        PowerPlan,
+        PredictedPower,
+        detectable_effect,
+        plan,
+        predict_power,
+    )
+    from contamination.statistics.results import (
+        MonteCarloResult,
+        PermutationResult,
+        ShardedExactResult,
+        ShardedTResult,
+        TestResult,
+    )
+    from contamination.statistics.sharded_exact import (
+        Weights,
+        contributions,
+        shard_z_scores,
+        sharded_exact_monte_carlo,
+        sharded_exact_test,
+    )
+    from contamination.statistics.sharded_t import sharded_t_test
+    from contamination.statistics.successor import (
+        SuccessorResult,
+        centred_successors,
+        listed_successor_scores,
+        sampled_successor_scores,
+        shard_size_for_budget,
+        successor_cost,
+        successor_moments,
+        successor_monte_carlo,
+        successor_scores,
+        successor_test,
+    )
+    from contamination.statistics.token_standardised import (
+        centred_tokens,
+        scaled_tokens,
+        token_standardised_scores,
+    )
+    from contamination.statistics.uniformity import dkw_band, ecdf, null_scores
 
 __all__ = [
     "AdjustedResult",
@@ -121,6 +127,7 @@ __all__ = [
     "plan",
     "position_scores",
     "predict_power",
+    "random_orderings",
     "sampled_successor_scores",
     "scaled_tokens",
     "shard_size_for_budget",
@@ -138,3 +145,13 @@ __all__ = [
     "token_standardised_scores",
     "westfall_young_test",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import everything when the first name is asked for: `contamination --help` asks for none."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    for module in iter_modules(__path__):
+        found = vars(import_module(f"{__name__}.{module.name}"))
+        globals().update({each: found[each] for each in __all__ if each in found})
+    return globals()[name]

@@ -56,6 +56,6 @@ def test_verdicts_stand_below_their_copies(figure):
     assert found == {
         (column, row): text for row in (0, 1) for column, text in enumerate(("0/3", "0/1", "1/2"))
     }
-    assert [t.get_text() for t in below.get_yticklabels()] == ["Sharded t", "Exact (recombination)"]
+    assert [t.get_text() for t in below.get_yticklabels()] == ["Sharded t", "Sharded exact"]
     assert [t.get_text() for t in below.get_xticklabels()] == ["0 (clean)", "1", "8"]
     figure.canvas.draw()

@@ -54,7 +54,7 @@ def test_power_has_a_line_for_each_test():
     )
     axes = drawing.plot_power(rows).axes[0]
     labels = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert labels == ["Permutation", "Exact (recombination)", "p = 0.05"]
+    assert labels == ["Permutation", "Sharded exact", "p = 0.05"]
     np.testing.assert_array_equal(axes.lines[0].get_ydata(), [-1 / 8, -1 / 2, -2])
 
 

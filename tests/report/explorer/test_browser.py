@@ -11,7 +11,6 @@ from contamination.audit.battery import TESTS
 from contamination.report.explorer.scored import Found
 from contamination.report.explorer.views import Viewer
 from contamination.report.explorer.wording import plain_p
-from contamination.results.figures import TESTS as LABELS
 from contamination.scoring.store import open_store
 from fakes.browser import Browser
 from fakes.made_up_sets import HOSTILE, make_set
@@ -26,7 +25,7 @@ def at(**parts: object) -> str:
 def expected_p(found: Found, model: str, name: str, test: str, shards: int) -> str:
     (scored,) = [s for s in found.sets if (s.model, s.test_set.name) == (model, name)]
     stores = {(s.header.kind, s.header.shards): s for s in map(open_store, scored.stores)}
-    result = TESTS[test].result(test, stores[TESTS[test].kind, shards], 9)
+    result = TESTS[test].result(stores[TESTS[test].kind, shards], 9)
     return f"p = {plain_p(result.log10_p)}"
 
 
@@ -68,7 +67,7 @@ def test_choosing_by_the_controls(
     assert tab.run("document.querySelectorAll('#shards-chart rect.shard').length") == shards
     assert len(tab.texts("#questions > details")) == shards
     colour = tab.run("getComputedStyle(document.documentElement).getPropertyValue('--test')")
-    assert colour == LABELS[test][1]
+    assert colour == TESTS[test].colour
     assert name in tab.text("#about")
     # What is chosen stands in the address, and the address leads back to it.
     address = tab.run("location.hash")

@@ -8,11 +8,11 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_hex
 
+from contamination.audit.battery import TESTS
 from contamination.report.explorer.charts import plot_by_shard, plot_null
 from contamination.report.explorer.outcomes import Outcome
 from contamination.report.explorer.scored import Found
 from contamination.report.explorer.views import Viewer
-from contamination.results.figures import TESTS
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +38,7 @@ def test_null(outcomes: tuple[Outcome, ...]) -> None:
         axes = plot_null(outcome).axes[0]
         (line,) = axes.get_lines()
         assert line.get_xdata()[0] == outcome.canonical
-        assert to_hex(line.get_color()).upper() == TESTS[outcome.test][1]
+        assert to_hex(line.get_color()).upper() == TESTS[outcome.test].colour
         values, edges, _ = axes.patches[0].get_data()
         assert values.sum() == pytest.approx(1)
         assert (edges[0], edges[-1]) == (outcome.null.low, outcome.null.high)

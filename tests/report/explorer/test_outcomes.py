@@ -38,7 +38,7 @@ def successors(tmp_path):
     ],
 )
 def test_p_values_of_orderings_are_those_of_the_battery(orderings, test, b) -> None:
-    expected = TESTS[test].result(test, open_store(orderings), 9)
+    expected = TESTS[test].result(open_store(orderings), 9)
     outcome = _outcomes(orderings)[test, b]
     assert outcome.result.log10_p == pytest.approx(expected.log10_p, rel=1e-9)
     assert (outcome.result.shards, outcome.result.permutations) == (6, 9)
@@ -47,14 +47,14 @@ def test_p_values_of_orderings_are_those_of_the_battery(orderings, test, b) -> N
 def test_p_values_of_successors_and_of_the_whole_set_are_those_of_the_battery(
     successors, tmp_path
 ) -> None:
-    expected = TESTS["successor"].result("successor", open_store(successors), 0)
+    expected = TESTS["successor"].result(open_store(successors), 0)
     assert _outcomes(successors)["successor", "32"].result.log10_p == pytest.approx(
         expected.log10_p, rel=1e-9
     )
     whole = make_store(tmp_path, "m", SET, "orderings", 1, permutations=19)
     (outcome,) = store_outcomes(open_store(whole)).outcomes
     assert outcome.test == "permutation"
-    assert outcome.result.p == TESTS["permutation"].result("p", open_store(whole), 19).p
+    assert outcome.result.p == TESTS["permutation"].result(open_store(whole), 19).p
 
 
 @pytest.mark.parametrize("first", [8, 16, 32])

@@ -62,7 +62,7 @@ def test_p_values_are_those_of_the_tests(html: str, found: Found) -> None:
                 ]
                 assert len(shown) == (store is not None)
                 if store is not None:
-                    expected = TESTS[test].result(test, store, 9)
+                    expected = TESTS[test].result(store, 9)
                     assert shown[0]["log10_p"] == pytest.approx(expected.log10_p, abs=1e-4)
                     assert shown[0]["p"] == plain_p(expected.log10_p)
                     assert len(shown[0]["by_shard"]) == shards

@@ -34,7 +34,7 @@ def backend() -> Iterator[None]:
 
 def _p(scored: ScoredSet, test: str, shards: int) -> str:
     stores = {(s.header.kind, s.header.shards): s for s in map(open_store, scored.stores)}
-    result = TESTS[test].result(test, stores[TESTS[test].kind, shards], 9)
+    result = TESTS[test].result(stores[TESTS[test].kind, shards], 9)
     return f"p = {plain_p(result.log10_p)}"
 
 

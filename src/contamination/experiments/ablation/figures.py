@@ -4,22 +4,22 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from contamination.results.figures import TESTS, mark_level
+from contamination.audit.battery import TESTS
+from contamination.results.figures import mark_level
 
 
 def plot_ablation(table: pd.DataFrame, rows: pd.DataFrame, setting: str, label: str) -> Figure:
     """Draw mean log10 p against a setting, by test, with the single sets behind (Figure 3)."""
     figure, axes = plt.subplots()
-    for test, (name, colour, marker) in TESTS.items():
-        single = rows[rows["test"] == test]
+    for test in TESTS.values():
+        single = rows[rows["test"] == test.name]
         for _, group in single.groupby("dataset"):
             line = group.groupby(setting)["log10_p"].mean()
-            axes.plot(line.index, line, color=colour, lw=0.7, alpha=0.35)
-        chosen = table[table["test"] == test]
+            axes.plot(line.index, line, color=test.colour, lw=0.7, alpha=0.35)
+        chosen = table[table["test"] == test.name]
         if len(chosen):
-            axes.plot(
-                chosen[setting], chosen["mean_log10_p"], marker=marker, color=colour, label=name
-            )
+            (line,) = axes.plot(chosen[setting], chosen["mean_log10_p"], label=test.label)
+            line.set(marker=test.marker, color=test.colour)
     values = sorted(table[setting].unique())
     axes.set_xscale("log", base=2)
     axes.set_xticks(values, [str(v) for v in values])

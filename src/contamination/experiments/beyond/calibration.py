@@ -15,30 +15,47 @@ from joblib import Parallel, delayed
 from statsmodels.stats.proportion import proportion_confint
 from tqdm import tqdm
 
-from contamination.audit.battery import boundary, sampled_successors, standardised, summed
+from contamination.audit.battery import TESTS, sampled_successors
 from contamination.pretraining.experiment import Experiment
+from contamination.scoring.plan import SUCCESSOR_TOKENS
 from contamination.scoring.store import ShardTokens
 from contamination.statistics import (
     anytime_test,
     null_scores,
     sharded_exact_monte_carlo,
-    sharded_exact_test,
     sharded_t_test,
 )
 
 RESAMPLES = 1_999  # so that 0.05, 0.01 and 0.001 are all attainable p-values
 
-# The study samples where it could convolve: the same p (tests/test_calibration.py), and for many
-# shards in a tenth of the time.
+# The scores that are tried, and the test whose scores they are.
+SCORED_BY = {
+    "sum": "sharded_exact",
+    "token_standardised": "token_standardised",
+    "boundary": "boundary",
+}
+
+# Label and p-value. The study samples where it could convolve: the same p, which a test checks, and
+# for many shards in a tenth of the time.
 PValue = Callable[[np.ndarray, np.random.Generator], float]
-P_VALUES: dict[str, PValue] = {
-    "sharded_t": lambda scores, rng: sharded_t_test(scores).p,
-    "sharded_t_ddof_0": lambda scores, rng: sharded_t_test(scores, ddof=0).p,
-    "sharded_exact": lambda scores, rng: sharded_exact_test(scores).p,
-    "sharded_exact_monte_carlo": lambda scores, rng: (
-        sharded_exact_monte_carlo(scores, resamples=RESAMPLES, rng=rng).p
+P_VALUES: dict[str, tuple[str, PValue]] = {
+    "sharded_t": (
+        TESTS["sharded_t"].label,
+        lambda scores, rng: TESTS["sharded_t"].statistic(scores).p,
     ),
-    "anytime": lambda scores, rng: anytime_test(scores, alpha=0.05).p,
+    "sharded_t_ddof_0": (
+        f"{TESTS['sharded_t'].label}, ddof 0",
+        lambda scores, rng: sharded_t_test(scores, ddof=0).p,
+    ),
+    "sharded_exact": (
+        f"{TESTS['sharded_exact'].label}, FFT",
+        lambda scores, rng: TESTS["sharded_exact"].statistic(scores).p,
+    ),
+    "sharded_exact_monte_carlo": (
+        f"{TESTS['sharded_exact'].label}, Monte Carlo",
+        lambda scores, rng: sharded_exact_monte_carlo(scores, resamples=RESAMPLES, rng=rng).p,
+    ),
+    "anytime": ("Anytime-valid", lambda scores, rng: anytime_test(scores, alpha=0.05).p),
 }
 
 
@@ -57,7 +74,7 @@ def pools_of(
     Statistics are "sum" (of all tokens), "token_standardised", "boundary" and, with as many sampled
     orderings as the largest number of permutations, "successor".
     """
-    kinds = {"sum": summed, "token_standardised": standardised, "boundary": boundary(16)}
+    kinds = {name: TESTS[test].on_tokens[TESTS[test].b] for name, test in SCORED_BY.items()}
     rows: dict[tuple[str, int], list[np.ndarray]] = {}
     most = max(permutations)
     for name in tqdm(datasets, desc="scores under the null", unit="set"):
@@ -74,10 +91,14 @@ def pools_of(
                 for kind, score in kinds.items():
                     rows.setdefault((kind, m), []).append(score(fewer))
         pairs = experiment.scored(
-            model, name, shards=successor_shards, kind="successors", tokens_per_example=32
+            model,
+            name,
+            shards=successor_shards,
+            kind="successors",
+            tokens_per_example=SUCCESSOR_TOKENS,
         )
         rows.setdefault(("successor", most), []).extend(
-            sampled_successors(pairs, shard, 32, orderings=most, rng=rng)
+            sampled_successors(pairs, shard, SUCCESSOR_TOKENS, orderings=most, rng=rng)
             for shard in range(successor_shards)
         )
     return {key: np.stack(values) for key, values in rows.items()}
@@ -154,5 +175,5 @@ def _p_values(
     test: str, pool: np.ndarray, shards: int, trials: int, rng: np.random.Generator
 ) -> np.ndarray:
     """p-values of independent trials, (trials,)."""
-    p_value = P_VALUES[test]
+    _, p_value = P_VALUES[test]
     return np.array([p_value(null_scores(pool, shards, rng=rng), rng) for _ in range(trials)])

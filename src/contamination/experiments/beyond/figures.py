@@ -5,31 +5,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from contamination.results.figures import SIGNIFICANT, TESTS
+from contamination.audit.battery import COMPARED, TESTS, variant_name
+from contamination.experiments.beyond.calibration import P_VALUES
+from contamination.results.figures import SIGNIFICANT
 
-# One line for each statistic: boundary and successor come with several numbers of tokens.
-SHOWN = {
-    "sharded_t": "sharded_t",
-    "sharded_exact": "sharded_exact",
-    "token_standardised": "token_standardised",
-    "boundary_16": "boundary",
-    "successor_32": "successor",
-}
-
-CALIBRATED = {
-    "sharded_t": "Sharded t",
-    "sharded_t_ddof_0": "Sharded t, ddof 0",
-    "sharded_exact_monte_carlo": "Exact, Monte Carlo",
-    "sharded_exact": "Exact, FFT",
-    "anytime": "Anytime-valid",
-}
-SCORES = {
-    "sum": "all tokens",
-    "token_standardised": "token-standardised",
-    "boundary": "boundary",
-    "successor": "successor",
-    "heavy_tailed": "heavy tails",
-}
+SCORES = {"sum": "all tokens", "heavy_tailed": "heavy tails"}  # others are named as their test is
 
 
 def plot_power_per_token(table: pd.DataFrame) -> Figure:
@@ -46,20 +26,20 @@ def plot_power_per_token(table: pd.DataFrame) -> Figure:
     )
     panels = np.atleast_1d(axes).ravel()
     for panel, count in zip(panels, counts, strict=False):
-        for test, style in SHOWN.items():
-            label, colour, marker = TESTS[style]
-            rows = table[(table["dup_count"] == count) & (table["test"] == test)]
+        for test in map(TESTS.__getitem__, COMPARED):
+            name = variant_name(test.name, test.b)
+            rows = table[(table["dup_count"] == count) & (table["test"] == name)]
             whole = rows[rows["fraction"] == 1.0].sort_values("passes")
             panel.errorbar(
                 whole["passes"],
                 whole["mean_log10_p"],
                 yerr=whole["se_log10_p"].fillna(0.0),
-                color=colour,
-                marker=marker,
+                color=test.colour,
+                marker=test.marker,
                 ms=4,
                 lw=1,
                 elinewidth=0.7,
-                label=label,
+                label=test.label,
             )
         panel.axhline(np.log10(SIGNIFICANT), color="0.35", lw=0.8, ls="--")
         panel.set_xscale("log")
@@ -102,7 +82,10 @@ def plot_calibration(table: pd.DataFrame, alpha: float) -> Figure:
                 label=f"{level} shards" if line == 0 else None,
             )
     axes.axvline(alpha, color="0.35", lw=0.9, ls="--")
-    labels = [f"{CALIBRATED[test]}: {SCORES[scores]}" for scores, test in names]
+    labels = [
+        f"{P_VALUES[test][0]}: {SCORES.get(scores) or TESTS[scores].label.lower()}"
+        for scores, test in names
+    ]
     axes.set_yticks(range(len(names)), labels)
     axes.invert_yaxis()
     axes.set(xlabel=f"Share of null trials rejected at {alpha:g}")

@@ -6,7 +6,7 @@ a random subset of the shards. Oren's detection challenge ranks methods by the m
 duplication count; so does `summarise`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,28 +16,19 @@ from statsmodels.stats.proportion import proportion_confint
 from tqdm import tqdm
 
 from contamination.audit.battery import (
-    ShardScores,
-    boundary,
+    COMPARED,
+    COUNTED,
+    TESTS,
+    Statistic,
     sampled_successors,
-    standardised,
-    summed,
+    variant_name,
+    variants,
 )
 from contamination.pretraining.experiment import Experiment
 from contamination.scoring.store import ShardTokens, Store
-from contamination.statistics import TestResult, sharded_exact_test, sharded_t_test
 
-Statistic = Callable[[np.ndarray], TestResult]
-BOUNDARY_TOKENS = (8, 16, 32)
-SUCCESSOR_TOKENS = (8, 16, 32)
+TOKENS = {name: b for name, b in COUNTED.items() if b is not None}  # tried in boundary, successor
 SAMPLED_ORDERINGS = 2_000
-
-# name -> scores of one shard, and the statistic of all: what reads whole orderings.
-ON_ORDERINGS: dict[str, tuple[ShardScores, Statistic]] = {
-    "sharded_t": (summed, sharded_t_test),
-    "sharded_exact": (summed, sharded_exact_test),
-    "token_standardised": (standardised, sharded_exact_test),
-    **{f"boundary_{b}": (boundary(b), sharded_exact_test) for b in BOUNDARY_TOKENS},
-}
 
 
 @dataclass(frozen=True)
@@ -122,23 +113,23 @@ def _candidates(
             ShardTokens(t.logprobs[: m + 1], t.leading[: m + 1], t.position, t.example)
             for t in shards
         ]
-        for test, (score, statistic) in ON_ORDERINGS.items():
+        for (test, choice), score in variants(COMPARED, TOKENS).items():
             scores = np.stack([score(tokens) for tokens in fewer])
-            yield _Candidate(test, statistic, scores, lengths * (m + 1), m)
+            label = variant_name(test, choice)
+            yield _Candidate(label, TESTS[test].statistic, scores, lengths * (m + 1), m)
     for count in design.successor_shards:
         store = experiment.scored(
-            model, name, shards=count, kind="successors", tokens_per_example=max(SUCCESSOR_TOKENS)
+            model, name, shards=count, kind="successors", tokens_per_example=max(TOKENS.values())
         )
-        for b in SUCCESSOR_TOKENS:
+        for choice, b in TOKENS.items():
             scores = np.stack(
                 [
                     sampled_successors(store, s, b, orderings=SAMPLED_ORDERINGS, rng=rng)
                     for s in range(count)
                 ]
             )
-            yield _Candidate(
-                f"successor_{b}", sharded_exact_test, scores, successor_tokens(store, b), 0
-            )
+            label, statistic = variant_name("successor", choice), TESTS["successor"].statistic
+            yield _Candidate(label, statistic, scores, successor_tokens(store, b), 0)
 
 
 def successor_tokens(store: Store, tokens_per_example: int) -> np.ndarray:

@@ -34,7 +34,7 @@ def canary_table(experiment: Experiment) -> pd.DataFrame:
         for spec in experiment.profile.canaries:
             for name in CANARY_TESTS:
                 store, permutations = experiment.store_for(model, spec.name, TESTS[name])
-                result = TESTS[name].result(name, store, permutations)
+                result = TESTS[name].result(store, permutations)
                 rows.append(
                     {
                         "model": model,

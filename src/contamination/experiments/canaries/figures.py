@@ -5,7 +5,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from contamination.results.figures import SIGNIFICANT, TESTS, mark_level
+from contamination.audit.battery import TESTS
+from contamination.results.figures import SIGNIFICANT, mark_level
 
 
 def plot_duplication_power(rows: pd.DataFrame, published: pd.DataFrame) -> Figure:
@@ -19,12 +20,13 @@ def plot_duplication_power(rows: pd.DataFrame, published: pd.DataFrame) -> Figur
     for axes, table, title in zip(
         panels, (rows, published), ("This run", "Oren et al. (2024), Table 1"), strict=True
     ):
-        shown = [test for test in TESTS if (table["test"] == test).any()]
+        shown = [test for test in TESTS.values() if (table["test"] == test.name).any()]
         for index, test in enumerate(shown):
-            (label, colour, marker), chosen = TESTS[test], table[table["test"] == test]
+            chosen = table[table["test"] == test.name]
             # Side by side, so that equal values of different tests stay visible.
             x = chosen["dup_count"] * 2.0 ** (0.09 * (index - (len(shown) - 1) / 2))
-            axes.plot(x, chosen["log10_p"], marker, color=colour, label=label, ms=5, alpha=0.85)
+            (line,) = axes.plot(x, chosen["log10_p"], test.marker, ms=5, alpha=0.85)
+            line.set(color=test.colour, label=test.label)
         counts = sorted(table["dup_count"].unique())
         axes.set_xscale("log", base=2)
         axes.set_xticks(counts, [str(c) for c in counts])

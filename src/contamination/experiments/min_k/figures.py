@@ -6,7 +6,8 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from contamination.results.figures import TESTS, score_style
+from contamination.audit.battery import TESTS
+from contamination.results.figures import score_style
 
 
 def plot_min_k(
@@ -57,13 +58,13 @@ def plot_min_k(
             .groupby("copies")["rejected"]
             .agg(["sum", "size"])
         )
-        colour = TESTS[test][1]
+        colour = TESTS[test].colour
         for count, (hits, sets) in rejected.iterrows():
             below.scatter(place[count], line, s=330, color=colour, alpha=0.75 * hits / sets, lw=0)
             below.annotate(
                 f"{hits}/{sets}", (place[count], line), ha="center", va="center", fontsize="small"
             )
-    below.set_yticks(range(len(tests)), [TESTS[test][0] for test in tests])
+    below.set_yticks(range(len(tests)), [TESTS[test].label for test in tests])
     below.set_ylim(len(tests) - 0.4, -0.6)
     below.set_xticks(range(len(copies)), [str(c) if c else "0 (clean)" for c in copies])
     below.set_xlim(-0.5, len(copies) - 0.5)

@@ -228,7 +228,7 @@ class MmluAudit:
                 tokens_per_example=plan.tokens_per_example,
                 replace=True,  # the directory belongs to this run: models trained anew replace
             )
-            result = TESTS[test].result(test, store, request.permutations)
+            result = TESTS[test].result(store, request.permutations)
             yield {
                 "model": model,
                 "examples": len(test_set.examples),

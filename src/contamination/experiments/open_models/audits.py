@@ -167,7 +167,7 @@ class _Audit:
 
     def _result(self, entry: ModelEntry, scorer: Scorer, name: SetName, test: str) -> Row:
         store, permutations = self._store(entry, scorer, name, test)
-        result = TESTS[test].result(test, store, permutations)
+        result = TESTS[test].result(store, permutations)
         header = store.header
         return {
             "store": (header.kind, header.shards, permutations, header.seed),

@@ -7,7 +7,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from contamination.results.figures import SIGNIFICANT, TESTS
+from contamination.audit.battery import TESTS
+from contamination.results.figures import SIGNIFICANT
 
 # Okabe and Ito's colours, a marker each: print in grey still tells the models.
 MODELS = (
@@ -57,7 +58,7 @@ def plot_open_models(rows: pd.DataFrame, alpha: float) -> Figure:
             printed = np.log10(chosen["published_p"].to_numpy(dtype=float))
             panel.scatter(printed, height, s=60, marker="|", color=colour, linewidths=1.2)
         panel.axvline(np.log10(SIGNIFICANT), color="0.35", lw=0.9, ls="--")
-        panel.set_title(TESTS[test][0], fontsize="medium")
+        panel.set_title(TESTS[test].label, fontsize="medium")
         panel.set_xlabel("log10 p")
         panel.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     axes[0][0].set_yticks(range(len(sets)), sets)

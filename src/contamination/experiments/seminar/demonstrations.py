@@ -69,7 +69,7 @@ def power_table(
                     permutations=m,
                     kind=TESTS[test].kind,
                 )
-                result = TESTS[test].result(test, store, m)
+                result = TESTS[test].result(store, m)
                 rows.append(
                     {
                         "model": model,

@@ -8,7 +8,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from contamination.results.figures import MODEL_COLOURS, READ, SIGNIFICANT, TESTS, UNREAD
+from contamination.audit.battery import TESTS
+from contamination.results.figures import MODEL_COLOURS, READ, SIGNIFICANT, UNREAD
 from contamination.statistics import dkw_band, ecdf
 
 COLOURS = {"clean": UNREAD, "contaminated": READ}
@@ -82,9 +83,10 @@ def plot_successors(matrices: Mapping[str, np.ndarray]) -> Figure:
 def plot_power(rows: pd.DataFrame) -> Figure:
     """Draw log10 p of one model's tests against the number of copies; rows of `power_table`."""
     figure, axes = plt.subplots()
-    for test, found in rows.groupby("test", sort=False):
-        label, colour, marker = TESTS[str(test)]
-        axes.plot(found["dup_count"], found["log10_p"], marker=marker, color=colour, label=label)
+    for name, found in rows.groupby("test", sort=False):
+        test = TESTS[str(name)]
+        (line,) = axes.plot(found["dup_count"], found["log10_p"], label=test.label)
+        line.set(marker=test.marker, color=test.colour)
     counts = sorted(rows["dup_count"].unique())
     axes.set_xscale("log", base=2)
     axes.set_xticks(counts, [str(count) for count in counts])
@@ -107,8 +109,9 @@ def plot_calibration(p_values: pd.DataFrame, level: float = 0.95) -> Figure:
         label=f"uniform, {level:.0%} band",
     )
     for index, column in enumerate(p_values):
-        other = (column, MODEL_COLOURS[index % len(MODEL_COLOURS)], "")
-        label, colour, _ = TESTS.get(column, other)
+        test = TESTS.get(column)
+        label = test.label if test else column
+        colour = test.colour if test else MODEL_COLOURS[index % len(MODEL_COLOURS)]
         x, y = ecdf(p_values[column])
         style = STYLES[index % len(STYLES)]
         axes.step([0, *x], [0, *y], where="post", ls=style, color=colour, label=label, lw=1.4)

@@ -5,8 +5,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from contamination.audit.battery import TESTS
 from contamination.report.explorer.outcomes import Outcome
-from contamination.results.figures import TESTS
 
 SIZE = (4.2, 2.6)  # two of them stand side by side in JupyterLab
 
@@ -14,7 +14,7 @@ SIZE = (4.2, 2.6)  # two of them stand side by side in JupyterLab
 def plot_null(outcome: Outcome) -> Figure:
     """Draw the null distribution, and the published order as a line."""
     figure, axes = plt.subplots(figsize=SIZE)
-    null, (_, colour, _) = outcome.null, TESTS[outcome.test]
+    null, colour = outcome.null, TESTS[outcome.test].colour
     edges = np.linspace(null.low, null.high, len(null.counts) + 1)
     axes.stairs(null.counts / null.counts.sum(), edges, fill=True, color="0.7")
     axes.axvline(outcome.canonical, color=colour, lw=2)
@@ -26,7 +26,7 @@ def plot_null(outcome: Outcome) -> Figure:
 def plot_by_shard(outcome: Outcome) -> Figure:
     """Draw the evidence of each shard as a bar, and their mean as a dashed line."""
     figure, axes = plt.subplots(figsize=SIZE)
-    values, (_, colour, _) = outcome.by_shard, TESTS[outcome.test]
+    values, colour = outcome.by_shard, TESTS[outcome.test].colour
     axes.bar(np.arange(1, len(values) + 1), values, color=colour)
     axes.axhline(0, color="0.35", lw=0.8)
     axes.axhline(values.mean(), color="black", lw=1, ls="--")

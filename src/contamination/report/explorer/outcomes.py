@@ -4,7 +4,6 @@ The p-values are those of `contamination.audit.battery`, from the same scores; b
 stand other numbers b of tokens per example.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,14 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import scipy.stats
 
-from contamination.audit.battery import (
-    COUNTED,
-    SAMPLED_ORDERINGS,
-    ShardScores,
-    boundary,
-    standardised,
-    summed,
-)
+from contamination.audit.battery import COMPARED, COUNTED, SAMPLED_ORDERINGS, variants
 from contamination.errors import InputError
 from contamination.scoring.store import Store
 from contamination.statistics import (
@@ -44,13 +36,6 @@ JOINT_DRAWS = 10_000
 LARGEST_B = max(filter(None, COUNTED.values()))  # "all" is worth showing if there is more
 
 Choice = tuple[str, str | None]  # test and b, a key of COUNTED
-
-ON_TOKENS: Mapping[Choice, ShardScores] = {
-    ("sharded_t", None): summed,
-    ("sharded_exact", None): summed,
-    ("token_standardised", None): standardised,
-    **{("boundary", b): boundary(tokens_per_example) for b, tokens_per_example in COUNTED.items()},
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +115,7 @@ def _scores(store: Store) -> dict[Choice, np.ndarray]:
         by_shard = []
         for shard in range(header.shards):
             tokens = store.shard_tokens(shard, permutations)
-            by_shard.append({choice: score(tokens) for choice, score in ON_TOKENS.items()})
+            by_shard.append({choice: score(tokens) for choice, score in variants(COMPARED).items()})
     return {choice: np.stack([each[choice] for each in by_shard]) for choice in by_shard[0]}
 
 
@@ -194,7 +179,7 @@ def _outcome(test: str, b: str | None, scores: np.ndarray, rng: np.random.Genera
 
 
 def _null_z(scores: np.ndarray, result: ShardedExactResult, rng: np.random.Generator) -> np.ndarray:
-    """Draws of z under the null law of the recombination test, (DRAWS,)."""
+    """Draws of z under the null law of the exact test on shards, (DRAWS,)."""
     draws = np.zeros(DRAWS)
     for row in contributions(scores, weights="inverse_sd"):
         draws += row[rng.integers(len(row), size=DRAWS)]

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from contamination.audit.battery import DEFAULT_TESTS
+from contamination.audit.battery import DEFAULT_TESTS, TESTS
 from contamination.audit.diagnostics import Diagnosis
 from contamination.errors import InputError
 from contamination.files import write_text
@@ -27,7 +27,6 @@ from contamination.report.explorer.outcomes import Outcome
 from contamination.report.explorer.scored import Found, scored_sets
 from contamination.report.explorer.views import View, Viewer
 from contamination.report.explorer.wording import plain_p, reading, verdict
-from contamination.results.figures import TESTS
 from contamination.statistics import adjust
 from contamination.testsets.orderings import shard_bounds
 
@@ -73,7 +72,7 @@ def payload(views: Sequence[View], left_out: Sequence[str], title: str) -> dict[
     return {
         "title": title,
         "default_test": DEFAULT_TESTS[0],
-        "tests": {name: {"label": label, "colour": c} for name, (label, c, _) in TESTS.items()},
+        "tests": {t.name: {"label": t.label, "colour": t.colour} for t in TESTS.values()},
         "sets": [_set(each) for each in by_set.values()],
         "results": [
             {"set": place[view.scored.group, view.scored.test_set.name], **_result(view, holm)}

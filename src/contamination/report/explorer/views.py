@@ -11,11 +11,8 @@ from contamination.audit.diagnostics import Diagnosis, diagnose
 from contamination.errors import InputError
 from contamination.report.explorer.outcomes import Outcome, StoreOutcomes, store_outcomes
 from contamination.report.explorer.scored import ScoredSet
-from contamination.scoring.plan import SUCCESSOR_TOKENS
 from contamination.scoring.store import Store, open_store
 from contamination.testsets.example_set import ExampleSet
-
-USUAL_B = {"boundary": "16", "successor": str(SUCCESSOR_TOKENS)}  # those of the battery
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +37,7 @@ class View:
     def is_usual(self, outcome: Outcome) -> bool:
         """Whether shards and b are those that were set before anyone looked."""
         usual_shards = self.scored.usual_shards[TESTS[outcome.test].kind]
-        return outcome.b == USUAL_B.get(outcome.test) and (
+        return outcome.b == TESTS[outcome.test].b and (
             outcome.test == "permutation" or outcome.result.shards == usual_shards
         )
 

@@ -14,14 +14,13 @@ import matplotlib.pyplot as plt
 from ipywidgets import HTML, Box, Dropdown, Layout, VBox
 from matplotlib.figure import Figure
 
-from contamination.audit.battery import DEFAULT_TESTS
+from contamination.audit.battery import DEFAULT_TESTS, TESTS
 from contamination.errors import InputError
 from contamination.report.explorer.charts import plot_by_shard, plot_null
 from contamination.report.explorer.outcomes import Outcome
 from contamination.report.explorer.scored import ScoredSet
 from contamination.report.explorer.views import View, Viewer
 from contamination.report.explorer.wording import plain_p, reading, verdict
-from contamination.results.figures import TESTS
 from contamination.testsets.orderings import shard_bounds
 
 
@@ -82,7 +81,7 @@ class Explorer:
             self._views[key] = self._viewer.view(self._scored[key])
         view = self._views[key]
         outcomes = list(view.outcomes)
-        tests = {TESTS[o.test][0]: o.test for o in outcomes}
+        tests = {TESTS[o.test].label: o.test for o in outcomes}
         _fill(self.test, tests, DEFAULT_TESTS)
         outcomes = [o for o in outcomes if o.test == self.test.value]
         usual = [o for o in outcomes if view.is_usual(o)]
@@ -113,7 +112,7 @@ class Explorer:
         self.tests.value = "<h3>Every test on this set</h3>" + _table(
             ("Test", "Shards", "b", "p"),
             (
-                (TESTS[o.test][0], o.result.shards, o.b or "–", plain_p(o.result.log10_p))
+                (TESTS[o.test].label, o.result.shards, o.b or "–", plain_p(o.result.log10_p))
                 for o in view.outcomes
             ),
         )
