@@ -133,13 +133,12 @@ class MadeUpRun:
         shards: int,
         permutations: int = 0,
         kind: str = "orderings",
-        first: int | None = None,
+        tokens_per_example: int | None = None,
     ) -> Store:
         """Stand in for `Experiment.scored`: random log-probabilities instead of a model's."""
         lengths = self.lengths[name]
-        header = Header(
-            model, model, name, name, "question/1", 5, shards, tuple(lengths), kind, first
-        )
+        named = (model, model, name, name, "question/1", 5)
+        header = Header(*named, shards, tuple(lengths), kind, tokens_per_example)
         directory = self.experiment.build / "stores" / model / name / f"{kind}-{shards}"
         store = Store(directory, header)
         if store.parts():

@@ -147,8 +147,8 @@ def test_stores_that_cannot_be_used_are_refused(tmp_path, orderings) -> None:
     values = np.zeros(int(header.stored[extra].sum()), dtype=np.float32)
     interrupted.append([((0, 10), extra, values)])
     for path, message in (
-        (short, "keeps the first 5 tokens of an example, too few"),
-        (cut, "keeps the first 16 tokens of an example alone"),
+        (short, "keeps 5 tokens of an example, too few"),
+        (cut, "keeps 16 tokens of an example alone"),
         (canonical, "no shuffled ordering is scored yet"),
         (orderings, "ordering 10 of shard 1 is not scored yet"),
     ):
