@@ -74,12 +74,12 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     """Return a function that runs the command line here: (status, stdout, stderr)."""
     import sys
 
-    from contamination.cli.main import main as cli
+    from contamination.cli.main import main
 
     def run(*arguments: str | Path) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["contamination", *map(str, arguments)])
         with pytest.raises(SystemExit) as caught:
-            cli.main()
+            main()
         shown = capsys.readouterr()
         return int(caught.value.code or 0), shown.out, shown.err
 

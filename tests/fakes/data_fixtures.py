@@ -9,6 +9,7 @@ import yaml
 
 from contamination.files import sha256_of, write_json
 from contamination.pretraining.experiment import MODELS, Experiment
+from contamination.scoring.plan import StorePlan
 from contamination.scoring.store import Header, Store
 
 ROOT = Path(__file__).parents[2]
@@ -137,9 +138,10 @@ class MadeUpRun:
     ) -> Store:
         """Stand in for `Experiment.scored`: random log-probabilities instead of a model's."""
         lengths = self.lengths[name]
+        plan = StorePlan(kind, shards, tokens_per_example)
         named = (model, model, name, name, "question/1", 5)
         header = Header(*named, shards, tuple(lengths), kind, tokens_per_example)
-        directory = self.experiment.build / "stores" / model / name / f"{kind}-{shards}"
+        directory = plan.path(self.experiment.build / "stores", model, name)
         store = Store(directory, header)
         if store.parts():
             return store

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from contamination.files import sha256_of
+from contamination.scoring.plan import StorePlan
 from contamination.scoring.store import Store
 from contamination.scoring.store_format import Header
 from contamination.testsets.example_set import ExampleSet
@@ -48,8 +49,7 @@ def make_store(
         kind,
         tokens_per_example,
     )
-    tag = "" if tokens_per_example in (None, 32) else f"-{tokens_per_example}"
-    path = directory / model / test_set.name / f"{kind}-{shards:03d}{tag}"
+    path = StorePlan(kind, shards, tokens_per_example).path(directory, model, test_set.name)
     store = Store(path, header)
     rng = np.random.default_rng([len(model), shards, len(kind), tokens_per_example or 0])
     units = []

@@ -68,7 +68,7 @@ def plan_from_pilot(
     store = score(
         first,
         scorer,
-        StorePlan(chosen.kind, shards, chosen.tokens_per_example).path(directory, name, first),
+        StorePlan(chosen.kind, shards, chosen.tokens_per_example).path(directory, name, first.name),
         model=name,
         shards=shards,
         permutations=PILOT_PERMUTATIONS,

@@ -59,7 +59,7 @@ def plan_audit(scorer: Scorer, test_set: ExampleSet, request: Request) -> Scorin
     work = cost.total(works)
     name = called(scorer, request)
     missing = sum(
-        max(0, w.scored - _stored_tokens(store.path(request.directory, name, test_set)))
+        max(0, w.scored - _stored_tokens(store.path(request.directory, name, test_set.name)))
         for store, w in zip(distinct, works, strict=True)
     )
     flops = seconds = None

@@ -159,7 +159,7 @@ def fill(
     return score(
         test_set,
         scorer,
-        store.path(request.directory, name, test_set),
+        store.path(request.directory, name, test_set.name),
         model=name,
         shards=store.shards,
         permutations=request.permutations,

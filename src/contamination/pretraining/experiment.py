@@ -4,7 +4,7 @@
 
     build/<profile>/corpus/       documents.jsonl, canaries/*.jsonl, tokenizer/, corpus.json
     build/<profile>/models/       contaminated/, clean/, and clean-<width>/ for each further size
-    build/<profile>/stores/       <model>/<canary set>/shards-<r>/, successors-<r>/
+    build/<profile>/stores/       <model>/<canary set>/orderings-<r>/, successors-<r>/
 
 The stages write these in order (`make` knows which depends on which); notebooks only read them,
 through `Experiment`.
@@ -18,7 +18,7 @@ from contamination.errors import InputError
 from contamination.files import read_json
 from contamination.pretraining.profile import Architecture, CanarySpec, Profile, load_profile
 from contamination.scoring.models import ModelEntry
-from contamination.scoring.plan import StoreNeed, plan_store
+from contamination.scoring.plan import StoreNeed, StorePlan, plan_store
 from contamination.scoring.store import Store
 from contamination.testsets.example_set import ExampleSet, load_test_set
 
@@ -125,11 +125,11 @@ class Experiment:
 
         if model not in self._scorers:
             self._scorers[model] = TransformersScorer(self.model(model))
-        folder = f"shards-{shards:03d}" if kind == "orderings" else f"{kind}-{shards:03d}"
+        plan = StorePlan(kind, shards, tokens_per_example)
         return score(
             self.test_set(name),
             self._scorers[model],
-            self.build / "stores" / model / name / folder,
+            plan.path(self.build / "stores", model, name),
             model=model,
             shards=shards,
             permutations=permutations,

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from contamination.errors import InputError
 from contamination.scoring.store_format import Kind
-from contamination.testsets.example_set import ExampleSet
 
 if TYPE_CHECKING:
     from contamination.scoring.cost import Workload
@@ -48,12 +47,21 @@ class StorePlan:
     shards: int
     tokens_per_example: int | None
 
-    def path(self, directory: Path | str, model: str, test_set: ExampleSet) -> Path:
-        """Where the audits in `directory` keep this store of that model and set."""
+    def path(
+        self, directory: Path | str, model: str, dataset: str, identity: str | None = None
+    ) -> Path:
+        """Where this store of that model and set lies: the one rule for the names of its folders.
+
+        Parameters
+        ----------
+        identity : hash of what may change under one name (weights, examples), where stores of the
+            old and the new are kept beside each other.
+        """
         name = f"{self.kind}-{self.shards:03d}"
         if self.kind == "successors" and self.tokens_per_example != SUCCESSOR_TOKENS:
             name += f"-{self.tokens_per_example or 'all'}"
-        return Path(directory) / _slug(model) / _slug(test_set.name) / name
+        name += f"-{identity[:8]}" if identity else ""
+        return stores_of(directory, model, dataset) / name
 
     def within(self, context: int, lengths: Sequence[int]) -> "StorePlan":
         """Keep no more of an example than leaves half of the context to the one before it.
@@ -91,6 +99,11 @@ class StorePlan:
         return cost.workload(
             lengths, shards=self.shards, permutations=permutations, context=context
         )
+
+
+def stores_of(directory: Path | str, model: str, dataset: str) -> Path:
+    """Return the folder of all stores of a model and set."""
+    return Path(directory) / _slug(model) / _slug(dataset)
 
 
 def plan_store(test: StoreNeed, examples: int, shards: int | None) -> StorePlan:

@@ -60,10 +60,7 @@ def test_nothing_scored(tmp_path: Path) -> None:
 
 def test_walk_names_sets_as_their_stores_do(tmp_path: Path) -> None:
     test_set = make_set("a set")
-    path = make_store(tmp_path, "org/model", test_set, "successors", 2, tokens_per_example=32)
-    folder = tmp_path / "org-model" / "a-set" / path.name
-    folder.parent.mkdir(parents=True)
-    path.rename(folder)
+    folder = make_store(tmp_path, "org/model", test_set, "successors", 2, tokens_per_example=32)
     asked = []
 
     def load(name: str, examples: int):

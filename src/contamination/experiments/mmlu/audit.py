@@ -219,7 +219,7 @@ class MmluAudit:
             store = score(
                 test_set,
                 scorer,
-                plan.path(request.directory, model, test_set),
+                plan.path(request.directory, model, test_set.name),
                 model=model,
                 shards=plan.shards,
                 permutations=request.permutations,

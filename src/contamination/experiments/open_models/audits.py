@@ -191,12 +191,11 @@ class _Audit:
         request = self.request
         plan = planned_store(test, lengths, scorer.context, request)
         plan.work(lengths, request.permutations, scorer.context)  # what cannot be read is told now
-        path = plan.path(request.directory, entry.name, examples)
-        what = sha256_of(scorer.revision, examples.revision, str(request.seed))
+        identity = sha256_of(scorer.revision, examples.revision, str(request.seed))
         store = score(
             examples,
             scorer,
-            path.with_name(f"{path.name}-{what[:8]}"),
+            plan.path(request.directory, entry.name, examples.name, identity),
             model=entry.name,
             shards=plan.shards,
             permutations=request.permutations,

@@ -26,6 +26,7 @@ from contamination.pretraining.profile import Architecture, TrainingSpec
 from contamination.pretraining.tokenizer import train_tokenizer
 from contamination.pretraining.training import train
 from contamination.scoring.local import TransformersScorer
+from contamination.scoring.plan import StorePlan
 from contamination.scoring.score import score
 from contamination.scoring.store import Store
 from contamination.scoring.store_format import Kind
@@ -79,12 +80,13 @@ class Classroom:
     ) -> Store:
         """Score what is missing of a test set under a model, every token of it."""
         scorer = self.scorers[model]
-        identity = sha256_of(scorer.revision, test_set.name, test_set.revision)[:12]
+        plan = StorePlan(kind, shards, None)
+        identity = sha256_of(scorer.revision, test_set.revision)
         with no_progress():
             return score(
                 test_set,
                 scorer,
-                self.directory / "stores" / f"{model}-{identity}-{kind}-{shards}",
+                plan.path(self.directory / "stores", model, test_set.name, identity),
                 model=model,
                 shards=shards,
                 permutations=permutations,

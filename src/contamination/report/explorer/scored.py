@@ -6,6 +6,7 @@ from pathlib import Path
 
 from contamination.errors import InputError
 from contamination.pretraining.experiment import MODELS, Experiment
+from contamination.scoring.plan import stores_of
 from contamination.scoring.store import open_store
 from contamination.scoring.store_format import Kind
 from contamination.testsets.example_set import ExampleSet
@@ -88,7 +89,7 @@ def _canary_sets(experiment: Experiment) -> Found:
     sets, left_out = [], []
     for model in MODELS:
         for spec in experiment.profile.canaries:
-            folder = experiment.build / "stores" / model / spec.name
+            folder = stores_of(experiment.build / "stores", model, spec.name)
             if not (stores := _stores(folder)):
                 left_out.append(f"{folder}: no store; run the score stage")
                 continue
