@@ -9,9 +9,8 @@ from hypothesis.extra.numpy import arrays
 
 from contamination.errors import InputError
 from contamination.statistics import sharded_exact_test
-from contamination.statistics.joint import sum_z_test, westfall_young_test
+from contamination.statistics.joint import westfall_young_test
 
-SCALES = pytest.mark.parametrize("scale", ["p", "z"])
 INTEGERS = arrays(np.float64, (2, 3, 4), elements=st.integers(-4, 4))
 
 
@@ -41,60 +40,54 @@ def p_of_all(z):
 
 
 @pytest.mark.parametrize("weights", ["inverse_sd", "equal"])
-def test_max_z_against_all_canonical_indices(weights):
-    rng = np.random.default_rng(0)
-    for shift in (0, 0.5, 1, 2, 4):
-        scores = draw_scores(rng, q=3, r=4, m=5, shift=shift)
-        best = z_of_all(scores, weights).max(axis=0)
-        exact = np.mean(best >= best[0] - 1e-9)
-        result = westfall_young_test(scores, scale="z", weights=weights, resamples=10_000, rng=rng)
-        assert result.statistic == pytest.approx(best[0])
-        assert abs(result.p / exact - 1) < 4 * result.relative_error + 0.01
-        assert 0 < result.relative_error < 0.1
-
-
-def test_min_p_against_all_canonical_indices():
+@pytest.mark.parametrize("shift", [0.5, 1, 2, 4])
+def test_min_p_against_all_canonical_indices(shift, weights):
     """One statistic with light tails and one with a loud shard, whose z are not to be compared."""
     rng = np.random.default_rng(1)
-    for shift in (1, 2, 4):
-        scores = np.stack([rng.normal(size=(4, 7)), rng.normal(size=(4, 7))])
-        scores[1, 0] *= 8
-        scores[:, :, 0] += shift
-        p = p_of_all(z_of_all(scores, "equal")).min(axis=0)
-        exact = np.mean(p <= p[0] * (1 + 1e-9))
-        result = westfall_young_test(scores, weights="equal", resamples=10_000, rng=rng)
-        assert result.p == pytest.approx(exact, rel=0.3)
-        assert result.p <= 2 * min(m.p for m in result.marginals) * 1.3
+    scores = rng.normal(size=(2, 4, 7))
+    scores[1, 0] *= 8
+    scores[:, :, 0] += shift
+    p = p_of_all(z_of_all(scores, weights)).min(axis=0)
+    exact = np.mean(p <= p[0] * (1 + 1e-9))
+    result = westfall_young_test(scores, weights=weights, resamples=10_000, rng=rng)
+    assert result.p == pytest.approx(exact, rel=0.3)
+    assert result.p <= 2 * min(m.p for m in result.marginals) * 1.3
+    assert 0 < result.relative_error < 0.1
 
 
-@SCALES
-def test_one_statistic_is_the_recombination_test(law, scale):
+def test_a_light_tail_is_seen_beside_a_heavy_one():
+    """One loud shard takes its statistic to z = 4.4 in one ordering of twenty, hiding z = 4."""
+    rng = np.random.default_rng(5)
+    scores = rng.normal(size=(2, 40, 20))
+    scores[0, :, 0] += 0.5
+    scores[1, 0, 1] = 1000
+    z = np.sort(z_of_all(scores[1:, :1], "equal")[0])
+    assert z[-1] > 4.2
+    result = westfall_young_test(scores, weights="equal", resamples=5000, rng=rng)
+    assert result.p < 3 * min(m.p for m in result.marginals) < 0.001
+    assert result.test == "min_p"
+
+
+def test_one_statistic_is_the_exact_test_on_shards(law):
     rng = np.random.default_rng(2)
     for _ in range(5):
         scores = law(rng, 4, 9)
         exact = sharded_exact_test(scores)
-        result = westfall_young_test([scores], scale=scale, resamples=20_000, rng=rng)
+        result = westfall_young_test([scores], resamples=20_000, rng=rng)
         slack = 5 * result.relative_error + 0.01 + exact.resolution
         assert result.p == pytest.approx(exact.p, rel=slack)
         assert result.marginals[0].log10_p == exact.log10_p
 
 
-@SCALES
 @pytest.mark.parametrize("shift", [1.5, 3.0, 6.0])
-def test_far_tail_near_the_bonferroni_bound(scale, shift):
-    """log10 p from about -20 to the end of the scale: between the least marginal p and q of them.
-
-    (A max-z may leave that bracket by the difference of the tails of the statistics.)
-    """
+def test_far_tail_near_the_bonferroni_bound(shift):
+    """log10 p from -20 to the end of the scale: between the least marginal p and q times it."""
     rng = np.random.default_rng(3)
     scores = draw_scores(rng, q=3, r=60, m=39, df=20, shift=shift, own=0.5)
-    result = westfall_young_test(scores, scale=scale, resamples=20_000, rng=rng)
+    result = westfall_young_test(scores, resamples=20_000, rng=rng)
     least = min(m.log10_p for m in result.marginals)
     assert least < {1.5: -15, 3.0: -60, 6.0: -90}[shift]
-    if scale == "p":
-        assert least - 0.3 <= result.log10_p <= least + np.log10(3) + 0.3
-    else:
-        assert least - 0.3 <= result.log10_p <= 0.9 * least
+    assert least - 0.3 <= result.log10_p <= least + np.log10(3) + 0.3
     assert result.p == pytest.approx(10**result.log10_p)
 
 
@@ -107,28 +100,11 @@ def test_p_beyond_the_smallest_float():
     assert 0 < result.p < 1e-300
 
 
-def test_min_p_sees_light_tails_where_max_z_does_not():
-    """One loud shard takes its statistic to z = 4.4 in one ordering of twenty, hiding z = 4."""
-    rng = np.random.default_rng(5)
-    scores = rng.normal(size=(2, 40, 20))
-    scores[0, :, 0] += 0.5
-    scores[1, 0, 1] = 1000
-    min_p, max_z = (
-        westfall_young_test(scores, scale=scale, weights="equal", resamples=5000, rng=rng)
-        for scale in ("p", "z")
-    )
-    assert 3.5 < max_z.statistic < 4.3
-    assert max_z.p > 0.045
-    assert min_p.p < 3 * min(m.p for m in min_p.marginals) < 0.001
-    assert (min_p.test, max_z.test) == ("min_p", "max_z")
-
-
-@SCALES
-def test_dependence_costs_nothing_where_statistics_agree(scale):
+def test_dependence_costs_nothing_where_statistics_agree():
     rng = np.random.default_rng(6)
     scores = draw_scores(rng, q=1, r=20, m=9, shift=1)
     alone = sharded_exact_test(scores[0])
-    five = westfall_young_test(np.repeat(scores, 5, axis=0), scale=scale, resamples=20_000, rng=rng)
+    five = westfall_young_test(np.repeat(scores, 5, axis=0), resamples=20_000, rng=rng)
     assert five.log10_p == pytest.approx(alone.log10_p, abs=0.1)
 
 
@@ -171,43 +147,6 @@ def test_own_weight_keeps_few_draws_valid():
     assert own[1] == pytest.approx(own[4], rel=1e-9)
 
 
-@pytest.mark.parametrize("weights", ["inverse_sd", "equal"])
-def test_sum_z_against_all_canonical_indices(weights):
-    rng = np.random.default_rng(10)
-    for votes in (None, [1, 0, 3]):
-        scores = draw_scores(rng, q=3, r=4, m=5, shift=1)
-        total = np.tensordot([1, 1, 1] if votes is None else votes, z_of_all(scores, weights), 1)
-        exact = np.mean(total >= total[0] - 1e-9)
-        result = sum_z_test(scores, weights=weights, votes=votes)
-        assert result.statistic == pytest.approx(total[0])
-        assert result.null_sd == pytest.approx(total.std())
-        assert exact * (1 - 1e-9) <= result.p
-        assert result.p <= np.mean(total >= total[0] - result.resolution - 1e-9) * (1 + 1e-6)
-        assert (result.test, result.weights) == ("sum_z", weights)
-        for marginal, each in zip(result.marginals, scores, strict=True):
-            assert marginal.log10_p == sharded_exact_test(each, weights=weights).log10_p
-
-
-def test_sum_z_reaches_the_far_tail():
-    scores = draw_scores(np.random.default_rng(11), r=60, m=39, df=20, shift=4, own=0.5)
-    result = sum_z_test(scores)
-    assert result.log10_p < -80
-    assert result.log10_p >= -60 * np.log10(40) * (1 + 1e-12)
-
-
-def test_planted_effects_are_found_by_the_right_test():
-    """In one of four statistics: the best of them. In all of four: their sum."""
-    rng = np.random.default_rng(12)
-    noise = rng.normal(size=(4, 40, 20))
-    one, every = noise.copy(), noise.copy()
-    one[2, :, 0] += 0.9
-    every[:, :, 0] += 0.45
-    best = [westfall_young_test(x, resamples=10_000, rng=rng).log10_p for x in (one, every)]
-    summed = [sum_z_test(x).log10_p for x in (one, every)]
-    assert best[0] < -4 and summed[1] < -4
-    assert best[0] < summed[0] and summed[1] < best[1]
-
-
 @given(INTEGERS, st.integers(-9, 9), st.integers(0, 2**32 - 1))
 @settings(max_examples=30, deadline=None)
 def test_invariances(scores, shift, seed):
@@ -216,45 +155,38 @@ def test_invariances(scores, shift, seed):
     moved = scores[:, :, [0, *1 + rng.permutation(3)]]
     moved[0, 1] += shift
     moved[1] *= 16.0
-    for scale in ("p", "z"):
-        before, after = (
-            westfall_young_test(x, scale=scale, resamples=4000, rng=np.random.default_rng(seed))
-            for x in (scores, moved)
-        )
-        assert 0 < before.p <= 1
-        assert after.statistic == pytest.approx(before.statistic, abs=1e-9)
-        noise = 6 * np.hypot(before.relative_error, after.relative_error)
-        assert after.p == pytest.approx(before.p, rel=noise + 1e-9)
-    before, after = sum_z_test(scores), sum_z_test(moved)
+    before, after = (
+        westfall_young_test(x, resamples=4000, rng=np.random.default_rng(seed))
+        for x in (scores, moved)
+    )
+    assert 0 < before.p <= 1
     assert after.statistic == pytest.approx(before.statistic, abs=1e-9)
+    noise = 6 * np.hypot(before.relative_error, after.relative_error)
+    assert after.p == pytest.approx(before.p, rel=noise + 1e-9)
 
 
 def test_ties_survive_float_noise():
     """0.1 + 0.2 and 0.3 are one score, in every statistic and after the sum over shards."""
     rng = np.random.default_rng(13)
-    noisy = np.array([[[0.3, 0.1 + 0.2, 0.1], [0.1 + 0.2, 0.3, 0.1]]] * 2)
-    for scale in ("p", "z"):
-        result = westfall_young_test(noisy, scale=scale, resamples=20_000, rng=rng)
-        assert result.p == pytest.approx(4 / 9, rel=0.05)
-    assert sum_z_test(noisy).p == pytest.approx(4 / 9)
+    noisy = [[[0.3, 0.1 + 0.2, 0.1], [0.1 + 0.2, 0.3, 0.1]]] * 2
     low, high = -1e4, -1e4 + 1e-3  # the last bit of the score is 1e-9 of its spread
-    deep = np.array([[[np.nextafter(high, 0), high, low]] * 2] * 2)
-    assert sum_z_test(deep).p == pytest.approx(4 / 9)
+    deep = [[[np.nextafter(high, 0), high, low]] * 2] * 2
+    for tied in (noisy, deep):
+        result = westfall_young_test(tied, resamples=20_000, rng=rng)
+        assert result.p == pytest.approx(4 / 9, rel=0.05)
     summed = [[[0, 0.7], [0, 0.1], [0.8, 0]]]  # 0.7 + 0.1 - 0.8 is -1e-16 in floats
     p = westfall_young_test(summed, weights="equal", resamples=20_000, rng=rng).p
     assert p == pytest.approx(5 / 8, rel=0.05)
 
 
-@SCALES
-def test_silent_statistics(scale):
+def test_silent_statistics():
     rng = np.random.default_rng(14)
     silent = np.full((2, 3, 5), -0.1)
-    result = westfall_young_test(silent, scale=scale, resamples=100, rng=rng)
+    result = westfall_young_test(silent, resamples=100, rng=rng)
     assert (result.p, result.log10_p, result.statistic) == (1.0, 0.0, 0.0)
-    assert sum_z_test(silent).p == 1.0
     scores = draw_scores(rng, q=1, r=6, shift=2)
     mixed = np.concatenate([scores, np.full_like(scores, -0.1)])
-    result = westfall_young_test(mixed, scale=scale, resamples=20_000, rng=rng)
+    result = westfall_young_test(mixed, resamples=20_000, rng=rng)
     exact = sharded_exact_test(scores[0]).p
     assert result.p == pytest.approx(exact, rel=5 * result.relative_error + 0.05)
 
@@ -266,7 +198,7 @@ def test_the_best_is_named():
     named = westfall_young_test(scores, names=["a", "b", "c"], resamples=100, rng=rng)
     assert (named.best, named.names) == ("b", ("a", "b", "c"))
     assert min(named.marginals, key=lambda m: m.log10_p) is named.marginals[1]
-    assert westfall_young_test(scores, scale="z", resamples=100, rng=rng).best == "1"
+    assert westfall_young_test(scores, resamples=100, rng=rng).best == "1"
     with pytest.raises(InputError, match="2 names for 3 statistics"):
         westfall_young_test(scores, names=["a", "b"], resamples=100, rng=rng)
 
@@ -278,25 +210,17 @@ def test_repeats_from_the_same_generator():
     )
     assert first.p == second.p
     assert (first.shards, first.permutations, first.resamples) == (3, 4, 500)
-    assert (first.scale, first.weights) == ("p", "inverse_sd")
+    assert first.weights == "inverse_sd"
 
 
 def test_bad_input():
-    rng = np.random.default_rng(0)
-    scores = draw_scores(rng)
-    with pytest.raises(InputError, match=r"statistics of shapes \[\(2, 5\), \(3, 5\)\]"):
-        sum_z_test([scores[0], scores[1, :2]])
-    with pytest.raises(InputError, match=r"shapes \[\]: give at least one"):
-        westfall_young_test([], resamples=10, rng=rng)
-    with pytest.raises(InputError, match="shape"):
-        sum_z_test(scores[0])
-    with pytest.raises(InputError, match="resamples is 0"):
-        westfall_young_test(scores, resamples=0, rng=rng)
-    with pytest.raises(InputError, match="scale is 't'"):
-        westfall_young_test(scores, scale="t", resamples=10, rng=rng)
-    for test in (sum_z_test, lambda x, **k: westfall_young_test(x, resamples=9, rng=rng, **k)):
-        with pytest.raises(InputError, match="weights is 'sd'"):
-            test(scores, weights="sd")
-    for votes in ([1.0], [1.0, -1.0], [0.0, 0.0], [1.0, np.inf]):
-        with pytest.raises(InputError, match="votes is"):
-            sum_z_test(scores, votes=votes)
+    scores = draw_scores(np.random.default_rng(0))
+    for bad, setting, message in [
+        ([scores[0], scores[1, :2]], {}, r"statistics of shapes \[\(2, 5\), \(3, 5\)\]"),
+        ([], {}, r"shapes \[\]: give at least one"),
+        (scores[0], {}, "shape"),
+        (scores, {"resamples": 0}, "resamples is 0"),
+        (scores, {"weights": "sd"}, "weights is 'sd'"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            westfall_young_test(bad, **{"resamples": 9} | setting, rng=np.random.default_rng(0))

@@ -23,10 +23,10 @@ from contamination.statistics.exchangeability import (
     autocorrelation,
     equal_neighbours,
     max_z,
+    neighbour_similarity,
     order_test,
     trend,
 )
-from contamination.statistics.neighbour_similarity import neighbour_similarity
 
 Row = dict[str, Any]
 

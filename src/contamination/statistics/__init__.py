@@ -9,24 +9,21 @@ function                          input                        guarantee
 `sharded_t_test`                  (r, m+1) shards              asymptotic in r; no floor
 `sharded_exact_test`              (r, m+1) shards              exact; p >= (m+1)^-r
 `sharded_exact_monte_carlo`       (r, m+1) shards              exact; p >= 1/(resamples+1)
-`sum_z_test`                      (q, r, m+1) statistics       exact; p >= (m+1)^-r
 `westfall_young_test`             (q, r, m+1) statistics       exact; tilted Monte Carlo
-`successor_test`                  (k, k) of one shard          exact over all k! orderings
-`successor_monte_carlo`           (k, k) of one shard          exact; p >= 1/(resamples+1)
 `anytime_test`, `EProcess`        (r, m+1), shard by shard     exact at every stopping time
-`fisher`, `stouffer`              (n,) p-values                exact if independent
+`fisher`                          (n,) p-values                exact if independent
 `cauchy`                          (n,) p-values                asymptotic as p -> 0, dependence
 `harmonic_mean`                   (n,) p-values                any dependence
 `adjust`                          (n,) p-values                Holm, BH or BY over an audit
 `ecdf`, `dkw_band`                (n,) p-values                band valid for every n
-`plan`, `predict_power`           (r, m+1) pilot shards        an estimate, with its interval
+`plan`                            (r, m+1) pilot shards        an estimate, with its interval
 ================================  ===========================  ===================================
 
 Scores of the orderings of one shard, to be stacked to (r, m+1): `token_standardised_scores` and
-`boundary_scores` from its tokens, `sampled_successor_scores` and `listed_successor_scores` from its
-successor matrix.
+`boundary_scores` from its tokens, `sampled_successor_scores` from its successor matrix.
 
-`contributions` and `shard_z_scores` show what each shard adds to the recombination statistic.
+`contributions` and `shard_z_scores` show what each shard adds to the statistic of the exact test on
+shards. Any room may import from here; nothing here imports from another room but `errors`.
 """
 
 from importlib import import_module
@@ -42,20 +39,15 @@ if TYPE_CHECKING:
         cauchy,
         fisher,
         harmonic_mean,
-        stouffer,
     )
     from contamination.statistics.exchangeability import random_orderings
-    from contamination.statistics.joint import sum_z_test, westfall_young_test
-    from contamination.statistics.joint_results import SumZResult, WestfallYoungResult
+    from contamination.statistics.joint import WestfallYoungResult, westfall_young_test
     from contamination.statistics.multiplicity import AdjustedResult, adjust
     from contamination.statistics.permutation import permutation_test
     from contamination.statistics.planning import (
         Design,
         PowerPlan,
-        PredictedPower,
-        detectable_effect,
         plan,
-        predict_power,
     )
     from contamination.statistics.results import (
         MonteCarloResult,
@@ -73,16 +65,11 @@ if TYPE_CHECKING:
     )
     from contamination.statistics.sharded_t import sharded_t_test
     from contamination.statistics.successor import (
-        SuccessorResult,
         centred_successors,
-        listed_successor_scores,
         sampled_successor_scores,
         shard_size_for_budget,
         successor_cost,
-        successor_moments,
-        successor_monte_carlo,
         successor_scores,
-        successor_test,
     )
     from contamination.statistics.token_standardised import (
         centred_tokens,
@@ -101,11 +88,8 @@ __all__ = [
     "MonteCarloResult",
     "PermutationResult",
     "PowerPlan",
-    "PredictedPower",
     "ShardedExactResult",
     "ShardedTResult",
-    "SuccessorResult",
-    "SumZResult",
     "TestResult",
     "Weights",
     "WestfallYoungResult",
@@ -116,17 +100,14 @@ __all__ = [
     "centred_successors",
     "centred_tokens",
     "contributions",
-    "detectable_effect",
     "dkw_band",
     "ecdf",
     "fisher",
     "harmonic_mean",
-    "listed_successor_scores",
     "null_scores",
     "permutation_test",
     "plan",
     "position_scores",
-    "predict_power",
     "random_orderings",
     "sampled_successor_scores",
     "scaled_tokens",
@@ -135,13 +116,8 @@ __all__ = [
     "sharded_exact_monte_carlo",
     "sharded_exact_test",
     "sharded_t_test",
-    "stouffer",
     "successor_cost",
-    "successor_moments",
-    "successor_monte_carlo",
     "successor_scores",
-    "successor_test",
-    "sum_z_test",
     "token_standardised_scores",
     "westfall_young_test",
 ]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
-from scipy.special import gammaln, log_ndtr, logsumexp, ndtri_exp, xlogy
+from scipy.special import gammaln, logsumexp, xlogy
 
 from contamination.errors import InputError
 from contamination.statistics.results import p_from_log10
@@ -101,38 +101,6 @@ def fisher(p_values: ArrayLike | None = None, *, log10_p: ArrayLike | None = Non
     )
 
 
-def stouffer(
-    p_values: ArrayLike | None = None, *, log10_p: ArrayLike | None = None
-) -> CombinedResult:
-    """Combine independent p-values: sum_i Phi^-1(1 - p_i) / sqrt(n) against the normal law.
-
-    Parameters and errors as in `fisher`. Stronger than Fisher where all tests see a little, weaker
-    where one sees much.
-
-    Notes
-    -----
-    H0 as in `fisher`. Exact if the p_i are independent and uniform under H0, conservative if they
-    are stochastically larger; broken by positive dependence. p_i = 1 counts as 1 - 2^-53, a z-score
-    of -8.2: this raises the level by a factor of at most 1 + n 2^-53.
-
-    References
-    ----------
-    Stouffer et al. (1949), The American Soldier, volume 1.
-    """
-    log10 = as_log10_p(p_values, log10_p)
-    z = -ndtri_exp(_log_below_one(log10))
-    statistic = float(z.sum()) / math.sqrt(len(z))
-    combined = _log10(float(log_ndtr(-statistic)))
-    return CombinedResult(
-        method="stouffer",
-        guarantee="exact if independent",
-        statistic=statistic,
-        p=p_from_log10(combined),
-        log10_p=combined,
-        log10_p_values=log10,
-    )
-
-
 def cauchy(
     p_values: ArrayLike | None = None, *, log10_p: ArrayLike | None = None
 ) -> CombinedResult:
@@ -157,7 +125,7 @@ def cauchy(
     115(529).
     """
     log10 = as_log10_p(p_values, log10_p)
-    log_p = _log_below_one(log10)
+    log_p = np.minimum(log10 * math.log(10), _LARGEST_LOG_P)
     # cot(pi p) is 1/(pi p) to the last digit below 1e-8, and beyond it is safe to leave logarithms.
     # Towards p = 1 the distance to 1 is what counts, and exp(log p) has lost it.
     near = np.exp(np.maximum(log_p, math.log(1e-9)))
@@ -251,10 +219,6 @@ def as_log10_p(p_values: ArrayLike | None, log10_p: ArrayLike | None) -> NDArray
 
 def _log10(log_p: float) -> float:
     return min(0.0, log_p / math.log(10))
-
-
-def _log_below_one(log10_p: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(np.minimum(log10_p * math.log(10), _LARGEST_LOG_P))
 
 
 def _price_of_dependence(n: int) -> float:

@@ -1,34 +1,59 @@
 """Several statistics on one set, tested together rather than picking the best.
 
-New here, on `recombination`. Full, token-standardised, boundary and successor scores of the same
-orderings are dependent, and how is known: under H0 the canonical index J_i of a shard is uniform on
-{0..m}, and it is the same J_i in all statistics. So their joint null law is known exactly too.
-`westfall_young_test` asks whether the best of them is better than the best of them would be under
-H0; `sum_z_test` adds them up.
+New here, on the exact test on shards. Full, token-standardised, boundary and successor scores of
+the same orderings are dependent, and how is known: under H0 the canonical index J_i of a shard is
+uniform on {0..m}, and it is the same J_i in all statistics. So their joint null law is known
+exactly too, and `westfall_young_test` asks whether the best of them is better than the best would
+be under H0.
 """
 
 import math
 from collections.abc import Sequence
-from typing import Literal, get_args
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
 from contamination.errors import InputError
-from contamination.statistics.joint_results import SumZResult, WestfallYoungResult
-from contamination.statistics.results import p_from_log10
+from contamination.statistics.results import ShardedExactResult, TestResult, p_from_log10
 from contamination.statistics.sharded_exact import Weights, contributions, sharded_exact_test
 from contamination.statistics.tilting import ladder, log_weights, mixture_draws, normal_deviates
 from contamination.statistics.validation import ROUNDING, as_log_probs
 
-Scale = Literal["p", "z"]
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class WestfallYoungResult(TestResult):
+    """`westfall_young_test`.
+
+    Attributes
+    ----------
+    weights : str
+        The weighting scheme within each statistic.
+    names : tuple of str, length q
+        What the statistics are called.
+    best : str
+        The one that gave T. For information: which one it would be was not known beforehand, and
+        the p-value has paid for the choice.
+    marginals : tuple of ShardedExactResult, length q
+        Each statistic's own exact test, *not* corrected for there being q of them.
+    resamples : int
+        Number of importance draws.
+    relative_error : float
+        Estimated standard error of p from sampling, as a share of p.
+    """
+
+    weights: str
+    names: tuple[str, ...]
+    best: str
+    marginals: tuple[ShardedExactResult, ...]
+    resamples: int
+    relative_error: float
 
 
 def westfall_young_test(
     scores: Sequence[ArrayLike] | NDArray[np.float64],
     *,
-    scale: Scale = "p",
     weights: Weights = "inverse_sd",
     names: Sequence[str] | None = None,
     resamples: int,
@@ -38,21 +63,20 @@ def westfall_young_test(
 
     T = max_q u_q(z_q(0)), z_q(J) = sum_i w_qi (L_q[i, J_i] - mean_qi) / null sd of that sum;
     p estimates P(max_q u_q(z_q(J)) >= T), J_i uniform on {0..m}, independent over shards and shared
-    by the statistics.
+    by the statistics. u_q(z) is the normal deviate whose tail is that of statistic q at z (by a
+    saddlepoint formula), which makes it a min-p test: standardised sums differ in their tails, most
+    where shards are loud or nearly all won, and the largest z would hide the evidence of a light
+    tail behind a heavy one.
 
     Parameters
     ----------
     scores : array_like, shape (q, r, m+1)
         Score of each shard in each ordering by each statistic; entry [:, :, 0] is canonical, and an
         ordering has the same place in all statistics. Larger is more evidence.
-    scale : {"p", "z"}
-        u_q(z) = z, the max-z test; or the normal deviate whose tail is that of statistic q at z (by
-        a saddlepoint formula), the min-p test. Standardised sums differ in their tails, most where
-        shards are loud or nearly all won: with "z", a heavy tail hides the evidence of a light one.
     weights : {"inverse_sd", "equal"}
         As in `sharded_exact_test`, within each statistic.
     names : sequence of str, length q, optional
-        What the result calls the statistics; "0", "1" and so on if not given.
+        Names of the statistics in the result; "0", "1" and so on if not given.
     resamples : int
         Number of draws. 10000 give log10 p within about 0.1 for 50 shards, down to the smallest p;
         hundreds of shards reach further into the tail and take 100000 for the same.
@@ -62,20 +86,20 @@ def westfall_young_test(
     Returns
     -------
     WestfallYoungResult
-        The statistic is T, a z-score or normal deviate. log10_p has no floor: the far tail is
+        The statistic is T, a normal deviate. log10_p has no floor: the far tail is
         sampled where it lies.
 
     Raises
     ------
     InputError
-        As in `sharded_exact_test`, an unknown scale, no statistic, statistics of different shapes,
-        another number of names, or fewer than 1 resample.
+        As in `sharded_exact_test`, no statistic, statistics of different shapes, another number of
+        names, or fewer than 1 resample.
 
     Notes
     -----
     H0: in each shard the m+1 orderings, each with its q scores, are exchangeable, independently
     over shards. The group is all (m+1)^r choices of canonical indices, common to the statistics: so
-    their dependence is taken as it is, and statistics that agree cost nothing. With "p", the true p
+    their dependence is taken as it is, and statistics that agree cost nothing. The true p
     is at most q times the smallest marginal p (Bonferroni), up to the error of the saddlepoint.
 
     Draws come from a mixture Q: the null, and the null tilted exponentially along z_q, for every q
@@ -102,12 +126,10 @@ def westfall_young_test(
     """
     if resamples < 1:
         raise InputError(f"resamples is {resamples}: draw at least 1, better 10000")
-    if scale not in get_args(Scale):
-        raise InputError(f'scale is {scale!r}: give "p" or "z"')
     values = _as_statistics(scores)
-    called = tuple(map(str, range(len(values)))) if names is None else tuple(names)
-    if len(called) != len(values):
-        raise InputError(f"{len(called)} names for {len(values)} statistics: give one for each")
+    labels = tuple(map(str, range(len(values)))) if names is None else tuple(names)
+    if len(labels) != len(values):
+        raise InputError(f"{len(labels)} names for {len(values)} statistics: give one for each")
     marginals = tuple(sharded_exact_test(each, weights=weights) for each in values)
     z = _standardised(values, weights)
     ladders = [ladder(each) for each in z]
@@ -115,11 +137,7 @@ def westfall_young_test(
     # much can only enlarge p.
     draws = mixture_draws(z, ladders, resamples=resamples, rng=rng) + _rounding(values, z)[:, None]
     sums = np.column_stack([z[:, :, 0].sum(axis=1), draws])
-    scaled = (
-        sums
-        if scale == "z"
-        else np.stack([normal_deviates(*each) for each in zip(sums, z, ladders, strict=True)])
-    )
+    scaled = np.stack([normal_deviates(*each) for each in zip(sums, z, ladders, strict=True)])
     best, statistic = scaled.max(axis=0), float(scaled[:, 0].max())
     hits = best >= statistic - ROUNDING * abs(statistic)  # the canonical ordering is one of them
     log_w = log_weights(sums[:, hits], ladders)
@@ -128,74 +146,19 @@ def westfall_young_test(
     drawn = np.exp(log_w[1:] - log_total)
     variance = float((drawn**2).sum()) - float(drawn.sum()) ** 2 / resamples
     return WestfallYoungResult(
-        test="min_p" if scale == "p" else "max_z",
+        test="min_p",
         statistic=statistic,
         p=p_from_log10(log10_p),
         log10_p=log10_p,
         shards=values.shape[1],
         permutations=values.shape[2] - 1,
         weights=weights,
-        scale=scale,
-        names=called,
-        best=called[int(scaled[:, 0].argmax())],
+        names=labels,
+        best=labels[int(scaled[:, 0].argmax())],
         marginals=marginals,
         resamples=resamples,
         relative_error=math.sqrt(max(0.0, variance)),
     )
-
-
-def sum_z_test(
-    scores: Sequence[ArrayLike] | NDArray[np.float64],
-    *,
-    weights: Weights = "inverse_sd",
-    votes: ArrayLike | None = None,
-) -> SumZResult:
-    """Exact test of the weighted sum of q standardised statistics: T = sum_q votes_q z_q.
-
-    Parameters
-    ----------
-    scores, weights
-        As in `westfall_young_test`.
-    votes : array_like, shape (q,), optional
-        Weight of each statistic, at least 0 and fixed in advance; all 1 if not given.
-
-    Returns
-    -------
-    SumZResult
-        p never below the true p, as in `sharded_exact_test`, and as deep in the tail.
-
-    Raises
-    ------
-    InputError
-        As in `sharded_exact_test`, no statistic, statistics of different shapes, or votes that are
-        not q finite numbers of at least 0, one of them above.
-
-    Notes
-    -----
-    H0 and group as in `westfall_young_test`. The sum over q goes inside the sum over shards: T is
-    the recombination statistic of sum_q votes_q w_qi (L_q[i, j] - mean_qi) / sd_q, one score per
-    shard and ordering, symmetric in the orderings. So its null law is a convolution, and p is as
-    exact as that of `sharded_exact_test`; nor is it monotone in one canonical score, for the same
-    reason. It gains on the best-of-q test where several statistics see the effect, and loses where
-    one does.
-
-    References
-    ----------
-    New here. Sums of dependent statistics under their joint permutation law: Pesarin and Salmaso
-    (2010), Permutation Tests for Complex Data.
-    """
-    values = _as_statistics(scores)
-    ballot = np.ones(len(values)) if votes is None else np.asarray(votes, dtype=np.float64)
-    valid = ballot.shape == (len(values),) and np.isfinite(ballot).all() and (ballot >= 0).all()
-    if not (valid and ballot.any()):
-        raise InputError(
-            f"votes is {ballot}: give {len(values)} numbers of at least 0, not all of them 0"
-        )
-    total = np.tensordot(ballot, _standardised(values, weights), axes=1)
-    combined = sharded_exact_test(total, weights="equal")
-    marginals = tuple(sharded_exact_test(each, weights=weights) for each in values)
-    named = {"test": "sum_z", "weights": weights, "marginals": marginals}
-    return SumZResult(**{**vars(combined), **named})
 
 
 def _as_statistics(scores: Sequence[ArrayLike] | NDArray[np.float64]) -> NDArray[np.float64]:

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
 from scipy.special import gammaincinv, gammaln, ndtr, ndtri
 
 from contamination.errors import InputError
@@ -20,7 +19,6 @@ from contamination.statistics.validation import ROUNDING, as_log_probs
 
 _DRAWS = 1000  # of the effect given the pilot; 25 of them lie beyond each end of the interval
 _FEWEST_PERMUTATIONS = 5  # in a pilot: the spread needs the fourth moment of Student's t
-_LARGEST_EFFECT = 100.0
 # Midpoints of equally likely cells: of a canonical score (variance 1), and of the variance of the
 # shuffled ones. Doubling both numbers moves no mean or sd of z by a hundredth.
 _NORMAL_CELLS = ndtri((np.arange(100) + 0.5) / 100)
@@ -96,15 +94,6 @@ class PowerPlan:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class PredictedPower:
-    """`predict_power`: the probability of p <= alpha, and its 95% interval."""
-
-    power: float
-    low: float
-    high: float
-
-
 def plan(
     pilot_scores: ArrayLike,
     *,
@@ -171,7 +160,14 @@ def plan(
     Hedges (1981), "Distribution theory for Glass's estimator of effect size and related
     estimators", Journal of Educational Statistics 6(2).
     """
-    _check_settings(alpha, permutations, power, tokens_per_shard=tokens_per_shard)
+    if not 0 < alpha < 0.5:
+        raise InputError(f"alpha is {alpha}: give a level between 0 and 0.5, such as 0.05")
+    if not permutations or min(permutations) < 1:
+        raise InputError(f"permutations is {permutations}: give numbers of at least 1")
+    if not 0.5 <= power < 1:
+        raise InputError(f"power is {power}: give a probability from 0.5 to below 1, such as 0.8")
+    if not 0 < tokens_per_shard < math.inf:
+        raise InputError(f"tokens_per_shard is {tokens_per_shard}: give a positive number")
     estimate, draws = _effects(pilot_scores, rng)
     designs = []
     for m in permutations:
@@ -204,78 +200,6 @@ def plan(
         designs=tuple(designs),
         notes=(FRESH_SHARDS,) if effect_low > 0 else (FRESH_SHARDS, NO_EVIDENCE),
     )
-
-
-def predict_power(
-    pilot_scores: ArrayLike,
-    *,
-    shards: int,
-    permutations: int,
-    alpha: float,
-    rng: np.random.Generator,
-) -> PredictedPower:
-    """Power of `sharded_exact_test` with the given numbers of fresh shards and permutations.
-
-    Parameters and model as in `plan`.
-
-    Raises
-    ------
-    InputError
-        As in `plan`, or fewer than 1 shard.
-    """
-    _check_settings(alpha, [permutations])
-    if shards < 1:
-        raise InputError(f"shards is {shards}: plan for at least 1")
-    estimate, draws = _effects(pilot_scores, rng)
-    (power,) = _power(estimate, shards, permutations, alpha)
-    low, high = _interval(_power(draws, shards, permutations, alpha))
-    return PredictedPower(power=float(power), low=low, high=high)
-
-
-def detectable_effect(
-    *,
-    tokens: float,
-    tokens_per_shard: float,
-    permutations: int,
-    alpha: float,
-    power: float,
-    spread: float = 1.0,
-) -> float:
-    """Smallest effect that a budget of scored tokens finds with the wanted power.
-
-    Parameters
-    ----------
-    tokens : float
-        The budget. It pays for floor(tokens / ((m+1) tokens_per_shard)) shards.
-    tokens_per_shard, permutations, alpha, power
-        As in `plan`.
-    spread : float
-        As in `PowerPlan`; 1 where the model knows all shards alike.
-
-    Returns
-    -------
-    float
-        In the unit of `PowerPlan.effect`; infinite where the budget pays for too few shards to
-        reach alpha at all.
-
-    Raises
-    ------
-    InputError
-        A setting out of its range.
-    """
-    budget = {"tokens": tokens, "tokens_per_shard": tokens_per_shard}
-    _check_settings(alpha, [permutations], power, **budget)
-    if not spread >= 1:
-        raise InputError(f"spread is {spread}: give 1, or what a plan estimated")
-    shards = int(tokens // ((permutations + 1) * tokens_per_shard))
-
-    def missing(effect: float) -> float:
-        model = _Effects(np.array([effect]), np.array([spread]))
-        return float(_power(model, shards, permutations, alpha)[0]) - power
-
-    if missing(_LARGEST_EFFECT) < 0:
-        return math.inf
-    return float(brentq(missing, 0.0, _LARGEST_EFFECT))
 
 
 class _Effects(NamedTuple):
@@ -328,17 +252,6 @@ def _moments(model: _Effects, m: int) -> tuple[NDArray[np.float64], NDArray[np.f
     return z.mean(axis=(1, 2)), z.std(axis=(1, 2))
 
 
-def _power(model: _Effects, shards: int, m: int, alpha: float) -> NDArray[np.float64]:
-    """Probability of p <= alpha, (n,)."""
-    if shards < _fewest_shards(m, alpha):
-        return np.zeros_like(model.effect)
-    mean, sd = _moments(model, m)
-    root = math.sqrt(shards)
-    margin = root * mean + ndtri(alpha) - (m == 1) / root
-    # An sd of 0 (every canonical score the largest) leaves nothing to chance.
-    return np.asarray(ndtr(margin / np.maximum(sd, 1e-9)))
-
-
 def _shards_needed(model: _Effects, m: int, alpha: float, power: float) -> NDArray[np.float64]:
     """Fewest shards with at least the wanted power, (n,), infinite for an effect of 0 or less."""
     mean, sd = _moments(model, m)
@@ -359,17 +272,3 @@ def _interval(values: NDArray[np.float64]) -> tuple[float, float]:
     # Entries of the sample: interpolation would make infinity minus infinity.
     low, high = np.quantile(values, [0.025, 0.975], method="inverted_cdf")
     return float(low), float(high)
-
-
-def _check_settings(
-    alpha: float, permutations: Sequence[int], power: float = 0.5, **tokens: float
-) -> None:
-    if not 0 < alpha < 0.5:
-        raise InputError(f"alpha is {alpha}: give a level between 0 and 0.5, such as 0.05")
-    if not permutations or min(permutations) < 1:
-        raise InputError(f"permutations is {permutations}: give numbers of at least 1")
-    if not 0.5 <= power < 1:
-        raise InputError(f"power is {power}: give a probability from 0.5 to below 1, such as 0.8")
-    for name, value in tokens.items():
-        if not 0 < value < math.inf:
-            raise InputError(f"{name} is {value}: give a positive number")

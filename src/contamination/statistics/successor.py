@@ -2,50 +2,28 @@
 
 New here. S[a, b] is the log-probability of the first tokens of example x_b right after x_a, and the
 score of an ordering is the sum of S along it. So k (k-1) short continuations score every one of the
-k! orderings: the null law is sampled by the ten thousand, or listed in full, without another pass
-of the model.
+k! orderings: the null law is sampled by the ten thousand, without another pass of the model.
 """
 
-import itertools
 import math
-from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contamination.errors import InputError
-from contamination.statistics.results import TestResult
 from contamination.statistics.validation import ROUNDING
 
-Effects = Literal["both", "successor"]
 
-_LARGEST_LISTED = 8  # 40320 orderings; beyond, a sample of ten thousand says as much for less
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class SuccessorResult(TestResult):
-    """`successor_test` and `successor_monte_carlo`: one shard, in all or in `permutations` orders.
-
-    `null_mean` and `null_sd` are the exact moments over all k! orderings; `z` = (statistic -
-    null_mean) / null_sd describes the effect and is never the source of p (0 if null_sd is 0).
-    """
-
-    null_mean: float
-    null_sd: float
-    z: float
-
-
-def centred_successors(successors: ArrayLike, *, effects: Effects = "both") -> NDArray[np.float64]:
+def centred_successors(successors: ArrayLike) -> NDArray[np.float64]:
     """Return S without what an example adds to all its pairs: least squares off the diagonal.
+
+    S[a, b] ~ mu + alpha_a + beta_b: how helpful x_a is before anything, and how likely x_b is after
+    anything.
 
     Parameters
     ----------
     successors : array_like, shape (k, k)
-        S[a, b] in nats; the diagonal is ignored.
-    effects : {"both", "successor"}
-        S[a, b] ~ mu + alpha_a + beta_b: how helpful x_a is before anything, and how likely x_b is
-        after anything; or mu + beta_b alone. Either needs k >= 3, or nothing would be left.
+        S[a, b] in nats, k >= 3; the diagonal is ignored.
 
     Returns
     -------
@@ -55,7 +33,7 @@ def centred_successors(successors: ArrayLike, *, effects: Effects = "both") -> N
     Raises
     ------
     InputError
-        As in `successor_scores`, k < 3, or unknown effects.
+        As in `successor_scores`, or k < 3: nothing would be left.
 
     Notes
     -----
@@ -67,27 +45,21 @@ def centred_successors(successors: ArrayLike, *, effects: Effects = "both") -> N
     beta varies with the length and the words of x_b: in small models its variance is some tens to
     two hundred times that of the residuals, and removing it doubles the z of a contaminated set.
     alpha varies less than the residuals there, and estimating it takes some of the effect away,
-    most in small shards: against "successor", "both" loses about a quarter of z at k = 3, a tenth
-    or less at k = 4 and nothing from about k = 7 on, and it doubles z where contexts differ much
-    (sd of alpha several times that of the residuals).
+    most in small shards: about a quarter of z at k = 3, a tenth or less at k = 4 and nothing from
+    about k = 7 on, and it doubles z where contexts differ much (sd of alpha several times that of
+    the residuals).
     """
     scores = _pairs(successors)
     k = len(scores)
     if k < 3:
         raise InputError(f"successors has {k} examples: centring needs at least 3 per shard")
-    if effects not in get_args(Effects):
-        raise InputError(f'effects is {effects!r}: give "both" or "successor"')
     off = ~np.eye(k, dtype=bool)
     centred = np.where(off, scores - scores.sum() / (k * (k - 1)), 0.0)
-    columns = centred.sum(axis=0)
-    if effects == "successor":
-        fitted = np.broadcast_to(columns / (k - 1), (k, k))
-    else:  # normal equations: (k-1) alpha_a - beta_a = row_a and (k-1) beta_b - alpha_b = column_b
-        rows = centred.sum(axis=1)
-        alpha = ((k - 1) * rows + columns) / (k * (k - 2))
-        beta = ((k - 1) * columns + rows) / (k * (k - 2))
-        fitted = alpha[:, None] + beta
-    residuals = centred - fitted
+    rows, columns = centred.sum(axis=1), centred.sum(axis=0)
+    # Normal equations: (k-1) alpha_a - beta_a = row_a and (k-1) beta_b - alpha_b = column_b.
+    alpha = ((k - 1) * rows + columns) / (k * (k - 2))
+    beta = ((k - 1) * columns + rows) / (k * (k - 2))
+    residuals = centred - (alpha[:, None] + beta)
     # An additive S must come out as zeros, or the shard would vote by its rounding.
     residuals[np.abs(residuals) <= ROUNDING * np.abs(scores).max()] = 0
     return np.where(off, residuals, np.nan)
@@ -129,25 +101,6 @@ def successor_scores(successors: ArrayLike, orderings: ArrayLike) -> NDArray[np.
     return np.asarray(scores[orders[:, :-1], orders[:, 1:]].sum(axis=1))
 
 
-def listed_successor_scores(successors: ArrayLike) -> NDArray[np.float64]:
-    """Scores of all k! orderings, (k!,), the canonical one first; k <= 8.
-
-    Rows of equal k stack to (r, k!) for `sharded_exact_test`, which then has no sampling in it.
-
-    Raises
-    ------
-    InputError
-        As in `successor_scores`, or more than 8 examples.
-    """
-    k = len(_pairs(successors))
-    if k > _LARGEST_LISTED:
-        raise InputError(
-            f"successors has {k} examples, too many to list {k}! orderings: sample them with "
-            "sampled_successor_scores or successor_monte_carlo"
-        )
-    return successor_scores(successors, list(itertools.permutations(range(k))))
-
-
 def sampled_successor_scores(
     successors: ArrayLike, *, resamples: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
@@ -167,100 +120,6 @@ def sampled_successor_scores(
     orders = np.tile(np.arange(len(_pairs(successors))), (resamples + 1, 1))
     orders[1:] = rng.permuted(orders[1:], axis=1)
     return successor_scores(successors, orders)
-
-
-def successor_moments(successors: ArrayLike) -> tuple[float, float]:
-    """Mean and variance of the score over all k! orderings, in closed form.
-
-    Raises
-    ------
-    InputError
-        As in `successor_scores`.
-
-    Notes
-    -----
-    An ordered pair (a, b) is adjacent with probability (k-1) / (k (k-1)) = 1/k: mean = sum S / k.
-    Two distinct pairs occur together only if they share no predecessor and no successor and are not
-    (a, b) and (b, a). Then the probability is 1 / (k (k-1)), be they linked, as k-2 places out of
-    k (k-1) (k-2), or apart, as (k-2) (k-3) out of k (k-1) (k-2) (k-3). With S measured from its
-    mean (which shifts all scores alike), E[T^2] = q/k + (g^2 - sum_a row_a^2 - sum_b column_b^2
-    + q - sum_ab S_ab S_ba) / (k (k-1)), where g = sum S = 0 and q = sum S^2.
-    """
-    scores = _pairs(successors)
-    k = len(scores)
-    average = scores.sum() / (k * (k - 1))
-    centred = np.where(np.eye(k, dtype=bool), 0.0, scores - average)
-    squares = (centred**2).sum()
-    ends = (centred.sum(axis=1) ** 2).sum() + (centred.sum(axis=0) ** 2).sum()
-    together = squares - ends - (centred * centred.T).sum()
-    variance = squares / k + together / (k * (k - 1))
-    return float((k - 1) * average), max(0.0, float(variance))
-
-
-def successor_test(successors: ArrayLike) -> SuccessorResult:
-    """Exact test on one shard of at most 8 examples: p = #{orderings with score >= canonical} / k!.
-
-    Parameters
-    ----------
-    successors
-        As in `successor_scores`; best after `centred_successors`.
-
-    Returns
-    -------
-    SuccessorResult
-        `permutations` is k! - 1; the smallest p is 1 / k!.
-
-    Raises
-    ------
-    InputError
-        As in `listed_successor_scores`.
-
-    Notes
-    -----
-    H0: each of the k! orderings is equally likely to be canonical. P(p <= alpha) <= alpha exactly,
-    for any S; ties, up to float rounding, count against the canonical ordering. As scored, p falls
-    as an S[i, i+1] rises; after centring all residuals move, and no such promise holds.
-
-    References
-    ----------
-    New here. Permutation moments as in Mantel (1967), "The detection of disease clustering and a
-    generalized regression approach", Cancer Research 27(2).
-    """
-    return _result("successor", successors, listed_successor_scores(successors))
-
-
-def successor_monte_carlo(
-    successors: ArrayLike, *, resamples: int, rng: np.random.Generator
-) -> SuccessorResult:
-    """`successor_test` by sampled orderings, for a shard, or a whole set, of any size.
-
-    p = (1 + #{sampled >= canonical}) / (1 + resamples)
-
-    Parameters
-    ----------
-    successors
-        As in `successor_test`.
-    resamples : int
-        Number of sampled orderings; p cannot be below 1 / (1 + resamples).
-    rng : numpy.random.Generator
-        Source of the orderings.
-
-    Returns
-    -------
-    SuccessorResult
-        With the +1, P(p <= alpha) <= alpha holds exactly for any number of draws.
-
-    Raises
-    ------
-    InputError
-        As in `sampled_successor_scores`.
-
-    References
-    ----------
-    Phipson and Smyth (2010) for the +1.
-    """
-    scores = sampled_successor_scores(successors, resamples=resamples, rng=rng)
-    return _result("successor_monte_carlo", successors, scores)
 
 
 def successor_cost(k: int, *, examples: int, mean_length: float, tokens_per_example: int) -> float:
@@ -323,22 +182,3 @@ def _pairs(successors: ArrayLike) -> NDArray[np.float64]:
             "or leave the shard out"
         )
     return scores
-
-
-def _result(test: str, successors: ArrayLike, scores: NDArray[np.float64]) -> SuccessorResult:
-    # Sums of k terms in another order differ by rounding: what is within it is a tie.
-    tolerance = ROUNDING * float(np.abs(scores).max())
-    p = int(np.count_nonzero(scores >= scores[0] - tolerance)) / len(scores)
-    mean, variance = successor_moments(successors)
-    statistic, sd = float(scores[0]), math.sqrt(variance)
-    return SuccessorResult(
-        test=test,
-        statistic=statistic,
-        p=p,
-        log10_p=math.log10(p),
-        shards=1,
-        permutations=len(scores) - 1,
-        null_mean=mean,
-        null_sd=sd,
-        z=(statistic - mean) / sd if sd > 0 else 0.0,
-    )
