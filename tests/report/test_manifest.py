@@ -12,11 +12,12 @@ import pytest
 import yaml
 
 from contamination.experiments.canaries.evaluation import canary_table
+from contamination.experiments.mmlu.tables import fisher_table, published_subsets
 from contamination.files import read_json, sha256_of
 from contamination.pretraining.experiment import Experiment
 from contamination.report.manifest import PACKAGES, write_manifest
 from contamination.report.summary import print_summary
-from contamination.results.published import load_published, mmlu_fisher, mmlu_subsets
+from contamination.results.published import load_published
 from contamination.results.tables import write_csv
 from fakes.data_fixtures import EXAMPLES, ROOT, SETS, MadeUpRun
 
@@ -29,10 +30,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MadeUpRun]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Experiment, "scored", made_up.stand_in())
         write_csv(canary_table(made_up.experiment), made_up.results, "canaries")
-    subsets = mmlu_subsets(load_published(PUBLISHED, "oren2024_table4_mmlu"), 0.05)
+    subsets = published_subsets(load_published(PUBLISHED, "oren2024_table4_mmlu"), 0.05)
     write_csv(subsets, made_up.results, "mmlu_subsets")
     table2 = load_published(PUBLISHED, "oren2024_table2_open_models")
-    write_csv(mmlu_fisher(subsets, table2), made_up.results, "mmlu_fisher")
+    write_csv(fisher_table(subsets, table2), made_up.results, "mmlu_fisher")
     within = pd.DataFrame(
         [
             ("clean", "pre-training", "mean", "loss", 51.24),

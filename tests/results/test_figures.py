@@ -16,13 +16,14 @@ from contamination.audit.battery import COMPARED, TESTS
 from contamination.experiments.ablation.figures import plot_ablation
 from contamination.experiments.ablation.settings import mean_log10_p
 from contamination.experiments.canaries.figures import plot_duplication_power
+from contamination.experiments.canaries.tables import published_power
 from contamination.results.figures import (
     SCORES,
     save_figure,
     score_style,
     use_style,
 )
-from contamination.results.published import load_published, published_power
+from contamination.results.published import load_published
 from fakes.data_fixtures import ROOT
 
 TABLE_1 = load_published(ROOT / "data" / "published", "oren2024_table1_canaries")

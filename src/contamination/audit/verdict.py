@@ -19,8 +19,9 @@ import numpy as np
 from contamination.audit.battery import TESTS
 from contamination.audit.compressor import compressor_test
 from contamination.audit.diagnostics import Diagnosis, diagnose
-from contamination.audit.plan import ScoringPlan, called, plan_audit
+from contamination.audit.plan import ScoringPlan, called, plan_audit, planned_store
 from contamination.audit.request import Request
+from contamination.files import sha256_of
 from contamination.scoring.contract import Scorer
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
@@ -31,6 +32,7 @@ from contamination.scoring.store import Store
 from contamination.statistics import TestResult, WestfallYoungResult
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.sources import open_test_set
+from contamination.testsets.tokens import tokenize
 
 __all__ = ["Audit", "Request", "audit", "label"]
 
@@ -153,13 +155,19 @@ def fill(
     request: Request,
     *,
     upto: int | None = None,
+    directory: Path | None = None,
+    replace: bool = False,
 ) -> Store:
-    """Score what a store lacks, or what its first `upto` shards lack, and open it."""
+    """Score what a store lacks, or what its first `upto` shards lack, and open it.
+
+    It lies in `directory`, or where the audits in that of the request keep it; `replace` as in
+    `contamination.scoring.score.score`.
+    """
     name = called(scorer, request)
     return score(
         test_set,
         scorer,
-        store.path(request.directory, name, test_set.name),
+        directory or store.path(request.directory, name, test_set.name),
         model=name,
         shards=store.shards,
         permutations=request.permutations,
@@ -167,7 +175,36 @@ def fill(
         kind=store.kind,
         tokens_per_example=store.tokens_per_example,
         upto=upto,
+        replace=replace,
     )
+
+
+def score_and_test(
+    test: str, scorer: Scorer, test_set: ExampleSet, request: Request, *, keep_revisions: bool
+) -> tuple[TestResult, Store]:
+    """Run one test of one set under one model, for tables of many; return the result and its store.
+
+    Parameters
+    ----------
+    test : name from `TESTS`.
+    request : permutations, seed and directory of the store, and the model's name.
+    keep_revisions : whether the stores of other revisions of the model or the set stay beside this
+        one. Otherwise this one takes their place.
+
+    Raises
+    ------
+    InputError
+        Too few examples, or whatever scoring complains of.
+    """
+    lengths = [len(ids) for ids in tokenize(scorer.tokenizer, test_set.examples)]
+    plan = planned_store(test, lengths, scorer.context, request)
+    plan.work(lengths, request.permutations, scorer.context)  # refuse now what cannot be read
+    directory = plan.path(request.directory, called(scorer, request), test_set.name)
+    if keep_revisions:
+        revisions = sha256_of(scorer.revision, test_set.revision, str(request.seed))
+        directory = directory.with_name(f"{directory.name}-{revisions[:8]}")
+    store = fill(plan, scorer, test_set, request, directory=directory, replace=not keep_revisions)
+    return TESTS[test].result(store, request.permutations), store
 
 
 def control_of(store: StorePlan, test_set: ExampleSet, request: Request) -> TestResult:

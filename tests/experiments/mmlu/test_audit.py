@@ -1,4 +1,4 @@
-"""The audit of MMLU on made-up subsets: scored once, filtered by controls, combined by Fisher."""
+"""The audit of MMLU on made-up subsets: what it reads, scores once, and finds."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,9 +11,10 @@ from scipy import stats
 from contamination.errors import InputError
 from contamination.experiments.mmlu import audit as mmlu_audit
 from contamination.experiments.mmlu.audit import ROWS, WORK, MmluAudit
-from contamination.experiments.mmlu.segmentation import MODEL_FREE, both_readings, model_free
+from contamination.experiments.mmlu.segmentation import model_free, segmented
+from contamination.experiments.mmlu.tables import fisher_table, measured_subsets
 from contamination.pretraining.experiment import Experiment
-from contamination.results.published import FISHER_COLUMNS, SUBSET_COLUMNS, load_published
+from contamination.results.published import load_published
 from contamination.scoring.models import ModelEntry
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import ordering, shard_bounds
@@ -107,22 +108,22 @@ def world(tmp_path: Path, tokenizer, monkeypatch: pytest.MonkeyPatch) -> World:
     return World(tmp_path, tokenizer, monkeypatch)
 
 
-READINGS = both_readings(SETS)
+BOTH = segmented(SETS)
 
 
 # --- rows -----------------------------------------------------------------------------------------
 
 
 def test_models_by_record_and_controls_by_both(world: World) -> None:
-    rows = world.audit().rows(READINGS)
+    rows = world.audit().rows(BOTH)
     assert tuple(rows) == ROWS
-    read = rows.groupby(["model", "reading"]).size().to_dict()
+    read = rows.groupby(["model", "segmentation"]).size().to_dict()
     assert read == {
         ("contaminated", "record"): 6,
         ("clean", "record"): 6,
         ("clean", "line"): 6,
     }
-    counted = rows[rows["subset"] == "nutrition"].groupby("reading")["examples"].unique()
+    counted = rows[rows["subset"] == "nutrition"].groupby("segmentation")["examples"].unique()
     assert counted["record"].tolist() == [RECORDS]
     assert counted["line"].tolist() == [2 * RECORDS]
     assert rows["p"].between(0, 1).all()
@@ -136,10 +137,10 @@ def test_models_by_record_and_controls_by_both(world: World) -> None:
 
 
 def test_the_sharded_t_test_by_hand(world: World) -> None:
-    rows = world.audit().rows(READINGS)
-    found = rows.set_index(["model", "reading", "subset", "test"])
-    for reading, subset in [("record", "anatomy"), ("line", "nutrition")]:
-        test_set = READINGS[reading][subset]
+    rows = world.audit().rows(BOTH)
+    found = rows.set_index(["model", "segmentation", "subset", "test"])
+    for segmentation, subset in [("record", "anatomy"), ("line", "nutrition")]:
+        test_set = BOTH[segmentation][subset]
         ids = tokenize(world.tokenizer, test_set.examples)
         differences = []
         for shard, bounds in enumerate(shard_bounds(len(ids), len(ids) // 4)):
@@ -158,20 +159,21 @@ def test_the_sharded_t_test_by_hand(world: World) -> None:
             ]
             differences.append(sums[0] - np.mean(sums[1:]))
         expected = stats.ttest_1samp(differences, 0, alternative="greater")
-        row = found.loc["clean", reading, subset, "sharded_t"]
+        row = found.loc["clean", segmentation, subset, "sharded_t"]
         assert row["p"] == pytest.approx(expected.pvalue)
         assert (row["shards"], row["permutations"]) == (len(ids) // 4, PERMUTATIONS)
 
 
 def test_memory_is_found_and_the_control_stays_silent(world: World) -> None:
     audit = world.audit()
-    rows = audit.rows(READINGS)
-    by_record = rows[rows["reading"] == "record"].set_index(["model", "test"])["p"]
+    rows = audit.rows(BOTH)
+    by_record = rows[rows["segmentation"] == "record"].set_index(["model", "test"])["p"]
     assert (by_record["contaminated"] < 0.05).all()
     assert (by_record["clean"] > 0.01).all()
-    subsets = audit.subsets(rows, model_free(READINGS, seed=SEED), 0.01)
+    subsets = measured_subsets(rows, model_free(BOTH, seed=SEED), ["clean"], 0.01)
     assert not subsets["excluded"].any()
-    combined = audit.fisher(subsets)
+    table2 = load_published(PUBLISHED, "oren2024_table2_open_models")
+    combined = fisher_table(subsets, table2, {"contaminated": None})
     assert combined["model"].tolist() == ["contaminated"] * 2
     assert (combined["p"] < 1e-3).all()
     assert (combined["subsets_kept"] == 3).all()
@@ -179,12 +181,12 @@ def test_memory_is_found_and_the_control_stays_silent(world: World) -> None:
 
 def test_work_counts_what_the_rows_read(world: World) -> None:
     audit = world.audit()
-    work = audit.work(READINGS)
+    work = audit.work(BOTH)
     assert tuple(work) == WORK
     assert not world.stores.exists()
     assert all(scorer.scored == 0 for scorer in world.scorers.values())
-    rows = audit.rows(READINGS)
-    keys = ["model", "reading", "test"]
+    rows = audit.rows(BOTH)
+    keys = ["model", "segmentation", "test"]
     read = rows.groupby(keys)["tokens_scored"].sum()
     pd.testing.assert_series_equal(
         work.set_index(keys)["tokens_read"].sort_index(), read, check_names=False
@@ -199,137 +201,55 @@ def test_work_counts_what_the_rows_read(world: World) -> None:
 
 
 def test_a_second_audit_scores_nothing_and_says_the_same(world: World) -> None:
-    first = world.audit().rows(READINGS)
+    first = world.audit().rows(BOTH)
     world.scorers.clear()
-    pd.testing.assert_frame_equal(world.audit().rows(READINGS), first)
+    pd.testing.assert_frame_equal(world.audit().rows(BOTH), first)
     assert [scorer.scored for scorer in world.scorers.values()] == [0, 0]
 
 
 def test_an_interrupted_audit_goes_on(world: World, tmp_path: Path, monkeypatch) -> None:
     world.open(ModelEntry("contaminated", "x")).survives = 40
     with pytest.raises(Breakdown):
-        world.audit().rows(READINGS)
+        world.audit().rows(BOTH)
     done = len(list(world.stores.rglob("part-*.parquet")))
     assert done > 0
     world.scorers.clear()
-    found = world.audit().rows(READINGS)
+    found = world.audit().rows(BOTH)
     assert world.scorers["contaminated"].scored > 0
     (tmp_path / "other").mkdir()
     fresh = World(tmp_path / "other", world.tokenizer, monkeypatch)
-    pd.testing.assert_frame_equal(fresh.audit().rows(READINGS), found)
+    pd.testing.assert_frame_equal(fresh.audit().rows(BOTH), found)
     assert world.scorers["contaminated"].scored < fresh.scorers["contaminated"].scored
 
 
 def test_a_model_trained_anew_replaces_its_stores(world: World) -> None:
-    first = world.audit().rows(READINGS)
+    first = world.audit().rows(BOTH)
     world.scorers["contaminated"] = MadeUpScorer(world.tokenizer, revision="other weights")
-    second = world.audit().rows(READINGS)
+    second = world.audit().rows(BOTH)
     assert world.scorers["contaminated"].scored > 0
     changed = first["p"] != second["p"]
     assert set(first.loc[changed, "model"]) == {"contaminated"}
 
 
-# --- filter and Fisher ----------------------------------------------------------------------------
-
-
-def made_up_rows() -> pd.DataFrame:
-    values = {
-        ("contaminated", "sharded_t"): [0.2, 0.3, 0.004],
-        ("contaminated", "successor"): [0.5, 0.6, 0.7],
-        ("clean", "sharded_t"): [0.04, 0.5, 0.9],
-        ("clean", "successor"): [0.05, 0.5, 0.02],
-        ("other", "sharded_t"): [0.03, 0.5, 0.9],
-        ("other", "successor"): [0.9, 0.5, 0.9],
-    }
-    rows = [
-        (model, subset, "record", 20, test, 5, 6, 1.0, p, np.log10(p), np.nan, 100)
-        for (model, test), row in values.items()
-        for subset, p in zip(SETS, row, strict=True)
-    ]
-    by_line = [("clean", "nutrition", "line", 40, "sharded_t", 5, 6, 1.0, 1e-9, -9.0, np.nan, 1)]
-    return pd.DataFrame(rows + by_line, columns=list(ROWS))
-
-
-def made_up_free(compressor: Sequence[float]) -> pd.DataFrame:
-    rows = [
-        (subset, reading, 20, 1.0, 0.0, 0.0, "quiet", value if reading == "record" else -20.0)
-        for subset, value in zip(SETS, compressor, strict=True)
-        for reading in ("record", "line")
-    ]
-    return pd.DataFrame(rows, columns=list(MODEL_FREE))
-
-
-def test_a_control_that_rejects_excludes_in_its_own_test(world: World) -> None:
-    audit = world.audit(controls=["clean", "other"])
-    subsets = audit.subsets(made_up_rows(), made_up_free([-0.1, -1.5, -0.1]), 0.05)
-    assert tuple(subsets) == SUBSET_COLUMNS
-    assert len(subsets) == 18  # what was read by line is no part of it
-    assert (subsets["source"] == "measured").all()
-    reasons = subsets.pivot(index="subset", columns=["model", "test"], values="reason")
-    for model in ("contaminated", "clean", "other"):
-        assert reasons[model, "sharded_t"].to_dict() == {
-            "anatomy": "p < 0.05 under clean, other",
-            "nutrition": "p < 0.05 under compressor",
-            "professional_law": "",  # the small p of an audited model excludes nothing
-        }
-        assert reasons[model, "successor"].to_dict() == {
-            "anatomy": "",  # 0.05 itself is not below it
-            "nutrition": "p < 0.05 under compressor",
-            "professional_law": "p < 0.05 under clean",
-        }
-    assert (subsets["excluded"] == (subsets["reason"] != "")).all()
-
-
-def test_fisher_over_what_is_kept(world: World) -> None:
-    audit = world.audit(controls=["clean", "other"])
-    subsets = audit.subsets(made_up_rows(), made_up_free([-0.1, -0.1, -0.1]), 0.05)
-    combined = audit.fisher(subsets)
-    assert tuple(combined) == FISHER_COLUMNS
-    assert combined["model"].tolist() == ["contaminated"] * 2
-    rows = combined.set_index("test")
-    expected = stats.combine_pvalues([0.3, 0.004])
-    assert rows.loc["sharded_t", "subsets_kept"] == 2
-    assert rows.loc["sharded_t", "statistic"] == pytest.approx(expected.statistic)
-    assert rows.loc["sharded_t", "p"] == pytest.approx(expected.pvalue)
-    assert rows.loc["sharded_t", "log10_p"] == pytest.approx(np.log10(expected.pvalue))
-    assert rows.loc["successor", "p"] == pytest.approx(stats.combine_pvalues([0.5, 0.6]).pvalue)
-
-
-def test_where_nothing_is_kept_nothing_is_combined(world: World) -> None:
-    audit = world.audit()
-    rows = made_up_rows()
-    rows = rows[rows["model"] != "other"]
-    combined = audit.fisher(audit.subsets(rows, made_up_free([-5.0, -5.0, -5.0]), 0.05))
-    assert (combined["subsets_kept"] == 0).all()
-    assert combined[["statistic", "p", "log10_p"]].isna().all(axis=None)
-
-
 def test_a_model_of_the_paper_stands_beside_its_published_values(world: World) -> None:
     audit = world.audit(models=["llama2-7b"], tests=["sharded_t"])
-    rows = audit.rows(READINGS)
+    rows = audit.rows(BOTH)
     table4 = load_published(PUBLISHED, "oren2024_table4_mmlu").set_index("subset")["llama2_7b"]
     ours = rows[rows["model"] == "llama2-7b"].set_index("subset")["published_p"]
     assert ours["anatomy"] == table4["anatomy"]
     assert ours["nutrition"] == table4["nutrition"]
     assert np.isnan(ours["professional_law"])
-    combined = audit.fisher(audit.subsets(rows, made_up_free([-0.1] * 3), 1e-9))
-    table2 = load_published(PUBLISHED, "oren2024_table2_open_models").set_index("dataset")
-    assert combined["published_p"].tolist() == [table2.loc["MMLU (Fisher)", "llama2_7b"]]
+    assert audit.models["llama2-7b"].published == "llama2_7b"  # its column of Table 2
 
 
 # --- nothing to measure, and mistakes -------------------------------------------------------------
 
 
 def test_without_subsets_no_model_is_opened(world: World) -> None:
-    audit = world.audit()
-    readings = both_readings({})
-    rows = audit.rows(readings)
+    audit, nothing = world.audit(), segmented({})
+    rows = audit.rows(nothing)
     assert (tuple(rows), len(rows)) == (ROWS, 0)
-    assert audit.work(readings).empty
-    subsets = audit.subsets(rows, model_free(readings, seed=SEED), 0.05)
-    assert (tuple(subsets), len(subsets)) == (SUBSET_COLUMNS, 0)
-    assert subsets["excluded"].dtype == bool
-    assert audit.fisher(subsets).empty
+    assert audit.work(nothing).empty
     assert world.scorers == {}
     assert not world.stores.exists()
 

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from contamination.experiments.mmlu.figures import plot_mmlu_ecdf, plot_readings
+from contamination.experiments.mmlu.figures import plot_mmlu_ecdf, plot_segmentations
 from contamination.statistics import dkw_band
 
 
@@ -44,18 +44,18 @@ def made_up_lines() -> pd.DataFrame:
         "professional_law": (1.0, pd.NA, -0.9, -0.8),
     }
     rows = [
-        (subset, reading, each, -0.3 if reading == "record" else -2.5, "clean", test, p, excluded)
+        (subset, kind, each, -0.3 if kind == "record" else -2.5, "clean", test, p, excluded)
         for subset, (each, excluded, record, line) in subsets.items()
-        for reading, p in (("record", record), ("line", line))
+        for kind, p in (("record", record), ("line", line))
         for test in ("sharded_t", "successor")
     ]
-    names = ["subset", "reading", "lines_per_record", "compressor_log10_p", "model", "test"]
+    names = ["subset", "segmentation", "lines_per_record", "compressor_log10_p", "model", "test"]
     table = pd.DataFrame(rows, columns=[*names, "log10_p", "excluded_in_paper"])
     return table.astype({"excluded_in_paper": "boolean"})
 
 
-def test_readings_are_drawn_side_by_side() -> None:
-    figure = plot_readings(made_up_lines())
+def test_segmentations_are_drawn_side_by_side() -> None:
+    figure = plot_segmentations(made_up_lines())
     assert [a.get_title() for a in figure.axes] == [
         "Compressor",
         "clean, sharded t",
@@ -80,7 +80,7 @@ def test_readings_are_drawn_side_by_side() -> None:
 def test_moderate_values_have_a_linear_axis() -> None:
     lines = made_up_lines()
     lines["log10_p"] = lines["log10_p"].clip(lower=-9)
-    scales = {axes.get_xscale() for axes in plot_readings(lines).axes}
+    scales = {axes.get_xscale() for axes in plot_segmentations(lines).axes}
     assert scales == {"linear"}
     lines["compressor_log10_p"] *= 10  # any panel decides for all
-    assert {axes.get_xscale() for axes in plot_readings(lines).axes} == {"symlog"}
+    assert {axes.get_xscale() for axes in plot_segmentations(lines).axes} == {"symlog"}

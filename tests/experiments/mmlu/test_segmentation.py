@@ -1,4 +1,4 @@
-"""Records torn into their lines: what is read, and which reading the evidence rejects."""
+"""Records torn into their lines: what the examples are, and what their order gives away."""
 
 import csv
 import os
@@ -9,22 +9,15 @@ import pandas as pd
 import pytest
 
 from contamination.experiments.mmlu.segmentation import (
-    COMPRESSOR,
     MODEL_FREE,
-    OF_MODEL,
-    both_readings,
     by_line,
-    exclusions_layout,
-    line_table,
     model_free,
-    outcomes,
     physical_lines,
+    segmented,
 )
 from contamination.experiments.mmlu.subsets import subset_names, subsets_at_hand
-from contamination.results.published import load_published
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.records import read_text
-from fakes.data_fixtures import ROOT
 
 WORDS = [f"{a}{b}" for a in "bdfgklmnprst" for b in ("ark", "olim", "une", "ibar", "esto", "awn")]
 
@@ -56,7 +49,7 @@ def single_lines(count: int) -> ExampleSet:
     return make_set([" ".join(rng.choice(WORDS, 8)) for _ in range(count)], "single")
 
 
-# --- what is read ---------------------------------------------------------------------------------
+# --- what the examples are ------------------------------------------------------------------------
 
 
 def test_lines_are_those_of_a_csv_file(tmp_path: Path) -> None:
@@ -102,16 +95,16 @@ def test_by_line_is_another_test_set() -> None:
     assert lines.revision != by_line(make_set(["x"], "other")).revision
 
 
-def test_both_readings() -> None:
+def test_segmented() -> None:
     sets = {"passages": passages(3), "single": single_lines(5)}
-    readings = both_readings(sets)
-    assert list(readings) == ["record", "line"]
-    assert readings["record"] == sets
-    assert {name: len(s.examples) for name, s in readings["line"].items()} == {
+    both = segmented(sets)
+    assert list(both) == ["record", "line"]
+    assert both["record"] == sets
+    assert {name: len(s.examples) for name, s in both["line"].items()} == {
         "passages": 12,
         "single": 5,
     }
-    assert both_readings({}) == {"record": {}, "line": {}}
+    assert segmented({}) == {"record": {}, "line": {}}
 
 
 # --- without a model ------------------------------------------------------------------------------
@@ -120,12 +113,12 @@ def test_both_readings() -> None:
 @pytest.fixture(scope="module")
 def free() -> pd.DataFrame:
     sets = {"passages": passages(40), "single": single_lines(80)}
-    return model_free(both_readings(sets), seed=1)
+    return model_free(segmented(sets), seed=1)
 
 
 def test_torn_records_are_found_and_whole_ones_are_quiet(free: pd.DataFrame) -> None:
     assert tuple(free) == MODEL_FREE
-    rows = free.set_index(["subset", "reading"])
+    rows = free.set_index(["subset", "segmentation"])
     assert rows["examples"].to_dict() == {
         ("passages", "record"): 40,
         ("passages", "line"): 160,
@@ -140,10 +133,15 @@ def test_torn_records_are_found_and_whole_ones_are_quiet(free: pd.DataFrame) -> 
         assert rows.loc[whole, "compressor_log10_p"] > -2
 
 
+def test_no_subset_gives_an_empty_table_with_its_columns() -> None:
+    free = model_free(segmented({}), seed=1)
+    assert (tuple(free), len(free)) == (MODEL_FREE, 0)
+
+
 def test_facts_about_lines() -> None:
     shared = "From this:"
     questions = [f"{shared}\nA?", "B?", f"{shared}\nC?", "one\ntwo\nthree", *"defghijk"]
-    free = model_free(both_readings({"set": make_set(questions)}), seed=1)
+    free = model_free(segmented({"set": make_set(questions)}), seed=1)
     assert (free["lines_per_record"] == (2 + 1 + 2 + 3 + 8) / 12).all()
     assert (free["spanning"] == 3 / 12).all()
     # The longest line counts: of the others, that with the choices, which differ in the question.
@@ -151,131 +149,13 @@ def test_facts_about_lines() -> None:
     longer = [
         q.replace(shared, f"{shared}, and which is the longest line of each") for q in questions
     ]
-    free = model_free(both_readings({"set": make_set(longer)}), seed=1)
+    free = model_free(segmented({"set": make_set(longer)}), seed=1)
     assert (free["shared_passages"] == 2 / 12).all()
     refrain = "a line that its own record says twice"
     free = model_free(
-        both_readings({"set": make_set([f"?\n{refrain}\n{refrain}\n!", *"abcdefg"])}), seed=1
+        segmented({"set": make_set([f"?\n{refrain}\n{refrain}\n!", *"abcdefg"])}), seed=1
     )
     assert (free["shared_passages"] == 0).all()
-
-
-def test_nothing_gives_an_empty_table_with_its_columns(published: pd.DataFrame) -> None:
-    free = model_free(both_readings({}), seed=1)
-    assert tuple(free) == MODEL_FREE
-    measured = pd.DataFrame(columns=["subset", "reading", *OF_MODEL])
-    lines = line_table(free, measured, published, 0.05)
-    assert lines.empty
-    assert {*MODEL_FREE, *OF_MODEL, "excluded_in_paper"} <= set(lines)
-    found = outcomes(lines, 0.05)
-    assert found.empty
-    assert {"subset", "evidence", "record", "line", "outcome"} <= set(found)
-
-
-# --- beside the paper -----------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def published() -> pd.DataFrame:
-    return load_published(ROOT / "data" / "published", "oren2024_table4_mmlu")
-
-
-SUBSETS = ("nutrition", "high_school_us_history", "professional_law")
-
-
-def made_up_free() -> pd.DataFrame:
-    rows = [
-        (subset, reading, 10, 1.5, 0.5, 0.0, verdict, log10_p)
-        for subset, verdicts, values in zip(
-            SUBSETS,
-            [("quiet", "order carries information"), ("suspicious", "quiet"), ("quiet", "quiet")],
-            [(-0.1, -4.0), (-2.0, -2.0), (np.log10(0.05), -1.31)],
-            strict=True,
-        )
-        for reading, verdict, log10_p in zip(("record", "line"), verdicts, values, strict=True)
-    ]
-    return pd.DataFrame(rows, columns=list(MODEL_FREE))
-
-
-def made_up_rows() -> pd.DataFrame:
-    rows = [
-        (subset, reading, "clean", test, 5, 2, 1.0, 10**log10_p, log10_p, 100)
-        for test, shift in (("sharded_t", 0.0), ("successor", -1.2))
-        for subset, values in zip(SUBSETS, [(-0.5, -9.0), (-3.0, -0.2), (0.0, -0.2)], strict=True)
-        for reading, value in zip(("record", "line"), values, strict=True)
-        for log10_p in [value + shift]
-    ]
-    return pd.DataFrame(rows, columns=["subset", "reading", *OF_MODEL])
-
-
-@pytest.fixture
-def lines(published: pd.DataFrame) -> pd.DataFrame:
-    return line_table(made_up_free(), made_up_rows(), published, 0.05)
-
-
-def test_line_table(lines: pd.DataFrame, published: pd.DataFrame) -> None:
-    assert len(lines) == 3 * 2 * 2
-    assert not lines.duplicated(["subset", "reading", "model", "test"]).any()
-    row = lines.set_index(["subset", "reading", "test"]).loc["nutrition", "line", "successor"]
-    assert row["log10_p"] == pytest.approx(-10.2)
-    assert row["compressor_log10_p"] == -4
-    assert row["published_gpt2_xl"] == 0.865
-    assert row["published_biomedlm"] == 0.609
-    of = lines.drop_duplicates("subset").set_index("subset")["excluded_in_paper"]
-    assert of["nutrition"] is np.False_ or of["nutrition"] == False  # noqa: E712
-    assert of["high_school_us_history"]
-    assert pd.isna(of["professional_law"])
-    everything = (
-        made_up_free().iloc[:1].drop(columns="subset").merge(published[["subset"]], how="cross")
-    )
-    table = line_table(everything[list(MODEL_FREE)], made_up_rows(), published, 0.05)
-    assert table.drop_duplicates("subset")["excluded_in_paper"].sum() == 13
-
-
-def test_outcomes(lines: pd.DataFrame) -> None:
-    found = outcomes(lines, 0.05)
-    assert len(found) == 3 * 4
-    outcome = found.pivot(index="subset", columns="evidence", values="outcome")
-    assert outcome.loc["nutrition"].to_dict() == {
-        "diagnostics": "by line only",
-        COMPRESSOR: "by line only",
-        "clean, sharded_t": "by line only",
-        "clean, successor": "by both",
-    }
-    assert outcome.loc["high_school_us_history"].to_dict() == {
-        "diagnostics": "by neither",  # suspicious is not enough
-        COMPRESSOR: "by both",
-        "clean, sharded_t": "by record only",
-        "clean, successor": "by both",
-    }
-    assert outcome.loc["professional_law"].to_dict() == {
-        "diagnostics": "by neither",
-        COMPRESSOR: "by line only",  # p = 0.05 itself is not below 0.05
-        "clean, sharded_t": "by neither",
-        "clean, successor": "by line only",
-    }
-    nutrition = found[found["subset"] == "nutrition"].set_index("evidence")
-    assert nutrition["record"].sum() == 1
-    assert nutrition["line"].all()
-
-
-def test_the_exclusions_laid_out() -> None:
-    measured = pd.read_csv(ROOT / "docs" / "measurements" / "mmlu_lines.csv")
-    layout = exclusions_layout(measured, outcomes(measured, 0.05)).set_index("Subset")
-    assert len(layout) == 13
-    world = layout.loc["high school world history"]
-    assert (world["Compressor"], world["Diagnostics"]) == ("**line only**", "**line only**")
-    assert world["Clean, successor"] == "neither"
-    assert float(world["Lines per record"]) > 4
-    assert layout.loc["econometrics", "BioMedLM"] == "0.035"
-    assert layout.loc["high school computer science", "Compressor"] == "both"  # not bold
-
-
-def test_without_a_model_the_other_evidence_remains(published: pd.DataFrame) -> None:
-    table = line_table(made_up_free(), made_up_rows().iloc[:0], published, 0.05)
-    found = outcomes(table, 0.05)
-    assert set(found["evidence"]) == {"diagnostics", COMPRESSOR}
-    assert len(found) == 6
 
 
 # --- the files themselves -------------------------------------------------------------------------
@@ -305,8 +185,8 @@ def test_histories_and_nutrition_are_quiet_by_record_and_not_by_line() -> None:
     sets, _ = subsets_at_hand(10_000, wanted=True)
     chosen = [f"high_school_{where}_history" for where in ("european", "us", "world")]
     chosen.append("nutrition")
-    free = model_free(both_readings({name: sets[name] for name in chosen}), seed=0)
-    verdicts = free.set_index(["subset", "reading"])["verdict"].unstack()
+    free = model_free(segmented({name: sets[name] for name in chosen}), seed=0)
+    verdicts = free.set_index(["subset", "segmentation"])["verdict"].unstack()
     assert (verdicts["record"] == "quiet").all()
     assert (verdicts["line"] == "order carries information").all()
     assert (free["spanning"] == 1).all()

@@ -97,5 +97,5 @@ def test_files_that_are_here_and_wrong_are_an_error(registry_of: Callable[..., O
 @pytest.mark.parametrize("wanted", [True, False])
 def test_a_single_record_has_no_order(wanted: bool, registry_of: Callable[..., Opened]) -> None:
     registry_of(missing=("mmlu/anatomy",))
-    with pytest.raises(InputError, match="first is 1: give at least two records"):
+    with pytest.raises(InputError, match="max_records is 1: give at least two records"):
         subsets_at_hand(1, wanted=wanted)

@@ -1,4 +1,4 @@
-"""Figures of MMLU: the law of the p-values (Oren, Figure 4), and subsets read in two ways."""
+"""Figures of MMLU: the law of the p-values (Oren, Figure 4), and subsets by record and by line."""
 
 from collections.abc import Mapping
 
@@ -59,7 +59,7 @@ def _draw_ecdf(axes: Axes, curves: Curves, level: float) -> None:
     axes.legend(loc="lower right", fontsize="small")
 
 
-def plot_readings(lines: pd.DataFrame) -> Figure:
+def plot_segmentations(lines: pd.DataFrame) -> Figure:
     """Draw log10 p by record and by line, a panel for the compressor and for each model and test.
 
     Subsets are those that the paper excludes, in bold, and those with records on several lines: the
@@ -67,12 +67,12 @@ def plot_readings(lines: pd.DataFrame) -> Figure:
 
     Parameters
     ----------
-    lines : from `contamination.experiments.mmlu.segmentation.line_table`; not empty.
+    lines : from `contamination.experiments.mmlu.tables.line_table`; not empty.
     """
     excluded = lines["excluded_in_paper"].fillna(False).astype(bool)
     rows = lines[excluded | (lines["lines_per_record"] >= LINES)]
     height = rows.groupby("subset")["lines_per_record"].first().sort_values(kind="stable")
-    free = rows.drop_duplicates(["subset", "reading"])
+    free = rows.drop_duplicates(["subset", "segmentation"])
     panels = {COMPRESSOR.capitalize(): free.assign(log10_p=free["compressor_log10_p"])}
     panels |= {
         f"{model}, {test.replace('_', ' ')}": found
@@ -88,7 +88,7 @@ def plot_readings(lines: pd.DataFrame) -> Figure:
     )
     at = np.arange(len(height))
     for panel, (name, found) in zip(axes[0], panels.items(), strict=True):
-        wide = found.pivot(index="subset", columns="reading", values="log10_p").reindex(
+        wide = found.pivot(index="subset", columns="segmentation", values="log10_p").reindex(
             height.index
         )
         panel.hlines(at, wide["record"], wide["line"], color="0.7", lw=1)

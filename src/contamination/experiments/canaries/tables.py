@@ -1,0 +1,43 @@
+"""Tables of the canary sets: every test on every set, and what the paper prints (Oren, Table 1)."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from contamination.results.tables import format_p, lay_out
+
+
+def canary_layout(canaries: pd.DataFrame, model: str, alpha: float) -> pd.DataFrame:
+    """Lay out Table 1 for one model: a row for each set, a column for each test.
+
+    Beside the exact test stands its p-value after Holm's correction over the sets, bold where that
+    is at most `alpha`. The clean model has read no set, so its duplication count is 0.
+
+    Parameters
+    ----------
+    canaries : of `contamination.experiments.canaries.evaluation.canary_table`.
+    """
+
+    def cells(row: dict[str, Any]) -> dict[str, str]:
+        shown = {row["test"].replace("_", " ").capitalize(): format_p(row["p"], row["log10_p"])}
+        if row["test"] == "sharded_exact":
+            shown["Sharded exact, Holm"] = format_p(row["holm_p"], bold=row["holm_p"] <= alpha)
+        return shown
+
+    rows = canaries[canaries["model"] == model].sort_values(["dup_count", "dataset"], kind="stable")
+    return lay_out(
+        rows.assign(dup_count=0) if model == "clean" else rows,
+        {"dataset": "Set", "examples": "Examples", "dup_count": "Duplication count"},
+        cells,
+    )
+
+
+def published_power(table1: pd.DataFrame) -> pd.DataFrame:
+    """Table 1 in long form, as Figure 2 plots it: dataset, dup_count, test, log10_p.
+
+    The paper prints 1e-38 for every smaller p-value.
+    """
+    tests = {"permutation_p": "permutation", "sharded_p": "sharded_t"}
+    rows = table1.melt(["dataset", "dup_count"], list(tests), var_name="test", value_name="p")
+    return rows.assign(test=rows["test"].map(tests), log10_p=np.log10(rows["p"])).drop(columns="p")

@@ -1,0 +1,242 @@
+"""Tables of MMLU: which subsets stay, what they come to, and how records and lines differ.
+
+Oren (section 4.3) drop a subset where a negative control rejects, a model that cannot be
+contaminated, and combine the p-values of the others by Fisher's method. Published p-values (Table 4
+of Oren) and those measured here go through the same filter and the same combination.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from contamination.experiments.mmlu.segmentation import COMPRESSOR, SEGMENTATIONS
+from contamination.results.published import AUDITED, CONTROLS
+from contamination.results.tables import format_p, lay_out
+from contamination.statistics import cauchy, fisher, harmonic_mean
+
+TEST = "sharded_t"  # of the paper: 50 shards, 1,000 permutations
+SUBSET_COLUMNS = (
+    *("model", "source", "test", "subset", "examples", "p", "log10_p", "published_p"),
+    *("excluded", "reason"),
+)
+FISHER_COLUMNS = (
+    *("model", "source", "test", "subsets_kept", "statistic", "p", "log10_p", "published_p"),
+    *("cauchy_p", "harmonic_mean_p"),
+)
+OF_MODEL = ("model", "test", "shards", "permutations", "statistic", "p", "log10_p", "tokens_scored")
+DIAGNOSTICS = "diagnostics"  # of the order of the records, as evidence beside tests
+OUTCOMES = {
+    (False, True): "by line only",
+    (True, False): "by record only",
+    (True, True): "by both",
+    (False, False): "by neither",
+}
+
+
+def published_subsets(table4: pd.DataFrame, exclude_below: float) -> pd.DataFrame:
+    """Table 4 in long form, one row for each model and subset, with the exclusion and its reason.
+
+    `excluded` is true where the p-value of BioMedLM or GPT-2 XL is below `exclude_below`. `p` and
+    `log10_p` stay empty: they are for values measured here, `published_p` for those of the paper.
+    """
+    models = AUDITED | CONTROLS
+    long = table4.rename(columns={"size": "examples"} | models).melt(
+        ["subset", "examples"], list(models.values()), var_name="model", value_name="published_p"
+    )
+    rows = long.assign(source="published", test=TEST, p=math.nan, log10_p=math.nan)
+    rejected = rows[rows["model"].isin(CONTROLS.values()) & (rows["published_p"] < exclude_below)]
+    return _excluded(rows, rejected, exclude_below)
+
+
+def measured_subsets(
+    rows: pd.DataFrame, free: pd.DataFrame, controls: list[str], exclude_below: float
+) -> pd.DataFrame:
+    """Apply the filter of negative controls to what was measured by record.
+
+    Parameters
+    ----------
+    rows : of `contamination.experiments.mmlu.audit.MmluAudit.rows`.
+    free : of `contamination.experiments.mmlu.segmentation.model_free`.
+    controls : models that exclude a subset where their p-value is below `exclude_below`, in the
+        same test. The compressor excludes it in all tests.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `published_subsets`, with source "measured".
+    """
+    rows = rows[rows["segmentation"] == "record"].assign(source="measured")
+    level = math.log10(exclude_below)
+    rejected = rows[rows["model"].isin(controls) & (rows["log10_p"] < level)]
+    silent = free[(free["segmentation"] == "record") & (free["compressor_log10_p"] < level)]
+    compressed = silent[["subset"]].merge(rows[["test"]].drop_duplicates(), how="cross")
+    return _excluded(
+        rows, pd.concat([rejected, compressed.assign(model=COMPRESSOR)]), exclude_below
+    )
+
+
+def _excluded(rows: pd.DataFrame, rejected: pd.DataFrame, exclude_below: float) -> pd.DataFrame:
+    """Say of each row whether its subset is among those rejected in its test, and by which."""
+    keys = ["subset", "test"]
+    names = rejected.groupby(keys)["model"].agg(", ".join).rename("names").reset_index()
+    names = rows[keys].merge(names, on=keys, how="left")["names"].fillna("")
+    reason = names.where(names == "", f"p < {exclude_below:g} under " + names)
+    found = rows.reset_index(drop=True).assign(excluded=reason != "", reason=reason)
+    return found[list(SUBSET_COLUMNS)]
+
+
+def fisher_table(
+    subsets: pd.DataFrame, table2: pd.DataFrame, measured: Mapping[str, str | None] | None = None
+) -> pd.DataFrame:
+    """Fisher's combination of the kept subsets, by audited model, source and test.
+
+    Parameters
+    ----------
+    subsets : of `published_subsets`, `measured_subsets` or both.
+    table2 : Table 2 of the paper.
+    measured : audited models that were measured here -> their column of Table 2, where they have
+        one. The audited models of the paper are always combined.
+
+    Returns
+    -------
+    DataFrame
+        model, source, test, subsets_kept, statistic, p and log10_p (of Fisher); published_p, which
+        the paper prints to three decimals, cut off and not rounded (0.0146 stands there as 0.014);
+        cauchy_p and harmonic_mean_p, of rules that do not assume independent subsets. A model of
+        which no subset is kept has no p-value.
+    """
+    printed = table2.set_index("dataset").loc["MMLU (Fisher)"]
+    columns = {name: column for column, name in AUDITED.items()} | dict(measured or {})
+    rows: list[dict[str, Any]] = []
+    audited = subsets[subsets["model"].isin(columns)]
+    for (model, source, test), found in audited.groupby(["model", "source", "test"], sort=False):
+        kept = found[~found["excluded"]]
+        log10_p = np.log10(kept["published_p"]) if source == "published" else kept["log10_p"]
+        row = {"model": model, "source": source, "test": test, "subsets_kept": len(kept)}
+        row["published_p"] = printed.get(columns[model])
+        if len(kept):
+            combined = fisher(log10_p=log10_p)
+            row |= {name: getattr(combined, name) for name in ("statistic", "p", "log10_p")}
+            row["cauchy_p"] = cauchy(log10_p=log10_p).p
+            row["harmonic_mean_p"] = harmonic_mean(log10_p=log10_p).p
+        rows.append(row)
+    return pd.DataFrame(rows, columns=list(FISHER_COLUMNS))
+
+
+def table4_layout(subsets: pd.DataFrame) -> pd.DataFrame:
+    """Lay out Table 4: a row for each subset, the published p-values and those measured here.
+
+    Bold: the subset is excluded.
+
+    Parameters
+    ----------
+    subsets : rows of `published_subsets` and of `measured_subsets`.
+    """
+
+    def cells(row: dict[str, Any]) -> dict[str, str]:
+        if row["source"] == "published":
+            return {row["model"]: format_p(row["published_p"], bold=row["excluded"])}
+        heading = f"{row['model']}, {row['test'].replace('_', ' ')}, here"
+        return {heading: format_p(row["p"], row["log10_p"], bold=row["excluded"])}
+
+    return lay_out(
+        subsets.assign(examples=subsets.groupby("subset")["examples"].transform("max")),
+        {"subset": "Subset", "examples": "Examples"},
+        cells,
+        rows_first=sorted(subsets["subset"].unique()),
+    )
+
+
+def line_table(
+    free: pd.DataFrame, measured: pd.DataFrame, table4: pd.DataFrame, exclude_below: float
+) -> pd.DataFrame:
+    """Put beside each other the segmentations, what models say, and what the paper excludes.
+
+    Parameters
+    ----------
+    free : of `contamination.experiments.mmlu.segmentation.model_free`.
+    measured : rows of `contamination.experiments.mmlu.audit.MmluAudit.rows` by record and by line.
+    table4 : the paper's table, as `contamination.results.published.load_published` reads it.
+    exclude_below : p-value of a negative control below which the paper excludes a subset.
+
+    Returns
+    -------
+    DataFrame
+        A row for each subset, segmentation, model and test: the columns of `free`; model, test,
+        shards, permutations, statistic, p, log10_p and tokens_scored; published_biomedlm and
+        published_gpt2_xl; excluded_in_paper. What Table 4 does not list is empty there.
+    """
+    controls = table4.set_index("subset")[list(CONTROLS)]
+    excluded = (controls < exclude_below).any(axis=1).astype("boolean")
+    controls = controls.add_prefix("published_").assign(excluded_in_paper=excluded)
+    of_model = measured[["subset", "segmentation", *OF_MODEL]]
+    table = free.merge(of_model, on=["subset", "segmentation"], how="left")
+    return table.merge(controls, on="subset", how="left")
+
+
+def outcomes(lines: pd.DataFrame, exclude_below: float) -> pd.DataFrame:
+    """Say which segmentation each piece of evidence rejects, subset by subset.
+
+    Parameters
+    ----------
+    lines : of `line_table`.
+    exclude_below : p-value of a model or of the compressor below which it rejects. The diagnostics
+        reject where their verdict is that the order carries information.
+
+    Returns
+    -------
+    DataFrame
+        subset, excluded_in_paper, evidence ("diagnostics", "compressor", or model and test),
+        record and line (whether it rejects that segmentation), and outcome in words.
+    """
+    level = math.log10(exclude_below)
+    free = lines.drop_duplicates(["subset", "segmentation"])
+    tested = lines[lines["log10_p"].notna()]
+    verdict, silent = free["verdict"], free["compressor_log10_p"]
+    pieces = (
+        free.assign(evidence=DIAGNOSTICS, rejects=verdict == "order carries information"),
+        free.assign(evidence=COMPRESSOR, rejects=silent < level),
+        tested.assign(
+            evidence=tested["model"] + ", " + tested["test"], rejects=tested["log10_p"] < level
+        ),
+    )
+    rejects = pd.concat(pieces).set_index(["subset", "evidence", "segmentation"])["rejects"]
+    wide = rejects.unstack().reindex(columns=list(SEGMENTATIONS)).astype(bool).reset_index()
+    outcome = [OUTCOMES[pair] for pair in zip(wide["record"], wide["line"], strict=True)]
+    excluded = free.drop_duplicates("subset")[["subset", "excluded_in_paper"]]
+    found = excluded.merge(wide.assign(outcome=outcome), on="subset")
+    return found[["subset", "excluded_in_paper", "evidence", *SEGMENTATIONS, "outcome"]]
+
+
+def exclusions_layout(lines: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
+    """Lay out the subsets that the paper excludes: what its controls say, and each evidence here.
+
+    Parameters
+    ----------
+    lines, found : of `line_table` and `outcomes`.
+
+    Returns
+    -------
+    DataFrame
+        Text: Subset, Lines per record, p under BioMedLM and GPT-2 XL as published, and for each
+        evidence which segmentation it rejects, bold where that is the lines only.
+    """
+
+    def cells(row: dict[str, Any]) -> dict[str, str]:
+        outcome = row["outcome"].removeprefix("by ")
+        shown = f"**{outcome}**" if outcome == "line only" else outcome
+        return {
+            "Lines per record": f"{row['lines_per_record']:.1f}",
+            **{name: format_p(row[f"published_{column}"]) for column, name in CONTROLS.items()},
+            row["evidence"].replace("_", " ").capitalize(): shown,
+        }
+
+    excluded = found[found["excluded_in_paper"].fillna(False).astype(bool)]
+    facts = lines.drop_duplicates("subset").drop(columns="excluded_in_paper")
+    rows = excluded.merge(facts, on="subset").sort_values(["subset", "evidence"])
+    return lay_out(
+        rows.assign(subset=rows["subset"].str.replace("_", " ")), {"subset": "Subset"}, cells
+    )
