@@ -1,0 +1,310 @@
+"""The Makefile: what a change remakes, found by the import graph and not by a list.
+
+The repository is copied beside a stand-in for `contamination stage`, which writes what the real
+stages would, empty. So a complete run takes a second, and make itself is what is tested.
+"""
+
+import ast
+import re
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import grimp
+import nbformat
+import pytest
+
+from fakes.data_fixtures import NOTEBOOKS, PROFILES, ROOT
+
+COPIED = ("Makefile", "requirements.lock", "pyproject.toml")
+FOLDERS = ("data", "docs", "notebooks", "paper", "profiles", "scripts", "src")
+STAND_IN = """#!/bin/sh
+# stage VERB [NAME] ... --build B --results R
+verb=$2; name=$3
+while [ $# -gt 0 ]; do
+  case $1 in --build) build=$2;; --results) results=$2;; esac; shift
+done
+case $verb in
+  corpus) target=$build/corpus/corpus.json;;
+  train) target=$build/models/$name/training.json;;
+  score) target=$build/stores/$name.json;;
+  notebook) target=$results/notebooks/$(basename $name);;
+  manifest) touch $results/variables.yml; target=$results/manifest.json;;
+  explorer) target=$results/explorer.html;;
+  report) mkdir -p $results/report; cd $results/report
+    touch report.pdf slides.html; target=report.html;;
+  summary) exit;;
+esac
+mkdir -p $(dirname $target); touch $target
+"""
+TRAINING = r"stage (?:corpus|train) "
+SCORING = r"stage (?:corpus|train|score) "
+
+EXPERIMENTS = [path for path in NOTEBOOKS if path.stem[0] in "01"]
+each_notebook = pytest.mark.parametrize("notebook", EXPERIMENTS, ids=lambda path: path.stem)
+
+
+def make(project: Path, *arguments: str, check: bool = True) -> str:
+    """Run make in a copy of the repository and return what it prints."""
+    shown = subprocess.run(
+        ["make", "--no-print-directory", *arguments],
+        cwd=project,
+        capture_output=True,
+        text=True,
+    )
+    assert not check or shown.returncode == 0, shown.stderr
+    return shown.stdout + shown.stderr
+
+
+def remade(project: Path, *changed: str) -> str:
+    """Commands that a complete run would repeat if these files were changed now."""
+    words = [word for path in changed for word in ("-W", path)]
+    return make(project, "-n", "reproduce", *words)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a copy of the repository after a complete run."""
+    copy = tmp_path_factory.mktemp("repository")
+    for name in COPIED:
+        shutil.copy(ROOT / name, copy)
+    for name in FOLDERS:
+        skipped = shutil.ignore_patterns("__pycache__", "*.egg-info")
+        shutil.copytree(ROOT / name, copy / name, ignore=skipped, symlinks=True)
+    program = copy / ".venv" / "bin" / "contamination"
+    program.parent.mkdir(parents=True)
+    program.write_text(STAND_IN)
+    program.chmod(0o755)
+    (copy / ".venv" / ".installed").touch()
+    for path in outputs():
+        (copy / path).parent.mkdir(parents=True, exist_ok=True)
+        (copy / path).touch()
+    make(copy, "reproduce")
+    return copy
+
+
+@cache
+def _makefile() -> str:
+    return (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+@cache
+def outputs() -> dict[str, str]:
+    """Map every table and figure of the default profile to its notebook, as make has them."""
+    rules = make(ROOT, "-pnq", "help", check=False)
+    found = re.findall(r"^(results/(?:tables|figures)/\S+): results/notebooks/(\w+)", rules, re.M)
+    return dict(found)
+
+
+@cache
+def _graph() -> grimp.ImportGraph:
+    return grimp.build_graph("contamination", cache_dir=None)
+
+
+@cache
+def imported(notebook: Path) -> frozenset[str]:
+    """Modules of this package that a notebook imports, directly or not."""
+    direct = set()
+    for cell in nbformat.read(notebook, as_version=4).cells:
+        if cell.cell_type == "code":
+            for node in ast.walk(ast.parse(cell.source)):
+                if isinstance(node, ast.ImportFrom) and node.module:
+                    direct |= {node.module, *(f"{node.module}.{a.name}" for a in node.names)}
+    direct &= _graph().modules
+    return frozenset(direct.union(*(_graph().find_upstream_modules(name) for name in direct)))
+
+
+def _file(module: str) -> str:
+    stem = "src/" + module.replace(".", "/")
+    return f"{stem}/__init__.py" if (ROOT / stem).is_dir() else f"{stem}.py"
+
+
+@cache
+def _rules(project: Path) -> dict[str, set[str]]:
+    """Prerequisites of every target, as make has them."""
+    lines = make(project, "-pnq", "reproduce", check=False).splitlines()
+    rules: dict[str, set[str]] = {}
+    for line in lines:
+        if match := re.match(r"([^\s#:=][^:=]*): ([^=|]*)", line):
+            rules.setdefault(match[1], set()).update(match[2].split())
+    return rules
+
+
+# --- what a change remakes ------------------------------------------------------------------------
+
+
+def test_a_complete_run_leaves_nothing_to_do(project: Path) -> None:
+    assert make(project, "-n", "reproduce") == "make: Nothing to be done for 'reproduce'.\n"
+    assert "Nothing to be done" in make(project, "-j4", "reproduce")
+    assert "Nothing to be done" in make(project.parent, "-C", str(project), "reproduce")
+
+
+@each_notebook
+def test_every_module_that_a_notebook_imports_makes_it_stale(project: Path, notebook: Path) -> None:
+    target = f"results/notebooks/{notebook.name}"
+    files = {_file(module) for module in imported(notebook)}
+    assert len(files) > 20
+    assert files <= _rules(project)[target]
+    # The longest way there is an edit of what it imports least directly; make agrees.
+    assert f"notebook notebooks/{notebook.name}" in remade(
+        project, "src/contamination/scoring/head.py"
+    )
+
+
+@each_notebook
+def test_no_other_experiment_makes_a_notebook_stale(project: Path, notebook: Path) -> None:
+    needed = _rules(project)[f"results/notebooks/{notebook.name}"]
+    packages = {path.split("/")[3] for path in needed if "/experiments/" in path}
+    modules = {tuple(module.split(".")) for module in imported(notebook)}
+    used = {parts[2] for parts in modules if parts[1:2] == ("experiments",) and len(parts) > 2}
+    assert packages == used and len(used) == 1
+    above = ("src/contamination/report/", "src/contamination/cli/")
+    assert not {path for path in needed if path.startswith(above)}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        "notebooks/08_detection_assumptions.ipynb",
+        "src/contamination/results/figures.py",
+        "src/contamination/experiments/books/figures.py",
+        "src/contamination/report/variables.py",
+        "src/contamination/statistics/fisher.py",
+        "paper/report.qmd",
+        "data/published/oren2024_table4_mmlu.csv",
+    ],
+)
+def test_edits_of_notebooks_figures_and_reports_train_and_score_nothing(
+    project: Path, changed: str
+) -> None:
+    shown = remade(project, changed)
+    assert not re.search(SCORING, shown)
+    assert ("stage report" in shown) == (project / changed).exists()
+
+
+def test_an_edit_of_the_scoring_trains_nothing(project: Path) -> None:
+    shown = remade(project, "src/contamination/scoring/windows.py")
+    assert not re.search(TRAINING, shown)
+    assert shown.count("stage score ") == 2
+
+
+def test_an_edit_of_the_report_executes_no_notebook(project: Path) -> None:
+    shown = remade(project, "paper/report.qmd")
+    assert re.findall(r"stage (\w+)", shown) == ["report", "summary"]
+
+
+def test_one_notebook_is_remade_alone(project: Path) -> None:
+    shown = remade(project, "notebooks/10_book_audit.ipynb")
+    assert re.findall(r"stage (\w+)", shown) == ["notebook", "manifest", "report", "summary"]
+
+
+def test_min_k_reads_the_table_of_the_canaries(project: Path) -> None:
+    shown = remade(project, "notebooks/01_canary_eval.ipynb")
+    assert re.findall(r"notebooks/(\d+)", shown) == ["01", "07"]
+
+
+def test_touching_a_profile_remakes_nothing_and_changing_it_what_reads_the_change(
+    project: Path,
+) -> None:
+    assert "Nothing to be done" in remade(project, "profiles/laptop.yaml")
+    path = project / "profiles" / "laptop.yaml"
+    before = path.read_text()
+    try:
+        path.write_text(before.replace("06_wikimia: { texts: 60", "06_wikimia: { texts: 61"))
+        assert path.read_text() != before
+        shown = make(project, "-n", "reproduce")
+        assert re.findall(r"stage (\w+)", shown) == ["notebook", "manifest", "report", "summary"]
+        assert "06_wikimia" in shown
+        path.write_text(before.replace("permutations: 25, whole", "permutations: 26, whole"))
+        shown = make(project, "-n", "reproduce")
+        assert not re.search(TRAINING, shown) and "stage score clean" in shown
+        path.write_text(before.replace("warmup_steps: 50", "warmup_steps: 51"))
+        shown = make(project, "-n", "reproduce")
+        assert "stage train clean" in shown and "stage corpus" not in shown
+    finally:
+        path.write_text(before)
+        make(project, "reproduce")
+
+
+def test_a_deleted_result_comes_back_and_only_its_notebook_runs(project: Path) -> None:
+    lost = project / "results" / "tables" / "mmlu_fisher.csv"
+    lost.unlink()
+    shown = make(project, "-n", "reproduce")
+    # The explorer shows what this notebook may have scored.
+    stages = ["notebook", "manifest", "report", "explorer", "summary"]
+    assert re.findall(r"stage (\w+)", shown) == stages
+    assert "04_mmlu_fisher" in make(project, "-n", "results/tables/mmlu_fisher.csv")
+    lost.touch()
+
+
+def test_every_output_that_make_knows_is_written_by_its_notebook() -> None:
+    for path, notebook in outputs().items():
+        source = (ROOT / "notebooks" / f"{notebook}.ipynb").read_text(encoding="utf-8")
+        stem = Path(path).stem
+        assert f'\\"{stem}\\"' in source or "assumptions_" in stem, path
+
+
+# --- the command line of make ---------------------------------------------------------------------
+
+
+def test_a_path_with_a_blank_is_told(tmp_path: Path) -> None:
+    folder = tmp_path / "two words"
+    folder.mkdir()
+    shutil.copy(ROOT / "Makefile", folder)
+    assert "has a blank in it" in make(folder, "help", check=False)
+
+
+def test_two_installations_at_once_are_told(project: Path) -> None:
+    (project / "build" / "installing").mkdir()
+    try:
+        shown = make(project, "-W", "requirements.lock", "setup", check=False)
+        assert "error: another make installs into .venv" in shown
+        assert (project / ".venv" / ".installed").exists()
+    finally:
+        (project / "build" / "installing").rmdir()
+
+
+@cache
+def _helped() -> set[str]:
+    """Targets that `make help` lists."""
+    targets = dict(re.findall(r"^  ([a-z]+) +(\S.*)$", make(ROOT, "help"), re.MULTILINE))
+    assert all(len(text) > 5 for text in targets.values())
+    return set(targets)
+
+
+def test_help_lists_every_phony_target() -> None:
+    phony = {
+        name for line in re.findall(r"^\.PHONY:(.*)$", _makefile(), re.M) for name in line.split()
+    }
+    phony.remove("again")
+    assert {"help", "setup", "reproduce", "smoke", "test", "report", "clean", "distclean"} <= phony
+    assert _helped() == phony
+
+
+def test_documented_targets_exist() -> None:
+    documents = [ROOT / "README.md", ROOT / ".ci" / "run", *PROFILES, ROOT / "data" / "README.md"]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in documents)
+    found = set(re.findall(r"(?:[`;]\s*|^\s*)make ([\w./-]+)", text, re.MULTILINE))
+    assert {"reproduce", "smoke"} <= found
+    files = {target for target in found if "/" in target}
+    assert found - files <= _helped()
+    make(ROOT, "--dry-run", *sorted(files))  # fails with "No rule to make target"
+
+
+def test_unknown_profile_is_told_by_make() -> None:
+    shown = make(ROOT, "reproduce", "PROFILE=lapotp", check=False)
+    assert "unknown PROFILE 'lapotp'" in shown and "laptop" in shown
+    assert not (ROOT / "build" / "lapotp").exists()
+
+
+def test_make_knows_every_notebook() -> None:
+    for path in NOTEBOOKS:
+        assert path.stem in _makefile()
+
+
+def test_recipes_do_not_depend_on_gnu_make_4() -> None:
+    """MacOS ships 3.81: no grouped targets, no `file` function, no .ONESHELL."""
+    assert not re.search(r"^[^#\t]*&:", _makefile(), re.MULTILINE)
+    assert "$(file " not in _makefile()
+    assert ".ONESHELL" not in _makefile()
