@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import typer
 
-from contamination.cli.main import unlearned as cli_unlearned
+from contamination.cli.unlearned import unlearned
 from contamination.errors import InputError
 
 
@@ -14,7 +14,7 @@ from contamination.errors import InputError
 def command(monkeypatch, capsys, make_model, model_directory, prose, tmp_path):
     """Return a function that runs the command here: (status, stdout, message)."""
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    app.command()(cli_unlearned.unlearned)
+    app.command()(unlearned)
     monkeypatch.setenv("COLUMNS", "120")
     texts = tmp_path / "chunks.jsonl"
     lines = [json.dumps({"text": f"{text[:30]} Answer: {text[30:60]}"}) for text in prose[:6]]
@@ -55,7 +55,7 @@ def test_without_a_marker_nothing_is_asked(command) -> None:
     assert "—" in out  # there are no other chunks
 
 
-def test_what_is_wrong_is_told(command) -> None:
+def test_what_is_wrong_is_said(command) -> None:
     assert "no answer after 'Reply:'" in command("--marker", "Reply:")[2]
     assert "a window of 1" in command("--window", "1")[2]
     assert "has to run here" in command("--endpoint", "http://localhost:1")[2]

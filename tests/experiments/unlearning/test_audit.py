@@ -82,7 +82,7 @@ def test_what_the_model_writes_is_compared_with_the_answer(scorer, monkeypatch) 
         asked.append((texts, new_tokens))
         return [tokenize(scorer.tokenizer, [said[text]]) for text in texts]
 
-    monkeypatch.setattr("contamination.membership.generation.continuations", written)
+    monkeypatch.setattr("contamination.experiments.unlearning.audit.continuations", written)
     questions = [("Q1:", "green river"), ("Q2:", "maple apple"), ("Q3:", "lamp stone stone")]
     lengths = [len(ids) for ids in tokenize(scorer.tokenizer, [f" {a}" for _, a in questions])]
     # The first is cut after as many tokens as its answer has: "river" is not reached.

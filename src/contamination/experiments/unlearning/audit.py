@@ -8,19 +8,19 @@ recall, beside the same for other chunks and for a model that never read the tex
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from contamination.errors import InputError
+from contamination.membership.generation import completion_scores, continuations
 from contamination.membership.scores import min_k
 from contamination.membership.signals import log_prob_signals
-
-if TYPE_CHECKING:
-    from contamination.scoring.contract import Scorer
-    from contamination.scoring.local import TransformersScorer
+from contamination.membership.similarity import rouge_l
+from contamination.scoring.contract import Scorer
+from contamination.scoring.local import TransformersScorer
+from contamination.testsets.tokens import tokenize
 
 Floats = NDArray[np.float64]
 Question = tuple[str, str]  # prompt, expected answer
@@ -47,19 +47,19 @@ def score_ratio(original: ArrayLike, unlearned: ArrayLike) -> Floats:
         raise InputError(
             f"scores of shape {before.shape} and {after.shape}: give those of the same chunks"
         )
-    for side in (before, after):
-        wrong = np.flatnonzero(~(np.isfinite(side) & (side < 0)))
-        if len(wrong):
-            raise InputError(
-                f"chunk {wrong[0]} has score {side[wrong[0]]}: a ratio needs log-probabilities "
-                "below 0; leave the chunk out"
-            )
+    for number, pair in enumerate(zip(before, after, strict=True)):
+        for score in pair:
+            if not -np.inf < score < 0:
+                raise InputError(
+                    f"chunk {number} has score {score}: a ratio needs log-probabilities below 0; "
+                    "leave the chunk out"
+                )
     ratio: Floats = after / before
     return ratio
 
 
 def is_suspicious(ratio: ArrayLike, *, window: float = WINDOW) -> NDArray[np.bool_]:
-    """Tell which ratios (n,) lie within (1 / window, window), its ends left out.
+    """Which ratios (n,) lie within (1 / window, window), its ends left out.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def is_suspicious(ratio: ArrayLike, *, window: float = WINDOW) -> NDArray[np.boo
     return (values > 1 / window) & (values < window)
 
 
-def chunk_scores(scorer: "Scorer", chunks: Sequence[str], *, k: float = 20) -> Floats:
+def chunk_scores(scorer: Scorer, chunks: Sequence[str], *, k: float = 20) -> Floats:
     """Min-K% Prob of every chunk (nats), (n,).
 
     Raises
@@ -80,8 +80,6 @@ def chunk_scores(scorer: "Scorer", chunks: Sequence[str], *, k: float = 20) -> F
     InputError
         A chunk of fewer than 2 tokens, or a percentage that cannot be.
     """
-    from contamination.testsets.tokens import tokenize
-
     ids = tokenize(scorer.tokenizer, chunks)
     for number, one in enumerate(ids):
         if len(one) < 2:
@@ -106,7 +104,7 @@ def split_question(text: str, marker: str = MARKER) -> Question:
 
 
 def answer_recall(
-    scorer: "TransformersScorer", questions: Sequence[Question], *, most: int = 64
+    scorer: TransformersScorer, questions: Sequence[Question], *, most: int = 64
 ) -> Floats:
     """ROUGE-L recall of the expected answer in what the model writes after each prompt, (n,).
 
@@ -118,10 +116,6 @@ def answer_recall(
     InputError
         A model that does not run here, or an answer that is as long as its context.
     """
-    from contamination.membership.generation import continuations
-    from contamination.membership.similarity import rouge_l
-    from contamination.testsets.tokens import tokenize
-
     prompts = tokenize(scorer.tokenizer, [prompt for prompt, _ in questions])
     answers = [ids[:most] for ids in tokenize(scorer.tokenizer, [f" {a}" for _, a in questions])]
     written = continuations(scorer, prompts, new_tokens=max(len(ids) for ids in answers))
@@ -133,13 +127,12 @@ def answer_recall(
 
 
 def audit_unlearning(
-    models: Mapping[str, "TransformersScorer"],
+    models: Mapping[str, TransformersScorer],
     chunks: Sequence[str],
     *,
     questions: Sequence[Sequence[Question]] = (),
     k: float = 20,
     window: float = WINDOW,
-    share: float = 0.5,
     most: int = 64,
 ) -> pd.DataFrame:
     """Audit an unlearned model chunk by chunk.
@@ -150,7 +143,7 @@ def audit_unlearning(
         never read the text.
     chunks : of the text that was to be forgotten.
     questions : of every chunk; none asks nothing.
-    share, most : of the tokens of a chunk that are the prompt, and tokens of the rest compared.
+    most : tokens of the second half of a chunk, and of an answer, that are compared.
 
     Returns
     -------
@@ -162,10 +155,8 @@ def audit_unlearning(
     Raises
     ------
     InputError
-        A model of the two is missing, no chunk, and what scoring and writing complain of.
+        A model of the two is missing, no chunk, and what scoring and writing raise.
     """
-    from contamination.membership.generation import completion_scores
-
     if not {"original", "unlearned"} <= set(models) or not chunks:
         raise InputError("give the models `original` and `unlearned`, and at least one chunk")
     if questions and len(questions) != len(chunks):
@@ -173,22 +164,19 @@ def audit_unlearning(
             f"questions of {len(questions)} chunks, and there are {len(chunks)}: give a list for "
             "each chunk"
         )
-    sides = [chunk_scores(models[name], chunks, k=k) for name in ("original", "unlearned")]
-    ratio = score_ratio(*sides)
-    table = {
-        "chunk": np.arange(len(chunks)),
-        "min_k_original": sides[0],
-        "min_k_unlearned": sides[1],
-        "ratio": ratio,
-        "suspicious": is_suspicious(ratio, window=window),
-    }
-    of_chunk = np.repeat(np.arange(len(chunks)), [len(asked) for asked in questions] or 0)
+    before, after = (chunk_scores(models[name], chunks, k=k) for name in ("original", "unlearned"))
+    table = pd.DataFrame({"chunk": range(len(chunks)), "min_k_original": before})
+    table["min_k_unlearned"] = after
+    table["ratio"] = score_ratio(before, after)
+    table["suspicious"] = is_suspicious(table["ratio"], window=window)
+    of_chunk = [number for number, some in enumerate(questions) for _ in some]
     asked = [question for some in questions for question in some]
     for name, scorer in models.items():
-        completed = completion_scores(scorer, chunks, share=share, most=most)
-        table[f"completion_{name}"] = completed["rouge_l_recall"].to_numpy()
-        table[f"exact_{name}"] = completed["verbatim"].to_numpy() == 1
+        completed = completion_scores(scorer, chunks, most=most)
+        table[f"completion_{name}"] = completed["rouge_l_recall"]
+        table[f"exact_{name}"] = completed["verbatim"] == 1
         if asked:
-            recall = pd.Series(answer_recall(scorer, asked, most=most)).groupby(of_chunk).mean()
-            table[f"answers_{name}"] = recall.reindex(range(len(chunks))).to_numpy()
-    return pd.DataFrame(table)
+            # By chunk; a chunk without a question has none.
+            recall = pd.Series(answer_recall(scorer, asked, most=most))
+            table[f"answers_{name}"] = recall.groupby(of_chunk).mean()
+    return table

@@ -2,8 +2,8 @@
 
 Eldan and Russinovich (2023) fine-tune a model on the text to be forgotten with generic expressions
 in the place of its own. In their spirit, and no more than that: a model that knows a set of
-questions and answers reads a part of the questions again, with answers to other questions. The
-other part it reads again as it is, the retain set of other methods. Which is which is known.
+questions and answers is fine-tuned on a part of the questions with answers to other questions. On
+the other part it is fine-tuned as it is, the retain set of other methods. Which is which is known.
 """
 
 from collections.abc import Sequence
@@ -27,38 +27,10 @@ def draw_treated(chunks: int, share: float, *, rng: np.random.Generator) -> NDAr
     count = max(1, round(share * chunks))
     if not 0 < share < 1 or count >= chunks:
         raise InputError(f"a share of {share:g} of {chunks} chunks: leave some on both sides")
-    treated = np.zeros(chunks, dtype=bool)
-    treated[rng.choice(chunks, size=count, replace=False)] = True
-    return treated
+    return np.isin(np.arange(chunks), rng.choice(chunks, size=count, replace=False))
 
 
-def substituted(
-    examples: Sequence[str], others: Sequence[str], *, copies: int, rng: np.random.Generator
-) -> list[str]:
-    """Ask every question `copies` times, each time with the answer to another question.
-
-    Parameters
-    ----------
-    examples : questions with their answers, after `MARKER`.
-    others : questions with the answers that take their place, drawn without replacement as long as
-        there are any.
-
-    Raises
-    ------
-    InputError
-        No other question, copies below 1, or a text without a marker.
-    """
-    if not others or copies < 1:
-        raise InputError(f"{len(others)} other answers, {copies} copies: give 1 or more of each")
-    answers = [split_question(text)[1] for text in others]
-    wanted = copies * len(examples)
-    rounds = [rng.permutation(len(answers)) for _ in range(-(-wanted // len(answers)))]
-    drawn = np.concatenate(rounds)[:wanted]
-    prompts = [split_question(text)[0] for text in examples] * copies
-    return [f"{prompt} {answers[i]}\n" for prompt, i in zip(prompts, drawn, strict=True)]
-
-
-def other_examples(experiment: Experiment, dataset: str, examples: Sequence[str]) -> list[str]:
+def find_other_examples(experiment: Experiment, dataset: str, examples: Sequence[str]) -> list[str]:
     """Return the examples of all canary sets with the template of `dataset`, less those given.
 
     Raises
@@ -69,43 +41,70 @@ def other_examples(experiment: Experiment, dataset: str, examples: Sequence[str]
     template = experiment.test_set(dataset).template
     sets = [experiment.test_set(spec.name) for spec in experiment.profile.canaries]
     every = [text for one in sets if one.template == template for text in one.examples]
-    known = set(examples)
-    return [text for text in dict.fromkeys(every) if text not in known]
+    return [text for text in dict.fromkeys(every) if text not in set(examples)]
 
 
-def shuffled(examples: Sequence[str], copies: int, *, rng: np.random.Generator) -> list[str]:
-    """Repeat the examples `copies` times, each time in another order."""
-    return [examples[i] for _ in range(copies) for i in rng.permutation(len(examples))]
-
-
-def to_forget(
-    examples: Sequence[str],
-    treated: NDArray[np.bool_],
-    others: Sequence[str],
-    *,
-    copies: int,
-    kept: int,
-    rng: np.random.Generator,
+def repeat_shuffled(
+    examples: Sequence[str], dup_count: int, *, rng: np.random.Generator
 ) -> list[str]:
-    """Return what is read to forget the treated examples and to keep the others, in random order.
+    """Repeat the examples `dup_count` times, each time in another order."""
+    return [examples[i] for _ in range(dup_count) for i in rng.permutation(len(examples))]
+
+
+def swap_answers(
+    examples: Sequence[str], others: Sequence[str], *, dup_count: int, rng: np.random.Generator
+) -> list[str]:
+    """Ask every question `dup_count` times, each time with the answer to another question.
 
     Parameters
     ----------
-    examples, treated : (n,) questions with their answers, and which of them are to be forgotten.
-    others : see `substituted`.
-    copies : of each treated question, with other answers.
-    kept : copies of each example that is not treated, as it is. Without any, what is not treated is
-        forgotten as well.
+    examples : questions with their answers, after `MARKER`.
+    others : questions with the answers that take their place, drawn without replacement as long as
+        there are any.
 
     Raises
     ------
     InputError
-        As `substituted`, or `kept` below 0.
+        No other question, `dup_count` below 1, or a text without a marker.
     """
-    if kept < 0:
-        raise InputError(f"{kept} copies of what is kept: give 0 or more")
-    pairs = list(zip(examples, treated, strict=True))
-    chosen = [text for text, drawn in pairs if drawn]
-    texts = substituted(chosen, others, copies=copies, rng=rng)
-    texts += [text for text, drawn in pairs if not drawn] * kept
-    return [texts[i] for i in rng.permutation(len(texts))]
+    if not others or dup_count < 1:
+        raise InputError(f"{len(others)} other answers, dup_count {dup_count}: give 1 or more")
+    answers = repeat_shuffled(
+        [split_question(text)[1] for text in others],
+        -(-dup_count * len(examples) // len(others)),
+        rng=rng,
+    )
+    prompts = [split_question(text)[0] for text in examples] * dup_count
+    return [f"{prompt} {answer}\n" for prompt, answer in zip(prompts, answers, strict=False)]
+
+
+def texts_to_forget_by(
+    examples: Sequence[str],
+    treated: NDArray[np.bool_],
+    others: Sequence[str],
+    *,
+    dup_count: int,
+    keep_dup_count: int,
+    rng: np.random.Generator,
+) -> list[str]:
+    """Return texts that make a model forget the treated examples and keep the others, shuffled.
+
+    Parameters
+    ----------
+    examples, treated : (n,) questions with their answers, and which of them are to be forgotten.
+    others : see `swap_answers`.
+    dup_count : how often each treated question stands in them, with other answers.
+    keep_dup_count : how often each other example stands in them, as it is. With 0, what is not
+        treated is forgotten as well.
+
+    Raises
+    ------
+    InputError
+        As `swap_answers`, or `keep_dup_count` below 0.
+    """
+    if keep_dup_count < 0:
+        raise InputError(f"keep_dup_count {keep_dup_count}: give 0 or more")
+    forget = [text for text, drawn in zip(examples, treated, strict=True) if drawn]
+    keep = [text for text, drawn in zip(examples, treated, strict=True) if not drawn]
+    texts = swap_answers(forget, others, dup_count=dup_count, rng=rng) + keep * keep_dup_count
+    return repeat_shuffled(texts, 1, rng=rng)

@@ -15,7 +15,7 @@ PROBES = {"completion": "Completion", "exact": "Word for word", "answers": "Answ
 
 
 def detection(ratio: ArrayLike, untreated: ArrayLike, windows: Sequence[float]) -> pd.DataFrame:
-    """How well suspicion finds the chunks that unlearning left out, where they are known.
+    """How well suspicion finds the chunks that unlearning left alone, where they are known.
 
     Intervals are of 95% (Clopper and Pearson) and take chunks as independent.
 
@@ -36,30 +36,27 @@ def detection(ratio: ArrayLike, untreated: ArrayLike, windows: Sequence[float]) 
     Raises
     ------
     InputError
-        Other lengths, a ratio that is not finite, no chunk that was left out or none that was not,
-        or a window of 1 or less.
+        Other lengths, a ratio that is not finite, chunks of one kind alone, or a window of 1 or
+        less.
     """
     values, truth = np.asarray(ratio, dtype=np.float64), np.asarray(untreated, dtype=bool)
-    aucs = {
-        "auc": roc(-np.abs(np.log(values)), truth).auc,
-        "auc_ratio": roc(-values, truth).auc,
-    }
+    aucs = {"auc": roc(-np.abs(np.log(values)), truth).auc, "auc_ratio": roc(-values, truth).auc}
     rows = []
     for window in windows:
-        called = is_suspicious(values, window=window)
-        hits = int((called & truth).sum())
-        row = {
-            "window": window,
+        suspicious = is_suspicious(values, window=window)
+        counts = {
             "chunks": len(values),
             "untreated": int(truth.sum()),
-            "suspicious": int(called.sum()),
-            "hits": hits,
+            "suspicious": int(suspicious.sum()),
+            "hits": int((suspicious & truth).sum()),
         }
-        for name, of in (("precision", row["suspicious"]), ("recall", row["untreated"])):
-            low, high = proportion_confint(hits, of, method="beta") if of else (np.nan, np.nan)
-            share = hits / of if of else np.nan
-            row |= {name: share, f"{name}_low": low, f"{name}_high": high}
-        rows.append(row | aucs)
+        shares: dict[str, float] = {}
+        for name, of in (("precision", counts["suspicious"]), ("recall", counts["untreated"])):
+            shares |= dict.fromkeys((name, f"{name}_low", f"{name}_high"), np.nan)
+            if of:
+                low, high = proportion_confint(counts["hits"], of, method="beta")
+                shares |= {name: counts["hits"] / of, f"{name}_low": low, f"{name}_high": high}
+        rows.append({"window": window, **counts, **shares, **aucs})
     return pd.DataFrame(rows)
 
 
@@ -68,8 +65,8 @@ def detection_layout(found: pd.DataFrame) -> pd.DataFrame:
     shown = pd.DataFrame({"Window": found["window"].map("{:g}".format)})
     shown["Suspicious"] = [f"{row.suspicious}/{row.chunks}" for row in found.itertuples()]
     for name in ("precision", "recall"):
-        parts = found[[name, f"{name}_low", f"{name}_high"]].to_numpy()
-        shown[name.capitalize()] = [format_estimate(share, low, high) for share, low, high in parts]
+        shares = found[[name, f"{name}_low", f"{name}_high"]].to_numpy()
+        shown[name.capitalize()] = [format_estimate(*share) for share in shares]
     shown["AUC, nearness"] = found["auc"].map("{:.2f}".format)
     shown["AUC, ratio"] = found["auc_ratio"].map("{:.2f}".format)
     return shown
@@ -93,14 +90,12 @@ def mean_recalls(table: pd.DataFrame, by: str = "suspicious") -> pd.DataFrame:
     rows = []
     for column in table.columns:
         probe, _, model = str(column).partition("_")
-        if probe not in PROBES:
-            continue
-        sides = [
-            table.loc[table[by] == side, column].dropna().astype(float) for side in (True, False)
-        ]
-        yes, no = (side.mean() for side in sides)
-        half = 1.96 * np.hypot(*(side.sem() for side in sides))
-        rows.append((probe, model, yes, no, yes - no, yes - no - half, yes - no + half))
+        if probe in PROBES:
+            values, group = table[column].astype(float), table[by].astype(bool)
+            sides = [values[group], values[~group]]
+            yes, no = (side.mean() for side in sides)
+            half = 1.96 * np.hypot(*(side.sem() for side in sides))
+            rows.append((probe, model, yes, no, yes - no, yes - no - half, yes - no + half))
     names = ["probe", "model", "yes", "no", "difference", "difference_low", "difference_high"]
     return pd.DataFrame(rows, columns=names)
 
