@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import typer
 
-from contamination.cli.main import books as cli_books
+from contamination.cli.books import books
 from contamination.errors import InputError
 
 
@@ -25,7 +25,7 @@ def folders(prose, tmp_path):
 def command(monkeypatch, capsys, model_directory, folders):
     """Return a function that runs the command here: (status, stdout, message)."""
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    app.command()(cli_books.books)
+    app.command()(books)
     monkeypatch.setenv("COLUMNS", "120")
 
     def run(*arguments, members="members", unread="unread") -> tuple[int, str, str]:
@@ -56,11 +56,11 @@ def test_a_table_for_people_and_a_file(command, tmp_path) -> None:
 def test_json_says_the_same(command, tmp_path) -> None:
     status, out, _ = command("--json", "--csv", tmp_path / "books.csv", "--fpr", "0.2")
     assert status == 0
-    told = json.loads(out)
-    assert told["validation_fpr"] <= 0.2
-    assert [row["score"] for row in told["validation"]][:2] == ["min_k_20", "loss"]
+    found = json.loads(out)
+    assert found["validation_fpr"] <= 0.2
+    assert [row["score"] for row in found["validation"]][:2] == ["min_k_20", "loss"]
     table = pd.read_csv(tmp_path / "books.csv")
-    assert [row["rate"] for row in told["books"]] == table["rate"].tolist()
+    assert [row["rate"] for row in found["books"]] == table["rate"].tolist()
 
 
 def test_a_threshold_that_calls_nothing_is_null(command, monkeypatch) -> None:
@@ -72,7 +72,7 @@ def test_a_threshold_that_calls_nothing_is_null(command, monkeypatch) -> None:
     assert json.loads(out)["threshold"] is None
 
 
-def test_what_is_wrong_is_told_in_one_line(command, folders) -> None:
+def test_what_is_wrong_is_said_in_one_line(command, folders) -> None:
     (folders / "empty").mkdir()
     assert "there is no book" in command(unread="empty")[2]
     assert "no such folder" in command(unread="none")[2]
@@ -83,4 +83,4 @@ def test_what_is_wrong_is_told_in_one_line(command, folders) -> None:
     assert "short.md: 2 words, and a snippet has 12" in command()[2]
     (folders / "books" / "short.md").write_text((folders / "members" / "book2.txt").read_text())
     message = command()[2]
-    assert "book2.txt in" in message and "is the same book as short.md in" in message
+    assert "book2.txt of the members is the same book as short.md of the audited books" in message

@@ -10,13 +10,10 @@ from rich.table import Table
 
 from contamination.cli.options import ModelOptions, taking
 from contamination.errors import InputError
-from contamination.experiments.books.snippets import read_books, require_distinct
 from contamination.files import replacing
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from contamination.experiments.books.audit import Validation
 
 NOTE = (
     "A rate is no proof: compare it with that of unread books, and take those of the same kind, "
@@ -38,7 +35,7 @@ def books(
     fpr: Annotated[
         float | None,
         typer.Option(
-            help="Most unread validation snippets called read; default: threshold of best accuracy."
+            help="Most snippets of non-members called read; default: threshold of best accuracy."
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Of the drawn snippets and the bootstrap.")] = 0,
@@ -49,23 +46,16 @@ def books(
 
     The threshold of Min-20% Prob comes from two folders of validation books.
     """
-    # Before torch is imported: bad input is told at once.
     if len({folder, members, non_members}) < 3:
         raise InputError("FOLDER, --members and --non-members are not three folders; name others")
-    if fpr is not None and not 0 < fpr < 1:
-        raise InputError(f"--fpr is {fpr}: give a rate between 0 and 1, such as 0.05")
-    found = {str(path): read_books(path) for path in (folder, members, non_members)}
-    require_distinct(found)
 
     import numpy as np
 
-    from contamination.experiments.books.audit import audit_books
+    from contamination.experiments.books.audit import SCORE, audit_books, read_books
 
     rates, validation = audit_books(
-        options.open(model),
-        found[str(folder)],
-        found[str(members)],
-        found[str(non_members)],
+        lambda: options.open(model),
+        *map(read_books, (folder, members, non_members)),
         rng=np.random.default_rng([seed, 0]),
         words=words,
         most=snippets,
@@ -77,22 +67,25 @@ def books(
         with replacing(csv) as temporary:
             rates.to_csv(temporary, index=False, lineterminator="\n", encoding="utf-8")
     if as_json:
-        told = {
+        value = validation.threshold.value
+        found = {
             "model": model,
-            "threshold": _finite(validation.threshold.value),
+            # Where no threshold is worth anything it is infinite, and JSON knows no infinity.
+            "threshold": value if value < float("inf") else None,
             "validation_tpr": validation.tpr,
             "validation_fpr": validation.false_positive_rate,
             "validation": json.loads(aucs.to_json(orient="records", double_precision=15)),
             "books": json.loads(rates.to_json(orient="records", double_precision=15)),
         }
-        print(json.dumps(told, indent=2))
+        print(json.dumps(found, indent=2))
         return
-    Console().print(_shown(rates, validation))
-    (row,) = aucs[aucs["score"] == validation.score].itertuples()
+    title = f"Snippets with {SCORE} of {validation.threshold.value:.4g} or more"
+    Console().print(_shown(rates, title))
+    (row,) = aucs[aucs["score"] == SCORE].itertuples()
     Console().print(
         f"Validation: AUC {row.auc:.3f} ({row.auc_low:.3f} to {row.auc_high:.3f}); the threshold "
-        f"calls {validation.tpr:.0%} of the read snippets read, and "
-        f"{validation.false_positive_rate:.0%} of the unread ones.",
+        f"calls {validation.tpr:.0%} of the snippets of members read, and "
+        f"{validation.false_positive_rate:.0%} of those of non-members.",
         highlight=False,
     )
     Console().print(NOTE, highlight=False)
@@ -100,13 +93,7 @@ def books(
         Console().print(f"table of books: {csv}", highlight=False)
 
 
-def _finite(threshold: float) -> float | None:
-    # Where no threshold is worth anything it is infinite, and JSON knows no infinity.
-    return threshold if threshold < float("inf") else None
-
-
-def _shown(rates: "pd.DataFrame", validation: "Validation") -> Table:
-    title = f"Snippets with {validation.score} of {validation.threshold.value:.4g} or more"
+def _shown(rates: "pd.DataFrame", title: str) -> Table:
     shown = Table("book", "snippets", "rate", "95% interval", "p", title=title)
     for column in shown.columns[1:]:
         column.justify = "right"

@@ -6,7 +6,7 @@ import pytest
 from matplotlib import pyplot as plt
 
 from contamination.experiments.books.figures import plot_books
-from contamination.experiments.books.made import AGAIN, ONCE, UNREAD, VALIDATIONS
+from contamination.experiments.books.made_books import AGAIN, ONCE, UNREAD, VALIDATIONS
 from contamination.results.figures import READ
 from contamination.results.figures import UNREAD as UNREAD_COLOUR
 

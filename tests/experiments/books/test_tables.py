@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from contamination.experiments.books.made import AGAIN, UNREAD
-from contamination.experiments.books.snippets import SCORES
+from contamination.experiments.books.audit import SCORES
+from contamination.experiments.books.made_books import AGAIN, UNREAD
 from contamination.experiments.books.tables import validation_layout, verdicts
 
 

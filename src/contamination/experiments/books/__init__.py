@@ -1,1 +1,5 @@
-"""books."""
+"""An audit of books (Shi, section 5): which of them has a model read, judged by their snippets?
+
+`audit` draws and scores snippets, fits a threshold and gives rates; `made_books` makes books of
+which the truth is known. Called by notebook 10 and `contamination books`.
+"""

@@ -1,34 +1,109 @@
 """Which books has a model read? (Shi, section 5.)
 
-Snippets of books that the model is known to have read, and of books that it cannot have read, give
-a threshold of Min-20% Prob. The contamination rate of any other book is the share of its snippets
-above it. Nothing bounds how often that accuses an unread book: a rate means something beside the
-rates of unread books, and only where those are books like the audited one.
+A book is a text with a name, and is scored by snippets of a fixed number of words, since a score of
+a short text cannot be compared with that of a long one. Snippets of books that the model is known
+to have read, and of books that it cannot have read, give a threshold of Min-20% Prob. The
+contamination rate of any other book is the share of its snippets above it. Nothing bounds how often
+that accuses an unread book: a rate means something beside the rates of unread books, and only where
+those are books like the audited one.
 """
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from statsmodels.stats.proportion import proportion_confint
 
 from contamination.errors import InputError
-from contamination.experiments.books.snippets import (
-    SCORES,
-    require_distinct,
-    sample_snippets,
-    score_snippets,
-)
-from contamination.membership.evaluate import Threshold, roc
+from contamination.membership.api import Model, membership_scores
+from contamination.membership.evaluate import Threshold, evaluate
+from contamination.testsets.records import read_text
 
-if TYPE_CHECKING:
-    from contamination.membership.api import Model
+SUFFIXES = (".txt", ".md")
+# Of Shi's figure 3 all but Neighbor, which costs many passes. Larger is more likely read.
+SCORES = {"min_k_20": "Min-20%", "loss": "PPL", "zlib": "Zlib", "lowercase": "Lowercase"}
+SCORE = "min_k_20"  # the one with a threshold
+WORD = re.compile(r"\S+")
 
-Floats = NDArray[np.float64]
+
+def read_books(folder: Path) -> dict[str, str]:
+    """Read the .txt and .md files of a folder, a book each, by file name and sorted by it.
+
+    Raises
+    ------
+    InputError
+        No such folder, one without such a file, or a file that is not UTF-8.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder; give one with a .txt or .md file of each book")
+    paths = [p for p in sorted(folder.iterdir()) if p.suffix.lower() in SUFFIXES and p.is_file()]
+    if not paths:
+        raise InputError(f"{folder}: there is no book; put a .txt or .md file of each book there")
+    return {path.name: read_text(path) for path in paths}
+
+
+def cut_snippets(text: str, words: int = 512) -> list[str]:
+    """Cut a text into snippets of `words` words, one after the other.
+
+    A word is what stands between blanks; blanks inside a snippet stay as they are. The rest, of
+    fewer words, is left out.
+
+    Raises
+    ------
+    InputError
+        `words` below 1.
+    """
+    if words < 1:
+        raise InputError(f"snippets of {words} words: give 1 or more")
+    found = list(WORD.finditer(text))
+    firsts = range(0, len(found) - words + 1, words)
+    return [text[found[i].start() : found[i + words - 1].end()] for i in firsts]
+
+
+def sample_snippets(
+    books: Mapping[str, str], *, words: int = 512, most: int = 100, rng: np.random.Generator
+) -> pd.DataFrame:
+    """Draw at most `most` snippets of every book, without replacement.
+
+    Returns
+    -------
+    DataFrame
+        book, snippet (its number in the book, from 0) and text, in the order of books and numbers.
+
+    Raises
+    ------
+    InputError
+        A book shorter than a snippet, or numbers below 1.
+    """
+    if most < 1:
+        raise InputError(f"{most} snippets of a book: give 1 or more")
+    rows = []
+    for name, text in books.items():
+        pieces = cut_snippets(text, words)
+        if not pieces:
+            raise InputError(
+                f"{name}: {len(text.split())} words, and a snippet has {words}: take the book out, "
+                "or make snippets shorter"
+            )
+        drawn = rng.choice(len(pieces), size=min(most, len(pieces)), replace=False)
+        rows += [(name, int(i), pieces[i]) for i in np.sort(drawn)]
+    return pd.DataFrame(rows, columns=["book", "snippet", "text"])
+
+
+def score_snippets(model: Model, sampled: pd.DataFrame) -> pd.DataFrame:
+    """Score the snippets of `sample_snippets`: book, snippet, and a column for each of `SCORES`.
+
+    A snippet longer than the context of the model is read in overlapping windows. `model` and what
+    is raised are those of `contamination.membership.api.membership_scores`.
+    """
+    scores = membership_scores(model, sampled["text"].tolist(), columns=tuple(SCORES))
+    return pd.concat([sampled[["book", "snippet"]].reset_index(drop=True), scores], axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,46 +114,53 @@ class Validation:
     ----------
     members, non_members : of `score_snippets`: books that the model read, and books that it did
         not, at least one of each.
-    score : one of `SCORES`, the one with a threshold.
-    fpr : most unread snippets that may be called read; None takes the threshold of best accuracy,
-        as Shi does.
+    fpr : most snippets of non-members that may be called read; None takes the threshold of best
+        accuracy, as Shi does.
+
+    Raises
+    ------
+    InputError
+        A rate that is not between 0 and 1.
     """
 
     members: pd.DataFrame
     non_members: pd.DataFrame
-    score: str = "min_k_20"
     fpr: float | None = None
 
     def __post_init__(self) -> None:
-        """Raise `InputError` for a score or a rate that cannot be."""
-        if self.score not in SCORES:
-            raise InputError(f"unknown score {self.score!r}: give one of {', '.join(SCORES)}")
+        """Refuse a rate that cannot be."""
         _require_rate(self.fpr)
 
     @cached_property
+    def _scored(self) -> tuple[pd.DataFrame, np.ndarray]:
+        """Snippets of both sides, and whether they are of members."""
+        both = pd.concat([self.members, self.non_members])
+        return both, np.repeat([True, False], [len(self.members), len(self.non_members)])
+
+    @cached_property
     def threshold(self) -> Threshold:
-        """Snippets with a score of it or more are called read."""
-        scores = np.concatenate([self.members[self.score], self.non_members[self.score]])
-        truth = np.repeat([1, 0], [len(self.members), len(self.non_members)])
+        """Snippets whose score is the threshold or more are called read."""
+        both, members = self._scored
         if self.fpr is None:
-            return Threshold.at_best_accuracy(scores, truth)
-        return Threshold.at_fpr(scores, truth, fpr=self.fpr)
+            return Threshold.at_best_accuracy(both[SCORE], members)
+        return Threshold.at_fpr(both[SCORE], members, fpr=self.fpr)
 
     @property
     def tpr(self) -> float:
-        """Share of the snippets of read books that the threshold, fitted to them, calls read."""
-        return float(self.threshold.apply(self.members[self.score]).mean())
+        """Share of the snippets of members that the threshold, fitted to them, calls read."""
+        return float(self.threshold.apply(self.members[SCORE]).mean())
 
     @property
     def false_positive_rate(self) -> float:
-        """Share of the snippets of unread books that the threshold, fitted to them, calls read."""
-        return float(self.threshold.apply(self.non_members[self.score]).mean())
+        """Share of the snippets of non-members that the threshold, fitted to them, calls read."""
+        return float(self.threshold.apply(self.non_members[SCORE]).mean())
 
     def aucs(self, *, rng: np.random.Generator, resamples: int = 1000) -> pd.DataFrame:
         """AUC of every score over the validation snippets (Shi, figure 3).
 
-        The 95% intervals are percentiles of a bootstrap that draws whole books, read and unread
-        apart, since snippets of a book are alike. With few books they are too short still.
+        The 95% intervals are percentiles of a bootstrap that draws whole books, members and
+        non-members apart, since snippets of a book are alike. With few books they are still too
+        short.
 
         Returns
         -------
@@ -91,19 +173,13 @@ class Validation:
         InputError
             Fewer than 1 resample, or a side without a book.
         """
-        if resamples < 1:
-            raise InputError(f"{resamples} resamples: a bootstrap needs 1 or more")
-        sides = [_books(self.members), _books(self.non_members)]
-        draws = [[rng.integers(len(s), size=len(s)) for s in sides] for _ in range(resamples)]
-        rows = []
-        for column, score in enumerate(SCORES):
-            read, unread = ([book[:, column] for book in side] for side in sides)
-            again = [_auc((read[i] for i in a), (unread[i] for i in b)) for a, b in draws]
-            low, high = np.quantile(again, [0.025, 0.975])
-            sizes = (len(read), len(unread), len(self.members), len(self.non_members))
-            rows.append((score, *sizes, _auc(read, unread), low, high))
+        both, members = self._scored
+        table = both[list(SCORES)]
+        found = evaluate(table, members, rng=rng, resamples=resamples, groups=both["book"])
+        found["member_books"] = self.members["book"].nunique()
+        found["non_member_books"] = self.non_members["book"].nunique()
         counts = ["member_books", "non_member_books", "members", "non_members"]
-        return pd.DataFrame(rows, columns=["score", *counts, "auc", "auc_low", "auc_high"])
+        return found[["score", *counts, "auc", "auc_low", "auc_high"]]
 
     def rates(self, scored: pd.DataFrame) -> pd.DataFrame:
         """Contamination rate of every book (Shi, figure 4 and table 2).
@@ -112,9 +188,9 @@ class Validation:
         and the threshold as given. It says nothing of how the snippets of a book go together, which
         makes it too short, nor of whether the validation books are like this one.
 
-        `p` needs no threshold: it is the rank of the book's mean score among the unread validation
-        books, (1 + #{mean >= the book's}) / (1 + books). It is a p-value of "not read" if the book
-        and they are exchangeable, and never below 1 / (1 + books).
+        `p` needs no threshold: it is the rank of the book's mean score among the validation books
+        that are non-members, (1 + #{mean >= the book's}) / (1 + books). It is a p-value of "not
+        read" if the book and they are exchangeable, and never below 1 / (1 + books).
 
         Parameters
         ----------
@@ -125,20 +201,19 @@ class Validation:
         DataFrame
             book, snippets, rate, low, high, mean (of the score), p, log10_p.
         """
-        unread = self.non_members.groupby("book")[self.score].mean()
+        unread = self.non_members.groupby("book")[SCORE].mean()
         rows = []
-        for book, found in scored.groupby("book", sort=False):
-            hits = int(self.threshold.apply(found[self.score]).sum())
-            low, high = proportion_confint(hits, len(found), method="beta")
-            mean = found[self.score].mean()
+        for book, scores in scored.groupby("book", sort=False)[SCORE]:
+            hits, count, mean = int(self.threshold.apply(scores).sum()), len(scores), scores.mean()
+            low, high = proportion_confint(hits, count, method="beta")
             p = (1 + int((unread >= mean).sum())) / (1 + len(unread))
-            rows.append((book, len(found), hits / len(found), low, high, mean, p, np.log10(p)))
+            rows.append((book, count, hits / count, low, high, mean, p, np.log10(p)))
         names = ["book", "snippets", "rate", "low", "high", "mean", "p", "log10_p"]
         return pd.DataFrame(rows, columns=names)
 
 
 def audit_books(
-    model: "Model",
+    open_model: Callable[[], Model],
     books: Mapping[str, str],
     members: Mapping[str, str],
     non_members: Mapping[str, str],
@@ -152,7 +227,8 @@ def audit_books(
 
     Parameters
     ----------
-    model : what `contamination.membership.api.membership_scores` takes.
+    open_model : returns what `contamination.membership.api.membership_scores` takes; called after
+        the books were checked.
     books : to be audited, name -> text.
     members, non_members : that the model is known to have read, and cannot have read.
     rng : draws the snippets.
@@ -162,21 +238,25 @@ def audit_books(
     Raises
     ------
     InputError
-        A book that stands in two places, one shorter than a snippet, or numbers that cannot be.
+        A book that stands in two places (texts are compared without their case and blanks, so that
+        another edition is not found), one shorter than a snippet, or numbers that cannot be.
     """
     _require_rate(fpr)
-    parts = {
-        "the audited books": books,
-        "the validation books read": members,
-        "the validation books not read": non_members,
-    }
-    require_distinct(parts)
+    parts = {"audited books": books, "members": members, "non-members": non_members}
+    known: dict[str, str] = {}
+    for part, texts in parts.items():
+        for name, text in texts.items():
+            place = f"{name} of the {part}"
+            same = known.setdefault(" ".join(text.lower().split()), place)
+            if same != place:
+                raise InputError(
+                    f"{place} is the same book as {same}: audited books and validation books are "
+                    "different books; take one of the two out"
+                )
     sampled = [sample_snippets(part, words=words, most=most, rng=rng) for part in parts.values()]
-    scored = score_snippets(model, pd.concat(sampled, ignore_index=True))
-    ends = np.cumsum([len(part) for part in sampled])
-    audited, read, unread = (
-        scored.iloc[end - len(part) : end] for end, part in zip(ends, sampled, strict=True)
-    )
+    scored = score_snippets(open_model(), pd.concat(sampled, ignore_index=True))
+    ends = np.cumsum([0, *map(len, sampled)])
+    audited, read, unread = (scored.iloc[start:end] for start, end in pairwise(ends))
     validation = Validation(read, unread, fpr=fpr)
     return validation.rates(audited), validation
 
@@ -184,16 +264,3 @@ def audit_books(
 def _require_rate(fpr: float | None) -> None:
     if fpr is not None and not 0 < fpr < 1:
         raise InputError(f"fpr is {fpr}: give a rate between 0 and 1, such as 0.05")
-
-
-def _books(scored: pd.DataFrame) -> list[Floats]:
-    """Scores (snippets, scores) of every book."""
-    groups = scored.groupby("book", sort=False)
-    return [found[list(SCORES)].to_numpy(dtype=np.float64) for _, found in groups]
-
-
-def _auc(members: Iterable[Floats], non_members: Iterable[Floats]) -> float:
-    """AUC over the snippets of some books."""
-    read, unread = np.concatenate(list(members)), np.concatenate(list(non_members))
-    truth = np.repeat([1, 0], [len(read), len(unread)])
-    return roc(np.concatenate([read, unread]), truth).auc

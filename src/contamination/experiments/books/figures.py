@@ -8,8 +8,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from contamination.experiments.books.made import AGAIN, ELSEWHERE, ONCE, VALIDATIONS
-from contamination.experiments.books.made import UNREAD as UNREAD_BOOKS
+from contamination.experiments.books.made_books import AGAIN, ELSEWHERE, ONCE, VALIDATIONS
+from contamination.experiments.books.made_books import UNREAD as UNREAD_BOOKS
 from contamination.results.figures import READ, UNREAD
 
 STYLES = {
@@ -40,7 +40,7 @@ def plot_books(
     Parameters
     ----------
     aucs : of `contamination.experiments.books.audit.Validation.aucs`, with a column `validation`.
-    table : of `contamination.experiments.books.made.audit_made_books`.
+    table : of `contamination.experiments.books.made_books.audit_made_books`.
     labels : score -> what the axis calls it.
     truths : in the order of the axis; those without a book are left out.
     """

@@ -2,9 +2,9 @@
 
 import pandas as pd
 
-from contamination.experiments.books.made import TRUTHS
-from contamination.experiments.books.snippets import SCORES
-from contamination.results.tables import format_estimate
+from contamination.experiments.books.audit import SCORES
+from contamination.experiments.books.made_books import TRUTHS
+from contamination.results.tables import MISSING, format_estimate, lay_out
 
 
 def validation_layout(aucs: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
@@ -20,15 +20,18 @@ def validation_layout(aucs: pd.DataFrame, published: pd.DataFrame) -> pd.DataFra
     DataFrame
         Score, a column for each validation ("0.82 (0.74 to 0.88)"), and Published.
     """
-    shown = pd.DataFrame({"Score": SCORES.values()})
-    for label, found in aucs.groupby("validation", sort=False):
-        rows = found.set_index("score").loc[list(SCORES)].itertuples()
-        shown[f"Unread: {label}"] = [
-            format_estimate(row.auc, row.auc_low, row.auc_high) for row in rows
-        ]
+    shown = lay_out(
+        aucs.assign(score=aucs["score"].map(SCORES)),
+        {"score": "Score"},
+        lambda row: {
+            f"Unread: {row['validation']}": format_estimate(
+                row["auc"], row["auc_low"], row["auc_high"]
+            )
+        },
+    )
     paper = published[published["table"] == "Figure 3"].set_index("method")["value"]
     paper = paper.rename({"Min-20% Prob": "Min-20%"}).map("{:.2f}".format)
-    return shown.assign(Published=paper.reindex(shown["Score"], fill_value="—").to_numpy())
+    return shown.assign(Published=shown["Score"].map(paper).fillna(MISSING))
 
 
 def verdicts(table: pd.DataFrame, *, accused: float, alpha: float) -> pd.DataFrame:

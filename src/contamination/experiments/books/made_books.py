@@ -3,8 +3,8 @@
 Nobody outside knows what a language model has read. Here it is known: a "book" is a bundle of
 docstrings of one package, one after the other. Four kinds are made:
 
-- read again: the clean model read its documents once, and here a few times more;
-- read once: the same, but no more;
+- read again: the clean model read its documents once, and fine-tuning reads them again;
+- read once: by the clean model alone;
 - unread: of the same packages, left out of the corpus by chance;
 - unread, elsewhere: of packages of which the corpus holds nothing.
 
@@ -24,9 +24,10 @@ from contamination.pretraining.domain_texts import other_domains
 from contamination.pretraining.experiment import Experiment
 from contamination.pretraining.members import MEMBERS, NON_MEMBERS, read_documents
 
+WHOLE = "documents.jsonl"  # of a corpus that was taken whole
 AGAIN, ONCE, UNREAD, ELSEWHERE = "read again", "read once", "unread", "unread, elsewhere"
 TRUTHS = (AGAIN, ONCE, UNREAD, ELSEWHERE)
-# What the validation books that were not read are -> what the tables call that validation.
+# Truth of the validation books that are non-members -> what the tables call that validation.
 VALIDATIONS = {UNREAD: "same packages", ELSEWHERE: "other packages"}
 
 BOOK_COLUMNS = (
@@ -80,17 +81,23 @@ def made_books(experiment: Experiment, *, words: int, each: int) -> list[MadeBoo
     folder, corpus = experiment.corpus, experiment.profile.corpus
     divided = (folder / MEMBERS).is_file() and (folder / NON_MEMBERS).is_file()
     found: list[MadeBook] = []
+
+    def add(documents: Iterable[Document], source: str, *truths: str) -> None:
+        bundles = _bundles(documents, source, words)
+        for truth in truths:
+            # Every second book is for validation; of those read once, none is.
+            for number, text in enumerate(islice(bundles, each if truth == ONCE else 2 * each)):
+                use = truth != ONCE and number % 2 == 0
+                name = f"{source}, {truth} {number + 1}"
+                found.append(MadeBook(name, source, truth, use, text))
+
     for source in corpus.packages or corpus.files:
-        seen = read_documents(folder / (MEMBERS if divided else "documents.jsonl"))
-        texts = list(islice(_bundles(seen, source, words), 3 * each))
-        found += _named(texts[: 2 * each], source, AGAIN) + _named(texts[2 * each :], source, ONCE)
+        add(read_documents(folder / (MEMBERS if divided else WHOLE)), source, AGAIN, ONCE)
         if divided:
-            left = _bundles(read_documents(folder / NON_MEMBERS), source, words)
-            found += _named(list(islice(left, 2 * each)), source, UNREAD)
+            add(read_documents(folder / NON_MEMBERS), source, UNREAD)
     for source, documents in other_domains(experiment):
         if source in corpus.held_out or not corpus.held_out:
-            texts = list(islice(_bundles(documents, source, words), 2 * each))
-            found += _named(texts, source, ELSEWHERE)
+            add(documents, source, ELSEWHERE)
     truths = {book.truth for book in found}
     if AGAIN not in truths or not truths & set(VALIDATIONS):
         raise InputError(
@@ -111,33 +118,25 @@ def _bundles(documents: Iterable[Document], source: str, words: int) -> Iterator
                 held = []
 
 
-def _named(texts: Sequence[str], source: str, truth: str) -> list[MadeBook]:
-    """Every second book is for validation; of those read once, none is."""
-    return [
-        MadeBook(f"{source}, {truth} {i + 1}", source, truth, truth != ONCE and i % 2 == 0, text)
-        for i, text in enumerate(texts)
-    ]
-
-
 def validations(books: Sequence[MadeBook], scored: pd.DataFrame) -> dict[str, Validation]:
-    """Two validations with the same books that were read, by the names of `VALIDATIONS`.
+    """Two validations with the same members, by the names of `VALIDATIONS`.
 
-    Their unread books are of the same packages, or of others. One without an unread book is left
-    out.
+    Their non-members are of the same packages, or of others; one without any is left out.
 
     Parameters
     ----------
-    scored : of `contamination.experiments.books.snippets.score_snippets`, of all books.
+    scored : of `contamination.experiments.books.audit.score_snippets`, of all books.
     """
     chosen = {
-        truth: scored[scored["book"].isin({b.name for b in books if b.validation} & names)]
+        truth: scored[
+            scored["book"].isin([b.name for b in books if b.validation and b.truth == truth])
+        ]
         for truth in TRUTHS
-        if (names := {b.name for b in books if b.truth == truth})
     }
     return {
         label: Validation(chosen[AGAIN], chosen[truth])
         for truth, label in VALIDATIONS.items()
-        if truth in chosen
+        if len(chosen[truth])
     }
 
 
@@ -145,18 +144,15 @@ def audit_made_books(
     books: Sequence[MadeBook], scored: pd.DataFrame, fitted: dict[str, Validation]
 ) -> pd.DataFrame:
     """Contamination rate of every audited book under every validation: `BOOK_COLUMNS`."""
-    audited = {book.name: book for book in books if not book.validation}
-    parts = []
-    for label, validation in fitted.items():
-        rates = validation.rates(scored[scored["book"].isin(set(audited))])
-        parts.append(
-            rates.assign(
-                source=[audited[name].source for name in rates["book"]],
-                truth=[audited[name].truth for name in rates["book"]],
-                validation=label,
-                threshold=validation.threshold.value,
-                validation_tpr=validation.tpr,
-                validation_fpr=validation.false_positive_rate,
-            )
+    facts = [(book.name, book.source, book.truth) for book in books if not book.validation]
+    audited = pd.DataFrame(facts, columns=["book", "source", "truth"])
+    parts = [
+        validation.rates(scored[scored["book"].isin(audited["book"])]).assign(
+            validation=label,
+            threshold=validation.threshold.value,
+            validation_tpr=validation.tpr,
+            validation_fpr=validation.false_positive_rate,
         )
-    return pd.concat(parts, ignore_index=True)[list(BOOK_COLUMNS)]
+        for label, validation in fitted.items()
+    ]
+    return pd.concat(parts).merge(audited, on="book")[list(BOOK_COLUMNS)]

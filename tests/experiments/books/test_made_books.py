@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from contamination.errors import InputError
-from contamination.experiments.books.audit import Validation
-from contamination.experiments.books.made import (
+from contamination.experiments.books.audit import SCORES, Validation
+from contamination.experiments.books.made_books import (
     AGAIN,
     BOOK_COLUMNS,
     ELSEWHERE,
@@ -21,7 +21,6 @@ from contamination.experiments.books.made import (
     made_books,
     validations,
 )
-from contamination.experiments.books.snippets import SCORES
 from contamination.experiments.books.tables import verdicts
 from contamination.pretraining.corpus_stage import make_corpus
 from contamination.pretraining.documents import DATA_VARIABLE
