@@ -1,6 +1,6 @@
 """Scores within and across domains: AUCs against a loop over pairs, and planted effects."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 
 import numpy as np
@@ -50,38 +50,44 @@ def made_up_signals(scorer, sequences: Sequence[np.ndarray]) -> list[Signals]:
     return found
 
 
-@pytest.fixture
+@pytest.fixture(scope="module", autouse=True)
+def made_up_models() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(api, "token_signals", made_up_signals)
+        yield
+
+
+@pytest.fixture(scope="module")
 def domains() -> dict[str, Domain]:
     rng = np.random.default_rng(0)
-    seen = {
+    found = {
         name: Domain(
             *(texts(rng, name, by, n) for by, n in ((CORPUS, 40), (NOBODY, 40), (TUNED, 25)))
         )
         for name in ("alpha", "beta")
     }
-    return seen | {"far": Domain((), texts(rng, "far", NOBODY, 40), texts(rng, "far", NOBODY, 25))}
+    return found | {"far": Domain((), texts(rng, "far", NOBODY, 40), texts(rng, "far", NOBODY, 25))}
 
 
-@pytest.fixture
-def scored(domains, monkeypatch: pytest.MonkeyPatch) -> pd.DataFrame:
-    monkeypatch.setattr(api, "token_signals", made_up_signals)
+@pytest.fixture(scope="module")
+def scored(domains) -> pd.DataFrame:
     tuned = {name: domains[name].spare for name in ("alpha", "beta")}
     return score_phases(domains, tuned, BEFORE, AFTER)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def within(scored) -> pd.DataFrame:
     return within_table(scored, model="m", rng=np.random.default_rng(1), resamples=200)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def cross(scored) -> pd.DataFrame:
     rng = np.random.default_rng(1)
     return cross_table(scored, ["loss", "mem_25"], model="m", rng=rng, resamples=200)
 
 
-def auc(seen, unseen) -> float:
-    pairs = [(a > b) + (a == b) / 2 for a in seen for b in unseen]
+def auc(members, others) -> float:
+    pairs = [(a > b) + (a == b) / 2 for a in members for b in others]
     return 100 * sum(pairs) / len(pairs)
 
 
@@ -100,19 +106,19 @@ def cell(table: pd.DataFrame, **where: str) -> pd.Series:
 
 def test_every_phase_has_its_texts(scored, domains) -> None:
     sizes = scored.groupby(["phase", "domain", "member"]).size().to_dict()
-    alike = {("alpha", True): 25, ("alpha", False): 40, ("beta", True): 25, ("beta", False): 40}
-    first = {("alpha", True): 40, ("beta", True): 40}
-    expected = {("control", *key): n for key, n in alike.items()}
-    expected |= {("pre-training", *key): n for key, n in (alike | first).items()}
-    expected |= {("fine-tuning", *key): n for key, n in alike.items()}
-    expected |= {(phase, "far", False): 40 for phase in PHASES[1:]}
-    assert sizes == expected
-    chosen = scored[(scored["domain"] == "beta") & (scored["phase"] == "control")]
-    assert list(chosen.loc[chosen["member"], "loss"]) == loss(BEFORE, domains["beta"].spare)
-    assert list(chosen.loc[~chosen["member"], "loss"]) == loss(BEFORE, domains["beta"].non_members)
-    chosen = scored[(scored["domain"] == "beta") & (scored["phase"] == "fine-tuning")]
-    assert list(chosen.loc[chosen["member"], "loss"]) == loss(AFTER, domains["beta"].spare)
-    assert not chosen.isna().any(axis=None)
+    expected = {
+        (phase, name, member): size
+        for phase, members in zip(PHASES, (25, 40, 25), strict=True)
+        for name in ("alpha", "beta")
+        for member, size in ((True, members), (False, 40))
+    }
+    assert sizes == expected | {(phase, "far", False): 40 for phase in PHASES[1:]}
+    beta = scored[scored["domain"] == "beta"].set_index("phase")
+    for phase, scorer in (("control", BEFORE), ("fine-tuning", AFTER)):
+        chosen = beta.loc[phase]
+        for member, some in ((True, domains["beta"].spare), (False, domains["beta"].non_members)):
+            assert list(chosen.loc[chosen["member"] == member, "loss"]) == loss(scorer, some)
+        assert not chosen.isna().any(axis=None)
 
 
 def test_metrics_are_those_that_the_length_allows(scored) -> None:
@@ -120,16 +126,14 @@ def test_metrics_are_those_that_the_length_allows(scored) -> None:
 
 
 @pytest.mark.parametrize(("length", "known"), [(50, False), (51, True)])
-def test_the_first_token_does_not_count(domains, monkeypatch, length: int, known: bool) -> None:
-    monkeypatch.setattr(api, "token_signals", made_up_signals)
+def test_the_first_token_does_not_count(domains, length: int, known: bool) -> None:
     short = Domain(tuple(ids[:length] for ids in domains["alpha"].members))
     found = score_phases({"alpha": short}, {}, BEFORE, None)
     assert ("ppl_50" in found) == known
     assert not found.isna().any(axis=None)
 
 
-def test_a_model_that_is_not_tuned(domains, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api, "token_signals", made_up_signals)
+def test_a_model_that_is_not_tuned(domains) -> None:
     found = score_phases(domains, {}, BEFORE, None)
     assert set(found["phase"]) == {"pre-training"}
     assert found["member"].dtype == bool
@@ -145,19 +149,18 @@ def test_within_is_the_auc_of_all_pairs(within, domains) -> None:
     for phase, (scorer, side) in sides.items():
         found = []
         for name in ("alpha", "beta"):
-            expected = auc(
-                loss(scorer, getattr(domains[name], side)), loss(scorer, domains[name].non_members)
-            )
+            members, others = getattr(domains[name], side), domains[name].non_members
+            expected = auc(loss(scorer, members), loss(scorer, others))
             row = cell(within, phase=phase, domain=name, metric="loss")
             assert row["auc_percent"] == pytest.approx(expected)
             assert row["auc_low"] < expected < row["auc_high"]
-            assert (row["members"], row["non_members"]) == (len(getattr(domains[name], side)), 40)
+            assert (row["members"], row["non_members"]) == (len(members), 40)
             found.append(row)
         mean = cell(within, phase=phase, domain=MEAN, metric="loss")
-        assert mean["auc_percent"] == pytest.approx(np.mean([r["auc_percent"] for r in found]))
-        half = [(r["auc_high"] - r["auc_low"]) / 2 for r in found]
-        assert mean["auc_high"] - mean["auc_percent"] == pytest.approx(np.hypot(*half) / 2)
-        assert mean["auc_percent"] - mean["auc_low"] == pytest.approx(np.hypot(*half) / 2)
+        centre = np.mean([r["auc_percent"] for r in found])
+        half = np.hypot(*((r["auc_high"] - r["auc_low"]) / 2 for r in found)) / 2
+        ends = (mean["auc_low"], mean["auc_percent"], mean["auc_high"])
+        assert ends == pytest.approx((centre - half, centre, centre + half))
     assert "far" not in set(within["domain"])  # it has no member
 
 
@@ -200,10 +203,7 @@ def test_the_diagonal_is_within_and_has_no_shift(cross, within) -> None:
         assert np.isnan(row["shift_auc_percent"])
 
 
-def test_no_non_members_give_tables_with_columns_alone(
-    domains, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(api, "token_signals", made_up_signals)
+def test_no_non_members_give_tables_with_columns_alone(domains) -> None:
     found = score_phases({"alpha": Domain(domains["alpha"].members)}, {}, BEFORE, None)
     rng = np.random.default_rng(0)
     within = within_table(found, model="m", rng=rng)
@@ -212,8 +212,7 @@ def test_no_non_members_give_tables_with_columns_alone(
     assert (len(cross), tuple(cross)) == (0, CROSS_COLUMNS)
 
 
-def test_a_domain_without_non_members_has_no_shift(domains, monkeypatch) -> None:
-    monkeypatch.setattr(api, "token_signals", made_up_signals)
+def test_a_domain_without_non_members_has_no_shift(domains) -> None:
     some = {
         "alpha": Domain(domains["alpha"].members),
         "far": Domain((), domains["far"].non_members),

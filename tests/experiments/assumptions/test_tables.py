@@ -13,7 +13,6 @@ from contamination.experiments.assumptions.tables import (
 from contamination.results.published import load_published
 from fakes.data_fixtures import ROOT
 
-PUBLISHED = ROOT / "data" / "published"
 WIDTH = 4.0
 
 
@@ -63,7 +62,7 @@ def test_a_phase_is_laid_out_by_metric_and_domain() -> None:
 
 def test_a_phase_that_was_not_measured_has_a_heading_alone() -> None:
     table = within_layout(within_of([]), "pre-training")
-    assert (list(table), len(table)) == (["Metric", "Mean"], 0)
+    assert (list(table), len(table)) == (["Metric"], 0)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +129,7 @@ def test_ranks_change_the_verdict_where_one_interval_leaves_out_chance(right, of
     )
 
 
-def test_what_was_not_measured_is_not_told() -> None:
+def test_without_a_measurement_there_is_no_verdict() -> None:
     table = conclusions(within_of([]), NO_CROSS, model="m", near=5)
     assert len(table) == 8
     assert set(table["holds"]) == set(table["measured"]) == {"—"}
@@ -146,7 +145,7 @@ def sizes_of(*losses: float, width: float = WIDTH) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(
-    ("losses", "width", "told"),
+    ("losses", "width", "holds"),
     [
         ((51, 48), 4, "yes"),
         ((51, 60), 4, "no"),
@@ -155,8 +154,8 @@ def sizes_of(*losses: float, width: float = WIDTH) -> pd.DataFrame:
         ((51,), 4, "—"),
     ],
 )
-def test_sizes_are_near_chance_if_each_of_them_is(losses, width, told) -> None:
-    assert verdict("Of every size", sizes_of(*losses, width=width), NO_CROSS)[0] == told
+def test_sizes_are_near_chance_if_each_of_them_is(losses, width, holds) -> None:
+    assert verdict("Of every size", sizes_of(*losses, width=width), NO_CROSS)[0] == holds
 
 
 def test_the_other_conclusions_are_about_one_model() -> None:
@@ -177,10 +176,11 @@ def test_sizes_are_laid_out_from_small_to_large() -> None:
 
 
 def test_published_tables_without_the_cells_that_are_no_auc() -> None:
-    names = ("fu2025_table3", "fu2025_within_domain_auc")
-    table = published_layout(*(load_published(PUBLISHED, name) for name in names))
+    folder = ROOT / "data" / "published"
+    tables = [load_published(folder, f"fu2025_{n}") for n in ("table3", "within_domain_auc")]
+    table = published_layout(*tables)
     assert list(table["Table"]) == ["3"] * 4 + [str(i) for i in range(7, 16)]
-    raw = load_published(PUBLISHED, names[1])
+    raw = tables[1]
     raw["auc"] = pd.to_numeric(raw["auc_percent"], errors="coerce")
     assert raw["auc"].isna().sum() == 9
     for row in table[4:].to_dict("records"):

@@ -10,8 +10,8 @@ it where they do not: it tells domains apart. Three phases are judged by the sam
   apart.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -19,9 +19,7 @@ import pandas as pd
 from contamination.membership.api import score_tokens
 from contamination.membership.evaluate import evaluate, roc
 from contamination.pretraining.domain_texts import Domain, Texts
-
-if TYPE_CHECKING:
-    from contamination.scoring.contract import Scorer
+from contamination.scoring.contract import Scorer
 
 PHASES = ("control", "pre-training", "fine-tuning")
 MEAN = "mean"  # domain of the rows that average over all domains
@@ -51,8 +49,8 @@ KEYS = ["phase", "domain", "member"]  # of a scored text
 def score_phases(
     domains: Mapping[str, Domain],
     tuned: Mapping[str, Texts],
-    before: "Scorer",
-    after: "Scorer | None",
+    before: Scorer,
+    after: Scorer | None,
 ) -> pd.DataFrame:
     """Score the texts of every phase.
 
@@ -68,34 +66,30 @@ def score_phases(
         A row per text and phase: phase, domain, member (in the control: will be one), and a column
         for each metric of `LABELS` that texts of this length have, larger for members.
     """
-    non_members = {name: domain.non_members for name, domain in domains.items()}
-    sides = {
-        name: {True: domain.members, False: non_members[name]} for name, domain in domains.items()
-    }
-    first = _scored(before, sides, "pre-training")
-    control = _scored(before, {name: {True: texts} for name, texts in tuned.items()}, "control")
-    parts = [first, control]
-    if len(control):
-        others = first[~first["member"] & first["domain"].isin(set(tuned))]
-        parts.append(others.assign(phase="control"))
+
+    def sides(members: Mapping[str, Texts]) -> list[tuple[str, bool, Texts]]:
+        return [
+            (name, member, texts)
+            for name, domain in domains.items()
+            for member, texts in ((True, members.get(name, ())), (False, domain.non_members))
+        ]
+
+    read = {name: domain.members for name, domain in domains.items()}
+    parts = [_score(before, "pre-training", sides(read))]
+    if tuned:
+        untouched = parts[0][~parts[0]["member"] & parts[0]["domain"].isin(set(tuned))]
+        parts.append(_score(before, "control", [(name, True, tuned[name]) for name in tuned]))
+        parts.append(untouched.assign(phase="control"))
     if after is not None:
-        sides = {name: {True: tuned.get(name, ()), False: non_members[name]} for name in domains}
-        parts.append(_scored(after, sides, "fine-tuning"))
+        parts.append(_score(after, "fine-tuning", sides(tuned)))
     return pd.concat(parts, ignore_index=True)
 
 
-def _scored(
-    scorer: "Scorer", sides: Mapping[str, Mapping[bool, Texts]], phase: str
-) -> pd.DataFrame:
-    """Score texts in one pass of the model."""
-    keys = [
-        (phase, name, member)
-        for name, groups in sides.items()
-        for member, texts in groups.items()
-        for _ in texts
-    ]
-    every = [ids for groups in sides.values() for texts in groups.values() for ids in texts]
+def _score(scorer: Scorer, phase: str, sides: Sequence[tuple[str, bool, Texts]]) -> pd.DataFrame:
+    """Score texts of (domain, member, texts) in one pass of the model."""
+    keys = [(phase, domain, member) for domain, member, texts in sides for _ in texts]
     table = pd.DataFrame(keys, columns=KEYS).astype({"member": bool})
+    every = [ids for _, _, texts in sides for ids in texts]
     if not every:
         return table
     length = min(map(len, every))
@@ -125,16 +119,15 @@ def within_table(
     """
     rows = []
     for phase in PHASES:
-        chosen = scored[scored["phase"] == phase]
-        parts = []
-        for domain, texts in chosen.groupby("domain", sort=False):
-            if texts["member"].nunique() == 2:
-                part = _judged(texts.drop(columns=KEYS), texts["member"], rng, resamples)
-                parts.append(part.assign(domain=domain))
+        parts = [
+            _judge(texts.drop(columns=KEYS), texts["member"], rng, resamples).assign(domain=domain)
+            for domain, texts in scored[scored["phase"] == phase].groupby("domain", sort=False)
+            if texts["member"].nunique() == 2
+        ]
         if parts:
             found = pd.concat(parts)
             rows.append(pd.concat([found, _mean(found)]).assign(model=model, phase=phase))
-    return _joined(rows, WITHIN_COLUMNS)
+    return _join(rows, WITHIN_COLUMNS)
 
 
 def cross_table(
@@ -161,41 +154,25 @@ def cross_table(
     rows = []
     for phase in PHASES[1:]:
         chosen = scored[scored["phase"] == phase]
-        for (first, members), (second, others) in _pairs(chosen):
-            table = pd.concat([members, others])[list(metrics)]
-            part = _judged(table, [1] * len(members) + [0] * len(others), rng, resamples)
-            alike = chosen[(chosen["domain"] == first) & ~chosen["member"]]
-            known = first != second and len(alike)
-            truth = [1] * len(alike) + [0] * len(others)
-            part["shift_auc_percent"] = [
-                100 * roc([*alike[name], *others[name]], truth).auc if known else np.nan
-                for name in part["metric"]
-            ]
-            rows.append(
-                part.assign(model=model, phase=phase, seen_domain=first, unseen_domain=second)
-            )
-    return _joined(rows, CROSS_COLUMNS)
+        groups = [chosen[chosen["member"] == side].groupby("domain", sort=False) for side in (1, 0)]
+        for (first, members), (second, others) in product(*groups):
+            texts = pd.concat([members, others])
+            part = _judge(texts[list(metrics)], texts["member"], rng, resamples)
+            alike = pd.concat([chosen[~chosen["member"] & (chosen["domain"] == first)], others])
+            truth = np.arange(len(alike)) < len(alike) - len(others)
+            known = first != second and truth.any()
+            shift = [100 * roc(alike[name], truth).auc if known else np.nan for name in metrics]
+            domains = {"seen_domain": first, "unseen_domain": second, "shift_auc_percent": shift}
+            rows.append(part.assign(model=model, phase=phase, **domains))
+    return _join(rows, CROSS_COLUMNS)
 
 
-def _pairs(
-    scored: pd.DataFrame,
-) -> Iterator[tuple[tuple[str, pd.DataFrame], tuple[str, pd.DataFrame]]]:
-    for members in scored[scored["member"]].groupby("domain", sort=False):
-        for others in scored[~scored["member"]].groupby("domain", sort=False):
-            yield members, others
-
-
-def _judged(
-    table: pd.DataFrame,
-    member: pd.Series | Sequence[int],
-    rng: np.random.Generator,
-    resamples: int,
+def _judge(
+    table: pd.DataFrame, members: pd.Series, rng: np.random.Generator, resamples: int
 ) -> pd.DataFrame:
-    found = evaluate(table, np.asarray(member, dtype=int), rng=rng, resamples=resamples)
-    found = found.rename(columns={"score": "metric"})
-    for name in ("auc", "auc_low", "auc_high"):
-        found[name] *= 100
-    return found.rename(columns={"auc": "auc_percent"})
+    found = evaluate(table, members, rng=rng, resamples=resamples)
+    found[["auc", "auc_low", "auc_high"]] *= 100
+    return found.rename(columns={"score": "metric", "auc": "auc_percent"})
 
 
 def _mean(found: pd.DataFrame) -> pd.DataFrame:
@@ -210,6 +187,6 @@ def _mean(found: pd.DataFrame) -> pd.DataFrame:
     return table.reset_index().assign(domain=MEAN)
 
 
-def _joined(rows: Sequence[pd.DataFrame], columns: Sequence[str]) -> pd.DataFrame:
+def _join(rows: Sequence[pd.DataFrame], columns: Sequence[str]) -> pd.DataFrame:
     names = list(columns)
     return pd.concat(rows, ignore_index=True)[names] if rows else pd.DataFrame(columns=names)

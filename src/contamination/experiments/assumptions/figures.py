@@ -1,4 +1,4 @@
-"""Figures of Fu: heat maps of AUCs across domains, and densities of a score on both sides."""
+"""Figures of detection: AUCs across domains, and densities of a score on both sides."""
 
 from collections.abc import Sequence
 
@@ -29,10 +29,10 @@ def plot_cross(cross: pd.DataFrame, metrics: Sequence[str], phase: str) -> Figur
     chosen = cross[cross["phase"] == phase]
     if chosen.empty:
         return _empty()
-    seen, unseen = (list(dict.fromkeys(chosen[f"{side}_domain"])) for side in ("seen", "unseen"))
-    stacked = len(unseen) * len(metrics) > WIDEST
+    rows, columns = (list(dict.fromkeys(chosen[f"{side}_domain"])) for side in ("seen", "unseen"))
+    stacked = len(columns) * len(metrics) > WIDEST
     across, down = (1, len(metrics)) if stacked else (len(metrics), 1)
-    size = (1.8 + 0.5 * len(unseen) * across, 1.4 + (0.4 + 0.34 * len(seen)) * down)
+    size = (1.8 + 0.5 * len(columns) * across, 1.4 + (0.4 + 0.34 * len(rows)) * down)
     figure, grid = plt.subplots(
         down, across, figsize=size, sharex=stacked, sharey=not stacked, squeeze=False
     )
@@ -42,7 +42,7 @@ def plot_cross(cross: pd.DataFrame, metrics: Sequence[str], phase: str) -> Figur
             index="seen_domain", columns="unseen_domain", values="auc_percent"
         )
         sns.heatmap(
-            values.reindex(index=seen, columns=unseen).astype(float),
+            values.reindex(index=rows, columns=columns).astype(float),
             ax=axes,
             vmin=0,
             vmax=100,
@@ -52,8 +52,8 @@ def plot_cross(cross: pd.DataFrame, metrics: Sequence[str], phase: str) -> Figur
             annot_kws={"fontsize": "small"},
             cbar=False,
         )
-        for name in set(seen) & set(unseen):
-            corner = (unseen.index(name), seen.index(name))
+        for name in set(rows) & set(columns):
+            corner = (columns.index(name), rows.index(name))
             axes.add_patch(Rectangle(corner, 1, 1, fill=False, ec="black", lw=1.4, clip_on=False))
         axes.set(title=LABELS[metric], xlabel="", ylabel="")
         axes.tick_params(axis="x", rotation=60)
@@ -85,8 +85,7 @@ def plot_density(scored: pd.DataFrame, cross: pd.DataFrame, metric: str) -> Figu
     for phase, (within, across) in zip(phases, panels, strict=True):
         texts = scored[scored["phase"] == phase]
         both = texts.groupby("domain")["member"].transform("nunique") == 2
-        _densities(within, texts[both & texts["member"]], texts[both & ~texts["member"]], metric)
-        within.set_title(f"{phase}, within domains", fontsize="small")
+        _draw_densities(within, texts[both], metric, f"{phase}, within domains")
         pairs = cross[
             (cross["phase"] == phase)
             & (cross["metric"] == metric)
@@ -97,13 +96,8 @@ def plot_density(scored: pd.DataFrame, cross: pd.DataFrame, metric: str) -> Figu
             continue
         pair = pairs.loc[(pairs["auc_percent"] - 50).abs().idxmax()]
         first, second = pair["seen_domain"], pair["unseen_domain"]
-        _densities(
-            across,
-            texts[texts["member"] & (texts["domain"] == first)],
-            texts[~texts["member"] & (texts["domain"] == second)],
-            metric,
-        )
-        across.set_title(f"{phase}, {first} against {second}", fontsize="small")
+        chosen = texts["domain"] == texts["member"].map({True: first, False: second})
+        _draw_densities(across, texts[chosen], metric, f"{phase}, {first} against {second}")
     for axes in panels[-1]:
         axes.set_xlabel("Log-probability (nats per token)" if metric == "loss" else LABELS[metric])
     handles = [Line2D([], [], color=colour, label=label) for label, colour in SIDES.values()]
@@ -117,9 +111,10 @@ def _empty() -> Figure:
     return figure
 
 
-def _densities(axes: Axes, seen: pd.DataFrame, unseen: pd.DataFrame, metric: str) -> None:
-    for rows, (_, colour) in ((seen, SIDES[True]), (unseen, SIDES[False])):
-        values = rows[metric].to_numpy(dtype=float)
+def _draw_densities(axes: Axes, texts: pd.DataFrame, metric: str, title: str) -> None:
+    for member, (_, colour) in SIDES.items():
+        values = texts.loc[texts["member"] == member, metric].to_numpy(dtype=float)
         if len(values) > 1:
             sns.kdeplot(x=values, ax=axes, color=colour, fill=True, alpha=0.25, lw=1.3)
     axes.set(ylabel="Density", yticks=[])
+    axes.set_title(title, fontsize="small")
