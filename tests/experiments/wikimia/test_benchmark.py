@@ -1,4 +1,4 @@
-"""WikiMIA from the hub's own files, a mirror, a cache and a directory; and what it says if absent.
+"""WikiMIA from the hub's own files, a mirror, a cache, a directory; and texts of known membership.
 
 The numbers of records are those of the real splits; the texts are made up.
 """
@@ -12,21 +12,29 @@ import pandas as pd
 import pytest
 
 from contamination.errors import InputError
-from contamination.experiments.wikimia import benchmark as wikimia
+from contamination.experiments.wikimia import benchmark
 from contamination.experiments.wikimia.benchmark import (
+    CONTROL,
     LENGTHS,
     NOT_AT_HAND,
     ORIGINAL_HUB,
     PARAPHRASED_HUB,
+    READ_HERE,
     RECORDS,
+    Part,
+    as_controls,
+    first_words,
     load_directory,
+    load_known,
     load_wikimia,
-    make_part,
     split_name,
 )
 from contamination.files import read_json
+from contamination.pretraining.experiment import Experiment
+from contamination.pretraining.members import MEMBERS, NON_MEMBERS
 from contamination.scoring.status import OK
 from contamination.testsets.cache import cache_directory
+from fakes.data_fixtures import write_profile
 from fakes.hub_server import HubServer, Repository
 from fakes.made_up_registry import hub_at, jsonl, registry_of
 
@@ -117,34 +125,25 @@ def test_what_was_fetched_is_recorded_and_not_fetched_again(hub) -> None:
     assert hub.seen == []
 
 
-def test_a_split_that_was_cut_is_told(hub) -> None:
+def test_a_split_that_was_cut_says_so(hub) -> None:
     name = "data/WikiMIA_length32-00000-of-00001-6d31a92f6d59bcdc.parquet"
     files = dict(hub.repositories[ORIGINAL_HUB.id].commits.popitem()[1])
     hub.repositories[ORIGINAL_HUB.id].push(files | {name: parquet(rows(32)[:700])})
     cut, whole = load_wikimia([32, 64])[:2]
     assert cut.status.startswith("failed: hub swj0419/WikiMIA: 700 records, ")
-    assert cut.texts == ()
-    assert whole.status == OK
+    assert (cut.texts, cut.revision, whole.status) == ((), "", OK)
 
 
-def test_no_network_is_told_once_for_all(monkeypatch, server) -> None:
+def test_without_a_network_the_hub_is_asked_once(monkeypatch, server) -> None:
     server.shutdown()
     server.server_close()
-    asked = []
-    monkeypatch.setattr(wikimia, "fetch", remembering(wikimia.fetch, asked))
+    asked, fetch = [], benchmark.fetch
+    monkeypatch.setattr(benchmark, "fetch", lambda entry: asked.append(entry) or fetch(entry))
     parts = load_wikimia()
     assert len(parts) == 7
     assert all(part.status.startswith("not run here: hub swj0419/WikiMIA") for part in parts)
     assert all(len(part.status.splitlines()) == 1 and not part.texts for part in parts)
     assert len(asked) == 1
-
-
-def remembering(function, calls: list[object]):
-    def wrapped(*arguments, **options):
-        calls.append(arguments)
-        return function(*arguments, **options)
-
-    return wrapped
 
 
 def test_without_leave_to_fetch_the_hub_is_not_asked(hub, tmp_path) -> None:
@@ -196,7 +195,7 @@ def test_a_clone_of_the_hubs_repository(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "message"),
     [
         ('{"input": "a", "label": 2}', "line 2: label is 2; write 1 for a member, else 0"),
         ('{"input": "a"}', "line 2: label is None"),
@@ -206,13 +205,13 @@ def test_a_clone_of_the_hubs_repository(tmp_path) -> None:
         ("[1]", "line 2: write a JSON object"),
     ],
 )
-def test_a_malformed_record_is_named(tmp_path, line, told) -> None:
+def test_a_malformed_record_is_named(tmp_path, line, message) -> None:
     path = tmp_path / "WikiMIA_length32.jsonl"
     path.write_text('{"input": "x", "label": 0}\n' + line + "\n")
     with pytest.raises(InputError) as caught:
         load_directory(tmp_path)
     assert str(path) in str(caught.value)
-    assert told in str(caught.value)
+    assert message in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
 
 
@@ -235,9 +234,130 @@ def test_what_is_no_such_directory(tmp_path) -> None:
 
 def test_the_revision_changes_with_texts_and_labels() -> None:
     made = [
-        make_part("s", "original", 32, texts, members).revision
-        for texts in (["a", "b"], ["a", "c"])
-        for members in ([True, False], [False, True])
+        Part("s", "original", 32, texts, members).revision
+        for texts in (("a", "b"), ("a", "c"))
+        for members in ((True, False), (False, True))
     ]
     assert len(set(made)) == 4
-    assert make_part("s", "original", 32, ["a"], [True], "abc").revision == "abc"
+    assert Part("s", "original", 32, ("a",), (True,), commit="abc").revision == "abc"
+
+
+# --- texts of known membership --------------------------------------------------------------------
+
+HELD = {MEMBERS: {"a": 9, "b": 3, "c": 4}, NON_MEMBERS: {"a": 20, "b": 20, "d": 9}}
+
+
+def write_documents(run: Experiment, held: dict[str, dict[str, int]]) -> None:
+    """Documents of 8 words and of 12 in turn, with line ends between them."""
+    for name, packages in held.items():
+        lines = []
+        for package, count in packages.items():
+            for i in range(count):
+                words = [f"{Path(name).stem}-{package}-{i}", *["word"] * (11 if i % 2 else 7)]
+                lines.append({"source": package, "text": "\n ".join(words) + "\n"})
+        (run.corpus / name).write_bytes(jsonl(lines))
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Experiment:
+    found = Experiment(write_profile(tmp_path / "tiny.yaml"), tmp_path / "build")
+    found.corpus.mkdir(parents=True)
+    (found.corpus / "corpus.json").write_text("{}")
+    write_documents(found, HELD)
+    return found
+
+
+def names(part: Part, *, members: bool) -> list[str]:
+    pairs = zip(part.texts, part.members, strict=True)
+    return [text.split()[0] for text, member in pairs if member == members]
+
+
+def test_members_were_read_and_the_others_not(run: Experiment) -> None:
+    read, control = load_known(run, [8], texts=100)
+    assert [(p.source, p.status) for p in (read, control)] == [(READ_HERE, OK), (CONTROL, OK)]
+    assert all(name.startswith("members-") for name in names(read, members=True))
+    assert all(name.startswith("non_members-") for name in names(read, members=False))
+    assert names(control, members=False) == names(read, members=False)
+    others = names(control, members=True)
+    assert all(name.startswith("non_members-") for name in others)
+    assert not set(others) & set(names(control, members=False))
+
+
+def test_as_many_of_each_package_on_every_side(run: Experiment) -> None:
+    read, control = load_known(run, [8], texts=100)
+    for part in (read, control):
+        for members in (True, False):
+            found = [name.split("-")[1] for name in names(part, members=members)]
+            assert found == ["a"] * 9 + ["b"] * 3  # c has no non-members, d no members
+    (limited, _) = load_known(run, [8], texts=7)
+    found = [name.split("-")[1] for name in names(limited, members=True)]
+    assert found == ["a"] * 4 + ["b"] * 3
+
+
+def test_texts_are_cut_after_the_last_word_and_keep_their_line_ends(run: Experiment) -> None:
+    read = load_known(run, [8, 10], texts=3)[1]
+    assert (read.length, read.split) == (10, "WikiMIA_length10")
+    assert names(read, members=True) == ["members-a-1", "members-a-3", "members-b-1"]
+    assert read.texts[0] == "members-a-1" + "\n word" * 9
+
+
+@pytest.mark.parametrize(
+    ("text", "count", "wanted"),
+    [
+        (" a  b\n\tc d ", 3, " a  b\n\tc"),
+        ("a b", 2, "a b"),
+        ("a b", 3, None),
+        ("a b c", 1, "a"),
+        ("", 1, None),
+        (" \n ", 1, None),
+    ],
+)
+def test_first_words(text: str, count: int, wanted: str | None) -> None:
+    assert first_words(text, count) == wanted
+
+
+def test_a_corpus_taken_whole_has_no_benchmark(run: Experiment) -> None:
+    (run.corpus / NON_MEMBERS).unlink()
+    parts = load_known(run, [32, 64], texts=3)
+    assert [(p.source, p.length) for p in parts] == [
+        (source, length) for source in (READ_HERE, CONTROL) for length in (32, 64)
+    ]
+    assert all(p.status.startswith("not run here: the corpus was taken whole") for p in parts)
+    assert not any(p.texts for p in parts)
+
+
+def test_too_few_documents_of_a_length_are_a_status(run: Experiment) -> None:
+    parts = load_known(run, [8, 500], texts=3)
+    assert [part.status == OK for part in parts] == [True, False, True, False]
+    assert parts[1].status.startswith("failed: too few documents of 500 words on both sides")
+    write_documents(run, {MEMBERS: {}, NON_MEMBERS: {"a": 3}})
+    assert not any(part.texts for part in load_known(run, [8], texts=3))
+
+
+def test_where_few_are_left_out_no_text_is_on_both_sides_of_the_control(run: Experiment) -> None:
+    write_documents(run, {MEMBERS: {"a": 9}, NON_MEMBERS: {"a": 5}})
+    for part in load_known(run, [8], texts=100):
+        assert len(set(part.texts)) == len(part.texts) == 4
+        assert sum(part.members) == 2
+
+
+def test_the_same_documents_give_the_same_revision(run: Experiment) -> None:
+    first, again = ([part.revision for part in load_known(run, [8], texts=5)] for _ in range(2))
+    assert first == again
+    assert len(set(first)) == 2
+
+
+def test_what_cannot_be_cut(run: Experiment) -> None:
+    for lengths, texts in (([], 5), ([0], 5), ([8], 0)):
+        with pytest.raises(InputError, match="give positive numbers"):
+            load_known(run, lengths, texts=texts)
+    (run.corpus / "corpus.json").unlink()
+    with pytest.raises(InputError, match="run `make reproduce` or the corpus stage first"):
+        load_known(run, texts=5)
+
+
+def test_texts_that_nobody_read_become_controls() -> None:
+    part = Part("wikimia", "paraphrased", 32, ("a", "b"), (True, False))
+    (control,) = as_controls([part])
+    assert control.source == "control (wikimia)"
+    assert (control.texts, control.split) == (part.texts, part.split)

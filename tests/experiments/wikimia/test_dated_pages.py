@@ -1,4 +1,4 @@
-"""The builder: who is a member, what is left out and why, and the same bytes for the same pages."""
+"""The builder: who is a member, what is left out and why; the forms of pages, and what is wrong."""
 
 import json
 from dataclasses import replace
@@ -10,7 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from contamination.cli.main import wikimia as cli_wikimia
+from contamination.cli.wikimia import app as wikimia
 from contamination.errors import InputError
 from contamination.experiments.wikimia.benchmark import load_directory
 from contamination.experiments.wikimia.dated_pages import (
@@ -21,8 +21,10 @@ from contamination.experiments.wikimia.dated_pages import (
     SHORT,
     SURPLUS,
     TITLE,
+    Page,
     Rules,
     build_wikimia,
+    read_pages,
 )
 from contamination.files import read_json
 
@@ -156,12 +158,8 @@ def test_paraphrases_have_splits_of_their_own(tmp_path: Path) -> None:
     ]
     assert made["splits"]["WikiMIA_length8_paraphrased"] == {"members": 0, "non_members": 0}
     assert not (tmp_path / "out" / "WikiMIA_length8_paraphrased.jsonl").exists()
-    made = build(tmp_path / "none", [plain(one) for one in pages])
-    assert "WikiMIA_length4_paraphrased" not in made["splits"]
-
-
-def plain(one: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in one.items() if key != "paraphrase"}
+    plain = [{key: one[key] for key in ("title", "text", "date")} for one in pages]
+    assert "WikiMIA_length4_paraphrased" not in build(tmp_path / "none", plain)["splits"]
 
 
 def test_a_length_with_one_class_is_not_written_and_an_old_one_goes(tmp_path: Path) -> None:
@@ -182,9 +180,9 @@ def test_the_same_pages_give_the_same_bytes_wherever_they_lie(tmp_path: Path) ->
     for name in files:
         found = [(tmp_path / folder / "out" / name).read_bytes() for folder in ("one", "two")]
         assert found[0] == found[1]
-    told = read_json(tmp_path / "one" / "out" / PROVENANCE)
-    assert told["found"] == 10
-    assert told["rules"] == {
+    written = read_json(tmp_path / "one" / "out" / PROVENANCE)
+    assert written["found"] == 10
+    assert written["rules"] == {
         "members_before": "2017-01-01",
         "non_members_from": "2023-01-01",
         "lengths": [4, 8],
@@ -192,8 +190,8 @@ def test_the_same_pages_give_the_same_bytes_wherever_they_lie(tmp_path: Path) ->
         "drop_changed": False,
         "seed": 0,
     }
-    assert told["dropped_pages"][0]["place"].startswith("pages.jsonl, line ")
-    assert len(told["pages"]["sha256"]) == 64
+    assert written["dropped_pages"][0]["place"].startswith("pages.jsonl, line ")
+    assert len(written["pages"]["sha256"]) == 64
 
 
 def test_what_is_built_is_loaded(tmp_path: Path) -> None:
@@ -205,19 +203,22 @@ def test_what_is_built_is_loaded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rules", "told"),
+    ("wrong", "message"),
     [
-        (Rules(FROM, BEFORE), "members before 2023-01-01 and non-members from 2017-01-01 overlap"),
-        (replace(RULES, lengths=()), r"lengths \[\]"),
-        (replace(RULES, lengths=(4, 0)), r"lengths \[4, 0\]"),
-        (replace(RULES, lengths=(4, 4)), r"lengths \[4, 4\]"),
-        (replace(RULES, members_before=date(2001, 1, 1)), "0 members and 1 non-members are left"),
-        (replace(RULES, lengths=(50,)), r"0 members and 0 non-members .*\(2: fewer words"),
+        (
+            {"members_before": FROM, "non_members_from": BEFORE},
+            "members before 2023-01-01 and non-members from 2017-01-01 overlap",
+        ),
+        ({"lengths": ()}, r"lengths \[\]"),
+        ({"lengths": (4, 0)}, r"lengths \[4, 0\]"),
+        ({"lengths": (4, 4)}, r"lengths \[4, 4\]"),
+        ({"members_before": date(2001, 1, 1)}, "0 members and 1 non-members are left"),
+        ({"lengths": (50,)}, r"0 members and 0 non-members .*\(2: fewer words"),
     ],
 )
-def test_rules_that_cannot_be(tmp_path: Path, rules: Rules, told: str) -> None:
-    with pytest.raises(InputError, match=told):
-        build(tmp_path, [page("a", "2010-01-01"), page("b", "2023-02-01")], rules)
+def test_rules_that_cannot_be(tmp_path: Path, wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        build(tmp_path, [page("a", "2010-01-01"), page("b", "2023-02-01")], replace(RULES, **wrong))
     assert not (tmp_path / "out").exists()
 
 
@@ -228,13 +229,97 @@ def test_the_two_days_may_be_one(tmp_path: Path) -> None:
     assert made["dropped"] == {}
 
 
+# --- the forms of pages ---------------------------------------------------------------------------
+
+GOOD = '{"title": "A", "text": "one two", "date": "2016-02-03"}\n'
+
+
+def test_records_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "pages.jsonl"
+    more = (
+        '"changed": "2020-01-01 07:00:00", "paraphrase": "two one"',
+        '"changed": null, "paraphrase": null',
+        '"changed": ""',
+    )
+    lines = [GOOD.replace('"2016-02-03"', f'"2016-02-03T10:00:00Z", {extra}') for extra in more]
+    path.write_text(GOOD + "".join(lines))
+    pages, files = read_pages(path)
+    created = date(2016, 2, 3)
+    assert pages == [
+        Page(f"{path}, line 1", "A", "one two", created),
+        Page(f"{path}, line 2", "A", "one two", created, date(2020, 1, 1), "two one"),
+        Page(f"{path}, line 3", "A", "one two", created),
+        Page(f"{path}, line 4", "A", "one two", created),
+    ]
+    assert files == [path]
+
+
+def test_a_folder_with_an_index(tmp_path: Path) -> None:
+    (tmp_path / "b.md").write_text("# Heading\n\nText of b\n")
+    (tmp_path / "a.txt").write_text("Text of a")
+    (tmp_path / "pages.csv").write_text(
+        'file,title,date,changed\nb.md,"B, indeed",2023-05-06,\na.txt,A,2011-12-13,2012-01-02\n'
+    )
+    (first, second), files = read_pages(tmp_path)
+    assert (first.title, first.text, first.created) == (
+        "B, indeed",
+        "# Heading\n\nText of b\n",
+        date(2023, 5, 6),
+    )
+    assert (second.text, second.changed) == ("Text of a", date(2012, 1, 2))
+    assert second.place == f"{tmp_path / 'pages.csv'}, line 3"
+    assert files == [tmp_path / name for name in ("pages.csv", "b.md", "a.txt")]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"title": "A", "text": "x"}', "field 'date' is 'None'; write a date such as 2023-01-31"),
+        *(
+            (
+                f'{{"title": "A", "text": "x", "date": "{day}"}}',
+                f"field 'date' is '{day}'; write a date such as 2023-01-31",
+            )
+            for day in ("2023-W05-1", "20230131", "2023-01-31x", "2016-13-01", "2016-01-011")
+        ),
+        ('{"title": "A", "text": "x", "date": 2016}', "field 'date' is '2016'"),
+        (GOOD.strip().replace("}", ', "changed": "soon"}'), "field 'changed' is 'soon'"),
+        ('{"title": " ", "text": "x", "date": "2016-01-01"}', "field 'title' is ' '; write text"),
+        ('{"title": "A", "text": 3, "date": "2016-01-01"}', "field 'text' is '3'; write text"),
+        ('{"title": "A", "date": "2016-01-01"}', "field 'text' is 'None'; write text"),
+        ("{", "not JSON"),
+    ],
+)
+def test_a_malformed_page_is_named(tmp_path: Path, line: str, message: str) -> None:
+    path = tmp_path / "pages.jsonl"
+    path.write_text(GOOD + line + "\n")
+    with pytest.raises(InputError) as caught:
+        read_pages(path)
+    assert str(caught.value).startswith(f"{path}, line 2: ")
+    assert message in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_folder_that_is_not_whole(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no pages\.csv; write one with the columns file, title"):
+        read_pages(tmp_path)
+    (tmp_path / "pages.csv").write_text("file,title,date\ngone.txt,A,2016-01-01\n")
+    with pytest.raises(InputError, match=r"pages\.csv, line 2: .* has no file 'gone\.txt'"):
+        read_pages(tmp_path)
+    (tmp_path / "pages.csv").write_text("title,date\nA,2016-01-01\n")
+    with pytest.raises(InputError, match=r"pages\.csv, line 2: field 'file'"):
+        read_pages(tmp_path)
+    with pytest.raises(InputError, match=r"no such file"):
+        read_pages(tmp_path / "none.jsonl")
+
+
 # --- command --------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def command():
     app = typer.Typer()
-    app.add_typer(cli_wikimia.app, name="wikimia")
+    app.add_typer(wikimia, name="wikimia")
 
     def run(*arguments: object):
         return CliRunner().invoke(app, ["wikimia", "build", *map(str, arguments)])
@@ -251,13 +336,13 @@ def test_the_command(tmp_path: Path, command) -> None:
     assert done.exit_code == 0, done.output
     assert "WikiMIA_length8" in done.output
     assert f"left out, {GAP}: 1" in done.output
-    told = read_json(tmp_path / "out" / PROVENANCE)
-    assert (told["rules"]["lengths"], told["rules"]["seed"]) == ([4, 8], 3)
-    assert told["rules"]["balanced"] is True
+    written = read_json(tmp_path / "out" / PROVENANCE)
+    assert (written["rules"]["lengths"], written["rules"]["seed"]) == ([4, 8], 3)
+    assert written["rules"]["balanced"] is True
     options = ("--length", 4, "--no-balanced", "--drop-changed")
     assert command(source, tmp_path / "out", *days, *options).exit_code == 0
-    told = read_json(tmp_path / "out" / PROVENANCE)["rules"]
-    assert (told["balanced"], told["drop_changed"]) == (False, True)
+    written = read_json(tmp_path / "out" / PROVENANCE)["rules"]
+    assert (written["balanced"], written["drop_changed"]) == (False, True)
 
 
 def test_the_command_with_bad_input(tmp_path: Path, command) -> None:

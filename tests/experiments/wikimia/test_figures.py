@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 
+from contamination.experiments.wikimia.benchmark import READ_HERE
 from contamination.experiments.wikimia.evaluation import FIELDS
 from contamination.experiments.wikimia.figures import plot_wikimia
-from contamination.experiments.wikimia.made_here import READ_HERE
 from contamination.results.figures import score_style
 
 SIZES = {"small": 20_000, "large": 4_300_000}
@@ -36,10 +36,15 @@ def table() -> pd.DataFrame:
     return found.assign(status="ok")
 
 
+@pytest.fixture(autouse=True)
+def close():
+    yield
+    plt.close("all")
+
+
 @pytest.fixture
 def panels(table):
-    yield plot_wikimia(table, LABELS, source=READ_HERE, length=64).axes
-    plt.close("all")
+    return plot_wikimia(table, LABELS, source=READ_HERE, length=64).axes
 
 
 def series(axes) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -82,7 +87,6 @@ def test_a_public_benchmark_has_a_band_of_its_own(table) -> None:
     for axes in plot_wikimia(table, LABELS, source="other", length=64).axes:
         heights = axes.collections[-1].get_paths()[0].vertices[:, 1]
         assert heights.min() > 0.7
-    plt.close("all")
 
 
 def test_a_score_has_its_colour(panels) -> None:
@@ -97,7 +101,6 @@ def test_the_legend_names_what_is_drawn(table) -> None:
     assert [t.get_text() for t in figure.legends[0].get_texts()] == [
         *("PPL", "Min-20%", "Read by nobody"),
     ]
-    plt.close("all")
 
 
 def test_one_model_and_no_control(table) -> None:
@@ -108,10 +111,8 @@ def test_one_model_and_no_control(table) -> None:
     left = plot_wikimia(with_control, LABELS, source=READ_HERE, length=64).axes[0]
     places = left.collections[-1].get_paths()[0].vertices[:, 0]
     assert places.min() < 4_300_000 < places.max()
-    plt.close("all")
 
 
 def test_nothing_measured_is_said(table) -> None:
     figure = plot_wikimia(table.assign(status="not run here"), LABELS, source=READ_HERE, length=64)
     assert [axes.texts[0].get_text() for axes in figure.axes] == ["not run here"] * 2
-    plt.close("all")

@@ -1,1 +1,6 @@
-"""wikimia."""
+"""WikiMIA (Shi et al., Table 1 and Figure 2): membership scores on texts before and after a date.
+
+`benchmark` loads the texts, public ones and ones whose membership is known; `evaluation` scores and
+judges them; `dated_pages` builds a set like it from pages of one's own. Called by notebook 06 and
+`contamination wikimia`.
+"""

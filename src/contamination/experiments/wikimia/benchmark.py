@@ -1,17 +1,23 @@
-"""The WikiMIA benchmark: texts that models up to 2023 have read, and texts too young for them.
+"""Texts that models have read, and texts that they cannot have read: WikiMIA and sets like it.
 
 Shi et al., section 2: members are beginnings of Wikipedia pages created before 2017, non-members
 those of pages on events after 2022, each cut to 32, 64, 128 or 256 words. A split holds
 `{"input": text, "label": 1 | 0}`, 1 for a member. What `contamination wikimia build` writes has the
-same form.
+same form, and so have the texts of known membership: there, members are beginnings of documents
+that the models trained here read once, and non-members those of documents of the same packages that
+chance left out of the corpus. Those sides differ by membership alone, and not by their age as well.
 """
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import cycle
 from pathlib import Path
 
 from contamination.errors import InputError
 from contamination.files import read_json, sha256_of
+from contamination.pretraining.experiment import Experiment
+from contamination.pretraining.members import MEMBERS, NON_MEMBERS, read_documents
 from contamination.scoring.status import FAILURES, OK, status_of
 from contamination.testsets.cache import Found, fetch, find, kept_at, verified
 from contamination.testsets.records import FORMATS, Record, read_records
@@ -19,7 +25,7 @@ from contamination.testsets.registry import Entry, Hub
 
 LENGTHS = (32, 64, 128, 256)  # words
 ORIGINAL, PARAPHRASED = "original", "paraphrased"
-SOURCE = "wikimia"
+WIKIMIA, READ_HERE, CONTROL = "wikimia", "read here", "control"  # sources of texts
 
 ORIGINAL_HUB = Hub("swj0419/WikiMIA")
 # By the authors of Min-K%++ (Zhang et al., 2025); there is none of 256 words.
@@ -31,6 +37,9 @@ NOT_AT_HAND = (
     "not run here: WikiMIA is neither in the mirror nor in the cache, and no model is named that "
     "it would be fetched for"
 )
+TAKEN_WHOLE = "not run here: the corpus was taken whole, so no text of its kind was left out of it"
+
+Texts = dict[str, list[str]]  # package -> texts
 
 
 @dataclass(frozen=True)
@@ -43,7 +52,7 @@ class Part:
     length : words of a text.
     texts : (n,). members : (n,), True for a text that was read.
     status : "ok", or why there is no text: "not run here: ..." or "failed: ...".
-    revision : the hub's commit where it is known, else a checksum of texts and labels.
+    commit : of the hub, where it is known.
     """
 
     source: str
@@ -52,12 +61,20 @@ class Part:
     texts: tuple[str, ...] = ()
     members: tuple[bool, ...] = ()
     status: str = OK
-    revision: str = ""
+    commit: str = ""
 
     @property
     def split(self) -> str:
         """Name of the split, as the hub has it."""
         return split_name(self.length, self.variant)
+
+    @property
+    def revision(self) -> str:
+        """The commit, else a checksum of texts and labels; "" without any text."""
+        if self.commit or not self.texts:
+            return self.commit
+        labels = "".join(str(int(member)) for member in self.members)
+        return f"sha256:{sha256_of(*self.texts, labels)[:16]}"
 
 
 def split_name(length: int, variant: str = ORIGINAL) -> str:
@@ -65,32 +82,15 @@ def split_name(length: int, variant: str = ORIGINAL) -> str:
     return f"WikiMIA_length{length}" + (f"_{variant}" if variant != ORIGINAL else "")
 
 
-def make_part(
-    source: str,
-    variant: str,
-    length: int,
-    texts: Sequence[str],
-    members: Sequence[bool],
-    revision: str = "",
-) -> Part:
-    """Make a part of texts that are there, named by their checksum where no revision is given."""
-    labels = "".join(str(int(member)) for member in members)
-    known = revision or f"sha256:{sha256_of(*texts, labels)[:16]}"
-    return Part(source, variant, length, tuple(texts), tuple(members), revision=known)
-
-
 def load_wikimia(
-    lengths: Sequence[int] = LENGTHS,
-    *,
-    mirror: Path | str | None = None,
-    network: bool = True,
+    lengths: Sequence[int] = LENGTHS, *, mirror: Path | str | None = None, network: bool = True
 ) -> list[Part]:
     """Load the benchmark: the original texts by length, then the paraphrased ones.
 
     Each split is looked for in the mirror (`wikimia/WikiMIA_length32.jsonl`), then in the cache,
     then on the hub; what is fetched is recorded with its commit and checksum
-    (`contamination.testsets.cache`). No code of a repository is run. A split that cannot be had is
-    told in `Part.status`; after one that is out of reach, the hub is not asked again.
+    (`contamination.testsets.cache`). No code of a repository is run. `Part.status` says why a split
+    cannot be had; after one that is out of reach, the hub is not asked again.
 
     Parameters
     ----------
@@ -111,19 +111,21 @@ def load_wikimia(
     wanted += [(PARAPHRASED, length) for length in lengths if length in PARAPHRASED_LENGTHS]
     parts, unreachable = [], "" if network else NOT_AT_HAND
     for variant, length in wanted:
-        entry = entry_of_split(length, variant)
+        part, entry = Part(WIKIMIA, variant, length), _entry(length, variant)
         try:
             found = find(entry, mirror)
-            if found is None and unreachable:
-                parts.append(Part(SOURCE, variant, length, status=unreachable))
-                continue
-            found = found or Found("cache", fetch(entry))
-            records, where = verified(entry, found), str(found.path)
-            parts.append(part_of(SOURCE, variant, length, records, where, _commit(entry, found)))
+            if found is None and not unreachable:
+                found = Found("cache", fetch(entry))
+            if found is None:
+                part = replace(part, status=unreachable)
+            else:
+                part = _filled(part, verified(entry, found), str(found.path))
+                part = replace(part, commit=_commit(entry, found))
         except FAILURES as error:
-            status = status_of(error)
-            parts.append(Part(SOURCE, variant, length, status=status))
-            unreachable = unreachable or (status if status.startswith("not run") else "")
+            part = replace(part, status=status_of(error))
+            if part.status.startswith("not run"):
+                unreachable = unreachable or part.status
+        parts.append(part)
     return parts
 
 
@@ -131,7 +133,8 @@ def load_directory(directory: Path | str, lengths: Sequence[int] = LENGTHS) -> l
     """Load a set of the same form from a directory, named after it.
 
     Splits are files such as `WikiMIA_length32.jsonl` (or .csv, .parquet), or those of a clone of
-    the hub's repository. Lengths and paraphrased texts that are not there are left out.
+    the hub's repository (`data/WikiMIA_length32-*.parquet`). Lengths and paraphrased texts that are
+    not there are left out.
 
     Raises
     ------
@@ -145,30 +148,106 @@ def load_directory(directory: Path | str, lengths: Sequence[int] = LENGTHS) -> l
     for variant in (ORIGINAL, PARAPHRASED):
         for length in lengths:
             split = split_name(length, variant)
-            if found := _split_of(folder, split):
-                records, where = found
-                parts.append(part_of(folder.name, variant, length, records, where))
+            paths = [p for suffix in FORMATS if (p := folder / f"{split}{suffix}").is_file()][:1]
+            if paths := paths or sorted(folder.glob(f"data/{split}-*.parquet")):
+                records = [record for path in paths for record in read_records(path)]
+                parts.append(_filled(Part(folder.name, variant, length), records, str(paths[0])))
     if not parts:
         wanted = ", ".join(split_name(length) for length in lengths)
         raise InputError(f"{folder}: none of the splits {wanted}; make them with `wikimia build`")
     return parts
 
 
-def part_of(
-    source: str,
-    variant: str,
-    length: int,
-    records: Sequence[Record],
-    where: str,
-    revision: str = "",
-) -> Part:
-    """Make a part of records with the fields `input` and `label`.
+def load_known(
+    experiment: Experiment, lengths: Sequence[int] = LENGTHS, *, texts: int
+) -> list[Part]:
+    """Cut documents of a run to texts of known membership, and to a control that nobody has read.
+
+    Of every package there are as many members as non-members. The control sets the same non-members
+    against as many others, so that its AUC shows how far from 0.5 chance alone goes. Texts keep
+    their line ends: the models have read them verbatim.
+
+    Parameters
+    ----------
+    lengths : words of a text; shorter documents are left out of that length.
+    texts : most members of a length.
+
+    Returns
+    -------
+    list of Part
+        By length, those of source "read here", then those of source "control".
 
     Raises
     ------
     InputError
-        A record without text, or with another label than 1 and 0; one class alone.
+        The corpus stage has not finished, or an argument is below 1.
     """
+    if texts < 1 or not lengths or min(lengths) < 1:
+        raise InputError(f"lengths {list(lengths)}, texts {texts}: give positive numbers")
+    experiment.require_corpus()
+    paths = [experiment.corpus / name for name in (MEMBERS, NON_MEMBERS)]
+    whole = not all(path.is_file() for path in paths)
+    documents = [] if whole else [list(read_documents(path)) for path in paths]
+    parts: dict[str, list[Part]] = {READ_HERE: [], CONTROL: []}
+    for length in lengths:
+        sides: dict[str, list[str]] = {READ_HERE: [], CONTROL: []}
+        non_members: list[str] = []
+        missing = TAKEN_WHOLE
+        if not whole:
+            read, left = (_beginnings(found, length) for found in documents)
+            for name, count in _shared_out(read, left, texts).items():
+                sides[READ_HERE] += read[name][:count]
+                non_members += left[name][:count]
+                sides[CONTROL] += left[name][count : 2 * count]
+            missing = f"failed: too few documents of {length} words on both sides; lower `lengths`"
+        for source, members in sides.items():
+            labels = (True,) * len(members) + (False,) * len(non_members)
+            cut, status = (*members, *non_members), OK if members else missing
+            parts[source].append(Part(source, ORIGINAL, length, cut, labels, status))
+    return [*parts[READ_HERE], *parts[CONTROL]]
+
+
+def as_controls(parts: Sequence[Part]) -> list[Part]:
+    """Rename parts of which the models of a run have read nothing, whatever the labels.
+
+    What an AUC on a benchmark of dates shows under such a model is how the dates differ.
+    """
+    return [replace(part, source=f"{CONTROL} ({part.source})") for part in parts]
+
+
+def first_words(text: str, count: int) -> str | None:
+    """Text up to its `count`-th word as it stands; None if it has fewer words."""
+    match = re.match(rf"\s*(?:\S+\s+){{{count - 1}}}\S+", text)
+    return match[0] if match else None
+
+
+def _beginnings(documents: Sequence[tuple[str, str]], length: int) -> Texts:
+    found: Texts = {}
+    for package, text in documents:
+        if (cut := first_words(text, length)) is not None:
+            found.setdefault(package, []).append(cut)
+    return found
+
+
+def _shared_out(members: Texts, non_members: Texts, texts: int) -> dict[str, int]:
+    """How many members each package gives, one after the other while it has some left."""
+    # Twice as many non-members are needed: the control has them on both sides.
+    room = {
+        name: min(len(members[name]), len(non_members[name]) // 2)
+        for name in members
+        if name in non_members
+    }
+    counts = dict.fromkeys(room, 0)
+    wanted = min(texts, sum(room.values()))
+    for name in cycle(room):
+        if sum(counts.values()) == wanted:
+            break
+        counts[name] += counts[name] < room[name]
+    return counts
+
+
+def _filled(part: Part, records: Sequence[Record], where: str) -> Part:
+    """Fill a part with records of the fields `input` and `label`; `InputError` for others."""
     texts, members = [], []
     for place, record in records:
         text, label = record.get("input"), str(record.get("label"))
@@ -181,14 +260,14 @@ def part_of(
     if len(set(members)) != 2:
         held = "members" if any(members) else "non-members"
         raise InputError(f"{where}: {held} alone; an AUC needs both, so add the others or drop it")
-    return make_part(source, variant, length, texts, members, revision)
+    return replace(part, texts=tuple(texts), members=tuple(members))
 
 
-def entry_of_split(length: int, variant: str) -> Entry:
+def _entry(length: int, variant: str) -> Entry:
     """Describe a split as the registry describes a test set."""
     split, original = split_name(length, variant), variant == ORIGINAL
     return Entry(
-        name=f"{SOURCE}/{split}",
+        name=f"{WIKIMIA}/{split}",
         title=split,
         source=ORIGINAL_HUB if original else PARAPHRASED_HUB,
         split=split,
@@ -196,7 +275,7 @@ def entry_of_split(length: int, variant: str) -> Entry:
         template=None,
         records=RECORDS.get(length) if original else None,
         checksum=None,
-        mirror=f"{SOURCE}/{split}.jsonl",
+        mirror=f"{WIKIMIA}/{split}.jsonl",
     )
 
 
@@ -205,13 +284,3 @@ def _commit(entry: Entry, found: Found) -> str:
     note = kept_at(entry).with_suffix(".source.json")
     known = found.place == "cache" and note.is_file()
     return str(read_json(note).get("commit") or "") if known else ""
-
-
-def _split_of(folder: Path, split: str) -> tuple[list[Record], str] | None:
-    """Records of `<split>.jsonl` or its like, else of the files of a clone, `data/<split>-*`."""
-    paths = [folder / f"{split}{suffix}" for suffix in FORMATS]
-    found = [path for path in paths if path.is_file()][:1]
-    found = found or sorted(folder.glob(f"data/{split}-*.parquet"))
-    if not found:
-        return None
-    return [record for path in found for record in read_records(path)], str(found[0])

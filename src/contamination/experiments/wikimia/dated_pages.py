@@ -6,11 +6,16 @@ between are a gap of which nothing is known. The benchmark can so be made anew f
 
 What tells the two sides apart need not be membership: younger pages are about other things, in
 other words. A model that has read neither side shows how much of an AUC that is.
+
+Pages come in two forms: a file of records (.jsonl, .json, .csv, .parquet) with the fields `title`,
+`text` and `date`, or a folder of text files with a `pages.csv` that has the columns `file`, `title`
+and `date`. `date` is when a page was created, `changed` (optional) when it was changed last:
+YYYY-MM-DD, with or without a time after it. `paraphrase` (optional) is another wording.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
 from json import dumps
@@ -21,11 +26,12 @@ import numpy as np
 
 from contamination.errors import InputError
 from contamination.experiments.wikimia.benchmark import LENGTHS, ORIGINAL, PARAPHRASED, split_name
-from contamination.experiments.wikimia.page_files import Page, files_of, read_pages
 from contamination.files import sha256_of, write_json, write_text
+from contamination.testsets.records import read_records, read_text
 
-PROVENANCE = "provenance.json"
+INDEX, PROVENANCE = "pages.csv", "provenance.json"
 NO_PROSE = re.compile(r"(timeline|lists?) of\b", re.IGNORECASE)  # titles of pages without prose
+DAY = re.compile(r"\d{4}-\d\d-\d\d(?=[T ]|$)")
 
 # Why a page is left out, in the order in which that is asked.
 TITLE = "title starts with Timeline of or List of"
@@ -34,6 +40,24 @@ DUPLICATE = "begins like an older page"
 GAP = "created between the two dates"
 CHANGED = "member changed since it counts as read"
 SURPLUS = "drawn out, so that both classes are as many"
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page that was created on a known day.
+
+    Attributes
+    ----------
+    place : file and line, for messages. changed : day of the last change, if that is known.
+    paraphrase : the same in other words, or "".
+    """
+
+    place: str
+    title: str
+    text: str
+    created: date
+    changed: date | None = None
+    paraphrase: str = ""
 
 
 @dataclass(frozen=True)
@@ -50,6 +74,11 @@ class Rules:
     drop_changed : leave out members that were changed on or after `members_before`, whose text
         need not be what was read.
     seed : of the draw.
+
+    Raises
+    ------
+    InputError
+        Days or lengths that contradict each other.
     """
 
     members_before: date
@@ -58,6 +87,28 @@ class Rules:
     balanced: bool = True
     drop_changed: bool = False
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse rules that cannot be followed."""
+        if self.members_before > self.non_members_from:
+            raise InputError(
+                f"members before {self.members_before} and non-members from "
+                f"{self.non_members_from} overlap: let the second be no earlier"
+            )
+        lengths = list(self.lengths)
+        if not lengths or min(lengths) < 1 or len(set(lengths)) < len(lengths):
+            raise InputError(f"lengths {lengths}: give numbers of words, each once")
+
+    def label(self, page: Page) -> int | None:
+        """1 for a member, 0 for a non-member, None in the gap."""
+        if page.created < self.members_before:
+            return 1
+        return 0 if page.created >= self.non_members_from else None
+
+    def changed(self, page: Page) -> bool:
+        """Whether a page is a member whose text need not be what was read."""
+        since = page.changed is not None and page.changed >= self.members_before
+        return since and self.label(page) == 1
 
 
 def build_wikimia(pages: Path | str, out: Path | str, rules: Rules) -> dict[str, Any]:
@@ -77,74 +128,60 @@ def build_wikimia(pages: Path | str, out: Path | str, rules: Rules) -> dict[str,
     Raises
     ------
     InputError
-        Rules that cannot be, pages that cannot be read, or none left of a class.
+        Pages that cannot be read, or none left of a class.
     """
-    _check(rules)
-    found = read_pages(pages)
+    found, files = read_pages(pages)
     reasons = _reasons(found, rules)
-    sides = [[p for p in found if p.place not in reasons and _read(p, rules) == s] for s in (1, 0)]
+    left = [page for page in found if page.place not in reasons]
+    sides = [[page for page in left if rules.label(page) == label] for label in (1, 0)]
     if not all(sides):
+        counts = (f"{count}: {why}" for why, count in Counter(reasons.values()).items())
         raise InputError(
             f"{pages}: {len(sides[0])} members and {len(sides[1])} non-members are left of "
-            f"{len(found)} pages ({_told(reasons)}); move the dates or add pages"
+            f"{len(found)} pages ({'; '.join(counts) or 'nothing was dropped'}); move the dates or "
+            "add pages"
         )
     if rules.balanced:
         reasons |= dict.fromkeys(_surplus(sides, rules.seed), SURPLUS)
     kept = [page for page in found if page.place not in reasons]
     splits = {}
     for name, rows in _splits(kept, rules):
-        counts = Counter(label for _, label in rows)
-        splits[name] = {"members": counts[1], "non_members": counts[0]}
+        labels = [row["label"] for row in rows]
+        splits[name] = {"members": labels.count(1), "non_members": labels.count(0)}
         path = Path(out) / f"{name}.jsonl"
-        if len(counts) == 2:
-            lines = (dumps({"input": t, "label": n}, ensure_ascii=False) + "\n" for t, n in rows)
-            write_text(path, "".join(lines))
+        if len(set(labels)) == 2:
+            write_text(path, "".join(dumps(row, ensure_ascii=False) + "\n" for row in rows))
         else:
             path.unlink(missing_ok=True)  # of an earlier build
+    labels = [rules.label(page) for page in kept]
+    days = [str(page.created) for page in kept]
     provenance = {
-        "pages": {"name": Path(pages).name, "sha256": sha256_of(*files_of(pages))},
+        "pages": {"name": Path(pages).name, "sha256": sha256_of(*files)},
         "rules": {key: str(v) if isinstance(v, date) else v for key, v in asdict(rules).items()},
         "filters": [TITLE, SHORT, DUPLICATE, GAP, *([CHANGED] if rules.drop_changed else [])],
         "found": len(found),
         "kept": {
-            "members": sum(_read(page, rules) == 1 for page in kept),
-            "non_members": sum(_read(page, rules) == 0 for page in kept),
-            "members_changed_since": sum(_changed(page, rules) for page in kept),
-            "first_day": str(min(page.created for page in kept)),
-            "last_day": str(max(page.created for page in kept)),
+            "members": labels.count(1),
+            "non_members": labels.count(0),
+            "members_changed_since": sum(map(rules.changed, kept)),
+            "first_day": min(days),
+            "last_day": max(days),
         },
         "splits": splits,
         "dropped": dict(sorted(Counter(reasons.values()).items())),
         "dropped_pages": [
-            {"place": _local(page, pages), "title": page.title, "why": reasons[page.place]}
+            {
+                # Without the directory, so that provenance does not depend on the machine.
+                "place": page.place.removeprefix(f"{Path(pages).parent}/"),
+                "title": page.title,
+                "why": reasons[page.place],
+            }
             for page in found
             if page.place in reasons
         ],
     }
     write_json(Path(out) / PROVENANCE, provenance)
     return provenance
-
-
-def _check(rules: Rules) -> None:
-    if rules.members_before > rules.non_members_from:
-        raise InputError(
-            f"members before {rules.members_before} and non-members from "
-            f"{rules.non_members_from} overlap: let the second be no earlier"
-        )
-    if not rules.lengths or min(rules.lengths) < 1 or len(set(rules.lengths)) < len(rules.lengths):
-        raise InputError(f"lengths {list(rules.lengths)}: give numbers of words, each once")
-
-
-def _read(page: Page, rules: Rules) -> int | None:
-    """1 for a member, 0 for a non-member, None in the gap."""
-    if page.created < rules.members_before:
-        return 1
-    return 0 if page.created >= rules.non_members_from else None
-
-
-def _changed(page: Page, rules: Rules) -> bool:
-    since = page.changed is not None and page.changed >= rules.members_before
-    return since and _read(page, rules) == 1
 
 
 def _reasons(pages: Sequence[Page], rules: Rules) -> dict[str, str]:
@@ -162,9 +199,9 @@ def _reasons(pages: Sequence[Page], rules: Rules) -> dict[str, str]:
             reasons[page.place] = SHORT
         elif beginning in beginnings:
             reasons[page.place] = DUPLICATE
-        elif _read(page, rules) is None:
+        elif rules.label(page) is None:
             reasons[page.place] = GAP
-        elif rules.drop_changed and _changed(page, rules):
+        elif rules.drop_changed and rules.changed(page):
             reasons[page.place] = CHANGED
         beginnings.add(beginning)
     return reasons
@@ -179,23 +216,76 @@ def _surplus(sides: Sequence[Sequence[Page]], seed: int) -> Iterator[str]:
         yield from (page.place for index, page in enumerate(side) if index not in drawn)
 
 
-def _splits(pages: Sequence[Page], rules: Rules) -> Iterator[tuple[str, list[tuple[str, int]]]]:
-    """Yield the name and rows (text, label) of each split; paraphrases where a page has one."""
-    for variant in (ORIGINAL, PARAPHRASED):
-        if variant == PARAPHRASED and not any(page.paraphrase.strip() for page in pages):
-            return
+def _splits(pages: Sequence[Page], rules: Rules) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Yield the name and rows of each split; paraphrases where a page has one."""
+    texts = {ORIGINAL: [page.text.split() for page in pages]}
+    if any(page.paraphrase.strip() for page in pages):
+        texts[PARAPHRASED] = [page.paraphrase.split() for page in pages]
+    for variant, found in texts.items():
         for length in rules.lengths:
-            texts = ((p.text if variant == ORIGINAL else p.paraphrase).split() for p in pages)
-            labelled = zip(texts, (int(_read(p, rules) == 1) for p in pages), strict=True)
-            rows = [(" ".join(words[:length]), n) for words, n in labelled if len(words) >= length]
-            yield split_name(length, variant), rows
+            yield (
+                split_name(length, variant),
+                [
+                    {"input": " ".join(words[:length]), "label": rules.label(page)}
+                    for page, words in zip(pages, found, strict=True)
+                    if len(words) >= length
+                ],
+            )
 
 
-def _told(reasons: dict[str, str]) -> str:
-    counts = Counter(reasons.values()).items()
-    return "; ".join(f"{count}: {why}" for why, count in counts) or "nothing was dropped"
+def read_pages(path: Path | str) -> tuple[list[Page], list[Path]]:
+    """Read pages in the order of their file or index; return them and the files that were read.
+
+    Raises
+    ------
+    InputError
+        No such file or folder, a folder without an index, a field that is missing, or a date that
+        is none; with file and line.
+    """
+    source = Path(path)
+    index = source / INDEX if source.is_dir() else source
+    if source.is_dir() and not index.is_file():
+        raise InputError(
+            f"{source}: no {INDEX}; write one with the columns file, title and date, a line for "
+            "each text file"
+        )
+    pages, files = [], [index]
+    for place, fields in read_records(index):
+        record, where = dict(fields), f"{index}, {place}"
+        if source.is_dir():
+            name = _text(record, "file", where)
+            if not (source / name).is_file():
+                raise InputError(f"{where}: {source} has no file {name!r}; correct the name")
+            record["text"] = read_text(source / name)
+            files.append(source / name)
+        changed = record.get("changed")
+        page = Page(
+            place=where,
+            title=_text(record, "title", where),
+            text=_text(record, "text", where, empty=True),
+            created=_day(record, "date", where),
+            changed=None if changed in (None, "") else _day(record, "changed", where),
+            paraphrase=_text({"paraphrase": "", **record}, "paraphrase", where, empty=True),
+        )
+        pages.append(page)
+    return pages, files
 
 
-def _local(page: Page, pages: Path | str) -> str:
-    """Place of a page without the directory, so that provenance does not depend on the machine."""
-    return page.place.removeprefix(f"{Path(pages).parent}/")
+def _text(record: Mapping[str, Any], field: str, where: str, *, empty: bool = False) -> str:
+    value = record.get(field)
+    if value is None and field in record and empty:
+        return ""
+    if not isinstance(value, str) or not (empty or value.strip()):
+        raise InputError(f"{where}: field {field!r} is {str(value)[:40]!r}; write text there")
+    return value
+
+
+def _day(record: Mapping[str, Any], field: str, where: str) -> date:
+    value = str(record.get(field))
+    try:
+        found = DAY.match(value)
+        return date.fromisoformat(found[0] if found else "")
+    except ValueError:
+        raise InputError(
+            f"{where}: field {field!r} is {value[:40]!r}; write a date such as 2023-01-31"
+        ) from None

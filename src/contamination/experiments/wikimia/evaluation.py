@@ -1,11 +1,12 @@
 """Membership scores judged on texts before and after a date (Shi et al., Table 1 and Figure 2).
 
 Every model scores every part of a benchmark, and every score is judged by itself. Directions are
-fixed: the larger, the more likely a member. A model or a part that cannot be had is told in a row.
+fixed: the larger, the more likely a member. A model or a part that cannot be had is a row that says
+why.
 """
 
 import gc
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,7 @@ from contamination.errors import InputError
 from contamination.experiments.wikimia.benchmark import Part
 from contamination.membership.api import membership_scores
 from contamination.membership.evaluate import evaluate
-from contamination.scoring.contract import Scorer
-from contamination.scoring.local import TransformersScorer
-from contamination.scoring.local import open_scorer as open_model
+from contamination.scoring.local import TransformersScorer, open_scorer
 from contamination.scoring.models import ModelEntry
 from contamination.scoring.status import FAILURES, OK, status_of
 
@@ -44,6 +43,7 @@ FIELDS = (
 NO_MODEL = "not run here: no model is named"
 
 Row = dict[str, Any]
+Score = Callable[[Sequence[str]], pd.DataFrame]  # texts -> a table with a column for each score
 
 
 def wikimia_table(
@@ -55,15 +55,13 @@ def wikimia_table(
     neighbours: int = 0,
     resamples: int = 1000,
     seed: int = 0,
-    open_scorer: Callable[[ModelEntry], Scorer] = open_model,
 ) -> pd.DataFrame:
     """Judge the scores of Table 1 on every part, under every model.
 
     Parameters
     ----------
     models : one after the other is loaded and let go.
-    parts : of `contamination.experiments.wikimia.benchmark` or
-        `contamination.experiments.wikimia.made_here`.
+    parts : of `contamination.experiments.wikimia.benchmark`.
     rng : draws the bootstrap.
     references : name of a model -> the smaller one that "Smaller Ref" compares it with; without
         one it is left out. Two models with one tokenizer are compared by means over tokens, as in
@@ -71,7 +69,6 @@ def wikimia_table(
     neighbours : of each text for "Neighbor", with words moved or left out at random where the
         paper asks a masked language model; 0 leaves it out.
     resamples : of the bootstrap. seed : of the neighbours.
-    open_scorer : how a model is opened.
 
     Returns
     -------
@@ -88,15 +85,31 @@ def wikimia_table(
     """
     if neighbours < 0 or resamples < 1:
         raise InputError(f"neighbours {neighbours}, resamples {resamples}: give 0 and 1 or more")
-    there = [part for part in parts if part.status == OK and models]
-    rows = [
-        _about(part) | {"status": part.status if part.status != OK else NO_MODEL}
-        for part in parts
-        if part not in there
-    ]
+    rows: list[Row] = []
+    at_hand = [part for part in parts if part.status == OK and models]
+    for part in parts:
+        if part not in at_hand:
+            rows.append(_about(part) | {"status": NO_MODEL if part.status == OK else part.status})
     for entry in tqdm(models, desc="models", unit="model", leave=False, disable=None):
         reference = (references or {}).get(entry.name)
-        rows += _rows(entry, reference, there, rng, neighbours, resamples, seed, open_scorer)
+        known: Row = {"model": entry.name, "parameters": entry.parameters}
+        known["reference"] = reference.name if reference else ""
+        try:
+            opened, score = _open(entry, reference, neighbours, seed)
+        except FAILURES as error:
+            status = status_of(error)
+            rows += [_about(part) | known | {"status": status} for part in at_hand]
+            continue
+        for part in at_hand:
+            row = _about(part) | known | opened
+            try:
+                judged = evaluate(score(part.texts), part.members, rng=rng, resamples=resamples)
+            except FAILURES as error:
+                rows.append(row | {"status": status_of(error)})
+                continue
+            measured = judged[["score", *MEASURES, "members", "non_members"]].to_dict("records")
+            rows += [row | one | {"status": OK} for one in measured]
+        del score
         gc.collect()  # the model goes before the next one comes
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
@@ -107,83 +120,43 @@ def wikimia_table(
 
 
 def _about(part: Part) -> Row:
-    return {
-        "model": "",
-        "source": part.source,
-        "variant": part.variant,
-        "split": part.split,
-        "length": part.length,
-        "score": "",
-        "text_revision": part.revision,
+    keys = ("source", "variant", "split", "length")
+    return {"model": "", "score": "", "text_revision": part.revision} | {
+        key: getattr(part, key) for key in keys
     }
 
 
-def _rows(
-    entry: ModelEntry,
-    reference: ModelEntry | None,
-    parts: Sequence[Part],
-    rng: np.random.Generator,
-    neighbours: int,
-    resamples: int,
-    seed: int,
-    open_scorer: Callable[[ModelEntry], Scorer],
-) -> Iterator[Row]:
-    """Yield the rows of a model, whatever happens."""
-    known: Row = {"model": entry.name, "parameters": entry.parameters, "reference": ""}
-    problem, other = "", None
-    try:
-        scorer = open_scorer(entry)
-        known |= {"parameters": _parameters(scorer, entry), "model_revision": scorer.revision}
-    except FAILURES as error:
-        problem = status_of(error)
+def _open(
+    entry: ModelEntry, reference: ModelEntry | None, neighbours: int, seed: int
+) -> tuple[Row, Score]:
+    """Open a model and its reference: what their rows say of them, and how texts are scored."""
+    opened: Row = {}
+    scorer, other = open_scorer(entry), None
     if reference:
         try:
-            other, told = open_scorer(reference), ""
+            other = open_scorer(reference)
         except FAILURES as error:  # the other scores need no reference
-            told = f" ({status_of(error)})"
-        known["reference"] = f"{reference.name}{told}"
-    scored: dict[str, Row] = {}  # a text of several parts is read once
-    for part in parts:
-        row = _about(part) | known
-        if problem:
-            yield row | {"status": problem}
-            continue
-        try:
-            missing = [text for text in dict.fromkeys(part.texts) if text not in scored]
-            if missing:
-                found = _scores(scorer, other, missing, neighbours, seed)
-                scored |= dict(zip(missing, found.to_dict("records"), strict=True))
-            table = pd.DataFrame([scored[text] for text in part.texts])
-            judged = evaluate(table, part.members, rng=rng, resamples=resamples)
-        except FAILURES as error:
-            yield row | {"status": status_of(error)}
-            continue
-        for measured in judged[["score", *MEASURES, "members", "non_members"]].to_dict("records"):
-            yield row | measured | {"status": OK}
-
-
-def _scores(
-    scorer: Scorer,
-    reference: Scorer | None,
-    texts: Sequence[str],
-    neighbours: int,
-    seed: int,
-) -> pd.DataFrame:
-    """Scores of `SCORES` that can be had, (texts, scores)."""
-    alike = reference and scorer.tokenizer.get_vocab() == reference.tokenizer.get_vocab()
-    scores = membership_scores(
-        scorer,
-        texts,
-        reference=reference,
-        reference_per="token" if alike else "byte",
-        neighbours=neighbours,
-        columns=COLUMNS,
-        seed=seed,
-    )
-    return scores[[name for name in SCORES if name in scores]]
-
-
-def _parameters(scorer: Scorer, entry: ModelEntry) -> int | None:
+            opened["reference"] = f"{reference.name} ({status_of(error)})"
+    opened["model_revision"] = scorer.revision
     if isinstance(scorer, TransformersScorer):
-        return int(scorer.model.num_parameters())
-    return entry.parameters
+        opened["parameters"] = int(scorer.model.num_parameters())
+    alike = other and scorer.tokenizer.get_vocab() == other.tokenizer.get_vocab()
+    scored: dict[str, Row] = {}  # a text of several parts is read once
+
+    def score(texts: Sequence[str]) -> pd.DataFrame:
+        missing = [text for text in dict.fromkeys(texts) if text not in scored]
+        if missing:
+            found = membership_scores(
+                scorer,
+                missing,
+                reference=other,
+                reference_per="token" if alike else "byte",
+                neighbours=neighbours,
+                columns=COLUMNS,
+                seed=seed,
+            )
+            found = found[[name for name in SCORES if name in found]]
+            scored.update(zip(missing, found.to_dict("records"), strict=True))
+        return pd.DataFrame([scored[text] for text in texts])
+
+    return opened, score

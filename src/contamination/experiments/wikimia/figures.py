@@ -7,8 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from contamination.experiments.wikimia.benchmark import ORIGINAL
-from contamination.experiments.wikimia.made_here import CONTROL, READ_HERE
+from contamination.experiments.wikimia.benchmark import CONTROL, ORIGINAL, READ_HERE
 from contamination.results.figures import score_style, short_count
 from contamination.scoring.status import OK
 
@@ -41,31 +40,27 @@ def plot_wikimia(
         for side in (drawn, control)
     )
     figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.6), sharey=True)
-    _panel(
-        left,
-        drawn[drawn["length"] == length],
-        control[control["length"] == length],
-        "parameters",
-        labels,
-    )
-    _panel(
-        right,
-        drawn[drawn["model"] == largest],
-        control[control["model"] == largest_unread],
-        "length",
-        labels,
-    )
+    measured, chance = (side[side["length"] == length] for side in (drawn, control))
+    _draw_panel(left, measured, chance, "parameters", labels)
+    measured, chance = drawn[drawn["model"] == largest], control[control["model"] == largest_unread]
+    _draw_panel(right, measured, chance, "length", labels)
     left.set(xlabel="Parameters of the model", ylabel="AUC", title=f"{length} words")
     right.set(xlabel="Words of a text", title=f"Model {largest}")
     handles, names = right.get_legend_handles_labels()
     if handles:
-        order = sorted(range(len(names)), key=lambda place: names[place] == BAND)
-        handles, names = [handles[i] for i in order], [names[i] for i in order]
-        figure.legend(handles, names, loc="outside upper center", ncols=4, fontsize="small")
+        entries = dict(zip(names, handles, strict=True))
+        entries |= {BAND: entries.pop(BAND)} if BAND in entries else {}  # the band comes last
+        figure.legend(
+            list(entries.values()),
+            list(entries),
+            loc="outside upper center",
+            ncols=4,
+            fontsize="small",
+        )
     return figure
 
 
-def _panel(
+def _draw_panel(
     axes: Axes, rows: pd.DataFrame, control: pd.DataFrame, x: str, labels: Mapping[str, str]
 ) -> None:
     if rows.empty:

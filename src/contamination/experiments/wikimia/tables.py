@@ -1,16 +1,14 @@
 """Table 1 of Shi et al. laid out: measured, and as published."""
 
-from collections.abc import Iterator
+from typing import Any
 
 import pandas as pd
 
-from contamination.experiments.wikimia.benchmark import ORIGINAL, PARAPHRASED
+from contamination.experiments.wikimia.benchmark import CONTROL, ORIGINAL, PARAPHRASED
 from contamination.experiments.wikimia.evaluation import SCORES
-from contamination.experiments.wikimia.made_here import CONTROL
-from contamination.results.tables import format_estimate
+from contamination.results.tables import format_estimate, lay_out
 from contamination.scoring.status import OK
 
-NONE = "—"
 CHANCE = 0.5
 SHORT = {ORIGINAL: "Ori.", PARAPHRASED: "Para."}
 
@@ -28,36 +26,31 @@ def table1_layout(table: pd.DataFrame, length: int) -> pd.DataFrame:
     length : words of the texts.
     """
     rows = table[(table["status"] == OK) & (table["length"] == length)]
-    several = rows.loc[~rows["source"].str.startswith(CONTROL), "source"].nunique() > 1
-    keys = ["source", "model", "variant"]
-    shown = pd.DataFrame({"Method": list(SCORES.values())}, index=list(SCORES))
-    means = []
-    for (source, model, variant), found in rows.groupby(keys, sort=False):
-        judged, kind = found.set_index("score"), SHORT[variant]
-        name = f"{source}: {model}, {kind}" if several else f"{model}, {kind}"
+    rows = rows.assign(score=rows["score"].map(SCORES))
+    judged = rows[~rows["source"].str.startswith(CONTROL)]
+    several = judged["source"].nunique() > 1
+
+    def cell(row: dict[Any, Any]) -> dict[str, str]:
+        source, model, kind = row["source"], row["model"], SHORT[row["variant"]]
+        heading = f"{source}: {model}, {kind}" if several else f"{model}, {kind}"
         if source.startswith(CONTROL):
-            name = f"{model}, {source}" + (f", {kind}" if variant != ORIGINAL else "")
-        else:
-            means.append(judged["auc"])
-        shown[name] = judged.apply(_cell, axis=1)
-    if len(means) > 1:
-        average = pd.concat(means, axis=1).mean(axis=1)
-        shown["Average"] = average.map("{:.2f}".format)
-    filled = shown.dropna(how="all", subset=[c for c in shown if c != "Method"])
-    return filled.fillna(NONE).reset_index(drop=True)
+            heading = f"{model}, {source}" + (f", {kind}" if row["variant"] != ORIGINAL else "")
+        numbers = (row["auc"], row["auc_low"], row["auc_high"])
+        return {heading: format_estimate(*numbers, null=CHANCE, interval=False)}
 
-
-def _cell(row: pd.Series) -> str:
-    numbers = (row["auc"], row["auc_low"], row["auc_high"])
-    return format_estimate(*numbers, null=CHANCE, interval=False)
+    shown = lay_out(rows, {"score": "Method"}, cell, rows_first=list(SCORES.values()))
+    if judged.groupby(["source", "model", "variant"]).ngroups > 1:
+        means = shown["Method"].map(judged.groupby("score")["auc"].mean())
+        shown["Average"] = [format_estimate(mean, mean, mean, interval=False) for mean in means]
+    return shown
 
 
 def absent(table: pd.DataFrame) -> pd.DataFrame:
-    """What was not measured and why: source, variant, lengths, model, status, a row per reason."""
+    """What was not measured and why: source, variant, model, status, lengths, a row per reason."""
     rows = table[table["status"] != OK]
     keys = ["source", "variant", "model", "status"]
-    told = rows.groupby(keys, sort=False)["length"].agg(lambda found: ", ".join(map(str, found)))
-    return told.rename("lengths").reset_index()
+    lengths = rows.groupby(keys, sort=False)["length"].agg(lambda found: ", ".join(map(str, found)))
+    return lengths.rename("lengths").reset_index()
 
 
 def published_layout(headline: pd.DataFrame) -> pd.DataFrame:
@@ -67,24 +60,14 @@ def published_layout(headline: pd.DataFrame) -> pd.DataFrame:
     ----------
     headline : `data/published/shi2023_headline.csv`, which has some of the cells of the paper.
     """
-    columns: dict[str, pd.Series] = {}
-    for table, metric, setting, label in _settings(headline):
-        chosen = headline[(headline["table"] == table) & (headline["setting"] == setting)]
-        form = "{:.2f}" if metric == "AUC" else "{:.1f}%"
-        columns[label] = (
-            chosen.set_index("method")["value"].rename({"Min-20% Prob": "Min-20%"}).map(form.format)
-        )
-    wide = pd.DataFrame(columns)
-    order = [name for name in (*SCORES.values(), *wide.index) if name in wide.index]
-    wide = wide.reindex(list(dict.fromkeys(order))).fillna(NONE)
-    return wide.rename_axis("Method").reset_index()
 
+    def cell(row: dict[Any, Any]) -> dict[str, str]:
+        setting, metric = row["setting"], row["metric"]
+        heading = setting.replace(" original", ", Ori.").replace(" paraphrase", ", Para.")
+        heading = f"{heading[:1].upper()}{heading[1:]}"
+        value = f"{row['value']:.2f}" if metric == "AUC" else f"{row['value']:.1f}%"
+        return {f"{heading}, {metric}" if setting == "average" else heading: value}
 
-def _settings(headline: pd.DataFrame) -> Iterator[tuple[str, str, str, str]]:
-    """Yield (table, metric, setting, header) of each column, in the order of the file."""
     rows = headline[headline["table"].isin(["Table 1", "Table 6"])]
-    for row in rows.drop_duplicates(["table", "setting"]).itertuples():
-        named = str(row.setting).replace(" original", ", Ori.").replace(" paraphrase", ", Para.")
-        label = f"{named[:1].upper()}{named[1:]}"
-        told = f"{label}, {row.metric}" if row.setting == "average" else label
-        yield str(row.table), str(row.metric), str(row.setting), told
+    rows = rows.assign(method=rows["method"].replace({"Min-20% Prob": "Min-20%"}))
+    return lay_out(rows, {"method": "Method"}, cell, rows_first=list(SCORES.values()))
