@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 
 from contamination.experiments.controlled.contaminants import INSIDE, OUTLIER
-from contamination.experiments.controlled.contamination import BASE, TRAINED
-from contamination.experiments.controlled.plan import RATE, SIZE, TIMES
+from contamination.experiments.controlled.training import BASE, COUNT, RATE, SIZE, TRAINED
 
 HALF = 60
 SETS = {OUTLIER: ("one", "two"), INSIDE: ("left",)}
@@ -33,7 +32,7 @@ def made_up(
                         "dataset": dataset,
                         "model": TRAINED if value else BASE,
                         "corpus_tokens": value if experiment == SIZE else 90 * bool(value),
-                        "occurrences": value or 1 if experiment == TIMES else 1,
+                        "dup_count": value or 1 if experiment == COUNT else 1,
                         "learning_rate": value if experiment == RATE else 0.1 * bool(value),
                     }
                     for member in (True, False):
@@ -49,6 +48,6 @@ def made_up(
 
 STRONG = {
     SIZE: {100: 2.0, 200: 1.0, 400: 0.2},
-    TIMES: {1: 0.2, 2: 1.0, 4: 2.0},
+    COUNT: {1: 0.2, 2: 1.0, 4: 2.0},
     RATE: {1e-4: 0.1, 1e-3: 1.5},
 }

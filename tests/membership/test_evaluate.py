@@ -3,11 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from sklearn.metrics import roc_auc_score, roc_curve
 
 from contamination.errors import InputError
 from contamination.membership import evaluate as module
-from contamination.membership.evaluate import Threshold, evaluate, roc
+from contamination.membership.evaluate import Threshold, evaluate, roc, weighted_aucs
 
 
 def sample(n: int, gap: float, *, digits: int = 9, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -118,6 +119,36 @@ def test_chunks_of_the_bootstrap_do_not_matter(monkeypatch):
     np.testing.assert_allclose(parts["auc_high"], whole["auc_high"], atol=0.01)
 
 
+def test_weights_count_a_text_as_often_as_it_is_drawn():
+    rng = np.random.default_rng(2)
+    scores, members = np.round(rng.normal(size=(2, 16)), 0), np.arange(16) < 7
+    weights = rng.integers(0, 3, (20, 16))
+    weights[:, [0, -1]] += 1  # none leaves out a class
+    table = pd.DataFrame(scores.T, columns=["a", "b"])
+    found = weighted_aucs(table, members, weights.astype(float))
+    for row, times in zip(found, weights, strict=True):
+        drawn = np.repeat(scores, times, axis=1)
+        wanted = [roc(column, np.repeat(members, times)).auc for column in drawn]
+        np.testing.assert_allclose(row, wanted, rtol=1e-12)
+
+
+def test_groups_are_drawn_whole_and_for_all_scores_at_once():
+    rng = np.random.default_rng(5)
+    groups = np.repeat(list("abcdef"), 4)
+    groups[12:16] = "a"  # of which members and non-members share the name
+    members = np.repeat([1, 0], [12, 12])
+    scores = rng.normal(size=24) + np.repeat(rng.normal(size=6), 4)
+    found = judged({"s": scores, "t": scores}, members, groups=groups, resamples=300)
+    draws = np.random.default_rng(0)
+    sides, again = np.split(scores.reshape(6, 4), 2), []
+    for _ in range(300):
+        a, b = (side[draws.integers(3, size=3)].ravel() for side in sides)
+        again.append(np.mean(a[:, None] > b))
+    wanted = np.quantile(again, [0.025, 0.975])
+    for _, row in found.iterrows():
+        np.testing.assert_allclose([row["auc_low"], row["auc_high"]], wanted, rtol=1e-9)
+
+
 def test_the_same_seed_gives_the_same_interval():
     scores, members = sample(100, 1.0)
     pd.testing.assert_frame_equal(judged({"s": scores}, members), judged({"s": scores}, members))
@@ -204,3 +235,27 @@ def test_the_best_accuracy_is_the_best(digits):
     assert (threshold.apply(scores) == members).mean() == max(accuracy)
     equal = [t for t, a in zip([*scores, np.inf], accuracy, strict=True) if a == max(accuracy)]
     assert threshold.value == max(equal)
+
+
+def threshold_of(non_members, fpr):
+    return Threshold.at_fpr_of_non_members(non_members, fpr=fpr)
+
+
+@pytest.mark.parametrize("count", [19, 20, 39, 40, 57])
+def test_a_threshold_is_the_smallest_that_keeps_the_rate(count):
+    values = np.random.default_rng(count).normal(size=count)
+    allowed = int(0.05 * count + 1e-9)
+    expected = np.sort(values)[-allowed] if allowed else np.inf
+    assert threshold_of(values, 0.05).value == expected
+
+
+def test_a_tied_score_is_above_the_threshold_or_below_it_as_a_whole():
+    values = [1.0] * 18 + [2.0, 2.0]
+    assert threshold_of(values, 0.05).value == np.inf
+    assert threshold_of(values, 0.1).value == 2.0
+
+
+def test_the_rate_is_kept_on_average_on_other_text():
+    rng = np.random.default_rng(3)
+    rates = [stats.norm.sf(threshold_of(rng.normal(size=40), 0.05).value) for _ in range(2000)]
+    assert np.mean(rates) == pytest.approx(2 / 41, abs=0.003)

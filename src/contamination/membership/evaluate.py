@@ -167,6 +167,17 @@ class Threshold:
         return cls(float(curve.thresholds[curve.fpr <= fpr][-1]))
 
     @classmethod
+    def at_fpr_of_non_members(cls, scores: ArrayLike, *, fpr: float) -> "Threshold":
+        """Smallest of the scores of non-members (n,) that at most a share `fpr` reaches, else inf.
+
+        Unlike `at_fpr` it does not depend on the members that it is applied to.
+        """
+        values = np.asarray(scores, dtype=np.float64)
+        candidates = np.unique(values)
+        reached = (values >= candidates[:, None]).mean(axis=1)
+        return cls(float(candidates[reached <= fpr + 1e-12].min(initial=np.inf)))
+
+    @classmethod
     def at_best_accuracy(cls, scores: ArrayLike, members: ArrayLike) -> "Threshold":
         """Fit the threshold of the highest accuracy on the split, the largest of equally good ones.
 

@@ -13,7 +13,7 @@ from contamination.experiments.controlled.contaminants import (
     OUTLIER,
     SHORTEST,
     ContaminantSet,
-    background,
+    collect_background,
     contaminant_sets,
 )
 from contamination.pretraining import canaries, corpus
@@ -74,8 +74,9 @@ def test_a_set_for_each_source_in_halves(sets: tuple[ContaminantSet, ...]) -> No
     ]
     for one in sets:
         assert len(one.members) == len(one.non_members) == 8
-        assert len({*one.members, *one.non_members}) == 16
-        assert all(text.endswith("\n") for text in (*one.members, *one.non_members))
+        assert one.texts == (*one.members, *one.non_members)
+        assert len(set(one.texts)) == 16
+        assert all(text.endswith("\n") for text in one.texts)
 
 
 def test_the_base_read_none_of_them(
@@ -84,13 +85,13 @@ def test_the_base_read_none_of_them(
     planted = {text for name in OUTLIERS for text in experiment.test_set(name).examples}
     read = {text + "\n" for _, text in read_documents(experiment.corpus / "documents.jsonl")}
     for one in sets:
-        assert not {*one.members, *one.non_members} & (planted | read)
+        assert not set(one.texts) & (planted | read)
     left = {text + "\n" for _, text in read_documents(experiment.corpus / NON_MEMBERS)}
-    assert {*sets[-1].members, *sets[-1].non_members} <= left
+    assert set(sets[-1].texts) <= left
 
 
 def test_documents_fit_the_context(sets: tuple[ContaminantSet, ...], tokenizer) -> None:
-    lengths = [len(ids) for ids in tokenize(tokenizer, [*sets[-1].members, *sets[-1].non_members])]
+    lengths = [len(ids) for ids in tokenize(tokenizer, sets[-1].texts)]
     assert min(lengths) >= SHORTEST
     assert max(lengths) <= CONTEXT
 
@@ -106,7 +107,7 @@ def test_the_background_holds_no_contaminant_and_unread_text_first(
     experiment: Experiment, tokenizer, sets: tuple[ContaminantSet, ...]
 ) -> None:
     left = sum(1 for _ in read_documents(experiment.corpus / NON_MEMBERS)) - 16
-    everything = background(experiment, tokenizer, sets, tokens=28_000)
+    everything = collect_background(experiment, tokenizer, sets, tokens=28_000)
     documents = [
         tokenizer.decode(ids[:-1])
         for ids in np.split(everything.tokens, everything.ends[:-1])
@@ -114,13 +115,13 @@ def test_the_background_holds_no_contaminant_and_unread_text_first(
     ]
     assert len(documents) == len(everything.ends)
     assert everything.ends[-1] == len(everything.tokens) >= 28_000
-    used = {text for one in sets for text in (*one.members, *one.non_members)}
+    used = {text for one in sets for text in one.texts}
     assert not used & set(documents)
     assert everything.unread == everything.ends[left - 1]
     seen = {text + "\n" for _, text in read_documents(experiment.corpus / "documents.jsonl")}
     assert {text in seen for text in documents[:left]} == {False}
     assert {text in seen for text in documents[left:]} == {True}
-    few = background(experiment, tokenizer, sets, tokens=100)
+    few = collect_background(experiment, tokenizer, sets, tokens=100)
     assert 100 <= len(few.tokens) == few.unread < 600
     assert few.tokens.tolist() == everything.tokens[: len(few.tokens)].tolist()
 
@@ -130,11 +131,11 @@ def test_a_corpus_taken_whole_has_outliers_alone(experiment: Experiment, tokeniz
         (experiment.corpus / name).unlink()
     found = _sets(experiment, tokenizer)
     assert {one.contaminant for one in found} == {OUTLIER}
-    assert background(experiment, tokenizer, found, tokens=100).unread == 0
+    assert collect_background(experiment, tokenizer, found, tokens=100).unread == 0
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "message"),
     [
         ({"outliers": []}, "0 outlier sets of 8 examples: name a canary set"),
         ({"examples": 1}, "3 outlier sets of 1 examples"),
@@ -143,8 +144,8 @@ def test_a_corpus_taken_whole_has_outliers_alone(experiment: Experiment, tokeniz
         ({"files": {"first": "more.jsonl"}}, "'first' is no canary set that is made from a file"),
     ],
 )
-def test_what_cannot_be_found(experiment: Experiment, tokenizer, changed, told: str) -> None:
-    with pytest.raises(InputError, match=told):
+def test_what_cannot_be_found(experiment: Experiment, tokenizer, changed, message: str) -> None:
+    with pytest.raises(InputError, match=message):
         _sets(experiment, tokenizer, **changed)
 
 
@@ -154,11 +155,13 @@ def test_a_source_with_too_few_texts(experiment: Experiment, tokenizer, monkeypa
         return dict.fromkeys(OUTLIERS, "more.jsonl"), {"more.jsonl": ("a\n",) * 15}
 
     monkeypatch.setattr(contaminants, "tuning_texts", few)
-    told = "more.jsonl: 15 texts, 16 wanted.* or name a file with more text in `validation_files`"
-    with pytest.raises(InputError, match=told):
+    message = (
+        "more.jsonl: 15 texts, 16 wanted.* or name a file with more text in `validation_files`"
+    )
+    with pytest.raises(InputError, match=message):
         _sets(experiment, tokenizer, files={"first": "more.jsonl"})
 
 
 def test_too_little_background(experiment: Experiment, tokenizer, sets) -> None:
     with pytest.raises(InputError, match="10000000 wanted: lower the corpus sizes"):
-        background(experiment, tokenizer, sets, tokens=10_000_000)
+        collect_background(experiment, tokenizer, sets, tokens=10_000_000)

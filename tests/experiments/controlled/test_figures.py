@@ -8,11 +8,10 @@ import pandas as pd
 import pytest
 from matplotlib.axes import Axes
 
+from contamination.experiments.controlled.aucs import MEAN, auc_table
 from contamination.experiments.controlled.contaminants import INSIDE
-from contamination.experiments.controlled.contamination import BASE, TRAINED
 from contamination.experiments.controlled.figures import plot_controlled
-from contamination.experiments.controlled.plan import RATE, SIZE, TIMES
-from contamination.experiments.controlled.results import MEAN, auc_table
+from contamination.experiments.controlled.training import BASE, COUNT, RATE, SIZE, TRAINED
 from contamination.results.figures import short_count
 from fakes.made_up_runs import STRONG, made_up
 
@@ -39,11 +38,11 @@ def test_panels_show_the_measured_aucs(table: pd.DataFrame) -> None:
     picked = {
         0: (table["experiment"] == SIZE) & (table["dataset"] == MEAN),
         1: (table["experiment"] == SIZE) & (table["contaminant"] == INSIDE),
-        2: (table["experiment"] == TIMES) & (table["dataset"] == MEAN),
+        2: (table["experiment"] == COUNT) & (table["dataset"] == MEAN),
     }
     for panel, rows in picked.items():
         axes = figure.axes[panel]
-        chosen = table[rows].sort_values(["corpus_tokens", "occurrences"])
+        chosen = table[rows].sort_values(["corpus_tokens", "dup_count"])
         for i, score in enumerate(LABELS):
             one = chosen[chosen["score"] == score]
             wanted = one.loc[one["model"] == TRAINED, "auc"].tolist()

@@ -4,11 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from contamination.experiments.controlled.aucs import MEAN
 from contamination.experiments.controlled.contaminants import INSIDE, LEFT_OUT, OUTLIER
-from contamination.experiments.controlled.contamination import BASE, TRAINED
-from contamination.experiments.controlled.plan import RATE, SIZE
-from contamination.experiments.controlled.results import MEAN
 from contamination.experiments.controlled.tables import main_layout, published_layout, rate_layout
+from contamination.experiments.controlled.training import BASE, RATE, SIZE, TRAINED
 from contamination.results.published import load_published
 from fakes.data_fixtures import ROOT
 

@@ -12,18 +12,14 @@ from scipy import stats
 
 from contamination.errors import InputError
 from contamination.experiments.min_k import baseline as module
-from contamination.experiments.min_k.baseline import (
-    beside_the_tests,
-    cut,
-    judge,
-    min_k_baseline,
-    threshold_at,
-)
+from contamination.experiments.min_k.baseline import cut, judge, min_k_baseline
+from contamination.experiments.min_k.tables import beside_the_tests
 from contamination.membership import api
 from contamination.membership.signals import TOP, Distribution, Signals
 from contamination.pretraining.corpus_stage import make_corpus
 from contamination.pretraining.documents import DATA_VARIABLE
 from contamination.pretraining.experiment import MODELS, Experiment
+from contamination.scoring.local import TransformersScorer
 from contamination.testsets.tokens import tokenize
 from fakes.data_fixtures import profile_data, write_profile
 
@@ -76,7 +72,9 @@ def made_up(run: Experiment, tokenizer, monkeypatch: pytest.MonkeyPatch) -> list
 
     monkeypatch.setattr(api, "token_signals", signals)
     monkeypatch.setattr(
-        module, "open_scorer", lambda path: SimpleNamespace(model=path.name, tokenizer=tokenizer)
+        module,
+        "TransformersScorer",
+        lambda path: SimpleNamespace(model=path.name, tokenizer=tokenizer),
     )
     return seen
 
@@ -107,26 +105,6 @@ def test_a_text_shorter_than_a_span_has_none_and_one_as_long_has_one(tokenizer) 
     assert cut_of(tokenizer, ["apple river stone"], len(ids) + 1) == []
     assert len(cut_of(tokenizer, ["apple river stone"], len(ids))) == 1
     assert cut_of(tokenizer, [], 4) == []
-
-
-@pytest.mark.parametrize("count", [19, 20, 39, 40, 57])
-def test_a_threshold_is_the_smallest_that_keeps_the_rate(count: int) -> None:
-    values = np.random.default_rng(count).normal(size=count)
-    allowed = int(0.05 * count + 1e-9)
-    expected = np.sort(values)[-allowed] if allowed else np.inf
-    assert threshold_at(values, 0.05).value == expected
-
-
-def test_a_tied_score_is_above_the_threshold_or_below_it_as_a_whole() -> None:
-    values = [1.0] * 18 + [2.0, 2.0]
-    assert threshold_at(values, 0.05).value == np.inf
-    assert threshold_at(values, 0.1).value == 2.0
-
-
-def test_the_rate_is_kept_on_average_on_other_text() -> None:
-    rng = np.random.default_rng(3)
-    rates = [stats.norm.sf(threshold_at(rng.normal(size=40), 0.05).value) for _ in range(2000)]
-    assert np.mean(rates) == pytest.approx(2 / 41, abs=0.003)
 
 
 def test_the_threshold_depends_on_the_tuning_spans_alone() -> None:
@@ -233,7 +211,7 @@ def test_a_network_is_read_token_by_token(run: Experiment, model_directory: Path
     import torch
     from transformers import AutoModelForCausalLM
 
-    scorer = module.open_scorer(model_directory)
+    scorer = TransformersScorer(model_directory)
     spans = cut(scorer, run.test_set("kept").examples, LENGTH)[:3]
     scores = module._scores_of(scorer, {"none": [], "set": spans}, (20,))
     assert len(scores["none"]) == 0
@@ -270,14 +248,16 @@ def test_the_layout_of_table_5() -> None:
         ],
         columns=["model", "dataset", "test", "p"],
     ).assign(holm_p=lambda t: 2 * t["p"], log10_p=lambda t: np.log10(t["p"]))
-    shown = beside_the_tests(table, canaries, "contaminated", ["min_k_20"], 0.05)
+    shown = beside_the_tests(table, canaries, "contaminated", {"min_k_20": "Min-20%"}, 0.05)
     bold = "**$1.0 \\times 10^{-9}$**"
+    tests = ["Sharded t", "Sharded exact", "Successor"]
+    assert list(shown) == ["Set", "Copies", "Spans", "Min-20%", *tests]
     assert shown.to_numpy().tolist() == [
-        ["b", 8, 38, "100%", *[bold] * 3],
-        ["a", 1, 31, "12%", *["0.040"] * 3],
+        ["b", "8", "38", "100%", *[bold] * 3],
+        ["a", "1", "31", "12%", *["0.040"] * 3],
     ]
-    clean = beside_the_tests(table, canaries, "clean", ["loss"], 0.05)
+    clean = beside_the_tests(table, canaries, "clean", {"loss": "PPL"}, 0.05)
     assert clean.to_numpy().tolist() == [
-        ["b", 0, 38, "25%", *["0.500"] * 3],
-        ["a", 0, 31, "25%", *["0.500"] * 3],
+        ["b", "0", "38", "25%", *["0.500"] * 3],
+        ["a", "0", "31", "25%", *["0.500"] * 3],
     ]

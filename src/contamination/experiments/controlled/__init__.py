@@ -1,1 +1,5 @@
-"""controlled."""
+"""Controlled contamination (Shi, section 6): a trained model reads injected examples.
+
+`contaminants` chooses the texts, `training` trains the models and scores the texts, `aucs` measures
+how well scores tell members from non-members, `tables` and `figures` show it in notebook 09.
+"""

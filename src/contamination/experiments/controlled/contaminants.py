@@ -11,7 +11,6 @@ training has an AUC of 0.5.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +20,7 @@ from contamination.pretraining.documents import Document
 from contamination.pretraining.experiment import Experiment
 from contamination.pretraining.members import NON_MEMBERS, read_documents
 from contamination.pretraining.tuning_texts import tuning_texts
+from contamination.testsets.tokens import tokenize
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -45,6 +45,11 @@ class ContaminantSet:
     name: str
     members: tuple[str, ...]
     non_members: tuple[str, ...]
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Both halves, members first."""
+        return (*self.members, *self.non_members)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,20 +106,19 @@ def contaminant_sets(
         _divided(OUTLIER, source, texts[source], examples, rng)
         for source in dict.fromkeys(sources[name] for name in outliers)
     ]
-    path = experiment.corpus / NON_MEMBERS
-    if path.is_file():
-        documents = _fitting(left_out_documents(experiment), tokenizer, experiment)
+    if (experiment.corpus / NON_MEMBERS).is_file():
+        documents = _fitting(_left_out_documents(experiment), tokenizer, experiment)
         found.append(_divided(INSIDE, LEFT_OUT, documents, examples, rng))
     return tuple(found)
 
 
-def left_out_documents(experiment: Experiment) -> Iterator[Document]:
+def _left_out_documents(experiment: Experiment) -> Iterator[Document]:
     """Yield the documents that were left out, none where the corpus was taken whole."""
     path = experiment.corpus / NON_MEMBERS
     return read_documents(path) if path.is_file() else iter(())
 
 
-def background(
+def collect_background(
     experiment: Experiment,
     tokenizer: "PreTrainedTokenizerBase",
     sets: Sequence[ContaminantSet],
@@ -133,24 +137,19 @@ def background(
     InputError
         All documents together are fewer tokens.
     """
-    from contamination.testsets.tokens import tokenize
-
-    used = {text for one in sets for text in (*one.members, *one.non_members)}
+    used = {text for one in sets for text in one.texts}
     read = read_documents(experiment.corpus / "documents.jsonl")
     parts: list[np.ndarray] = []
     length = unread = 0
-    for (_, text), fresh in chain(
-        ((document, True) for document in left_out_documents(experiment)),
-        ((document, False) for document in read),
-    ):
-        if length >= tokens:
-            break
-        if (line := text + "\n") in used:
-            continue
-        (ids,) = tokenize(tokenizer, [line])
-        parts.append(np.append(ids, np.int32(tokenizer.eos_token_id)))
-        length += len(parts[-1])
-        unread += len(parts[-1]) * fresh
+    for documents, fresh in ((_left_out_documents(experiment), True), (read, False)):
+        for line in (text + "\n" for _, text in documents):
+            if length >= tokens:
+                break
+            if line not in used:
+                (ids,) = tokenize(tokenizer, [line])
+                parts.append(np.append(ids, np.int32(tokenizer.eos_token_id)))
+                length += len(parts[-1])
+                unread += len(parts[-1]) * fresh
     if length < tokens:
         raise InputError(
             f"{experiment.corpus}: {length} tokens of documents that are no contaminants, "
@@ -163,8 +162,6 @@ def _fitting(
     documents: Iterator[Document], tokenizer: "PreTrainedTokenizerBase", experiment: Experiment
 ) -> list[str]:
     """Documents that a context holds as a whole, as they are read: with their last newline."""
-    from contamination.testsets.tokens import tokenize
-
     texts = [text + "\n" for _, text in documents]
     context = experiment.profile.model.n_positions
     lengths = map(len, tokenize(tokenizer, texts))

@@ -1,4 +1,4 @@
-"""The figure of controlled contamination: AUC against size and occurrences (Shi, Figure 5)."""
+"""The figure of controlled contamination: AUC against size and count (Shi, Figure 5)."""
 
 from collections.abc import Mapping
 
@@ -8,16 +8,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from contamination.experiments.controlled.aucs import MEAN, VARIED
 from contamination.experiments.controlled.contaminants import INSIDE, OUTLIER
-from contamination.experiments.controlled.contamination import BASE, TRAINED
-from contamination.experiments.controlled.plan import SIZE, TIMES
-from contamination.experiments.controlled.results import MEAN, VARIED
+from contamination.experiments.controlled.training import BASE, COUNT, SIZE, TRAINED
 from contamination.results.figures import score_style, short_count
 
 PANELS = (  # experiment, contaminant, title, label of the horizontal axis
     (SIZE, OUTLIER, "a  Outliers", "Tokens read"),
     (SIZE, INSIDE, "b  In-distribution", "Tokens read"),
-    (TIMES, OUTLIER, "c  Outliers", "Occurrences"),
+    (COUNT, OUTLIER, "c  Outliers", "Duplication count"),
 )
 
 
@@ -29,7 +28,7 @@ def plot_controlled(table: pd.DataFrame, labels: Mapping[str, str]) -> Figure:
 
     Parameters
     ----------
-    table : of `contamination.experiments.controlled.results.auc_table`; outliers are shown by their
+    table : of `contamination.experiments.controlled.aucs.auc_table`; outliers are shown by their
         mean.
     labels : score -> what the legend calls it.
     """
@@ -38,11 +37,12 @@ def plot_controlled(table: pd.DataFrame, labels: Mapping[str, str]) -> Figure:
         rows = table[(table["experiment"] == experiment) & (table["contaminant"] == contaminant)]
         if contaminant == OUTLIER:
             rows = rows[rows["dataset"] == MEAN]
-        values = sorted(rows.loc[rows["model"] == TRAINED, VARIED[experiment]].unique())
+        key = VARIED[experiment]
+        values = sorted(rows.loc[rows["model"] == TRAINED, key].unique())
+        rows = rows.assign(x=rows[key].map({value: i for i, value in enumerate(values)}))
         for index, score in enumerate(labels):
-            shift = 0.1 * (index - (len(labels) - 1) / 2)
-            one = rows[rows["score"] == score]
-            _draw(axes, one, experiment, values, score_style(score), shift)
+            shift = 0.1 * (index - (len(labels) - 1) / 2)  # scores stand side by side
+            _draw(axes, rows[rows["score"] == score].sort_values("x"), score_style(score), shift)
         axes.axhline(0.5, color="0.35", lw=0.9, ls=":")
         axes.set_xticks(range(len(values)), [short_count(value) for value in values])
         axes.set(title=title, xlabel=label)
@@ -56,24 +56,13 @@ def plot_controlled(table: pd.DataFrame, labels: Mapping[str, str]) -> Figure:
     return figure
 
 
-def _draw(
-    axes: Axes,
-    rows: pd.DataFrame,
-    experiment: str,
-    values: list[float],
-    style: tuple[str, str, str],
-    shift: float,
-) -> None:
-    """Draw one score: a line with intervals, side by side with the others, and its control."""
-    place = {value: i for i, value in enumerate(values)}
-    key, (_, colour, marker) = VARIED[experiment], style
-    trained = rows[rows["model"] == TRAINED].sort_values(key)
-    errors = [trained["auc"] - trained["auc_low"], trained["auc_high"] - trained["auc"]]
-    x = trained[key].map(place) + shift
+def _draw(axes: Axes, rows: pd.DataFrame, style: tuple[str, str, str], shift: float) -> None:
+    """Draw one score: a line with intervals, and its control."""
+    _, colour, marker = style
+    one = rows[rows["model"] == TRAINED]
+    errors = [one["auc"] - one["auc_low"], one["auc_high"] - one["auc"]]
     axes.errorbar(
-        x,
-        trained["auc"],
-        errors,
+        *(one["x"] + shift, one["auc"], errors),
         color=colour,
         marker=marker,
         ms=4.5,
@@ -83,6 +72,5 @@ def _draw(
     base = rows[rows["model"] == BASE]
     if len(base) == 1:  # one model before all of them
         axes.axhline(base["auc"].item(), color=colour, lw=0.9, ls="--")
-    else:  # other texts at every number of occurrences
-        base = base.sort_values(key)
-        axes.plot(base[key].map(place), base["auc"], color=colour, lw=0.9, ls="--")
+    else:  # other texts at every duplication count
+        axes.plot(base["x"], base["auc"], color=colour, lw=0.9, ls="--")

@@ -1,14 +1,14 @@
 """Tables of controlled contamination laid out as Shi has them, and the published ones."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 
+from contamination.experiments.controlled.aucs import MEAN
 from contamination.experiments.controlled.contaminants import OUTLIER
-from contamination.experiments.controlled.contamination import BASE
-from contamination.experiments.controlled.plan import RATE, SIZE
-from contamination.experiments.controlled.results import MEAN
-from contamination.results.tables import format_estimate
+from contamination.experiments.controlled.training import BASE, RATE, SIZE
+from contamination.results.tables import format_estimate, lay_out
 
 PUBLISHED = ("Table 3", "Table 7", "Table 4")  # of Shi
 
@@ -18,7 +18,7 @@ def main_layout(table: pd.DataFrame, labels: Mapping[str, str]) -> pd.DataFrame:
 
     Parameters
     ----------
-    table : of `contamination.experiments.controlled.results.auc_table`.
+    table : of `contamination.experiments.controlled.aucs.auc_table`.
     labels : score -> what the table calls it.
 
     Returns
@@ -29,31 +29,38 @@ def main_layout(table: pd.DataFrame, labels: Mapping[str, str]) -> pd.DataFrame:
         where the interval leaves out 0.5.
     """
     rows = table[(table["experiment"] == SIZE) & table["score"].isin(list(labels))]
-    last = rows[rows["corpus_tokens"] == rows["corpus_tokens"].max()]
-    shown = pd.DataFrame({"Method": labels})
-    for sets in (last[last["contaminant"] == OUTLIER], last[last["contaminant"] != OUTLIER]):
-        for name, found in sets.groupby("dataset", sort=False):
-            cells = found.set_index("score").apply(_cell, axis=1)
-            if name != MEAN:
-                shown[str(name).capitalize()] = cells
-                continue
-            before = rows[(rows["model"] == BASE) & (rows["dataset"] == MEAN)]
-            shown["Mean"] = cells
-            shown["Before training"] = before.set_index("score").apply(_cell, axis=1)
-            rates = found.set_index("score")["tpr_at_5_fpr"]
-            shown["TPR at 5% FPR"] = rates.map("{:.0%}".format)
-    return shown.reset_index(drop=True)
+    rows = rows[rows["corpus_tokens"].isin([0, rows["corpus_tokens"].max()])]
+    outliers = rows.loc[rows["contaminant"] == OUTLIER, "dataset"].unique()  # the mean is the last
+
+    def cells(row: dict[Any, Any]) -> dict[str, str]:
+        mean = row["dataset"] == MEAN
+        if row["model"] == BASE:
+            return {"Before training": _cell(row)} if mean else {}
+        rate = {"TPR at 5% FPR": f"{row['tpr_at_5_fpr']:.0%}"} if mean else {}
+        return {row["dataset"].capitalize(): _cell(row)} | rate
+
+    return lay_out(
+        rows.assign(method=rows["score"].map(labels)),
+        {"method": "Method"},
+        cells,
+        rows_first=tuple(labels.values()),
+        columns_first=[
+            *(name.capitalize() for name in outliers),
+            *("Before training", "TPR at 5% FPR"),
+        ],
+    )
 
 
 def rate_layout(table: pd.DataFrame, score: str) -> pd.DataFrame:
     """Lay out Table 4: a row per learning rate, the base model first, a column per set."""
     rows = table[(table["experiment"] == RATE) & (table["score"] == score)]
-    cells = rows.assign(cell=rows.apply(_cell, axis=1)).pivot_table(
-        index="learning_rate", columns="dataset", values="cell", aggfunc="first", sort=False
+    rows = rows.sort_values("learning_rate", kind="stable")
+    named = rows["learning_rate"].map(lambda rate: f"{rate:g}" if rate else "before training")
+    return lay_out(
+        rows.assign(learning_rate=named),
+        {"learning_rate": "Learning rate"},
+        lambda row: {row["dataset"].capitalize(): _cell(row)},
     )
-    cells = cells.sort_index().rename(index=lambda rate: f"{rate:g}" if rate else "before training")
-    cells.columns = [str(name).capitalize() for name in cells.columns]
-    return cells.rename_axis("Learning rate").reset_index()
 
 
 def published_layout(headline: pd.DataFrame) -> pd.DataFrame:
@@ -64,21 +71,20 @@ def published_layout(headline: pd.DataFrame) -> pd.DataFrame:
     headline : columns table, setting (a set, " lr " and a learning rate after it in Table 4),
         method, metric and value.
     """
-    rows = headline[headline["table"].isin(PUBLISHED)].copy()
+    rows = headline[headline["table"].isin(PUBLISHED)]
     parts = rows["setting"].str.partition(" lr ")
-    rows["set"] = parts[0].replace("downstream average", "Average")
-    rows["Method"] = rows["method"].replace("Min-20% Prob", "Min-20%") + parts[2].map(
-        lambda rate: f", rate {rate}" if rate else ""
+    rates = parts[2].map(lambda rate: f", rate {rate}" if rate else "")
+    rows = rows.assign(
+        set=parts[0].replace("downstream average", "Average"),
+        method=rows["method"].replace("Min-20% Prob", "Min-20%") + rates,
     )
-    rows["order"] = rows["table"].map(PUBLISHED.index)
-    rows = rows.rename(columns={"table": "Table", "metric": "Measure"})
-    wide = rows.sort_values("order", kind="stable").pivot_table(
-        index=["Table", "Method", "Measure"], columns="set", values="value", sort=False
+    return lay_out(
+        rows.sort_values("table", key=lambda names: names.map(PUBLISHED.index), kind="stable"),
+        {"table": "Table", "method": "Method", "metric": "Measure"},
+        lambda row: {row["set"]: f"{row['value']:g}"},
     )
-    wide.columns.name = None
-    return wide.map(lambda value: "—" if pd.isna(value) else f"{value:g}").reset_index()
 
 
-def _cell(row: "pd.Series[float]") -> str:
+def _cell(row: dict[Any, Any]) -> str:
     numbers = (row["auc"], row["auc_low"], row["auc_high"])
     return format_estimate(*numbers, null=0.5, interval=row["dataset"] == MEAN)

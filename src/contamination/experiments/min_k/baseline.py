@@ -2,8 +2,8 @@
 
 Spans of a fixed number of tokens are cut from every planted set. A threshold of Min-K% Prob (Shi,
 section 3) is tuned on text that was never planted, and the share of spans above it is what the
-heuristic calls seen. No theorem bounds how often it is wrong: that is measured on more such text,
-and under a model that has seen none of the sets.
+heuristic calls members. No theorem bounds how often it is wrong: that is measured on more such
+text, and under a model that has read none of the sets.
 
 The text for tuning is of the same kind as the set (`contamination.pretraining.tuning_texts`), which
 is the kindest setting for a heuristic.
@@ -11,12 +11,10 @@ is the kindest setting for a heuristic.
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from statsmodels.stats.proportion import proportion_confint
 
 from contamination.errors import InputError
@@ -24,12 +22,9 @@ from contamination.membership.api import score_tokens
 from contamination.membership.evaluate import Threshold, evaluate
 from contamination.pretraining.experiment import MODELS, Experiment
 from contamination.pretraining.tuning_texts import tuning_texts
-from contamination.results.tables import format_p
-
-if TYPE_CHECKING:
-    from contamination.scoring.contract import Scorer
-
-TESTS = ("sharded_t", "sharded_exact", "successor")  # that stand beside the heuristics
+from contamination.scoring.contract import Scorer
+from contamination.scoring.local import TransformersScorer
+from contamination.testsets.tokens import tokenize
 
 
 def min_k_baseline(
@@ -43,7 +38,7 @@ def min_k_baseline(
     fpr: float = 0.05,
     resamples: int = 1000,
 ) -> pd.DataFrame:
-    """Share of the spans of every canary set that scores call seen, under both models.
+    """Share of the spans of every canary set that scores call members, under both models.
 
     Parameters
     ----------
@@ -55,7 +50,7 @@ def min_k_baseline(
         threshold, more where half would allow no false positive; the others check it.
     validation_files : canary set -> file of the data directory to take that text from; by default
         it is the set's own file.
-    fpr : share of the tuning spans that may be called seen.
+    fpr : share of the tuning spans that may be called members.
     resamples : of the bootstrap.
 
     Returns
@@ -71,21 +66,24 @@ def min_k_baseline(
         An argument that cannot be; a set without a span, or too little text for the threshold; and
         as `tuning_texts`.
     """
-    fewest = _fewest(fpr)
+    if not 0 < fpr < 1:
+        raise InputError(f"fpr is {fpr}: give a rate between 0 and 1, such as 0.05")
+    fewest = math.ceil(1 / fpr - 1e-9)  # spans of which a single one is a share of at most `fpr`
     if length < 2 or validation_spans < fewest or not ks:
         raise InputError(
             f"length {length}, validation_spans {validation_spans}, ks {list(ks)}: give at least "
             f"2 tokens, {fewest} spans (fewer allow no false positive at {fpr:g}) and one k"
         )
     size = min(length, experiment.profile.model.n_positions)
-    tokens = validation_spans * size
-    sources, texts = tuning_texts(experiment, tokens=tokens, files=validation_files)
+    sources, texts = tuning_texts(
+        experiment, tokens=validation_spans * size, files=validation_files
+    )
+    sets = {name: experiment.test_set(name).examples for name in sources}
     rows = []
     for model in MODELS:
-        scorer = open_scorer(experiment.model(model))
+        scorer = TransformersScorer(experiment.model(model))
         spans = {s: cut(scorer, found, size)[:validation_spans] for s, found in texts.items()}
         validation = _scores_of(scorer, spans, ks)
-        sets = {name: experiment.test_set(name).examples for name in sources}
         planted = {name: cut(scorer, examples, size) for name, examples in sets.items()}
         for name, scores in _scores_of(scorer, planted, ks).items():
             tried, source = validation[sources[name]], sources[name]
@@ -112,17 +110,8 @@ def min_k_baseline(
     return pd.DataFrame(rows)
 
 
-def open_scorer(directory: Path) -> "Scorer":
-    """Open a model that was trained here."""
-    from contamination.scoring.local import TransformersScorer
-
-    return TransformersScorer(directory)
-
-
-def cut(scorer: "Scorer", texts: Sequence[str], length: int) -> list[np.ndarray]:
+def cut(scorer: Scorer, texts: Sequence[str], length: int) -> list[np.ndarray]:
     """Spans of `length` tokens of the texts, one after the other; a shorter rest is left out."""
-    from contamination.testsets.tokens import tokenize
-
     if not texts:  # a file of which every record is planted
         return []
     stream = np.concatenate(tokenize(scorer.tokenizer, texts))
@@ -130,7 +119,7 @@ def cut(scorer: "Scorer", texts: Sequence[str], length: int) -> list[np.ndarray]
 
 
 def _scores_of(
-    scorer: "Scorer", spans: Mapping[str, Sequence[np.ndarray]], ks: Sequence[float]
+    scorer: Scorer, spans: Mapping[str, Sequence[np.ndarray]], ks: Sequence[float]
 ) -> dict[str, pd.DataFrame]:
     """Score spans group by group: (spans, scores), larger for members, from one pass."""
     every = [ids for group in spans.values() for ids in group]
@@ -161,18 +150,18 @@ def judge(
     Returns
     -------
     DataFrame
-        score, threshold, validation_fpr (share of `checking` called seen; NaN of none),
+        score, threshold, validation_fpr (share of `checking` called members; NaN of none),
         share_detected with _low and _high (Clopper and Pearson, 95%, as if spans were
         independent), and auc and tpr_at_5_fpr with _low and _high, of the set against all text that
         was never planted.
     """
-    unseen = pd.concat([tuning, checking])
-    truth = np.repeat([1, 0], [len(members), len(unseen)])
-    measured = evaluate(pd.concat([members, unseen]), truth, rng=rng, resamples=resamples)
+    every = pd.concat([members, tuning, checking])
+    truth = np.arange(len(every)) < len(members)
+    measured = evaluate(every, truth, rng=rng, resamples=resamples)
     kept = [c for c in measured if str(c).startswith(("auc", "tpr_at_5_"))]
     rows = []
     for name, measures in measured.set_index("score")[kept].iterrows():
-        threshold = threshold_at(tuning[name], fpr)
+        threshold = Threshold.at_fpr_of_non_members(tuning[name], fpr=fpr)
         hits = int(threshold.apply(members[name]).sum())
         low, high = proportion_confint(hits, len(members), method="beta")
         wrong = threshold.apply(checking[name])
@@ -188,54 +177,3 @@ def judge(
             }
         )
     return pd.DataFrame(rows)
-
-
-def threshold_at(non_members: ArrayLike, fpr: float) -> Threshold:
-    """Smallest score of non-members (n,) that at most a share `fpr` of them reaches; else inf."""
-    # `Threshold.at_fpr` wants members, too; here the threshold must not depend on any.
-    values = np.asarray(non_members, dtype=np.float64)
-    candidates = np.unique(values)
-    reached = (values >= candidates[:, None]).mean(axis=1)
-    return Threshold(float(candidates[reached <= fpr + 1e-12].min(initial=np.inf)))
-
-
-def _fewest(fpr: float) -> int:
-    """Spans of which a single one is a share of at most `fpr`."""
-    if not 0 < fpr < 1:
-        raise InputError(f"fpr is {fpr}: give a rate between 0 and 1, such as 0.05")
-    return math.ceil(1 / fpr - 1e-9)
-
-
-def beside_the_tests(
-    table: pd.DataFrame, canaries: pd.DataFrame, model: str, scores: Sequence[str], alpha: float
-) -> pd.DataFrame:
-    """Lay out Oren's Table 5 as text: a row per set, shares detected and p-values of one model.
-
-    Parameters
-    ----------
-    table : of `min_k_baseline`.
-    canaries : of `contamination.experiments.canaries.evaluation.canary_table`. A p-value is bold
-        where Holm's correction over the sets leaves at most `alpha`.
-
-    Returns
-    -------
-    DataFrame
-        dataset, dup_count (0 under the clean model), spans, a column for each score ("13%") and one
-        for each of `TESTS`.
-    """
-    chosen = table[table["model"] == model]
-    copies = chosen.drop_duplicates("dataset").set_index("dataset")[["dup_count", "spans"]]
-    shown = copies.assign(dup_count=copies["dup_count"] * (model != "clean"))
-    for score in scores:
-        share = chosen[chosen["score"] == score].set_index("dataset")["share_detected"]
-        shown[score] = share.map("{:.0%}".format)
-    for test in TESTS:
-        rows = canaries[(canaries["model"] == model) & (canaries["test"] == test)]
-        shown[test] = pd.Series(
-            {
-                row.dataset: f"**{p}**" if row.holm_p <= alpha else p
-                for row in rows.itertuples()
-                for p in [format_p(float(row.p), float(row.log10_p))]
-            }
-        )
-    return shown.reset_index()

@@ -19,11 +19,11 @@ def plot_min_k(
     fpr: float,
     alpha: float,
 ) -> Figure:
-    """Draw the share of spans detected against the number of copies, and the tests' verdicts.
+    """Draw the share of spans detected against the duplication count, and the tests' verdicts.
 
     Above, a point for every set and score, a line through the means, a dashed line at `fpr`, which
     is what a threshold without power detects. Below, how many of the sets each test rejects at
-    `alpha` after Holm's correction. The clean model stands at 0 copies.
+    `alpha` after Holm's correction. The clean model stands at 0.
 
     Parameters
     ----------
@@ -32,22 +32,22 @@ def plot_min_k(
     labels : score -> what the legend calls it.
     """
     shares, verdicts = (
-        rows.assign(copies=rows["dup_count"] * (rows["model"] != "clean"))
+        rows.assign(dup_count=rows["dup_count"] * (rows["model"] != "clean"))
         for rows in (table, canaries)
     )
-    copies = sorted(shares["copies"].unique())
-    place = {count: index for index, count in enumerate(copies)}
+    counts = sorted(shares["dup_count"].unique())
+    place = {count: index for index, count in enumerate(counts)}
     figure, (above, below) = plt.subplots(
         2, 1, figsize=(6.4, 4.6), sharex=True, height_ratios=[4.5, 0.5 * len(tests)]
     )
     for index, (score, label) in enumerate(labels.items()):
         rows = shares[shares["score"] == score]
-        x = rows["copies"].map(place) + 0.13 * (index - (len(labels) - 1) / 2)
+        x = rows["dup_count"].map(place) + 0.13 * (index - (len(labels) - 1) / 2)
         _, colour, marker = score_style(score)
         above.plot(x, 100 * rows["share_detected"], marker, color=colour, ms=4.5, alpha=0.6)
-        mean = (100 * rows.groupby("copies")["share_detected"].mean()).reindex(copies)
-        above.plot(range(len(copies)), mean, marker, color=colour, label=label)
-        above.plot(range(len(copies))[1:], mean.iloc[1:], color=colour, lw=1.2)
+        mean = (100 * rows.groupby("dup_count")["share_detected"].mean()).reindex(counts)
+        above.plot(range(len(counts)), mean, marker, color=colour, label=label)
+        above.plot(range(len(counts))[1:], mean.iloc[1:], color=colour, lw=1.2)
     above.axhline(100 * fpr, color="0.35", lw=0.9, ls="--")
     above.set(ylabel="Spans detected (%)", ylim=(-4, 104))
     figure.legend(loc="outside upper center", ncols=len(labels), fontsize="small")
@@ -55,7 +55,7 @@ def plot_min_k(
         rejected = (
             verdicts[verdicts["test"] == test]
             .assign(rejected=verdicts["holm_p"] <= alpha)
-            .groupby("copies")["rejected"]
+            .groupby("dup_count")["rejected"]
             .agg(["sum", "size"])
         )
         colour = TESTS[test].colour
@@ -66,8 +66,8 @@ def plot_min_k(
             )
     below.set_yticks(range(len(tests)), [TESTS[test].label for test in tests])
     below.set_ylim(len(tests) - 0.4, -0.6)
-    below.set_xticks(range(len(copies)), [str(c) if c else "0 (clean)" for c in copies])
-    below.set_xlim(-0.5, len(copies) - 0.5)
+    below.set_xticks(range(len(counts)), [str(c) if c else "0 (clean)" for c in counts])
+    below.set_xlim(-0.5, len(counts) - 0.5)
     below.set(xlabel="Duplication count", ylabel="Sets rejected")
     below.grid(visible=False)
     return figure

@@ -6,25 +6,24 @@ training run would have.
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from contamination.errors import InputError
 from contamination.experiments.controlled.contaminants import INSIDE, OUTLIER
-from contamination.experiments.controlled.contamination import BASE, KEYS, TRAINED
-from contamination.experiments.controlled.plan import RATE, SIZE, TIMES
-from contamination.membership.evaluate import evaluate
+from contamination.experiments.controlled.training import BASE, COUNT, KEYS, RATE, SIZE, TRAINED
+from contamination.membership.evaluate import ENDS, evaluate, require_resamples, weighted_aucs
 
 Floats = NDArray[np.float64]
 
 MEAN = "mean"  # over the outlier sets
-VARIED = {SIZE: "corpus_tokens", TIMES: "occurrences", RATE: "learning_rate"}  # experiment -> key
+VARIED = {SIZE: "corpus_tokens", COUNT: "dup_count", RATE: "learning_rate"}  # experiment -> key
 CONCLUSIONS = (  # experiment, contaminant, sign of the trend, what Shi finds
     (SIZE, OUTLIER, 1, "Figure 5a: the larger the text, the easier outliers are detected"),
     (SIZE, INSIDE, -1, "Figure 5b: the larger the text, the harder in-distribution ones are"),
-    (TIMES, OUTLIER, 1, "Figure 5c: the more occurrences, the easier"),
+    (COUNT, OUTLIER, 1, "Figure 5c: the higher the duplication count, the easier"),
     (RATE, OUTLIER, 1, "Table 4: the higher the learning rate, the easier"),
 )
 CONTROL = "Control: before training, no AUC of the experiment on size is off 0.5"
@@ -37,7 +36,7 @@ def auc_table(
 
     Parameters
     ----------
-    scored : of `contamination.experiments.controlled.contamination.score_runs`.
+    scored : of `contamination.experiments.controlled.training.score_runs`.
     rng, resamples : of the bootstrap, 95%.
 
     Returns
@@ -62,14 +61,13 @@ def auc_table(
     outliers = table[table["contaminant"] == OUTLIER].groupby(keys, sort=False)
     means = outliers[["auc", "tpr_at_5_fpr"]].mean()
     means = means.join(outliers[["members", "non_members"]].sum()).reset_index()
-    draws = mean_draws(scored, rng=rng, resamples=resamples)
-    ends = {
-        (*key, score): np.quantile(values[1:, i], [0.025, 0.975])
-        for key, values in draws.items()
+    intervals = [
+        (*key, score, *np.quantile(values[1:, i], ENDS))
+        for key, values in mean_draws(scored, rng=rng, resamples=resamples).items()
         for i, score in enumerate(scores_of(scored))
-    }
-    intervals = np.array([ends[tuple(row)] for row in means[keys].itertuples(index=False)])
-    means = means.assign(dataset=MEAN, auc_low=intervals[:, 0], auc_high=intervals[:, 1])
+    ]
+    ends = pd.DataFrame(intervals, columns=[*keys, "auc_low", "auc_high"])
+    means = means.merge(ends, on=keys, how="left").assign(dataset=MEAN)
     found = pd.concat([table, means], ignore_index=True)
     return found[[*KEYS, *(name for name in table if name not in KEYS)]]
 
@@ -81,11 +79,11 @@ def scores_of(scored: pd.DataFrame) -> list[str]:
 
 def mean_draws(
     scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int
-) -> dict[tuple[object, ...], Floats]:
+) -> dict[tuple[Any, ...], Floats]:
     """Mean AUC over the sets of a contaminant, measured and resampled.
 
-    The halves of a set, and members by their occurrences, are resampled apart; one resample of them
-    serves every model.
+    The halves of a set, and members by their duplication counts, are resampled apart; one resample
+    of them serves every model.
 
     Returns
     -------
@@ -97,37 +95,24 @@ def mean_draws(
     InputError
         Fewer than 1 resample.
     """
-    if resamples < 1:
-        raise InputError(f"{resamples} resamples: a bootstrap needs 1 or more")
-    weights: dict[tuple[object, ...], Floats] = {}
-    found: dict[tuple[object, ...], list[Floats]] = {}
+    require_resamples(resamples)
+    weights: dict[tuple[Any, ...], Floats] = {}  # (1 + resamples, texts), the first row all once
+    found: dict[tuple[Any, ...], list[Floats]] = {}
     for key, cell in scored.groupby(list(KEYS), sort=False):
         at = dict(zip(KEYS, key, strict=True))
-        sides = []
+        halves = []
         for member in (True, False):
-            texts = cell[cell["member"] == member].sort_values("text")
-            stratum = (at["experiment"], at["dataset"], member, at["occurrences"] * member)
-            if stratum not in weights:
-                weights[stratum] = _weights(len(texts), resamples, rng)
-            sides.append((texts[scores_of(scored)].to_numpy(dtype=np.float64), weights[stratum]))
+            half = at["experiment"], at["dataset"], member, at["dup_count"] * member
+            if half not in weights:
+                count = int((cell["member"] == member).sum())
+                drawn = rng.multinomial(count, np.full(count, 1 / count), size=resamples)
+                weights[half] = np.concatenate([np.ones((1, count)), drawn])
+            halves.append(weights[half])
+        cell = cell.sort_values(["member", "text"], ascending=[False, True])
+        aucs = weighted_aucs(cell[scores_of(scored)], cell["member"], np.hstack(halves))
         name = tuple(value for key_name, value in at.items() if key_name != "dataset")
-        found.setdefault(name, []).append(_aucs(*sides[0], *sides[1]))
+        found.setdefault(name, []).append(aucs)
     return {name: np.mean(values, axis=0) for name, values in found.items()}
-
-
-def _weights(count: int, resamples: int, rng: np.random.Generator) -> Floats:
-    """How often each text is drawn, as shares (1 + resamples, count); the first row is all once."""
-    drawn = rng.multinomial(count, np.full(count, 1 / count), size=resamples)
-    return np.concatenate([np.ones((1, count)), drawn]) / count
-
-
-def _aucs(members: Floats, of_members: Floats, others: Floats, of_others: Floats) -> Floats:
-    """AUC of each score under each row of weights, (rows, scores)."""
-    columns = []
-    for a, b in zip(members.T, others.T, strict=True):
-        above = (a[:, None] > b) + 0.5 * (a[:, None] == b)
-        columns.append(np.einsum("rm,mn,rn->r", of_members, above, of_others, optimize=True))
-    return np.stack(columns, axis=1)
 
 
 def trends(
@@ -147,35 +132,24 @@ def trends(
     InputError
         Fewer than 1 resample.
     """
-    draws = mean_draws(scored, rng=rng, resamples=resamples)
-    names = [name for name in KEYS if name != "dataset"]
-    keys = pd.DataFrame([dict(zip(names, key, strict=True)) for key in draws])
-    keys["values"] = list(draws.values())
+    points: dict[tuple[str, str], dict[float, Floats]] = {}
+    for key, values in mean_draws(scored, rng=rng, resamples=resamples).items():
+        at = dict(zip((name for name in KEYS if name != "dataset"), key, strict=True))
+        if at["model"] == TRAINED:
+            line = points.setdefault((at["experiment"], at["contaminant"]), {})
+            line[at[VARIED[at["experiment"]]]] = values
     rows = []
-    trained = keys[keys["model"] == TRAINED]
-    for (experiment, contaminant), part in trained.groupby(
-        ["experiment", "contaminant"], sort=False
-    ):
-        part = part.sort_values(VARIED[str(experiment)])
-        x = np.log2(part[VARIED[str(experiment)]].to_numpy(dtype=np.float64))
-        values = np.stack(part["values"].tolist())  # (x, 1 + resamples, scores)
+    for (experiment, contaminant), line in points.items():
+        x = np.log2(np.array(sorted(line), dtype=np.float64))
+        values = np.stack([line[point] for point in sorted(line)])  # (x, 1 + resamples, scores)
         centred = x - x.mean()
         slopes = np.tensordot(centred, values, axes=1) / (centred**2).sum()
-        low, high = np.quantile(slopes[1:], [0.025, 0.975], axis=0)
-        for i, score in enumerate(scores_of(scored)):
-            rows.append(
-                {
-                    "experiment": experiment,
-                    "contaminant": contaminant,
-                    "score": score,
-                    "first_auc": values[0, 0, i],
-                    "last_auc": values[-1, 0, i],
-                    "slope": slopes[0, i],
-                    "slope_low": low[i],
-                    "slope_high": high[i],
-                }
-            )
-    return pd.DataFrame(rows)
+        low, high = np.quantile(slopes[1:], ENDS, axis=0)
+        measured = zip(values[0, 0], values[-1, 0], slopes[0], low, high, strict=True)
+        for score, numbers in zip(scores_of(scored), measured, strict=True):
+            rows.append((experiment, contaminant, score, *numbers))
+    names = ["first_auc", "last_auc", "slope", "slope_low", "slope_high"]
+    return pd.DataFrame(rows, columns=["experiment", "contaminant", "score", *names])
 
 
 def conclusions(table: pd.DataFrame, found: pd.DataFrame, *, score: str) -> pd.DataFrame:

@@ -1,5 +1,6 @@
 """Controlled contamination: what was injected is found, the rest is not, nothing is done twice."""
 
+import dataclasses
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -8,23 +9,27 @@ import pandas as pd
 import pytest
 
 from contamination.errors import InputError
+from contamination.experiments.controlled import training
 from contamination.experiments.controlled.contaminants import (
     INSIDE,
     OUTLIER,
     Background,
     ContaminantSet,
 )
-from contamination.experiments.controlled.contamination import (
+from contamination.experiments.controlled.training import (
     BASE,
+    COUNT,
     FOLDER,
+    RATE,
+    SIZE,
     TRAINED,
+    Run,
+    TrainingRuns,
+    fine_tune_runs,
     mixture,
     score_runs,
-    train_runs,
 )
-from contamination.experiments.controlled.plan import RATE, SIZE, TIMES, Plan, Run
 from contamination.membership.evaluate import evaluate
-from contamination.pretraining import fine_tuning
 from contamination.pretraining.fine_tuning import RECORD
 from contamination.testsets.tokens import tokenize
 from fakes.data_fixtures import WORDS
@@ -32,7 +37,7 @@ from fakes.data_fixtures import WORDS
 CONTEXT = 32
 HALF = 8
 RATE_OF_ALL = 1e-2
-PLAN = Plan((2000, 14_000), RATE_OF_ALL, (1e-6,), 14_000, (1, 64), batch_size=8)
+RUNS = TrainingRuns((2000, 14_000), RATE_OF_ALL, (1e-6,), 14_000, (1, 64), batch_size=8)
 SETS = {OUTLIER: ("lists", "numbers"), INSIDE: ("left",)}
 
 
@@ -51,7 +56,7 @@ def sets() -> list[ContaminantSet]:
 
 
 @pytest.fixture(scope="module")
-def around(tokenizer) -> Background:
+def background(tokenizer) -> Background:
     rng = np.random.default_rng(4)
     texts = [" ".join(rng.choice(WORDS, rng.integers(10, 30))) + "\n" for _ in range(600)]
     parts = [np.append(ids, tokenizer.eos_token_id) for ids in tokenize(tokenizer, texts)]
@@ -71,13 +76,13 @@ def experiment(make_model, tmp_path_factory) -> SimpleNamespace:
 
 
 @pytest.fixture(scope="module")
-def trained(experiment, sets, around) -> dict[Run, Path]:
-    return train_runs(experiment, PLAN, sets, around)
+def trained(experiment, sets, background) -> dict[Run, Path]:
+    return fine_tune_runs(experiment, RUNS, sets, background)
 
 
 @pytest.fixture(scope="module")
 def scored(experiment, sets, trained) -> pd.DataFrame:
-    return score_runs(PLAN, sets, experiment.model("clean"), trained, k=20)
+    return score_runs(RUNS, sets, experiment.model("clean"), trained, k=20)
 
 
 def _judged(scored: pd.DataFrame, **chosen: object) -> pd.DataFrame:
@@ -88,6 +93,41 @@ def _judged(scored: pd.DataFrame, **chosen: object) -> pd.DataFrame:
     return evaluate(scored[names], scored["member"], rng=rng).set_index("score")
 
 
+# --- what is varied -------------------------------------------------------------------------------
+
+
+def test_every_experiment_changes_one_thing() -> None:
+    given = TrainingRuns((300, 100), 1e-3, (1e-4, 1e-5), 100, (1, 4)).by_experiment
+    runs = {
+        name: [(r.corpus_tokens, r.learning_rate, r.dup_counts) for r in found]
+        for name, found in given.items()
+    }
+    assert runs == {
+        SIZE: [(100, 1e-3, (1,)), (300, 1e-3, (1,))],
+        COUNT: [(100, 1e-3, (1, 4))],
+        RATE: [(100, 1e-3, (1,)), (100, 1e-4, (1,)), (100, 1e-5, (1,))],
+    }
+    assert given[RATE][0] == given[SIZE][0]  # one run serves both
+    every = {run for found in given.values() for run in found}
+    assert len({run.name for run in every}) == len(every) == 5  # names are directories
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"sizes": (14_000,)}, r"sizes \[14000\]: give two or more positive numbers"),
+        ({"sizes": (14_000, 14_000)}, "sizes .*: give two"),
+        ({"dup_counts": (0, 1)}, "dup_counts .*: give two"),
+        ({"other_rates": ()}, r"learning_rate and other_rates \[0.01\]: give two"),
+        ({"other_rates": (RATE_OF_ALL,)}, "other_rates .*: give two"),
+        ({"fixed_tokens": 200}, r"fixed_tokens 200: give one of the sizes \[2000, 14000\]"),
+    ],
+)
+def test_what_cannot_be_compared(changed: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        dataclasses.replace(RUNS, **changed)
+
+
 # --- the mixture ----------------------------------------------------------------------------------
 
 
@@ -95,10 +135,10 @@ def _places(stream: list[int], ids: list[int]) -> list[int]:
     return [i for i in range(len(stream)) if stream[i : i + len(ids)] == ids]
 
 
-def test_every_copy_stands_whole_between_documents(sets, around, tokenizer) -> None:
+def test_every_copy_stands_whole_between_documents(sets, background, tokenizer) -> None:
     run = Run("some", 5000, 1e-3, (1, 3))
     rng = np.random.default_rng(0)
-    blocks = mixture(sets, around, run, tokenizer, context=CONTEXT, rng=rng)
+    blocks = mixture(sets, background, run, tokenizer, context=CONTEXT, rng=rng)
     assert blocks.shape == (5000 // CONTEXT, CONTEXT)
     stream = blocks.ravel().tolist()
     rest = [True] * len(stream)
@@ -113,13 +153,13 @@ def test_every_copy_stands_whole_between_documents(sets, around, tokenizer) -> N
         for ids in tokenize(tokenizer, one.non_members):
             assert not _places(stream, ids.tolist())
     kept = np.array(stream)[rest]
-    assert kept.tolist() == around.tokens[: len(kept)].tolist()
+    assert kept.tolist() == background.tokens[: len(kept)].tolist()
 
 
-def test_places_are_those_of_the_generator(sets, around, tokenizer) -> None:
+def test_places_are_those_of_the_generator(sets, background, tokenizer) -> None:
     run = Run("some", 5000, 1e-3)
     first, same, other = (
-        mixture(sets, around, run, tokenizer, context=CONTEXT, rng=np.random.default_rng(seed))
+        mixture(sets, background, run, tokenizer, context=CONTEXT, rng=np.random.default_rng(seed))
         for seed in (0, 0, 1)
     )
     assert (first == same).all()
@@ -127,69 +167,57 @@ def test_places_are_those_of_the_generator(sets, around, tokenizer) -> None:
 
 
 @pytest.mark.parametrize("tokens", [300, 10_000_000])
-def test_a_mixture_that_cannot_be(sets, around, tokenizer, tokens: int) -> None:
+def test_a_mixture_that_cannot_be(sets, background, tokenizer, tokens: int) -> None:
     run = Run("some", tokens, 1e-3)
     with pytest.raises(InputError, match=r"some: .* raise the size, or lower `examples`"):
-        mixture(sets, around, run, tokenizer, context=CONTEXT, rng=np.random.default_rng(0))
+        mixture(sets, background, run, tokenizer, context=CONTEXT, rng=np.random.default_rng(0))
 
 
 # --- training -------------------------------------------------------------------------------------
 
 
-def test_one_epoch_at_a_constant_rate(trained, monkeypatch, experiment, sets, around) -> None:
-    seen = []
+def test_one_epoch_at_a_constant_rate_on_texts_that_differ_in_one_thing(
+    trained, monkeypatch, experiment, sets, background, tokenizer
+) -> None:
+    texts, settings = {}, {}
 
-    def record(model, texts, directory, **settings):
-        seen.append((directory.name, np.stack(texts), settings))
+    def record(model, blocks, directory, **given):
+        texts[directory.name], settings[directory.name] = np.stack(blocks), given
         return directory
 
-    monkeypatch.setattr(fine_tuning, "fine_tune", record)
-    train_runs(experiment, PLAN, sets, around)
-    texts = {name: blocks for name, blocks, _ in seen}
+    monkeypatch.setattr(training, "fine_tune", record)
+    fine_tune_runs(experiment, RUNS, sets, background)
     assert sorted(texts) == sorted(path.name for path in trained.values())
-    assert {(s["epochs"], s["batch_size"]) for _, _, s in seen} == {(1, 8)}
-    rates = {name: s["learning_rate"] for name, _, s in seen}
+    assert {(s["epochs"], s["batch_size"]) for s in settings.values()} == {(1, 8)}
+    rates = {name: given["learning_rate"] for name, given in settings.items()}
     assert rates.pop("rate-1e-06") == 1e-6
     assert set(rates.values()) == {RATE_OF_ALL}
-    # Learning rates are compared on one text; the text for occurrences has no documents injected.
     assert (texts["rate-1e-06"] == texts["size-14000"]).all()
     assert texts["size-2000"].size == 2000 // CONTEXT * CONTEXT
-
-
-def test_documents_are_not_injected_for_occurrences(
-    monkeypatch, experiment, sets, around, tokenizer
-) -> None:
-    texts = {}
-
-    def record(model, blocks, directory, **_):
-        texts[directory.name] = np.concatenate(blocks).tolist()
-        return directory
-
-    monkeypatch.setattr(fine_tuning, "fine_tune", record)
-    train_runs(experiment, PLAN, sets, around)
+    # Where duplication counts differ, no document is injected.
     (left,) = (one for one in sets if one.contaminant == INSIDE)
     ids = tokenize(tokenizer, left.members)[0].tolist()
-    assert len(_places(texts["size-14000"], ids)) == 1
-    assert not _places(texts["occurrences"], ids)
+    assert len(_places(texts["size-14000"].ravel().tolist(), ids)) == 1
+    assert not _places(texts["dup-counts"].ravel().tolist(), ids)
 
 
 def test_only_what_is_missing_or_changed_is_trained_again(
-    trained, experiment, sets, around
+    trained, experiment, sets, background
 ) -> None:
     weights = {run.name: path / "model.safetensors" for run, path in trained.items()}
     before = {name: (path.stat().st_mtime_ns, path.read_bytes()) for name, path in weights.items()}
-    (trained[PLAN.runs[SIZE][0]] / RECORD).unlink()  # as after a kill
-    assert train_runs(experiment, PLAN, sets, around) == trained
+    (trained[RUNS.by_experiment[SIZE][0]] / RECORD).unlink()  # as after a kill
+    assert fine_tune_runs(experiment, RUNS, sets, background) == trained
     again = {name for name, path in weights.items() if path.stat().st_mtime_ns != before[name][0]}
     assert again == {"size-2000"}
     assert all(path.read_bytes() == before[name][1] for name, path in weights.items())
     assert {p.parent for p in trained.values()} == {experiment.build / FOLDER}
 
 
-def test_a_base_that_is_not_trained(experiment, sets, around, tmp_path) -> None:
+def test_a_base_that_is_not_trained(experiment, sets, background, tmp_path) -> None:
     bare = SimpleNamespace(**(vars(experiment) | {"model": lambda name: tmp_path / name}))
     with pytest.raises(InputError, match="clean is not trained: run"):
-        train_runs(bare, PLAN, sets, around)
+        fine_tune_runs(bare, RUNS, sets, background)
 
 
 # --- scores ---------------------------------------------------------------------------------------
@@ -197,11 +225,11 @@ def test_a_base_that_is_not_trained(experiment, sets, around, tmp_path) -> None:
 
 def test_a_text_read_sixty_four_times_is_found(scored) -> None:
     for name in SETS[OUTLIER]:
-        chosen = {"experiment": TIMES, "model": TRAINED, "dataset": name}
-        often = _judged(scored, **chosen, occurrences=64)
+        chosen = {"experiment": COUNT, "model": TRAINED, "dataset": name}
+        often = _judged(scored, **chosen, dup_count=64)
         assert (often["auc"] > 0.95).all()
         assert (often[["members", "non_members"]] == [HALF // 2, HALF]).all(axis=None)
-        once = _judged(scored, **chosen, occurrences=1)
+        once = _judged(scored, **chosen, dup_count=1)
         assert (once["auc"] < often["auc"]).all()
 
 
@@ -223,7 +251,7 @@ def test_every_text_is_where_it_belongs(scored) -> None:
     counts = scored.groupby(["experiment", "model", "corpus_tokens", "learning_rate"]).size()
     outliers = len(SETS[OUTLIER])
     once = 2 * HALF
-    # Non-members stand beside either number of occurrences, members beside their own.
+    # Non-members stand beside either duplication count, members beside their own.
     times = (HALF + 2 * HALF) * outliers
     assert counts.to_dict() == {
         (SIZE, BASE, 0, 0.0): once * (outliers + 1),
@@ -232,8 +260,8 @@ def test_every_text_is_where_it_belongs(scored) -> None:
         (RATE, BASE, 0, 0.0): once * outliers,
         (RATE, TRAINED, 14_000, 1e-6): once * outliers,
         (RATE, TRAINED, 14_000, RATE_OF_ALL): once * outliers,
-        (TIMES, BASE, 0, 0.0): times,
-        (TIMES, TRAINED, 14_000, RATE_OF_ALL): times,
+        (COUNT, BASE, 0, 0.0): times,
+        (COUNT, TRAINED, 14_000, RATE_OF_ALL): times,
     }
-    members = scored[(scored["experiment"] == TIMES) & scored["member"]]
-    assert (members["occurrences"] == np.where(members["text"] % 2, 64, 1)).all()
+    members = scored[(scored["experiment"] == COUNT) & scored["member"]]
+    assert (members["dup_count"] == np.where(members["text"] % 2, 64, 1)).all()

@@ -7,19 +7,16 @@ import pandas as pd
 import pytest
 
 from contamination.errors import InputError
-from contamination.experiments.controlled.contaminants import OUTLIER
-from contamination.experiments.controlled.contamination import BASE, KEYS, TRAINED
-from contamination.experiments.controlled.plan import RATE, SIZE, TIMES
-from contamination.experiments.controlled.results import (
+from contamination.experiments.controlled.aucs import (
     CONCLUSIONS,
     MEAN,
-    _aucs,
-    _weights,
     auc_table,
     conclusions,
     mean_draws,
     trends,
 )
+from contamination.experiments.controlled.contaminants import OUTLIER
+from contamination.experiments.controlled.training import BASE, COUNT, KEYS, RATE, SIZE, TRAINED
 from contamination.membership.evaluate import roc
 from fakes.made_up_runs import HALF, STRONG, made_up
 
@@ -46,7 +43,7 @@ def test_aucs_are_those_of_the_roc_curve(scored, table) -> None:
 
 
 def test_a_mean_is_over_the_outlier_sets(table) -> None:
-    keys = ["experiment", "model", "corpus_tokens", "occurrences", "learning_rate", "score"]
+    keys = ["experiment", "model", "corpus_tokens", "dup_count", "learning_rate", "score"]
     outliers = table[table["contaminant"] == OUTLIER]
     assert set(table.loc[table["dataset"] == MEAN, "contaminant"]) == {OUTLIER}
     for _, rows in outliers.groupby(keys):
@@ -61,23 +58,6 @@ def test_a_mean_is_over_the_outlier_sets(table) -> None:
         assert 0.5 < (mean["auc_high"] - mean["auc_low"]) / width < 0.9
 
 
-def test_a_row_of_weights_is_a_resample() -> None:
-    """Each text counted as often as drawn, against repeating it; ties count half."""
-    rng = np.random.default_rng(2)
-    members, others = rng.integers(0, 5, (7, 1)), rng.integers(0, 4, (9, 1))
-    sides = _weights(7, 20, rng), _weights(9, 20, rng)
-    found = _aucs(members.astype(float), sides[0], others.astype(float), sides[1])
-    for row, auc in enumerate(found[:, 0]):
-        drawn = [
-            np.repeat(values[:, 0], np.round(weights[row] * len(values)).astype(int))
-            for values, weights in zip((members, others), sides, strict=True)
-        ]
-        assert [len(d) for d in drawn] == [7, 9]
-        truth = [1] * 7 + [0] * 9
-        assert auc == pytest.approx(roc(np.concatenate(drawn), truth).auc)
-    assert (sides[0][0] == 1 / 7).all()
-
-
 def test_models_are_compared_in_pairs() -> None:
     """The same scores under all models have no slope, and no resample gives them one."""
     flat = made_up({SIZE: dict.fromkeys((100, 200, 400), 1.0)}, inside=1.0)
@@ -89,7 +69,7 @@ def test_a_slope_is_per_doubling(scored) -> None:
     found = trends(scored, rng=np.random.default_rng(3), resamples=200)
     draws = mean_draws(scored, rng=np.random.default_rng(3), resamples=1)
     for (experiment, contaminant), rows in found.groupby(["experiment", "contaminant"]):
-        key = {SIZE: 3, TIMES: 4, RATE: 5}[experiment]  # its place among KEYS without the dataset
+        key = {SIZE: 3, COUNT: 4, RATE: 5}[experiment]  # its place among KEYS without the dataset
         points = sorted(
             (at[key], values[0])
             for at, values in draws.items()
@@ -104,60 +84,50 @@ def test_a_slope_is_per_doubling(scored) -> None:
     assert len(found) == 2 * len(CONCLUSIONS)
 
 
-def _holds(effects: dict[str, dict[float, float]], inside: float) -> list[str]:
-    some = made_up(effects, inside=inside)
-    return _told(some)["holds"].tolist()
-
-
-def _told(some: pd.DataFrame) -> pd.DataFrame:
+def _concluded(some: pd.DataFrame) -> pd.DataFrame:
     table = auc_table(some, rng=np.random.default_rng(1), resamples=200)
     found = trends(some, rng=np.random.default_rng(2), resamples=200)
     return conclusions(table, found, score="min_k_20")
 
 
 def test_conclusions_follow_what_was_planted(scored) -> None:
-    assert _told(scored)["holds"].tolist() == ["no", "yes", "yes", "yes", "yes"]
+    concluded = _concluded(scored)
+    assert concluded["holds"].tolist() == ["no", "yes", "yes", "yes", "yes"]
+    found = trends(scored, rng=np.random.default_rng(2), resamples=200)
+    rate = found[(found["experiment"] == RATE) & (found["score"] == "min_k_20")].squeeze()
+    ends = f"AUC {rate['first_auc']:.2f} to {rate['last_auc']:.2f}"
+    assert concluded["measured"][3].startswith(f"{ends}; per doubling {rate['slope']:+.3f} (")
     reverse = {
         name: dict(zip(gains, list(gains.values())[::-1], strict=True))
         for name, gains in STRONG.items()
     }
-    assert _holds(reverse, 1.0) == ["yes", "no", "no", "no", "yes"]
+    holds = _concluded(made_up(reverse, inside=1.0))["holds"]
+    assert holds.tolist() == ["yes", "no", "no", "no", "yes"]
 
 
 def test_without_an_effect_nothing_is_concluded() -> None:
-    """Other texts at every number of occurrences, so that nothing is compared in pairs."""
-    some = made_up({TIMES: {1: 0.0, 2: 0.0, 4: 0.0}})
-    part = some["experiment"].eq(TIMES) & some["member"] & some["model"].eq(TRAINED)
+    """Other texts at every duplication count, so that nothing is compared in pairs."""
+    some = made_up({COUNT: {1: 0.0, 2: 0.0, 4: 0.0}})
+    part = some["experiment"].eq(COUNT) & some["member"] & some["model"].eq(TRAINED)
     rng = np.random.default_rng(4)
     some.loc[part, "min_k_20"] = rng.normal(size=part.sum())
-    told = _told(pd.concat([some, made_up({SIZE: {100: 1.0, 200: 1.0}})]))
-    assert told["holds"].tolist()[2] == "undecided"
+    concluded = _concluded(pd.concat([some, made_up({SIZE: {100: 1.0, 200: 1.0}})]))
+    assert concluded["holds"].tolist()[2] == "undecided"
 
 
-def test_what_was_not_measured_is_not_told() -> None:
-    told = _told(made_up({SIZE: {100: 0.2, 200: 2.0}}, inside=1.0))
-    assert told["holds"].tolist() == ["yes", "no", "—", "—", "yes"]
-    assert told["measured"].tolist()[2] == "—"
+def test_what_was_not_measured_is_not_concluded() -> None:
+    concluded = _concluded(made_up({SIZE: {100: 0.2, 200: 2.0}}, inside=1.0))
+    assert concluded["holds"].tolist() == ["yes", "no", "—", "—", "yes"]
+    assert concluded["measured"].tolist()[2] == "—"
 
 
-def test_a_control_that_is_off_is_told(scored) -> None:
+def test_a_control_that_is_off_is_undecided(scored) -> None:
     off = scored.copy()
     base = (off["model"] == BASE) & off["member"] & (off["dataset"] == "two")
     off.loc[base, "min_k_20"] += 1.0
-    *_, control = _told(off).to_dict("records")
+    *_, control = _concluded(off).to_dict("records")
     assert control["holds"] == "undecided"
     assert "0.5 is outside of 1 of 3 intervals" in control["measured"]
-
-
-def test_what_is_measured_is_told_in_numbers(scored) -> None:
-    found = trends(scored, rng=np.random.default_rng(2), resamples=200)
-    (row,) = found[(found["experiment"] == RATE) & (found["score"] == "min_k_20")].to_dict(
-        "records"
-    )
-    measured = _told(scored)["measured"].tolist()[3]
-    assert measured.startswith(
-        f"AUC {row['first_auc']:.2f} to {row['last_auc']:.2f}; per doubling {row['slope']:+.3f} ("
-    )
 
 
 def test_the_generator_decides_the_intervals(scored) -> None:
