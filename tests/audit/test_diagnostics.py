@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from contamination.audit.diagnostic_rows import TESTS, Orders, diagnostic_rows
-from contamination.audit.diagnostics import diagnose
+from contamination.audit.diagnostics import TESTS, _Orders, _rows, diagnose
 from contamination.errors import InputError
 from contamination.statistics.exchangeability import random_orderings
 from contamination.testsets.orderings import shard_bounds
@@ -103,8 +102,8 @@ def test_calibrated_on_exchangeable_records(shards):
         order = rng.permutation(n)
         records = [{**records[i], "id": int(numbers[i])} for i in order]
         texts = [f"{record['id']} {record['text']}" for record in records]
-        orders = Orders(random_orderings(bounds, 159, rng=rng), bounds)
-        rows = diagnostic_rows(texts, records, None, orders)
+        orders = _Orders(random_orderings(bounds, 159, rng=rng), bounds)
+        rows = _rows(texts, records, None, orders)
         p = {r["diagnostic"]: r["p"] for r in rows if r["p"] == r["p"]}
         for name, value in p.items():
             alone[name] = alone.get(name, 0) + (value <= alpha)
