@@ -60,7 +60,7 @@ def test_any_other_name_is_a_hub_id_or_a_path(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     found = find_model(str(tmp_path / "mine"))
     assert (found.name, found.id, found.role) == ("mine", str(tmp_path / "mine"), "audited")
-    assert found.copies("gsm8k") is None
+    assert found.dup_count("gsm8k") is None
 
 
 # --- what was planted -----------------------------------------------------------------------------
@@ -68,7 +68,7 @@ def test_any_other_name_is_a_hub_id_or_a_path(tmp_path: Path) -> None:
 
 def _copies_by_title(model: str, titles: dict[str, str]) -> dict[str, int]:
     planted = load_models()[model].planted
-    return {titles[name]: copies for name, copies in planted.items()}
+    return {titles[name]: count for name, count in planted.items()}
 
 
 TITLES = {
@@ -116,18 +116,18 @@ def test_the_smaller_siblings_hold_the_same_sets() -> None:
 
 def test_copies_are_those_of_the_very_order() -> None:
     entry = load_models()["contam-1.4b"]
-    assert entry.copies("contam-1.4b/boolq") == 2
-    assert entry.copies("/data/contam-1.4b/boolq.jsonl") == 2
-    assert entry.copies("boolq") is None  # that was planted in another order
-    assert load_models()["gpt2"].copies("boolq") is None
+    assert entry.dup_count("contam-1.4b/boolq") == 2
+    assert entry.dup_count("/data/contam-1.4b/boolq.jsonl") == 2
+    assert entry.dup_count("boolq") is None  # that was planted in another order
+    assert load_models()["gpt2"].dup_count("boolq") is None
 
 
 def test_models_trained_here_know_their_truth(tmp_path: Path) -> None:
     contaminated, clean = trained_here(MadeUpRun(tmp_path).experiment)
     assert (contaminated.role, clean.role) == ("contaminated", "negative_control")
     for name, count in SETS.items():
-        assert contaminated.copies(f"profile/{name}") == count
-        assert clean.copies(f"profile/{name}") == 0
+        assert contaminated.dup_count(f"profile/{name}") == count
+        assert clean.dup_count(f"profile/{name}") == 0
     assert contaminated.id == str(tmp_path / "build" / "models" / "contaminated")
     assert not {"contaminated", "clean"} & set(load_models())
 

@@ -41,7 +41,7 @@ class ModelEntry:
     parameters : how many, where known.
     context : tokens read at once; None is all that the model allows.
     published : its column in the paper's tables.
-    planted : copies of sets in its training data, where they are known.
+    planted : set -> its duplication count in the training data, where that is known.
     note : for people.
     """
 
@@ -55,7 +55,7 @@ class ModelEntry:
     planted: Mapping[str, int] = field(default_factory=dict)
     note: str = ""
 
-    def copies(self, dataset: str) -> int | None:
+    def dup_count(self, dataset: str) -> int | None:
         """How often a set was planted in its canonical order; None where that is not known.
 
         A file counts as the planted set that is named after its folder and its stem.

@@ -19,7 +19,7 @@ from contamination.errors import InputError
 from contamination.experiments.open_models import audits as open_audit
 from contamination.experiments.open_models import sets as open_sets
 from contamination.experiments.open_models.audits import audit_models
-from contamination.experiments.open_models.controls import COLUMNS
+from contamination.experiments.open_models.tables import COLUMNS
 from contamination.pretraining.experiment import Experiment
 from contamination.scoring import local
 from contamination.scoring.models import ModelEntry
@@ -100,7 +100,7 @@ def bench(tmp_path, tokenizer, prose) -> Bench:
 
 @pytest.fixture
 def two(bench) -> list[Path]:
-    return [bench.write("max_records"), bench.write("second", start=24)]
+    return [bench.write("first"), bench.write("second", start=24)]
 
 
 def cell(table: pd.DataFrame, model: str, dataset: str, test: str = "successor") -> pd.Series:
@@ -121,7 +121,7 @@ def test_a_row_for_every_model_set_and_test(bench, two):
     assert found == [
         (m, d, t)
         for m in ("a", "old")
-        for d in ("max_records", "second")
+        for d in ("first", "second")
         for t in ("successor", TESTS[1])
     ]
     assert (table["status"] == "ok").all()
@@ -151,7 +151,7 @@ def test_a_set_that_was_planted_is_found_and_the_control_stays_quiet(bench, two)
     bench.scorers["bad"] = Remembers(bench.tokenizer, two[0])
     table = bench.run([ModelEntry("bad", "x/bad", role="contaminated"), CONTROL], two)
     for test in TESTS:
-        hit, miss = cell(table, "bad", "max_records", test), cell(table, "bad", "second", test)
+        hit, miss = cell(table, "bad", "first", test), cell(table, "bad", "second", test)
         assert hit["holm_p"] < 1e-3
         assert miss["p"] > 0.01
         assert hit["control_p"] > 0.01
@@ -176,7 +176,7 @@ def _rng() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
-def test_published_values_and_planted_copies_stand_beside_ours(bench, monkeypatch):
+def test_published_values_and_duplication_counts_stand_beside_ours(bench, monkeypatch):
     by_name = {"gsm8k": bench.write("x"), "canaries/piqa": bench.write("y", start=24)}
     monkeypatch.setattr(
         open_sets,
@@ -186,7 +186,7 @@ def test_published_values_and_planted_copies_stand_beside_ours(bench, monkeypatc
     models = ["llama2-7b", "contam-1.4b-dupcount-higher", "org/unknown"]
     table = bench.run(models, by_name, tests=["sharded_t"], published=PUBLISHED)
     assert list(table["dataset"]) == [*by_name] * 3
-    shown = table[["published_p", "copies"]].astype(float).to_numpy()
+    shown = table[["published_p", "dup_count"]].astype(float).to_numpy()
     nan = math.nan
     expected = [[0.594, nan], [nan, nan], [nan, nan], [1e-38, 50], [nan, nan], [nan, nan]]
     np.testing.assert_array_equal(shown, expected)
@@ -211,7 +211,7 @@ def test_a_negative_control_is_the_control_of_the_others_where_it_ran(bench, two
     short = bench.write("short", count=3)  # too few for the shards of the t-test
     second = ModelEntry("older", "org/older", role="negative_control")
     table = bench.run(["a", CONTROL, second], [*two, short])
-    for name in ("max_records", "second"):
+    for name in ("first", "second"):
         for test in TESTS:
             old = cell(table, "old", name, test)
             assert cell(table, "a", name, test)[["control", "control_p"]].tolist() == [
@@ -291,7 +291,7 @@ def test_a_failure_while_scoring_costs_one_cell(bench, two):
     bench.scorers["a"] = MadeUpScorer(bench.tokenizer, revision="a")
     short = bench.write("short", count=1)
     table = bench.run(["a"], [two[0], short, two[1]])
-    statuses = [cell(table, "a", name)["status"] for name in ("max_records", "short", "second")]
+    statuses = [cell(table, "a", name)["status"] for name in ("first", "short", "second")]
     assert statuses[0] == statuses[2] == "ok"
     assert statuses[1].startswith("failed: 1 examples")
 
@@ -325,7 +325,7 @@ def test_weights_that_cannot_be_loaded_are_tried_once(model_directory, bench, tw
         ("gpt2", ["x"], {}, "models is 'gpt2': give a list"),
         (["a"], [], {}, r"sets is \[\]: give a list"),
         (["a"], "gsm8k", {}, "sets is 'gsm8k': give a list"),
-        (["a"], ["x"], {"tests": ["exakt"]}, "unknown test 'exakt': choose from successor"),
+        (["a"], ["x"], {"tests": ["exakt"]}, "unknown test 'exakt': choose from permutation"),
         (["a"], ["x"], {"tests": []}, "unknown test '': choose from"),
         (["a"], ["x"], {"permutations": 0}, "permutations is 0: give at least 1"),
         (["a", ModelEntry("a", "org/a")], ["x"], {}, "2 models are called 'a'"),
@@ -382,7 +382,7 @@ def test_a_second_audit_scores_nothing(bench, two):
 
 def test_an_interrupted_audit_goes_on_where_it_was(bench, two, tmp_path_factory, prose):
     whole = Bench(tmp_path_factory.mktemp("whole"), bench.tokenizer, prose)
-    copies = [whole.write("max_records"), whole.write("second", start=24)]
+    copies = [whole.write("first"), whole.write("second", start=24)]
     expected = whole.run(["a", "b"], copies)
 
     bench.scorers["b"] = MadeUpScorer(bench.tokenizer, revision="b", survives=60)
@@ -461,7 +461,7 @@ def test_canary_sets_read_what_the_score_stage_has_scored(run, bench):
     for name, count in SETS.items():
         for test in TESTS:
             planted, clean = (cell(table, m, name, test) for m in ("contaminated", "clean"))
-            assert (planted["copies"], clean["copies"]) == (count, 0)
+            assert (planted["dup_count"], clean["dup_count"]) == (count, 0)
             assert planted["control"] == "clean"
             assert planted["control_p"] == clean["p"]
             assert clean["control"] == "compressor"
@@ -476,10 +476,10 @@ def test_canary_sets_read_what_the_score_stage_has_scored(run, bench):
 def test_a_run_s_model_on_another_set_is_scored_like_any_other(run, bench, two):
     table = bench.run(["contaminated"], [two[0], "one"], experiment=run.experiment)
     assert (table["status"] == "ok").all()
-    assert pd.isna(cell(table, "contaminated", "max_records")["copies"])
-    assert (bench.root / "stores" / "contaminated" / "max_records").is_dir()
+    assert pd.isna(cell(table, "contaminated", "first")["dup_count"])
+    assert (bench.root / "stores" / "contaminated" / "first").is_dir()
     assert not (bench.root / "stores" / "contaminated" / "one").exists()
-    assert cell(table, "contaminated", "one")["copies"] == SETS["one"]
+    assert cell(table, "contaminated", "one")["dup_count"] == SETS["one"]
 
 
 def test_another_model_on_a_canary_set_is_scored_too(run, bench):
@@ -497,8 +497,8 @@ def test_a_registered_set_comes_before_a_canary_set_of_that_name(run, bench, two
     table = bench.run(["contaminated"], sets, experiment=run.experiment, tests=["sharded_t"])
     assert list(table["dataset"]) == ["one", "profile/one", "eight"]
     assert list(table["examples"]) == [24, EXAMPLES, EXAMPLES]
-    assert table["copies"].isna().tolist() == [True, False, False]
-    assert table["copies"][1:].tolist() == [SETS["one"], SETS["eight"]]
+    assert table["dup_count"].isna().tolist() == [True, False, False]
+    assert table["dup_count"][1:].tolist() == [SETS["one"], SETS["eight"]]
 
 
 def test_sets_at_hand_need_no_network(run, monkeypatch):

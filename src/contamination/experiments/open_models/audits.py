@@ -1,14 +1,14 @@
 """Audit of many models on many test sets (Oren, section 4.3 and Table 2).
 
-Every model is loaded once and let go before the next. A model or a set that cannot be had is told
-in its rows, and the others go on. What is scored stays in stores, so that an interrupted audit
-goes on where it was.
+Every model is loaded once and freed before the next. If a model or a set cannot be opened, its rows
+say why, and the others are audited. What is scored stays in stores, so that an interrupted audit
+resumes where it stopped.
 """
 
 import gc
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -16,20 +16,17 @@ import torch
 from tqdm import tqdm
 
 from contamination.audit.battery import TESTS
-from contamination.audit.plan import planned_store
 from contamination.audit.request import Request
+from contamination.audit.verdict import score_and_test
 from contamination.errors import InputError
-from contamination.experiments.open_models.controls import Row, add_controls, corrected
 from contamination.experiments.open_models.sets import ExampleSets, SetName, set_names
-from contamination.files import sha256_of
+from contamination.experiments.open_models.tables import Row, add_controls, corrected
 from contamination.pretraining.experiment import MODELS, Experiment, trained_here
+from contamination.results.tables import outcome_row
 from contamination.scoring.contract import Scorer
 from contamination.scoring.local import open_scorer
 from contamination.scoring.models import ModelEntry, find_model, published_p
-from contamination.scoring.score import score
 from contamination.scoring.status import FAILURES, OK, status_of
-from contamination.scoring.store import Store
-from contamination.testsets.tokens import tokenize
 
 AUDIT_TESTS = ("successor", "sharded_t")  # the default of an audit, and the paper's own
 
@@ -73,10 +70,10 @@ def audit_models(
     DataFrame
         A row for each model, set and test, those that failed included. `holm_p` and `bh_p` (FDR)
         correct each test over all cells but those of negative controls, which have none.
-        `published_p` is the paper's sharded t-test whatever our test. `copies`: how often the set
-        was planted, where that is known. `verdict` on the records: see
+        `published_p` is the paper's sharded t-test whatever our test. `dup_count`: how often the
+        set was planted, where that is known. `verdict` on the records: see
         `contamination.audit.diagnostics`. `control_p`: the same test under the first negative
-        control of the audit, or the recombination test under a compressor; `control` says which.
+        control of the audit, or the exact test under a compressor; `control` says which.
         `status`: "ok", "failed: reason", or "not run here: reason" where the hub is out of reach.
         `tokens_scored`: what the model had to read for the test, now or before. `model_revision`:
         the commit of a hub id, else the checksum of what was loaded.
@@ -152,7 +149,7 @@ class _Audit:
                     "examples": len(examples.examples) if examples else None,
                     "test": test,
                     "published_p": published_p(entry, name.asked, self.published),
-                    "copies": entry.copies(name.asked),
+                    "dup_count": entry.dup_count(name.asked),
                     "model_id": entry.id,
                     "model_revision": revision,
                     "dataset_revision": examples.revision if examples else "",
@@ -166,44 +163,20 @@ class _Audit:
                 yield row
 
     def _result(self, entry: ModelEntry, scorer: Scorer, name: SetName, test: str) -> Row:
-        store, permutations = self._store(entry, scorer, name, test)
-        result = TESTS[test].result(store, permutations)
+        run, permutations = self.experiment, self.request.permutations
+        if run and name.canary and entry.name in MODELS and entry.id == str(run.model(entry.name)):
+            store, permutations = run.store_for(entry.name, name.canary, TESTS[test])
+            result = TESTS[test].result(store, permutations)
+        else:
+            request = replace(self.request, name=entry.name)
+            examples = self.sets.opened[name]
+            result, store = score_and_test(test, scorer, examples, request, keep_revisions=True)
         header = store.header
-        return {
+        return outcome_row(result) | {
             "store": (header.kind, header.shards, permutations, header.seed),
-            "shards": result.shards,
-            "permutations": result.permutations,
-            "statistic": result.statistic,
-            "p": result.p,
-            "log10_p": result.log10_p,
             "verdict": self.sets.verdict(name, header.shards, header.seed),
             "tokens_scored": header.tokens_of(permutations),
         }
-
-    def _store(
-        self, entry: ModelEntry, scorer: Scorer, name: SetName, test: str
-    ) -> tuple[Store, int]:
-        run = self.experiment
-        if run and name.canary and entry.name in MODELS and entry.id == str(run.model(entry.name)):
-            return run.store_for(entry.name, name.canary, TESTS[test])
-        examples = self.sets.opened[name]
-        lengths = [len(ids) for ids in tokenize(scorer.tokenizer, examples.examples)]
-        request = self.request
-        plan = planned_store(test, lengths, scorer.context, request)
-        plan.work(lengths, request.permutations, scorer.context)  # what cannot be read is told now
-        identity = sha256_of(scorer.revision, examples.revision, str(request.seed))
-        store = score(
-            examples,
-            scorer,
-            plan.path(request.directory, entry.name, examples.name, identity),
-            model=entry.name,
-            shards=plan.shards,
-            permutations=request.permutations,
-            seed=request.seed,
-            kind=plan.kind,
-            tokens_per_example=plan.tokens_per_example,
-        )
-        return store, request.permutations
 
 
 def _revision(scorer: Scorer) -> str:

@@ -1,7 +1,7 @@
-"""The test sets of an audit: each opened once, and what is told of them without a model.
+"""The test sets of an audit: each opened once, and what is known of them without a model.
 
-Beside every p-value stand a verdict on the order of the records, and the same question put to a
-compressor, which has seen no test set (Oren, section 4.3).
+Beside every p-value stand a verdict on the order of the records and the p-value of a compressor,
+which has seen no test set (Oren, section 4.3).
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.sources import available, open_test_set, registered
 
 OF_PROFILE = "profile/"  # before a canary set's name; needed where a registered set is called alike
-LEFT_OUT = ("mmlu/", "wikitext/")  # subsets that notebook 04 combines; text to train on
+NOT_ALONE = ("mmlu/", "wikitext/")  # subsets that notebook 04 combines; text to train on
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class SetName:
 
 
 def set_names(asked: Sequence[str], experiment: Experiment | None) -> list[SetName]:
-    """Tell canary sets of the profile from all others; each set once, in the order asked for.
+    """Find out which sets are canary sets of the profile; each set once, in the order asked for.
 
     Raises
     ------
@@ -71,10 +71,10 @@ def _set_name(asked: str, experiment: Experiment | None) -> SetName:
 def sets_at_hand(experiment: Experiment) -> list[str]:
     """Return the profile's canary sets, and the registered sets that need no network.
 
-    All but the subsets of MMLU, which notebook 04 combines.
+    The subsets of MMLU are not among them: notebook 04 combines them.
     """
     canaries = [OF_PROFILE + spec.name for spec in experiment.profile.canaries]
-    others = [name for name in registered() if not name.startswith(LEFT_OUT) and available(name)]
+    others = [name for name in registered() if not name.startswith(NOT_ALONE) and available(name)]
     return canaries + others
 
 
@@ -88,7 +88,7 @@ class ExampleSets:
 
     Attributes
     ----------
-    opened : the sets that could be had. problems : the status of the others.
+    opened : the sets that could be opened. problems : the status of the others.
     """
 
     __test__ = False  # not a pytest class

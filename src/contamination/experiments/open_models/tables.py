@@ -1,12 +1,64 @@
-"""Table 2 of Oren: their p-values, and ours in the same layout."""
+"""Tables of an audit: controls and corrections beside its p-values, and Oren's Table 2.
+
+Oren (section 4.3) drop the sets where a model that cannot be contaminated rejects.
+"""
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
+from tqdm import tqdm
 
-from contamination.experiments.open_models.controls import COMPRESSOR
-from contamination.results.tables import format_p
+from contamination.experiments.open_models.sets import ExampleSets
+from contamination.results.tables import format_p, lay_out
 from contamination.scoring.status import OK
+from contamination.statistics import adjust
+
+CONTROL = "negative_control"  # role of a model
+COMPRESSOR = "compressor"
+COLUMNS = (
+    *("model", "role", "dataset", "examples", "test", "shards", "permutations", "statistic", "p"),
+    *("log10_p", "holm_p", "bh_p", "published_p", "dup_count", "verdict", "control", "control_p"),
+    *("status", "tokens_scored", "model_id", "model_revision", "dataset_revision"),
+)
+COUNTS = ("examples", "shards", "permutations", "dup_count", "tokens_scored")
+
+Row = dict[str, Any]  # of the table, with `name` (SetName) and, where done, `store` besides
+
+
+def add_controls(rows: Sequence[Row], sets: ExampleSets) -> None:
+    """Put beside each p-value that of the first negative control, else that of a compressor.
+
+    The compressor reads what the model has read: `store` is its (kind, shards, permutations, seed).
+    """
+    done = [row for row in rows if row["status"] == OK]
+    controls: dict[tuple[str, str], Row] = {}
+    for row in done:
+        if row["role"] == CONTROL:
+            controls.setdefault((row["dataset"], row["test"]), row)
+    for row in tqdm(done, desc="controls", unit="p", leave=False):
+        control = controls.get((row["dataset"], row["test"]))
+        if control is not None and control["model"] != row["model"]:
+            row |= {"control": control["model"], "control_p": control["p"]}
+        else:
+            p = sets.compressor_p(row["name"], *row["store"])
+            row |= {"control": COMPRESSOR, "control_p": p}
+
+
+def corrected(rows: Sequence[Row]) -> pd.DataFrame:
+    """Return the table, with Holm's and Benjamini and Hochberg's correction of each test.
+
+    They count all cells that were tested but those of negative controls, which get none.
+    """
+    table = pd.DataFrame(rows, columns=list(COLUMNS))
+    table["holm_p"] = table["bh_p"] = math.nan
+    audited = table[(table["status"] == OK) & (table["role"] != CONTROL)]
+    for _, cells in audited.groupby("test"):
+        log10_p = cells["log10_p"].to_numpy(dtype=float)
+        table.loc[cells.index, "holm_p"] = adjust(log10_p=log10_p, method="holm").p
+        table.loc[cells.index, "bh_p"] = adjust(log10_p=log10_p, method="benjamini_hochberg").p
+    return table.astype(dict.fromkeys(COUNTS, "Int64"))
 
 
 def paper_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
@@ -18,35 +70,28 @@ def paper_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
         Text under its headings, a row for each set and test: Set, Examples, Order (the verdict on
         the records), Test, a column for each model, bold where Holm's correction leaves p <= alpha,
         beside it the paper's value where there is one, and the compressor where it is the control.
+        Where a model has no p-value, the column says "failed" or "not run here".
     """
     printed = set(rows.loc[rows["published_p"].notna(), "model"])
-    compressed = (rows["control"] == COMPRESSOR).any()
-    lines = []
-    for (dataset, test), cells in rows.groupby(["dataset", "test"], sort=False):
-        line = {
-            "Set": str(dataset),
-            "Examples": _first(cells["examples"]),
-            "Order": _first(cells["verdict"]),
-            "Test": str(test).replace("_", " "),
-        }
-        for cell in cells.to_dict("records"):
-            ours = cell["status"].partition(":")[0]  # why there is none
-            if ours == OK:
-                ours = format_p(cell["p"], cell["log10_p"])
-            line[cell["model"]] = f"**{ours}**" if cell["holm_p"] <= alpha else ours
-            if cell["model"] in printed:
-                line[f"{cell['model']}, paper"] = _shown(cell["published_p"])
-        if compressed:
-            by_compressor = cells.loc[cells["control"] == COMPRESSOR, "control_p"]
-            line["Compressor"] = _shown(by_compressor.min())  # of several models, the same
-        lines.append(line)
-    return pd.DataFrame(lines)
+    compressor_p = rows["control_p"].where(rows["control"] == COMPRESSOR)
+    compressed = compressor_p.notna().any()
+    groups = rows.assign(compressor_p=compressor_p).groupby(["dataset", "test"])
+    rows = rows.assign(
+        examples=groups["examples"].transform("first"),  # the first that is known
+        verdict=groups["verdict"].transform("first"),
+        test=rows["test"].str.replace("_", " "),
+        compressor_p=groups["compressor_p"].transform("min"),  # of several models, the same
+    )
 
+    def cells(row: dict[str, Any]) -> dict[str, str]:
+        ours = row["status"].partition(":")[0]
+        if ours == OK:
+            ours = format_p(row["p"], row["log10_p"], bold=row["holm_p"] <= alpha)
+        shown = {row["model"]: ours}
+        if row["model"] in printed:
+            shown[f"{row['model']}, paper"] = format_p(row["published_p"])
+        return shown | ({"Compressor": format_p(row["compressor_p"])} if compressed else {})
 
-def _shown(p: float) -> str:
-    return "—" if math.isnan(p) else format_p(p)
-
-
-def _first(values: pd.Series) -> str:
-    known = values.dropna()
-    return "—" if known.empty else str(known.iloc[0])
+    keys = {"dataset": "Set", "examples": "Examples", "verdict": "Order", "test": "Test"}
+    table = lay_out(rows, keys, cells)
+    return table.assign(Compressor=table.pop("Compressor")) if compressed else table
