@@ -108,10 +108,7 @@ def test_domains_tell_themselves_apart(across, shift, further, alone) -> None:
 def test_signs_do_not_cancel() -> None:
     cross = cross_of([("a", "b", 80.0, 60.0), ("b", "a", 20.0, 40.0)])
     holds, measured = verdict("The change of domain alone", within_of([]), cross)
-    assert (holds, measured) == (
-        "no",
-        "mean distance 10.0 with no text seen; mean difference 20.0",
-    )
+    assert (holds, measured) == ("no", "mean distance 10.0 with no text seen; mean difference 20.0")
 
 
 @pytest.mark.parametrize(

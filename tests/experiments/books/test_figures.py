@@ -5,14 +5,13 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 
+from contamination.experiments.books.audit import SCORES
 from contamination.experiments.books.figures import plot_books
-from contamination.experiments.books.made_books import AGAIN, ONCE, UNREAD, VALIDATIONS
+from contamination.experiments.books.made_books import AGAIN, UNREAD, VALIDATIONS
 from contamination.results.figures import READ
 from contamination.results.figures import UNREAD as UNREAD_COLOUR
 
-LABELS = {"min_k_20": "Min-20%", "loss": "PPL"}
 KINDS = tuple(VALIDATIONS.values())
-TRUTHS = (AGAIN, ONCE, UNREAD)
 RATES = {AGAIN: [0.75, 0.25, 1.0, 0.75], UNREAD: [0.5]}
 
 
@@ -22,7 +21,7 @@ def figure():
         [
             (kind, score, 0.6 + 0.1 * i, 0.5, 0.9)
             for kind in KINDS
-            for i, score in enumerate(("loss", "min_k_20", "zlib"))
+            for i, score in enumerate(("loss", "min_k_20", "lowercase", "zlib"))
         ],
         columns=["validation", "score", "auc", "auc_low", "auc_high"],
     )
@@ -35,16 +34,16 @@ def figure():
         ],
         columns=["validation", "truth", "rate", "validation_fpr"],
     )
-    yield plot_books(aucs, table, LABELS, truths=TRUTHS, accused=0.5)
+    yield plot_books(aucs, table, accused=0.5)
     plt.close("all")
 
 
 def test_a_row_for_each_score(figure) -> None:
     axes = figure.axes[0]
-    assert [t.get_text() for t in axes.get_yticklabels()] == list(LABELS.values())
+    assert [t.get_text() for t in axes.get_yticklabels()] == list(SCORES.values())
     points = [container.lines[0] for container in axes.containers]
     for line in points:
-        assert line.get_xdata() == pytest.approx([0.7, 0.6])
+        assert line.get_xdata() == pytest.approx([0.7, 0.6, 0.9, 0.8])
     assert np.abs(points[0].get_ydata() - points[1].get_ydata()).min() > 0.1
     low, high = axes.containers[0].lines[2][0].get_segments()[0][:, 0]
     assert (low, high) == pytest.approx((0.5, 0.9))

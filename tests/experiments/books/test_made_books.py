@@ -16,7 +16,6 @@ from contamination.experiments.books.made_books import (
     ELSEWHERE,
     ONCE,
     UNREAD,
-    MadeBook,
     audit_made_books,
     made_books,
     validations,
@@ -67,29 +66,29 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Experiment:
 
 def test_books_are_bundles_of_one_source_and_one_side(run: Experiment) -> None:
     books = made_books(run, words=50, each=2)
-    counts = pd.Series([(b.truth, b.source, b.validation) for b in books]).value_counts()
     expected = {(ONCE, s, False): 2 for s in ("alpha", "gamma")}
     for use in (True, False):
         expected |= {(t, s, use): 2 for t in (AGAIN, UNREAD) for s in ("alpha", "gamma")}
         expected |= {(ELSEWHERE, "beta", use): 2}
-    assert counts.to_dict() == expected
-    assert len({book.name for book in books}) == len(books)
-    assert {len(book.text.split()) for book in books} == {50}
+    assert books.groupby(["truth", "source", "validation"]).size().to_dict() == expected
+    assert list(dict.fromkeys(books["truth"])) == [AGAIN, ONCE, UNREAD, ELSEWHERE]
+    assert books["book"].is_unique
+    assert {len(text.split()) for text in books["text"]} == {50}
     files = {MEMBERS: {AGAIN, ONCE}, NON_MEMBERS: {UNREAD}}
     for name, truths in files.items():
         text = (run.corpus / name).read_text(encoding="utf-8")
-        for book in books:
+        for book in books.itertuples():
             first = book.text.split()[0]  # a name of its own, such as alpha17
             assert first.startswith(book.source)
             assert (f'"{first} ' in text) == (book.truth in truths)
-    firsts = [word for book in books for word in book.text.split() if word[-1].isdigit()]
+    firsts = [word for text in books["text"] for word in text.split() if word[-1].isdigit()]
     assert len(firsts) == len(set(firsts))  # no document in two books
 
 
 def test_with_less_text_there_are_fewer_books(run: Experiment) -> None:
     books = made_books(run, words=400, each=9)
-    assert 0 < sum(book.truth == UNREAD for book in books) < 18
-    assert {book.truth for book in books} >= {AGAIN, UNREAD, ELSEWHERE}
+    assert 0 < (books["truth"] == UNREAD).sum() < 18
+    assert set(books["truth"]) >= {AGAIN, UNREAD, ELSEWHERE}
     with pytest.raises(InputError, match="lower `words`"):
         made_books(run, words=5000, each=1)
     for wrong in ({"words": 0, "each": 1}, {"words": 5, "each": 0}):
@@ -106,11 +105,8 @@ def test_a_whole_corpus_has_unread_books_of_the_mirror_alone(tmp_path, monkeypat
         (tmp_path / "data" / name).write_bytes(gzip.compress(data) if "gz" in name else data)
     run = run_of(tmp_path, files=["one.jsonl"])
     books = made_books(run, words=40, each=1)
-    assert [(b.truth, b.source) for b in books] == [
-        *[(AGAIN, "one.jsonl")] * 2,
-        (ONCE, "one.jsonl"),
-        *[(ELSEWHERE, "law")] * 2,
-    ]
+    assert books["truth"].tolist() == [AGAIN, AGAIN, ONCE, ELSEWHERE, ELSEWHERE]
+    assert books["source"].tolist() == ["one.jsonl"] * 3 + ["law"] * 2
 
 
 # --- verdicts -------------------------------------------------------------------------------------
@@ -119,17 +115,16 @@ LEVELS = {AGAIN: 4.0, ONCE: 2.2, UNREAD: 2.0, ELSEWHERE: -3.0}
 
 
 @pytest.fixture(scope="module")
-def made() -> tuple[list[MadeBook], pd.DataFrame]:
+def made() -> tuple[pd.DataFrame, pd.DataFrame]:
     """Two domains that score alike by themselves: what is elsewhere is less likely as a whole."""
     rng = np.random.default_rng(0)
-    books = [
-        MadeBook(f"{truth} {i}", "s", truth, truth != ONCE and i % 2 == 0, "")
-        for truth in LEVELS
-        for i in range(20)
-    ]
+    books = pd.DataFrame(
+        [(f"{t} {i}", "s", t, t != ONCE and i % 2 == 0) for t in LEVELS for i in range(20)],
+        columns=["book", "source", "truth", "validation"],
+    )
     rows = [
-        (book.name, i, *rng.normal(LEVELS[book.truth], 1, len(SCORES)))
-        for book in books
+        (book.book, i, *rng.normal(LEVELS[book.truth], 1, len(SCORES)))
+        for book in books.itertuples()
         for i in range(12)
     ]
     return books, pd.DataFrame(rows, columns=["book", "snippet", *SCORES])
@@ -142,8 +137,7 @@ def test_validations_share_the_read_books_and_differ_in_the_others(made) -> None
     for validation, truth in zip(found.values(), (UNREAD, ELSEWHERE), strict=True):
         assert set(validation.members["book"]) == {f"{AGAIN} {i}" for i in range(0, 20, 2)}
         assert set(validation.non_members["book"]) == {f"{truth} {i}" for i in range(0, 20, 2)}
-    few = [book for book in books if book.truth != UNREAD]
-    assert list(validations(few, scored)) == ["other packages"]
+    assert list(validations(books[books["truth"] != UNREAD], scored)) == ["other packages"]
 
 
 def test_foreign_validation_books_accuse_the_unread(made) -> None:
@@ -152,9 +146,8 @@ def test_foreign_validation_books_accuse_the_unread(made) -> None:
     table = audit_made_books(books, scored, validations(books, scored))
     assert list(table) == list(BOOK_COLUMNS)
     assert not table.isna().any(axis=None)
-    used = {book.name for book in books if book.validation}
-    assert not set(table["book"]) & used
-    assert len(table) == 2 * (len(books) - len(used))
+    assert not set(table["book"]) & set(books.loc[books["validation"], "book"])
+    assert len(table) == 2 * (~books["validation"]).sum()
     found = verdicts(table, accused=0.5, alpha=0.1).set_index(["validation", "truth"])
     assert found.loc[("same packages", AGAIN), "accused"] == "10/10"
     assert found.loc[("same packages", UNREAD), "accused"] == "0/10"

@@ -38,12 +38,8 @@ def test_a_book_is_accused_above_the_rate_and_rejected_up_to_the_level() -> None
 
 
 def test_verdicts_stand_by_validation_and_truth() -> None:
-    rows = [(v, t, 0.9, 0.5) for v in ("near", "far") for t in (UNREAD, AGAIN)]
-    table = pd.DataFrame(rows, columns=["validation", "truth", "rate", "p"])
+    pairs = [(validation, truth) for validation in ("near", "far") for truth in (UNREAD, AGAIN)]
+    table = pd.DataFrame(pairs, columns=["validation", "truth"]).assign(rate=0.9, p=0.5)
     found = verdicts(table, accused=0.5, alpha=0.1)
-    assert list(zip(found["validation"], found["truth"], strict=True)) == [
-        ("near", AGAIN),
-        ("near", UNREAD),
-        ("far", AGAIN),
-        ("far", UNREAD),
-    ]
+    shown = list(zip(found["validation"], found["truth"], strict=True))
+    assert shown == [(v, t) for v in ("near", "far") for t in (AGAIN, UNREAD)]

@@ -25,17 +25,14 @@ def table() -> pd.DataFrame:
 
 @pytest.fixture
 def figure(table: pd.DataFrame):
-    models = {"original": "Original", "clean": "Clean"}
-    yield plot_unlearning(
-        table, models, {"completion": "Completion", "answers": "Answers"}, window=1.15
-    )
+    yield plot_unlearning(table, window=1.15)
     plt.close("all")
 
 
 def test_chunks_stand_by_their_ratio(figure) -> None:
-    left_out, treated = figure.axes[0].lines
-    assert left_out.get_xdata().tolist() == [1, 2]
-    assert left_out.get_ydata().tolist() == [0.9, 1.0]
+    untreated, treated = figure.axes[0].lines
+    assert untreated.get_xdata().tolist() == [1, 2]
+    assert untreated.get_ydata().tolist() == [0.9, 1.0]
     assert treated.get_xdata().tolist() == [3, 4]
     assert treated.get_ydata().tolist() == [2.0, 3.0]
     (band,) = figure.axes[0].patches
@@ -47,7 +44,8 @@ def test_chunks_stand_by_their_ratio(figure) -> None:
 
 def test_means_by_model_probe_and_group(figure) -> None:
     completion, answers = figure.axes[1:]
-    assert [axes.get_title() for axes in (completion, answers)] == ["Completion", "Answers"]
+    titles = [axes.get_title() for axes in (completion, answers)]
+    assert titles == ["Rest of a chunk", "Answer to a question"]
     points = [float(c.lines[0].get_ydata()[0]) for c in completion.containers]
     assert points == pytest.approx([0.6, 0.3, 0.1, 0.1])
     points = [float(c.lines[0].get_ydata()[0]) for c in answers.containers]
@@ -63,8 +61,7 @@ def test_means_by_model_probe_and_group(figure) -> None:
 
 
 def test_a_group_without_a_chunk_is_left_out(table: pd.DataFrame) -> None:
-    drawn = plot_unlearning(
-        table.assign(suspicious=True), {"clean": "Clean"}, {"completion": "C"}, window=1.15
-    )
-    assert len(drawn.axes[1].containers) == 1
+    alone = table.drop(columns=["completion_original", "answers_original", "answers_clean"])
+    drawn = plot_unlearning(alone.assign(suspicious=True), window=1.15)
+    assert [len(axes.containers) for axes in drawn.axes[1:]] == [1]
     plt.close("all")

@@ -29,6 +29,7 @@ from contamination.experiments.wikimia.dated_pages import (
 from contamination.files import read_json
 
 BEFORE, FROM = date(2017, 1, 1), date(2023, 1, 1)
+OLD, NEW = "2010-01-01", "2023-02-01"  # of a member, and of a non-member
 RULES = Rules(BEFORE, FROM, lengths=(4, 8))
 
 
@@ -55,13 +56,8 @@ def why(made: dict[str, Any]) -> dict[str, str]:
 
 def test_days_decide_and_the_gap_is_left_out(tmp_path: Path) -> None:
     day = timedelta(days=1)
-    pages = [
-        page("last", BEFORE - day),
-        page("none", BEFORE),
-        page("nor", FROM - day),
-        page("first", FROM),
-    ]
-    made = build(tmp_path, pages)
+    days = {"last": BEFORE - day, "none": BEFORE, "nor": FROM - day, "first": FROM}
+    made = build(tmp_path, [page(*one) for one in days.items()])
     assert rows(tmp_path, "WikiMIA_length4") == [("last w1 w2 w3", 1), ("first w1 w2 w3", 0)]
     assert why(made) == {"none": GAP, "nor": GAP}
     assert made["kept"]["first_day"] == "2016-12-31"
@@ -70,11 +66,11 @@ def test_days_decide_and_the_gap_is_left_out(tmp_path: Path) -> None:
 
 def test_texts_are_cut_to_words_and_short_pages_are_missing_from_a_length(tmp_path: Path) -> None:
     pages = [
-        page("m8", "2010-01-01", 8),
-        page("m7", "2010-01-01", 7),
-        page("m3", "2010-01-01", 3),
-        page("n9", "2023-02-01", 9),
-        page("n4", "2023-02-01", 4),
+        page("m8", OLD, 8),
+        page("m7", OLD, 7),
+        page("m3", OLD, 3),
+        page("n9", NEW, 9),
+        page("n4", NEW, 4),
     ]
     made = build(tmp_path, pages)
     assert rows(tmp_path, "WikiMIA_length8") == [
@@ -82,7 +78,7 @@ def test_texts_are_cut_to_words_and_short_pages_are_missing_from_a_length(tmp_pa
         ("n9 w1 w2 w3 w4 w5 w6 w7", 0),
     ]
     assert [text.split()[0] for text, _ in rows(tmp_path, "WikiMIA_length4")] == [
-        *("m8", "m7", "n9", "n4"),
+        *("m8", "m7", "n9", "n4")
     ]
     assert made["splits"] == {
         "WikiMIA_length4": {"members": 2, "non_members": 2},
@@ -93,21 +89,21 @@ def test_texts_are_cut_to_words_and_short_pages_are_missing_from_a_length(tmp_pa
 
 @pytest.mark.parametrize("title", ["Timeline of A", "List of B", "lists of C", " LIST OF D"])
 def test_pages_without_prose_are_left_out_by_title(tmp_path: Path, title: str) -> None:
-    pages = [page("a", "2010-01-01"), page("b", "2023-02-01"), page("c", "2010-01-01")]
-    made = build(tmp_path, [*pages, page("d", "2023-02-01", title=title)])
+    pages = [page("a", OLD), page("b", NEW), page("c", OLD)]
+    made = build(tmp_path, [*pages, page("d", NEW, title=title)])
     assert why(made) == {title: TITLE, "a": SURPLUS} or why(made) == {title: TITLE, "c": SURPLUS}
-    kept = [page("e", "2023-02-01", title="Listing of E"), page("f", "2023-02-01", title="A list")]
+    kept = [page("e", NEW, title="Listing of E"), page("f", NEW, title="A list")]
     assert TITLE not in build(tmp_path, [*pages, *kept])["dropped"]
 
 
 def test_of_pages_that_begin_alike_the_oldest_stays_whichever_comes_first(tmp_path: Path) -> None:
     """A non-member whose text existed before is none, even where the older one is in the gap."""
     pages = [
-        page("same", "2023-02-01", title="Page young"),
-        page("SAME", "2010-01-01", title="Page old"),
+        page("same", NEW, title="Page young"),
+        page("SAME", OLD, title="Page old"),
         page("gap", "2023-03-01", title="Page copy"),
         page("gap", "2019-01-01", title="Page between"),
-        page("other", "2023-02-01"),
+        page("other", NEW),
     ]
     made = build(tmp_path, pages)
     assert why(made) == {"young": DUPLICATE, "copy": DUPLICATE, "between": GAP}
@@ -115,8 +111,8 @@ def test_of_pages_that_begin_alike_the_oldest_stays_whichever_comes_first(tmp_pa
 
 
 def test_as_many_pages_of_both_classes_drawn_by_the_seed(tmp_path: Path) -> None:
-    pages = [page(f"m{i}", "2010-01-01") for i in range(20)]
-    pages += [page(f"n{i}", "2023-02-01") for i in range(6)]
+    pages = [page(f"m{i}", OLD) for i in range(20)]
+    pages += [page(f"n{i}", NEW) for i in range(6)]
     drawn = []
     for seed in (0, 0, 1):
         made = build(tmp_path, pages, replace(RULES, seed=seed))
@@ -133,9 +129,9 @@ def test_as_many_pages_of_both_classes_drawn_by_the_seed(tmp_path: Path) -> None
 
 def test_members_that_were_changed_are_counted_or_left_out(tmp_path: Path) -> None:
     pages = [
-        page("a", "2010-01-01", changed="2016-12-31"),
-        page("b", "2010-01-01", changed="2017-01-01"),
-        page("c", "2023-02-01", changed="2024-01-01"),
+        page("a", OLD, changed="2016-12-31"),
+        page("b", OLD, changed="2017-01-01"),
+        page("c", NEW, changed="2024-01-01"),
     ]
     rules = replace(RULES, balanced=False)
     made = build(tmp_path, pages, rules)
@@ -147,9 +143,9 @@ def test_members_that_were_changed_are_counted_or_left_out(tmp_path: Path) -> No
 
 def test_paraphrases_have_splits_of_their_own(tmp_path: Path) -> None:
     pages = [
-        page("a", "2010-01-01", paraphrase="in other words than before"),
-        page("b", "2023-02-01", paraphrase="said  quite otherwise here"),
-        page("c", "2023-02-01"),
+        page("a", OLD, paraphrase="in other words than before"),
+        page("b", NEW, paraphrase="said  quite otherwise here"),
+        page("c", NEW),
     ]
     made = build(tmp_path, pages, replace(RULES, balanced=False))
     assert rows(tmp_path, "WikiMIA_length4_paraphrased") == [
@@ -163,16 +159,16 @@ def test_paraphrases_have_splits_of_their_own(tmp_path: Path) -> None:
 
 
 def test_a_length_with_one_class_is_not_written_and_an_old_one_goes(tmp_path: Path) -> None:
-    pages = [page("a", "2010-01-01", 9), page("b", "2023-02-01", 9)]
+    pages = [page("a", OLD, 9), page("b", NEW, 9)]
     build(tmp_path, pages)
     assert (tmp_path / "out" / "WikiMIA_length8.jsonl").exists()
-    made = build(tmp_path, [pages[0], page("b", "2023-02-01", 5)])
+    made = build(tmp_path, [pages[0], page("b", NEW, 5)])
     assert made["splits"]["WikiMIA_length8"] == {"members": 1, "non_members": 0}
     assert not (tmp_path / "out" / "WikiMIA_length8.jsonl").exists()
 
 
 def test_the_same_pages_give_the_same_bytes_wherever_they_lie(tmp_path: Path) -> None:
-    pages = [page(f"é{i}", "2010-01-01") for i in range(9)] + [page("n", "2023-02-01")]
+    pages = [page(f"é{i}", OLD) for i in range(9)] + [page("n", NEW)]
     for folder in ("one", "two"):
         build(tmp_path / folder, pages)
     files = sorted(path.name for path in (tmp_path / "one" / "out").iterdir())
@@ -195,7 +191,7 @@ def test_the_same_pages_give_the_same_bytes_wherever_they_lie(tmp_path: Path) ->
 
 
 def test_what_is_built_is_loaded(tmp_path: Path) -> None:
-    pages = [page("a", "2010-01-01", 40), page("b", "2023-02-01", 70)]
+    pages = [page("a", OLD, 40), page("b", NEW, 70)]
     build(tmp_path, pages, Rules(BEFORE, FROM))
     (part,) = load_directory(tmp_path / "out")
     assert (part.length, part.members) == (32, (True, False))
@@ -218,15 +214,13 @@ def test_what_is_built_is_loaded(tmp_path: Path) -> None:
 )
 def test_rules_that_cannot_be(tmp_path: Path, wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        build(tmp_path, [page("a", "2010-01-01"), page("b", "2023-02-01")], replace(RULES, **wrong))
+        build(tmp_path, [page("a", OLD), page("b", NEW)], replace(RULES, **wrong))
     assert not (tmp_path / "out").exists()
 
 
 def test_the_two_days_may_be_one(tmp_path: Path) -> None:
-    made = build(
-        tmp_path, [page("a", "2010-01-01"), page("b", FROM)], replace(RULES, members_before=FROM)
-    )
-    assert made["dropped"] == {}
+    rules = replace(RULES, members_before=FROM)
+    assert build(tmp_path, [page("a", OLD), page("b", FROM)], rules)["dropped"] == {}
 
 
 # --- the forms of pages ---------------------------------------------------------------------------
@@ -328,7 +322,7 @@ def command():
 
 
 def test_the_command(tmp_path: Path, command) -> None:
-    pages = [page("a", "2010-01-01"), page("b", "2023-02-01"), page("c", "2019-01-01")]
+    pages = [page("a", OLD), page("b", NEW), page("c", "2019-01-01")]
     source = tmp_path / "pages.jsonl"
     source.write_text("".join(json.dumps(one) + "\n" for one in pages))
     days = ("--members-before", BEFORE, "--non-members-from", FROM)

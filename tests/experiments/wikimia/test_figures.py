@@ -6,13 +6,12 @@ import pytest
 from matplotlib import pyplot as plt
 
 from contamination.experiments.wikimia.benchmark import READ_HERE
-from contamination.experiments.wikimia.evaluation import FIELDS
+from contamination.experiments.wikimia.evaluation import FIELDS, SCORES
 from contamination.experiments.wikimia.figures import plot_wikimia
 from contamination.results.figures import score_style
 
 SIZES = {"small": 20_000, "large": 4_300_000}
 LENGTHS = (32, 64, 128)
-LABELS = {"loss": "PPL", "min_k_20": "Min-20%", "neighbour": "Neighbor"}
 
 
 def auc_of(model: str, length: int, score: str, source: str) -> float:
@@ -44,7 +43,7 @@ def close():
 
 @pytest.fixture
 def panels(table):
-    return plot_wikimia(table, LABELS, source=READ_HERE, length=64).axes
+    return plot_wikimia(table, source=READ_HERE, length=64).axes
 
 
 def series(axes) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -84,7 +83,7 @@ def test_the_band_spans_the_control(panels) -> None:
 
 def test_a_public_benchmark_has_a_band_of_its_own(table) -> None:
     # Models that have read neither side may tell its dates apart: docstrings are no control for it.
-    for axes in plot_wikimia(table, LABELS, source="other", length=64).axes:
+    for axes in plot_wikimia(table, source="other", length=64).axes:
         heights = axes.collections[-1].get_paths()[0].vertices[:, 1]
         assert heights.min() > 0.7
 
@@ -92,27 +91,27 @@ def test_a_public_benchmark_has_a_band_of_its_own(table) -> None:
 def test_a_score_has_its_colour(panels) -> None:
     for axes in panels:
         for container in axes.containers:
-            (score,) = [name for name, label in LABELS.items() if label == container.get_label()]
+            (score,) = [name for name, label in SCORES.items() if label == container.get_label()]
             assert container.lines[0].get_color() == score_style(score)[1]
 
 
 def test_the_legend_names_what_is_drawn(table) -> None:
-    figure = plot_wikimia(table, LABELS, source=READ_HERE, length=64)
+    figure = plot_wikimia(table, source=READ_HERE, length=64)
     assert [t.get_text() for t in figure.legends[0].get_texts()] == [
-        *("PPL", "Min-20%", "Read by nobody"),
+        *("PPL", "Min-20%", "Read by nobody")
     ]
 
 
 def test_one_model_and_no_control(table) -> None:
     alone = table[(table["model"] == "large") & (table["source"] == READ_HERE)]
-    left = plot_wikimia(alone, LABELS, source=READ_HERE, length=64).axes[0]
+    left = plot_wikimia(alone, source=READ_HERE, length=64).axes[0]
     assert [len(values) for _, values in series(left)] == [1, 1]
     with_control = table[table["model"] == "large"]
-    left = plot_wikimia(with_control, LABELS, source=READ_HERE, length=64).axes[0]
+    left = plot_wikimia(with_control, source=READ_HERE, length=64).axes[0]
     places = left.collections[-1].get_paths()[0].vertices[:, 0]
     assert places.min() < 4_300_000 < places.max()
 
 
 def test_nothing_measured_is_said(table) -> None:
-    figure = plot_wikimia(table.assign(status="not run here"), LABELS, source=READ_HERE, length=64)
+    figure = plot_wikimia(table.assign(status="not run here"), source=READ_HERE, length=64)
     assert [axes.texts[0].get_text() for axes in figure.axes] == ["not run here"] * 2

@@ -47,10 +47,7 @@ KEYS = ["phase", "domain", "member"]  # of a scored text
 
 
 def score_phases(
-    domains: Mapping[str, Domain],
-    tuned: Mapping[str, Texts],
-    before: Scorer,
-    after: Scorer | None,
+    domains: Mapping[str, Domain], tuned: Mapping[str, Texts], before: Scorer, after: Scorer | None
 ) -> pd.DataFrame:
     """Score the texts of every phase.
 

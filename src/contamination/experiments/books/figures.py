@@ -1,14 +1,13 @@
 """Figures of the audit of books: how well scores tell books, and the rate of every book."""
 
-from collections.abc import Mapping
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from contamination.experiments.books.made_books import AGAIN, ELSEWHERE, ONCE, VALIDATIONS
+from contamination.experiments.books.audit import SCORES
+from contamination.experiments.books.made_books import AGAIN, ELSEWHERE, ONCE, TRUTHS, VALIDATIONS
 from contamination.experiments.books.made_books import UNREAD as UNREAD_BOOKS
 from contamination.results.figures import READ, UNREAD
 
@@ -22,14 +21,7 @@ STYLES = {
 OF_VALIDATION = {label: STYLES[truth] for truth, label in VALIDATIONS.items()}
 
 
-def plot_books(
-    aucs: pd.DataFrame,
-    table: pd.DataFrame,
-    labels: Mapping[str, str],
-    *,
-    truths: tuple[str, ...],
-    accused: float,
-) -> Figure:
+def plot_books(aucs: pd.DataFrame, table: pd.DataFrame, *, accused: float) -> Figure:
     """Draw the AUC of every score, and the contamination rate of every audited book by its truth.
 
     Above, a row for each score, a marker and a 95% interval for each validation, a line at chance.
@@ -41,18 +33,16 @@ def plot_books(
     ----------
     aucs : of `contamination.experiments.books.audit.Validation.aucs`, with a column `validation`.
     table : of `contamination.experiments.books.made_books.audit_made_books`.
-    labels : score -> what the axis calls it.
-    truths : in the order of the axis; those without a book are left out.
     """
     kinds = list(dict.fromkeys(table["validation"]))
-    shown = [truth for truth in truths if (table["truth"] == truth).any()]
+    truths = [truth for truth in TRUTHS if (table["truth"] == truth).any()]
     figure = plt.figure(figsize=(6.6, 5.2))
-    grid = figure.add_gridspec(2, len(kinds), height_ratios=[0.32 * len(labels) + 0.3, 3])
-    _draw_aucs(figure.add_subplot(grid[0, :]), aucs, labels, kinds)
+    grid = figure.add_gridspec(2, len(kinds), height_ratios=[0.32 * len(SCORES) + 0.3, 3])
+    _draw_aucs(figure.add_subplot(grid[0, :]), aucs, kinds)
     first = None
     for index, kind in enumerate(kinds):
         axes = figure.add_subplot(grid[1, index], sharey=first)
-        _draw_rates(axes, table[table["validation"] == kind], shown, accused)
+        _draw_rates(axes, table[table["validation"] == kind], truths, accused)
         axes.set_title(f"Unread: {kind}", fontsize="medium")
         if first is None:
             axes.set_ylabel("Snippets called read (%)")
@@ -62,11 +52,11 @@ def plot_books(
     return figure
 
 
-def _draw_aucs(axes: Axes, aucs: pd.DataFrame, labels: Mapping[str, str], kinds: list[str]) -> None:
+def _draw_aucs(axes: Axes, aucs: pd.DataFrame, kinds: list[str]) -> None:
     for index, kind in enumerate(kinds):
         colour, marker = OF_VALIDATION[kind]
-        rows = aucs[aucs["validation"] == kind].set_index("score").loc[list(labels)]
-        y = np.arange(len(labels)) + 0.22 * (index - (len(kinds) - 1) / 2)
+        rows = aucs[aucs["validation"] == kind].set_index("score").loc[list(SCORES)]
+        y = np.arange(len(SCORES)) + 0.22 * (index - (len(kinds) - 1) / 2)
         axes.errorbar(
             rows["auc"],
             y,
@@ -78,7 +68,7 @@ def _draw_aucs(axes: Axes, aucs: pd.DataFrame, labels: Mapping[str, str], kinds:
             label=kind,
         )
     axes.axvline(0.5, color="0.35", lw=0.9, ls="--")
-    axes.set_yticks(range(len(labels)), list(labels.values()))
+    axes.set_yticks(range(len(SCORES)), list(SCORES.values()))
     axes.invert_yaxis()
     axes.set_xlim(right=1.01)
     axes.set_xlabel("AUC over the validation snippets")

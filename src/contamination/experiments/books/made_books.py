@@ -11,8 +11,7 @@ docstrings of one package, one after the other. Four kinds are made:
 The first and the last two are divided into books for validation and books to be audited.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 import pandas as pd
@@ -36,27 +35,7 @@ BOOK_COLUMNS = (
 )
 
 
-@dataclass(frozen=True)
-class MadeBook:
-    """A bundle of documents of one source.
-
-    Attributes
-    ----------
-    name : source, truth and number.
-    source : package or file.
-    truth : one of `TRUTHS`.
-    validation : whether a threshold may be fitted to it; else it is audited.
-    text : its first words.
-    """
-
-    name: str
-    source: str
-    truth: str
-    validation: bool
-    text: str
-
-
-def made_books(experiment: Experiment, *, words: int, each: int) -> list[MadeBook]:
+def made_books(experiment: Experiment, *, words: int, each: int) -> pd.DataFrame:
     """Make the books of every package of a run.
 
     Parameters
@@ -66,8 +45,11 @@ def made_books(experiment: Experiment, *, words: int, each: int) -> list[MadeBoo
 
     Returns
     -------
-    list
-        By kind, package and number. A corpus that was taken whole has no unread books of its own.
+    DataFrame
+        book (a name: source, truth and number), source (package or file), truth (one of `TRUTHS`),
+        validation (whether a threshold may be fitted to it; else it is audited) and text (its first
+        words), by truth, source and number. A corpus that was taken whole has no unread books of
+        its own.
 
     Raises
     ------
@@ -80,16 +62,15 @@ def made_books(experiment: Experiment, *, words: int, each: int) -> list[MadeBoo
     experiment.require_corpus()
     folder, corpus = experiment.corpus, experiment.profile.corpus
     divided = (folder / MEMBERS).is_file() and (folder / NON_MEMBERS).is_file()
-    found: list[MadeBook] = []
+    rows = []
 
     def add(documents: Iterable[Document], source: str, *truths: str) -> None:
         bundles = _bundles(documents, source, words)
         for truth in truths:
             # Every second book is for validation; of those read once, none is.
             for number, text in enumerate(islice(bundles, each if truth == ONCE else 2 * each)):
-                use = truth != ONCE and number % 2 == 0
-                name = f"{source}, {truth} {number + 1}"
-                found.append(MadeBook(name, source, truth, use, text))
+                validation = truth != ONCE and number % 2 == 0
+                rows.append((f"{source}, {truth} {number + 1}", source, truth, validation, text))
 
     for source in corpus.packages or corpus.files:
         add(read_documents(folder / (MEMBERS if divided else WHOLE)), source, AGAIN, ONCE)
@@ -98,13 +79,15 @@ def made_books(experiment: Experiment, *, words: int, each: int) -> list[MadeBoo
     for source, documents in other_domains(experiment):
         if source in corpus.held_out or not corpus.held_out:
             add(documents, source, ELSEWHERE)
-    truths = {book.truth for book in found}
+    books = pd.DataFrame(rows, columns=["book", "source", "truth", "validation", "text"])
+    truths = set(books["truth"])
     if AGAIN not in truths or not truths & set(VALIDATIONS):
         raise InputError(
             f"{folder}: {sorted(truths)} is all that there is of books of {words} words; lower "
             "`words`, name more packages, or put pile_domains/NAME.jsonl.gz in the data directory"
         )
-    return sorted(found, key=lambda book: TRUTHS.index(book.truth))
+    by_truth = {truth: order for order, truth in enumerate(TRUTHS)}
+    return books.sort_values("truth", key=lambda column: column.map(by_truth), kind="stable")
 
 
 def _bundles(documents: Iterable[Document], source: str, words: int) -> Iterator[str]:
@@ -118,34 +101,32 @@ def _bundles(documents: Iterable[Document], source: str, words: int) -> Iterator
                 held = []
 
 
-def validations(books: Sequence[MadeBook], scored: pd.DataFrame) -> dict[str, Validation]:
+def validations(books: pd.DataFrame, scored: pd.DataFrame) -> dict[str, Validation]:
     """Two validations with the same members, by the names of `VALIDATIONS`.
 
     Their non-members are of the same packages, or of others; one without any is left out.
 
     Parameters
     ----------
+    books : of `made_books`.
     scored : of `contamination.experiments.books.audit.score_snippets`, of all books.
     """
     chosen = {
-        truth: scored[
-            scored["book"].isin([b.name for b in books if b.validation and b.truth == truth])
-        ]
-        for truth in TRUTHS
+        truth: scored[scored["book"].isin(found["book"])]
+        for truth, found in books[books["validation"]].groupby("truth")
     }
     return {
         label: Validation(chosen[AGAIN], chosen[truth])
         for truth, label in VALIDATIONS.items()
-        if len(chosen[truth])
+        if truth in chosen
     }
 
 
 def audit_made_books(
-    books: Sequence[MadeBook], scored: pd.DataFrame, fitted: dict[str, Validation]
+    books: pd.DataFrame, scored: pd.DataFrame, fitted: dict[str, Validation]
 ) -> pd.DataFrame:
     """Contamination rate of every audited book under every validation: `BOOK_COLUMNS`."""
-    facts = [(book.name, book.source, book.truth) for book in books if not book.validation]
-    audited = pd.DataFrame(facts, columns=["book", "source", "truth"])
+    audited = books.loc[~books["validation"], ["book", "source", "truth"]]
     parts = [
         validation.rates(scored[scored["book"].isin(audited["book"])]).assign(
             validation=label,

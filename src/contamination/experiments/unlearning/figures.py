@@ -1,7 +1,5 @@
 """The figure of the audit of unlearning: what the ratio finds, and what is still brought back."""
 
-from collections.abc import Mapping
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -11,25 +9,25 @@ from matplotlib.figure import Figure
 from contamination.results.figures import READ, UNREAD
 
 MODELS = {"original": READ, "unlearned": "#009E73", "clean": UNREAD}
-CHUNKS = {False: ("Left out", "#E69F00", "o"), True: ("To be forgotten", "#CC79A7", "s")}
+PROBES = {"completion": "Rest of a chunk", "answers": "Answer to a question"}
+CHUNKS = {False: ("Left alone", "#E69F00", "o"), True: ("To be forgotten", "#CC79A7", "s")}
 
 
-def plot_unlearning(
-    table: pd.DataFrame, models: Mapping[str, str], probes: Mapping[str, str], *, window: float
-) -> Figure:
+def plot_unlearning(table: pd.DataFrame, *, window: float) -> Figure:
     """Draw the ratio of every chunk, and the mean recall of suspicious and other chunks by model.
 
-    Above, chunks by their ratio, those that unlearning was aimed at and those that it left out in
+    Above, chunks by their ratio, those that unlearning was aimed at and those that it left alone in
     two colours; shaded, the window in which a chunk is suspicious. Below, a panel for each probe:
     filled markers are means over the suspicious chunks, hollow ones over the others, with 95%
     intervals (1.96 standard errors).
 
     Parameters
     ----------
-    table : of `contamination.experiments.unlearning.audit.audit_unlearning`, with a column
-        `treated`.
-    models, probes : names in its columns -> what the figure calls them.
+    table : of `contamination.experiments.unlearning.audit.audit_unlearning` with some of `MODELS`,
+        and a column `treated`.
     """
+    models = [name for name in MODELS if f"completion_{name}" in table]
+    probes = {name: label for name, label in PROBES.items() if f"{name}_{models[0]}" in table}
     figure = plt.figure(figsize=(6.6, 5.2))
     grid = figure.add_gridspec(2, len(probes), height_ratios=[1, 1.1])
     _draw_ratios(figure.add_subplot(grid[0, :]), table, window)
@@ -37,7 +35,9 @@ def plot_unlearning(
         axes = figure.add_subplot(grid[1, index])
         for place, model in enumerate(models):
             _draw_means(axes, table, f"{probe}_{model}", place, MODELS[model])
-        axes.set_xticks(range(len(models)), list(models.values()), fontsize="small")
+        axes.set_xticks(
+            range(len(models)), [name.capitalize() for name in models], fontsize="small"
+        )
         axes.set_xlim(-0.5, len(models) - 0.5)
         axes.set_ylim(-0.05, 1.16)  # means are below 1, their intervals may not be
         axes.set_yticks(np.linspace(0, 1, 6))

@@ -186,20 +186,19 @@ def load_known(
         raise InputError(f"lengths {list(lengths)}, texts {texts}: give positive numbers")
     experiment.require_corpus()
     paths = [experiment.corpus / name for name in (MEMBERS, NON_MEMBERS)]
-    whole = not all(path.is_file() for path in paths)
-    documents = [] if whole else [list(read_documents(path)) for path in paths]
+    documents = [list(read_documents(path)) if path.is_file() else [] for path in paths]
+    divided = all(path.is_file() for path in paths)
     parts: dict[str, list[Part]] = {READ_HERE: [], CONTROL: []}
     for length in lengths:
+        read, left = (_beginnings(found, length) for found in documents)
         sides: dict[str, list[str]] = {READ_HERE: [], CONTROL: []}
         non_members: list[str] = []
-        missing = TAKEN_WHOLE
-        if not whole:
-            read, left = (_beginnings(found, length) for found in documents)
-            for name, count in _shared_out(read, left, texts).items():
-                sides[READ_HERE] += read[name][:count]
-                non_members += left[name][:count]
-                sides[CONTROL] += left[name][count : 2 * count]
-            missing = f"failed: too few documents of {length} words on both sides; lower `lengths`"
+        for name, count in _shared_out(read, left, texts).items():
+            sides[READ_HERE] += read[name][:count]
+            non_members += left[name][:count]
+            sides[CONTROL] += left[name][count : 2 * count]
+        few = f"failed: too few documents of {length} words on both sides; lower `lengths`"
+        missing = few if divided else TAKEN_WHOLE
         for source, members in sides.items():
             labels = (True,) * len(members) + (False,) * len(non_members)
             cut, status = (*members, *non_members), OK if members else missing
@@ -232,11 +231,7 @@ def _beginnings(documents: Sequence[tuple[str, str]], length: int) -> Texts:
 def _shared_out(members: Texts, non_members: Texts, texts: int) -> dict[str, int]:
     """How many members each package gives, one after the other while it has some left."""
     # Twice as many non-members are needed: the control has them on both sides.
-    room = {
-        name: min(len(members[name]), len(non_members[name]) // 2)
-        for name in members
-        if name in non_members
-    }
+    room = {n: min(len(members[n]), len(non_members[n]) // 2) for n in members if n in non_members}
     counts = dict.fromkeys(room, 0)
     wanted = min(texts, sum(room.values()))
     for name in cycle(room):

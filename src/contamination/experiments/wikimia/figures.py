@@ -1,13 +1,12 @@
 """The figure of Shi et al., Figure 2: AUC against the size of the model and the length of texts."""
 
-from collections.abc import Mapping
-
 import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from contamination.experiments.wikimia.benchmark import CONTROL, ORIGINAL, READ_HERE
+from contamination.experiments.wikimia.evaluation import SCORES
 from contamination.results.figures import score_style, short_count
 from contamination.scoring.status import OK
 
@@ -16,9 +15,7 @@ SPREAD = 0.06  # octaves between neighbouring scores, so that intervals do not h
 BAND = "Read by nobody"
 
 
-def plot_wikimia(
-    table: pd.DataFrame, labels: Mapping[str, str], *, source: str, length: int
-) -> Figure:
+def plot_wikimia(table: pd.DataFrame, *, source: str, length: int) -> Figure:
     """Draw the AUC of every score: left by size of the model, right by length of the texts.
 
     Bars are 95% intervals; the dashed line is chance. A grey band spans what the scores reach where
@@ -28,7 +25,6 @@ def plot_wikimia(
     ----------
     table : of `contamination.experiments.wikimia.evaluation.wikimia_table`; original texts are
         drawn.
-    labels : score -> what the legend calls it.
     source : the benchmark to draw. length : words of the texts on the left. On the right stands the
         largest model.
     """
@@ -41,9 +37,9 @@ def plot_wikimia(
     )
     figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.6), sharey=True)
     measured, chance = (side[side["length"] == length] for side in (drawn, control))
-    _draw_panel(left, measured, chance, "parameters", labels)
+    _draw_panel(left, measured, chance, "parameters")
     measured, chance = drawn[drawn["model"] == largest], control[control["model"] == largest_unread]
-    _draw_panel(right, measured, chance, "length", labels)
+    _draw_panel(right, measured, chance, "length")
     left.set(xlabel="Parameters of the model", ylabel="AUC", title=f"{length} words")
     right.set(xlabel="Words of a text", title=f"Model {largest}")
     handles, names = right.get_legend_handles_labels()
@@ -60,13 +56,11 @@ def plot_wikimia(
     return figure
 
 
-def _draw_panel(
-    axes: Axes, rows: pd.DataFrame, control: pd.DataFrame, x: str, labels: Mapping[str, str]
-) -> None:
+def _draw_panel(axes: Axes, rows: pd.DataFrame, control: pd.DataFrame, x: str) -> None:
     if rows.empty:
         axes.annotate("not run here", (0.5, 0.5), xycoords="axes fraction", ha="center")
         return
-    present = [score for score in labels if (rows["score"] == score).any()]
+    present = [score for score in SCORES if (rows["score"] == score).any()]
     for index, score in enumerate(present):
         one = rows[rows["score"] == score].sort_values(x)
         place = one[x].to_numpy(dtype=float) * 2 ** (SPREAD * (index - (len(present) - 1) / 2))
@@ -76,7 +70,7 @@ def _draw_panel(
             place,
             one["auc"],
             yerr=[low, high],
-            label=labels[score],
+            label=SCORES[score],
             color=colour,
             marker=marker,
             ms=4.5,
