@@ -1,107 +1,81 @@
-"""A headless Chromium, driven through its debugging protocol: what a reader sees and presses."""
+"""A headless Chromium: what a reader sees and presses.
 
-import base64
+Selenium drives it: its protocol is the W3C's, and browsers ship their own end of it.
+"""
+
 import json
-import re
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
-import websocket
+from selenium.webdriver import ActionChains, Chrome, ChromeOptions, ChromeService
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 SECONDS = 30  # no step of a test takes that long
+FLAGS = ("headless=new", "no-sandbox", "disable-gpu", "hide-scrollbars", "no-first-run")
+FLAGS += ("disable-background-networking", "disable-dev-shm-usage")
 
+# Until the page and, where it is one of slides, reveal.js are there; the explorer names its state.
 READY = """new Promise((done) => {
-  const look = () => (document.body?.dataset.state ?? "loading") === "loading"
-    ? setTimeout(look, 5) : done(document.body.dataset.state);
+  const look = () => document.readyState === "complete" && (!window.Reveal || Reveal.isReady())
+    && document.body.dataset.state !== "loading" ? done(document.body.dataset.state)
+    : setTimeout(look, 5);
   look();
 })"""
 
 
-def find_chromium() -> str | None:
-    return next(filter(None, map(shutil.which, NAMES)), None)
+def find_programs() -> tuple[str, str] | None:
+    """Paths of a browser and of its driver, if both are here."""
+    browser = next(filter(None, map(shutil.which, PROGRAMS)), None)
+    driver = shutil.which("chromedriver")
+    return (browser, driver) if browser and driver else None
 
 
 class Browser:
-    """One tab. `problems` collects what a console would show; `requested` every address fetched."""
+    """One tab."""
 
-    def __init__(self, program: str, profile: Path) -> None:
-        self.process = subprocess.Popen(
-            [
-                program,
-                *("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"),
-                *("--no-first-run", "--disable-background-networking", "--remote-debugging-port=0"),
-                *("--remote-allow-origins=*", f"--user-data-dir={profile}", "about:blank"),
-            ],
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert self.process.stderr is not None
-        for line in self.process.stderr:
-            if match := re.search(r"listening on (ws://\S+)", line):
-                break
-        else:
-            raise AssertionError(f"{program} ended without listening")
-        self.socket = websocket.create_connection(match[1], timeout=SECONDS)
-        self.session: str | None = None
-        self.sent = 0
-        self.problems: list[str] = []
-        self.requested: list[str] = []
-        targets = self.call("Target.getTargets")["targetInfos"]
-        page = next(each["targetId"] for each in targets if each["type"] == "page")
-        attached = self.call("Target.attachToTarget", targetId=page, flatten=True)
-        self.session = attached["sessionId"]
-        for domain in ("Page", "Runtime", "Log", "Network"):
-            self.call(f"{domain}.enable")
+    def __init__(self, program: str, driver: str) -> None:
+        options = ChromeOptions()
+        options.binary_location = program
+        for flag in FLAGS:
+            options.add_argument(f"--{flag}")
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        # With the path of the driver Selenium looks for none in the network.
+        self.driver = Chrome(options, ChromeService(driver))
+        self.driver.set_script_timeout(SECONDS)
 
     def close(self) -> None:
-        self.socket.close()
-        self.process.terminate()
-        self.process.wait(SECONDS)
-        assert self.process.stderr is not None
-        self.process.stderr.close()
+        self.driver.quit()
 
-    def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """Send a command and return its result; events that come before it are kept."""
-        self.sent += 1
-        message = {"id": self.sent, "method": method, "params": parameters}
-        self.socket.send(
-            json.dumps(message | ({"sessionId": self.session} if self.session else {}))
-        )
-        while (answer := json.loads(self.socket.recv())).get("id") != self.sent:
-            self._note(answer)
-        assert "error" not in answer, answer
-        return answer["result"]
+    def call(self, method: str, **parameters: Any) -> None:
+        """Send a command of the browser's own protocol."""
+        self.driver.execute_cdp_cmd(method, parameters)
 
-    def _note(self, event: dict[str, Any]) -> None:
-        parameters = event.get("params", {})
-        match event.get("method"):
-            case "Runtime.exceptionThrown":
-                self.problems.append(json.dumps(parameters["exceptionDetails"]))
-            case "Log.entryAdded":
-                self.problems.append(parameters["entry"]["text"])
-            case "Page.javascriptDialogOpening":
-                self.problems.append(f"dialog: {parameters['message']}")
-            case "Network.requestWillBeSent":
-                self.requested.append(parameters["request"]["url"])
-
-    def run(self, script: str) -> Any:
+    def run(self, expression: str) -> Any:
         """Value of a JavaScript expression, a promise's once it is kept."""
-        answer = self.call(
-            "Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True
-        )
-        assert "exceptionDetails" not in answer, answer
-        return answer["result"].get("value")
+        return self.driver.execute_script(f"return ({expression})")
 
-    def open(self, path: Path, address: str = "") -> str:
-        """Load a file, anew even where only the address after # differs, and wait until ready."""
-        self.problems.clear()
-        self.requested.clear()
-        self.call("Page.navigate", url="about:blank")
-        self.call("Page.navigate", url=f"{path.resolve().as_uri()}{address}")
+    def open(self, path: Path, address: str = "") -> str | None:
+        """Load a file, anew even where only the address after # differs, and wait until ready.
+
+        Returns the state that the page names, if it does. A dialog is an error.
+        """
+        self.driver.get("about:blank")
+        self.problems()
+        self.requested()
+        self.driver.get(f"{path.resolve().as_uri()}{address}")
         return self.run(READY)
+
+    def problems(self) -> list[str]:
+        """What a console shows, since it was last asked for."""
+        return [entry["message"] for entry in self.driver.get_log("browser")]
+
+    def requested(self) -> list[str]:
+        """Every address fetched, since it was last asked for."""
+        log = self.driver.get_log("performance")
+        events = [json.loads(entry["message"])["message"] for entry in log]
+        fetched = [each for each in events if each["method"] == "Network.requestWillBeSent"]
+        return [each["params"]["request"]["url"] for each in fetched]
 
     def screen(self, width: int, height: int, *, dark: bool = False) -> None:
         self.call(
@@ -114,12 +88,9 @@ class Browser:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
 
-    def press(self, key: str, code: int = 0, text: str = "") -> None:
-        event = {"key": key, "code": key, "windowsVirtualKeyCode": code}
-        self.call(
-            "Input.dispatchKeyEvent", type="keyDown", **event, **({"text": text} if text else {})
-        )
-        self.call("Input.dispatchKeyEvent", type="keyUp", **event)
+    def press(self, keys: str) -> None:
+        """Type into what has the focus; `selenium.webdriver.Keys` names keys without a letter."""
+        ActionChains(self.driver).send_keys(keys).perform()
 
     def text(self, selector: str) -> str:
         return self.run(f"document.querySelector({json.dumps(selector)}).innerText")
@@ -136,7 +107,3 @@ class Browser:
             f"c.value = {json.dumps(value)}; if (c.value !== {json.dumps(value)}) throw 'no such';"
             "c.dispatchEvent(new Event('change', {bubbles: true})); })()"
         )
-
-    def picture(self, path: Path, *, whole: bool = False) -> None:
-        shot = self.call("Page.captureScreenshot", captureBeyondViewport=whole)
-        path.write_bytes(base64.b64decode(shot["data"]))

@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from zlib import crc32
 
 import yaml
 
@@ -26,25 +27,28 @@ def variables_used(*documents: Path) -> list[str]:
     return sorted(set(re.findall(r"\{\{< var (\S+) >\}\}", text)))
 
 
+def made_up_value(name: str) -> str:
+    """The value of a variable, by which it is found in a page: a number as long as real ones."""
+    return f"{10_000 + crc32(name.encode()) % 90_000:,}"
+
+
+def fill_results(results: Path, *documents: Path) -> Path:
+    """Write to `results` what `documents` include, show and mention."""
+    text = "".join(document.read_text(encoding="utf-8") for document in documents)
+    wanted = ((r"\{\{< include (\S+) >\}\}", CANARIES), (r"\]\((figures/\S+?)\)", SVG))
+    for pattern, content in wanted:
+        for name in re.findall(pattern, text):
+            (results / name).parent.mkdir(parents=True, exist_ok=True)
+            (results / name).write_text(content, encoding="utf-8")
+    values = {name: made_up_value(name) for name in variables_used(*documents)}
+    assert len(set(values.values())) == len(values)
+    (results / "variables.yml").write_text(yaml.safe_dump(nested(values)), encoding="utf-8")
+    return results
+
+
 def nested(flat: dict[str, str]) -> dict[str, dict[str, str]]:
     tree: dict[str, dict[str, str]] = {}
     for name, value in flat.items():
         group, _, leaf = name.partition(".")
         tree.setdefault(group, {})[leaf] = value
     return tree
-
-
-def fill_results(results: Path, *documents: Path, value: str = "⟨{}⟩") -> Path:
-    """Write to `results` what `documents` include, show and mention; `value` takes the name."""
-    text = "".join(document.read_text(encoding="utf-8") for document in documents)
-    for table in re.findall(r"\{\{< include (\S+) >\}\}", text):
-        (results / table).parent.mkdir(parents=True, exist_ok=True)
-        (results / table).write_text(CANARIES, encoding="utf-8")
-    for figure in re.findall(r"\]\((figures/\S+?)\)", text):
-        (results / figure).parent.mkdir(parents=True, exist_ok=True)
-        (results / figure).write_text(SVG, encoding="utf-8")
-    flat = {name: value.format(name) for name in variables_used(*documents)}
-    (results / "variables.yml").write_text(
-        yaml.safe_dump(nested(flat), allow_unicode=True), encoding="utf-8"
-    )
-    return results

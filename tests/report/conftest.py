@@ -1,12 +1,13 @@
-"""Fixtures of the report tests."""
+"""Fixtures of the report tests: the real documents rendered once, a small project, one browser."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from contamination.report import DOCUMENTS, render_report
+from contamination.report.render import DOCUMENTS, render_report
+from fakes.browser import Browser, find_programs
 from fakes.made_up_run import CANARIES, PAPER, SVG, fill_results
 
 SLIDES = """---
@@ -54,3 +55,16 @@ def project(tmp_path: Path) -> Callable[[str], tuple[Path, Path]]:
         return paper, results
 
     return make
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Return the one browser of all tests."""
+    programs = find_programs()
+    if programs is None:
+        pytest.skip("no Chromium with its chromedriver on PATH")
+    tab = Browser(*programs)
+    try:
+        yield tab
+    finally:
+        tab.close()

@@ -1,22 +1,10 @@
 """What a reader sees: no page is wider than its window, no slide taller, no text too pale."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from contamination.report import DOCUMENTS, render_report
-from fakes.browser import Browser, find_chromium
-from fakes.made_up_run import PAPER, fill_results
-
-PROGRAM = find_chromium()
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium here")
-
-LOADED = """new Promise((done) => {
-  const look = () => document.readyState === "complete" && (!window.Reveal || Reveal.isReady())
-    ? done(true) : setTimeout(look, 5);
-  look();
-})"""
+from fakes.browser import Browser
 
 # What reaches over the edges of the slide (of 1280 by 720); scripts and notes are not shown.
 OVER = """(() => {
@@ -57,41 +45,23 @@ PALE = """(() => {
 })()"""
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    browser = Browser(PROGRAM or "", tmp_path_factory.mktemp("profile"))
-    yield browser
-    browser.close()
-
-
-@pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Return the pages of a run whose numbers are as long as real ones."""
-    results = tmp_path_factory.mktemp("results")
-    fill_results(results, *(PAPER / name for name in DOCUMENTS), value="12,345")
-    return render_report(PAPER, results, quarto="")
-
-
 def show(browser: Browser, page: Path, width: int, height: int, *, dark: bool = False) -> None:
     browser.screen(width, height, dark=dark)
-    browser.problems.clear()
-    browser.requested.clear()
-    browser.call("Page.navigate", url=page.resolve().as_uri())
-    browser.run(LOADED)
+    browser.open(page)
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
 def test_the_report_fits_and_is_legible(
-    browser: Browser, pages: list[Path], width: int, dark: bool
+    browser: Browser, real_pages: list[Path], width: int, dark: bool
 ) -> None:
-    show(browser, pages[0], width, 800, dark=dark)
+    show(browser, real_pages[0], width, 800, dark=dark)
     assert browser.run("document.documentElement.scrollWidth") <= width
     assert browser.run(PALE) == []
 
 
-def test_no_slide_reaches_over_its_edges(browser: Browser, pages: list[Path]) -> None:
-    show(browser, pages[2], 1280, 720)
+def test_no_slide_reaches_over_its_edges(browser: Browser, real_pages: list[Path]) -> None:
+    show(browser, real_pages[2], 1280, 720)
     slides = browser.run("Reveal.getTotalSlides()")
     assert slides > 25
     over = []
@@ -107,24 +77,34 @@ def test_no_slide_reaches_over_its_edges(browser: Browser, pages: list[Path]) ->
 
 @pytest.mark.parametrize("width", [390, 1280])
 def test_the_slides_need_no_scrolling_sideways(
-    browser: Browser, pages: list[Path], width: int
+    browser: Browser, real_pages: list[Path], width: int
 ) -> None:
-    show(browser, pages[2], width, 720)
+    show(browser, real_pages[2], width, 720)
     assert browser.run("document.documentElement.scrollWidth") <= width
 
 
-def test_pages_load_nothing_from_elsewhere(browser: Browser, pages: list[Path]) -> None:
-    for page in (pages[0], pages[2]):
+def test_pages_load_nothing_from_elsewhere(browser: Browser, real_pages: list[Path]) -> None:
+    for page in (real_pages[0], real_pages[2]):
         show(browser, page, 1280, 720)
-        assert browser.problems == []
+        assert browser.problems() == []
         inside = ("data:", "blob:", page.resolve().as_uri())
-        assert [url for url in browser.requested if not url.startswith(inside)] == []
+        assert [url for url in browser.requested() if not url.startswith(inside)] == []
 
 
-def test_an_overflow_and_a_pale_text_are_seen(browser: Browser, pages: list[Path]) -> None:
-    show(browser, pages[2], 1280, 720)
+def test_an_overflow_and_a_pale_text_are_seen(browser: Browser, real_pages: list[Path]) -> None:
+    show(browser, real_pages[2], 1280, 720)
     browser.run("Reveal.slide(1)")
     browser.run("Reveal.getCurrentSlide().querySelector('h2').style.width = '1400px'")
     browser.run("Reveal.getCurrentSlide().querySelector('h2').style.color = '#aaaaaa'")
     assert browser.run(OVER)[0].startswith("test-sets-leak: H2 Test sets leak")
     assert browser.run(PALE) == ["rgb(170, 170, 170) on rgb(255, 255, 255): Test sets leak"]
+
+
+def test_an_error_and_a_file_from_elsewhere_are_seen(browser: Browser, tmp_path: Path) -> None:
+    page, other = tmp_path / "page.html", tmp_path / "other.svg"
+    page.write_text('<img src="other.svg"><script>nonsense()</script>', encoding="utf-8")
+    browser.open(page)
+    assert browser.requested() == [page.as_uri(), other.as_uri()]
+    problems = browser.problems()
+    assert any("nonsense is not defined" in problem for problem in problems)
+    assert any("other.svg" in problem for problem in problems)

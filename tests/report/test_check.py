@@ -1,13 +1,21 @@
-"""The check of the rendered page, by planted faults."""
+"""The checks of pages, images and style sheets, by planted faults."""
 
 import base64
 from pathlib import Path
+from urllib.parse import quote
 
+import matplotlib.pyplot as plt
 import pytest
 
 from contamination.errors import InputError
-from contamination.report import check_html, check_pdf
-from fakes.made_up_run import SVG
+from contamination.report.check import (
+    broken_image,
+    check_contrast,
+    check_html,
+    check_pdf,
+    contrast,
+)
+from fakes.made_up_run import PAPER, SVG
 
 IMAGE = "data:image/svg+xml;base64," + base64.b64encode(SVG.encode()).decode()
 PAGE = '<!DOCTYPE html><html lang="en"><head><title>T</title></head><body>{}</body></html>'
@@ -90,3 +98,114 @@ def test_pdf(tmp_path: Path) -> None:
         file.write_bytes(content)
         with pytest.raises(InputError, match="not a whole PDF"):
             check_pdf(file)
+
+
+# --- images ---------------------------------------------------------------------------------------
+
+
+def svg(body: str) -> str:
+    text = (
+        '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">'
+        f"{body}</svg>"
+    )
+    return "data:image/svg+xml;base64," + base64.b64encode(text.encode()).decode()
+
+
+SOUND_IMAGES = {
+    "paths": svg('<path d="M0 0"/>'),
+    "glyphs": svg('<defs><path id="DejaVuSans-10" d="M0 0"/></defs><use href="#DejaVuSans-10"/>'),
+    "generic font": svg('<text font-family="Verdana, sans-serif">a</text>'),
+    "generic font in a style": svg('<text style="font: 10px monospace">a</text>'),
+    "font of the drawing": svg('<g><text x="1"><tspan font-family="serif">a</tspan></text></g>'),
+    "no words": svg("<text> </text>"),
+    "not base64": "data:image/svg+xml," + quote(SVG),
+}
+IMAGE_FAULTS = {
+    "one font": (svg('<text font-family="Helvetica Neue">a</text>'), "font that may be missing: a"),
+    "not generic": (svg('<text font-family="my-serif">a</text>'), "font that may be missing"),
+    "lost character": (svg('<text font-family="serif">a\ufffd</text>'), "character that was lost"),
+    "box": (svg('<use xlink:href="#DejaVuSans-0"/>'), "character that its font lacks"),
+    "file": (svg('<image href="a.png"/>'), "loads a.png"),
+    "other drawing": (svg('<use href="http://example.org/a.svg#b"/>'), "loads http://example"),
+}
+
+
+@pytest.mark.parametrize("source", SOUND_IMAGES.values(), ids=SOUND_IMAGES.keys())
+def test_a_sound_image_passes(source: str) -> None:
+    assert broken_image(source) is None
+
+
+@pytest.mark.parametrize(("source", "message"), IMAGE_FAULTS.values(), ids=IMAGE_FAULTS.keys())
+def test_fault_of_an_image(source: str, message: str) -> None:
+    assert message in str(broken_image(source))
+
+
+@pytest.mark.filterwarnings("ignore:Glyph .* missing from font")
+@pytest.mark.parametrize(("title", "found"), [("A → −", False), ("A 中", True)])
+def test_what_matplotlib_draws_for_a_missing_glyph(tmp_path: Path, title: str, found: bool) -> None:
+    figure, axes = plt.subplots()
+    axes.set_title(title)
+    figure.savefig(tmp_path / "a.svg")
+    plt.close(figure)
+    problem = broken_image("data:image/svg+xml," + quote((tmp_path / "a.svg").read_text("utf-8")))
+    assert ("font lacks" in str(problem)) == found
+
+
+# --- contrast -------------------------------------------------------------------------------------
+
+
+SHEET = """/* :root { color: red } */
+:root {
+  --text: #222222; --muted: #555555; --link: #0b4f9e;
+  --page: #ffffff; --soft: #f5f6f8;
+}
+@media (prefers-color-scheme: dark) {
+  :root { --text: #eeeeee; --muted: #aaaaaa; --link: #86b7f5; --page: #16181c; --soft: #1f2228; }
+}
+p { color: var(--text); background-color: #ffffff; }
+"""
+
+SHEET_FAULTS = {
+    "grey on white": (
+        "--muted: #555555",
+        "--muted: #909090",
+        r":2: --muted #909090 on --page #fff",
+    ),
+    "on the other background": ("--soft: #f5f6f8", "--soft: #808080", r":2: --text .* on --soft"),
+    "dark link": ("--link: #86b7f5", "--link: #0b4f9e", r":7: --link #0b4f9e on --page #16181c"),
+    "half of the dark": ("--text: #eeeeee; ", "", r":7: --text #222222 on --page #16181c"),
+    "other notation": ("--page: #ffffff", "--page: white", r":2: write --page as a colour"),
+    "missing": ("--link: #0b4f9e;", "", r":2: write --link as a colour"),
+    "colour in a rule": ("color: var(--text)", "color: #999", r":9: name the text colour"),
+    "no variables": (":root {", "main {", r"no :root with the colours --text"),
+}
+
+
+def test_known_ratios_of_contrast() -> None:
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert contrast("#ffffff", "#ffffff") == 1
+    # The darkest greys that fail and the lightest that pass on white, as WCAG tools print them.
+    assert contrast("#767676", "#ffffff") == pytest.approx(4.54, abs=0.005)
+    assert contrast("#ffffff", "#777777") == pytest.approx(4.48, abs=0.005)
+    assert contrast("#0000ff", "#ffffff") == pytest.approx(8.59, abs=0.005)
+
+
+def test_a_sound_sheet_passes(tmp_path: Path) -> None:
+    sheet = tmp_path / "a.css"
+    sheet.write_text(SHEET, encoding="utf-8")
+    check_contrast(sheet)
+
+
+@pytest.mark.parametrize(("old", "new", "message"), SHEET_FAULTS.values(), ids=SHEET_FAULTS.keys())
+def test_fault_of_a_sheet(tmp_path: Path, old: str, new: str, message: str) -> None:
+    sheet = tmp_path / "a.css"
+    assert old in SHEET
+    sheet.write_text(SHEET.replace(old, new), encoding="utf-8")
+    with pytest.raises(InputError, match=rf"^paper/b\.css:?.*{message}") as caught:
+        check_contrast(sheet, shown=Path("paper/b.css"))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", sorted(sheet.name for sheet in PAPER.glob("*.css")))
+def test_our_style_sheets(name: str) -> None:
+    check_contrast(PAPER / name)

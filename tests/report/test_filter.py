@@ -1,14 +1,14 @@
 """The filter: numbers, references and callouts, the same in HTML and in typst."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from bs4 import BeautifulSoup
 
-from contamination.report import pandoc
-from contamination.report.source import read_document
-from contamination.report.stage import stage_sources
+from contamination.report.render import Pandoc
+from contamination.report.source import Stage, read_document
 
 BODY = r"""
 # First {#sec-first}
@@ -68,17 +68,21 @@ No title.
 
 
 @pytest.fixture
-def rendered(project, tmp_path: Path) -> Path:
-    paper, results = project(BODY)
-    root = tmp_path / "stage"
-    root.mkdir()
-    stage = stage_sources(paper, results, root)
-    pandoc.render(stage, read_document(stage, "report.qmd"), ("html", "typst"))
-    return root
+def render(project, tmp_path: Path) -> Callable[[str], Path]:
+    """Return a function that renders BODY to one target, and returns the stage."""
+
+    def make(target: str) -> Path:
+        (root := tmp_path / "stage").mkdir()
+        stage = Stage.fill(*project(BODY), root)
+        Pandoc().render(stage, read_document(stage, "report.qmd"), target)
+        return root
+
+    return make
 
 
-def test_html(rendered: Path) -> None:
-    page = BeautifulSoup((rendered / "report.html").read_text(encoding="utf-8"), "html.parser")
+def test_html(render: Callable[[str], Path]) -> None:
+    file = render("html") / "report.html"
+    page = BeautifulSoup(file.read_text(encoding="utf-8"), "html.parser")
     assert page.find(id="sec-second-a").get_text(" ", strip=True) == "2.1 Part"
     links = [
         (link["href"], link.get_text().replace("\xa0", " "))
@@ -114,7 +118,8 @@ def test_html(rendered: Path) -> None:
     assert page.select_one(".callout-warning .callout-content em").get_text() == "body"
 
 
-def test_typst(rendered: Path) -> None:
+def test_typst(render: Callable[[str], Path]) -> None:
+    rendered = render("typst")
     text = (rendered / "report.typ").read_text(encoding="utf-8")
     for name in ("sec-second-a", "fig-a", "fig-b", "tbl-a", "tbl-b", "eq-a", "eq-b"):
         assert re.search(rf"(?<!\()<{name}>", text), f"no label {name}"

@@ -8,8 +8,7 @@ import pytest
 import yaml
 
 from contamination.errors import InputError
-from contamination.report import DOCUMENTS, render_report
-from contamination.report.quarto import Quarto
+from contamination.report.render import DOCUMENTS, Quarto, render_report
 from fakes.made_up_run import PAPER
 
 STAND_IN = f"""#!{sys.executable}
@@ -113,7 +112,7 @@ def test_finding(alone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(InputError, match=r"older than 1\.5: install quarto-cli"):
         Quarto.find(str(old))
     old.write_text("#!/bin/sh\nexit 3\n", encoding="utf-8")
-    assert Quarto.find() == (None, f"{old} does not tell its version (exit status 3)")
+    assert Quarto.find() == (None, f"{old} does not print its version (exit status 3)")
     beside = stand_in(tmp_path / "venv", version="1.9.2")
     monkeypatch.setattr("sys.executable", str(beside.with_name("python")))
     assert Quarto.find()[0] == Quarto(str(beside), "1.9.2")

@@ -8,10 +8,10 @@ import pytest
 from bs4 import BeautifulSoup
 
 from contamination.errors import InputError
-from contamination.report import check_html, check_pdf, plain, render_report
-from contamination.report.pandoc import options
-from contamination.report.stage import out_of_space
-from fakes.made_up_run import PAPER, variables_used
+from contamination.report.check import check_html, check_pdf
+from contamination.report.render import options, out_of_space, render_report
+from contamination.report.variables import plain
+from fakes.made_up_run import PAPER, made_up_value, variables_used
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def test_the_title_is_the_one_heading_of_the_first_level(page: BeautifulSoup) ->
 def test_every_variable_table_and_figure_arrives(page: BeautifulSoup) -> None:
     text = page.get_text()
     for name in variables_used(PAPER / "report.qmd"):
-        assert f"⟨{name}⟩" in text, name
+        assert made_up_value(name) in text, name
     source = (PAPER / "report.qmd").read_text(encoding="utf-8")
     assert len(page.find_all("table")) == source.count("{{< include tables/")
     assert len(page.find_all("img")) == source.count("](figures/")

@@ -1,7 +1,6 @@
 """The real paper/slides.qmd: 45 minutes, notes on every slide, one file that opens offline."""
 
 import re
-import shutil
 from copy import copy
 from pathlib import Path
 
@@ -9,8 +8,9 @@ import pytest
 from bs4 import BeautifulSoup
 
 from contamination.errors import InputError
-from contamination.report import pandoc, render_report
-from fakes.made_up_run import PAPER, variables_used
+from contamination.report import render
+from contamination.report.render import render_report
+from fakes.made_up_run import PAPER, made_up_value, variables_used
 
 SLIDES = PAPER / "slides.qmd"
 
@@ -39,7 +39,7 @@ def test_the_minutes_add_up(page: BeautifulSoup) -> None:
 def test_numbers_tables_and_figures_arrive(page: BeautifulSoup) -> None:
     text = page.get_text()
     for name in variables_used(SLIDES):
-        assert f"⟨{name}⟩" in text, name
+        assert made_up_value(name) in text, name
     assert len(page.find_all("img")) == SLIDES.read_text(encoding="utf-8").count("](figures/")
 
 
@@ -60,14 +60,13 @@ def test_formulas_need_no_script_and_reveal_is_inside(page: BeautifulSoup, real_
     assert len(text) < 4_000_000
 
 
-def test_a_fault_in_the_slides_keeps_all_pages(real_results: Path, tmp_path: Path) -> None:
-    paper, results = tmp_path / "paper", tmp_path / "results"
-    shutil.copytree(PAPER, paper)
-    shutil.copytree(real_results, results)
+def test_a_fault_in_the_slides_keeps_all_pages(project) -> None:
+    paper, results = project("Text.")
+    (results / "report").mkdir()
     for name in ("report.html", "slides.html"):
         (results / "report" / name).write_text("previous", encoding="utf-8")
-    text = SLIDES.read_text(encoding="utf-8")
-    (paper / "slides.qmd").write_text(text.replace("# Limits", "### Limits"), encoding="utf-8")
+    text = (paper / "slides.qmd").read_text(encoding="utf-8")
+    (paper / "slides.qmd").write_text(f"{text}\n#### Too deep\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"slides\.html:\d+: heading .* a level is skipped"):
         render_report(paper, results, quarto="")
     for name in ("report.html", "slides.html"):
@@ -78,7 +77,7 @@ def test_no_reveal_is_told(project, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> Path:
         raise ModuleNotFoundError(name)
 
-    monkeypatch.setattr(pandoc.resources, "files", missing)
+    monkeypatch.setattr(render.resources, "files", missing)
     with pytest.raises(InputError, match="install the wheel sphinx-revealjs"):
         render_report(*project("Text."), quarto="")
 

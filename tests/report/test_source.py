@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from contamination.errors import InputError
-from contamination.report import render_report
+from contamination.report.render import render_report
 
 FIGURE = '![Caption](figures/small.svg){#fig-a fig-alt="What it shows."}'
 TABLE = "::: {#tbl-a}\n\n{{< include tables/small.md >}}\n\nCaption.\n:::"

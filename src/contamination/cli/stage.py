@@ -112,7 +112,7 @@ def report(
     paper: Annotated[Path, typer.Option(help="Directory of the report's source.")] = Path("paper"),
 ) -> None:
     """Render the report (HTML, PDF) and the slides, by Quarto if installed, else by pandoc."""
-    from contamination.report import render_report
+    from contamination.report.render import render_report
 
     render_report(paper, results)
 

@@ -1,30 +1,47 @@
-"""What a rendered page must satisfy, whichever renderer wrote it."""
+"""What pages and style sheets must satisfy, whichever renderer wrote the pages.
 
+A page is one file that contains all that it shows, its references are resolved, and its images are
+legible on a machine without any particular font. Colours have the contrast of WCAG 2, level AA.
+
+Beautiful Soup reads the pages: it is the parser of HTML that most of Python relies on, since 2004.
+"""
+
+import base64
+import binascii
 import re
-from dataclasses import dataclass, field
-from html.parser import HTMLParser
+from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
-from urllib.parse import unquote
+from urllib.parse import unquote, unquote_to_bytes
+from xml.etree import ElementTree
+
+from bs4 import BeautifulSoup
+from bs4.element import NavigableString, Tag
 
 from contamination.errors import InputError
-from contamination.report.images import broken_image
 
 _EXTERNAL = ("http://", "https://", "mailto:", "doi:", "data:")
-_LEFTOVERS = ("{{<", "?@", "?var:", "?meta:", "?invalid", "\ufffd")
-_VOID = {
-    "area",
-    "base",
-    "br",
-    "col",
-    "embed",
-    "hr",
-    "img",
-    "input",
-    "link",
-    "meta",
-    "source",
-    "wbr",
+_LEFTOVERS = re.compile(r"\{\{<|\?@|\?var:|\?meta:|\?invalid|\ufffd")
+_LOADING = ["link", "script", "iframe", "source", "video", "audio", "object"]
+
+_SIGNATURES = {
+    "image/png": b"\x89PNG\r\n\x1a\n",
+    "image/jpeg": b"\xff\xd8\xff",
+    "image/gif": b"GIF8",
 }
+_GENERIC_FONT = re.compile(r"(?<![\w-])(serif|sans-serif|monospace|system-ui)(?![\w-])")
+# Matplotlib names a glyph after its font and number. What no font has, a font of last resort draws;
+# number 0 is the empty box of a font.
+_NO_GLYPH = re.compile(r"#(LastResort[\w-]*|[A-Za-z][\w-]*-0)")
+
+# Colours of a style sheet: variables of :root, and again where the reader prefers the dark.
+TEXTS = ("--text", "--muted", "--link")
+BACKGROUNDS = ("--page", "--soft")
+LEAST_CONTRAST = 4.5  # of text of ordinary size; large text needs less
+_ROOT = re.compile(r":root\s*\{([^}]*)\}")
+_VARIABLE = re.compile(r"(--[\w-]+)\s*:\s*([^;]+);")
+_PLAIN_COLOUR = re.compile(r"(?<![\w-])color\s*:\s*(#\w+|rgba?\(|hsla?\()")
+_HEX = re.compile(r"#[0-9a-fA-F]{6}")
 
 
 def check_html(path: Path) -> None:
@@ -36,135 +53,190 @@ def check_html(path: Path) -> None:
     InputError
         The first problem, with the line of the page, and how many more there are.
     """
-    page = _Page()
     try:
-        page.feed(Path(path).read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 ({error.reason})") from error
-    page.close()
-    page.finish()
-    if page.problems:
-        line, problem = min(page.problems)
-        more = len(page.problems) - 1
+    page = BeautifulSoup(text, "html.parser")
+    problems = [*_whole_page(page), *_elements(page), *_texts(page)]
+    if problems:
+        line, problem = min(problems)
+        more = len(problems) - 1
         tail = f" (and {more} more problem{'s' if more > 1 else ''})" if more else ""
-        raise InputError(f"{Path(path).name}:{line}: {problem}{tail}")
+        raise InputError(f"{path.name}:{line}: {problem}{tail}")
 
 
 def check_pdf(path: Path) -> None:
     """Check that the file at `path` is a whole PDF."""
-    content = Path(path).read_bytes()
+    content = path.read_bytes()
     if not content.startswith(b"%PDF-") or b"%%EOF" not in content[-1024:]:
-        raise InputError(f"{Path(path).name} is not a whole PDF: render it again")
+        raise InputError(f"{path.name} is not a whole PDF: render it again")
 
 
-@dataclass
-class _Page(HTMLParser):
-    """Collects problems as (line, text) while the page is read."""
+def _whole_page(page: BeautifulSoup) -> Iterator[tuple[int, str]]:
+    if not (page.title and page.title.get_text(strip=True)):
+        yield 1, "the page has no <title>"
+    if not (page.html and _attribute(page.html, "lang")):
+        yield 1, "the page does not name its language: set lang"
+    headings = page.find_all(re.compile("^h[1-6]$"))
+    if not headings:
+        yield 1, "the page has no heading: give the document a title"
+    before = 0
+    for heading in headings:
+        level = int(heading.name[1])
+        if level > before + 1:
+            yield _line(heading), f"heading <h{level}> follows level {before}: a level is skipped"
+        before = level
 
-    problems: list[tuple[int, str]] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.names: dict[str, int] = {}
-        self.targets: list[tuple[int, str]] = []
-        self.open: list[tuple[str, str]] = []
-        self.level = 0
-        self.tables: list[tuple[int, str]] = []
-        self.title = ""
-        self.language = False
-
-    def _tell(self, problem: str) -> None:
-        self.problems.append((self.getpos()[0], problem))
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Check one element by its attributes."""
-        attributes = {name: value or "" for name, value in attrs}
-        if tag not in _VOID:
-            self.open.append((tag, attributes.get("class", "")))
-        name = attributes.get("id")
-        if name and "math" not in (tag for tag, _ in self.open) and name in self.names:
-            self._tell(f"identifier {name} is used twice (first on line {self.names[name]})")
-        if name:
-            self.names.setdefault(name, self.getpos()[0])
-        if tag == "html":
-            self.language = bool(attributes.get("lang"))
-        elif tag == "img":
-            self._image(attributes)
-        elif tag in ("a", "area") and "href" in attributes:
-            self._link(attributes["href"])
-        elif tag in ("link", "script", "iframe", "source", "video", "audio", "object"):
-            source = attributes.get("src") or attributes.get("data") or attributes.get("href") or ""
-            if source and not source.startswith("data:"):
-                self._tell(f"<{tag}> loads {source}: the page must contain all that it shows")
-        elif tag == "table":
-            self.tables.append((self.getpos()[0], ""))
-        elif re.fullmatch("h[1-6]", tag):
-            level = int(tag[1])
-            if level > self.level + 1:
-                self._tell(f"heading <{tag}> follows level {self.level}: a level is skipped")
-            self.level = level
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Check a self-closing element, which opens nothing."""
-        self.handle_starttag(tag, attrs)
-        if tag not in _VOID:
-            self.open.pop()
-
-    def handle_endtag(self, tag: str) -> None:
-        """Close the innermost open element of that name."""
-        if tag == "table" and self.tables:
-            line, headers = self.tables.pop()
-            if not headers.strip():
-                self.problems.append((line, "table without headers: name its columns"))
-        for depth in range(len(self.open) - 1, -1, -1):
-            if self.open[depth][0] == tag:
-                del self.open[depth:]
-                break
-
-    def handle_data(self, data: str) -> None:
-        """Look for what a renderer leaves where it could not resolve something."""
-        tags = [tag for tag, _ in self.open]
-        if tags[-1:] == ["title"]:
-            self.title += data
-        if {"script", "style", "annotation"} & set(tags):
-            return
-        if "th" in tags and self.tables:
-            line, headers = self.tables[-1]
-            self.tables[-1] = (line, headers + data)
-        for leftover in _LEFTOVERS:
-            if leftover in data:
-                start = max(0, data.index(leftover) - 20)
-                context = " ".join(data[start : start + 70].split())
-                self._tell(f"unresolved reference or shortcode: {context}")
-        cited = any(tag == "span" and "citation" in names.split() for tag, names in self.open)
-        if cited and "strong" in tags and data.strip().endswith("?"):
-            self._tell(f"unresolved citation {data.strip()[:-1]}: add it to the bibliography")
-
-    def finish(self) -> None:
-        """Check what only the whole page can tell."""
-        if not self.title.strip():
-            self.problems.append((1, "the page has no <title>"))
-        if not self.language:
-            self.problems.append((1, "the page does not name its language: set lang"))
-        if not self.level:
-            self.problems.append((1, "the page has no heading: give the document a title"))
-        for line, target in self.targets:
-            if target not in self.names:
-                self.problems.append((line, f"link to #{target}, which is not in the page"))
-
-    def _link(self, href: str) -> None:
+def _elements(page: BeautifulSoup) -> Iterator[tuple[int, str]]:
+    """Check identifiers, links, tables, images, and what an element loads."""
+    names: dict[str, int] = {}
+    for element in page.find_all(id=True):
+        name = _attribute(element, "id")
+        if name in names and not element.find_parent("math"):
+            yield _line(element), f"identifier {name} is used twice (first on line {names[name]})"
+        names.setdefault(name, _line(element))
+    for link in page.find_all(["a", "area"], href=True):
+        href = _attribute(link, "href")
         if href.startswith("#"):
-            if href != "#":
-                # In slides an address is a path: #/name.
-                self.targets.append((self.getpos()[0], unquote(href[1:]).removeprefix("/")))
+            # In slides an address is a path: #/name.
+            target = unquote(href[1:]).removeprefix("/")
+            if href != "#" and target not in names:
+                yield _line(link), f"link to #{target}, which is not in the page"
         elif not href.startswith(_EXTERNAL):
-            self._tell(f"link to {href or 'nothing'}: a single file can link to itself or the web")
-
-    def _image(self, attributes: dict[str, str]) -> None:
+            problem = f"link to {href or 'nothing'}: a single file can link to itself or the web"
+            yield _line(link), problem
+    for element in page.find_all(_LOADING):
+        source = next(filter(None, (_attribute(element, n) for n in ("src", "data", "href"))), "")
+        if source and not source.startswith("data:"):
+            problem = f"<{element.name}> loads {source}: the page must contain all that it shows"
+            yield _line(element), problem
+    for table in page.find_all("table"):
+        headers = [th for th in table.find_all("th") if th.find_parent("table") is table]
+        if not any(th.get_text(strip=True) for th in headers):
+            yield _line(table), "table without headers: name its columns"
+    for image in page.find_all("img"):
         # Slides load their images when they are near: data-src.
-        source = attributes.get("src") or attributes.get("data-src") or ""
-        if not attributes.get("alt", "").strip():
-            self._tell(f"image without alt text: {source[:60]}")
-        problem = broken_image(source)
-        if problem:
-            self._tell(f"image ({attributes.get('alt', '')[:40]}) {problem}")
+        alt = _attribute(image, "alt")
+        source = _attribute(image, "src") or _attribute(image, "data-src")
+        if not alt.strip():
+            yield _line(image), f"image without alt text: {source[:60]}"
+        if broken := broken_image(source):
+            yield _line(image), f"image ({alt[:40]}) {broken}"
+
+
+def _texts(page: BeautifulSoup) -> Iterator[tuple[int, str]]:
+    """Look for what a renderer leaves where it could not resolve something."""
+    for text in page.find_all(string=True):
+        # Scripts, styles and comments are strings of other types; formulas are kept as annotations.
+        found = _LEFTOVERS.search(text) if type(text) is NavigableString else None
+        if found and not text.find_parent("annotation"):
+            start = max(0, found.start() - 20)
+            context = " ".join(text[start : start + 70].split())
+            yield _line(text.parent), f"unresolved reference or shortcode: {context}"
+    for key in page.select("span.citation strong"):
+        if (shown := key.get_text().strip()).endswith("?"):
+            yield _line(key), f"unresolved citation {shown[:-1]}: add it to the bibliography"
+
+
+def _line(element: Tag | None) -> int:
+    return (element and element.sourceline) or 1
+
+
+def _attribute(element: Tag, name: str) -> str:
+    return str(element.get(name) or "")
+
+
+def broken_image(source: str) -> str | None:
+    """Say what is wrong with the image whose `src` is `source`; None if nothing is."""
+    if not source.startswith("data:image/"):
+        return f"is not embedded: {source[:60] or 'no source'}"
+    head, _, body = source.removeprefix("data:").partition(",")
+    kind, *options = head.split(";")
+    try:
+        content = base64.b64decode(body) if "base64" in options else unquote_to_bytes(body)
+        if not content:
+            return "is empty"
+        if kind == "image/svg+xml":
+            return _illegible(ElementTree.fromstring(content))
+        if kind in _SIGNATURES and not content.startswith(_SIGNATURES[kind]):
+            return f"is not {kind}"
+    except (binascii.Error, ElementTree.ParseError) as error:
+        return f"does not load: {error}"
+    return None
+
+
+def _illegible(drawing: ElementTree.Element) -> str | None:
+    for element in drawing.iter():
+        tag = str(element.tag).rpartition("}")[2]
+        words = "".join(element.itertext()).strip() if tag == "text" else ""
+        if "\ufffd" in words:
+            return f"has a character that was lost: {words[:40]}"
+        # Some font of the text or of the whole drawing must be on every machine.
+        fonts = (e.get("font-family", "") + e.get("style", "") for e in (*element.iter(), drawing))
+        if words and not _GENERIC_FONT.search(" ".join(fonts)):
+            return f"has text in a font that may be missing: {words[:40]}; draw text as paths"
+        link = element.get("{http://www.w3.org/1999/xlink}href") or element.get("href") or ""
+        if tag == "use" and _NO_GLYPH.fullmatch(link):
+            return "has a character that its font lacks: choose another character or font"
+        if link and not link.startswith(("#", "data:")) and tag in ("image", "use"):
+            return f"loads {link[:60]}: a figure must contain all that it shows"
+    return None
+
+
+def check_contrast(sheet: Path, *, shown: Path | None = None) -> None:
+    """Check the colours of the style sheet at `sheet`, called `shown` in messages.
+
+    Every text colour is held against every background of the same mode: light, dark and print.
+
+    Raises
+    ------
+    InputError
+        A text colour that stands out too little from a background, a colour of the page that is
+        missing or not written as six hexadecimal digits, a text colour outside of `:root`.
+    """
+    shown = shown or sheet
+    # Comments are blanked out; all else keeps its line.
+    text = re.sub(
+        r"/\*.*?\*/",
+        lambda comment: re.sub(r"[^\n]", " ", comment[0]),
+        sheet.read_text(encoding="utf-8"),
+        flags=re.DOTALL,
+    )
+
+    def where(match: re.Match[str]) -> str:
+        return f"{shown}:{text.count(chr(10), 0, match.start()) + 1}"
+
+    if plain := _PLAIN_COLOUR.search(text):
+        raise InputError(f"{where(plain)}: name the text colour as a variable of :root")
+    first: dict[str, str] = {}
+    for block in _ROOT.finditer(text):
+        colours = first | dict(_VARIABLE.findall(block[1]))
+        first = first or colours
+        for name in TEXTS + BACKGROUNDS:
+            if not _HEX.fullmatch(colours.get(name, "")):
+                raise InputError(f"{where(block)}: write {name} as a colour of the form #1c1e21")
+        for front, back in product(TEXTS, BACKGROUNDS):
+            if (found := contrast(colours[front], colours[back])) < LEAST_CONTRAST:
+                raise InputError(
+                    f"{where(block)}: {front} {colours[front]} on {back} {colours[back]} has a "
+                    f"contrast of {found:.2f}, less than {LEAST_CONTRAST}: move them apart"
+                )
+    if not first:
+        raise InputError(f"{shown}: no :root with the colours {', '.join(TEXTS + BACKGROUNDS)}")
+
+
+def contrast(one: str, other: str) -> float:
+    """Contrast ratio of two colours written as #rrggbb, from 1 to 21."""
+    low, high = sorted((_luminance(one), _luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    channels = (int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5))
+    red, green, blue = (
+        value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
+        for value in channels
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

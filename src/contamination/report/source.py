@@ -1,17 +1,26 @@
-"""The document before rendering: shortcodes expanded, every reference resolved, by file and line.
+"""The document before rendering: staged beside its results, expanded, its references checked.
 
-Renderers turn what they cannot resolve into a warning and a question mark in the page. Here it is
-an error that names the line, raised before a renderer starts and the same under each of them.
+The document says ``tables/canaries.md`` and ``figures/duplication_power.svg`` whatever the profile
+of the run: the stage is the directory where these names meet the files of one run. Renderers turn
+what they cannot resolve into a warning and a question mark in the page. Here it is an error that
+names the line, raised before a renderer starts and the same under each of them.
 """
 
 import re
+import shutil
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import yaml
 
 from contamination.errors import InputError
-from contamination.report.stage import VARIABLES, Stage
+
+VARIABLES = "_variables.yml"
+_RESULTS = {"tables": (".md",), "figures": (".svg", ".png")}
 
 NUMBERED = ("fig", "tbl", "sec", "eq")
 # Prefixes that Quarto numbers and the filter for pandoc does not.
@@ -33,6 +42,95 @@ _HIDDEN = [
     re.compile(r"(?<!\\)\$\$.+?\$\$", re.DOTALL),
     re.compile(r"(?<![\\$])\$(?=\S)[^$\n]*?(?<=\S)\$(?![\d$])"),
 ]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The staging directory and where its files came from."""
+
+    root: Path
+    paper: Path
+    results: Path
+
+    @classmethod
+    def fill(cls, paper: Path, results: Path, root: Path) -> "Stage":
+        """Copy the sources in `paper` and the results that a document can use to `root`."""
+        if not paper.is_dir():
+            raise InputError(f"{paper} is not a directory: give the one that holds report.qmd")
+        stage = cls(root, paper, results)
+        variables = stage.origin(VARIABLES)
+        if not variables.is_file():
+            raise InputError(f"{variables} is missing: run `make reproduce` for this profile first")
+        shutil.copyfile(variables, root / VARIABLES)
+        _copy_files(paper, root)
+        for folder, suffixes in _RESULTS.items():
+            (root / folder).mkdir()
+            if (results / folder).is_dir():
+                _copy_files(results / folder, root / folder, suffixes)
+        return stage
+
+    def origin(self, relative: str) -> Path:
+        """Return the file that `relative`, a path below the stage, is or would be a copy of."""
+        if relative == VARIABLES:
+            return self.results / "variables.yml"
+        if relative.partition("/")[0] in _RESULTS:
+            return self.results / relative
+        return self.paper / relative
+
+    def read(self, name: str) -> str:
+        """Read the staged text file `name`; `InputError` names its origin."""
+        shown = self.origin(name)
+        try:
+            return (self.root / name).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise InputError(f"{shown} is missing: restore it from the repository") from None
+        except UnicodeDecodeError as error:
+            raise InputError(f"{shown} is not UTF-8 ({error.reason}): save it as UTF-8") from error
+
+    def settings(self) -> dict[str, Any]:
+        """Read the project file `_quarto.yml`."""
+        return _mapping(self.read("_quarto.yml"), self.origin("_quarto.yml"))
+
+    def front_matter(self, name: str) -> dict[str, Any]:
+        """Read the mapping between the dashes at the top of the document `name`."""
+        found = re.match(r"---\n(.*?)\n---[ \t]*\n", self.read(name), re.DOTALL)
+        return _mapping(found[1], self.origin(name)) if found else {}
+
+    def variables(self) -> dict[str, str]:
+        """Read the variables of the run as one flat mapping from dotted names to text."""
+        shown = self.origin(VARIABLES)
+        return dict(_flatten(_mapping(self.read(VARIABLES), shown), shown, ""))
+
+
+def _copy_files(source: Path, target: Path, suffixes: tuple[str, ...] = ()) -> None:
+    for file in sorted(source.iterdir()):
+        wanted = not suffixes or file.suffix in suffixes
+        if wanted and file.is_file() and not file.name.startswith("."):
+            shutil.copyfile(file, target / file.name)
+
+
+def _mapping(text: str, shown: Path) -> dict[str, Any]:
+    try:
+        value = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise InputError(f"{shown} is not YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(value, dict):
+        raise InputError(f"{shown} must be a mapping of names to values")
+    return value
+
+
+def _flatten(mapping: dict[str, Any], shown: Path, prefix: str) -> Iterator[tuple[str, str]]:
+    for key, value in mapping.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, dict):
+            yield from _flatten(value, shown, f"{name}.")
+        elif not isinstance(value, str) or not value.strip() or "\n" in value.strip():
+            # Renderers print unquoted numbers and dates each in their own way.
+            raise InputError(
+                f"{shown}: variable {name} must be one line of text in quotes, not {value!r}"
+            )
+        else:
+            yield name, value.strip()
 
 
 @dataclass(frozen=True)
@@ -63,24 +161,10 @@ def _expand(
     shown = stage.origin(name)
     if name in parents:
         raise InputError(f"{shown} includes itself: remove the include")
-    try:
-        text = (stage.root / name).read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise InputError(f"{shown} is missing: restore it from the repository") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{shown} is not UTF-8 ({error.reason}): save it as UTF-8") from error
+    text = stage.read(name)
     raw, visible = text.rstrip("\n").split("\n"), mask(text).rstrip("\n").split("\n")
     for number, (line, seen) in enumerate(zip(raw, visible, strict=True), start=1):
         here = f"{shown}:{number}"
-
-        def value(match: re.Match[str], here: str = here, seen: str = seen) -> str:
-            if seen[match.start() : match.start() + 3] != "{{<":
-                raise InputError(
-                    f"{here}: {match[0]} stands in code, in a formula, in a comment or in the "
-                    "front matter, where renderers disagree: move it into the text"
-                )
-            return _variable(match, variables, here, stage)
-
         include = re.fullmatch(r"\{\{<\s*include\s+(\S+)\s*>\}\}", line.strip())
         if include and seen.strip():
             target = (PurePosixPath(name).parent / include[1]).as_posix()
@@ -93,6 +177,13 @@ def _expand(
             continue
         if re.search(r"fig-alt=\"[^\"]*\{\{<", line):
             raise InputError(f"{here}: shortcode in an alt text: describe the figure in words")
+        for shortcode in _SHORTCODE.finditer(line):
+            if seen[shortcode.start() : shortcode.start() + 3] != "{{<":
+                raise InputError(
+                    f"{here}: {shortcode[0]} stands in code, in a formula, in a comment or in the "
+                    "front matter, where renderers disagree: move it into the text"
+                )
+        value = partial(_value, variables=variables, here=here, stage=stage)
         expanded = _SHORTCODE.sub(value, line)
         if "{{<" in expanded:
             raise InputError(f"{here}: shortcode without its end: write it whole on one line")
@@ -100,7 +191,7 @@ def _expand(
         document.where.append(here)
 
 
-def _variable(match: re.Match[str], variables: dict[str, str], here: str, stage: Stage) -> str:
+def _value(match: re.Match[str], variables: dict[str, str], here: str, stage: Stage) -> str:
     words = match[1].split()
     if words[:1] == ["include"]:
         raise InputError(f"{here}: {match[0]} must stand alone on its line, with one path")
@@ -124,57 +215,57 @@ def mask(text: str) -> str:
 
 
 def _check(stage: Stage, document: Document) -> None:
+    """Check figures, identifiers, links, cross-references and citations, in this order."""
     visible = mask(document.text)
     starts = [0]
     for line in document.lines:
         starts.append(starts[-1] + len(line) + 1)
 
-    def where(position: int) -> str:
-        return document.where[bisect_right(starts, position) - 1]
+    def where(match: re.Match[str]) -> str:
+        return document.where[bisect_right(starts, match.start()) - 1]
 
     _check_figures(stage, document.text, visible, where)
     identifiers: dict[str, str] = {}
     for match in _IDENTIFIER.finditer(visible):
-        here = where(match.start())
         if match[1] in identifiers:
             raise InputError(
-                f"{here}: identifier {match[1]} is taken by {identifiers[match[1]]}: rename one"
+                f"{where(match)}: identifier {match[1]} is taken by {identifiers[match[1]]}: "
+                "rename one"
             )
-        identifiers[match[1]] = here
+        identifiers[match[1]] = where(match)
     for match in _LOCAL_LINK.finditer(visible):
         if match[1] not in identifiers:
             raise InputError(
-                f"{where(match.start())}: link to #{match[1]}, which nothing in the document is "
+                f"{where(match)}: link to #{match[1]}, which nothing in the document is "
                 f"named: add {{#{match[1]}}} or correct the link"
             )
     cited = set(_citation_keys(stage))
     for match in _REFERENCE.finditer(visible):
-        _check_reference(match[1], where(match.start()), identifiers, cited)
-
-
-def _check_reference(key: str, here: str, identifiers: dict[str, str], cited: set[str]) -> None:
-    kind = key.partition("-")[0] if "-" in key else ""
-    if kind in NUMBERED:
-        if key not in identifiers:
-            raise InputError(
-                f"{here}: cross-reference @{key} points nowhere: define {{#{key}}} or correct it"
+        key = match[1]
+        kind = key.partition("-")[0] if "-" in key else ""
+        problem = None
+        if kind in NUMBERED:
+            if key not in identifiers:
+                problem = f"cross-reference @{key} points nowhere: define {{#{key}}} or correct it"
+        elif _FOREIGN.fullmatch(kind):
+            problem = (
+                f"cross-reference @{key}: only figures, tables, sections and equations are "
+                f"numbered here ({', '.join(f'{name}-' for name in NUMBERED)})"
             )
-    elif _FOREIGN.fullmatch(kind):
-        raise InputError(
-            f"{here}: cross-reference @{key}: only figures, tables, sections and equations are "
-            f"numbered here ({', '.join(f'{name}-' for name in NUMBERED)})"
-        )
-    elif key not in cited:
-        raise InputError(
-            f"{here}: citation @{key} is not in the bibliography: add it, or write \\@ for a "
-            "plain at sign"
-        )
+        elif key not in cited:
+            problem = (
+                f"citation @{key} is not in the bibliography: add it, or write \\@ for a plain at "
+                "sign"
+            )
+        if problem:
+            raise InputError(f"{where(match)}: {problem}")
 
 
-def _check_figures(stage: Stage, text: str, visible: str, where: Callable[[int], str]) -> None:
+def _check_figures(
+    stage: Stage, text: str, visible: str, where: Callable[[re.Match[str]], str]
+) -> None:
     for match in _FIGURE.finditer(visible):
-        here = where(match.start())
-        path = match["path"]
+        path, here = match["path"], where(match)
         attributes = text[match.start("attributes") : match.end("attributes")]
         if path.startswith(("/", "..")) or not path or not (stage.root / path).is_file():
             raise InputError(
@@ -192,10 +283,8 @@ def _check_figures(stage: Stage, text: str, visible: str, where: Callable[[int],
 def _citation_keys(stage: Stage) -> Iterator[str]:
     names = stage.settings().get("bibliography", [])
     for name in [names] if isinstance(names, str) else names:
-        file = stage.root / name
-        if not file.is_file():
+        if not (stage.root / name).is_file():
             raise InputError(
                 f"{stage.origin('_quarto.yml')}: bibliography {name} not found in {stage.paper}"
             )
-        text = file.read_text(encoding="utf-8")
-        yield from re.findall(r"^\s*@\w+\s*\{\s*([^,\s]+)\s*,", text, re.MULTILINE)
+        yield from re.findall(r"^\s*@\w+\s*\{\s*([^,\s]+)\s*,", stage.read(name), re.MULTILINE)

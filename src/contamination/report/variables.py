@@ -3,6 +3,7 @@
 Each is read from a result file, from the manifest or from the profile, never typed.
 """
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,18 @@ import pandas as pd
 
 from contamination.errors import InputError
 from contamination.pretraining.profile import Profile
-from contamination.report import plain
 from contamination.results.published import AUDITED, load_published
 from contamination.results.tables import format_p, read_csv
 
-MANY = 32  # copies from which on detection is expected beyond doubt
+MANY = 32  # dup_count from which on detection is expected beyond doubt
+
+
+def plain(text: str) -> str:
+    """Escape `text` for variables.yml, whose values are one line of markdown.
+
+    Use it for text that this project did not write, such as the name of a processor.
+    """
+    return re.sub(r"([\\`*_{}\[\]<>#@$^~|!\"'])", r"\\\1", " ".join(text.split()))
 
 
 def build_variables(
