@@ -1,13 +1,11 @@
 """Fixtures of the explorer's tests: scored sets, and a page made from them."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from contamination.report.explorer.page import write_page
-from contamination.report.explorer.scored import Found, walk
-from fakes.browser import Browser, find_chromium
+from contamination.report.explorer.scored import Found, View, view_sets, walk
 from fakes.made_up_sets import fill
 
 
@@ -19,18 +17,11 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Found:
 
 
 @pytest.fixture(scope="session")
-def page(found: Found, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    told = Found(found.sets, ("somewhere: <i>no store</i>",))
-    return write_page(told, tmp_path_factory.mktemp("results"), title="tiny")
+def views(found: Found) -> list[View]:
+    return view_sets(found.sets)
 
 
 @pytest.fixture(scope="session")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    program = find_chromium()
-    if program is None:
-        pytest.skip("no Chromium or Chrome on PATH")
-    tab = Browser(program, tmp_path_factory.mktemp("browser"))
-    try:
-        yield tab
-    finally:
-        tab.close()
+def page(found: Found, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    with_line = Found(found.sets, ("somewhere: <i>no store</i>",))
+    return write_page(with_line, tmp_path_factory.mktemp("results"), title="tiny")

@@ -6,13 +6,13 @@ from urllib.parse import urlencode
 
 import numpy as np
 import pytest
+from selenium.webdriver import Keys
 
 from contamination.audit.battery import TESTS
-from contamination.report.explorer.scored import Found
-from contamination.report.explorer.views import Viewer
-from contamination.report.explorer.wording import plain_p
+from contamination.report.explorer.page import plain_p, show
+from contamination.report.explorer.scored import Found, view_sets
 from contamination.scoring.store import open_store
-from fakes.browser import Browser
+from fakes.browser import READY, Browser
 from fakes.made_up_sets import HOSTILE, make_set
 
 PLANTED = {"model": "reader", "group": "Made up", "set": "planted"}
@@ -34,8 +34,8 @@ def tab(browser: Browser, page: Path):
     browser.screen(1280, 900)
     assert browser.open(page) == "ready"
     yield browser
-    assert browser.problems == []
-    assert {url.partition("#")[0] for url in browser.requested} == {page.resolve().as_uri()}
+    assert browser.problems() == []
+    assert {url.partition("#")[0] for url in browser.requested()} == {page.resolve().as_uri()}
 
 
 def test_first_sight(tab: Browser, found: Found) -> None:
@@ -142,11 +142,11 @@ def test_hostile_text_is_shown_as_text(tab: Browser) -> None:
 
 def test_search(tab: Browser) -> None:
     tab.run("document.getElementById('search').focus()")
-    tab.call("Input.insertText", text="ANSWER: 1")
+    tab.press("ANSWER: 1")
     assert tab.texts("#questions li .place") == ["2", *(str(i) for i in range(11, 21))]
     assert tab.text("#found") == "11 of 24 examples"
     tab.run("document.getElementById('search').value = ''")
-    tab.press("Backspace", 8)
+    tab.press(Keys.BACKSPACE)
     tab.run("document.getElementById('search').dispatchEvent(new Event('input'))")
     assert len(tab.texts("#questions > details")) == 2
 
@@ -170,7 +170,7 @@ def test_the_mark_stands_where_the_canonical_value_is(
     scored = found.sets[index]
     (outcome,) = [
         o
-        for o in Viewer().view(scored).outcomes
+        for o in view_sets([scored])[0].outcomes
         if (o.test, o.result.shards) == ("token_standardised", 6)
     ]
     edges = np.linspace(outcome.null.low, outcome.null.high, len(outcome.null.counts) + 1)
@@ -201,11 +201,11 @@ def test_by_keyboard_alone(tab: Browser, found: Found) -> None:
     """Tab reaches every control in the order of the page; arrows choose."""
     reached = []
     for _ in range(12):
-        tab.press("Tab", 9)
+        tab.press(Keys.TAB)
         reached.append(tab.run("document.activeElement.id || document.activeElement.tagName"))
     assert reached[:6] == ["SUMMARY", "model", "set", "test", "shards", "b"]
     tab.run("document.getElementById('set').focus()")
-    tab.press("ArrowDown", 40)
+    tab.press(Keys.ARROW_DOWN)
     assert tab.text("#p") == expected_p(found, "reader", "unread", "successor", 2)
     assert tab.run("document.activeElement.id") == "set"
     assert tab.run("getComputedStyle(document.activeElement).outlineStyle") == "solid"
@@ -229,7 +229,7 @@ def test_nothing_is_wider_than_the_screen(browser: Browser, page: Path, width: i
     assert browser.run("document.documentElement.scrollWidth") == width
     texts = "[...document.querySelectorAll('svg')].map((s) => s.viewBox.baseVal.width)"
     assert all(drawn <= width for drawn in browser.run(texts))  # text keeps its size
-    assert browser.problems == []
+    assert browser.problems() == []
 
 
 def _luminance(colour: str) -> float:
@@ -265,3 +265,19 @@ def test_a_page_that_cannot_be_read_says_so(browser: Browser, page: Path, tmp_pa
     broken.write_text(re.sub(r'(id="data">)[^<]+', r"\1H4sIAAAA", text), encoding="utf-8")
     assert browser.open(broken) == "failed"
     assert "could not be read" in browser.text("#problem")
+
+
+def test_a_notebook_shows_the_page_in_a_frame(
+    browser: Browser, found: Found, tmp_path: Path
+) -> None:
+    notebook = tmp_path / "notebook.html"
+    frame = show(found, title="tiny", sets=["unread"])
+    notebook.write_text(f"<!doctype html>{frame._repr_html_()}", encoding="utf-8")
+    browser.open(notebook)
+    browser.driver.switch_to.frame(0)
+    assert browser.run(READY) == "ready"
+    assert browser.text("#p") == expected_p(found, "reader", "unread", "successor", 2)
+    browser.choose("model", "stranger")
+    browser.choose("test", "sharded_exact")
+    assert browser.text("#p") == expected_p(found, "stranger", "unread", "sharded_exact", 6)
+    assert browser.problems() == []

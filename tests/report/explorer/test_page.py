@@ -1,4 +1,4 @@
-"""The page without a browser: what it holds, and what it can never do."""
+"""The page without a browser: what it holds and says, and what it can never do."""
 
 import base64
 import gzip
@@ -8,20 +8,30 @@ import math
 import os
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from contamination.audit.battery import TESTS
-from contamination.audit.diagnostics import diagnose
+from contamination.audit.diagnostics import Verdict, diagnose
 from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.report.explorer.outcomes import Histogram, Outcome
-from contamination.report.explorer.page import LONGEST_TEXT, _cut, payload, render, write_page
-from contamination.report.explorer.scored import Found, ScoredSet
-from contamination.report.explorer.views import View, Viewer
-from contamination.report.explorer.wording import plain_p
+from contamination.report.explorer.page import (
+    _MEANING,
+    LONGEST_TEXT,
+    _cut,
+    payload,
+    plain_p,
+    reading,
+    render,
+    show,
+    verdict,
+    write_page,
+)
+from contamination.report.explorer.scored import Found, ScoredSet, View
 from contamination.scoring.store import open_store
 from contamination.statistics import ShardedExactResult, adjust
 from contamination.testsets.example_set import ExampleSet
@@ -86,9 +96,7 @@ def test_texts_are_whole_and_stored_once(html: str, found: Found) -> None:
         assert len(each["diagnoses"]["4"]["rows"]) >= 8
 
 
-def test_joint_p_is_adjusted_by_holm_over_the_sets_of_a_model(found: Found, html: str) -> None:
-    viewer = Viewer()
-    views = [viewer.view(scored) for scored in found.sets]
+def test_joint_p_is_adjusted_by_holm_over_the_sets_of_a_model(views: list[View], html: str) -> None:
     for model in ("reader", "stranger"):
         joint = [v.joint_log10_p for v in views if v.scored.model == model]
         expected = adjust(log10_p=joint, method="holm").log10_p
@@ -131,16 +139,23 @@ def test_the_page_names_nothing_outside_itself(html: str) -> None:
     assert "@@" not in html
 
 
-def test_same_stores_same_bytes(found: Found, page: Path, tmp_path: Path) -> None:
-    told = Found(found.sets, ("somewhere: <i>no store</i>",))
-    again = write_page(told, tmp_path, title="tiny")
-    assert again == tmp_path / "explorer.html"
-    assert again.read_bytes() == page.read_bytes()
+def test_same_stores_same_bytes_in_a_file_and_in_a_notebook(found: Found, page: Path) -> None:
+    with_line = Found(found.sets, ("somewhere: <i>no store</i>",))
+    assert page.name == "explorer.html"
+    assert show(with_line, title="tiny").html == page.read_text(encoding="utf-8")
 
 
 def test_long_texts_are_cut_and_say_so() -> None:
     assert _cut("x" * LONGEST_TEXT + "\n\n") == "x" * LONGEST_TEXT
     assert _cut("x" * (LONGEST_TEXT + 7)) == "x" * LONGEST_TEXT + " […7 more characters]"
+
+
+def test_a_frame_holds_the_page_of_the_chosen_sets(found: Found) -> None:
+    one = unpack(show(found, title="tiny", sets=["unread"]).html)
+    assert [each["name"] for each in one["sets"]] == ["unread"]
+    assert [each["model"] for each in one["results"]] == ["reader", "stranger"]
+    with pytest.raises(InputError, match="no set 'another' is scored: there are planted, unread"):
+        show(found, title="tiny", sets=["unread", "another"])
 
 
 def test_nothing_to_show_is_an_error(found: Found, tmp_path: Path) -> None:
@@ -197,10 +212,59 @@ def test_all_of_mmlu_under_two_models_is_below_five_megabytes() -> None:
         texts = tuple("\n".join(row.values()) + "\n" for row in rows)
         sets.append(ExampleSet(path.stem, texts, "mmlu/2", sha256_of(*texts)))
     assert len(sets) == 57
-    usual = {"orderings": 50, "successors": 10}
     views = [
-        _made_up(ScoredSet(model, "MMLU", each, (), usual), rng)
+        _made_up(ScoredSet(model, "MMLU", each, ()), rng)
         for model in ("one", "other")
         for each in sets
     ]
     assert len(render(payload(views, [], "all")).encode()) < 5_000_000
+
+
+# --- words ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("log10_p", "text"),
+    [
+        (0.0, "1.000"),
+        (np.log10(0.0466), "0.047"),
+        (np.log10(0.0012), "0.001"),
+        (np.log10(3.44e-5), "3.4 × 10⁻⁵"),
+        (-37.4, "4.0 × 10⁻³⁸"),
+        (-1234.5, "3.2 × 10⁻¹²³⁵"),
+    ],
+)
+def test_plain_p(log10_p: float, text: str) -> None:
+    assert plain_p(log10_p) == text
+
+
+@pytest.mark.parametrize(("p", "small"), [(0.0499, True), (0.05, True), (0.0501, False)])
+def test_verdict(p: float, small: bool) -> None:
+    assert (verdict(float(np.log10(p))) == "The model prefers the published order") is small
+
+
+def _said(test: str, p: float, judged: str) -> str:
+    result = SimpleNamespace(log10_p=float(np.log10(p)), permutations=19)
+    outcome = SimpleNamespace(test=test, result=result)
+    return reading(outcome, SimpleNamespace(verdict=judged))
+
+
+def test_a_small_p_is_evidence_only_where_the_order_is_quiet() -> None:
+    assert "this is evidence" in _said("successor", 1e-4, "quiet")
+    for judged in ("suspicious", "order carries information", "too few records"):
+        assert "this is evidence" not in _said("successor", 1e-4, judged)
+    assert "no evidence" in _said("successor", 1e-4, "order carries information")
+    for judged in _MEANING:
+        assert "evidence" not in _said("successor", 0.2, judged)
+
+
+def test_every_verdict_has_a_meaning() -> None:
+    assert set(_MEANING) == set(Verdict.__args__)
+    few = diagnose(["a", "b"], shards=1, rng=np.random.default_rng(0))
+    assert few.verdict in _MEANING
+
+
+def test_limits_of_the_papers_tests_are_stated() -> None:
+    assert "0.05" in _said("permutation", 0.05, "quiet").split("cannot fall below")[1]
+    assert "approximation" in _said("sharded_t", 0.3, "quiet")
+    assert "approximation" not in _said("sharded_exact", 0.3, "quiet")

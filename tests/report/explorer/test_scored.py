@@ -1,14 +1,26 @@
-"""What a run has scored is found, and what is missing is told."""
+"""What a run has scored is found and tested; what is missing or cannot be used is named."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from contamination.errors import InputError
+from contamination.experiments.mmlu.segmentation import by_line
 from contamination.files import write_json
 from contamination.pretraining.experiment import Experiment
-from contamination.report.explorer.scored import _usual_shards, scored_sets, walk
+from contamination.report.explorer import scored as scored_module
+from contamination.report.explorer.outcomes import store_outcomes
+from contamination.report.explorer.scored import (
+    Found,
+    ScoredSet,
+    View,
+    scored_sets,
+    view_sets,
+    walk,
+)
+from contamination.scoring.store import open_store
 from fakes.data_fixtures import EXAMPLES, SETS, write_profile
 from fakes.made_up_sets import make_set, make_store
 
@@ -37,7 +49,7 @@ def test_canary_sets(experiment: Experiment) -> None:
     ]
     eight = found.sets[1]
     assert [path.name for path in eight.stores] == ["orderings-004", "successors-002"]
-    assert eight.usual_shards == {"orderings": 4, "successors": 1}  # 4 is the profile's
+    assert eight.shards == 4  # the profile's
     assert eight.about == "Copies in this model's training data: 8."
     missing = [f"contaminated{'/sixty-four'}", *(f"clean/{name}" for name in SETS)]
     assert len(found.left_out) == len(missing)
@@ -90,8 +102,6 @@ def test_a_set_that_cannot_be_opened_is_told_and_the_others_go_on(tmp_path: Path
 def test_subsets_of_mmlu_by_record_and_by_line(
     experiment: Experiment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from contamination.experiments.mmlu.segmentation import by_line
-
     whole = make_set("mmlu/anatomy", 40)
 
     def open_test_set(name: str, *, max_records: int):
@@ -100,7 +110,7 @@ def test_subsets_of_mmlu_by_record_and_by_line(
             whole, examples=whole.examples[:max_records], records=whole.records[:max_records]
         )
 
-    monkeypatch.setattr("contamination.testsets.sources.open_test_set", open_test_set)
+    monkeypatch.setattr(scored_module, "open_test_set", open_test_set)
     read = replace(open_test_set(whole.name, max_records=30), name="anatomy")
     lines = by_line(read)
     assert len(lines.examples) != 30
@@ -124,7 +134,7 @@ def test_subsets_of_mmlu_by_record_and_by_line(
     assert by_name["anatomy-by-line"].group == "MMLU by line"
     assert by_name["anatomy-by-line"].test_set.revision == lines.revision
     assert found.left_out[-1].endswith(
-        "virology was not scored by record, which tells how much was read"
+        "virology was not scored by record, which says how much was read"
     )
 
 
@@ -137,7 +147,7 @@ def test_sets_of_an_audit_of_open_models(
         assert (name, max_records) == ("gsm8k", 30)
         return public
 
-    monkeypatch.setattr("contamination.testsets.sources.open_test_set", open_test_set)
+    monkeypatch.setattr(scored_module, "open_test_set", open_test_set)
     for test_set in (public, make_set("one", EXAMPLES)):
         directory = experiment.build / "stores" / "open_models"
         make_store(directory, "gpt2", test_set, "successors", 2, tokens_per_example=32)
@@ -148,12 +158,88 @@ def test_sets_of_an_audit_of_open_models(
     ]
 
 
-@pytest.mark.parametrize("examples", [10, 11, 39, 100, 199, 200, 204, 1534])
-def test_usual_shards_are_those_of_an_audit(examples: int) -> None:
-    from contamination.audit.battery import TESTS
-    from contamination.scoring.plan import plan_store
+# --- the view of one set under one model ----------------------------------------------------------
 
-    assert _usual_shards(examples) == {
-        TESTS[test].kind: plan_store(TESTS[test], examples, None).shards
-        for test in ("sharded_exact", "successor")
+
+def _view(test_set, *stores: Path) -> View:
+    (view,) = view_sets([ScoredSet("m", "Sets", test_set, stores)])
+    return view
+
+
+@pytest.mark.parametrize(("set_by_profile", "shards"), [(None, 6), (4, 4)])
+def test_what_was_set_in_advance(
+    views: list[View], set_by_profile: int | None, shards: int
+) -> None:
+    scored = replace(views[0].scored, shards=set_by_profile)
+    usual = {(o.test, o.result.shards, o.b) for o in views[0].outcomes if scored.is_usual(o)}
+    assert usual == {
+        ("permutation", 1, None),
+        ("sharded_t", shards, None),
+        ("sharded_exact", shards, None),
+        ("token_standardised", shards, None),
+        ("boundary", shards, "16"),
+        ("successor", 2, "32"),
     }
+
+
+def test_joint_p_is_corrected_over_stores(views: list[View]) -> None:
+    joints = [store_outcomes(open_store(path)).joint.log10_p for path in views[0].scored.stores]
+    assert len(joints) == 5
+    assert views[0].joint_log10_p == min(0.0, min(joints) + math.log10(5))
+
+
+def test_joint_p_is_a_p_value(tmp_path: Path) -> None:
+    test_set = make_set("s", 8)
+    stores = [
+        make_store(tmp_path, "m", test_set, "orderings", r, permutations=1, gain=-30.0)
+        for r in (1, 2, 4)
+    ]
+    assert _view(test_set, *stores).joint_log10_p == 0.0
+
+
+def test_of_two_stores_of_the_same_shards_the_fuller_one_counts(tmp_path: Path) -> None:
+    test_set = make_set("s")
+    short = make_store(tmp_path, "m", test_set, "successors", 2, tokens_per_example=32)
+    whole = make_store(tmp_path / "whole", "m", test_set, "successors", 2)
+    for stores in ((short, whole), (whole, short)):
+        view = _view(test_set, *stores)
+        assert [o.b for o in view.outcomes] == ["8", "16", "32", "all"]
+        assert view.joint_log10_p == store_outcomes(open_store(whole)).joint.log10_p
+
+
+def test_stores_of_other_texts_are_left_out(tmp_path: Path) -> None:
+    test_set = make_set("s")
+    store = make_store(tmp_path, "m", test_set, "successors", 2, tokens_per_example=32)
+    other = replace(test_set, revision="another")
+    view = _view(other, store)
+    assert view.outcomes == ()
+    (line,) = view.left_out
+    assert line == f"m, s: {store}: scored from another revision of the test set; score it again"
+
+
+def test_a_damaged_store_is_left_out_and_the_others_are_shown(tmp_path: Path) -> None:
+    test_set = make_set("s")
+    good = make_store(tmp_path, "m", test_set, "successors", 2, tokens_per_example=32)
+    bad = make_store(tmp_path, "m", test_set, "orderings", 4)
+    (part,) = bad.glob("part-*")
+    part.write_bytes(part.read_bytes()[: part.stat().st_size // 2])
+    view = _view(test_set, bad, good)
+    assert {o.test for o in view.outcomes} == {"successor"}
+    assert len(view.left_out) == 1
+    assert "damaged" in view.left_out[0]
+
+
+def test_diagnoses_are_made_once_per_set_and_shards(
+    found: Found, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    real = scored_module.diagnose
+
+    def counting(texts, records, *, shards, rng):
+        asked.append((texts, shards))
+        return real(texts, records, shards=shards, rng=rng)
+
+    monkeypatch.setattr(scored_module, "diagnose", counting)
+    for view in view_sets(found.sets):
+        assert set(view.diagnoses) == {1, 2, 4, 6}
+    assert len(asked) == 2 * 4  # sets times numbers of shards; two models share them

@@ -1,5 +1,5 @@
-"""Looking at single test sets: every test, every choice of shards and b, from stores alone.
+"""Single test sets: every test, every choice of shards and b, read from stores alone.
 
-`scored` finds what was scored, `views` turns the stores of one set under one model into what is
-shown, `page` writes all of it as one HTML file, `widgets` shows it in a notebook.
+`scored` finds what was scored and runs every test on it, `outcomes` does so for one store, `page`
+writes all of it as one HTML file, which the notebook explore_mmlu shows as well.
 """

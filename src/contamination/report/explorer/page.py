@@ -9,14 +9,16 @@ import base64
 import gzip
 import hashlib
 import json
+import math
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
 from contamination.audit.battery import DEFAULT_TESTS, TESTS
 from contamination.audit.diagnostics import Diagnosis
@@ -24,13 +26,27 @@ from contamination.errors import InputError
 from contamination.files import write_text
 from contamination.pretraining.experiment import Experiment
 from contamination.report.explorer.outcomes import Outcome
-from contamination.report.explorer.scored import Found, scored_sets
-from contamination.report.explorer.views import View, Viewer
-from contamination.report.explorer.wording import plain_p, reading, verdict
+from contamination.report.explorer.scored import Found, View, scored_sets, view_sets
+from contamination.results.figures import SIGNIFICANT
+from contamination.results.tables import format_p
 from contamination.statistics import adjust
 from contamination.testsets.orderings import shard_bounds
 
 LONGEST_TEXT = 5_000  # characters shown of an example; the longest of MMLU has 4,900
+
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+# Verdict of the diagnosis -> what it makes of a small p-value.
+_MEANING = {
+    "quiet": "Nothing in the records themselves explains it, as far as the diagnostics see: this "
+    "is evidence that the model has read the set in this order.",
+    "suspicious": "Be careful: the order of the records may carry information by itself, as the "
+    "diagnostics say.",
+    "order carries information": "This is no evidence of contamination: the order of the records "
+    "carries information by itself, as the diagnostics say.",
+    "too few records": "Whether the order of the records carries information by itself cannot be "
+    "told from so few.",
+}
 
 
 def write_explorer(experiment: Experiment, results: Path) -> Path:
@@ -46,11 +62,46 @@ def write_explorer(experiment: Experiment, results: Path) -> Path:
 
 def write_page(found: Found, results: Path, *, title: str) -> Path:
     """Write `results/explorer.html` for these sets; `title` is shown in its heading."""
-    viewer = Viewer()
-    views = [viewer.view(each) for each in tqdm(found.sets, desc="explorer", unit="set")]
-    path = Path(results) / "explorer.html"
-    write_text(path, render(payload(views, found.left_out, title)))
+    path = results / "explorer.html"
+    write_text(path, page_of(found, title))
     return path
+
+
+def page_of(found: Found, title: str) -> str:
+    """The page of these sets, as HTML."""
+    return render(payload(view_sets(found.sets), found.left_out, title))
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A page within a notebook.
+
+    It comes as a data address, since a notebook's server need not serve the directory of results.
+    """
+
+    html: str = field(repr=False)
+
+    def _repr_html_(self) -> str:
+        data = base64.b64encode(self.html.encode()).decode()
+        return (
+            f'<iframe title="Explorer" src="data:text/html;charset=utf-8;base64,{data}" '
+            'style="width: 100%; height: 50rem; border: 0"></iframe>'
+        )
+
+
+def show(found: Found, *, title: str, sets: Sequence[str] = ()) -> Frame:
+    """Show the page in a notebook: of the sets with these names, or of all.
+
+    Raises
+    ------
+    InputError
+        A name that no scored set has, or nothing that could be used.
+    """
+    names = {each.test_set.name for each in found.sets}
+    if unknown := [name for name in sets if name not in names]:
+        raise InputError(f"no set {unknown[0]!r} is scored: there are {', '.join(sorted(names))}")
+    chosen = tuple(each for each in found.sets if not sets or each.test_set.name in sets)
+    return Frame(page_of(replace(found, sets=chosen), title))
 
 
 def payload(views: Sequence[View], left_out: Sequence[str], title: str) -> dict[str, Any]:
@@ -166,7 +217,7 @@ def _outcome(view: View, outcome: Outcome) -> dict[str, Any]:
         "shards": result.shards,
         "b": outcome.b,
         "permutations": result.permutations,
-        "usual": view.is_usual(outcome),
+        "usual": view.scored.is_usual(outcome),
         "p": plain_p(result.log10_p),
         "log10_p": round(result.log10_p, 4),
         "verdict": verdict(result.log10_p),
@@ -176,3 +227,33 @@ def _outcome(view: View, outcome: Outcome) -> dict[str, Any]:
         "null": {"low": null.low, "high": null.high, "counts": null.counts.tolist()},
         "canonical": round(outcome.canonical, 3),
     }
+
+
+def plain_p(log10_p: float) -> str:
+    """p as people write it: three decimals down to 0.001, powers of ten below, without a floor."""
+    text = format_p(10.0**log10_p, log10_p)
+    power = re.fullmatch(r"\$(.+) \\times 10\^\{(.+)\}\$", text)
+    return f"{power[1]} × 10{power[2].translate(_SUPERSCRIPTS)}" if power else text
+
+
+def verdict(log10_p: float) -> str:
+    """The shortest reading of a p-value at the usual level."""
+    small = log10_p <= math.log10(SIGNIFICANT)
+    return "The model prefers the published order" if small else "Nothing proved"
+
+
+def reading(outcome: Outcome, diagnosis: Diagnosis) -> str:
+    """What one outcome says, and what it does not."""
+    result = outcome.result
+    chance = "An order drawn at random stands out at least as much with probability "
+    parts = [f"{chance}{plain_p(result.log10_p)}."]
+    if verdict(result.log10_p) == "Nothing proved":
+        parts.append("A model may have read the set without showing it here.")
+    else:
+        parts.append(_MEANING[diagnosis.verdict])
+    if outcome.test == "sharded_t":
+        parts.append("The p-value is an approximation that needs many similar shards.")
+    if outcome.test == "permutation":
+        floor = 1 / (1 + result.permutations)
+        parts.append(f"With {result.permutations} shuffles it cannot fall below {floor:.3g}.")
+    return " ".join(parts)

@@ -1,17 +1,26 @@
-"""What there is to explore: test sets, and the stores that were scored for them."""
+"""What there is to explore: test sets, the stores that were scored for them, and what they say."""
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from contamination.errors import InputError
-from contamination.pretraining.experiment import MODELS, Experiment
-from contamination.scoring.plan import stores_of
-from contamination.scoring.store import open_store
-from contamination.scoring.store_format import Kind
-from contamination.testsets.example_set import ExampleSet
+import numpy as np
+from tqdm import tqdm
 
-BY_LINE = "-by-line"  # at the end of the name of a set that was read by physical line
+from contamination.audit.battery import TESTS
+from contamination.audit.diagnostics import Diagnosis, diagnose
+from contamination.errors import InputError
+from contamination.experiments.mmlu.segmentation import by_line
+from contamination.experiments.mmlu.subsets import FAMILY
+from contamination.pretraining.experiment import MODELS, Experiment
+from contamination.report.explorer.outcomes import Outcome, StoreOutcomes, store_outcomes
+from contamination.scoring.plan import plan_store, stores_of
+from contamination.scoring.store import open_store
+from contamination.testsets.example_set import ExampleSet
+from contamination.testsets.sources import open_test_set
+
+BY_LINE = "-by-line"  # at the end of the name of a set that was segmented by line
 
 Load = Callable[[str, int], ExampleSet]  # name and number of examples -> the test set
 
@@ -24,16 +33,23 @@ class ScoredSet:
     ----------
     group : sets that belong together, such as the subsets of MMLU.
     stores : directories, each with a store; another number of shards is another store.
-    usual_shards : by kind of store, the number that was set before anyone looked.
     about : what is known beforehand, such as how often the set was planted.
+    shards : of whole orderings, where the profile sets them; None are those of an audit.
     """
 
     model: str
     group: str
     test_set: ExampleSet
     stores: tuple[Path, ...]
-    usual_shards: Mapping[Kind, int]
     about: str = ""
+    shards: int | None = None
+
+    def is_usual(self, outcome: Outcome) -> bool:
+        """Whether shards and b are those that were set before anyone looked."""
+        test = TESTS[outcome.test]
+        set_here = self.shards if test.kind == "orderings" else None
+        plan = plan_store(test, len(self.test_set.examples), set_here)
+        return (outcome.result.shards, outcome.b) == (plan.shards, test.b)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +83,8 @@ def scored_sets(experiment: Experiment) -> Found:
 def walk(directory: Path, group: str, load: Load) -> Found:
     """Find the stores in `directory/<model>/<test set>/<store>/`, as audits leave them.
 
-    Models and sets have the names that their stores say; the usual number of shards is that of an
-    audit. Sets read by physical line are a group of their own.
+    Models and sets have the names that their stores say. Sets segmented by line are a group of
+    their own.
     """
     sets, left_out = [], []
     for folder in sorted(directory.glob("*/*")):
@@ -80,8 +96,7 @@ def walk(directory: Path, group: str, load: Load) -> Found:
                 left_out.append(f"{folder}: {error}")
                 continue
             named = f"{group} by line" if header.dataset.endswith(BY_LINE) else group
-            usual = _usual_shards(len(test_set.examples))
-            sets.append(ScoredSet(header.model, named, test_set, stores, usual))
+            sets.append(ScoredSet(header.model, named, test_set, stores))
     return Found(tuple(sets), tuple(left_out))
 
 
@@ -93,40 +108,31 @@ def _canary_sets(experiment: Experiment) -> Found:
             if not (stores := _stores(folder)):
                 left_out.append(f"{folder}: no store; run the score stage")
                 continue
-            copies = spec.dup_count if model == "contaminated" else 0
+            dup_count = spec.dup_count if model == "contaminated" else 0
             sets.append(
                 ScoredSet(
                     model,
                     "Canary sets",
                     experiment.test_set(spec.name),
                     stores,
-                    {
-                        **_usual_shards(spec.examples),
-                        "orderings": experiment.profile.scoring.shards,
-                    },
-                    f"Copies in this model's training data: {copies}.",
+                    f"Copies in this model's training data: {dup_count}.",
+                    experiment.profile.scoring.shards,
                 )
             )
     return Found(tuple(sets), tuple(left_out))
 
 
 def _subset_loader() -> Load:
-    """Open subsets of MMLU, each once; one read by line after the same one read by record."""
+    """Open subsets of MMLU, each once; one segmented by line after the same one by record."""
     loaded: dict[str, ExampleSet] = {}
 
     def load(name: str, examples: int) -> ExampleSet:
-        # Imported here: few runs score other sets than their own, and reading by line needs torch.
         subset = name.removesuffix(BY_LINE)
         if name == subset:
-            from contamination.experiments.mmlu.subsets import FAMILY
-            from contamination.testsets.sources import open_test_set
-
             loaded[name] = replace(open_test_set(FAMILY + name, max_records=examples), name=name)
         elif subset not in loaded:
-            raise InputError(f"{subset} was not scored by record, which tells how much was read")
+            raise InputError(f"{subset} was not scored by record, which says how much was read")
         elif name not in loaded:
-            from contamination.experiments.mmlu.segmentation import by_line
-
             loaded[name] = by_line(loaded[subset])
         return loaded[name]
 
@@ -138,8 +144,6 @@ def _audited_loader(experiment: Experiment) -> Load:
     canaries = {spec.name for spec in experiment.profile.canaries}
 
     def load(name: str, examples: int) -> ExampleSet:
-        from contamination.testsets.sources import open_test_set
-
         if name in canaries:
             return experiment.test_set(name)
         return open_test_set(name, max_records=examples)
@@ -147,10 +151,70 @@ def _audited_loader(experiment: Experiment) -> Load:
     return load
 
 
-def _usual_shards(examples: int) -> dict[Kind, int]:
-    """As `contamination.audit.plan.store_plan`, which cannot be imported without torch."""
-    return {"orderings": min(50, max(1, examples // 4)), "successors": max(1, examples // 10)}
-
-
 def _stores(directory: Path) -> tuple[Path, ...]:
     return tuple(path.parent for path in sorted(directory.glob("*/store.json")))
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """All that is shown of one test set under one model.
+
+    Attributes
+    ----------
+    outcomes : every test with every choice of shards and b; none if no store could be used.
+    joint_log10_p : of the best exact choice, corrected for trying them all: Westfall and Young
+        within a store, Bonferroni over stores.
+    diagnoses : by number of shards.
+    left_out : a line for each store that could not be used, with the reason.
+    """
+
+    scored: ScoredSet
+    outcomes: tuple[Outcome, ...]
+    joint_log10_p: float
+    diagnoses: dict[int, Diagnosis]
+    left_out: tuple[str, ...]
+
+
+def view_sets(sets: Sequence[ScoredSet]) -> list[View]:
+    """Run every test on every store of the sets; a store that cannot be used is left out."""
+    diagnoses: dict[tuple[str, int], Diagnosis] = {}  # no model changes them
+    return [_view(each, diagnoses) for each in tqdm(sets, desc="explorer", unit="set")]
+
+
+def _view(scored: ScoredSet, diagnoses: dict[tuple[str, int], Diagnosis]) -> View:
+    test_set = scored.test_set
+    found: dict[tuple[str, int], StoreOutcomes] = {}
+    shown: dict[int, Diagnosis] = {}
+    left_out: list[str] = []
+    for directory in scored.stores:
+        try:
+            store = open_store(directory)
+            header = store.header
+            if header.dataset_revision != test_set.revision:
+                raise InputError(
+                    f"{directory}: scored from another revision of the test set; score it again"
+                )
+            if (of_set := (test_set.revision, header.shards)) not in diagnoses:
+                diagnoses[of_set] = diagnose(
+                    test_set.examples,
+                    test_set.records or None,
+                    shards=header.shards,
+                    rng=np.random.default_rng(header.seed),
+                )
+            outcomes = store_outcomes(store)
+        except InputError as error:
+            left_out.append(f"{scored.model}, {test_set.name}: {error}")
+            continue
+        # Of two stores of the same shards, the one that keeps more tokens allows more.
+        key, known = (header.kind, header.shards), found.get((header.kind, header.shards))
+        if known is None or len(outcomes.outcomes) > len(known.outcomes):
+            found[key] = outcomes
+        shown[header.shards] = diagnoses[of_set]
+    joints = [each.joint.log10_p for each in found.values()]
+    return View(
+        scored,
+        tuple(outcome for each in found.values() for outcome in each.outcomes),
+        min(0.0, min(joints) + math.log10(len(joints))) if joints else 0.0,
+        shown,
+        tuple(left_out),
+    )
