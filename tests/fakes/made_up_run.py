@@ -21,6 +21,63 @@ CANARIES = """| set | examples | copies | permutation | sharded t | exact | log1
 | scipy.stats distributions | 400 | 64 | 0.0099 | 1.2e−31 | 4.0e−38 | −37.40 | 98 004 |
 """
 
+# All that the filter numbers, refers to or draws.
+FEATURES = r"""
+# First {#sec-first}
+
+See @sec-second-a, @fig-b, @tbl-b, @eq-b, [-@fig-a] and [@fig-a; @fig-b]; also @oren2024.
+
+# Aside {.unnumbered}
+
+# Second {#sec-second}
+
+## Part {#sec-second-a}
+
+![One, beside @tbl-a](figures/small.svg){#fig-a fig-alt="A \"falling\" line." width=60%}
+
+![](figures/small.svg){fig-alt="A picture without number."}
+
+![Two](figures/small.svg){#fig-b fig-alt="Another line."}
+
+::: {#tbl-a}
+
+{{< include tables/small.md >}}
+
+Table of *one*.
+:::
+
+::: {#tbl-b}
+
+{{< include tables/small.md >}}
+
+Table of two, see [@shi2024].
+:::
+
+$$ a = b $$ {#eq-a}
+
+$$ c = \frac{d}{e} $$ {#eq-b}
+
+$$ unnumbered $$
+
+::: {.callout-warning title="Beware of @eq-a"}
+The *body*.
+:::
+
+::: {.callout-tip}
+## Heading as title
+Words.
+:::
+
+::: {.callout-note}
+No title.
+:::
+
+# References {.unnumbered}
+
+::: {#refs}
+:::
+"""
+
 
 def variables_used(*documents: Path) -> list[str]:
     text = "".join(document.read_text(encoding="utf-8") for document in documents)

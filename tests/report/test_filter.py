@@ -9,71 +9,16 @@ from bs4 import BeautifulSoup
 
 from contamination.report.render import Pandoc
 from contamination.report.source import Stage, read_document
-
-BODY = r"""
-# First {#sec-first}
-
-See @sec-second-a, @fig-b, @tbl-b, @eq-b, [-@fig-a] and [@fig-a; @fig-b]; also @oren2024.
-
-# Aside {.unnumbered}
-
-# Second {#sec-second}
-
-## Part {#sec-second-a}
-
-![One, beside @tbl-a](figures/small.svg){#fig-a fig-alt="A \"falling\" line." width=60%}
-
-![](figures/small.svg){fig-alt="A picture without number."}
-
-![Two](figures/small.svg){#fig-b fig-alt="Another line."}
-
-::: {#tbl-a}
-
-{{< include tables/small.md >}}
-
-Table of *one*.
-:::
-
-::: {#tbl-b}
-
-{{< include tables/small.md >}}
-
-Table of two, see [@shi2024].
-:::
-
-$$ a = b $$ {#eq-a}
-
-$$ c = \frac{d}{e} $$ {#eq-b}
-
-$$ unnumbered $$
-
-::: {.callout-warning title="Beware of @eq-a"}
-The *body*.
-:::
-
-::: {.callout-tip}
-## Heading as title
-Words.
-:::
-
-::: {.callout-note}
-No title.
-:::
-
-# References {.unnumbered}
-
-::: {#refs}
-:::
-"""
+from fakes.made_up_run import FEATURES
 
 
 @pytest.fixture
 def render(project, tmp_path: Path) -> Callable[[str], Path]:
-    """Return a function that renders BODY to one target, and returns the stage."""
+    """Return a function that renders FEATURES to one target, and returns the stage."""
 
     def make(target: str) -> Path:
         (root := tmp_path / "stage").mkdir()
-        stage = Stage.fill(*project(BODY), root)
+        stage = Stage.fill(*project(FEATURES), root)
         Pandoc().render(stage, read_document(stage, "report.qmd"), target)
         return root
 

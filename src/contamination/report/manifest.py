@@ -9,7 +9,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pandas as pd
 import pyarrow.parquet as pq
 import torch
@@ -21,20 +20,8 @@ from contamination.pretraining.experiment import MODELS, Experiment
 from contamination.report.variables import build_variables
 from contamination.results.tables import write_markdown
 
-PACKAGES = (
-    "torch",
-    "transformers",
-    "tokenizers",
-    "accelerate",
-    "numpy",
-    "scipy",
-    "pandas",
-    "pyarrow",
-    "statsmodels",
-    "matplotlib",
-    "seaborn",
-    "papermill",
-)
+PACKAGES = ["torch", "transformers", "tokenizers", "accelerate", "numpy", "scipy", "pandas"]
+PACKAGES += ["pyarrow", "statsmodels", "matplotlib", "seaborn", "papermill"]
 
 
 def write_manifest(experiment: Experiment, results: Path, published: Path) -> None:
@@ -43,9 +30,8 @@ def write_manifest(experiment: Experiment, results: Path, published: Path) -> No
     That is `variables.yml`, and the tables `run_steps.md` and `run_versions.md`.
     """
     manifest = build_manifest(experiment, results)
-    steps, versions = steps_table(manifest), versions_table(manifest)
-    write_markdown(steps, results, "run_steps", {name: name for name in steps})
-    write_markdown(versions, results, "run_versions", {name: name for name in versions})
+    write_markdown(steps_table(manifest), results, "run_steps")
+    write_markdown(versions_table(manifest), results, "run_versions")
     variables = build_variables(experiment.profile, manifest, results, published)
     write_json(results / "manifest.json", manifest)
     write_text(
@@ -55,23 +41,25 @@ def write_manifest(experiment: Experiment, results: Path, published: Path) -> No
 
 def steps_table(manifest: dict[str, Any]) -> pd.DataFrame:
     """Text: every step with its time and, where it reads text, its tokens; the sum last."""
-    rows = [
+    steps = manifest["steps"]
+    table = pd.DataFrame(
         {
-            "Step": name,
-            "Minutes": f"{step['seconds'] / 60:.1f}",
-            "Tokens": f"{step['tokens']:,}" if "tokens" in step else "—",
+            "Step": list(steps),
+            "Minutes": [f"{step['seconds'] / 60:.1f}" for step in steps.values()],
+            "Tokens": [
+                f"{step['tokens']:,}" if "tokens" in step else "—" for step in steps.values()
+            ],
         }
-        for name, step in manifest["steps"].items()
-    ]
-    seconds = sum(step["seconds"] for step in manifest["steps"].values())
-    total = {"Step": "**together**", "Minutes": f"**{seconds / 60:.1f}**", "Tokens": "—"}
-    return pd.DataFrame([*rows, total])
+    )
+    minutes = sum(step["seconds"] for step in steps.values()) / 60
+    table.loc[len(table)] = ["**together**", f"**{minutes:.1f}**", "—"]
+    return table
 
 
 def versions_table(manifest: dict[str, Any]) -> pd.DataFrame:
     """Text: Python and the packages that the results depend on, with their versions."""
     versions = {"Python": manifest["python"], **manifest["packages"]}
-    return pd.DataFrame([{"Package": name, "Version": number} for name, number in versions.items()])
+    return pd.DataFrame({"Package": versions.keys(), "Version": versions.values()})
 
 
 def build_manifest(experiment: Experiment, results: Path) -> dict[str, Any]:
@@ -89,7 +77,7 @@ def build_manifest(experiment: Experiment, results: Path) -> dict[str, Any]:
         }
     for path in sorted((results / "notebooks").glob("[0-9]*.ipynb")):
         # What a notebook had to score itself is in its time, and in `tokens_scored`.
-        metadata = nbformat.read(path, as_version=4).metadata
+        metadata = read_json(path)["metadata"]
         steps[f"notebook {path.stem}"] = {"seconds": metadata["papermill"]["duration"]}
     return {
         "profile": profile.name,
@@ -120,14 +108,13 @@ def build_manifest(experiment: Experiment, results: Path) -> dict[str, Any]:
 
 def _git_commit() -> str:
     """Commit of the working tree, marked `+changes` if it has any; "unknown" without git."""
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(["git", *arguments], capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
     try:
-        commit = _git("rev-parse", "--short=12", "HEAD")
-        return f"{commit}+changes" if _git("status", "--porcelain") else commit
+        commit = git("rev-parse", "--short=12", "HEAD")
+        return f"{commit}+changes" if git("status", "--porcelain") else commit
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
-
-
-def _git(*arguments: str) -> str:
-    return subprocess.run(
-        ["git", *arguments], capture_output=True, text=True, check=True
-    ).stdout.strip()

@@ -4,8 +4,14 @@ A parameter that the notebook does not have is an error: papermill would inject 
 the run would silently use the default of the one that was meant.
 """
 
+# ruff: noqa: E402 - one import is prevented before the others
 import os
+import sys
 from pathlib import Path
+
+# To check addresses that no notebook has, jsonschema imports this package where it is installed,
+# and that builds a grammar for two seconds: most of the time that importing papermill takes.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 import papermill
 from papermill.exceptions import PapermillExecutionError
@@ -30,7 +36,7 @@ def execute_notebook(source: Path, experiment: Experiment, profile: Path, result
     for name in experiment.profile.notebooks:
         if not (folder / f"{name}.ipynb").is_file():
             raise InputError(f"{profile}: notebooks.{name}: {folder} has no such notebook")
-    # Paths are given as seen from the notebook, so that it runs alike from JupyterLab.
+    # Paths are given as seen from the notebook, so that it runs the same way in JupyterLab.
     paths = {"profile": profile, "build": experiment.build, "results": results}
     parameters = {name: os.path.relpath(path, folder) for name, path in paths.items()}
     parameters |= experiment.profile.notebooks.get(source.stem, {})

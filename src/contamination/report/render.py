@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata, resources
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pypandoc
 import typst
@@ -81,7 +81,7 @@ def render_report(paper: Path, results: Path, *, quarto: str | None = None) -> l
         fails its checks; what was rendered before is as it was.
     """
     found, reason = Quarto.find(quarto)
-    renderer: Renderer = found or Pandoc()
+    renderer = found or Pandoc()
     with tempfile.TemporaryDirectory(prefix="report-") as temporary, out_of_space(Path(temporary)):
         stage = Stage.fill(paper, results, Path(temporary).resolve())
         for sheet in sorted(stage.root.glob("*.css")):
@@ -119,16 +119,6 @@ def out_of_space(where: Path) -> Iterator[None]:
                 "another disk, and run the same command again"
             ) from error
         raise
-
-
-class Renderer(Protocol):
-    """What turns one document into one of its targets."""
-
-    def describe(self) -> str:
-        """Name the programs that render, with their versions."""
-
-    def render(self, stage: Stage, document: Document, target: str) -> None:
-        """Write the staged document as html, revealjs or, through typst, PDF."""
 
 
 def _run(command: Sequence[str | Path], stage: Stage) -> subprocess.CompletedProcess[str]:

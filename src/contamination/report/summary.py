@@ -1,4 +1,4 @@
-"""The last words of a run: what was found, and where it lies."""
+"""What `make reproduce` prints at its end: the p-values, the time of each step, the files."""
 
 from pathlib import Path
 
@@ -19,15 +19,18 @@ def print_summary(results: Path) -> None:
         index=["dup_count", "dataset"], columns="model", values=["p", "holm_p"]
     )
     shown = Table(title="Exact test: is the canonical order preferred?")
-    for column in ("canary set", "copies", "p, contaminated model", "p, clean model"):
+    for column in ("canary set", "planted", "p, contaminated model", "p, clean model"):
         shown.add_column(column, justify="left" if column == "canary set" else "right")
     variables = yaml.safe_load((results / "variables.yml").read_text(encoding="utf-8"))
     alpha = float(variables["results"]["alpha"])
-    for (copies, dataset), row in exact.iterrows():
+    for (dup_count, dataset), row in exact.iterrows():
         mark = "*" if row["holm_p", "contaminated"] <= alpha else " "
         values = row["p"]
         shown.add_row(
-            dataset, str(copies), f"{values['contaminated']:.2g} {mark}", f"{values['clean']:.2g}"
+            dataset,
+            str(dup_count),
+            f"{values['contaminated']:.2g} {mark}",
+            f"{values['clean']:.2g}",
         )
     console = Console()
     console.print(shown, f"* p <= {alpha:g} after Holm's correction over all sets", highlight=False)

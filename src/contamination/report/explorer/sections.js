@@ -43,9 +43,9 @@ function showCard() {
 
 const NULLS = {
   permutation: (o) => `Grey: the ${o.permutations} shuffles of the whole set.`,
-  sharded_t: (o) => `Grey: Student's t with ${o.shards - 1} degrees of freedom, which the test takes for granted.`,
+  sharded_t: (o) => `Grey: Student's t with ${o.shards - 1} degrees of freedom, which the test assumes.`,
 };
-const RECOMBINED = () => "Grey: the sum over shards when an order drawn at random plays the published one in each.";
+const EXACT = () => "Grey: the sum over shards when an order drawn at random plays the published one in each.";
 
 function shardName(shard) {
   const { set, outcome } = shown;
@@ -57,7 +57,7 @@ function drawCharts() {
   const { outcome } = shown;
   const z = outcome.unit === "z";
   drawNull(byId("null-chart"), outcome, outcome.test === "sharded_t" ? "t" : "z");
-  byId("null-caption").textContent = `${(NULLS[outcome.test] ?? RECOMBINED)(outcome)} The further right the line, the smaller p.`;
+  byId("null-caption").textContent = `${(NULLS[outcome.test] ?? EXACT)(outcome)} The further right the line, the smaller p.`;
   drawShards(byId("shards-chart"), outcome, shardName, openShard);
   byId("shards-caption").textContent =
     (z
