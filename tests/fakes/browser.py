@@ -23,6 +23,32 @@ READY = """new Promise((done) => {
   look();
 })"""
 
+# Texts whose colour is too near that of what lies behind them (WCAG 2, AA).
+PALE = """(() => {
+  const numbers = (colour) => colour.match(/[\\d.]+/g).map(Number);
+  const light = (colour) => numbers(colour).slice(0, 3).map((value) => value / 255)
+    .map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = (node) => {
+    for (; node; node = node.parentElement) {
+      const colour = getComputedStyle(node).backgroundColor;
+      if ((numbers(colour)[3] ?? 1) === 1) return colour;
+    }
+    return "rgb(255, 255, 255)";
+  };
+  const found = [], texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const node = texts.currentNode.parentElement;
+    if (!texts.currentNode.data.trim() || node.closest("script, style, aside, annotation"))
+      continue;
+    const colour = getComputedStyle(node).color;
+    const [low, high] = [light(colour), light(behind(node))].sort((a, b) => a - b);
+    if ((high + 0.05) / (low + 0.05) < 4.5)
+      found.push(`${colour} on ${behind(node)}: ${texts.currentNode.data.trim().slice(0, 30)}`);
+  }
+  return found;
+})()"""
+
 
 def find_programs() -> tuple[str, str] | None:
     """Paths of a browser and of its driver, if both are here."""

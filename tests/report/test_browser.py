@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fakes.browser import Browser
+from fakes.browser import PALE, Browser
 
 # What reaches over the edges of the slide (of 1280 by 720); scripts and notes are not shown.
 OVER = """(() => {
@@ -14,32 +14,6 @@ OVER = """(() => {
     if (each.closest("aside") || !box.width) continue;
     if (box.left < 0 || box.top < 0 || box.right > innerWidth || box.bottom > innerHeight)
       found.push(`${slide.id}: ${each.tagName} ${each.textContent.slice(0, 30)}`);
-  }
-  return found;
-})()"""
-
-# Texts whose colour is too near that of what lies behind them (WCAG 2, AA).
-PALE = """(() => {
-  const numbers = (colour) => colour.match(/[\\d.]+/g).map(Number);
-  const light = (colour) => numbers(colour).slice(0, 3).map((value) => value / 255)
-    .map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
-    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
-  const behind = (node) => {
-    for (; node; node = node.parentElement) {
-      const colour = getComputedStyle(node).backgroundColor;
-      if ((numbers(colour)[3] ?? 1) === 1) return colour;
-    }
-    return "rgb(255, 255, 255)";
-  };
-  const found = [], texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  while (texts.nextNode()) {
-    const node = texts.currentNode.parentElement;
-    if (!texts.currentNode.data.trim() || node.closest("script, style, aside, annotation"))
-      continue;
-    const colour = getComputedStyle(node).color;
-    const [low, high] = [light(colour), light(behind(node))].sort((a, b) => a - b);
-    if ((high + 0.05) / (low + 0.05) < 4.5)
-      found.push(`${colour} on ${behind(node)}: ${texts.currentNode.data.trim().slice(0, 30)}`);
   }
   return found;
 })()"""

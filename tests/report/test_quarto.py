@@ -87,7 +87,7 @@ def test_the_page_of_quarto_is_checked(project, alone: Path) -> None:
     assert not (results / "report").exists()
 
 
-def test_a_failing_quarto_is_told(project, alone: Path) -> None:
+def test_a_failing_quarto_is_reported(project, alone: Path) -> None:
     executable = stand_in(alone)
     executable.write_text(
         "#!/bin/sh\n[ $1 = --version ] && echo 1.6.1 && exit 0\necho ERROR: no space; exit 1\n",
@@ -98,7 +98,7 @@ def test_a_failing_quarto_is_told(project, alone: Path) -> None:
         render_report(paper, results)
 
 
-def test_a_quarto_that_writes_nothing_is_told(project, alone: Path) -> None:
+def test_a_quarto_that_writes_nothing_is_reported(project, alone: Path) -> None:
     stand_in(alone).write_text("#!/bin/sh\necho 1.6.1\n", encoding="utf-8")
     paper, results = project("Text.")
     with pytest.raises(InputError, match=r"wrote no report\.html"):

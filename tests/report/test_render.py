@@ -92,14 +92,14 @@ def test_a_failure_keeps_the_previous_report(real_results: Path, tmp_path: Path)
     assert (results / "report" / "report.html").read_text(encoding="utf-8") == "previous"
 
 
-def test_results_of_no_run_are_told(tmp_path: Path) -> None:
+def test_results_of_no_run_are_reported(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"variables\.yml is missing: run `make reproduce`"):
         render_report(PAPER, tmp_path, quarto="")
     with pytest.raises(InputError, match="is not a directory"):
         render_report(tmp_path / "nowhere", tmp_path, quarto="")
 
 
-def test_a_full_disk_is_told_in_one_line(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no space left"), out_of_space(tmp_path):
         raise OSError(28, "No space left on device")
 
@@ -117,7 +117,7 @@ def test_plain_text_survives_as_a_variable(project, tmp_path: Path) -> None:
     assert f"On {name} we ran." in BeautifulSoup(page, "html.parser").get_text()
 
 
-def test_what_typst_cannot_read_is_told_in_one_line(project) -> None:
+def test_what_typst_cannot_read_is_reported_in_one_line(project) -> None:
     paper, results = project("```{=typst}\n#nonsense()\n```")
     with pytest.raises(InputError, match=r"report\.qmd: typst: .*nonsense") as caught:
         render_report(paper, results, quarto="")

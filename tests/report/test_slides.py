@@ -73,7 +73,7 @@ def test_a_fault_in_the_slides_keeps_all_pages(project) -> None:
         assert (results / "report" / name).read_text(encoding="utf-8") == "previous"
 
 
-def test_no_reveal_is_told(project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_reveal_is_reported(project, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> Path:
         raise ModuleNotFoundError(name)
 

@@ -84,7 +84,7 @@ def test_walk_names_sets_as_their_stores_do(tmp_path: Path) -> None:
     assert (found.model, found.group, found.stores) == ("org/model", "Sets", (folder,))
 
 
-def test_a_set_that_cannot_be_opened_is_told_and_the_others_go_on(tmp_path: Path) -> None:
+def test_a_set_that_cannot_be_opened_is_reported_and_the_others_go_on(tmp_path: Path) -> None:
     sets = {name: make_set(name) for name in ("gone", "here")}
     for test_set in sets.values():
         make_store(tmp_path, "m", test_set, "successors", 2, tokens_per_example=32)

@@ -44,8 +44,8 @@ _MEANING = {
     "diagnostics say.",
     "order carries information": "This is no evidence of contamination: the order of the records "
     "carries information by itself, as the diagnostics say.",
-    "too few records": "Whether the order of the records carries information by itself cannot be "
-    "told from so few.",
+    "too few records": "The records are too few to say whether their order carries information by "
+    "itself.",
 }
 
 
