@@ -2,7 +2,7 @@
 
 ::
 
-    from contamination.audit.verdict import Request, audit
+    from contamination.audit import Request, audit
 
     print(audit("gpt2", "my_test_set.jsonl").summary())
     request = Request(tests=["sharded_exact"], permutations=50)
@@ -67,23 +67,13 @@ class Audit:
 
     def as_dict(self) -> dict[str, Any]:
         """Return what `--json` prints."""
-        return {
-            "model": self.model,
-            "model_revision": self.model_revision,
-            "dataset": self.dataset,
-            "dataset_revision": self.dataset_revision,
-            "template": self.template,
-            "seed": self.seed,
+        verdict, reasons = self.diagnosis.verdict, list(self.diagnosis.reasons)
+        return vars(self) | {
             "plan": asdict(self.plan),
             "results": [_described(result) for result in self.results],
-            "diagnosis": {
-                "verdict": self.diagnosis.verdict,
-                "reasons": list(self.diagnosis.reasons),
-            },
+            "diagnosis": {"verdict": verdict, "reasons": reasons},
             "control": [_described(result) for result in self.control],
             "stores": [str(path) for path in self.stores],
-            "tokens_scored": self.tokens_scored,
-            "seconds": self.seconds,
         }
 
     def summary(self) -> str:
@@ -226,5 +216,6 @@ def diagnosis_of(test_set: ExampleSet, request: Request) -> Diagnosis:
 
 def _described(result: TestResult) -> dict[str, Any]:
     kept = ("test", "statistic", "p", "log10_p", "shards", "permutations")
-    told = {name: getattr(result, name) for name in kept}
-    return told | {"best": result.best} if isinstance(result, WestfallYoungResult) else told
+    described = {name: getattr(result, name) for name in kept}
+    best = {"best": result.best} if isinstance(result, WestfallYoungResult) else {}
+    return described | best

@@ -63,8 +63,9 @@ class ShardedExactResult(TestResult):
     ----------
     weights : str
         The weighting scheme.
-    null_mean, null_sd : float
-        Exact moments of the statistic under H0 given the scores; the mean is 0 by centring.
+    null_sd : float
+        Exact standard deviation of the statistic under H0 given the scores; by centring its mean
+        is 0.
     z : float
         statistic / null_sd: a description of the effect, never the source of p (0 if null_sd is 0).
     resolution : float
@@ -74,7 +75,6 @@ class ShardedExactResult(TestResult):
     """
 
     weights: str
-    null_mean: float
     null_sd: float
     z: float
     resolution: float
@@ -89,7 +89,6 @@ class MonteCarloResult(TestResult):
     """
 
     weights: str
-    null_mean: float
     null_sd: float
     z: float
     resamples: int

@@ -13,7 +13,7 @@ largest probability, stays small beside a tail of 1e-80 or less.
 """
 
 import math
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import scipy.stats
@@ -86,19 +86,12 @@ def sharded_exact_test(
         resolution = step * len(gaps)
         log_p = _log_tail(np.ceil(gaps / step).astype(np.int64))
     log10_p = min(0.0, log_p / math.log(10))
-    statistic, null_sd, z = _moments(contributions(values, weights=weights))
     return ShardedExactResult(
         test="sharded_exact",
-        statistic=statistic,
         p=p_from_log10(log10_p),
         log10_p=log10_p,
-        shards=len(values),
-        permutations=values.shape[1] - 1,
-        weights=weights,
-        null_mean=0.0,
-        null_sd=null_sd,
-        z=z,
         resolution=resolution,
+        **_described(values, weights),
     )
 
 
@@ -144,21 +137,14 @@ def sharded_exact_monte_carlo(
     hits = int(np.count_nonzero(draws >= -tolerance))
     p = (1 + hits) / (1 + resamples)
     interval = scipy.stats.binomtest(hits, resamples).proportion_ci(method="exact")
-    statistic, null_sd, z = _moments(contributions(values, weights=weights))
     return MonteCarloResult(
         test="sharded_exact_monte_carlo",
-        statistic=statistic,
         p=p,
         log10_p=math.log10(p),
-        shards=len(values),
-        permutations=values.shape[1] - 1,
-        weights=weights,
-        null_mean=0.0,
-        null_sd=null_sd,
-        z=z,
         resamples=resamples,
         p_low=float(interval.low),
         p_high=float(interval.high),
+        **_described(values, weights),
     )
 
 
@@ -219,10 +205,19 @@ def _gaps(values: NDArray[np.float64], scheme: Weights) -> tuple[NDArray[np.floa
     return gaps, float((weights * rounding).sum())
 
 
-def _moments(shares: NDArray[np.float64]) -> tuple[float, float, float]:
+def _described(values: NDArray[np.float64], scheme: Weights) -> dict[str, Any]:
+    """What both results say of T besides its p."""
+    shares = contributions(values, weights=scheme)
     statistic = float(shares[:, 0].sum())
     null_sd = math.sqrt(float((shares**2).mean(axis=1).sum()))
-    return statistic, null_sd, statistic / null_sd if null_sd > 0 else 0.0
+    return {
+        "statistic": statistic,
+        "shards": len(values),
+        "permutations": values.shape[1] - 1,
+        "weights": scheme,
+        "null_sd": null_sd,
+        "z": statistic / null_sd if null_sd > 0 else 0.0,
+    }
 
 
 def _log_tail(steps: NDArray[np.int64]) -> float:

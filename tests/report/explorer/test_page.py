@@ -187,7 +187,6 @@ def _made_up(scored: ScoredSet, rng: np.random.Generator) -> View:
             shards=shards,
             permutations=25,
             weights="inverse_sd",
-            null_mean=0.0,
             null_sd=1.0,
             z=1.0,
             resolution=0.0,

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from contamination.audit.verdict import Request, audit
+from contamination.audit import Request, audit
 from contamination.pretraining.experiment import Experiment
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.example_set import ExampleSet

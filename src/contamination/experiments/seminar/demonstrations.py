@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from contamination.audit import Request, audit
 from contamination.audit.battery import TESTS, boundary
-from contamination.audit.verdict import Request, audit
 from contamination.experiments.seminar.classroom import MODELS, Classroom, no_progress
 from contamination.scoring.store import Store
 from contamination.statistics import (
