@@ -1,1 +1,4 @@
-"""experiments."""
+"""One package for each notebook: what is computed, its tables, its figures.
+
+Experiments call the rooms below and never each other; notebooks, the report and commands call them.
+"""

@@ -1,5 +1,6 @@
 """Figures: one style everywhere, written as SVG and PNG."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import matplotlib as mpl
@@ -66,6 +67,14 @@ def short_count(value: float) -> str:
         if value >= size:
             return f"{value / size:.3g}{unit}"
     return f"{value:g}"
+
+
+def count_axis(axes: Axes, values: Iterable[int]) -> None:
+    """Make the horizontal axis logarithmic, with a tick for each distinct count."""
+    ticks = sorted(set(values))
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(ticks, [str(tick) for tick in ticks])
+    axes.minorticks_off()
 
 
 def mark_level(axes: Axes) -> None:

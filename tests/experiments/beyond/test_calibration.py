@@ -15,8 +15,6 @@ from contamination.experiments.beyond.calibration import (
     null_scores,
     pools_of,
 )
-from contamination.pretraining.experiment import Experiment
-from fakes.data_fixtures import MadeUpRun
 
 
 def test_any_ordering_is_called_canonical_as_often_and_none_is_lost():
@@ -103,13 +101,6 @@ def test_settings_with_more_shards_than_there_are_fall_away():
     )
     assert set(table["shards"]) == {5}
     assert set(table["permutations"]) == {1, 3}
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch):
-    made_up = MadeUpRun(tmp_path)
-    monkeypatch.setattr(Experiment, "scored", made_up.stand_in())
-    return made_up
 
 
 def run_pools(run):

@@ -1,6 +1,5 @@
 """Power per token: every row is the test it names, at the cost it names."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,6 @@ from contamination.experiments.beyond.power import (
     successor_tokens,
     summarise,
 )
-from contamination.pretraining.experiment import Experiment
 from contamination.statistics import sharded_exact_test, sharded_t_test
 from fakes.data_fixtures import EXAMPLES, MadeUpRun
 
@@ -28,14 +26,6 @@ DESIGN = Design(
     replicates=3,
     datasets=("one", "sixty-four"),
 )
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MadeUpRun]:
-    made_up = MadeUpRun(tmp_path_factory.mktemp("run"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Experiment, "scored", made_up.stand_in())
-        yield made_up
 
 
 @pytest.fixture(scope="module")

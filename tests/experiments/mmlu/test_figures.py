@@ -1,18 +1,11 @@
 """Figures of MMLU show what they are given, and leave out what is not there."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 
 from contamination.experiments.mmlu.figures import plot_mmlu_ecdf, plot_segmentations
 from contamination.statistics import dkw_band
-
-
-@pytest.fixture(autouse=True)
-def closed():
-    yield
-    plt.close("all")
 
 
 def test_ecdf_has_a_panel_for_what_was_measured() -> None:

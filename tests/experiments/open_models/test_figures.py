@@ -5,16 +5,9 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib import pyplot as plt
 from matplotlib.colors import to_rgba
 
 from contamination.experiments.open_models.figures import MODELS, plot_open_models
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from contamination.audit.battery import TESTS
-from contamination.results.figures import mark_level
+from contamination.results.figures import count_axis, mark_level
 
 
 def plot_ablation(table: pd.DataFrame, rows: pd.DataFrame, setting: str, label: str) -> Figure:
@@ -20,10 +20,7 @@ def plot_ablation(table: pd.DataFrame, rows: pd.DataFrame, setting: str, label: 
         if len(chosen):
             (line,) = axes.plot(chosen[setting], chosen["mean_log10_p"], label=test.label)
             line.set(marker=test.marker, color=test.colour)
-    values = sorted(table[setting].unique())
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(values, [str(v) for v in values])
-    axes.minorticks_off()
+    count_axis(axes, table[setting])
     axes.set(xlabel=label, ylabel="log10 p")
     mark_level(axes)
     axes.legend(loc="lower left")

@@ -1,9 +1,9 @@
-"""Where the test answers another question, or hardly any: what the records must be like.
+"""Where a small p-value is no contamination, and where contamination gives no small p-value.
 
 Each row is one canary set with its records put into an order that means something, or joined to
-examples that exceed the context of the model. Under a model that has seen none of it, a small
-p-value beside a verdict that is not "quiet" is no contamination; under one that has seen the set,
-long examples show what is left of the power.
+examples that exceed the context of the model. Under a model that has not read the set, a small
+p-value beside a verdict that is not "quiet" is no contamination. Under one that has read it, long
+examples show how much power is left.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,7 +1,7 @@
 """The tests on the canary sets (Oren, Table 1 and Figure 2).
 
-Everything here reads stores; a store that lacks orderings is completed first. Rows are tidy: one
-test of one set under one model each.
+Tests read stores; a store that lacks orderings is completed first. Each row is one test of one set
+under one model.
 """
 
 from typing import Any
@@ -11,11 +11,9 @@ import pandas as pd
 from contamination.audit.battery import TESTS
 from contamination.pretraining.experiment import MODELS, Experiment
 from contamination.results.tables import outcome_row
-from contamination.statistics import (
-    adjust,
-)
+from contamination.statistics import adjust
 
-# Those of the paper, the exact one, and two from fewer tokens.
+# Those of the paper, the exact test on shards, and two that count fewer tokens.
 CANARY_TESTS = ("permutation", "sharded_t", "sharded_exact", "boundary", "successor")
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from contamination.audit.battery import TESTS
-from contamination.results.figures import SIGNIFICANT, mark_level
+from contamination.results.figures import SIGNIFICANT, count_axis, mark_level
 
 
 def plot_duplication_power(rows: pd.DataFrame, published: pd.DataFrame) -> Figure:
@@ -27,10 +27,7 @@ def plot_duplication_power(rows: pd.DataFrame, published: pd.DataFrame) -> Figur
             x = chosen["dup_count"] * 2.0 ** (0.09 * (index - (len(shown) - 1) / 2))
             (line,) = axes.plot(x, chosen["log10_p"], test.marker, ms=5, alpha=0.85)
             line.set(color=test.colour, label=test.label)
-        counts = sorted(table["dup_count"].unique())
-        axes.set_xscale("log", base=2)
-        axes.set_xticks(counts, [str(c) for c in counts])
-        axes.minorticks_off()
+        count_axis(axes, table["dup_count"])
         axes.set(xlabel="Duplication count")
         axes.set_title(title, fontsize="medium")
         axes.axhline(np.log10(SIGNIFICANT), color="0.35", lw=0.9, ls="--")
