@@ -1,9 +1,9 @@
 """Power per token: which statistic finds the lowest duplication counts for the fewest tokens.
 
 A statistic with a number of shards and permutations is a test, and its tokens are its cost. Each is
-run on every canary set, from stores alone: fewer permutations are the first of those scored, fewer shards
-a random subset of the shards. Oren's detection challenge ranks methods by the mean log10 p per
-duplication count; so does `summarise`.
+run on every canary set, from stores alone: fewer permutations are the first of those scored, fewer
+shards a random subset of the shards. Oren's detection challenge ranks methods by the mean log10 p
+per duplication count; so does `summarise`.
 """
 
 from collections.abc import Iterator, Sequence
