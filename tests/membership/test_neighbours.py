@@ -1,31 +1,158 @@
+"""Neighbours: words moved, or tokens of a fill-mask model that is made here, tiny and random."""
+
 import re
 from collections import Counter
 
 import numpy as np
 import pytest
+import torch
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerFast
 
 from contamination.errors import InputError
-from contamination.membership.neighbours import word_neighbours
+from contamination.membership import neighbours as module
+from contamination.membership.neighbours import MaskedLM, word_neighbours
 
-TEXT = "one two\nthree  four five six seven eight nine ten eleven twelve"
+WORDS = ["the", "cat", "sat", "on", "mat", "dog", "ran", "red", "big", "old", "sun", "moon"]
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+TEXT = "The cat  sat on\nthe MAT dog ran red big old sun moon the cat sat on the mat"
 
 
-def neighbours(text: str, count: int, seed: int = 0) -> list[str]:
-    return word_neighbours(text, count, rng=np.random.default_rng(seed))
+def a_tokenizer(**changes) -> PreTrainedTokenizerFast:
+    pieces = [*SPECIAL, *WORDS, "##s"]
+    backend = Tokenizer(models.WordPiece({w: i for i, w in enumerate(pieces)}, unk_token="[UNK]"))
+    backend.normalizer = normalizers.Lowercase()
+    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    backend.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    names = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]"}
+    names |= {"sep_token": "[SEP]", "mask_token": "[MASK]"}
+    return PreTrainedTokenizerFast(tokenizer_object=backend, **(names | changes))
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory):
+    torch.manual_seed(0)
+    tokenizer = a_tokenizer()
+    config = BertConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=14,
+    )
+    path = tmp_path_factory.mktemp("fill-mask")
+    BertForMaskedLM(config).save_pretrained(path)
+    tokenizer.save_pretrained(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def perturb(directory) -> MaskedLM:
+    return MaskedLM(directory)
+
+
+def neighbours(perturb, text: str, count: int, seed: int = 0) -> list[str]:
+    return perturb(text, count, rng=np.random.default_rng(seed))
+
+
+def pieces(text: str) -> list[str]:
+    return re.findall(r"\w+|[^\w\s]", text)
+
+
+def test_a_tenth_of_the_tokens_is_another_and_the_rest_stays(perturb):
+    """The text is longer than the model reads at once, so both windows are masked."""
+    assert len(pieces(TEXT)) == 19
+    places = set()
+    for made in neighbours(perturb, TEXT, 80):
+        before, after = pieces(TEXT), pieces(made)
+        assert len(before) == len(after)
+        changed = [i for i, (a, b) in enumerate(zip(before, after, strict=True)) if a != b]
+        assert len(changed) == 2
+        assert all(after[i] in [*WORDS, "s"] for i in changed)
+        assert all(after[i] != before[i].lower() for i in changed)
+        assert re.findall(r"\s+", made) == re.findall(r"\s+", TEXT)
+        places |= set(changed)
+    assert min(places) == 0 and max(places) == 18
+
+
+def test_a_short_text_changes_in_one_place(perturb):
+    for made in neighbours(perturb, "the cat", 20):
+        assert sum(a != b for a, b in zip(made.split(), ["the", "cat"], strict=True)) == 1
+
+
+def test_the_seed_decides(perturb):
+    for how in (perturb, word_neighbours):
+        made = neighbours(how, TEXT, 5)
+        assert made == neighbours(how, TEXT, 5) != neighbours(how, TEXT, 5, seed=1)
+        assert len(set(made)) > 1
+
+
+def test_substitutes_are_drawn_from_the_models_distribution(perturb, monkeypatch):
+    """With one candidate, it is the most probable token but the masked one itself."""
+    monkeypatch.setattr(module, "CANDIDATES", 1)
+    model, tokenizer = perturb._model, perturb._tokenizer
+    ids = tokenizer("cat sat")["input_ids"]
+    best = {}
+    for position in (1, 2):
+        masked = torch.tensor([ids])
+        masked[0, position] = tokenizer.mask_token_id
+        with torch.inference_mode():
+            logits = model(input_ids=masked).logits[0, position]
+        ranked = [i for i in logits.argsort(descending=True).tolist() if i >= len(SPECIAL)]
+        best[position] = tokenizer.decode([next(i for i in ranked if i != ids[position])])
+    best = {position: token.removeprefix("##") for position, token in best.items()}
+    wanted = {f"{best[1]} sat", f"cat {best[2]}"}
+    assert set(neighbours(perturb, "cat sat", 30)) == wanted
+
+
+def test_rows_at_a_time_do_not_matter(perturb, monkeypatch):
+    """One row at a time draws in another order; that each is a neighbour is what must stay."""
+    monkeypatch.setattr(module, "LOGITS", 1)
+    made = neighbours(perturb, TEXT, 5)
+    assert len(made) == 5
+    for one in made:
+        assert sum(a != b for a, b in zip(pieces(TEXT), pieces(one), strict=True)) == 2
+
+
+def test_no_token_is_no_neighbour(perturb):
+    with pytest.raises(InputError, match="no token for the masked model"):
+        neighbours(perturb, "  ", 1)
+
+
+def test_a_tokenizer_without_a_mask_is_refused(directory, tmp_path):
+    BertForMaskedLM.from_pretrained(directory).save_pretrained(tmp_path)
+    a_tokenizer(mask_token=None).save_pretrained(tmp_path)
+    with pytest.raises(InputError, match="no fast tokenizer with a mask; give a fill-mask model"):
+        MaskedLM(tmp_path)
+
+
+def test_a_model_of_another_kind_is_refused(model_directory, tmp_path):
+    with pytest.raises(InputError, match="cannot be loaded"):
+        MaskedLM(model_directory)
+    with pytest.raises(InputError, match="cannot be loaded"):
+        MaskedLM(tmp_path / "nothing" / "here" / "at" / "all")
+
+
+# --- words ----------------------------------------------------------------------------------------
+
+TWELVE = "one two\nthree  four five six seven eight nine ten eleven twelve"
 
 
 def test_a_neighbour_swaps_or_leaves_out_one_word_in_ten():
     kinds = Counter()
-    for made in neighbours(TEXT, 300):
-        assert made != TEXT
-        before, after = TEXT.split(), made.split()
+    for made in neighbours(word_neighbours, TWELVE, 300):
+        assert made != TWELVE
+        before, after = TWELVE.split(), made.split()
         missing = Counter(before) - Counter(after)
         assert not Counter(after) - Counter(before)
         kinds[sum(missing.values())] += 1
         if not missing:  # a swap: exactly two places differ, and they are next to each other
             (i, j) = (i for i in range(12) if before[i] != after[i])
             assert j == i + 1
-            assert re.findall(r"\s+", made) == re.findall(r"\s+", TEXT)
+            assert re.findall(r"\s+", made) == re.findall(r"\s+", TWELVE)
     assert kinds.keys() == {0, 1}
     assert 100 < kinds[0] < 200
 
@@ -34,26 +161,20 @@ def test_longer_texts_change_in_more_places():
     text = " ".join(f"w{i}" for i in range(100))
     changed = [
         sum(a != b for a, b in zip(text.split(), made.split(), strict=True))
-        for made in neighbours(text, 400)
+        for made in neighbours(word_neighbours, text, 400)
         if len(made.split()) == 100
     ]
-    lost = [100 - len(made.split()) for made in neighbours(text, 50)]
+    lost = [100 - len(made.split()) for made in neighbours(word_neighbours, text, 50)]
     assert max(lost) <= 10 and np.mean(lost) > 3
     assert all(c <= 20 for c in changed)
 
 
-def test_the_seed_decides():
-    assert neighbours(TEXT, 5) == neighbours(TEXT, 5)
-    assert neighbours(TEXT, 5) != neighbours(TEXT, 5, seed=1)
-    assert len(set(neighbours(TEXT, 5))) > 1
-
-
 def test_spaces_around_a_text_stay():
-    for made in neighbours("  one two  ", 20):
+    for made in neighbours(word_neighbours, "  one two  ", 20):
         assert made.startswith("  ") and made.endswith("  ")
 
 
 @pytest.mark.parametrize("text", ["word", " word\n", "", "  "])
 def test_a_single_word_has_no_neighbour(text):
     with pytest.raises(InputError, match="one word and so no neighbour"):
-        neighbours(text, 1)
+        neighbours(word_neighbours, text, 1)

@@ -36,88 +36,71 @@ def near(value: float):
     return pytest.approx(value, rel=1e-4, abs=1e-4)
 
 
-def test_loss(scored):
+def mean(values) -> float:
+    return math.fsum(values) / len(values)
+
+
+def perplexity(values: list[float], k: int) -> float:
+    """Minus its logarithm, of the first k tokens."""
+    if len(values) < k:
+        return math.nan
+    return -math.log(math.exp(-sum(values[:k]) / k))
+
+
+def lowest(values: list[float], k: float) -> float:
+    return mean(sorted(values)[: max(1, math.floor(len(values) * k / 100))])
+
+
+def standardised(rows, ids) -> list[float]:
+    values = []
+    for t in range(1, len(ids)):
+        p = np.exp(rows[t])
+        middle = sum(p * rows[t])
+        variance = sum(p * rows[t] ** 2) - middle**2
+        values.append((rows[t][ids[t]] - middle) / math.sqrt(variance))
+    return values
+
+
+def entropy_of_the_best(rows, k: int) -> float:
+    return -mean([-sum(p * math.log(p) for p in sorted(np.exp(row))[-k:]) for row in rows])
+
+
+BY_HAND = {
+    "loss": lambda rows, ids: mean(tokens_of(rows, ids)),
+    "ppl": lambda rows, ids, k: perplexity(tokens_of(rows, ids), int(k)),
+    "min_k": lambda rows, ids, k: lowest(tokens_of(rows, ids), k),
+    "min_k_pp": lambda rows, ids, k: lowest(standardised(rows, ids), k),
+    "entropy": lambda rows, ids, k=None: entropy_of_the_best(rows[1 : len(ids)], int(k or 0)),
+}
+KS = {"ppl": (1, 3, 20), "min_k": (0.1, 5, 20, 37.5, 50, 100), "min_k_pp": (0.1, 20, 100)}
+NAMED = [(family, k) for family, ks in (KS | {"entropy": TOP}).items() for k in ks]
+
+
+@pytest.mark.parametrize(("family", "k"), [("loss", None), ("entropy", None), *NAMED])
+def test_a_score_by_its_name(scored, family, k):
+    score = scores.score_named(family if k is None else f"{family}_{k:g}")
+    rel = 1e-3 if family == "min_k_pp" else 1e-4
     for _, ids, rows, signals in scored:
-        total = 0.0
-        for value in tokens_of(rows, ids):
-            total += value
-        assert scores.loss(signals) == near(total / (len(ids) - 1))
+        wanted = BY_HAND[family](rows, ids, *([] if k is None else [k]))
+        assert score(signals) == pytest.approx(wanted, rel=rel, abs=1e-4, nan_ok=True)
 
 
-@pytest.mark.parametrize("k", [1, 3, 20])
-def test_ppl(scored, k):
-    for _, ids, rows, signals in scored:
-        values = tokens_of(rows, ids)
-        if len(values) < k:
-            assert math.isnan(scores.ppl(signals, k))
-        else:
-            perplexity = math.exp(-sum(values[:k]) / k)
-            assert scores.ppl(signals, k) == near(-math.log(perplexity))
-
-
-def test_zlib(scored):
-    for text, ids, rows, signals in scored:
-        values = tokens_of(rows, ids)
-        size = len(zlib.compress(text.encode("utf-8")))
-        assert scores.zlib(signals, text) == pytest.approx(
-            sum(values) / len(values) / size, rel=1e-4
-        )
-
-
-def test_lowercase(scored):
-    (_, ids, rows, signals), (_, other_ids, other_rows, other), *_ = scored
+def test_scores_of_a_text_or_of_two(scored):
+    (text, ids, rows, signals), (_, other_ids, other_rows, other), *_ = scored
     a, b = tokens_of(rows, ids), tokens_of(other_rows, other_ids)
-    wanted = (sum(b) / len(b)) / (sum(a) / len(a))
-    assert scores.lowercase(signals, other) == near(wanted)
+    size = len(zlib.compress(text.encode("utf-8")))
+    assert scores.zlib(signals, text) == pytest.approx(mean(a) / size, rel=1e-4)
+    assert scores.lowercase(signals, other) == near(mean(b) / mean(a))
     assert math.isnan(scores.lowercase(signals, Signals(other.log_probs[:1])))
-
-
-def test_reference_per_byte_counts_the_first_token(scored):
-    for text, ids, rows, signals in scored:
-        total = sum(float(rows[t][ids[t]]) for t in range(len(ids)))
-        assert scores.log_likelihood_per_byte(signals, text) == near(
-            total / len(text.encode("utf-8"))
-        )
+    total = sum(float(rows[t][ids[t]]) for t in range(len(ids)))  # the first token, too
+    wanted = total / len(text.encode("utf-8"))
+    assert scores.log_likelihood_per_byte(signals, text) == near(wanted)
     assert scores.reference_difference(-1.5, -2.0) == 0.5
     assert scores.reference_ratio(-1.5, -3.0) == 2.0
-
-
-def test_neighbour(scored):
-    _, ids, rows, signals = scored[0]
-    others = scored[1:]
-    means = [np.mean(tokens_of(r, i)) for _, i, r, _ in others]
-    wanted = np.mean(tokens_of(rows, ids)) - sum(means) / len(means)
-    assert scores.neighbour(signals, [s for *_, s in others]) == near(wanted)
-
-
-def test_recall_is_the_ratio_of_conditional_to_unconditional(scored):
-    _, ids, rows, signals = scored[0]
+    wanted = mean(a) - mean([mean(tokens_of(r, i)) for _, i, r, _ in scored[1:]])
+    assert scores.neighbour(signals, [s for *_, s in scored[1:]]) == near(wanted)
     conditional = np.linspace(-9, -1, len(ids), dtype=np.float32)
-    wanted = np.mean(conditional[1:]) / np.mean(tokens_of(rows, ids))
-    assert scores.recall(signals, conditional) == near(wanted)
-
-
-@pytest.mark.parametrize("k", [0.1, 5, 20, 37.5, 50, 100])
-def test_min_k(scored, k):
-    for _, ids, rows, signals in scored:
-        values = sorted(tokens_of(rows, ids))
-        lowest = values[: max(1, math.floor(len(values) * k / 100))]
-        assert scores.min_k(signals, k) == near(sum(lowest) / len(lowest))
-
-
-@pytest.mark.parametrize("k", [0.1, 20, 100])
-def test_min_k_plus_plus(scored, k):
-    for _, ids, rows, signals in scored:
-        values = []
-        for t in range(1, len(ids)):
-            p = np.exp(rows[t])
-            mean = sum(p * rows[t])
-            variance = sum(p * rows[t] ** 2) - mean**2
-            values.append((rows[t][ids[t]] - mean) / math.sqrt(variance))
-        lowest = sorted(values)[: max(1, math.floor(len(values) * k / 100))]
-        assert scores.min_k_plus_plus(signals, k) == pytest.approx(
-            sum(lowest) / len(lowest), rel=1e-3
-        )
+    assert scores.recall(signals, conditional) == near(np.mean(conditional[1:]) / mean(a))
 
 
 @pytest.mark.parametrize("k", [1, 5, 25, 100])
@@ -137,22 +120,6 @@ def test_mem_and_its_off_by_one_variant(scored, k):
         assert scores.mem_off_by_one(signals, k) == np.mean(wrong)
         differ += np.mean(right) != np.mean(wrong)
     assert differ
-
-
-def test_entropy_of_the_whole_vocabulary(scored):
-    for _, ids, rows, signals in scored:
-        values = [-sum(np.exp(row) * row) for row in rows[1 : len(ids)]]
-        assert scores.entropy(signals) == near(-np.mean(values))
-
-
-@pytest.mark.parametrize("k", TOP)
-def test_entropy_of_the_most_probable(scored, k):
-    for _, ids, rows, signals in scored:
-        values = []
-        for row in rows[1 : len(ids)]:
-            best = sorted(np.exp(row))[-k:]
-            values.append(-sum(p * math.log(p) for p in best))
-        assert scores.entropy(signals, k) == near(-np.mean(values))
 
 
 # --- direction: what a member looks like makes every score larger ---------------------------------

@@ -2,24 +2,18 @@
 
 Unlike the tests of `contamination.statistics` none of these comes with a guarantee: a score says
 how familiar a text looks, and what it is worth is found out on texts of which the truth is known.
+Experiments and the command line call this room; it calls scoring and test sets.
 
 =================  ================================================================================
 module             idea
 =================  ================================================================================
-`api`              `membership_scores`: texts to a table with a column per score
-`columns`          which scores, with which k
-`signals`          what one pass of the model says of every token
-`distribution`     ranks, entropies and moments, from blocks of logits that are not kept
-`scores`           scores of one text, larger for members
-`reference`        a second model as a yardstick
-`neighbours`       small changes of a text; `masked_lm`: by a fill-mask model
-`conditional`      log-probabilities after a prefix (ReCaLL)
-`generation`       what a model writes
-`completion`       does it go on as the text does? with metadata before it, too
-`variation`        does it write the same thing again (CDD)?
+`api`              `membership_scores` and `score_tokens`: a table with a column per score
+`scores`           scores of one text, larger for members, by the names of their columns
+`signals`          what one pass of the model says of every token, alone or after a prefix (ReCaLL)
+`neighbours`       small changes of a text: words moved, or tokens of a fill-mask model
+`generation`       what a model writes: completions, with metadata too, and variation (CDD)
 `multiple_choice`  order of options, slot guessing
-`overlap`          n-grams in a corpus that is known
-`similarity`       edit distance, longest common subsequence, ROUGE-L
-`evaluate`         ROC, AUC, TPR at a low FPR, thresholds
+`similarity`       edit distance, ROUGE-L, n-grams in a corpus that is known
+`evaluate`         AUC, TPR at a low FPR, bootstrap intervals, thresholds
 =================  ================================================================================
 """

@@ -24,41 +24,20 @@ CHUNK = 1 << 22  # numbers of a bootstrap that exist at a time
 ENDS = ((1 - 0.95) / 2, 1 - (1 - 0.95) / 2)  # quantiles of a 95% interval
 
 
-@dataclass(frozen=True, eq=False)
-class Roc:
-    """Receiver operating characteristic: texts with a score >= threshold are called members.
+def auc(scores: ArrayLike, members: ArrayLike) -> float:
+    """Chance that a member has a larger score than a non-member; a tie counts half.
 
-    Attributes
+    Parameters
     ----------
-    thresholds, fpr, tpr : (u + 1,), from (inf, 0, 0) down to the smallest of u distinct scores,
-        where both rates are 1. Members and non-members with the same score enter together.
-    """
-
-    thresholds: Floats
-    fpr: Floats
-    tpr: Floats
-
-    @property
-    def auc(self) -> float:
-        """Chance that a member has a larger score than a non-member; a tie counts half."""
-        return float(np.trapezoid(self.tpr, self.fpr))
-
-    def tpr_at(self, fpr: float) -> float:
-        """Largest true positive rate among thresholds with at most that false positive rate."""
-        return float(_tpr_at(self.fpr, self.tpr, fpr))
-
-
-def roc(scores: ArrayLike, members: ArrayLike) -> Roc:
-    """ROC curve of scores (n,) with the truth (n,): True, or 1, is a member.
+    scores, members : (n,) each; True, or 1, is a member.
 
     Raises
     ------
     InputError
         A score that is not finite, members and non-members not both there, or other lengths.
     """
-    values, truth = _checked(scores, members)
-    fpr, tpr, thresholds = roc_curve(truth, values, drop_intermediate=False)
-    return Roc(thresholds, fpr, tpr)
+    fpr, tpr, _ = _curve(scores, members)
+    return float(np.trapezoid(tpr, fpr))
 
 
 def evaluate(
@@ -92,7 +71,7 @@ def evaluate(
     Raises
     ------
     InputError
-        As `roc`, or fewer than 1 resample.
+        As `auc`, or fewer than 1 resample.
     """
     require_resamples(resamples)
     _, truth = _checked(np.zeros(len(table)), members)  # wrong labels are wrong for every score
@@ -134,7 +113,7 @@ def weighted_aucs(table: pd.DataFrame, members: ArrayLike, weights: Floats) -> F
     Raises
     ------
     InputError
-        As `roc`.
+        As `auc`.
     """
     columns = (_checked(table[name], members) for name in table.columns)
     return np.stack([_measures(*column, weights)[:, 0] for column in columns], axis=1)
@@ -161,10 +140,10 @@ class Threshold:
     def at_fpr(cls, scores: ArrayLike, members: ArrayLike, *, fpr: float) -> "Threshold":
         """Fit the smallest threshold whose false positive rate on the split is at most `fpr`.
 
-        Oren, table 5, with 0.05. Raises `InputError` as `roc` does.
+        Oren, table 5, with 0.05. Raises `InputError` as `auc` does.
         """
-        curve = roc(scores, members)
-        return cls(float(curve.thresholds[curve.fpr <= fpr][-1]))
+        found, _, thresholds = _curve(scores, members)
+        return cls(float(thresholds[found <= fpr][-1]))
 
     @classmethod
     def at_fpr_of_non_members(cls, scores: ArrayLike, *, fpr: float) -> "Threshold":
@@ -181,16 +160,26 @@ class Threshold:
     def at_best_accuracy(cls, scores: ArrayLike, members: ArrayLike) -> "Threshold":
         """Fit the threshold of the highest accuracy on the split, the largest of equally good ones.
 
-        Shi, section 5. Raises `InputError` as `roc` does.
+        Shi, section 5. Raises `InputError` as `auc` does.
         """
-        curve = roc(scores, members)
+        fpr, tpr, thresholds = _curve(scores, members)
         truth = np.asarray(members, dtype=bool)
-        right = curve.tpr * truth.sum() + (1 - curve.fpr) * (~truth).sum()
-        return cls(float(curve.thresholds[np.argmax(np.round(right))]))
+        right = tpr * truth.sum() + (1 - fpr) * (~truth).sum()
+        return cls(float(thresholds[np.argmax(np.round(right))]))
 
     def apply(self, scores: ArrayLike) -> NDArray[np.bool_]:
         """Which texts are called members, (n,); one whose score is NaN is not."""
         return np.asarray(scores, dtype=np.float64) >= self.value
+
+
+def _curve(scores: ArrayLike, members: ArrayLike) -> tuple[Floats, Floats, Floats]:
+    """ROC curve: false and true positive rates of calling scores >= threshold members, thresholds.
+
+    From (0, 0, inf) down to the smallest score; equal scores enter together.
+    """
+    values, truth = _checked(scores, members)
+    fpr, tpr, thresholds = roc_curve(truth, values, drop_intermediate=False)
+    return fpr, tpr, thresholds
 
 
 def _checked(scores: ArrayLike, members: ArrayLike) -> tuple[Floats, NDArray[np.bool_]]:
@@ -221,14 +210,10 @@ def _measures(scores: Floats, members: NDArray[np.bool_], weights: Floats) -> Fl
         counts = [_tally(which[side], len(distinct), part[:, side]) for side in (~members, members)]
         reached = np.cumsum([np.pad(side, ((0, 0), (1, 0))) for side in counts], axis=-1)
         fpr, tpr = reached / reached[..., -1:]
-        rates = [_tpr_at(fpr, tpr, most) for most in FPRS]
+        # The largest TPR among thresholds with at most that FPR.
+        rates = [np.where(fpr <= most, tpr, 0).max(axis=-1) for most in FPRS]
         parts.append(np.stack([np.trapezoid(tpr, fpr, axis=-1), *rates], axis=-1))
     return np.concatenate(parts)
-
-
-def _tpr_at(fpr: Floats, tpr: Floats, most: float) -> Floats:
-    best: Floats = np.where(fpr <= most, tpr, 0).max(axis=-1)
-    return best
 
 
 def _tally(which: NDArray[np.intp], size: int, weights: Floats | None = None) -> Floats:

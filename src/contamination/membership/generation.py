@@ -161,13 +161,14 @@ def completions(
         [np.concatenate([before, ids]) for ids in prompts],
         new_tokens=max((len(ids) for ids in rests), default=1),
     )
-    found = []
-    for rest, (ids,) in zip(rests, written, strict=True):
-        ours = ids[: len(rest)]
-        said, expected = (scorer.tokenizer.decode(side) for side in (ours, rest))
-        exact = np.array_equal(ours, rest)
-        found.append(Completion(said, expected, exact, rouge_l(said, expected)))
-    return found
+    return [compared(scorer, ids, rest) for (ids,), rest in zip(written, rests, strict=True)]
+
+
+def compared(scorer: TransformersScorer, ids: np.ndarray, expected: np.ndarray) -> Completion:
+    """Compare what a model wrote, up to the length of what was expected, with that."""
+    ours = ids[: len(expected)]
+    said, wanted = (scorer.tokenizer.decode(side) for side in (ours, expected))
+    return Completion(said, wanted, np.array_equal(ours, expected), rouge_l(said, wanted))
 
 
 def completion_scores(

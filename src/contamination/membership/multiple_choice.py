@@ -15,8 +15,7 @@ import numpy as np
 import pandas as pd
 
 from contamination.errors import InputError
-from contamination.membership.generation import continuations
-from contamination.membership.similarity import rouge_l
+from contamination.membership.generation import compared, continuations
 from contamination.scoring.contract import Scorer
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.prefix import continuation_logprobs
@@ -143,9 +142,10 @@ def slot_guessing(
     if not isinstance(scorer, TransformersScorer):
         return table
     written = continuations(scorer, asked, new_tokens=max(len(ids) for ids in expected))
-    exact, f1 = [], []
-    for option, (ids,) in zip(expected, written, strict=True):
-        ours, theirs = (scorer.tokenizer.decode(side) for side in (ids[: len(option)], option))
-        exact.append(float(np.array_equal(ids[: len(option)], option)))
-        f1.append(rouge_l(ours, theirs).f1)
-    return table.assign(slot_exact=exact, slot_rouge_l_f1=f1)
+    found = [
+        compared(scorer, ids, option) for (ids,), option in zip(written, expected, strict=True)
+    ]
+    return table.assign(
+        slot_exact=[float(one.exact) for one in found],
+        slot_rouge_l_f1=[one.rouge_l.f1 for one in found],
+    )

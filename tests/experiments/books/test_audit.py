@@ -17,7 +17,7 @@ from contamination.experiments.books.audit import (
     score_snippets,
 )
 from contamination.membership.api import membership_scores
-from contamination.membership.evaluate import roc
+from contamination.membership.evaluate import auc
 
 # --- books and snippets ---------------------------------------------------------------------------
 
@@ -188,9 +188,9 @@ def test_aucs_are_over_snippets_and_intervals_over_books(validation: Validation)
     assert (table["members"] == 160).all() and (table["non_members"] == 180).all()
     both = pd.concat([validation.members, validation.non_members])
     for score in SCORES:
-        auc = roc(both[score], [1] * 160 + [0] * 180).auc
-        assert table.loc[score, "auc"] == pytest.approx(auc)
-        assert table.loc[score, "auc_low"] < auc < table.loc[score, "auc_high"]
+        wanted = auc(both[score], [1] * 160 + [0] * 180)
+        assert table.loc[score, "auc"] == pytest.approx(wanted)
+        assert table.loc[score, "auc_low"] < wanted < table.loc[score, "auc_high"]
     assert table.loc["min_k_20", "auc"] > 0.85
     assert table.loc["loss", "auc_low"] < 0.5 < table.loc["loss", "auc_high"]
 

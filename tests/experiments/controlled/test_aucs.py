@@ -17,7 +17,7 @@ from contamination.experiments.controlled.aucs import (
 )
 from contamination.experiments.controlled.contaminants import OUTLIER
 from contamination.experiments.controlled.training import BASE, COUNT, KEYS, RATE, SIZE, TRAINED
-from contamination.membership.evaluate import roc
+from contamination.membership.evaluate import auc
 from fakes.made_up_runs import HALF, STRONG, made_up
 
 
@@ -38,7 +38,7 @@ def test_aucs_are_those_of_the_roc_curve(scored, table) -> None:
     for key, cell in cells:
         for score in ("min_k_20", "loss"):
             row = single.loc[(*key, score)]
-            assert row["auc"] == pytest.approx(roc(cell[score], cell["member"]).auc)
+            assert row["auc"] == pytest.approx(auc(cell[score], cell["member"]))
             assert row["members"] == row["non_members"] == HALF
 
 

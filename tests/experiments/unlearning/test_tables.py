@@ -11,7 +11,7 @@ from contamination.experiments.unlearning.tables import (
     mean_recalls,
     recall_layout,
 )
-from contamination.membership.evaluate import roc
+from contamination.membership.evaluate import auc
 
 
 def test_precision_and_recall_by_counting() -> None:
@@ -27,7 +27,7 @@ def test_precision_and_recall_by_counting() -> None:
     assert tuple(table.loc[1.15, ["recall_low", "recall_high"]]) == pytest.approx(interval)
     assert table.loc[1.5, "recall"] == 1
     nearness = -np.abs(np.log(ratio))
-    assert (table["auc"] == roc(nearness, untreated).auc).all()
+    assert (table["auc"] == auc(nearness, untreated)).all()
     assert table["auc_ratio"].to_numpy() == pytest.approx(
         4 / 9
     )  # pairs in which the untreated one is smaller

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from contamination.membership.api import score_tokens
-from contamination.membership.evaluate import evaluate, roc
+from contamination.membership.evaluate import auc, evaluate
 from contamination.pretraining.domain_texts import Domain, Texts
 from contamination.scoring.contract import Scorer
 
@@ -158,7 +158,7 @@ def cross_table(
             alike = pd.concat([chosen[~chosen["member"] & (chosen["domain"] == first)], others])
             truth = np.arange(len(alike)) < len(alike) - len(others)
             known = first != second and truth.any()
-            shift = [100 * roc(alike[name], truth).auc if known else np.nan for name in metrics]
+            shift = [100 * auc(alike[name], truth) if known else np.nan for name in metrics]
             domains = {"seen_domain": first, "unseen_domain": second, "shift_auc_percent": shift}
             rows.append(part.assign(model=model, phase=phase, **domains))
     return _join(rows, CROSS_COLUMNS)

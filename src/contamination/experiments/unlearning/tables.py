@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from statsmodels.stats.proportion import proportion_confint
 
 from contamination.experiments.unlearning.audit import is_suspicious
-from contamination.membership.evaluate import roc
+from contamination.membership.evaluate import auc
 from contamination.results.tables import format_estimate
 
 PROBES = {"completion": "Completion", "exact": "Word for word", "answers": "Answers"}
@@ -40,7 +40,7 @@ def detection(ratio: ArrayLike, untreated: ArrayLike, windows: Sequence[float]) 
         less.
     """
     values, truth = np.asarray(ratio, dtype=np.float64), np.asarray(untreated, dtype=bool)
-    aucs = {"auc": roc(-np.abs(np.log(values)), truth).auc, "auc_ratio": roc(-values, truth).auc}
+    aucs = {"auc": auc(-np.abs(np.log(values)), truth), "auc_ratio": auc(-values, truth)}
     rows = []
     for window in windows:
         suspicious = is_suspicious(values, window=window)
