@@ -106,8 +106,12 @@ def _results(table: pd.DataFrame, profile: Profile) -> dict[str, str]:
 
 
 def _mmlu(results: Path, published: Path) -> dict[str, str]:
-    combined = read_csv(results, "mmlu_fisher").set_index("model")
-    subsets = read_csv(results, "mmlu_subsets")
+    # A run that measures the models of the paper has rows of its own for them.
+    combined, subsets = (
+        read_csv(results, name).query("source == 'published'")
+        for name in ("mmlu_fisher", "mmlu_subsets")
+    )
+    combined = combined.set_index("model")
     one_model = subsets[subsets["model"] == "LLaMA2-7B"]
     dropped = int(one_model["excluded"].sum())
     text = load_published(published, "oren2024_text").set_index("key")["value"]
@@ -126,7 +130,7 @@ def _mmlu(results: Path, published: Path) -> dict[str, str]:
 
 
 def _assumptions(results: Path) -> dict[str, str]:
-    """Mean AUC over domains of the clean model; a dash where no domain has unseen text."""
+    """Mean AUC over domains of the clean model; a dash where no domain has non-members."""
     within = read_csv(results, "assumptions_within")
     rows = within[(within["model"] == "clean") & (within["domain"] == "mean")]
     auc = rows.set_index(["phase", "metric"])["auc_percent"]
