@@ -8,7 +8,7 @@ from contamination.audit import sequential
 from contamination.audit.request import Request
 from contamination.audit.sequential import audit_until
 from contamination.errors import InputError
-from contamination.scoring.queue import work_queue
+from contamination.scoring.processes import processes
 from contamination.scoring.store import open_store
 from contamination.statistics import anytime_test
 from fakes.remembering_scorer import Remembers, made_up_set
@@ -120,7 +120,7 @@ def test_one_of_several_processes_tells(call, model_directory, tmp_path, monkeyp
     status, out, _ = call("test", model_directory, path, *arguments)
     assert status == 1
     assert "anytime-valid p" in out
-    monkeypatch.setattr(work_queue(), "rank", 1)
+    monkeypatch.setattr(processes(), "process_index", 1)
     assert call("test", model_directory, path, *arguments)[:2] == (0, "")
     assert call("test", model_directory, path, *arguments[1:], "--dry-run")[:2] == (0, "")
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from contamination.audit import verdict as audit
-from contamination.scoring.queue import work_queue
+from contamination.scoring.processes import processes
 from contamination.statistics import sharded_exact_test
 from fakes.remembering_scorer import made_up_set
 
@@ -96,5 +96,5 @@ def test_a_budget_is_kept_and_told(run):
 @pytest.mark.parametrize("verb", ["test", "score"])
 def test_process_0_alone_tells(run, monkeypatch, options, verb):
     assert run(*options, verb=verb)[1] != ""
-    monkeypatch.setattr(work_queue(), "rank", 1)
+    monkeypatch.setattr(processes(), "process_index", 1)
     assert run(*options, verb=verb)[:2] == (0, "")

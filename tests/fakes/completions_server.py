@@ -70,7 +70,8 @@ class CompletionsServer(ThreadingHTTPServer):
 
     Attributes
     ----------
-    seen : (headers, JSON) of every request. released : numbers of those not held any more.
+    seen : (headers by their names in lower case, JSON) of every request.
+    released : numbers of those not held any more.
     failures : instead of the next answers, in order.
     read : the token ids that the server makes of those it was sent.
     tamper : changes an answer before it is sent; its second argument is the number of the request.
@@ -157,7 +158,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         server = self.server
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        server.seen.append((dict(self.headers), body))
+        server.seen.append(({k.lower(): v for k, v in self.headers.items()}, body))
         number = len(server.seen)
         server.hold(body)
         server.released.append(number)

@@ -18,15 +18,14 @@ LIMIT = 240  # seconds, for a machine that does other things, too
 
 
 @pytest.fixture
-def one_process(model_directory, tmp_path_factory, monkeypatch):
+def one_process(model_directory, tmp_path, monkeypatch):
     """Return a function that gives the store of one process, by the kind of scorer."""
     monkeypatch.setattr(scoring, "SMALLEST_PART", scoring_run.SMALLEST_PART)
     assert torch.get_num_threads() == 1  # as in the processes below
 
     def score(kind: str) -> dict[str, bytes]:
-        directory = tmp_path_factory.mktemp("one") / "store"
-        scoring_run.run(scoring_run.scorer_of(kind, model_directory), directory)
-        files = contents(directory)
+        scoring_run.run(scoring_run.scorer_of(kind, model_directory), tmp_path / "one")
+        files = contents(tmp_path / "one")
         assert len(files) > 6
         return files
 
@@ -34,55 +33,24 @@ def one_process(model_directory, tmp_path_factory, monkeypatch):
 
 
 @pytest.fixture
-def fifos(tmp_path):
-    for name in ("taken", "others-done"):
-        os.mkfifo(tmp_path / name)
-    return tmp_path
-
-
-@pytest.fixture
-def launch(model_directory, tmp_path):
-    """Return a function that starts two processes by hand and returns (status, stderr) of both.
-
-    The test keeps the store of their rendezvous, as torchrun's agent would: so no port has to be
-    guessed, and nobody kills one process for the death of the other.
-    """
-    running = []
-
-    def start(*behaviour, patience: str = "120") -> list[tuple[int, str]]:
-        meeting = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
-        environment = os.environ | {
-            "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": str(meeting.port),
-            "TORCHELASTIC_USE_AGENT_STORE": "True",
-            "WORLD_SIZE": "2",
-            "PATIENCE": patience,
-        }
-        running.extend(
-            subprocess.Popen(
-                command("made-up", model_directory, tmp_path / "store", *behaviour),
-                env=environment | {"RANK": str(rank)},
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-            for rank in range(2)
-        )
-        errors = [process.communicate(timeout=LIMIT)[1] for process in running]
-        return [(p.returncode, error) for p, error in zip(running, errors, strict=True)]
-
-    yield start
-    for process in running:
-        process.kill()
+def fifo(tmp_path):
+    os.mkfifo(tmp_path / "taken")
+    return tmp_path / "taken"
 
 
 def command(*arguments) -> list[str]:
-    return [sys.executable, scoring_run.__file__, *map(str, arguments)]
+    return [scoring_run.__file__, *map(str, arguments)]
+
+
+def environment() -> dict[str, str]:
+    return os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}  # where the stand-ins are
 
 
 def torchrun(*arguments) -> subprocess.CompletedProcess:
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     return subprocess.run(
-        [*launcher, "--nproc-per-node", "2", *command(*arguments)[1:]],
+        [*launcher, "--nproc-per-node", "2", *command(*arguments)],
+        env=environment(),
         check=False,
         capture_output=True,
         text=True,
@@ -94,46 +62,21 @@ def records(directory) -> list[dict]:
     return [json.loads(path.read_text()) for path in sorted(directory.glob("run-*.json"))]
 
 
-def test_a_slow_process_does_less_and_the_store_is_that_of_one(
-    fifos, tmp_path, one_process, model_directory
-):
-    run = torchrun("network", model_directory, tmp_path / "store", "share", fifos)
+def test_the_store_of_two_processes_is_that_of_one(tmp_path, one_process, model_directory):
+    run = torchrun("network", model_directory, tmp_path / "store")
     assert run.returncode == 0, run.stderr
     expected = one_process("network")
     assert contents(tmp_path / "store") == expected
-    parts = len(expected) - 1
-    assert run.stdout.splitlines() == [f"process 0 had scored {parts - 1} parts"]
     (record,) = records(tmp_path / "store")
-    assert (record["processes"], record["lost"], len(record["parts"])) == (2, [], parts)
-
-
-def test_what_a_killed_process_leaves_behind_process_0_does(launch, fifos, tmp_path, one_process):
-    (status, _), (killed, _) = launch("kill", 1, fifos, patience="0.5")
-    assert (status, killed) == (0, -signal.SIGKILL)
-    assert contents(tmp_path / "store") == one_process("made-up")
-    (record,) = records(tmp_path / "store")
-    assert (record["processes"], record["lost"]) == (2, [1])
-
-
-def test_without_process_0_the_other_ends_with_a_message_and_a_later_run_goes_on(
-    launch, fifos, tmp_path, one_process, model_directory
-):
-    (killed, _), (status, told) = launch("kill", 0, fifos)
-    assert (killed, status) == (-signal.SIGKILL, 1)
-    assert "error: process 1: process 0 has ended" in told
-    assert "Traceback" not in told
-    kept, expected = contents(tmp_path / "store"), one_process("made-up")
-    assert 1 < len(kept) < len(expected)
-    assert kept.items() < expected.items()
-    scoring_run.run(scoring_run.scorer_of("made-up", model_directory), tmp_path / "store")
-    assert contents(tmp_path / "store") == expected
+    assert record["processes"] == 2
+    assert set(record["parts"]) == expected.keys() - {"store.json"}
 
 
 def test_under_torchrun_a_killed_process_ends_the_run_and_the_next_does_the_rest(
-    fifos, tmp_path, one_process, model_directory
+    fifo, tmp_path, one_process, model_directory
 ):
     store, expected = tmp_path / "store", one_process("made-up")
-    broken = torchrun("made-up", model_directory, store, "kill", 1, fifos)
+    broken = torchrun("made-up", model_directory, store, 1, fifo)
     assert broken.returncode != 0
     kept = {path: path.stat().st_mtime_ns for path in store.glob("part-*")}
     assert len(kept) < len(expected) - 1
@@ -142,4 +85,43 @@ def test_under_torchrun_a_killed_process_ends_the_run_and_the_next_does_the_rest
     assert contents(store) == expected
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
     added = [set(record["parts"]) for record in records(store) if record["seconds"]]
-    assert added == [expected.keys() - {path.name for path in kept} - {"store.json"}]
+    assert added[-1] == expected.keys() - {path.name for path in kept} - {"store.json"}
+
+
+@pytest.mark.parametrize("killed", [0, 1])
+def test_without_torchrun_the_other_ends_with_a_message_and_a_later_run_goes_on(
+    fifo, tmp_path, one_process, model_directory, killed
+):
+    """The test keeps the store of the rendezvous, so nobody has to guess a port."""
+    meeting = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    meeting_place = environment() | {
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(meeting.port),
+        "TORCHELASTIC_USE_AGENT_STORE": "True",
+        "WORLD_SIZE": "2",
+    }
+    store, expected = tmp_path / "store", one_process("made-up")
+    running = [
+        subprocess.Popen(
+            [sys.executable, *command("made-up", model_directory, store, killed, fifo)],
+            env=meeting_place | {"RANK": str(rank), "LOCAL_RANK": str(rank)},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    try:
+        errors = [process.communicate(timeout=LIMIT)[1] for process in running]
+    finally:
+        for process in running:
+            process.kill()
+    assert running[killed].returncode == -signal.SIGKILL
+    assert running[1 - killed].returncode == 1
+    assert f"error: process {1 - killed}: another process has ended" in errors[1 - killed]
+    assert "Traceback" not in errors[1 - killed]
+    # It had finished its share first.
+    kept = contents(store)
+    assert 1 < len(kept) < len(expected)
+    assert kept.items() < expected.items()
+    scoring_run.run(scoring_run.scorer_of("made-up", model_directory), store)
+    assert contents(store) == expected

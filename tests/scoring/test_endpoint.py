@@ -23,15 +23,13 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tenacity import wait_none
 from tokenizers import Tokenizer, decoders, models
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
 from contamination.errors import InputError
 from contamination.scoring import endpoint, endpoint_client
 from contamination.scoring.endpoint import EndpointScorer
-from contamination.scoring.endpoint_protocol import FORMATS
-from contamination.scoring.endpoint_route import Misread, Route, Spelling
+from contamination.scoring.endpoint_answers import FORMATS, Misread, Route, Spelling
 from contamination.testsets.tokens import tokenize
 from fakes import completions_server
 from fakes.completions_server import CompletionsServer, Failure, Network, serving
@@ -69,13 +67,8 @@ def surroundings(monkeypatch):
     async def sleep(seconds: float) -> None:
         waits.append(seconds)
 
-    monkeypatch.setattr(endpoint_client, "sleep", sleep)
+    monkeypatch.setattr("anyio.sleep", sleep)  # of the openai client
     return waits
-
-
-@pytest.fixture
-def no_backoff(monkeypatch):
-    monkeypatch.setattr(endpoint_client, "BACKOFF", wait_none())
 
 
 @pytest.fixture
@@ -455,23 +448,15 @@ LIES = {
 
 
 @pytest.mark.parametrize(("tamper", "message"), LIES.values(), ids=LIES.keys())
-def test_lies_are_refused(network, directory, tamper, message):
+def test_lies_are_refused_at_first_and_later(network, directory, tamper, message):
+    """What only the two first answers together can show is not asked of the later ones."""
     with serving(network, "openai") as server:
+        earlier = scorer_of(server, directory)
+        run(earlier, [random_ids(5)])
         server.tamper = tamper
         assert message in error_of(scorer_of(server, directory))
-
-
-@pytest.mark.parametrize(
-    ("tamper", "message"),
-    [(t, m) for t, m in LIES.values() if t not in (no_context,) and "every token" not in m],
-    ids=[name for name in LIES if name not in ("no context", "zeros", "constants")],
-)
-def test_every_answer_is_checked_not_only_the_first(network, directory, tamper, message):
-    with serving(network, "openai") as server:
-        scorer = scorer_of(server, directory)
-        run(scorer, [random_ids(5)])
-        server.tamper = tamper
-        assert message in error_of(scorer)
+        if tamper is not no_context and "every token" not in message:
+            assert message in error_of(earlier)
 
 
 @pytest.mark.parametrize("style", ["vllm", "sglang", "openai"])
@@ -490,19 +475,15 @@ class TestTokensThatWereNotSent:
         ],
         ids=["start added", "first dropped", "one added", "one dropped", "one changed", "cut"],
     )
-    def test_are_refused(self, network, directory, style, read, message):
+    def test_are_refused_at_first_and_later(self, network, directory, style, read, message):
         first = {"vllm": "unnamed", "sglang": "0 ('<|endoftext|>')", "openai": "'<|endoftext|>'"}
         message = message.replace("FIRST", first[style])
         with serving(network, style) as server:
+            earlier = scorer_of(server, directory)
+            run(earlier, [random_ids(5)])
             server.read = read
             assert message in error_of(scorer_of(server, directory))
-
-    def test_are_refused_later_too(self, network, directory, style):
-        with serving(network, style) as server:
-            scorer = scorer_of(server, directory)
-            run(scorer, [random_ids(5)])
-            server.read = lambda ids: [0, *ids]
-            assert "puts a token of its own" in error_of(scorer)
+            assert message in error_of(earlier)
 
 
 class TestPromptLogprobs:
@@ -657,7 +638,6 @@ BREAKS = {
 }
 
 
-@pytest.mark.usefixtures("no_backoff")
 @pytest.mark.parametrize(("failure", "told", "kind"), BREAKS.values(), ids=BREAKS.keys())
 class TestPassingFailures:
     def test_are_tried_again(
@@ -670,7 +650,7 @@ class TestPassingFailures:
         assert scorer.summary() == (
             f"{len(server.seen)} requests, 3 of them failed (3 x {kind}), {served}"
         )
-        assert surroundings == [0, 0, 0]
+        assert len(surroundings) == 3
 
     def test_are_given_up_in_the_end(self, server, scorer, failure, told, kind):
         run(scorer, [random_ids(5)])
@@ -713,8 +693,9 @@ class TestWaits:
         error_of(scorer)
         assert len(surroundings) == endpoint_client.ATTEMPTS - 1
         for tries, wait in enumerate(surroundings):
-            assert 0.5 * 2**tries <= wait <= 0.5 * 2**tries + 0.5
-        assert len({wait % 0.5 for wait in surroundings}) > 1
+            longest = min(0.5 * 2**tries, 8)
+            assert 0.75 * longest <= wait <= longest
+        assert len({wait / 2**tries for tries, wait in enumerate(surroundings)}) > 1
 
     @pytest.mark.parametrize("status", [429, 503])
     def test_are_as_long_as_the_server_asks(self, server, scorer, surroundings, status):
@@ -727,11 +708,11 @@ class TestWaits:
         server.failures.append(Failure(429, headers={"Retry-After": value}))
         run(scorer, [random_ids(5)])
         (wait,) = surroundings
-        assert 0.5 <= wait <= 1
+        assert 0.3 < wait <= 0.5
 
     def test_may_end_at_a_date(self, server, scorer, surroundings, monkeypatch):
         now = 1_000_000.0
-        monkeypatch.setattr("contamination.scoring.endpoint_answers.time.time", lambda: now)
+        monkeypatch.setattr("time.time", lambda: now)
         header = {"Retry-After": formatdate(now + 90, usegmt=True)}
         server.failures.append(Failure(429, headers=header))
         run(scorer, [random_ids(5)])
@@ -739,7 +720,8 @@ class TestWaits:
 
     def test_of_hours_are_left_to_the_user(self, server, scorer, surroundings):
         server.failures.append(Failure(429, headers={"Retry-After": "86400"}))
-        assert "asks to wait 86,400 s: run it again then" in error_of(scorer)
+        message = error_of(scorer)
+        assert "the server asks to wait (Retry-After: 86400); tried 1 times. Run it" in message
         assert surroundings == []
 
 
@@ -829,7 +811,6 @@ class TestBudget:
         assert "4 more requests are needed, but of a budget of 7 4 are used" in message
         assert len(server.seen) == 4
 
-    @pytest.mark.usefixtures("no_backoff")
     def test_retries_count(self, server, directory):
         scorer = scorer_of(server, directory, max_requests=6, concurrency=1)
         run(scorer, [random_ids(5)])
@@ -969,16 +950,15 @@ class TestKey:
     def test_is_sent_in_one_header(self, server, keyed):
         run(keyed, [random_ids(3)])
         for headers, body in server.seen:
-            assert headers.pop("Authorization") == f"Bearer {SECRET}"
+            assert headers.pop("authorization") == f"Bearer {SECRET}"
             assert SECRET not in repr((headers, body))
 
     def test_without_one_there_is_no_header(self, server, scorer, directory, monkeypatch):
         run(scorer, [random_ids(3)])
         monkeypatch.setenv("OPENAI_API_KEY", "")
         run(scorer_of(server, directory), [random_ids(3)])
-        assert all("Authorization" not in headers for headers, _ in server.seen)
+        assert all("authorization" not in headers for headers, _ in server.seen)
 
-    @pytest.mark.usefixtures("no_backoff")
     @pytest.mark.parametrize(
         "failure",
         [
@@ -1001,7 +981,7 @@ class TestKey:
             list(keyed.token_logprobs([random_ids(3)]))
         ours = caught.tb.tb_next  # this function knows the key
         told = traceback.StackSummary.extract(traceback.walk_tb(ours), capture_locals=True).format()
-        assert server.seen[0][0]["Authorization"] == f"Bearer {SECRET}"
+        assert server.seen[0][0]["authorization"] == f"Bearer {SECRET}"
         out, err = capfd.readouterr()
         for text in [
             "".join(told),

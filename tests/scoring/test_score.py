@@ -1,12 +1,15 @@
 import json
 import os
+from contextlib import nullcontext
+from copy import deepcopy
 from dataclasses import replace
-from itertools import pairwise
-from types import SimpleNamespace
+from datetime import datetime
+from importlib.metadata import version
 
 import numpy as np
 import pyarrow as pa
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,12 +17,14 @@ from contamination import files
 from contamination.errors import InputError
 from contamination.scoring import score as scoring
 from contamination.scoring.local import TransformersScorer
+from contamination.scoring.processes import processes
 from contamination.scoring.score import score
+from contamination.scoring.store import Store
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import ordering, shard_bounds
 from contamination.testsets.tokens import tokenize
 from fakes.made_up_scorer import Breakdown, MadeUpScorer, log_probs_of
-from fakes.made_up_store import contents
+from fakes.made_up_store import HEADER, contents, units
 
 EXAMPLES = tuple(f"{word} {'stone ' * (i % 4)}№{i}\n" for i, word in enumerate(["lamp", "é"] * 7))
 SET = ExampleSet("made-up", EXAMPLES, "text/1", "data-1")
@@ -69,11 +74,11 @@ def test_each_row_names_the_token_it_belongs_to(tokenizer, tmp_path):
 def test_every_ordering_scores_the_same_tokens_and_no_start_token(tokenizer, tmp_path):
     scorer = MadeUpScorer(tokenizer)
     run(scorer, tmp_path, permutations=5)
-    by_shard = [scorer.sequences[s * 6 : (s + 1) * 6] for s in range(SHARDS)]
-    for (start, stop), sequences in zip(shard_bounds(len(EXAMPLES), SHARDS), by_shard, strict=True):
+    for start, stop in shard_bounds(len(EXAMPLES), SHARDS):
+        sequences = [s for s in scorer.sequences if EXAMPLES[start] in tokenizer.decode(s)]
         assert len({s.tobytes() for s in sequences}) > 1
         assert len({np.sort(s).tobytes() for s in sequences}) == 1
-        assert tokenizer.decode(sequences[0]) == "".join(EXAMPLES[start:stop])
+        assert "".join(EXAMPLES[start:stop]) in map(tokenizer.decode, sequences)
         for sequence in sequences:
             # Whole examples in another order: decoded, they are the same lines.
             assert sorted(tokenizer.decode(sequence).splitlines(keepends=True)) == sorted(
@@ -203,7 +208,7 @@ def test_a_number_that_is_not_one_is_refused_and_what_was_finished_stays(tokeniz
             yield index, np.where(broken.scored == 9, np.nan, values).astype(np.float32)
 
     broken.token_logprobs = overflows
-    with pytest.raises(InputError, match=r"^m: .*of shard 1 of made-up is not finite"):
+    with pytest.raises(InputError, match=r"^m: .*of shard \d of made-up is not finite"):
         run(broken, tmp_path / "store")
     kept = contents(tmp_path / "store")
     assert 1 < len(kept) < len(contents(tmp_path / "whole"))
@@ -332,13 +337,6 @@ class TestParts:
         assert {len(part) << 10 for part in parts[:-1]} <= {expected}
         assert len(parts) == -(-total // expected)
 
-    @given(st.sets(st.integers(0, 40), min_size=1))
-    def test_missing_units_travel_as_runs(self, missing):
-        indices = sorted(missing)
-        runs = scoring._runs(indices)
-        assert scoring._indices(json.loads(json.dumps(runs))) == indices
-        assert all(stop < start for (_, stop), (start, _) in pairwise(runs))
-
     def test_the_scorer_gets_a_whole_part_at_a_time(self, tokenizer, tmp_path):
         scorer = MadeUpScorer(tokenizer)
         store = run(scorer, tmp_path)
@@ -349,14 +347,48 @@ class TestParts:
         assert wide.calls == [SHARDS * 6]
 
 
-def test_a_process_that_scores_something_else_is_told(tokenizer, tmp_path, monkeypatch):
+def test_a_process_that_scores_something_else_is_refused(tokenizer, tmp_path, monkeypatch):
     run(MadeUpScorer(tokenizer), tmp_path)
-    other = SimpleNamespace(rank=3, agree=lambda decide: [])
-    monkeypatch.setattr(scoring, "work_queue", lambda: other)
+    monkeypatch.setattr(processes(), "process_index", 3)
+    monkeypatch.setattr(scoring, "gather", lambda mine: [[]])
     with pytest.raises(InputError, match="process 3 was to score something else than process 0"):
         run(MadeUpScorer(tokenizer), tmp_path, seed=2)
     with pytest.raises(InputError, match=r"no such store.*several nodes"):
         run(MadeUpScorer(tokenizer), tmp_path / "not shared")
+
+
+def test_what_process_0_refuses_all_refuse(tokenizer, tmp_path, monkeypatch):
+    run(MadeUpScorer(tokenizer), tmp_path)
+    monkeypatch.setattr(processes(), "process_index", 3)
+    monkeypatch.setattr(scoring, "gather", lambda mine: [InputError("another seed")])
+    with pytest.raises(InputError, match="another seed"):
+        run(MadeUpScorer(tokenizer), tmp_path)
+
+
+@pytest.mark.parametrize("size", [2, 3, 50])
+def test_the_shares_of_several_processes_are_the_store_of_one(
+    tokenizer, tmp_path, monkeypatch, size
+):
+    """One after the other: each is told what was missing before all of them."""
+    run(MadeUpScorer(tokenizer), tmp_path / "one")
+    missing: list = []
+
+    def gather(value):
+        missing[:] = missing or [value]
+        return deepcopy(missing)
+
+    monkeypatch.setattr(scoring, "gather", gather)
+    monkeypatch.setattr(processes(), "num_processes", size)
+    monkeypatch.setattr(scoring, "recorded", lambda *_: nullcontext())
+    scored = []
+    for rank in range(size):
+        monkeypatch.setattr(processes(), "process_index", rank)
+        scorer = MadeUpScorer(tokenizer)
+        run(scorer, tmp_path / "several")
+        scored.append(scorer.scored)
+    assert sum(scored) == SHARDS * 6
+    assert size > 9 or min(scored) > 0
+    assert contents(tmp_path / "several") == contents(tmp_path / "one")
 
 
 def test_a_full_disk_keeps_the_finished_parts_and_the_run_resumes(tokenizer, tmp_path, monkeypatch):
@@ -400,3 +432,101 @@ def test_a_network_that_breaks_down_leaves_the_same_bytes_too(
     assert 1 < len(contents(tmp_path / "store")) < len(contents(tmp_path / "whole"))
     run(TransformersScorer(model_directory, batch_tokens=25), tmp_path / "store")
     assert contents(tmp_path / "store") == contents(tmp_path / "whole")
+
+
+def test_the_canonical_orderings_are_not_always_scored_first(tokenizer, tmp_path):
+    """An endpoint may drift in the meantime."""
+    scorer = MadeUpScorer(tokenizer)
+    run(scorer, tmp_path, permutations=9)
+    texts = [tokenizer.decode(sequence) for sequence in scorer.sequences]
+    for start, stop in shard_bounds(len(EXAMPLES), SHARDS):
+        mine = [text for text in texts if EXAMPLES[start] in text]
+        if mine[0] != "".join(EXAMPLES[start:stop]):
+            break
+    else:
+        pytest.fail("canonical first in every shard")
+
+
+def records(store) -> list[dict]:
+    return [json.loads(path.read_text()) for path in sorted(store.directory.glob("run-*.json"))]
+
+
+class TestRecords:
+    """What `run-*.json` says of a run."""
+
+    @pytest.fixture
+    def store(self, tmp_path) -> Store:
+        return Store(tmp_path / "store", HEADER)
+
+    @pytest.fixture
+    def scorer(self, tokenizer) -> MadeUpScorer:
+        scorer = MadeUpScorer(tokenizer)
+        scorer.device, scorer.dtype = torch.device("cpu"), torch.bfloat16
+        return scorer
+
+    def test_a_record_says_what_ran_and_what_came_of_it(self, store, scorer):
+        store.append(units(2)[:1])
+        with scoring.recorded(store, scorer):
+            added = store.append(units(2)[1:4])
+        (record,) = records(store)
+        assert record.pop("seconds") > 0
+        started = datetime.fromisoformat(record.pop("started"))
+        assert started.utcoffset().total_seconds() == 0
+        assert record.pop("packages")["torch"] == version("torch")
+        assert record.pop("python")
+        assert record == {
+            "processes": 1,
+            "devices": [scoring.device_of(scorer)],
+            "precision": "bfloat16",
+            "parts": [added.name],
+            "tokens": 6 + 6 + 6,
+        }
+
+    def test_a_run_that_breaks_down_says_what_it_had_finished(self, store, scorer):
+        with pytest.raises(Breakdown), scoring.recorded(store, scorer):
+            store.append(units(2)[:1])
+            raise Breakdown
+        (record,) = records(store)
+        assert record["tokens"] == 6
+        assert record["seconds"] > 0
+
+    def test_a_run_that_is_killed_has_left_its_beginning(self, store, scorer):
+        with scoring.recorded(store, scorer):
+            (record,) = records(store)
+        assert record["seconds"] is None
+        assert record["devices"] == [scoring.device_of(scorer)]
+
+    def test_every_run_has_a_record_of_its_own(self, store, scorer):
+        for _ in range(3):
+            with scoring.recorded(store, scorer):
+                pass
+        assert len(records(store)) == 3
+
+    def test_several_processes_write_one(self, store, scorer, monkeypatch):
+        monkeypatch.setattr(scoring, "gather", lambda mine: [mine, "1 x another"])
+        monkeypatch.setattr(processes(), "num_processes", 2)
+        with monkeypatch.context() as patch, scoring.recorded(store, scorer):
+            patch.setattr(processes(), "process_index", 1)
+            with scoring.recorded(store, scorer):
+                pass
+        (record,) = records(store)
+        assert record["processes"] == 2
+        assert record["devices"] == sorted(["1 x another", scoring.device_of(scorer)])
+
+    def test_neither_parts_nor_header_depend_on_it(self, store, scorer, tmp_path):
+        with scoring.recorded(store, scorer):
+            store.append(units(2))
+        other = Store(tmp_path / "other", HEADER)
+        other.append(units(2))
+        assert contents(store.directory) == contents(other.directory)
+        assert store.done() == other.done()
+
+    def test_it_names_no_path_of_the_machine(self, store, scorer):
+        with scoring.recorded(store, scorer):
+            store.append(units(2))
+        (path,) = store.directory.glob("run-*.json")
+        assert str(store.directory.parent) not in path.read_text()
+        assert "/" not in json.dumps(json.loads(path.read_text()) | {"devices": []})
+
+    def test_a_model_that_runs_elsewhere_has_no_device_here(self, tokenizer):
+        assert scoring.device_of(MadeUpScorer(tokenizer)) == "elsewhere"

@@ -17,7 +17,7 @@ from contamination.audit.request import Request
 from contamination.audit.verdict import control_of, diagnosis_of, fill
 from contamination.errors import InputError
 from contamination.scoring.contract import Scorer
-from contamination.scoring.queue import work_queue
+from contamination.scoring.processes import processes
 from contamination.statistics import AnytimeResult, EProcess, TestResult, anytime_test
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.tokens import tokenize
@@ -58,7 +58,7 @@ def audit_until(scorer: Scorer, test_set: ExampleSet, request: Request, *, alpha
     for shard in tqdm(
         range(plan.shards),
         desc=f"{called(scorer, request)}: shards until p <= {alpha:g}",
-        disable=work_queue().rank != 0,
+        disable=not processes().is_main_process,
     ):
         store = fill(plan, scorer, test_set, request, upto=shard + 1)
         scores.append(TESTS[test].shard_scores(store, shard, request.permutations))

@@ -171,11 +171,11 @@ def _test_until(
     request = how.request(model, asked)
 
     from contamination.audit.sequential import audit_until
-    from contamination.scoring.queue import work_queue
+    from contamination.scoring.processes import processes
 
     with _resumable(how.store):
         found = audit_until(options.open(model), examples, request, alpha=alpha)
-    if work_queue().rank == 0:
+    if processes().is_main_process:
         print_stopped(found, request.tests[0], as_json=how.as_json)
         if found.result.stopped_at is not None:
             raise typer.Exit(1)
@@ -189,26 +189,26 @@ def _run(
     dataset: str,
     asked: list[str] | None,
 ) -> "Audit | None":
-    """Plan and, unless it is a dry run or not this process's to tell, return the audit."""
+    """Plan and audit; return the audit in process 0, or None after a dry run and elsewhere."""
     examples = data.load(dataset)  # before torch is imported: bad input is told at once
     request = how.request(model, asked)
 
     from contamination.audit.plan import plan_audit
     from contamination.audit.verdict import audit
     from contamination.scoring.endpoint import EndpointScorer
-    from contamination.scoring.queue import work_queue
+    from contamination.scoring.processes import processes
 
     scorer = options.open(model)
     plan = plan_audit(scorer, examples, request)
     if how.dry_run:
-        if work_queue().rank == 0:
+        if processes().is_main_process:
             print_plan(plan, how.as_json)
         return None
     with _resumable(how.store):
         found = audit(scorer, examples, request, plan=plan)
     if isinstance(scorer, EndpointScorer):
         print(scorer.summary(), file=sys.stderr)
-    return found if work_queue().rank == 0 else None
+    return found if processes().is_main_process else None
 
 
 @contextmanager

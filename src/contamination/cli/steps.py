@@ -68,11 +68,11 @@ def score_model(experiment: Experiment, name: str) -> None:
 
     from contamination.audit.battery import TESTS
     from contamination.experiments.canaries.evaluation import CANARY_TESTS
-    from contamination.scoring.queue import work_queue
+    from contamination.scoring.processes import processes
 
     jobs = [(spec.name, test) for spec in experiment.profile.canaries for test in CANARY_TESTS]
     tokens = {}
-    first_process = work_queue().rank == 0
+    first_process = processes().is_main_process
     with tqdm(jobs, desc=f"score {name} model", unit="store", disable=not first_process) as bar:
         for dataset, test in bar:
             store, permutations = experiment.store_for(name, dataset, TESTS[test])

@@ -1,22 +1,27 @@
-"""The scoring engine: log-probabilities of token sequences under any causal language model.
+"""Log-probabilities of tokens under any causal language model, scored once and stored.
 
-=================  ================================================================================
-module             idea
-=================  ================================================================================
-`contract`         `Scorer`: all that the rest of the project knows of a model
-`loading`          weights and tokenizer: hub id, local directory or GGUF; precision and placement
-`local`            `TransformersScorer`: a model that runs here
-`windows`          long sequences in overlapping windows, every token scored exactly once
-`batching`         longest first, within a budget of tokens, smaller when memory runs out
-`head`             hidden states to log-probabilities without a [tokens, vocabulary] matrix
-`prefix`           many continuations of one prefix, which is read once
-`packing`          how such continuations lie in one row, each blind to the others
-`suitability`      what a network must prove before its numbers are believed
-`load_errors`      what loading raises, told in one line
-`endpoint`         `EndpointScorer`: a model behind an OpenAI-compatible completions endpoint; its
-                   parts are `endpoint_address`, `endpoint_client`, `endpoint_answers`,
-                   `endpoint_protocol` and `endpoint_route`
-`cost`             tokens, FLOPs and time, predicted and measured
-`queue`            one queue of work for all processes, on all nodes
-=================  ================================================================================
+Rooms above (audit, membership, pretraining, experiments, report, cli) call `score.score` for a full
+store, `local.TransformersScorer` or `endpoint.EndpointScorer` for a model, and `plan.plan_store`
+for the store that a test reads; `contract.Scorer` is all that they know of a model.
+
+====================  ===============================================================
+module                idea
+====================  ===============================================================
+`contract`            `Scorer`: a model as a function from tokens to log-probabilities
+`models`              the registry of models that an audit can name
+`loading`             weights and tokenizer: hub id, directory or GGUF; one-line errors
+`local`               `TransformersScorer`: a model that runs here
+`windows`             overlapping windows, every token scored once; batches of them
+`head`                hidden states to log-probabilities; what a network must prove
+`prefix`              many continuations of one prefix, which is read once
+`endpoint`            `EndpointScorer`: a model behind an OpenAI-compatible server
+`endpoint_client`     requests: the `openai` client within a budget
+`endpoint_answers`    how to ask, and the proof that answers belong to the tokens
+`plan`, `cost`        which store a test reads, how many shards; tokens, FLOPs, time
+`score`               fill a store with what is missing, in one process or several
+`processes`           the processes of one run, and where they meet
+`store`               read a store: what every statistic starts from
+`store_format`        what a store holds, and its parts on disk
+`status`              one line for a model or set that cannot be had
+====================  ===============================================================
 """

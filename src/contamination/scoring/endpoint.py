@@ -18,11 +18,16 @@ from transformers import PreTrainedTokenizerBase
 from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.scoring.contract import start_token
-from contamination.scoring.endpoint_address import Key
-from contamination.scoring.endpoint_answers import Rejected
-from contamination.scoring.endpoint_client import Client
-from contamination.scoring.endpoint_protocol import FORMATS, NoPromptLogprobs
-from contamination.scoring.endpoint_route import ADVICE, Misread, PromptAs, Route, Spelling
+from contamination.scoring.endpoint_answers import (
+    ADVICE,
+    FORMATS,
+    Misread,
+    NoPromptLogprobs,
+    PromptAs,
+    Route,
+    Spelling,
+)
+from contamination.scoring.endpoint_client import Client, Rejected
 from contamination.scoring.loading import ModelSource, load_tokenizer
 from contamination.scoring.windows import Job, windows_of
 from contamination.testsets.tokens import tokenize
@@ -30,6 +35,7 @@ from contamination.testsets.tokens import tokenize
 # Texts that end alike after different beginnings, of at most 13 tokens in any vocabulary.
 PROBES = ("I saw a dog", "We fed a dog")
 SMALLEST_CONTEXT = 16
+SHUFFLE_SEED = 0
 # The last token of a window is sent behind its inputs, and the server generates one more.
 NOT_INPUTS = 2
 
@@ -73,7 +79,7 @@ class EndpointScorer:
             raise InputError(f"timeout is {timeout}: give more than 0 seconds")
         self._client = Client(
             url,
-            Key(api_key_env),
+            api_key_env,
             concurrency=concurrency,
             max_requests=max_requests,
             timeout=timeout,
@@ -117,6 +123,9 @@ class EndpointScorer:
         """
         masks = [np.ones(len(s), dtype=bool) for s in sequences] if wanted is None else wanted
         jobs = [Job(i, w) for i, mask in enumerate(masks) for w in windows_of(mask, self.context)]
+        # A server may drift: no ordering of a test, the canonical one least of all, always goes
+        # first.
+        np.random.default_rng(SHUFFLE_SEED).shuffle(jobs)
         probes = len(PROBES) if jobs and self._route is None else 0
         self._client.require(len(jobs) + probes)
         return self._results(sequences, jobs)

@@ -1,102 +1,288 @@
-"""What an HTTP answer of an endpoint means: a result, a failure that may pass, or a refusal."""
+"""What is asked of a server, and the proof that its answer belongs to the tokens sent.
 
-import email.utils
-import time
-from typing import Any
+======================  ===========================================================================
+format                  servers
+======================  ===========================================================================
+prompt_logprobs         vLLM and what is built on it
+echo and token ids      SGLang, Fireworks, vLLM: like the next, and the ids that were read
+echo                    OpenAI's legacy completions and those made after them; Together, which has
+                        the prompt's part in another place
+======================  ===========================================================================
 
-import httpx
+A server that puts a token of its own before the prompt, leaves one out or cuts the text up anew
+scores other tokens than those of the test set; orderings then no longer share their tokens, and the
+tests of this project mean nothing. So every answer is checked.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+import numpy as np
+from transformers import PreTrainedTokenizerBase
 
 from contamination.errors import InputError
-from contamination.scoring.endpoint_address import Key
 
-TEMPORARY = {408, 425, 429}  # and everything from 500 on
-LONGEST_WAIT = 600.0  # seconds; a server that asks for more is closed for the day
-SHORT = 200  # characters of a server's own message
+ADVICE = "use a server that scores prompts of token ids, such as vLLM or SGLang"
+NO_EXTRAS = "turn that off (add_special_tokens, add_bos_token)"
+ROUNDING = 1e-3  # nats that a log-probability may lie above 0
+ZERO_PROBABILITY = -9999.0  # what vLLM writes for minus infinity
+# One token is generated: to some servers 0 means "no limit". The temperature is 1: some servers
+# divide the logits of the prompt by it as well.
+SAMPLING = {"max_tokens": 1, "temperature": 1.0}
 
-
-class Rejected(InputError):
-    """The server makes nothing of the request: another form of it may do."""
-
-
-class Temporary(InputError):
-    """A failure that may be gone at the next try; `retry_after` is the wait asked for, in s."""
-
-    def __init__(self, kind: str, message: str, retry_after: float = 0.0) -> None:
-        super().__init__(message)
-        self.kind = kind
-        self.retry_after = retry_after
+PromptAs = Literal["token ids", "text", "text without the start token"]
 
 
-def read_answer(response: httpx.Response, url: str, key: Key) -> Any:
-    """Return the JSON of a good answer.
+class NoPromptLogprobs(InputError):
+    """The answer holds no log-probabilities of the prompt: another format may bring them."""
 
-    Raises
-    ------
-    Temporary
-        It may pass.
-    Rejected
-        The request is not understood.
-    InputError
-        Key, model, URL or server are wrong; the message says what to do.
+
+@dataclass(frozen=True)
+class Reading:
+    """What an answer says, position by position. Nothing of it is checked.
+
+    Attributes
+    ----------
+    logprobs : one for each position, None where the server gives none.
+    ids, texts : of the tokens, at least as many; None where the server does not tell.
+    generated : whether tokens that were generated follow those of the prompt.
     """
-    status = response.status_code
-    if status == 200:
+
+    logprobs: Sequence[Any]
+    ids: Sequence[int | None]
+    texts: Sequence[str | None]
+    generated: bool
+
+
+@dataclass(frozen=True)
+class Format:
+    """A wire format: fields that ask for log-probabilities, and the reader of the answer."""
+
+    name: str
+    fields: dict[str, Any]
+    reader: Callable[[dict[str, Any], dict[str, Any], Sequence[int]], Reading]
+
+    def read(self, answer: Any, prompt: Sequence[int]) -> Reading:
+        """Find the log-probabilities in the JSON of an answer.
+
+        Raises
+        ------
+        NoPromptLogprobs
+            There are none.
+        """
         try:
-            answer = response.json()
-        except ValueError:
-            kind = short(response.headers.get("content-type", "no content type"), key)
-            raise InputError(
-                f"{url}: the answer is not JSON ({kind}); give the base URL of an "
-                "OpenAI-compatible API, which mostly ends in /v1"
-            ) from None
-        if not isinstance(answer, dict) or "error" not in answer:
-            return answer
-    told = f"{url}: HTTP {status} ({short(_message(response), key)})"
-    if status in TEMPORARY or status >= 500:
-        wait = _retry_after(response.headers.get("retry-after", ""))
-        if wait > LONGEST_WAIT:
-            raise InputError(
-                f"{told}; the server asks to wait {wait:,.0f} s: run it again then, what is "
-                "stored is kept"
+            return self.reader(answer, answer["choices"][0], prompt)
+        except NoPromptLogprobs:
+            raise
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            raise NoPromptLogprobs(f"the answer is not in the format {self.name!r}") from None
+
+
+def _read_prompt_logprobs(
+    answer: dict[str, Any], choice: dict[str, Any], prompt: Sequence[int]
+) -> Reading:
+    """Null for the first position, then {id: {"logprob": ...}} of the token, and perhaps others."""
+    entries = choice.get("prompt_logprobs")
+    if not entries or not any(entries):
+        raise NoPromptLogprobs("the answer holds no prompt_logprobs")
+    ids: list[int | None] = []
+    logprobs: list[Any] = []
+    for position, entry in enumerate(entries):
+        if entry is None:
+            ids.append(None)
+            logprobs.append(None)
+            continue
+        sent = str(prompt[position]) if position < len(prompt) else ""
+        found = sent if sent in entry else next(iter(entry), "none")
+        ids.append(int(found))
+        logprobs.append(entry[found]["logprob"])
+    return Reading(logprobs, ids, [None] * len(ids), generated=False)
+
+
+def _read_echo(answer: dict[str, Any], choice: dict[str, Any], prompt: Sequence[int]) -> Reading:
+    """Lists beside each other: tokens, token_logprobs and, from some servers, the ids."""
+    parts = [part for part in answer.get("prompt") or [] if "logprobs" in part]
+    found = [*parts, choice][0].get("logprobs") or {}
+    logprobs = found.get("token_logprobs")
+    if not logprobs:
+        raise NoPromptLogprobs("the answer holds no token_logprobs")
+    if len(logprobs) == 1 < len(prompt):
+        raise NoPromptLogprobs("the answer scores what was generated, not the prompt")
+    if all(value is None for value in logprobs[: len(prompt)]):
+        raise NoPromptLogprobs("the answer scores no token of the prompt")
+    padding = [None] * len(logprobs)
+    ids = found.get("token_ids") or choice.get("prompt_token_ids") or []
+    texts = found.get("tokens") or []
+    return Reading(
+        logprobs,
+        [*(None if token is None else int(token) for token in ids), *padding],
+        [*(None if text is None else str(text) for text in texts), *padding],
+        generated=not parts,
+    )
+
+
+# The most telling first: ids prove more than texts. Strict servers refuse fields unknown to them.
+FORMATS = (
+    Format("prompt_logprobs", {"prompt_logprobs": 0}, _read_prompt_logprobs),
+    Format(
+        "echo and token ids", {"echo": True, "logprobs": 1, "return_token_ids": True}, _read_echo
+    ),
+    Format("echo", {"echo": True, "logprobs": 1}, _read_echo),
+)
+
+
+class Misread(InputError):
+    """The answer is not about the tokens sent."""
+
+
+class Spelling:
+    """Texts by which servers call the tokens of a tokenizer."""
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
+        self._tokenizer = tokenizer
+        self._special = frozenset(tokenizer.all_special_tokens)
+        self._known = lru_cache(maxsize=1 << 16)(self._texts)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Text of the tokens, special ones included, nothing tidied up."""
+        return str(self._tokenizer.decode(list(ids), clean_up_tokenization_spaces=False))
+
+    def _texts(self, token: int) -> tuple[frozenset[str], bool]:
+        """Return the texts, and whether the token is whole, not a piece of a character."""
+        decoded = self.decode([token])
+        raw = str(self._tokenizer.convert_ids_to_tokens(token))
+        texts = {raw, raw.replace("▁", " "), f"token_id:{token}"}
+        if raw in self._special:
+            texts.add("")
+        whole = "\N{REPLACEMENT CHARACTER}" not in decoded
+        return frozenset(texts | {decoded} if whole else texts), whole
+
+    def is_whole(self, token: int) -> bool:
+        """Whether the token has a text of its own: pieces of a character have none."""
+        return self._known(token)[1]
+
+    def fits(self, text: str, token: int, *, surely: bool) -> bool:
+        """Whether a server that says `text` may mean (or surely means) that token."""
+        texts, whole = self._known(token)
+        # Servers call a piece of a character this and that, but not by the name of another token.
+        return text in texts or not (whole or surely or text in self._special)
+
+    def describe(self, token: int) -> str:
+        """Id and text, for messages."""
+        known = 0 <= token < len(self._tokenizer)
+        return f"{token} ({self.decode([token])!r})" if known else str(token)
+
+
+@dataclass(frozen=True)
+class Route:
+    """One way to ask a server, by model name, form of the prompt and wire format."""
+
+    model: str
+    prompt_as: PromptAs
+    format: Format
+    spelling: Spelling
+    start: int
+
+    def body(self, prompt: list[int]) -> dict[str, Any]:
+        """JSON of the request for a prompt of token ids."""
+        sent: list[int] | str = prompt
+        if self.prompt_as != "token ids":
+            server_starts = self.prompt_as != "text" and prompt[0] == self.start
+            sent = self.spelling.decode(prompt[server_starts:])
+        return {"model": self.model, "prompt": sent, **SAMPLING, **self.format.fields}
+
+    def read(self, answer: Any, prompt: list[int]) -> np.ndarray:
+        """Log-probabilities of prompt[1:], float32, nats.
+
+        Raises
+        ------
+        NoPromptLogprobs
+            There are none in the answer.
+        Misread
+            They belong to other tokens, or may do.
+        InputError
+            They are no log-probabilities.
+        """
+        reading = self.format.read(answer, prompt)
+        self._require_same_tokens(reading, prompt)
+        usage = answer.get("usage")
+        counted = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+        if counted and counted != len(prompt):
+            raise Misread(
+                f"the server counts {counted} tokens in a prompt of {len(prompt)}, so it adds or "
+                f"drops some; {NO_EXTRAS}"
             )
-        raise Temporary(f"HTTP {status}", told, wait)
-    advice = {
-        401: f"put a valid key into {key.variable}",
-        403: f"ask for access to the model, or put another key into {key.variable}",
-        404: "check the model's name, and the URL, which mostly ends in /v1",
-    }
-    if status in advice:
-        raise InputError(f"{told}; {advice[status]}")
-    if response.is_redirect:
-        target = short(response.headers["location"], key)
-        raise InputError(f"{url}: redirects to {target}; give the address that it ends at")
-    raise Rejected(told)
+        if reading.logprobs[0]:
+            raise Misread(
+                "the server scores the first token of the prompt, so it hides one before it; "
+                f"{NO_EXTRAS}"
+            )
+        return _checked(reading.logprobs[1 : len(prompt)])
+
+    def _require_same_tokens(self, reading: Reading, prompt: list[int]) -> None:
+        length, sent = len(reading.logprobs), len(prompt)
+        if all(token is None for token in [*reading.ids, *reading.texts]):
+            raise Misread(f"the server does not tell which tokens it scored; {ADVICE}")
+        fits = length >= sent if reading.generated else length == sent
+        different = [t for t in range(min(length, sent)) if not self._same(reading, t, prompt[t])]
+        if fits and not different:
+            return
+        if all(self._same(reading, t, token) for t, token in enumerate(prompt, start=1)):
+            raise Misread(
+                f"the server puts a token of its own ({self._found(reading, 0)}) before the "
+                f"prompt; {NO_EXTRAS}"
+            )
+        if all(self._same(reading, t, token) for t, token in enumerate(prompt[1:])):
+            raise Misread(f"the server leaves out the first token of the prompt; {ADVICE}")
+        if not different:
+            raise Misread(
+                f"the server gives {length} log-probabilities for a prompt of {sent} tokens; "
+                f"{ADVICE}"
+            )
+        position = different[0]
+        raise Misread(
+            f"the server gives {self._found(reading, position)} at position {position}, where "
+            f"{self.spelling.describe(prompt[position])} was sent ({length} tokens for {sent}): it "
+            "tells its likeliest tokens alone, cuts the prompt up anew, or has another tokenizer; "
+            f"name the tokenizer of the model, or {ADVICE}"
+        )
+
+    def _same(self, reading: Reading, position: int, token: int) -> bool:
+        """Whether the answer is about that token there; prompts of text need positive proof."""
+        if position >= len(reading.logprobs):
+            return False
+        if (found := reading.ids[position]) is not None:
+            return found == token
+        surely = self.prompt_as != "token ids"
+        if (text := reading.texts[position]) is None:
+            return not surely
+        return self.spelling.fits(text, token, surely=surely)
+
+    def _found(self, reading: Reading, position: int) -> str:
+        token, text = reading.ids[position], reading.texts[position]
+        if token is not None:
+            return self.spelling.describe(token)
+        return "unnamed" if text is None else repr(text)
 
 
-def short(text: str, key: Key) -> str:
-    """Return a text from outside as one short line without the key."""
-    text = " ".join(key.removed_from(text).split())
-    return text if len(text) <= SHORT else text[: SHORT - 1] + "…"
-
-
-def _retry_after(header: str) -> float:
-    """Seconds that a Retry-After header asks for: it holds a number of them, or a date."""
-    try:
-        return float(header)
-    except ValueError:
-        pass
-    try:
-        return email.utils.parsedate_to_datetime(header).timestamp() - time.time()
-    except ValueError:
-        return 0.0
-
-
-def _message(response: httpx.Response) -> str:
-    """What the server says went wrong, in any of the usual places."""
-    try:
-        found = response.json()
-    except ValueError:
-        return response.text
-    while isinstance(found, dict):
-        found = next((found[k] for k in ("error", "message", "detail") if k in found), str(found))
-    return str(found)
+def _checked(values: Sequence[Any]) -> np.ndarray:
+    """Return them as float32 if they can be log-probabilities."""
+    for position, value in enumerate(values, start=1):
+        where = f"for the token at position {position}"
+        if not isinstance(value, int | float):
+            raise InputError(
+                f"the server gives no log-probability ({value!r}) {where}; {ADVICE}, with prefix "
+                "caching off"
+            )
+        if not value > ZERO_PROBABILITY:  # NaN is not, either
+            raise InputError(
+                f"the server gives {value} {where}: the model is damaged, overflows in its "
+                "precision, or is not allowed that token"
+            )
+        if value > ROUNDING:
+            raise InputError(
+                f"the server gives {value} {where}, but a log-probability is at most 0; {ADVICE}"
+            )
+    return np.minimum(np.array(values, dtype=np.float32), np.float32(0))

@@ -1,32 +1,58 @@
-"""Requests to an endpoint: several at a time, repeated where that helps, within a budget.
+"""Requests to an endpoint: through the `openai` client, several at a time, within a budget.
 
-They run on an event loop in a thread of its own, which works in notebooks too (they have a loop
+The client deserves ten years: compatible servers are tested against it, and OpenAI keeps it up to
+date with connections, keys, time limits and the failures that another try may cure. What is added
+here is the budget, one line for every failure, and that the key is never shown.
+
+Requests run on an event loop in a thread of its own, which works in notebooks too (they have a loop
 already) and lets an error or Ctrl-C cancel at once what is under way.
 """
 
+import ipaddress
+import os
 from collections import Counter
 from collections.abc import Generator, Iterable
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, NoReturn
+from urllib.parse import urlsplit
 
-import httpx
-from anyio import create_task_group, sleep
+import openai
+from anyio import create_task_group
 from anyio.from_thread import start_blocking_portal
-from tenacity import (
-    AsyncRetrying,
-    RetryCallState,
-    retry_if_exception_type,
-    stop_after_attempt,
-    wait_exponential,
-    wait_random,
-)
 
 from contamination.errors import InputError
-from contamination.scoring.endpoint_address import Key, base_url
-from contamination.scoring.endpoint_answers import Temporary, read_answer, short
 
-ATTEMPTS = 7
-BACKOFF = wait_exponential(multiplier=0.5, max=30) + wait_random(0, 0.5)  # some 30 s in all
+ATTEMPTS = 7  # the waits between them grow to 8 s, and are those that the server asks for up to 120
+TEMPORARY = {408, 409, 429}  # and everything from 500 on
+SHORT = 200  # characters of a server's own message
+# What the client would take from the environment and send to whichever server it talks to.
+UNSENT = {"OpenAI-Organization": openai.Omit(), "OpenAI-Project": openai.Omit()}
+
+
+class Rejected(InputError):
+    """The server makes nothing of the request: another form of it may do."""
+
+
+class _Final(openai.OpenAIError):
+    """Ends a request without another try: the client retries no error of its own."""
+
+
+class _CountingHttp(openai.DefaultAsyncHttpxClient):
+    """HTTP connections that report every try to the client that they belong to."""
+
+    def __init__(self, owner: "Client", **options: Any) -> None:
+        super().__init__(**options)
+        self._owner = owner
+
+    async def send(self, request: Any, **options: Any) -> Any:
+        self._owner.count_request()
+        try:
+            response = await super().send(request, **options)
+        except Exception as error:
+            self._owner.count_silence(error)
+            raise
+        self._owner.count_answer(response.status_code)
+        return response
 
 
 class Client:
@@ -34,7 +60,8 @@ class Client:
 
     Parameters
     ----------
-    url : of the API, without `/completions`. key : from the environment.
+    url : of the API, without `/completions`.
+    key_variable : environment variable with the key; unset or empty where the server needs none.
     concurrency : requests under way at the same time.
     max_requests : budget of requests, retries included; None is no limit.
     timeout : seconds of silence after which a request is given up.
@@ -42,23 +69,59 @@ class Client:
     Attributes
     ----------
     requests_made : so far, retries included. failures : how many of them failed, by reason.
+
+    Raises
+    ------
+    InputError
+        No http(s) address, one that may hold secrets, one that would send the key unencrypted over
+        a network, or a key that cannot be sent.
     """
 
     def __init__(
-        self, url: str, key: Key, *, concurrency: int, max_requests: int | None, timeout: float
+        self,
+        url: str,
+        key_variable: str,
+        *,
+        concurrency: int,
+        max_requests: int | None,
+        timeout: float,
     ) -> None:
-        base = base_url(url, key)
-        self.url = str(base)
-        self._key = key
-        self._encrypted = base.scheme == "https"
-        # Made once: it takes longer than a request. Plain http has no certificates to verify.
-        self._verify = httpx.create_ssl_context() if self._encrypted else False
+        self._key_variable = key_variable
+        self._key = os.environ.get(key_variable, "").strip()
+        # A header that cannot be sent would be printed by the HTTP library.
+        if not (self._key.isascii() and self._key.isprintable() and " " not in self._key):
+            raise InputError(
+                f"{key_variable}: the key holds a space, a line break or a character outside "
+                "ASCII; set the variable to the key alone"
+            )
+        self.url = self._address(url)
         self.concurrency = concurrency
         self.max_requests = max_requests
         self.timeout = timeout
         self.requests_made = 0
         self.failures: Counter[str] = Counter()
         self._reached = False
+
+    def _address(self, url: str) -> str:
+        """Return the address that `/completions` is to be added to, checked."""
+        try:
+            parts = urlsplit(url.strip().rstrip("/").removesuffix("/completions"))
+        except ValueError:
+            parts = urlsplit("")
+        if "@" in parts.netloc or parts.query or parts.fragment:
+            raise InputError(
+                "the URL of the endpoint holds a user name, a query or a fragment, which would end "
+                f"up in logs; leave that out and put the key into {self._key_variable}"
+            )
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise InputError("no URL of an endpoint; give one such as http://127.0.0.1:8000/v1")
+        if self._key and parts.scheme == "http" and not _is_loopback(parts.hostname):
+            raise InputError(
+                f"{parts.geturl()}: the key in {self._key_variable} would cross the network "
+                "unencrypted; use https, a tunnel to 127.0.0.1, or unset "
+                f"{self._key_variable} if the server needs no key"
+            )
+        return parts.geturl()
 
     def require(self, requests: int) -> None:
         """Refuse work that takes more requests than the budget has left."""
@@ -69,6 +132,40 @@ class Client:
             f"{self.max_requests:,} {self.requests_made:,} are used; give a larger budget or score "
             "less. What is stored is kept"
         )
+
+    def summary(self) -> str:
+        """One line for people: requests made, and what became of those that failed."""
+        text = f"{self.requests_made:,} requests"
+        if self.failures:
+            reasons = ", ".join(f"{n:,} x {kind}" for kind, n in self.failures.most_common())
+            text += f", {self.failures.total():,} of them failed ({reasons})"
+        return text
+
+    def count_request(self) -> None:
+        """Take one request from the budget."""
+        if self.max_requests is not None and self.requests_made >= self.max_requests:
+            raise _Final(
+                f"{self.url}: the budget is used up ({self.summary()}); what is stored is kept: "
+                "run it again with a larger one"
+            )
+        self.requests_made += 1
+
+    def count_silence(self, error: Exception) -> None:
+        """Note a request without an answer; refuse an address where nobody ever answered."""
+        # The HTTP library below the client is the client's choice, so its errors go by their names.
+        name = type(error).__name__
+        if name.startswith("Connect") and not self._reached:
+            raise _Final(
+                f"{self.url}: cannot be reached ({self._short(str(error) or name)}); start the "
+                "server or correct the URL"
+            )
+        self.failures["no answer in time" if "Timeout" in name else "broken connection"] += 1
+
+    def count_answer(self, status: int) -> None:
+        """Note an answer, and whether it is a failure that may pass."""
+        self._reached = True
+        if _is_temporary(status):
+            self.failures[f"HTTP {status}"] += 1
 
     def answers(self, bodies: Iterable[dict[str, Any]]) -> Generator[tuple[int, Any], None, None]:
         """Post the bodies, some at a time; yield (index, JSON of the answer) as they arrive.
@@ -95,85 +192,118 @@ class Client:
         self, bodies: Iterable[dict[str, Any]], arrived: "SimpleQueue[tuple[int, Any] | None]"
     ) -> None:
         queue = enumerate(bodies)
+        encrypted = self.url.startswith("https")
+        http = _CountingHttp(
+            self,
+            follow_redirects=False,  # they might carry the key to another host
+            verify=encrypted,  # to load certificates takes longer than a request
+            trust_env=encrypted,  # no proxy gets to read what is not encrypted
+        )
         async with (
-            httpx.AsyncClient(
-                auth=self._key,
+            openai.AsyncOpenAI(
+                base_url=self.url,
+                api_key=self._key or "none",
                 timeout=self.timeout,
-                limits=httpx.Limits(
-                    max_connections=self.concurrency, max_keepalive_connections=self.concurrency
-                ),
-                follow_redirects=False,  # they might carry the key to another host
-                verify=self._verify,
-                trust_env=self._encrypted,  # no proxy gets to read what is not encrypted
-            ) as http,
+                max_retries=ATTEMPTS - 1,
+                http_client=http,
+            ) as client,
             create_task_group() as workers,
         ):
 
             async def work() -> None:
                 for index, body in queue:
-                    arrived.put((index, await self._post(http, body)))
+                    arrived.put((index, await self._post(client, body)))
 
             for _ in range(self.concurrency):
                 workers.start_soon(work)
 
-    async def _post(self, http: httpx.AsyncClient, body: dict[str, Any]) -> Any:
-        retrying = AsyncRetrying(
-            retry=retry_if_exception_type(Temporary),
-            wait=_wait,
-            stop=stop_after_attempt(ATTEMPTS),
-            after=self._count,
-            sleep=sleep,
-            reraise=True,
-        )
+    async def _post(self, client: openai.AsyncOpenAI, body: dict[str, Any]) -> Any:
+        """Return the JSON of the answer to one request; `InputError` if there is none."""
+        later = f"tried {ATTEMPTS} times. Run it again later: what is stored is kept"
         try:
-            return await retrying(self._post_once, http, body)
-        except Temporary as error:
-            raise InputError(
-                f"{error}; tried {ATTEMPTS} times. Run it again later: what is stored is kept"
-            ) from None
-
-    async def _post_once(self, http: httpx.AsyncClient, body: dict[str, Any]) -> Any:
-        if self.max_requests is not None and self.requests_made >= self.max_requests:
-            raise InputError(
-                f"{self.url}: the budget is used up ({self.summary()}); what is stored is kept: "
-                "run it again with a larger one"
+            raw = await client.completions.with_raw_response.create(
+                model=body["model"],
+                prompt=body["prompt"],
+                extra_body=body,
+                extra_headers=UNSENT if self._key else {**UNSENT, "Authorization": openai.Omit()},
             )
-        self.requests_made += 1
+            return self._read(raw.http_response)
+        except openai.APIStatusError as error:
+            self._refuse(error.response)
+        except openai.APITimeoutError:
+            reason = f"no answer within {self.timeout:g} s"
+        except openai.APIConnectionError as error:
+            cause = error.__cause__ or error
+            reason = f"the connection broke ({self._short(str(cause) or type(cause).__name__)})"
+        except _Final as error:
+            raise InputError(str(error)) from None
+        raise InputError(f"{self.url}: {reason}; {later}")
+
+    def _read(self, response: Any) -> Any:
+        """Return the JSON of an answer that calls itself a success."""
         try:
-            response = await http.post(f"{self.url}/completions", json=body)
-        except httpx.TimeoutException:
-            message = f"{self.url}: no answer within {self.timeout:g} s"
-            raise Temporary("no answer in time", message) from None
-        except httpx.RequestError as error:
-            reason = short(str(error) or type(error).__name__, self._key)
-            if isinstance(error, httpx.ConnectError) and not self._reached:
-                raise InputError(
-                    f"{self.url}: cannot be reached ({reason}); start the server or correct the URL"
-                ) from None
-            message = f"{self.url}: the connection broke ({reason})"
-            raise Temporary("broken connection", message) from None
-        self._reached = True
-        return read_answer(response, self.url, self._key)
+            answer = response.json()
+        except ValueError:
+            kind = self._short(response.headers.get("content-type", "no content type"))
+            raise InputError(
+                f"{self.url}: the answer is not JSON ({kind}); give the base URL of an "
+                "OpenAI-compatible API, which mostly ends in /v1"
+            ) from None
+        if isinstance(answer, dict) and "error" in answer:
+            self._refuse(response)
+        return answer
 
-    def _count(self, state: RetryCallState) -> None:
-        self.failures[_failure(state).kind] += 1
+    def _refuse(self, response: Any) -> NoReturn:
+        """Say in one line what an answer without a result means, and what to do."""
+        status = response.status_code
+        told = f"{self.url}: HTTP {status} ({self._short(_message(response))})"
+        if _is_temporary(status):
+            tries = 1 + int(response.request.headers.get("x-stainless-retry-count", 0))
+            if tries < ATTEMPTS:
+                asked = self._short(response.headers.get("retry-after", "not now"))
+                told += f"; the server asks to wait (Retry-After: {asked})"
+            raise InputError(
+                f"{told}; tried {tries} times. Run it again later: what is stored is kept"
+            ) from None
+        advice = {
+            401: f"put a valid key into {self._key_variable}",
+            403: f"ask for access to the model, or put another key into {self._key_variable}",
+            404: "check the model's name, and the URL, which mostly ends in /v1",
+        }
+        if status in advice:
+            raise InputError(f"{told}; {advice[status]}") from None
+        if response.is_redirect:
+            target = self._short(response.headers["location"])
+            raise InputError(
+                f"{self.url}: redirects to {target}; give the address that it ends at"
+            ) from None
+        raise Rejected(told) from None
 
-    def summary(self) -> str:
-        """One line for people: requests made, and what became of those that failed."""
-        text = f"{self.requests_made:,} requests"
-        if self.failures:
-            reasons = ", ".join(f"{n:,} x {kind}" for kind, n in self.failures.most_common())
-            text += f", {self.failures.total():,} of them failed ({reasons})"
-        return text
+    def _short(self, text: str) -> str:
+        """Return a text from outside as one short line without the key, which some repeat."""
+        if self._key:
+            text = text.replace(self._key, "***")
+        text = " ".join(text.split())
+        return text if len(text) <= SHORT else text[: SHORT - 1] + "…"
 
 
-def _failure(state: RetryCallState) -> Temporary:
-    assert state.outcome is not None
-    error = state.outcome.exception()
-    assert isinstance(error, Temporary)
-    return error
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
-def _wait(state: RetryCallState) -> float:
-    """Seconds until the next try: as long as the server asks, and never less than our own wait."""
-    return max(BACKOFF(state), _failure(state).retry_after)
+def _is_temporary(status: int) -> bool:
+    return status in TEMPORARY or status >= 500
+
+
+def _message(response: Any) -> str:
+    """What the server says went wrong, in any of the usual places."""
+    try:
+        found = response.json()
+    except ValueError:
+        return str(response.text)
+    while isinstance(found, dict):
+        found = next((found[k] for k in ("error", "message", "detail") if k in found), str(found))
+    return str(found)

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from accelerate import PartialState
 from torch import Tensor
 from transformers import PreTrainedModel
 
@@ -32,6 +31,7 @@ from contamination.scoring.loading import (
     pinned,
 )
 from contamination.scoring.models import ModelEntry
+from contamination.scoring.processes import processes
 from contamination.scoring.windows import Batches, Job, windows_of
 
 BATCH_TOKENS = {"cpu": 4096, "cuda": 65536}  # where more tokens no longer make it faster
@@ -68,7 +68,7 @@ class TransformersScorer:
         self.source = pinned(
             source if isinstance(source, ModelSource) else ModelSource(str(source))
         )
-        self.device = PartialState().device
+        self.device = processes().device
         self.dtype = choose_dtype(self.source, self.device)
         self.config = load_config(self.source)
         self.tokenizer = load_tokenizer(self.source)

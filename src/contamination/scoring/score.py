@@ -4,22 +4,31 @@ Oren, Algorithm 1, up to the statistics: for every shard the log-probability of 
 and of m shuffled ones; or of every example right after every other.
 
 The work is cut into parts by the header, the number of permutations and the scorer's batches alone.
-So one process and many, a run that was interrupted and one that was not, write the same parts.
+So one process and many, a run that was interrupted and one that was not, write the same parts. A
+`run-*.json` beside them says what each run was; neither the header nor any part depends on it.
 """
 
-from collections.abc import Iterator, Sequence
+import platform
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
+from uuid import uuid4
 
 import numpy as np
+import pyarrow.parquet as pq
 from tqdm import tqdm
 
+from contamination.device import describe
 from contamination.errors import InputError
+from contamination.files import write_json
 from contamination.scoring.contract import Scorer
 from contamination.scoring.prefix import continuation_logprobs
-from contamination.scoring.queue import WorkQueue, work_queue
+from contamination.scoring.processes import gather, processes
 from contamination.scoring.store import Store, open_store
 from contamination.scoring.store_format import Header, Kind, Unit, positions
-from contamination.scoring.store_runs import device_of, recorded
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.tokens import tokenize
 
@@ -27,6 +36,7 @@ PARTS = 256  # in which a plan is cut, if they then are neither too small nor to
 SMALLEST_PART = 1 << 14  # tokens read, as below
 LARGEST_PART = 1 << 20  # the work that an interruption may cost in each process
 BATCHES = 4  # of a part at least: between two parts the device waits
+PACKAGES = ("contamination", "torch", "transformers", "tokenizers", "numpy", "pyarrow")
 
 _Part = Sequence[tuple[Unit, np.ndarray]]  # each with its examples in order
 
@@ -47,7 +57,8 @@ def score(
 ) -> Store:
     """Make sure that `directory` holds all units of the plan, and return the store.
 
-    Under torchrun all processes call this with the same arguments, and share the work.
+    Under torchrun all processes call this with the same arguments, and each scores its share of the
+    missing parts; none returns before all are stored.
 
     Parameters
     ----------
@@ -86,47 +97,61 @@ def score(
     units = [u for u in header.units(permutations) if upto is None or u[0] < upto]
     work = [header.tokens_read(unit) for unit in units]
 
-    def plan() -> list[list[int]]:
-        done = Store(directory, header, replace=replace).done()
-        parts = [
-            [index for index in part if units[index] not in done]
-            for part in _parts(work, scorer.batch_tokens)
-        ]
-        return [part for part in parts if part]
-
-    queue = work_queue()
-    parts = [_indices(runs) for runs in queue.agree(lambda: [_runs(part) for part in plan()])]
+    rank, size = processes().process_index, processes().num_processes
+    found = gather(_missing(directory, header, units, work, scorer, replace) if rank == 0 else None)
+    if isinstance(found[0], InputError):
+        raise found[0]
     store = open_store(directory)
     if store.header != header:
         raise InputError(
-            f"process {queue.rank} was to score something else than process 0; give every process "
-            "the same model, test set and settings"
+            f"process {rank} was to score something else than process 0; give every process the "
+            "same model, test set and settings"
         )
+    parts: list[list[int]] = found[0]
     if not parts:
         return store
-    total = sum(work[index] for part in parts for index in part)
+    # An endpoint may drift, so the canonical orderings are not always the first of their shards.
+    np.random.default_rng(0).shuffle(parts)
+    share = parts[rank::size]
     score_part = _orderings if kind == "orderings" else _successors
     with (
-        recorded(store, scorer, queue),
+        recorded(store, scorer),
         tqdm(
             desc=f"{model} on {test_set.name}",
-            total=total,
+            total=sum(work[index] for part in share for index in part),
             unit="tok",
             unit_scale=True,
             mininterval=1.0,
             leave=False,
-            disable=queue.rank != 0,
+            disable=rank != 0,
         ) as bar,
     ):
-
-        def show(tokens: int) -> None:
-            bar.update(min(tokens, total) - bar.n)  # a part that was lost is counted twice
-
-        for index in queue.tasks(len(parts), note=device_of(scorer), show=show):
-            part = [(units[i], header.examples(units[i])) for i in parts[index]]
-            scores = dict(score_part(part, header, ids, scorer, queue))
+        for indices in share:
+            part = [(units[i], header.examples(units[i])) for i in indices]
+            scores = dict(score_part(part, header, ids, scorer, bar.update))
             store.append((*item, scores[i]) for i, item in enumerate(part))
+        gather(None)
     return store
+
+
+def _missing(
+    directory: Path,
+    header: Header,
+    units: Sequence[Unit],
+    work: Sequence[int],
+    scorer: Scorer,
+    replace: bool,
+) -> list[list[int]] | InputError:
+    """Indices of the units that are not stored, part by part; the error is for all processes."""
+    try:
+        done = Store(directory, header, replace=replace).done()
+    except InputError as error:
+        return error
+    parts = [
+        [index for index in part if units[index] not in done]
+        for part in _parts(work, scorer.batch_tokens)
+    ]
+    return [part for part in parts if part]
 
 
 def _parts(work: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
@@ -144,21 +169,12 @@ def _parts(work: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
         yield part
 
 
-def _runs(indices: list[int]) -> list[tuple[int, int]]:
-    """Bounds [start, stop) of the runs of consecutive indices."""
-    breaks = [i for i in range(1, len(indices)) if indices[i] != indices[i - 1] + 1]
-    return [
-        (indices[start], indices[stop - 1] + 1)
-        for start, stop in zip([0, *breaks], [*breaks, len(indices)], strict=True)
-    ]
-
-
-def _indices(runs: Sequence[tuple[int, int]]) -> list[int]:
-    return [index for start, stop in runs for index in range(start, stop)]
-
-
 def _orderings(
-    part: _Part, header: Header, ids: list[np.ndarray], scorer: Scorer, queue: WorkQueue
+    part: _Part,
+    header: Header,
+    ids: list[np.ndarray],
+    scorer: Scorer,
+    report: Callable[[int], object],
 ) -> Iterator[tuple[int, np.ndarray]]:
     """Yield (index in the part, log-probabilities to store) of orderings."""
     sequences = [np.concatenate([ids[e] for e in order]) for _, order in part]
@@ -167,12 +183,16 @@ def _orderings(
         lengths = np.asarray(header.example_tokens)
         wanted = [positions(lengths[order]) < header.tokens_per_example for _, order in part]
     for index, values in scorer.token_logprobs(sequences, wanted):
-        queue.report(len(values))
+        report(len(values))
         yield index, values if wanted is None else values[wanted[index]]
 
 
 def _successors(
-    part: _Part, header: Header, ids: list[np.ndarray], scorer: Scorer, queue: WorkQueue
+    part: _Part,
+    header: Header,
+    ids: list[np.ndarray],
+    scorer: Scorer,
+    report: Callable[[int], object],
 ) -> Iterator[tuple[int, np.ndarray]]:
     """Yield (index in the part, log-probabilities to store) of examples after one and the same."""
     groups = [
@@ -183,5 +203,52 @@ def _successors(
         for (shard, index), others in part
     ]
     for index, values in continuation_logprobs(scorer, groups):
-        queue.report(header.tokens_read(part[index][0]))
+        report(header.tokens_read(part[index][0]))
         yield index, np.concatenate(values)
+
+
+def device_of(scorer: Scorer) -> str:
+    """One line on the device of this process, if the model runs here."""
+    device = getattr(scorer, "device", None)
+    return "elsewhere" if device is None else describe(device)
+
+
+@contextmanager
+def recorded(store: Store, scorer: Scorer) -> Iterator[None]:
+    """Write `run-*.json` before the block and, whatever ends it, what came of it afterwards.
+
+    Contents: started (UTC), seconds (null if the run was killed), processes, devices, precision,
+    packages, parts and tokens that were added. Process 0 alone writes it.
+    """
+    devices = sorted(set(gather(device_of(scorer))))
+    if not processes().is_main_process:
+        yield
+        return
+    started, clock = datetime.now(UTC), time.perf_counter()
+    path = store.directory / f"run-{started:%Y%m%dT%H%M%SZ}-{uuid4().hex[:8]}.json"
+    before = set(store.parts())
+    record = {
+        "started": started.isoformat(timespec="seconds"),
+        "seconds": None,
+        "processes": processes().num_processes,
+        "devices": devices,
+        "precision": str(getattr(scorer, "dtype", "unknown")).removeprefix("torch."),
+        "packages": {name: version(name) for name in PACKAGES},
+        "python": platform.python_version(),
+        "parts": [],
+        "tokens": 0,
+    }
+    write_json(path, record)
+    try:
+        yield
+    finally:
+        added = [part for part in store.parts() if part not in before]
+        write_json(
+            path,
+            record
+            | {
+                "seconds": time.perf_counter() - clock,
+                "parts": [part.name for part in added],
+                "tokens": sum(pq.read_metadata(part).num_rows for part in added),
+            },
+        )

@@ -1,4 +1,4 @@
-"""A model or a set that cannot be had, told in one line of its row."""
+"""One line for a model or a test set that cannot be had."""
 
 import socket
 
@@ -15,8 +15,8 @@ OUT_OF_REACH = (LocalEntryNotFoundError, ConnectionError, TimeoutError, socket.g
 
 def status_of(error: BaseException) -> str:
     """Return "not run here: reason" where the hub is out of reach, else "failed: reason"."""
-    told = " ".join(str(error).split()) or "no reason given"
-    reason = told if isinstance(error, InputError) else f"{type(error).__name__}: {told}"
+    text = " ".join(str(error).split()) or "no reason given"
+    reason = text if isinstance(error, InputError) else f"{type(error).__name__}: {text}"
     behind: BaseException | None = error
     while behind is not None:
         if isinstance(behind, OUT_OF_REACH):
