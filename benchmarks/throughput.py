@@ -36,7 +36,8 @@ from contamination.pretraining.architecture import gpt2_config
 from contamination.pretraining.profile import Architecture
 from contamination.pretraining.tokenizer import train_tokenizer
 from contamination.results.tables import write_csv
-from contamination.scoring.cost import model_shape, repeated
+from contamination.scoring.cost import repeated
+from contamination.scoring.loading import model_shape
 from contamination.testsets.tokens import tokenize
 
 HERE = Path(__file__).parent

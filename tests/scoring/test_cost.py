@@ -10,12 +10,12 @@ from contamination.errors import InputError
 from contamination.scoring import cost
 from contamination.scoring.cost import (
     Workload,
-    model_shape,
     repeated,
     successor_workload,
     total,
     workload,
 )
+from contamination.scoring.loading import model_shape
 from contamination.scoring.local import TransformersScorer
 
 

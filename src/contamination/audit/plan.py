@@ -13,6 +13,7 @@ from contamination.audit.request import Request
 from contamination.errors import InputError
 from contamination.scoring import cost
 from contamination.scoring.contract import Scorer
+from contamination.scoring.loading import model_shape
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.plan import StorePlan, kept_tokens, plan_store
 from contamination.statistics import shard_size_for_budget, successor_cost
@@ -64,7 +65,7 @@ def plan_audit(scorer: Scorer, test_set: ExampleSet, request: Request) -> Scorin
     )
     flops = seconds = None
     if isinstance(scorer, TransformersScorer) and missing:
-        shape = cost.model_shape(scorer.config)
+        shape = model_shape(scorer.config)
         flops = shape.flops(work) * missing / work.scored
         sample = [
             np.concatenate(ids[start:stop])

@@ -8,15 +8,15 @@ the rate at which this model just ran a sample of this very work, so it needs no
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
-from transformers import AutoModelForCausalLM
 
-from contamination.scoring.contract import Scorer
 from contamination.scoring.windows import windows
 from contamination.testsets.orderings import shard_bounds
+
+if TYPE_CHECKING:  # what there is to score is planned without torch
+    from contamination.scoring.contract import Scorer
 
 
 @dataclass(frozen=True)
@@ -131,26 +131,7 @@ def total(parts: Iterable[Workload]) -> Workload:
     return Workload(*(sum(column) for column in zip(*map(astuple, parts), strict=True)))
 
 
-def model_shape(config: Any) -> Shape:
-    """Count the weights of a model from its configuration, without memory (meta device)."""
-    with torch.device("meta"):
-        model = AutoModelForCausalLM.from_config(config)
-    layer = model.get_output_embeddings()
-    matrices = sum(p.numel() for p in model.parameters() if p.ndim >= 2)
-    tables = {
-        id(m.weight): m.weight.numel()
-        for m in model.modules()
-        if isinstance(m, torch.nn.Embedding) or m is layer
-    }
-    text = config.get_text_config()
-    return Shape(
-        body=matrices - sum(tables.values()),
-        head=layer.weight.numel(),
-        channels=text.num_hidden_layers * text.hidden_size,
-    )
-
-
-def flops_per_second(scorer: Scorer, shape: Shape, sequences: Sequence[np.ndarray]) -> float:
+def flops_per_second(scorer: "Scorer", shape: Shape, sequences: Sequence[np.ndarray]) -> float:
     """Rate of the model on a sample of the work: two batches' worth, after one to warm up."""
     sample: list[np.ndarray] = []
     for ids in sequences:

@@ -35,6 +35,7 @@ from transformers import (
 from contamination.device import has_bfloat16
 from contamination.errors import InputError
 from contamination.files import sha256_of
+from contamination.scoring.cost import Shape
 
 # For an error, or one that it was raised from; the first that fits.
 ADVICE: dict[type[Exception], str] = {
@@ -262,6 +263,25 @@ def context_length(source: ModelSource, config: Any) -> int:
             "tokens at once"
         )
     return source.context or int(limit or 0)
+
+
+def model_shape(config: Any) -> Shape:
+    """Count the weights of a model from its configuration, without memory (meta device)."""
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(config)
+    layer = model.get_output_embeddings()
+    matrices = sum(p.numel() for p in model.parameters() if p.ndim >= 2)
+    tables = {
+        id(m.weight): m.weight.numel()
+        for m in model.modules()
+        if isinstance(m, torch.nn.Embedding) or m is layer
+    }
+    text = config.get_text_config()
+    return Shape(
+        body=matrices - sum(tables.values()),
+        head=layer.weight.numel(),
+        channels=text.num_hidden_layers * text.hidden_size,
+    )
 
 
 def identity(source: ModelSource, config: Any, dtype: torch.dtype, start: int) -> str:
