@@ -1,11 +1,9 @@
 """An OpenAI-compatible completions server over a small model, honest or not.
 
-A test starts it in a thread and may tamper with it; run as a program, it serves the model of the
-directory that it is given and prints its port.
+A test starts it in a thread and may tamper with it.
 """
 
 import json
-import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -215,9 +213,3 @@ def serving(network: Network, style: str = "vllm") -> Iterator[CompletionsServer
             server.closing.set()
             server.shutdown()
             thread.join()
-
-
-if __name__ == "__main__":
-    with CompletionsServer(Network(sys.argv[1])) as program:
-        print(program.server_port, flush=True)
-        program.serve_forever()

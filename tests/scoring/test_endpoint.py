@@ -10,8 +10,6 @@ import math
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 import traceback
 from dataclasses import replace
@@ -31,7 +29,6 @@ from contamination.scoring import endpoint, endpoint_client
 from contamination.scoring.endpoint import EndpointScorer
 from contamination.scoring.endpoint_answers import FORMATS, Misread, Route, Spelling
 from contamination.testsets.tokens import tokenize
-from fakes import completions_server
 from fakes.completions_server import CompletionsServer, Failure, Network, serving
 
 CONTEXT = 64
@@ -147,17 +144,6 @@ class TestAgreement:
             }[style]
         )
         assert scorer.requests_made == len(server.seen)
-
-    def test_with_a_server_in_another_process(self, directory, sequences, expected):
-        program = [sys.executable, completions_server.__file__, str(directory)]
-        with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
-            try:
-                port = int(process.stdout.readline())
-                url = f"http://127.0.0.1:{port}/v1"
-                scorer = EndpointScorer(url, "tiny", directory, context=CONTEXT)
-                agree(run(scorer, sequences), expected)
-            finally:
-                process.terminate()
 
     def test_a_window_too_many_would_be_noticed(self, server, directory, sequences, expected):
         """The tests above mean something only if the windows matter that much."""

@@ -9,6 +9,7 @@ from datetime import timedelta
 from functools import cache
 from typing import Any
 
+import torch
 import torch.distributed as dist
 from accelerate import PartialState
 
@@ -26,10 +27,11 @@ def processes() -> PartialState:
     InputError
         The environment names several processes, and no way to meet them.
     """
-    size = os.environ.get("WORLD_SIZE", "1")
+    size = int(os.environ.get("WORLD_SIZE", "1"))
     try:
-        state = PartialState()
-        met, reason = state.num_processes == int(size), f"this one knows {state.num_processes}"
+        # Without `cpu`, accelerate takes processes on CPUs for so many that are alone.
+        state = PartialState(cpu=size > 1 and not torch.accelerator.is_available())
+        met, reason = state.num_processes == size, f"this one knows {state.num_processes}"
     except (ValueError, dist.DistError) as error:
         met, reason = False, str(error)
     if not met:
