@@ -7,13 +7,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from contamination.errors import InputError
+from contamination.scoring import cost
 from contamination.scoring.store_format import Kind
-
-if TYPE_CHECKING:
-    from contamination.scoring.cost import Workload
 
 SUCCESSOR_TOKENS = 32  # of every example after every other
 MOST_SHARDS = 50  # of whole orderings, as in Oren, section 4.1
@@ -76,7 +73,7 @@ class StorePlan:
             return self
         return replace(self, tokens_per_example=context // 2)
 
-    def work(self, lengths: Sequence[int], permutations: int, context: int) -> "Workload":
+    def work(self, lengths: Sequence[int], permutations: int, context: int) -> cost.Workload:
         """What filling it takes, for examples of so many tokens.
 
         Raises
@@ -84,10 +81,6 @@ class StorePlan:
         InputError
             Too few examples for the shards, or successors longer than the context.
         """
-        from contamination.scoring import (
-            cost,  # imports torch, which the names of tests do not need
-        )
-
         if self.kind == "successors":
             longest = max(kept_tokens(lengths, self.tokens_per_example))
             if longest > context:
