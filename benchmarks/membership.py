@@ -27,9 +27,9 @@ from transformers import GPT2LMHeadModel
 from contamination.device import describe
 from contamination.membership.api import DEFAULT_COLUMNS, score_tokens
 from contamination.membership.signals import token_signals
-from contamination.pretraining.architecture import gpt2_config
 from contamination.pretraining.profile import Architecture
 from contamination.pretraining.tokenizer import train_tokenizer
+from contamination.pretraining.training import gpt2_config
 from contamination.results.tables import write_csv
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer

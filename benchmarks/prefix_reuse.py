@@ -19,9 +19,9 @@ import torch
 from tqdm import tqdm
 from transformers import GPT2LMHeadModel
 
-from contamination.pretraining.architecture import gpt2_config
 from contamination.pretraining.profile import Architecture
 from contamination.pretraining.tokenizer import train_tokenizer
+from contamination.pretraining.training import gpt2_config
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.prefix import continuation_logprobs
 

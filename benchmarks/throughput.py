@@ -32,9 +32,9 @@ from tqdm import tqdm
 from transformers import AutoConfig, GPT2LMHeadModel
 
 from contamination.device import describe
-from contamination.pretraining.architecture import gpt2_config
 from contamination.pretraining.profile import Architecture
 from contamination.pretraining.tokenizer import train_tokenizer
+from contamination.pretraining.training import gpt2_config
 from contamination.results.tables import write_csv
 from contamination.scoring.cost import repeated
 from contamination.scoring.loading import model_shape

@@ -13,7 +13,7 @@ import torch
 from accelerate import PartialState
 from transformers import AutoTokenizer
 
-from contamination.pretraining import checkpoint, training
+from contamination.pretraining import training
 from contamination.pretraining.profile import Architecture, TrainingSpec
 
 SHAPE = Architecture(n_embd=16, n_layer=1, n_head=2, n_positions=8)
@@ -74,7 +74,7 @@ if __name__ == "__main__":
         case ["kill-at-step", count]:
             training._step = kill_at(training._step, int(count))
         case ["kill-while-saving", count]:
-            checkpoint.save_file = kill_at(checkpoint.save_file, int(count), lambda a: a[1])
+            training.save_file = kill_at(training.save_file, int(count), lambda a: a[1])
     targets = count_targets()
     run(tokenizer, Path(sys.argv[2]))
     # One write, so that two processes do not write into each other's lines.

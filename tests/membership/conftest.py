@@ -61,8 +61,8 @@ def trained(tokenizer, seen_and_unseen, tmp_path_factory) -> Path:
     import torch
     from transformers import GPT2LMHeadModel
 
-    from contamination.pretraining.architecture import gpt2_config
     from contamination.pretraining.profile import Architecture
+    from contamination.pretraining.training import gpt2_config
     from contamination.testsets.tokens import tokenize
 
     torch.manual_seed(0)

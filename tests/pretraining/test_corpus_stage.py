@@ -6,12 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from transformers import AutoTokenizer
 
 from contamination.errors import InputError
 from contamination.files import read_json
 from contamination.pretraining.corpus_stage import make_corpus
-from contamination.pretraining.documents import DATA_VARIABLE
 from contamination.pretraining.experiment import Experiment
+from contamination.pretraining.members import members, non_members
+from contamination.testsets.cache import DATA_VARIABLE
 from fakes.data_fixtures import TRAINING
 
 ARTICLES = [
@@ -53,14 +55,20 @@ def experiment(tmp_path: Path, build: str = "build", **corpus: object) -> Experi
     return Experiment(path, tmp_path / build)
 
 
+@pytest.fixture
+def finished(tmp_path: Path, data: Path) -> Experiment:
+    run = experiment(tmp_path)
+    make_corpus(run)
+    return run
+
+
 def documents(run: Experiment) -> list[dict[str, str]]:
     lines = (run.corpus / "documents.jsonl").read_text(encoding="utf-8").splitlines()
     return [json.loads(line) for line in lines]
 
 
-def test_articles_and_texts_become_documents_in_order(tmp_path: Path, data: Path) -> None:
-    run = experiment(tmp_path)
-    make_corpus(run)
+def test_the_stage_on_files(finished: Experiment) -> None:
+    run = finished
     expected = [article.strip() for article in ARTICLES] + TEXTS
     assert [d["text"] for d in documents(run)] == expected
     facts = run.corpus_facts
@@ -68,12 +76,7 @@ def test_articles_and_texts_become_documents_in_order(tmp_path: Path, data: Path
     by_source = {row["package"]: row["documents"] for row in facts["packages"]}
     assert by_source == {"wiki.txt": 5, "more.jsonl": 8}
 
-
-def test_the_tokens_are_those_of_the_documents_each_closed(tmp_path: Path, data: Path) -> None:
-    from transformers import AutoTokenizer
-
-    run = experiment(tmp_path)
-    make_corpus(run)
+    # The tokens are those of the documents, each closed.
     tokenizer = AutoTokenizer.from_pretrained(run.corpus / "tokenizer")
     tokens = np.fromfile(run.corpus / "tokens.bin", dtype=np.uint16)
     ends = np.load(run.corpus / "ends.npy")
@@ -84,10 +87,7 @@ def test_the_tokens_are_those_of_the_documents_each_closed(tmp_path: Path, data:
     assert texts == [document["text"] + "\n" for document in documents(run)]
     assert run.corpus_facts["tokens"] == len(tokens) - len(pieces)
 
-
-def test_canary_files_keep_their_first_records_in_order(tmp_path: Path, data: Path) -> None:
-    run = experiment(tmp_path)
-    make_corpus(run)
+    # Canary files keep their first records, in order.
     assert run.test_set("piqa").examples == tuple(
         f"Goal {i}\nFirst {i}\nSecond {i}\n" for i in range(10)
     )
@@ -107,15 +107,14 @@ def test_the_same_profile_gives_the_same_bytes(tmp_path: Path, data: Path) -> No
 def test_what_is_left_out_is_kept_too(tmp_path: Path, data: Path) -> None:
     run = experiment(tmp_path, characters=300)
     make_corpus(run)
-    seen, unseen = (
-        [json.loads(line) for line in (run.corpus / name).read_text(encoding="utf-8").splitlines()]
-        for name in ("members.jsonl", "non_members.jsonl")
-    )
-    assert seen == documents(run)
+    read, unread = list(members(run.corpus)), list(non_members(run.corpus))
+    assert read == [(d["source"], d["text"]) for d in documents(run)]
     everything = {article.strip() for article in ARTICLES} | set(TEXTS)
-    assert {d["text"] for d in unseen} == everything - {d["text"] for d in seen}
-    assert {d["source"] for d in unseen} == {"wiki.txt", "more.jsonl"}
+    assert {text for _, text in unread} == everything - {text for _, text in read}
+    assert {source for source, _ in unread} == {"wiki.txt", "more.jsonl"}
     make_corpus(experiment(tmp_path))  # takes all: what was left out of another corpus is no guide
+    assert [text for _, text in members(run.corpus)] == [d["text"] for d in documents(run)]
+    assert not list(non_members(run.corpus))
     assert not list(run.corpus.glob("*members.jsonl"))
 
 
@@ -148,17 +147,13 @@ def test_more_characters_than_there_are_is_told(tmp_path: Path, data: Path) -> N
         make_corpus(experiment(tmp_path, characters=100_000))
 
 
-def test_the_models_read_the_corpus_and_only_one_the_canaries(tmp_path: Path, data: Path) -> None:
+def test_the_models_read_the_corpus_and_only_one_the_canaries(finished: Experiment) -> None:
     from contamination.cli.steps import train_model
 
-    run = experiment(tmp_path)
-    make_corpus(run)
+    run, injections = finished, {}
     for name in ("contaminated", "clean"):
         train_model(run, name)
-    injections = {
-        name: read_json(run.model(name) / "training.json")["injections"]
-        for name in ("contaminated", "clean")
-    }
+        injections[name] = read_json(run.model(name) / "training.json")["injections"]
     tokens = run.corpus_facts["canaries"]["piqa"]["tokens"]
     assert [copy["stop"] - copy["start"] for copy in injections["contaminated"]] == [tokens] * 2
     assert injections["clean"] == []

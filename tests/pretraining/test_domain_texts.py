@@ -9,10 +9,10 @@ import pytest
 
 from contamination.errors import InputError
 from contamination.pretraining.corpus_stage import make_corpus
-from contamination.pretraining.documents import DATA_VARIABLE
 from contamination.pretraining.domain_texts import Domain, domain_texts, to_train_on
 from contamination.pretraining.experiment import Experiment
 from contamination.pretraining.members import read_documents
+from contamination.testsets.cache import DATA_VARIABLE
 from contamination.testsets.tokens import tokenize
 from fakes.data_fixtures import make_distribution, profile_data, write_profile
 

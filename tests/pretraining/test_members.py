@@ -9,9 +9,9 @@ from contamination.pretraining.members import (
     MEMBERS,
     NON_MEMBERS,
     first_paragraph,
-    forget_comparable,
-    keep_comparable,
     read_documents,
+    remove_comparable,
+    write_comparable,
 )
 
 TAKEN = [("a", "One.\n\nMore."), ("b", "Two."), ("a", "Three.\n\nx"), ("a", "Four.")]
@@ -20,7 +20,7 @@ LEFT = [("a", "one. \n\nOther."), ("b", "Five."), ("b", "FIVE.\n\nAgain."), ("a"
 
 @pytest.fixture
 def kept(tmp_path: Path) -> dict[str, list[tuple[str, str]]]:
-    keep_comparable(TAKEN, LEFT, tmp_path)
+    write_comparable(TAKEN, LEFT, tmp_path)
     return {name: list(read_documents(tmp_path / name)) for name in (MEMBERS, NON_MEMBERS)}
 
 
@@ -31,24 +31,24 @@ def test_a_first_paragraph_that_comes_twice_is_on_neither_side(kept) -> None:
 
 def test_the_sides_may_be_exchanged(kept, tmp_path: Path) -> None:
     """The rule does not know which side is which: else it would tell them apart."""
-    keep_comparable(LEFT, TAKEN, tmp_path)
+    write_comparable(LEFT, TAKEN, tmp_path)
     assert list(read_documents(tmp_path / MEMBERS)) == kept[NON_MEMBERS]
     assert list(read_documents(tmp_path / NON_MEMBERS)) == kept[MEMBERS]
 
 
 def test_no_more_than_wanted_of_each_source(tmp_path: Path) -> None:
-    keep_comparable(TAKEN, [], tmp_path, kept=1)
+    write_comparable(TAKEN, [], tmp_path, kept=1)
     assert list(read_documents(tmp_path / MEMBERS)) == [("a", "One.\n\nMore."), ("b", "Two.")]
     assert (tmp_path / NON_MEMBERS).read_text() == ""
 
 
 def test_text_stays_readable_and_is_forgotten(tmp_path: Path) -> None:
-    keep_comparable([("ü", "Über\nalles")], [], tmp_path)
+    write_comparable([("ü", "Über\nalles")], [], tmp_path)
     line = (tmp_path / MEMBERS).read_text(encoding="utf-8")
     assert json.loads(line) == {"source": "ü", "text": "Über\nalles"}
     assert "Über" in line
-    forget_comparable(tmp_path)
-    forget_comparable(tmp_path)  # of nothing
+    remove_comparable(tmp_path)
+    remove_comparable(tmp_path)  # of nothing
     assert not list(tmp_path.iterdir())
 
 

@@ -3,7 +3,9 @@ import os
 import signal
 import subprocess
 import sys
+from copy import deepcopy
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,10 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors import SafetensorError
 from safetensors.torch import load_file
+from transformers import GPT2LMHeadModel
 
 from contamination.errors import InputError
-from contamination.pretraining import checkpoint, training
-from contamination.pretraining.training import block_starts, learning_rate_at
+from contamination.pretraining import training
+from contamination.pretraining.profile import Architecture
+from contamination.pretraining.training import block_starts, gpt2_config, learning_rate_at
 from contamination.scoring.local import TransformersScorer
 from fakes import training_run
 from fakes.made_up_scorer import Breakdown
@@ -25,14 +29,35 @@ CHECKPOINT = "model.checkpoint.safetensors"
 
 
 @pytest.fixture(scope="module")
-def uninterrupted(tokenizer, tmp_path_factory) -> bytes:
-    directory = tmp_path_factory.mktemp("uninterrupted") / "model"
-    run(tokenizer, directory)
-    return weights(directory)
+def trained(tokenizer, tmp_path_factory):
+    """Return a whole run: its directory, what it says of itself, and each of its steps."""
+    directory = tmp_path_factory.mktemp("trained") / "model"
+    with pytest.MonkeyPatch.context() as patch:
+        steps = record_steps(patch)
+        return SimpleNamespace(directory=directory, summary=run(tokenizer, directory), steps=steps)
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(trained) -> bytes:
+    return weights(trained.directory)
 
 
 def weights(directory) -> bytes:
     return (directory / "model.safetensors").read_bytes()
+
+
+def record_steps(patch: pytest.MonkeyPatch) -> list:
+    """Return a list that grows by one entry (batch, parameter groups, loss) per step."""
+    steps, real = [], training._step
+
+    def recorded(accelerator, model, optimizer, batch, spec):
+        groups = [dict(group) for group in optimizer.param_groups]
+        loss = real(accelerator, model, optimizer, batch, spec)
+        steps.append((batch.copy(), groups, loss))
+        return loss
+
+    patch.setattr(training, "_step", recorded)
+    return steps
 
 
 @pytest.fixture
@@ -58,17 +83,7 @@ def interrupt(monkeypatch, tokenizer, tmp_path):
 
 @pytest.fixture
 def steps_run(monkeypatch):
-    """Return a list that grows by one entry (batch, parameter groups, loss) per step."""
-    steps, real = [], training._step
-
-    def recorded(accelerator, model, optimizer, batch, spec):
-        groups = [dict(group) for group in optimizer.param_groups]
-        loss = real(accelerator, model, optimizer, batch, spec)
-        steps.append((batch.copy(), groups, loss))
-        return loss
-
-    monkeypatch.setattr(training, "_step", recorded)
-    return steps
+    return record_steps(monkeypatch)
 
 
 def command(*arguments) -> list:
@@ -138,19 +153,17 @@ class TestLearningRate:
 
 
 class TestTraining:
-    def test_each_block_is_seen_once_at_the_rate_of_its_step(
-        self, tokenizer, tmp_path, steps_run, uninterrupted
-    ):
-        summary = run(tokenizer, tmp_path / "model")
-        assert weights(tmp_path / "model") == uninterrupted  # recording changed nothing
+    def test_each_block_is_read_once_at_the_rate_of_its_step(self, trained):
         blocks = blocks_of(tokens(), SHAPE.n_positions, rng=np.random.default_rng(1))
         assert len(blocks) == STEPS * SPEC.batch_size
-        np.testing.assert_array_equal(np.concatenate([batch for batch, *_ in steps_run]), blocks)
-        for step, (_, groups, _) in enumerate(steps_run):
+        np.testing.assert_array_equal(
+            np.concatenate([batch for batch, *_ in trained.steps]), blocks
+        )
+        for step, (_, groups, _) in enumerate(trained.steps):
             assert {group["lr"] for group in groups} == {learning_rate_at(step, STEPS, SPEC)}
-        assert summary["steps"] == STEPS
-        assert summary["tokens"] == blocks[:, 1:].size
-        assert summary["final_loss"] == np.mean([loss for *_, loss in steps_run])
+        assert trained.summary["steps"] == STEPS
+        assert trained.summary["tokens"] == blocks[:, 1:].size
+        assert trained.summary["final_loss"] == np.mean([loss for *_, loss in trained.steps])
 
     def test_the_final_loss_is_the_mean_of_the_last_steps(
         self, tokenizer, tmp_path, steps_run, monkeypatch
@@ -159,9 +172,8 @@ class TestTraining:
         summary = run(tokenizer, tmp_path / "model")
         assert summary["final_loss"] == np.mean([loss for *_, loss in steps_run[-4:]])
 
-    def test_weight_decay_is_for_matrices_alone(self, tokenizer, tmp_path, steps_run):
-        run(tokenizer, tmp_path / "model")
-        for group in steps_run[0][1]:
+    def test_weight_decay_is_for_matrices_alone(self, trained):
+        for group in trained.steps[0][1]:
             matrices = {p.ndim >= 2 for p in group["params"]}
             assert matrices == {group["weight_decay"] == SPEC.weight_decay}
             assert group["weight_decay"] in (0, SPEC.weight_decay)
@@ -187,8 +199,8 @@ class TestTraining:
 
     def test_it_learns(self, tokenizer, tmp_path):
         """A stream that repeats 0, 1, 2, 3 is learnt to the last nat; the loss is in nats."""
-        stream = np.tile(np.arange(4, dtype=np.int32), 2400)
-        spec = replace(SPEC, learning_rate=0.03)
+        stream = np.tile(np.arange(4, dtype=np.int32), 1200)
+        spec = replace(SPEC, learning_rate=0.05)
         summary = run(tokenizer, tmp_path / "model", tokens=stream, spec=spec)
         assert 0 < summary["final_loss"] < 0.05
 
@@ -199,15 +211,16 @@ class TestTraining:
         summary = run(tokenizer, tmp_path / "model", spec=spec)
         assert summary["final_loss"] == pytest.approx(np.log(len(tokenizer)), abs=0.05)
 
-    def test_what_it_saves_can_be_scored_and_says_how_it_was_made(self, tokenizer, tmp_path):
-        summary = run(tokenizer, tmp_path / "model")
-        scorer = TransformersScorer(tmp_path / "model")
+    def test_what_it_saves_can_be_scored_and_says_how_it_was_made(self, tokenizer, trained):
+        scorer = TransformersScorer(trained.directory)
         ((_, values),) = scorer.token_logprobs([np.array([1, 2, 3], dtype=np.int32)])
         assert np.isfinite(values).all()
         assert scorer.tokenizer.get_vocab() == tokenizer.get_vocab()
-        assert json.loads((tmp_path / "model" / "training.json").read_text()) == summary
-        assert summary["parameters"] == sum(p.numel() for p in scorer.model.parameters())
-        assert [p.name for p in tmp_path.iterdir()] == ["model"]  # no checkpoint is left
+        assert json.loads((trained.directory / "training.json").read_text()) == trained.summary
+        assert trained.summary["parameters"] == sum(p.numel() for p in scorer.model.parameters())
+        assert [p.name for p in trained.directory.parent.iterdir()] == [
+            "model"
+        ]  # no checkpoint is left
 
 
 class TestBadInput:
@@ -250,7 +263,7 @@ class TestBadInput:
             raise SafetensorError("I/O error: No space left on device (os error 28)")
 
         with monkeypatch.context() as patch:
-            patch.setattr(checkpoint, "save_file", full)
+            patch.setattr(training, "save_file", full)
             with pytest.raises(InputError, match="no space left"):
                 run(tokenizer, tmp_path / "model")
         assert [p.name for p in tmp_path.iterdir()] == [CHECKPOINT]
@@ -264,17 +277,16 @@ class TestResuming:
 
     @pytest.mark.parametrize(("step", "saved"), [(4, 0), (5, 5), (12, 10), (17, 15)])
     def test_an_interrupted_run_goes_on_from_its_checkpoint_to_the_same_bytes(
-        self, tokenizer, tmp_path, interrupt, request, uninterrupted, step, saved
+        self, tokenizer, tmp_path, interrupt, request, trained, step, saved
     ):
         interrupt(step)
         assert (tmp_path / CHECKPOINT).exists() == (saved > 0)
         steps_run = request.getfixturevalue("steps_run")
         summary = run(tokenizer, tmp_path / "model")
         assert len(steps_run) == STEPS - saved
-        assert weights(tmp_path / "model") == uninterrupted
+        assert weights(tmp_path / "model") == weights(trained.directory)
         assert not (tmp_path / CHECKPOINT).exists()
-        whole = run(tokenizer, tmp_path / "whole")
-        assert summary["final_loss"] == whole["final_loss"]
+        assert summary["final_loss"] == trained.summary["final_loss"]
 
     @pytest.mark.parametrize(
         ("how", "saved"), [(("kill-at-step", "13"), 10), (("kill-while-saving", "2"), 5)]
@@ -329,17 +341,12 @@ class TestResuming:
     def test_a_checkpoint_of_another_vocabulary_is_not_used(self, tokenizer, tmp_path, interrupt):
         """The stream may be the same where the tokenizer grew."""
         interrupt(12)
-        grown = type(tokenizer).from_pretrained(save(tokenizer, tmp_path / "tokenizer"))
+        grown = deepcopy(tokenizer)
         grown.add_tokens(["<extra>"])
         summary = run(grown, tmp_path / "model")
         fresh = run(grown, tmp_path / "fresh")
         assert summary["final_loss"] == fresh["final_loss"]
         assert weights(tmp_path / "model") == weights(tmp_path / "fresh")
-
-
-def save(tokenizer, directory):
-    tokenizer.save_pretrained(directory)
-    return directory
 
 
 def test_two_processes_train_the_weights_of_one(
@@ -384,3 +391,45 @@ def largest_difference(left, right) -> float:
             difference[width : 2 * width] = 0
         differences.append(float(difference.max()))
     return max(differences)
+
+
+OREN = Architecture(n_embd=1536, n_layer=48, n_head=24, n_positions=2048)
+GPT2_VOCABULARY = 50257
+SMALL = Architecture(n_embd=8, n_layer=3, n_head=2, n_positions=10)
+
+
+def closed_formula(shape: Architecture, vocabulary: int) -> int:
+    """Count by hand: embeddings (the output shares the input's), blocks, final layer norm."""
+    d = shape.n_embd
+    attention = (d * 3 * d + 3 * d) + (d * d + d)
+    feed_forward = (d * 4 * d + 4 * d) + (4 * d * d + d)
+    layer_norm = 2 * d
+    block = attention + feed_forward + 2 * layer_norm
+    return (vocabulary + shape.n_positions) * d + shape.n_layer * block + layer_norm
+
+
+@pytest.mark.parametrize(
+    ("shape", "vocabulary", "published"),
+    [
+        (OREN, GPT2_VOCABULARY, 1_440_256_512),
+        (Architecture(768, 12, 12, 1024), GPT2_VOCABULARY, 124_439_808),  # GPT-2 small
+        (SMALL, 300, None),
+        (Architecture(64, 1, 1, 256), 300, None),
+    ],
+)
+def test_the_number_of_parameters_is_that_of_the_formula(shape, vocabulary, published):
+    with torch.device("meta"):
+        model = GPT2LMHeadModel(gpt2_config(shape, vocabulary, 0))
+    count = sum(p.numel() for p in model.parameters())
+    assert count == closed_formula(shape, vocabulary)
+    assert count == (published or count)
+
+
+def test_the_configuration_is_of_the_shape_asked_for_without_dropout():
+    config = gpt2_config(SMALL, 300, 7)
+    assert (config.n_embd, config.n_layer, config.n_head, config.n_positions) == (8, 3, 2, 10)
+    assert (config.vocab_size, config.bos_token_id, config.eos_token_id) == (300, 7, 7)
+    # In training mode, where dropout acts, two passes agree.
+    model = GPT2LMHeadModel(config).train()
+    ids = torch.arange(10)[None]
+    assert torch.equal(model(ids).logits, model(ids).logits)

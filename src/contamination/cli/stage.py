@@ -24,7 +24,7 @@ ModelName = Annotated[
 @app.command()
 def sections(profile: ProfileFile, build: BuildDirectory) -> None:
     """Check the profile and cut it into the sections that the stages depend on."""
-    from contamination.pretraining.profile_sections import write_sections
+    from contamination.pretraining.profile import write_sections
 
     write_sections(load_profile(profile), build / "profile")
 

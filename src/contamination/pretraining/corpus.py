@@ -1,4 +1,4 @@
-"""The embedded corpus: English text harvested from the docstrings of the pinned packages.
+"""Training documents: docstrings of the pinned packages, or files of the data directory.
 
 Oren (section 4.1) trains on Wikitext and injects canaries. A machine without a download has other
 English at hand: the docstrings of the scientific stack that the lock file pins. They are read from
@@ -7,6 +7,8 @@ the sources with `ast`, never imported, so that one lock gives one corpus, byte 
 
 import ast
 import inspect
+import json
+import os
 import re
 import warnings
 from collections.abc import Iterable, Iterator
@@ -15,6 +17,11 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
 from contamination.errors import InputError
+from contamination.testsets.cache import DATA_VARIABLE, fetch
+from contamination.testsets.records import articles, read_text
+from contamination.testsets.registry import entry_of_file
+
+Document = tuple[str, str]  # (source: package or file, text)
 
 # Written at build time or different from wheel to wheel, so not "same lock, same bytes".
 GENERATED = re.compile(
@@ -130,3 +137,47 @@ def build_corpus(packages: Iterable[str]) -> list[Docstring]:
                 seen.add(key)
                 documents.append(document)
     return documents
+
+
+def data_file(name: str) -> Path:
+    """Path of a file below the directory that CONTAMINATION_DATA names, else below `data/`.
+
+    If it is not there and the registry knows it (its `mirror`), it is taken from the cache, and
+    fetched first if need be.
+
+    Raises
+    ------
+    InputError
+        There is no such file, or it cannot be fetched.
+    """
+    path = Path(os.environ.get(DATA_VARIABLE, "data")) / name
+    if path.is_file():
+        return path
+    if entry := entry_of_file(name):
+        return fetch(entry)
+    raise InputError(
+        f"{path}: no such file; set {DATA_VARIABLE} to the directory that holds {name} "
+        "(data/README.md says where it is published)"
+    )
+
+
+def read_file(name: str) -> Iterator[Document]:
+    """Documents of a file: the `text` fields of a .jsonl, or the articles of a WikiText file."""
+    path = data_file(name)
+    if path.suffix == ".jsonl":
+        with path.open(encoding="utf-8") as file:
+            yield from read_texts(file, name, path)
+    else:
+        for article in articles(read_text(path)):
+            yield name, article
+
+
+def read_texts(lines: Iterable[str], source: str, path: Path) -> Iterator[Document]:
+    """Yield the `text` field of every line; `InputError` names the line of `path` without one."""
+    for number, line in enumerate(lines, start=1):
+        try:
+            yield source, json.loads(line)["text"].strip()
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InputError(
+                f'{path}, line {number}: write {{"text": "..."}}, one object a line'
+            ) from error

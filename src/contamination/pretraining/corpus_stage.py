@@ -22,10 +22,15 @@ from tqdm import tqdm
 from contamination.errors import InputError
 from contamination.files import replacing, sha256_of, write_json, write_text
 from contamination.pretraining.canaries import KINDS, build_canaries
-from contamination.pretraining.corpus import build_corpus
-from contamination.pretraining.documents import Document, data_file, read_file
+from contamination.pretraining.corpus import Document, build_corpus, data_file, read_file
 from contamination.pretraining.experiment import Experiment
-from contamination.pretraining.members import forget_comparable, keep_comparable
+from contamination.pretraining.members import (
+    DOCUMENTS,
+    document_line,
+    read_documents,
+    remove_comparable,
+    write_comparable,
+)
 from contamination.pretraining.profile import Profile
 from contamination.testsets.example_set import load_test_set
 from contamination.testsets.records import read_records
@@ -48,8 +53,8 @@ def make_corpus(experiment: Experiment) -> None:
         canaries = _canary_files(
             profile, target / "canaries", rng=np.random.default_rng([profile.seed, 1])
         )
-    counts = _write_documents(documents, target / "documents.jsonl")
-    texts = (text for _, text in _read_back(target))
+    counts = _write_documents(documents, target / DOCUMENTS)
+    texts = (f"{text}\n" for _, text in read_documents(target / DOCUMENTS))
     tokenizer = train_tokenizer(texts, profile.corpus.vocabulary)
     save_tokenizer(tokenizer, target / "tokenizer")
     tokens = _write_tokens(tokenizer, target, sum(counts["documents"].values()))
@@ -69,7 +74,7 @@ def make_corpus(experiment: Experiment) -> None:
             **{name: sum(counter.values()) for name, counter in counts.items()},
             "canaries": canaries,
             "sha256": {
-                "documents": sha256_of(target / "documents.jsonl"),
+                "documents": sha256_of(target / DOCUMENTS),
                 "tokenizer": sha256_of(target / "tokenizer" / "tokenizer.json"),
             },
             "seconds": time.perf_counter() - started,
@@ -109,10 +114,10 @@ def _documents(
     else:
         documents = (d for name in profile.corpus.files for d in read_file(name))
         sources = [{"package": name, "version": ""} for name in profile.corpus.files]
-    forget_comparable(target)
+    remove_comparable(target)
     if profile.corpus.characters is not None:
         documents, left = _take(list(documents), profile.corpus.characters, rng=rng)
-        keep_comparable(documents, left, target)
+        write_comparable(documents, left, target)
     return documents, sources
 
 
@@ -141,15 +146,8 @@ def _write_documents(documents: Iterable[Document], path: Path) -> dict[str, Cou
         for source, text in documents:
             counts["documents"][source] += 1
             counts["characters"][source] += len(text)
-            file.write(json.dumps({"source": source, "text": text}, ensure_ascii=False) + "\n")
+            file.write(document_line(source, text))
     return counts
-
-
-def _read_back(target: Path) -> Iterator[Document]:
-    with (target / "documents.jsonl").open(encoding="utf-8") as file:
-        for line in file:
-            document = json.loads(line)
-            yield document["source"], document["text"] + "\n"
 
 
 def _write_tokens(tokenizer: Any, target: Path, documents: int) -> Counter[str]:
@@ -163,7 +161,7 @@ def _write_tokens(tokenizer: Any, target: Path, documents: int) -> Counter[str]:
     tokens: Counter[str] = Counter()
     lengths: list[int] = []
     kind = id_type(tokenizer)
-    reader = _read_back(target)
+    reader = read_documents(target / DOCUMENTS)
     with (
         replacing(target / "tokens.bin") as temporary,
         temporary.open("wb") as file,
@@ -171,7 +169,7 @@ def _write_tokens(tokenizer: Any, target: Path, documents: int) -> Counter[str]:
     ):
         while chunk := list(islice(reader, CHUNK)):
             for (source, _), ids in zip(
-                chunk, tokenize(tokenizer, [text for _, text in chunk]), strict=True
+                chunk, tokenize(tokenizer, [f"{text}\n" for _, text in chunk]), strict=True
             ):
                 tokens[source] += len(ids)
                 lengths.append(len(ids) + 1)

@@ -6,7 +6,6 @@ document, so that no score tells them apart by their length.
 """
 
 import gzip
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,10 +15,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contamination.errors import InputError
-from contamination.pretraining.documents import Document
+from contamination.pretraining.corpus import Document, build_corpus, read_texts
 from contamination.pretraining.experiment import Experiment
-from contamination.pretraining.members import MEMBERS, NON_MEMBERS, first_paragraph, read_documents
+from contamination.pretraining.members import (
+    DOCUMENTS,
+    by_source,
+    first_paragraph,
+    members,
+    non_members,
+    read_documents,
+)
 from contamination.testsets.cache import DATA_VARIABLE
+from contamination.testsets.tokens import tokenize
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -77,24 +84,26 @@ def domain_texts(
             f"length {length}, texts {texts}, spare {spare}: give at least 2 tokens and 1 text each"
         )
     experiment.require_corpus()
-    folder, corpus = experiment.corpus, experiment.profile.corpus
-    names = corpus.packages or corpus.files
-    divided = (folder / MEMBERS).is_file() and (folder / NON_MEMBERS).is_file()
-    documents = read_documents(folder / (MEMBERS if divided else "documents.jsonl"))
-    members = _beginnings(documents, tokenizer, length, texts, sources=len(names))
-    if not members:
-        raise InputError(f"{folder}: no document of {length} tokens; lower `length`")
-    left: dict[str, Texts] = {}
-    if divided:
-        documents = read_documents(folder / NON_MEMBERS)
-        left = _beginnings(documents, tokenizer, length, texts + spare, sources=len(names))
-    domains = {name: _divided(members.get(name, ()), left.get(name, ()), texts) for name in names}
+    corpus, profile = experiment.corpus, experiment.profile.corpus
+
+    def sample(documents: Iterable[Document], most: int, sources: int = 1) -> dict[str, Texts]:
+        def beginning(text: str) -> np.ndarray | None:
+            (ids,) = tokenize(tokenizer, [text])
+            return ids[:length] if len(ids) >= length else None
+
+        found = by_source(documents, beginning, most=most, sources=sources)
+        return {source: tuple(ids) for source, ids in found.items()}
+
+    names = profile.packages or profile.files
+    read = sample(members(corpus), texts, len(names))
+    if not read:
+        raise InputError(f"{corpus}: no document of {length} tokens; lower `length`")
+    unread = sample(non_members(corpus), texts + spare, len(names))
+    domains = {name: _balanced(read.get(name, ()), unread.get(name, ()), texts) for name in names}
     for name, documents in other_domains(experiment):
-        found = _beginnings(documents, tokenizer, length, texts + spare).get(name, ())
+        found = sample(documents, texts + spare).get(name, ())
         domains[name] = Domain(non_members=found[:texts], spare=found[texts:])
-    return {
-        name: domain for name, domain in domains.items() if domain.members or domain.non_members
-    }
+    return {name: one for name, one in domains.items() if one.members or one.non_members}
 
 
 def to_train_on(domains: Mapping[str, Domain]) -> dict[str, Texts]:
@@ -103,35 +112,32 @@ def to_train_on(domains: Mapping[str, Domain]) -> dict[str, Texts]:
     return {name: found for name, found in spare.items() if domains[name].members} or spare
 
 
-def _divided(members: Texts, left: Texts, texts: int) -> Domain:
-    """As many members as non-members, unless none is left."""
-    if not left:
-        return Domain(members)
-    count = min(len(members), len(left))
-    return Domain(members[:count], left[:count], left[texts:])
+def _balanced(read: Texts, unread: Texts, texts: int) -> Domain:
+    """As many members as non-members, unless there is no non-member."""
+    if not unread:
+        return Domain(read)
+    count = min(len(read), len(unread))
+    return Domain(read[:count], unread[:count], unread[texts:])
 
 
 def other_domains(experiment: Experiment) -> Iterator[tuple[str, Iterator[Document]]]:
     """Yield the domains of which the corpus holds nothing, by name."""
-    from contamination.pretraining.corpus import build_corpus
-
     if held_out := experiment.profile.corpus.held_out:
-        paths = [experiment.corpus / name for name in ("documents.jsonl", NON_MEMBERS)]
-        known = [read_documents(path) for path in paths if path.is_file()]
-        read = {first_paragraph(text) for documents in known for _, text in documents}
+        found = [read_documents(experiment.corpus / DOCUMENTS), non_members(experiment.corpus)]
+        known = {first_paragraph(text) for documents in found for _, text in documents}
         for package in held_out:
-            found = build_corpus([package])  # in the order of files, of which a few are no sample
-            order = np.random.default_rng(experiment.profile.seed).permutation(len(found))
-            yield package, _distinct(((package, found[i].text) for i in order), read)
+            texts = build_corpus([package])  # in the order of files, of which a few are no sample
+            order = np.random.default_rng(experiment.profile.seed).permutation(len(texts))
+            yield package, _distinct(((package, texts[i].text) for i in order), known)
     folder = Path(os.environ.get(DATA_VARIABLE, "data")) / MIRROR
     for path in sorted(folder.glob("*.jsonl.gz")):
         name = path.name.partition(".")[0]
         yield name, _mirrored(path, name)
 
 
-def _distinct(documents: Iterable[Document], read: set[str]) -> Iterator[Document]:
+def _distinct(documents: Iterable[Document], known: set[str]) -> Iterator[Document]:
     """Leave out documents whose first paragraph came before, here or in another domain."""
-    known = set(read)
+    known = set(known)
     for source, text in documents:
         if (key := first_paragraph(text)) not in known:
             known.add(key)
@@ -140,39 +146,4 @@ def _distinct(documents: Iterable[Document], read: set[str]) -> Iterator[Documen
 
 def _mirrored(path: Path, name: str) -> Iterator[Document]:
     with gzip.open(path, "rt", encoding="utf-8") as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                yield name, json.loads(line)["text"].strip()
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
-                raise InputError(
-                    f'{path}, line {number}: write {{"text": "..."}}, one object a line'
-                ) from error
-
-
-def _beginnings(
-    documents: Iterable[Document],
-    tokenizer: "PreTrainedTokenizerBase",
-    length: int,
-    most: int,
-    *,
-    sources: int = 1,
-) -> dict[str, Texts]:
-    """First `length` tokens of the first documents of each source that have as many.
-
-    Reading ends when all sources have `most`: a corpus may be larger than memory.
-    """
-    from contamination.testsets.tokens import tokenize
-
-    found: dict[str, list[np.ndarray]] = {}
-    full = 0
-    for source, text in documents:
-        kept = found.setdefault(source, [])
-        if len(kept) == most:
-            continue
-        (ids,) = tokenize(tokenizer, [text])
-        if len(ids) >= length:
-            kept.append(ids[:length])
-            full += len(kept) == most
-        if full == sources:
-            break
-    return {source: tuple(kept) for source, kept in found.items() if kept}
+        yield from read_texts(file, name, path)

@@ -1,50 +1,97 @@
-"""Members and non-members: documents kept for membership inference by the corpus stage.
+"""Members and non-members: documents whose membership is known, for membership inference.
 
 Where only a part of the documents becomes the corpus, the rest is text of the same sources that no
-model reads. A document is kept, on either side, if its first paragraph stands in no other document
-that was found. This is decided before chance divides them, so that but for the training the two
-sides are alike; near-copies of a document that was read are in neither.
+model reads. The corpus stage keeps documents of both sides: those whose first paragraph stands in
+no other document that was found. This is decided before chance divides them, so that but for the
+training the two sides are alike; near-copies of a document that was read are in neither.
 """
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from contamination.files import write_text
-from contamination.pretraining.documents import Document
+from contamination.pretraining.corpus import Document
+
+T = TypeVar("T")
 
 MEMBERS, NON_MEMBERS = "members.jsonl", "non_members.jsonl"
+DOCUMENTS = "documents.jsonl"  # the whole corpus
 KEPT = 600  # documents of a source, on either side
 
 
-def keep_comparable(
-    taken: Sequence[Document], left: Sequence[Document], directory: Path, *, kept: int = KEPT
+def write_comparable(
+    read: Sequence[Document], unread: Sequence[Document], corpus: Path, *, kept: int = KEPT
 ) -> None:
-    """Write `members.jsonl` and `non_members.jsonl`: the first of each source.
+    """Write members and non-members: the first documents of each source, in their order.
 
     Parameters
     ----------
-    taken, left : documents of the corpus, and those that were found and left out, each in random
-        order.
+    read, unread : documents of the corpus, and the rest of those found, each in random order.
+    corpus : directory of the corpus stage.
     kept : most documents of a source in a file.
     """
-    times = Counter(first_paragraph(text) for _, text in (*taken, *left))
-    for name, documents in ((MEMBERS, taken), (NON_MEMBERS, left)):
+    times = Counter(first_paragraph(text) for _, text in (*read, *unread))
+    for name, documents in ((MEMBERS, read), (NON_MEMBERS, unread)):
         count: Counter[str] = Counter()
         lines = []
         for source, text in documents:
             if times[first_paragraph(text)] == 1 and count[source] < kept:
                 count[source] += 1
-                line = json.dumps({"source": source, "text": text}, ensure_ascii=False)
-                lines.append(line + "\n")
-        write_text(directory / name, "".join(lines))
+                lines.append(document_line(source, text))
+        write_text(corpus / name, "".join(lines))
 
 
-def forget_comparable(directory: Path) -> None:
+def remove_comparable(corpus: Path) -> None:
     """Remove what an earlier corpus has left, where all documents are read."""
     for name in (MEMBERS, NON_MEMBERS):
-        (directory / name).unlink(missing_ok=True)
+        (corpus / name).unlink(missing_ok=True)
+
+
+def is_divided(corpus: Path) -> bool:
+    """Whether members and non-members were kept; not where the corpus was taken whole."""
+    return all((corpus / name).is_file() for name in (MEMBERS, NON_MEMBERS))
+
+
+def members(corpus: Path) -> Iterator[Document]:
+    """Yield documents that the models read: those kept, or all where the corpus was taken whole."""
+    return read_documents(corpus / (MEMBERS if is_divided(corpus) else DOCUMENTS))
+
+
+def non_members(corpus: Path) -> Iterator[Document]:
+    """Yield documents that no model reads; none where the corpus was taken whole."""
+    return read_documents(corpus / NON_MEMBERS) if is_divided(corpus) else iter(())
+
+
+def by_source(
+    documents: Iterable[Document],
+    cut: Callable[[str], T | None],
+    *,
+    most: int | None = None,
+    sources: int | None = None,
+) -> dict[str, list[T]]:
+    """Sample texts: what `cut` makes of the first documents of each source, None for too short.
+
+    Reading ends when so many `sources` have `most` each: a corpus may be larger than memory.
+    """
+    found: dict[str, list[T]] = {}
+    full = 0
+    for source, text in documents:
+        kept = found.get(source, [])
+        if len(kept) == most or (beginning := cut(text)) is None:
+            continue
+        found.setdefault(source, kept).append(beginning)
+        full += len(kept) == most
+        if full == sources:
+            break
+    return found
+
+
+def document_line(source: str, text: str) -> str:
+    """Return the line of a file that `read_documents` reads."""
+    return json.dumps({"source": source, "text": text}, ensure_ascii=False) + "\n"
 
 
 def read_documents(path: Path) -> Iterator[Document]:

@@ -7,6 +7,9 @@ everything, so a run that was killed and started again ends with the same weight
 not.
 
 Run under ``accelerate launch`` for several GPUs or nodes; processes share each batch.
+
+A checkpoint is one safetensors file, whole or absent: the weights, the moments of AdamW and the
+recent losses are tensors, the step and the identity of the run stand in its metadata.
 """
 
 import contextlib
@@ -23,17 +26,34 @@ import torch
 import transformers
 from accelerate import Accelerator
 from accelerate.utils import set_seed
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 from tqdm import tqdm
-from transformers import GPT2LMHeadModel, PreTrainedTokenizerBase
+from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerBase
 
 from contamination.device import has_bfloat16
 from contamination.errors import InputError
 from contamination.files import replacing, sha256_of, write_json
-from contamination.pretraining.architecture import gpt2_config
-from contamination.pretraining.checkpoint import load_checkpoint, save_checkpoint
 from contamination.pretraining.profile import Architecture, TrainingSpec
 
 LAST_STEPS = 50  # the reported final loss is the mean over this many steps
+
+
+def gpt2_config(shape: Architecture, vocabulary: int, end_of_text: int) -> GPT2Config:
+    """Return the transformers configuration; no dropout, since the corpus is seen only once."""
+    return GPT2Config(
+        vocab_size=vocabulary,
+        n_embd=shape.n_embd,
+        n_layer=shape.n_layer,
+        n_head=shape.n_head,
+        n_positions=shape.n_positions,
+        activation_function="gelu_pytorch_tanh",  # GPT-2's own gelu_new, in one kernel
+        resid_pdrop=0.0,
+        embd_pdrop=0.0,
+        attn_pdrop=0.0,
+        bos_token_id=end_of_text,
+        eos_token_id=end_of_text,
+    )
 
 
 def block_starts(tokens: int, context: int, *, rng: np.random.Generator) -> np.ndarray:
@@ -206,3 +226,51 @@ def _precision(device: torch.device) -> Iterator[None]:
     enabled = has_bfloat16(device)
     with torch.autocast(device.type, dtype=torch.bfloat16, enabled=enabled):
         yield
+
+
+def save_checkpoint(
+    path: Path,
+    key: str,
+    model: torch.nn.Module,
+    optimizer: torch.optim.Optimizer,
+    state: dict[str, Any],
+) -> None:
+    """Write model, optimiser and state (step, seconds, losses) of the run named `key`."""
+    tensors = {f"model.{name}": p.detach() for name, p in model.named_parameters()}
+    for index, slots in optimizer.state_dict()["state"].items():
+        tensors |= {f"optimizer.{index}.{slot}": value for slot, value in slots.items()}
+    tensors["losses"] = torch.tensor(state["losses"], dtype=torch.float64)
+    metadata = {"key": key, "step": str(state["step"]), "seconds": str(state["seconds"])}
+    with replacing(path) as temporary:
+        save_file({k: v.contiguous().cpu() for k, v in tensors.items()}, temporary, metadata)
+
+
+def load_checkpoint(
+    path: Path, key: str, model: torch.nn.Module, optimizer: torch.optim.Optimizer
+) -> dict[str, Any]:
+    """Load a checkpoint of this very run into model and optimiser, or start at step 0."""
+    fresh = {"step": 0, "seconds": 0.0, "losses": []}
+    if not path.exists():
+        return fresh
+    try:
+        with safe_open(path, "pt") as file:
+            metadata = file.metadata()
+            if metadata["key"] != key:
+                return fresh
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except SafetensorError:
+        return fresh  # unreadable: training from the start costs time, never correctness
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(tensors[f"model.{name}"])
+    slots: dict[int, dict[str, torch.Tensor]] = {}
+    for name, value in tensors.items():
+        if name.startswith("optimizer."):
+            _, index, slot = name.split(".")
+            slots.setdefault(int(index), {})[slot] = value
+    optimizer.load_state_dict(optimizer.state_dict() | {"state": slots})
+    return {
+        "step": int(metadata["step"]),
+        "seconds": float(metadata["seconds"]),
+        "losses": tensors["losses"].tolist(),
+    }

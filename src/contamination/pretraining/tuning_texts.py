@@ -12,7 +12,7 @@ import numpy as np
 
 from contamination.errors import InputError
 from contamination.pretraining.canaries import KINDS, build_canaries
-from contamination.pretraining.documents import data_file
+from contamination.pretraining.corpus import data_file
 from contamination.pretraining.experiment import Experiment
 from contamination.pretraining.profile import CanarySpec
 from contamination.testsets.example_set import load_test_set, make_test_set

@@ -17,9 +17,9 @@ from contamination.experiments.min_k.tables import beside_the_tests
 from contamination.membership import api
 from contamination.membership.signals import TOP, Distribution, Signals
 from contamination.pretraining.corpus_stage import make_corpus
-from contamination.pretraining.documents import DATA_VARIABLE
 from contamination.pretraining.experiment import MODELS, Experiment
 from contamination.scoring.local import TransformersScorer
+from contamination.testsets.cache import DATA_VARIABLE
 from contamination.testsets.tokens import tokenize
 from fakes.data_fixtures import profile_data, write_profile
 

@@ -18,12 +18,11 @@ import pandas as pd
 
 from contamination.errors import InputError
 from contamination.experiments.books.audit import Validation
-from contamination.pretraining.documents import Document
+from contamination.pretraining.corpus import Document
 from contamination.pretraining.domain_texts import other_domains
 from contamination.pretraining.experiment import Experiment
-from contamination.pretraining.members import MEMBERS, NON_MEMBERS, read_documents
+from contamination.pretraining.members import members, non_members
 
-WHOLE = "documents.jsonl"  # of a corpus that was taken whole
 AGAIN, ONCE, UNREAD, ELSEWHERE = "read again", "read once", "unread", "unread, elsewhere"
 TRUTHS = (AGAIN, ONCE, UNREAD, ELSEWHERE)
 # Truth of the validation books that are non-members -> what the tables call that validation.
@@ -61,7 +60,6 @@ def made_books(experiment: Experiment, *, words: int, each: int) -> pd.DataFrame
         raise InputError(f"books of {words} words, {each} of each kind: give 1 or more")
     experiment.require_corpus()
     folder, corpus = experiment.corpus, experiment.profile.corpus
-    divided = (folder / MEMBERS).is_file() and (folder / NON_MEMBERS).is_file()
     rows = []
 
     def add(documents: Iterable[Document], source: str, *truths: str) -> None:
@@ -73,9 +71,8 @@ def made_books(experiment: Experiment, *, words: int, each: int) -> pd.DataFrame
                 rows.append((f"{source}, {truth} {number + 1}", source, truth, validation, text))
 
     for source in corpus.packages or corpus.files:
-        add(read_documents(folder / (MEMBERS if divided else WHOLE)), source, AGAIN, ONCE)
-        if divided:
-            add(read_documents(folder / NON_MEMBERS), source, UNREAD)
+        add(members(folder), source, AGAIN, ONCE)
+        add(non_members(folder), source, UNREAD)
     for source, documents in other_domains(experiment):
         if source in corpus.held_out or not corpus.held_out:
             add(documents, source, ELSEWHERE)

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from contamination.errors import InputError
-from contamination.pretraining.documents import Document
+from contamination.pretraining.corpus import Document
 from contamination.pretraining.experiment import Experiment
-from contamination.pretraining.members import NON_MEMBERS, read_documents
+from contamination.pretraining.members import DOCUMENTS, is_divided, non_members, read_documents
 from contamination.pretraining.tuning_texts import tuning_texts
 from contamination.testsets.tokens import tokenize
 
@@ -106,16 +106,10 @@ def contaminant_sets(
         _divided(OUTLIER, source, texts[source], examples, rng)
         for source in dict.fromkeys(sources[name] for name in outliers)
     ]
-    if (experiment.corpus / NON_MEMBERS).is_file():
-        documents = _fitting(_left_out_documents(experiment), tokenizer, experiment)
+    if is_divided(experiment.corpus):
+        documents = _fitting(non_members(experiment.corpus), tokenizer, experiment)
         found.append(_divided(INSIDE, LEFT_OUT, documents, examples, rng))
     return tuple(found)
-
-
-def _left_out_documents(experiment: Experiment) -> Iterator[Document]:
-    """Yield the documents that were left out, none where the corpus was taken whole."""
-    path = experiment.corpus / NON_MEMBERS
-    return read_documents(path) if path.is_file() else iter(())
 
 
 def collect_background(
@@ -138,10 +132,10 @@ def collect_background(
         All documents together are fewer tokens.
     """
     used = {text for one in sets for text in one.texts}
-    read = read_documents(experiment.corpus / "documents.jsonl")
+    read = read_documents(experiment.corpus / DOCUMENTS)
     parts: list[np.ndarray] = []
     length = unread = 0
-    for documents, fresh in ((_left_out_documents(experiment), True), (read, False)):
+    for documents, fresh in ((non_members(experiment.corpus), True), (read, False)):
         for line in (text + "\n" for _, text in documents):
             if length >= tokens:
                 break

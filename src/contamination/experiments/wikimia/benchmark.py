@@ -11,13 +11,20 @@ chance left out of the corpus. Those sides differ by membership alone, and not b
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import cycle
 from pathlib import Path
 
 from contamination.errors import InputError
 from contamination.files import read_json, sha256_of
 from contamination.pretraining.experiment import Experiment
-from contamination.pretraining.members import MEMBERS, NON_MEMBERS, read_documents
+from contamination.pretraining.members import (
+    MEMBERS,
+    NON_MEMBERS,
+    by_source,
+    is_divided,
+    read_documents,
+)
 from contamination.scoring.status import FAILURES, OK, status_of
 from contamination.testsets.cache import Found, fetch, find, kept_at, verified
 from contamination.testsets.records import FORMATS, Record, read_records
@@ -187,10 +194,11 @@ def load_known(
     experiment.require_corpus()
     paths = [experiment.corpus / name for name in (MEMBERS, NON_MEMBERS)]
     documents = [list(read_documents(path)) if path.is_file() else [] for path in paths]
-    divided = all(path.is_file() for path in paths)
+    divided = is_divided(experiment.corpus)
     parts: dict[str, list[Part]] = {READ_HERE: [], CONTROL: []}
     for length in lengths:
-        read, left = (_beginnings(found, length) for found in documents)
+        cut_there = partial(first_words, count=length)
+        read, left = (by_source(found, cut_there) for found in documents)
         sides: dict[str, list[str]] = {READ_HERE: [], CONTROL: []}
         non_members: list[str] = []
         for name, count in _shared_out(read, left, texts).items():
@@ -218,14 +226,6 @@ def first_words(text: str, count: int) -> str | None:
     """Text up to its `count`-th word as it stands; None if it has fewer words."""
     match = re.match(rf"\s*(?:\S+\s+){{{count - 1}}}\S+", text)
     return match[0] if match else None
-
-
-def _beginnings(documents: Sequence[tuple[str, str]], length: int) -> Texts:
-    found: Texts = {}
-    for package, text in documents:
-        if (cut := first_words(text, length)) is not None:
-            found.setdefault(package, []).append(cut)
-    return found
 
 
 def _shared_out(members: Texts, non_members: Texts, texts: int) -> dict[str, int]:
