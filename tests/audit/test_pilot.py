@@ -58,8 +58,8 @@ def test_successors_cost_a_matrix_for_each_shard(planned, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"test": "permutation", "shards": 4}, "a pilot needs one of successor, sharded_exact"),
-        ({"test": "min_p", "shards": 4}, "a pilot needs one of successor, sharded_exact"),
+        ({"test": "permutation", "shards": 4}, "a pilot needs one of sharded_t, sharded_exact"),
+        ({"test": "min_p", "shards": 4}, "a pilot needs one of sharded_t, sharded_exact"),
         ({"test": "nothing", "shards": 4}, "test is 'nothing'"),
         ({"test": "successor", "shards": 3}, "takes 30 records, and there are 24"),
     ],
