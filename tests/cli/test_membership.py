@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import typer
 
-from contamination.cli.main import membership as cli_membership
+from contamination.cli import membership as cli_membership
 from contamination.membership.api import membership_scores
 from contamination.scoring.loading import ModelSource
 
