@@ -28,7 +28,7 @@ SUBSETS = described(
     template="mmlu/2",
     mirror="mmlu/{name}_test.csv",
     checksum=None,
-) | {"members": {"max_records": {"records": 2}, "second": {"records": 2}}}
+) | {"members": {"first": {"records": 2}, "second": {"records": 2}}}
 
 
 @pytest.fixture(autouse=True)
@@ -110,7 +110,7 @@ def test_the_first_5000_as_in_the_paper(mirror) -> None:
     assert len(open_test_set("many", max_records=3, mirror=mirror).examples) == 3
     assert len(open_test_set("many", max_records=10**6, mirror=mirror).examples) == 5003
     assert len(open_test_set(mirror / "many.jsonl").examples) == 5003
-    assert refusal("many", max_records=0, mirror=mirror) == "first is 0: give at least 1"
+    assert refusal("many", max_records=0, mirror=mirror) == "max_records is 0: give at least 1"
 
 
 def test_what_is_available(mirror, server) -> None:
