@@ -1,10 +1,18 @@
 """The documentation site: MyST pages by hand, the reference from docstrings, no network."""
 
-import sys
+import re
+import shutil
 from importlib.metadata import version as installed
 from pathlib import Path
+from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parent / "extensions"))
+import typer
+from numpy.typing import ArrayLike
+from sphinx.application import Sphinx
+from sphinx.util.typing import stringify_annotation
+from typer.cli import get_docs_for_click
+
+from contamination.cli.main import app as command_line
 
 project = "contamination"
 author = "The contamination developers"
@@ -14,32 +22,38 @@ version = release = installed("contamination")
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
-    "docstrings",  # before napoleon, which reads what it leaves
+    "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
-    "sphinx.ext.viewcode",
-    "command_reference",
 ]
 nitpicky = True
-# Types of other packages are shown and not linked: `docstrings` takes every name of this package
-# for a reference that must resolve, and any other for code. So there is nothing to ignore.
+# A name of this package must resolve, but for constants, which have no entry. Types of other
+# packages, and words in the place of a type, are text.
+nitpick_ignore_regex = [("py:.*", r"(?!contamination\.).*|.*\.[A-Z_]+")]
 
 # --- pages ----------------------------------------------------------------------------------------
 
 myst_heading_anchors = 3
 myst_enable_extensions = ["deflist"]
+smartquotes_action = "qe"  # quotes and ellipses; an option keeps its two hyphens
 
 # --- docstrings -----------------------------------------------------------------------------------
 
+templates_path = ["_templates"]
+# Made anew whenever the site is built: a page of a module that is gone would be an error.
+shutil.rmtree(Path(__file__).parent / "reference" / "generated", ignore_errors=True)
 add_module_names = False
 autodoc_member_order = "bysource"
-autodoc_default_options = {
-    "members": True,
-    "ignore-module-all": True,  # it also lists what other modules define
-}
+autodoc_typehints_format = "short"
+autodoc_default_options = {"members": True}
 napoleon_google_docstring = False
-napoleon_use_ivar = True
+napoleon_use_param = False  # "seed : of the orderings" says what it is, and is no type to link
+napoleon_custom_sections = [("Attributes", "params_style")]  # which may name several in one item
 napoleon_use_rtype = False  # "ndarray, shape (m+1,)" would be taken apart into names to link
-default_role = "name"
+default_role = "py:obj"
+
+# What Sphinx sees of a type alias is what the alias stands for.
+ARRAY = re.compile(r"~numpy\.ndarray\[tuple\[~typing\.Any, \.\.\.\], ~numpy\.dtype\[(.*?)\]\]")
+ARRAY_LIKE = stringify_annotation(ArrayLike, "smart")
 
 # --- HTML -----------------------------------------------------------------------------------------
 
@@ -47,9 +61,32 @@ html_theme = "furo"
 html_title = "contamination"
 html_copy_source = False
 html_show_sourcelink = False
-exclude_patterns = ["extensions"]
+exclude_patterns = ["_templates"]
 
 # `sphinx-build -b linkcheck docs build/docs-links` asks the addresses of other sites. It needs a
 # network, so no test does it.
 linkcheck_timeout = 20
 linkcheck_ignore = [r"http://localhost.*"]
+
+
+def _short(signature: str) -> str:
+    return ARRAY.sub(r"NDArray[\1]", signature).replace(ARRAY_LIKE, "ArrayLike")
+
+
+def setup(app: Sphinx) -> None:
+    """Fill in the page of the command line from the commands, and write short names of types."""
+    page, command = "reference/command-line", typer.main.get_command(command_line)
+    described = get_docs_for_click(obj=command, ctx=typer.Context(command), name="contamination")
+    described = described.partition("\n")[2]  # the page has a heading of its own
+
+    def fill_in(_: Sphinx, name: str, source: list[str]) -> None:
+        if name == page:
+            source[0] = source[0].replace("<!-- commands -->", described)
+
+    def shorten(*arguments: Any) -> tuple[str, str | None] | None:
+        signature, returned = arguments[-2:]
+        return (_short(signature), returned and _short(returned)) if signature else None
+
+    app.connect("source-read", fill_in)
+    app.connect("env-get-outdated", lambda *_: [page])
+    app.connect("autodoc-process-signature", shorten)

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -180,14 +181,11 @@ def _forget() -> None:
 @pytest.fixture
 def endpoint(tiny_model) -> Iterator[Callable[[], str]]:
     """Return a function that gives the address of a server, started when it is needed."""
-    from contextlib import ExitStack
-
     with ExitStack() as stack:
         urls: list[str] = []
 
         def url() -> str:
             if not urls:
-                sys.path.insert(0, str(ROOT / "tests" / "engine"))
                 from fakes.completions_server import Network, serving
 
                 urls.append(stack.enter_context(serving(Network(tiny_model))).url)

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from contamination.cli.options import ModelOptions, taking
+from contamination.cli.options import ModelOptions, add_options
 from contamination.errors import InputError
 from contamination.files import replacing
 
@@ -21,7 +21,7 @@ NOTE = (
 )
 
 
-@taking(ModelOptions)
+@add_options
 def books(
     options: ModelOptions,
     model: Annotated[

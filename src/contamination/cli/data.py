@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
+from contamination.cli.printing import print_table
 from contamination.errors import InputError
 from contamination.testsets.cache import expected_checksum, fetch, find, verified
-from contamination.testsets.registry import Entry, Hub, lookup, registered
+from contamination.testsets.registry import Hub, lookup, registered
 from contamination.testsets.sources import entry_of
 
 app = typer.Typer(no_args_is_help=True, help="The registry of public test sets.")
@@ -28,20 +27,19 @@ Mirror = Annotated[
 @app.command("list")
 def list_sets(names: Names = None, mirror: Mirror = None) -> None:
     """List registered sets: records, licence, and where they are."""
-    table = Table("name", "split", "records", "licence", "where", "source")
-    table.columns[0].no_wrap = True
-    table.columns[2].justify = "right"
-    for entry in map(lookup, _expanded(names)):
-        found = find(entry, mirror)
-        table.add_row(
+    rows = [
+        (
             entry.name,
             entry.split,
             f"{entry.records:,}",
             entry.licence,
-            found.place if found else "network",
+            here.place if (here := find(entry, mirror)) else "network",
             f"hub {entry.source.id}" if isinstance(entry.source, Hub) else "URL",
         )
-    Console().print(table, highlight=False)
+        for entry in map(lookup, _expanded(names))
+    ]
+    text = ("split", "licence", "where", "source")
+    print_table(("name", "split", "records", "licence", "where", "source"), rows, text=text)
 
 
 @app.command("fetch")
@@ -64,22 +62,23 @@ def check_sets(names: Names = None, mirror: Mirror = None) -> None:
 
     Exit status 2 if one is not what the registry says, or one of NAMES is not here.
     """
-    table = Table("name", "records", "where", "verdict")
-    table.columns[0].no_wrap = True
-    table.columns[1].justify = "right"
+    rows: list[tuple[str, ...]] = []
     problems = []
     for entry in map(lookup, _expanded(names)):
         try:
-            row = _checked(entry, mirror)
+            here = find(entry, mirror)
+            if here is not None:
+                records = len(verified(entry, here))
+                known = expected_checksum(entry, here.path) is not None
+                verdict = "checksum agrees" if known else "counted; no checksum is known"
+                rows.append((entry.name, f"{records:,}", here.place, verdict))
+            elif names:
+                problems.append(f"{entry.name}: not here; `contamination data fetch {entry.name}`")
         except InputError as error:
-            row = ("", "", "wrong")
+            rows.append((entry.name, "", "", "wrong"))
             problems.append(str(error))
-        if row is None and names:
-            problems.append(f"{entry.name}: not here; `contamination data fetch {entry.name}`")
-        if row is not None:
-            table.add_row(entry.name, *row)
-    if table.row_count:
-        Console().print(table, highlight=False)
+    if rows:
+        print_table(("name", "records", "where", "verdict"), rows, text=("where", "verdict"))
     elif not problems:
         problems.append("no set is here: `contamination data fetch NAME`, or give --mirror")
     for problem in problems:
@@ -88,22 +87,11 @@ def check_sets(names: Names = None, mirror: Mirror = None) -> None:
         raise typer.Exit(2)
 
 
-def _checked(entry: Entry, mirror: Path | None) -> tuple[str, str, str] | None:
-    """Columns of a set that is whole; None if it is not here."""
-    found = find(entry, mirror)
-    if found is None:
-        return None
-    records = verified(entry, found)
-    sure = expected_checksum(entry, found.path) is not None
-    verdict = "checksum agrees" if sure else "counted; no checksum is known"
-    return f"{len(records):,}", found.place, verdict
-
-
 def _expanded(names: list[str] | None) -> list[str]:
     """Names of sets, with families in the place of their prefixes."""
-    found = [
+    expanded = [
         name
         for asked in names or [""]
         for name in (registered(asked) if asked.endswith("/") or not asked else ()) or [asked]
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(expanded))

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
-from contamination.cli.options import DataOptions, ModelOptions, taking
+from contamination.cli.options import ScoringOptions, add_options
+from contamination.cli.printing import print_table
 from contamination.errors import InputError
 from contamination.files import replacing
 from contamination.testsets.example_set import ExampleSet
@@ -21,14 +21,9 @@ LABELS = {"1": True, "true": True, "member": True, "0": False, "false": False, "
 NOTE = "Larger is more likely a member. Scores carry no guarantee; compare `contamination test`."
 
 
-@taking(DataOptions, ModelOptions)
+@add_options
 def membership(
-    data: DataOptions,
-    options: ModelOptions,
-    model: Annotated[
-        str, typer.Argument(help="Directory, hub id or .gguf file; with --endpoint, its name.")
-    ],
-    dataset: Annotated[str, typer.Argument(help="Texts: a .jsonl, .csv or .txt file, or a set.")],
+    options: ScoringOptions,
     reference: Annotated[
         str | None, typer.Option(help="A second, smaller model as a yardstick.")
     ] = None,
@@ -49,18 +44,18 @@ def membership(
         str | None,
         typer.Option(help="Field that is 1 for members and 0 for others: prints the AUC."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of neighbours and of the bootstrap.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the neighbours and of the bootstrap.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")] = False,
     csv: Annotated[Path | None, typer.Option(help="File for the table of scores.")] = None,
 ) -> None:
     """Score each text of DATASET by how likely MODEL was trained on it.
 
     A row per text, a column per membership score (loss, Min-K%, zlib ...), of which none proves
-    anything by itself. With --label, tells how well each of them does.
+    anything by itself. With --label, also how well each of them tells members from the others.
     """
     if reference_per not in ("byte", "token"):
         raise InputError(f"--reference-per is {reference_per!r}: give byte or token")
-    texts = data.load(dataset)
+    texts = options.load(options.dataset)
     members = _members(texts, label) if label is not None else None
     before = _prefix(prefix) if prefix is not None else None
 
@@ -72,7 +67,7 @@ def membership(
 
     own = dataclasses.replace(options, revision=None, context=None, endpoint=None, tokenizer=None)
     table = membership_scores(
-        options.open(model),
+        options.open(options.model),
         texts.examples,
         reference=own.open(reference) if reference is not None else None,
         reference_per="byte" if reference_per == "byte" else "token",
@@ -88,17 +83,20 @@ def membership(
         with replacing(csv) as temporary:
             table.to_csv(temporary, lineterminator="\n", encoding="utf-8")
     if as_json:
-        print(_as_json(model, texts, table, judged))
+        print(_as_json(options.model, texts, table, judged))
         return
-    title = f"{len(table):,} texts of {texts.name} under {model}"
-    Console().print(_summary(table, title) if judged is None else _evaluation(judged, title))
+    title = f"{len(table):,} texts of {texts.name} under {options.model}"
+    if judged is None:
+        _print_summary(table, title)
+    else:
+        _print_evaluation(judged, title)
     Console().print(NOTE, highlight=False)
     if csv is not None:
         Console().print(f"scores of each text: {csv}", highlight=False)
 
 
 def _members(texts: ExampleSet, field: str) -> list[bool]:
-    found = []
+    members = []
     for number, record in enumerate(texts.records):
         value = str(record.get(field)).strip().lower()
         if value not in LABELS:
@@ -106,10 +104,10 @@ def _members(texts: ExampleSet, field: str) -> list[bool]:
                 f"{texts.name}, record {number}: field {field!r} is {record.get(field)!r}; give 1 "
                 "for a member and 0 for any other"
             )
-        found.append(LABELS[value])
-    if not found or all(found) or not any(found):
+        members.append(LABELS[value])
+    if len(set(members)) < 2:
         raise InputError(f"{texts.name}: field {field!r} has one class; give members and others")
-    return found
+    return members
 
 
 def _prefix(path: Path) -> str:
@@ -120,22 +118,17 @@ def _prefix(path: Path) -> str:
     return read_text(path)
 
 
-def _summary(table: "pd.DataFrame", title: str) -> Table:
-    shown = Table("score", "5%", "median", "95%", "texts", title=title)
-    _align(shown)
+def _print_summary(table: "pd.DataFrame", title: str) -> None:
+    rows = []
     for name in table.columns:
-        low, middle, high = table[name].quantile([0.05, 0.5, 0.95])
-        count = int(table[name].notna().sum())
-        shown.add_row(name, f"{low:.4g}", f"{middle:.4g}", f"{high:.4g}", f"{count:,}")
-    return shown
+        quantiles = (f"{value:.4g}" for value in table[name].quantile([0.05, 0.5, 0.95]))
+        rows.append((name, *quantiles, f"{table[name].notna().sum():,}"))
+    print_table(("score", "5%", "median", "95%", "texts"), rows, title=title)
 
 
-def _evaluation(judged: "pd.DataFrame", title: str) -> Table:
-    columns = ("score", "AUC", "95% interval", "TPR at 5%", "members", "others")
-    shown = Table(*columns, title=title)
-    _align(shown)
-    for row in judged.to_dict("records"):
-        shown.add_row(
+def _print_evaluation(judged: "pd.DataFrame", title: str) -> None:
+    rows = [
+        (
             row["score"],
             f"{row['auc']:.3f}",
             f"{row['auc_low']:.3f} to {row['auc_high']:.3f}",
@@ -143,20 +136,17 @@ def _evaluation(judged: "pd.DataFrame", title: str) -> Table:
             f"{row['members']:,}",
             f"{row['non_members']:,}",
         )
-    return shown
-
-
-def _align(table: Table) -> None:
-    for column in table.columns:
-        column.no_wrap = True
-        column.justify = "left" if column.header == "score" else "right"
+        for row in judged.to_dict("records")
+    ]
+    columns = ("score", "AUC", "95% interval", "TPR at 5%", "members", "non-members")
+    print_table(columns, rows, title=title)
 
 
 def _as_json(
     model: str, texts: ExampleSet, table: "pd.DataFrame", judged: "pd.DataFrame | None"
 ) -> str:
     # Pandas writes null for what is no number; JSON knows no NaN.
-    told = {
+    output = {
         "model": model,
         "dataset": texts.name,
         "dataset_revision": texts.revision,
@@ -164,5 +154,5 @@ def _as_json(
         "texts": json.loads(table.reset_index().to_json(orient="records", double_precision=15)),
     }
     if judged is not None:
-        told["evaluation"] = json.loads(judged.to_json(orient="records", double_precision=15))
-    return json.dumps(told, indent=2)
+        output["evaluation"] = json.loads(judged.to_json(orient="records", double_precision=15))
+    return json.dumps(output, indent=2)

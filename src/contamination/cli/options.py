@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
-from contamination.audit.battery import names_of
+from contamination.audit.battery import help_text, names_of
 from contamination.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,40 +22,29 @@ R = TypeVar("R")
 MODEL, ENDPOINT, DATA = "How to load the model", "Models behind an endpoint", "The test set"
 
 
-def taking(*options: type) -> Callable[[Callable[..., R]], Callable[..., R]]:
-    """Give a command the fields of dataclasses as options.
+def add_options(command: Callable[..., R]) -> Callable[..., R]:
+    """Turn the first parameter of a command, a dataclass, into one option for each field."""
+    first, *own = inspect.signature(command).parameters.values()
+    hints = get_type_hints(first.annotation, include_extras=True)
+    fields = [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=first.empty if field.default is dataclasses.MISSING else field.default,
+            annotation=hints[field.name],
+        )
+        for field in dataclasses.fields(first.annotation)
+    ]
+    parameters = [*(p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own), *fields]
 
-    The command takes one instance of each class as its first arguments; its own parameters follow.
-    """
+    @functools.wraps(command)
+    def wrapper(**arguments: Any) -> R:
+        options = first.annotation(**{field.name: arguments.pop(field.name) for field in fields})
+        return command(options, **arguments)
 
-    def decorate(command: Callable[..., R]) -> Callable[..., R]:
-        own = list(inspect.signature(command).parameters.values())[len(options) :]
-        names = [[field.name for field in dataclasses.fields(kind)] for kind in options]
-        added = [
-            inspect.Parameter(
-                field.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=field.default,
-                annotation=get_type_hints(kind, include_extras=True)[field.name],
-            )
-            for kind in options
-            for field in dataclasses.fields(kind)
-        ]
-
-        @functools.wraps(command)
-        def wrapper(**arguments: Any) -> R:
-            filled = [
-                kind(**{name: arguments.pop(name) for name in fields})
-                for kind, fields in zip(options, names, strict=True)
-            ]
-            return command(*filled, **arguments)
-
-        keyword = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own]
-        wrapper.__signature__ = inspect.Signature([*keyword, *added])  # type: ignore[attr-defined]
-        wrapper.__annotations__ = {p.name: p.annotation for p in [*keyword, *added]}
-        return wrapper
-
-    return decorate
+    wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    wrapper.__annotations__ = {p.name: p.annotation for p in parameters}
+    return wrapper
 
 
 def _model(text: str, *names: str) -> Any:
@@ -94,7 +83,7 @@ class AuditOptions:
             f"1 / (m + 1)^shards ({names_of('successors')} sample thousands of their own)."
         ),
     ] = 25
-    seed: Annotated[int, typer.Option(help="Of the shuffled orderings.")] = 0
+    seed: Annotated[int, typer.Option(help="Seed of the shuffled orderings.")] = 0
     store: Annotated[
         Path, typer.Option(help="Where log-probabilities are kept and found again.")
     ] = Path("contamination-stores")
@@ -227,3 +216,30 @@ class ModelOptions:
             max_requests=self.max_requests,
             api_key_env=self.api_key_env,
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoringOptions(ModelOptions, DataOptions):
+    """A data set under a model: the arguments MODEL and DATASET."""
+
+    model: Annotated[
+        str,
+        typer.Argument(help="Directory, hub id or .gguf file; with --endpoint, its name there."),
+    ]
+    dataset: Annotated[
+        str,
+        typer.Argument(
+            help="Test set in its own order: a registered name (`contamination data list`), a "
+            ".jsonl, .json, .csv, .parquet or .txt file, a directory, or ORG/NAME[:CONFIG] of the "
+            "hub."
+        ),
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FullAuditOptions(ScoringOptions, AuditOptions):
+    """What `test` and `score` share: everything that says what is scored."""
+
+    tests: Annotated[
+        list[str] | None, typer.Option("--test", help=f"{help_text()} May be repeated.")
+    ] = None

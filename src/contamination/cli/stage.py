@@ -1,15 +1,22 @@
-"""`contamination stage`: one verb per stage of the Makefile."""
+"""`contamination stage`: one command per stage of the Makefile.
 
-from dataclasses import replace
+Each reads the files of the stage before it, writes its own whole or not at all, and ends with a
+file that says what was done; that file is the target that `make` compares.
+"""
+
+import time
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 import yaml
 
 from contamination.errors import InputError
-from contamination.pretraining.experiment import MODELS, Experiment
-from contamination.pretraining.profile import load_profile
+from contamination.files import replacing, write_json
+
+if TYPE_CHECKING:
+    from contamination.pretraining.experiment import Experiment
 
 app = typer.Typer(no_args_is_help=True, help="The stages of `make reproduce`.")
 
@@ -17,14 +24,25 @@ ProfileFile = Annotated[Path, typer.Option(help="YAML file of the profile.")]
 BuildDirectory = Annotated[Path, typer.Option(help="Directory of intermediate files.")]
 ResultsDirectory = Annotated[Path, typer.Option(help="Directory of tables, figures and report.")]
 ModelName = Annotated[
-    str, typer.Argument(help=f"{', '.join(MODELS)}, or clean-WIDTH of a size of the profile.")
+    str, typer.Argument(help="contaminated, clean, or clean-WIDTH of a size of the profile.")
 ]
+
+
+def _open(profile: Path, build: Path) -> "Experiment":
+    """Open the files of a run; a wrong profile is refused before the slow import."""
+    from contamination.pretraining.profile import load_profile
+
+    load_profile(profile)
+
+    from contamination.pretraining.experiment import Experiment
+
+    return Experiment(profile, build)
 
 
 @app.command()
 def sections(profile: ProfileFile, build: BuildDirectory) -> None:
     """Check the profile and cut it into the sections that the stages depend on."""
-    from contamination.pretraining.profile import write_sections
+    from contamination.pretraining.profile import load_profile, write_sections
 
     write_sections(load_profile(profile), build / "profile")
 
@@ -34,23 +52,90 @@ def corpus(profile: ProfileFile, build: BuildDirectory) -> None:
     """Harvest the corpus, build the canary test sets and train the tokenizer."""
     from contamination.pretraining.corpus_stage import make_corpus
 
-    make_corpus(Experiment(profile, build))
+    make_corpus(_open(profile, build))
 
 
 @app.command()
 def train(model: ModelName, profile: ProfileFile, build: BuildDirectory) -> None:
     """Train a model (resumes where it was interrupted)."""
-    from contamination.cli.steps import train_model
+    train_model(_open(profile, build), model)
 
-    train_model(Experiment(profile, build), model)
+
+def train_model(experiment: "Experiment", name: str) -> None:
+    """Train the contaminated model, or one on the same corpus without the canaries."""
+    profile, directory = experiment.profile, experiment.model(name)
+    experiment.require_corpus()  # before the slow imports
+
+    import numpy as np
+    from accelerate import PartialState
+    from transformers import AutoTokenizer
+
+    from contamination.pretraining.injection import mix
+    from contamination.pretraining.training import train
+    from contamination.testsets.tokens import id_type, tokenize
+
+    tokenizer = AutoTokenizer.from_pretrained(experiment.corpus / "tokenizer")
+    token_type = id_type(tokenizer)
+    canaries = {
+        spec.name: (np.concatenate(tokenize(tokenizer, experiment.test_set(spec.name).examples)), n)
+        for spec in profile.canaries
+        if (n := spec.dup_count if name == "contaminated" else 0)
+    }
+    mixture = mix(
+        np.memmap(experiment.corpus / "tokens.bin", dtype=token_type, mode="r"),
+        np.load(experiment.corpus / "ends.npy"),
+        canaries,
+        tokenizer.eos_token_id,
+        rng=np.random.default_rng([profile.seed, 2]),
+    )
+    stream = directory.with_name(f"{name}.tokens.bin")
+    processes = PartialState()
+    if processes.is_main_process:
+        with replacing(stream) as temporary, temporary.open("wb") as file:
+            for piece in mixture.pieces:
+                piece.tofile(file)
+    processes.wait_for_everyone()
+    train(
+        np.memmap(stream, dtype=token_type, mode="r"),
+        tokenizer,
+        experiment.shapes[name],
+        profile.training,
+        directory,
+        seed=profile.seed,
+        label=f"train {name} model",
+        record={"injections": [asdict(injection) for injection in mixture.injections]},
+    )
+    if processes.is_main_process:
+        stream.unlink()
 
 
 @app.command()
 def score(model: ModelName, profile: ProfileFile, build: BuildDirectory) -> None:
     """Score every canary set under a model into its stores (does only what is missing)."""
-    from contamination.cli.steps import score_model
+    started = time.perf_counter()
+    experiment = _open(profile, build)
+    experiment.model(model)  # an unknown name is refused before the slow imports
+    experiment.require_corpus()
 
-    score_model(Experiment(profile, build), model)
+    from tqdm import tqdm
+
+    from contamination.audit.battery import TESTS
+    from contamination.experiments.canaries.evaluation import CANARY_TESTS
+    from contamination.scoring.processes import processes
+
+    jobs = [(spec.name, test) for spec in experiment.profile.canaries for test in CANARY_TESTS]
+    tokens = {}
+    first_process = processes().is_main_process
+    with tqdm(jobs, desc=f"score {model} model", unit="store", disable=not first_process) as bar:
+        for dataset, test in bar:
+            store, permutations = experiment.store_for(model, dataset, TESTS[test])
+            key = store.directory.relative_to(experiment.build / "stores" / model).as_posix()
+            tokens[key] = store.header.tokens_of(permutations)
+    if first_process:
+        write_json(
+            experiment.build / "stores" / f"{model}.json",
+            {"tokens": tokens, "seconds": time.perf_counter() - started},
+        )
 
 
 @app.command()
@@ -70,7 +155,7 @@ def notebook(
     ] = None,
 ) -> None:
     """Execute a notebook with the parameters of the profile into results/notebooks/."""
-    experiment = Experiment(profile, build)
+    experiment = _open(profile, build)
     given = dict(_parameter(text) for text in parameters or [])
 
     from contamination.report.notebooks import execute_notebook
@@ -103,7 +188,7 @@ def manifest(
     """Write manifest.json and variables.yml: what ran, on what, and every number of the prose."""
     from contamination.report.manifest import write_manifest
 
-    write_manifest(Experiment(profile, build), results, published)
+    write_manifest(_open(profile, build), results, published)
 
 
 @app.command()
@@ -122,7 +207,7 @@ def explorer(profile: ProfileFile, build: BuildDirectory, results: ResultsDirect
     """Write explorer.html: every scored set under every test, to be opened in a browser."""
     from contamination.report.explorer.page import write_explorer
 
-    write_explorer(Experiment(profile, build), results)
+    write_explorer(_open(profile, build), results)
 
 
 @app.command()

@@ -1,5 +1,6 @@
 """`contamination unlearned`: what a model still knows that was made to forget (Shi, section 7)."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from contamination.cli.options import DataOptions, ModelOptions, taking
+from contamination.cli.options import DataOptions, ModelOptions, add_options
 from contamination.errors import InputError
 from contamination.files import replacing
 
@@ -15,10 +16,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@taking(DataOptions, ModelOptions)
+@dataclass(frozen=True)
+class Options(ModelOptions, DataOptions):
+    """How the models and the texts are opened."""
+
+
+@add_options
 def unlearned(
-    data: DataOptions,
-    options: ModelOptions,
+    options: Options,
     original: Annotated[str, typer.Argument(help="The model before: directory or hub id.")],
     unlearned: Annotated[str, typer.Argument(help="The model that was made to forget.")],
     texts: Annotated[str, typer.Argument(help="Chunks of what it was to forget: a file or a set.")],
@@ -42,7 +47,7 @@ def unlearned(
     """
     if options.endpoint is not None:
         raise InputError("an unlearned model has to run here, since it writes; drop --endpoint")
-    chunks = data.load(texts)
+    chunks = options.load(texts)
 
     from contamination.experiments.unlearning.audit import audit_unlearning, split_question
     from contamination.experiments.unlearning.tables import mean_recalls, recall_layout

@@ -132,7 +132,7 @@ class TransformersScorer:
         output: Output,
         columns: tuple[int, ...] = (),
     ) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield (index, what `output` says of each token, float32 [tokens, *columns]).
+        """Yield (index, what `output` says of each token, float32 of shape (tokens,) + columns).
 
         As `token_logprobs`, for any function of the hidden state that predicts a token.
         """

@@ -2,7 +2,7 @@
 
 import pytest
 
-SETTINGS = {"copies": [1, 150], "examples": 12, "documents": 60, "seed": 3}
+SETTINGS = {"dup_counts": [1, 150], "examples": 12, "documents": 60, "seed": 3}
 
 
 @pytest.fixture(scope="session")

@@ -34,7 +34,7 @@ def test_only_the_planted_set_under_the_model_that_read_it_rejects(classroom):
 
 
 def test_the_sets_are_what_was_asked_for(classroom):
-    assert dict(classroom.copies) == {"x1": 1, "x150": 150}
+    assert dict(classroom.dup_counts) == {"x1": 1, "x150": 150}
     assert [len(test_set.examples) for test_set in classroom.sets.values()] == [12, 12]
     for test_set in classroom.sets.values():
         assert all(text.count("\n") == 2 for text in test_set.examples)
@@ -54,7 +54,7 @@ def test_scores_are_chain_rule_sums(classroom):
 
 def test_the_same_classroom_is_not_trained_twice(classroom, monkeypatch):
     monkeypatch.setattr(module, "train", lambda *args, **kwargs: pytest.fail("trained again"))
-    settings = {"copies": [1, 150], "examples": 12, "documents": 60, "seed": 3}
+    settings = {"dup_counts": [1, 150], "examples": 12, "documents": 60, "seed": 3}
     again = open_classroom(classroom.directory.parent, **settings)
     assert again.directory == classroom.directory
     assert {n: s.revision for n, s in again.sets.items()} == {
@@ -65,7 +65,7 @@ def test_the_same_classroom_is_not_trained_twice(classroom, monkeypatch):
 def test_other_settings_are_another_classroom(classroom, monkeypatch):
     trained = []
     monkeypatch.setattr(module, "train", lambda *args, **kwargs: trained.append(kwargs["label"]))
-    settings = {"copies": [1, 150], "examples": 12, "documents": 60, "seed": 4}
+    settings = {"dup_counts": [1, 150], "examples": 12, "documents": 60, "seed": 4}
     other = open_classroom(classroom.directory.parent, **settings)
     assert other.directory != classroom.directory
     assert trained == ["train contaminated model", "train clean model"]
@@ -78,8 +78,8 @@ def test_the_clean_model_reads_no_copy(tmp_path, monkeypatch):
         streams[directory.name] = tokenizer.decode(tokens)
 
     monkeypatch.setattr(module, "train", keep)
-    room = open_classroom(tmp_path, copies=[2, 3], examples=3, documents=20, seed=0)
-    for name, count in room.copies.items():
+    room = open_classroom(tmp_path, dup_counts=[2, 3], examples=3, documents=20, seed=0)
+    for name, count in room.dup_counts.items():
         whole = "".join(room.sets[name].examples)
         assert streams["contaminated"].count(whole) == count
         assert not any(example in streams["clean"] for example in room.sets[name].examples)
@@ -91,7 +91,7 @@ def test_a_new_set_is_a_new_draw():
     assert len(one.examples) == len(one.records) == 5
 
 
-@pytest.mark.parametrize("copies", [[], [1, 1], [0, 4]])
-def test_bad_input(tmp_path, copies):
+@pytest.mark.parametrize("dup_counts", [[], [1, 1], [0, 4]])
+def test_bad_input(tmp_path, dup_counts):
     with pytest.raises(InputError, match="different numbers of at least 1"):
-        open_classroom(tmp_path, copies=copies, examples=4, documents=10, seed=0)
+        open_classroom(tmp_path, dup_counts=dup_counts, examples=4, documents=10, seed=0)

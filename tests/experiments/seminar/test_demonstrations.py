@@ -1,19 +1,27 @@
-"""What the notebook shows is what the functions say, on scores that are known."""
+"""What the notebook shows is what the functions say, on scores that are known.
+
+Null experiments keep the level, and choosing afterwards does not.
+"""
 
 import numpy as np
 import pytest
 
 from contamination.experiments.seminar.demonstrations import (
     boundary_statistics,
+    chosen_afterwards,
     each_example_alone,
     gain_by_position,
+    null_p_values,
+    null_permutation_p_values,
     power_table,
     verdict_table,
     with_bos_between,
 )
-from contamination.experiments.seminar.spoiled import numbered
+from contamination.experiments.seminar.made_up_sets import numbered
 from contamination.statistics import sharded_exact_test, sharded_t_test
 from contamination.testsets.tokens import tokenize
+
+POOL = np.random.default_rng(5).normal(size=(30, 26))
 
 
 def test_the_gain_sums_up_to_what_the_canonical_order_gains(classroom):
@@ -89,3 +97,31 @@ def test_statistics_share_their_orderings(classroom):
     assert statistics.shape == (3, 3, 21)
     # All tokens of all examples but the leading one: the sum over tokens moves with it.
     assert not np.allclose(statistics[0], statistics[1])
+
+
+def test_null_experiments_keep_their_level():
+    p = null_p_values(POOL, shards=8, trials=600, rng=np.random.default_rng(0))
+    assert list(p) == ["sharded_t", "sharded_t, ddof=0", "sharded_exact"]
+    rates = (p <= 0.1).mean()
+    assert rates["sharded_t"] == pytest.approx(0.1, abs=0.04)
+    assert rates["sharded_exact"] == pytest.approx(0.1, abs=0.04)
+    assert (p["sharded_t, ddof=0"] <= p["sharded_t"])[p["sharded_t"] < 0.5].all()
+
+
+def test_permutation_p_values_can_be_0_05_and_are_uniform():
+    p = null_permutation_p_values(POOL, permutations=19, trials=4000, rng=np.random.default_rng(0))
+    assert set(np.round(p * 20).astype(int)) == set(range(1, 21))
+    assert np.mean(p <= 0.05) == pytest.approx(0.05, abs=0.015)
+    assert np.mean(p <= 0.5) == pytest.approx(0.5, abs=0.04)
+
+
+def test_the_best_of_many_rejects_too_often_and_the_corrected_ones_do_not():
+    scores = np.random.default_rng(1).normal(size=(6, 5, 20))
+    p = chosen_afterwards(scores, trials=80, rng=np.random.default_rng(0))
+    rates = (p <= 0.1).mean()
+    assert rates["best, as it is"] > 0.25
+    assert rates["fixed in advance"] < 0.2
+    assert rates["best, times q"] < 0.2
+    assert rates["min_p"] < 0.2
+    assert (p["best, as it is"] <= p["fixed in advance"]).all()
+    assert (p["best, times q"] == np.minimum(1, 6 * p["best, as it is"])).all()

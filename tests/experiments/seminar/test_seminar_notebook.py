@@ -18,7 +18,7 @@ from fakes.data_fixtures import ROOT
 
 NOTEBOOK = ROOT / "notebooks" / "seminar.ipynb"
 QUICK = {
-    "copies": [2, 20],
+    "dup_counts": [2, 20],
     "examples": 24,
     "documents": 60,
     "shards": 6,

@@ -23,10 +23,10 @@ TABLE = "seminar_answers"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one exercise: "open", "right" or "wrong", and what the student is told."""
+    """What became of one exercise: "open", "right" or "wrong", and the message to the student."""
 
     outcome: str
-    told: str
+    message: str
     answer: str = ""
 
 
@@ -67,9 +67,9 @@ class Checks:
                 f"it was given {', '.join(facts) or 'none'}; correct the call of check"
             )
         self.outcomes[name] = outcome = _judge(name, exercise, answer, facts)
-        print(outcome.told)
+        print(outcome.message)
         if self.strict and outcome.outcome == WRONG:
-            raise InputError(outcome.told)
+            raise InputError(outcome.message)
 
     def table(self) -> pd.DataFrame:
         """Return exercise, title, outcome and the answer as text, one row each."""
@@ -105,11 +105,11 @@ def _judge(name: str, exercise: Exercise, answer: object, facts: dict[str, Any])
     if answer is None or answer is Ellipsis:
         return Outcome(OPEN, f"Exercise {name}: not answered yet.")
     shown = " ".join(str(answer).split())
-    expected = exercise.expected(**facts)
+    expected, mistakes = exercise.solve(**facts)
     if _same(answer, expected):
         return Outcome(RIGHT, f"✓ Exercise {name}: right. {exercise.praise}", shown)
     hint = next(
-        (hint for wrong, hint in exercise.mistakes(**facts) if _same(answer, wrong)),
+        (hint for wrong, hint in mistakes if _same(answer, wrong)),
         _of_another_kind(answer, expected) or exercise.hint,
     )
     return Outcome(WRONG, f"✗ Exercise {name}: not yet. {hint}", shown)

@@ -15,7 +15,7 @@ import numpy as np
 from transformers import PreTrainedTokenizerFast
 
 from contamination.errors import InputError
-from contamination.experiments.seminar.made_up_text import (
+from contamination.experiments.seminar.made_up_sets import (
     TEMPLATE,
     made_up_documents,
     made_up_records,
@@ -54,13 +54,13 @@ class Classroom:
     Attributes
     ----------
     directory : where models and stores lie; a second run with the same settings finds them there.
-    copies : name of a test set -> how often the contaminated model has read it.
+    dup_counts : name of a test set -> how often the contaminated model has read it.
     sets : name -> test set; each was shuffled by the draw, so it is exchangeable by construction.
     seed : of everything random.
     """
 
     directory: Path
-    copies: Mapping[str, int]
+    dup_counts: Mapping[str, int]
     sets: Mapping[str, ExampleSet]
     seed: int
 
@@ -112,7 +112,7 @@ def no_progress() -> Iterator[None]:
 def open_classroom(
     directory: Path | str,
     *,
-    copies: Sequence[int],
+    dup_counts: Sequence[int],
     examples: int,
     documents: int,
     seed: int,
@@ -122,7 +122,7 @@ def open_classroom(
     Parameters
     ----------
     directory : for models and stores.
-    copies : one test set is planted for each number, that many times: set "x4" four times.
+    dup_counts : one test set is planted for each, that many times: set "x4" four times.
     examples : records of each test set.
     documents : of the corpus, with six records each.
     seed : of text, order, places of the copies and weights.
@@ -130,12 +130,12 @@ def open_classroom(
     Raises
     ------
     InputError
-        A number of copies that comes twice or is below 1, or too little text to train on.
+        A dup_count that comes twice or is below 1, or too little text to train on.
     """
-    if not copies or len(set(copies)) != len(copies) or min(copies) < 1:
-        raise InputError(f"copies is {list(copies)}: give different numbers of at least 1")
+    if not dup_counts or len(set(dup_counts)) != len(dup_counts) or min(dup_counts) < 1:
+        raise InputError(f"dup_counts is {list(dup_counts)}: give different numbers of at least 1")
     text_rng = np.random.default_rng([seed, 0])
-    planted = {f"x{count}": count for count in copies}
+    planted = {f"x{count}": count for count in dup_counts}
     sets = {name: records_as_set(name, examples, rng=text_rng) for name in planted}
     corpus = [
         "".join(make_test_set("document", _places(records), TEMPLATE, "corpus").examples)
@@ -179,7 +179,7 @@ def _train(
     texts = [np.append(ids, end) for ids in tokenize(tokenizer, corpus)]
     canaries = {
         planted: (np.concatenate(tokenize(tokenizer, classroom.sets[planted].examples)), count)
-        for planted, count in classroom.copies.items()
+        for planted, count in classroom.dup_counts.items()
         if name == "contaminated"
     }
     mixture = mix(

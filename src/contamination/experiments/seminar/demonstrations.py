@@ -1,5 +1,11 @@
-"""What the sections of the seminar show, scored live: gains, power, and common mistakes."""
+"""What the sections of the seminar show, scored live: gains, power, and common mistakes.
 
+Also experiments in which there is nothing to find: under H0 any ordering may be called canonical.
+So the scores of a model that has not read a set are a supply of true null experiments: draw the
+canonical one at random, again and again (Oren, section 3.1, turned round).
+"""
+
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -8,15 +14,22 @@ import pandas as pd
 from contamination.audit import Request, audit
 from contamination.audit.battery import TESTS, boundary
 from contamination.experiments.seminar.classroom import MODELS, Classroom, no_progress
+from contamination.scoring.plan import plan_store
 from contamination.scoring.store import Store
 from contamination.statistics import (
     centred_tokens,
+    null_scores,
+    permutation_test,
+    sharded_exact_monte_carlo,
+    sharded_t_test,
+    westfall_young_test,
 )
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import ordering, shard_bounds
 from contamination.testsets.tokens import tokenize
 
 POWER_TESTS = ("permutation", "sharded_t", "sharded_exact", "successor")
+RESAMPLES = 999  # of each null experiment
 
 
 def gain_by_position(store: Store, permutations: int) -> np.ndarray:
@@ -57,29 +70,28 @@ def power_table(
         log10_p.
     """
     rows = []
-    for model in MODELS:
-        for name, test_set in classroom.sets.items():
-            for test in POWER_TESTS:
-                whole, pairs = test == "permutation", test == "successor"
-                m = whole_set_permutations if whole else permutations
-                store = classroom.store(
-                    model,
-                    test_set,
-                    shards=1 if whole else successor_shards if pairs else shards,
-                    permutations=m,
-                    kind=TESTS[test].kind,
-                )
-                result = TESTS[test].result(store, m)
-                rows.append(
-                    {
-                        "model": model,
-                        "dataset": name,
-                        "dup_count": classroom.copies[name],
-                        "test": test,
-                        "p": result.p,
-                        "log10_p": result.log10_p,
-                    }
-                )
+    for model, name, test in itertools.product(MODELS, classroom.sets, POWER_TESTS):
+        needs, test_set = TESTS[test], classroom.sets[name]
+        wanted = successor_shards if needs.kind == "successors" else shards
+        m = whole_set_permutations if needs.shard_size is None else permutations
+        store = classroom.store(
+            model,
+            test_set,
+            shards=plan_store(needs, len(test_set.examples), wanted).shards,
+            permutations=m,
+            kind=needs.kind,
+        )
+        result = needs.result(store, m)
+        rows.append(
+            {
+                "model": model,
+                "dataset": name,
+                "dup_count": classroom.dup_counts[name],
+                "test": test,
+                "p": result.p,
+                "log10_p": result.log10_p,
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -169,3 +181,79 @@ def boundary_statistics(store: Store, permutations: int, counted: Sequence[int])
     """Scores of the same orderings by each number of first tokens that count, (q, r, m+1)."""
     shards = [store.shard_tokens(shard, permutations) for shard in range(store.header.shards)]
     return np.array([[boundary(b)(tokens) for tokens in shards] for b in counted])
+
+
+# --- where there is nothing to find ---------------------------------------------------------------
+
+
+def null_permutation_p_values(
+    pool: np.ndarray, *, permutations: int, trials: int, rng: np.random.Generator
+) -> np.ndarray:
+    """p-values of permutation tests under H0, (trials,): the canonical score is drawn like others.
+
+    `pool` (r, m+1) holds the scores of shards; a trial takes one shard and so many of its scores.
+    """
+    rows = pool[rng.integers(len(pool), size=trials)]
+    return np.array([permutation_test(rng.permutation(row)[: permutations + 1]).p for row in rows])
+
+
+def null_p_values(
+    pool: np.ndarray, *, shards: int, trials: int, rng: np.random.Generator
+) -> pd.DataFrame:
+    """p-values of the sharded tests on experiments in which H0 holds.
+
+    Parameters
+    ----------
+    pool : scores of shards under a model that has not read them, (shards or more, m+1).
+    shards : of each experiment, drawn from the pool.
+
+    Returns
+    -------
+    DataFrame
+        A row for each trial; "sharded_t", "sharded_t, ddof=0" and "sharded_exact".
+    """
+    rows = []
+    for _ in range(trials):
+        scores = null_scores(pool, shards, rng=rng)
+        exact = sharded_exact_monte_carlo(scores, resamples=RESAMPLES, rng=rng)
+        rows.append(
+            {
+                "sharded_t": sharded_t_test(scores).p,
+                "sharded_t, ddof=0": sharded_t_test(scores, ddof=0).p,
+                "sharded_exact": exact.p,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def chosen_afterwards(scores: np.ndarray, *, trials: int, rng: np.random.Generator) -> pd.DataFrame:
+    """The smallest p-value of several statistics where H0 holds, taken as it is and paid for.
+
+    Parameters
+    ----------
+    scores : (q, r, m+1), of a model that has not read the set; an ordering has the same place in
+        all statistics.
+
+    Returns
+    -------
+    DataFrame
+        A row for each trial; "fixed in advance" (the first statistic alone), "best, as it is",
+        "best, times q" and "min_p".
+    """
+    count, shards, orderings = scores.shape
+    where, rows = np.arange(shards), []
+    for _ in range(trials):
+        swapped, canonical = scores.copy(), rng.integers(orderings, size=shards)
+        swapped[:, where, 0] = scores[:, where, canonical]
+        swapped[:, where, canonical] = scores[:, where, 0]
+        joint = westfall_young_test(swapped, resamples=RESAMPLES, rng=rng)
+        single = [each.p for each in joint.marginals]
+        rows.append(
+            {
+                "fixed in advance": single[0],
+                "best, as it is": min(single),
+                "best, times q": min(1.0, count * min(single)),
+                "min_p": joint.p,
+            }
+        )
+    return pd.DataFrame(rows)

@@ -4,12 +4,23 @@ Answers are computed from the facts of the notebook at hand, so they are right f
 model said on that machine. A mistake is recognised by its value.
 """
 
+import inspect
+import itertools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from contamination.experiments.seminar import answers, mistakes
-from contamination.experiments.seminar.mistakes import Mistakes
+import numpy as np
+import scipy.stats
+
+from contamination.statistics import adjust, permutation_test, sharded_t_test
+
+# The right answer (a number, an array or a dictionary), and wrong ones, each with the hint that
+# fits it, the likeliest first.
+Solution = tuple[Any, list[tuple[Any, str]]]
+
+ONE_SIDED = "This is two-sided: only a preference for the canonical ordering is evidence."
 
 
 @dataclass(frozen=True)
@@ -19,111 +30,307 @@ class Exercise:
     Attributes
     ----------
     title : what tables call it.
-    facts : names of the arguments of `expected` and `mistakes`.
-    expected : the right answer: a number, an array or a dictionary.
-    mistakes : wrong answers with their hints, the likeliest first.
-    hint : for a wrong answer that is none of these.
+    hint : for a wrong answer that is none of the usual ones.
     praise : what a right answer means.
+    solve : facts -> the right answer and the usual wrong ones.
     """
 
     title: str
-    facts: tuple[str, ...]
-    expected: Callable[..., Any]
-    mistakes: Callable[..., Mistakes]
     hint: str
     praise: str
+    solve: Callable[..., Solution]
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """Names of the facts that the answer is computed from."""
+        return tuple(inspect.signature(self.solve).parameters)
 
 
-_ALL = (
-    Exercise(
-        "Coin flips",
-        ("flips", "heads"),
-        answers.coin_tail,
-        mistakes.of_coin_tail,
-        "Of all 2^flips sequences, which share has at least that many heads?",
-        "Every sequence is equally likely under H0: counting them is an exact test.",
-    ),
-    Exercise(
-        "Permutation p-value",
-        ("scores",),
-        answers.permutation_p,
-        mistakes.of_permutation_p,
-        "p = (1 + number of shuffled orderings that reach the canonical one) / (1 + m).",
-        "Ties and the +1 are what makes it exact.",
-    ),
-    Exercise(
-        "Chain rule",
-        ("token_logprobs",),
-        answers.log_probability,
-        mistakes.of_log_probability,
-        "log p of a sequence is the sum of the log-probabilities of its tokens.",
-        "One number for one ordering.",
-    ),
-    Exercise(
-        "How many permutations",
-        ("target",),
-        answers.fewest_permutations,
-        mistakes.of_fewest_permutations,
-        "The smallest p is 1 / (1 + m). For which m is that the wanted one?",
-        "Each of them is a pass of the model over the whole set.",
-    ),
-    Exercise(
-        "Sharded t-test",
-        ("log_probs",),
-        answers.sharded_p,
-        mistakes.of_sharded_p,
-        "s_i = L[i, 0] - mean of L[i, 1:]; t = sqrt(r) mean(s) / sd(s); then the upper tail.",
-        "That is Algorithm 1 of Oren et al.",
-    ),
-    Exercise(
-        "Recombination by hand",
-        ("log_probs",),
-        answers.recombined_p,
-        mistakes.of_recombined_p,
-        "List all combinations of one column per row: which share has at least the sum of the "
-        "first column?",
-        "No normal law and no t law: only counting.",
-    ),
-    Exercise(
-        "Successor score",
-        ("successors",),
-        answers.score_along,
-        mistakes.of_score_along,
-        "Add S[0, 1], S[1, 2], S[2, 3] and so on.",
-        "Every other ordering is another sum of the same pairs.",
-    ),
-    Exercise(
-        "False rejections",
-        ("p_values", "alpha"),
-        answers.rate,
-        mistakes.of_rate,
-        "The share of p-values that are at most alpha.",
-        "Compare it with alpha: that is the guarantee.",
-    ),
-    Exercise(
-        "Holm's correction",
-        ("p_values",),
-        answers.holm,
-        mistakes.of_holm,
-        "Sort; multiply the smallest by n, the next by n - 1, ...; running maximum; at most 1.",
-        "The chance of even one false accusation is now at most alpha.",
-    ),
-    Exercise(
-        "Chosen afterwards",
-        ("p_values",),
-        answers.bonferroni,
-        mistakes.of_bonferroni,
-        "The smallest of q p-values, times q (Bonferroni), and at most 1.",
-        "Valid for any dependence; min_p does better where the statistics agree.",
-    ),
-    Exercise(
-        "Verdicts",
-        (),
-        answers.verdicts,
-        mistakes.of_verdicts,
-        "Small p, and diagnostics and control quiet: contaminated. Small p, but they are not "
-        "quiet: the order carries information. Else: no evidence.",
-        "A p-value is only as good as the assumption behind it.",
-    ),
+EXERCISES: dict[str, Exercise] = {}  # by number, from "1"
+
+
+def _exercise(
+    title: str, *, hint: str, praise: str
+) -> Callable[[Callable[..., Solution]], Callable[..., Solution]]:
+    """Number the decorated solution as the next exercise."""
+
+    def register(solve: Callable[..., Solution]) -> Callable[..., Solution]:
+        EXERCISES[str(len(EXERCISES) + 1)] = Exercise(title, hint, praise, solve)
+        return solve
+
+    return register
+
+
+@_exercise(
+    "Coin flips",
+    hint="Of all 2^flips sequences, which share has at least that many heads?",
+    praise="Every sequence is equally likely under H0: counting them is an exact test.",
 )
-EXERCISES = {str(number): exercise for number, exercise in enumerate(_ALL, start=1)}
+def coin_tail(flips: int, heads: int) -> Solution:
+    """Chance that a fair coin shows at least so many heads."""
+    right = sum(math.comb(flips, k) for k in range(heads, flips + 1)) / 2**flips
+    exactly = math.comb(flips, heads) / 2**flips
+    other_tail = "This is the other tail: count the sequences with many heads."
+    return right, [
+        (2 * right, "This is two-sided: the suspicion was too many heads, not too few."),
+        (exactly, "This is the chance of exactly that many: add the more extreme results."),
+        (right - exactly, "The result itself counts, too: at least as many heads, not more."),
+        (1 - right, other_tail),
+        (1 - right + exactly, other_tail),
+        (right * 2**flips, "This is how many sequences there are: divide by all of them."),
+    ]
+
+
+@_exercise(
+    "Permutation p-value",
+    hint="p = (1 + number of shuffled orderings that reach the canonical one) / (1 + m).",
+    praise="Ties and the +1 are what makes it exact.",
+)
+def permutation_p(scores: np.ndarray) -> Solution:
+    """p-value of the canonical score, entry 0, among all of them (Oren, section 3.1)."""
+    values = np.asarray(scores)
+    canonical, null = values[0], values[1:]
+    m, hits, above = len(null), int((null >= canonical).sum()), int((null > canonical).sum())
+    ties = "Ties count against the canonical ordering: >= instead of >."
+    return permutation_test(scores).p, [
+        (
+            hits / m,
+            "The +1 is missing: the canonical ordering is one of the 1 + m. Without it p can be 0, "
+            "which no finite experiment supports.",
+        ),
+        ((1 + above) / (1 + m), ties),
+        (above / m, f"{ties} And the +1 is missing."),
+        (
+            (1 + int((null <= canonical).sum())) / (1 + m),
+            "This is the other tail: large log-probabilities are evidence.",
+        ),
+        (2 * (1 + hits) / (1 + m), ONE_SIDED),
+        ((1 + hits) / m, "The +1 belongs below the line as well: there are 1 + m orderings."),
+        (hits / (1 + m), "The +1 belongs above the line as well: the canonical reaches itself."),
+    ]
+
+
+@_exercise(
+    "Chain rule",
+    hint="log p of a sequence is the sum of the log-probabilities of its tokens.",
+    praise="One number for one ordering.",
+)
+def log_probability(token_logprobs: np.ndarray) -> Solution:
+    """Log-probability of a sequence from those of its tokens (nats)."""
+    total, count = float(np.sum(token_logprobs, dtype=np.float64)), len(token_logprobs)
+    return total, [
+        (total / count, "This is the mean: log p of a sequence is the sum."),
+        (-total, "The sign: the logarithm of a probability is never above 0."),
+        (0.0, "So many probabilities multiply to less than the smallest float: add logarithms."),
+        (math.exp(total), "This is the probability itself: stay with logarithms."),
+        (math.exp(-total / count), "This is the perplexity: give the sum."),
+        (total / math.log(2), "These are bits: stay with natural logarithms (nats)."),
+        (
+            float(np.sum(token_logprobs[1:], dtype=np.float64)),
+            "The first token counts, too: it is predicted from the start token.",
+        ),
+    ]
+
+
+@_exercise(
+    "How many permutations",
+    hint="The smallest p is 1 / (1 + m). For which m is that the wanted one?",
+    praise="Each of them is a pass of the model over the whole set.",
+)
+def fewest_permutations(target: float) -> Solution:
+    """Smallest m with 1 / (1 + m) <= target."""
+    right = math.ceil(1 / target - 1e-9) - 1  # 1 / 0.001 need not be a whole number
+    return right, [
+        (
+            right + 1,
+            "Enough, but one more than needed: the canonical ordering is one of the 1 + m.",
+        ),
+        (right - 1, "One too few: with m permutations p is never below 1 / (1 + m)."),
+    ]
+
+
+@_exercise(
+    "Sharded t-test",
+    hint="s_i = L[i, 0] - mean of L[i, 1:]; t = sqrt(r) mean(s) / sd(s); then the upper tail.",
+    praise="That is Algorithm 1 of Oren et al.",
+)
+def sharded_p(log_probs: np.ndarray) -> Solution:
+    """p-value of the sharded t-test (Oren, Algorithm 1)."""
+    right = sharded_t_test(log_probs)
+    t, df = right.statistic, right.df
+    tail = scipy.stats.t.sf
+    return right.p, [
+        (
+            sharded_t_test(log_probs, ddof=0).p,
+            "np.std divides by r unless it is given ddof=1: give it that.",
+        ),
+        (2 * right.p, ONE_SIDED),
+        (1 - right.p, "This is the other tail: use the survival function, sf."),
+        (
+            float(scipy.stats.norm.sf(t)),
+            "This is the normal law: the standard deviation was estimated from few shards, so take "
+            "Student's t with r - 1 degrees of freedom.",
+        ),
+        (float(tail(t, df + 1)), "r - 1 degrees of freedom, not r."),
+        (
+            float(tail(t / math.sqrt(df + 1), df)),
+            "The factor sqrt(r) is missing: the standard error of a mean is sd / sqrt(r).",
+        ),
+        (t, "This is t itself: the p-value is its upper tail, scipy.stats.t.sf(t, r - 1)."),
+    ]
+
+
+@_exercise(
+    "The exact test by hand",
+    hint="List all combinations of one column per row: which share has at least the sum of the "
+    "first column?",
+    praise="No normal law and no t law: only counting.",
+)
+def sharded_exact_p(log_probs: np.ndarray) -> Solution:
+    """Share of all combinations, one value per shard, whose sum reaches the canonical one."""
+    sums = np.array([sum(each) for each in itertools.product(*np.asarray(log_probs))])
+    hits = int((sums >= sums[0]).sum())
+    return float((sums >= sums[0]).mean()), [
+        (
+            float((sums > sums[0]).mean()),
+            "Ties count, and the canonical combination is one of all: >= instead of >.",
+        ),
+        (
+            (1 + hits) / (1 + len(sums)),
+            "All combinations are listed, the canonical one among them: no further +1.",
+        ),
+        (hits, "This is how many there are: divide by the number of combinations."),
+        (float((sums <= sums[0]).mean()), "This is the other tail: >= instead of <=."),
+        (
+            math.prod(permutation_test(row).p for row in log_probs),
+            "A product of p-values is no p-value: count combinations whose sum is large.",
+        ),
+    ]
+
+
+@_exercise(
+    "Successor score",
+    hint="Add S[0, 1], S[1, 2], S[2, 3] and so on.",
+    praise="Every other ordering is another sum of the same pairs.",
+)
+def successor_score(successors: np.ndarray) -> Solution:
+    """Score of the canonical ordering: S[0, 1] + S[1, 2] and so on."""
+    right, k = float(np.diag(successors, k=1).sum()), len(successors)
+    everything = float(np.nansum(successors))
+    return right, [
+        (
+            float(np.diag(successors, k=-1).sum()),
+            "S[a, b] is b after a: canonical successors stand above the diagonal, k=1.",
+        ),
+        (
+            right + float(successors[k - 1, 0]),
+            "An ordering is no ring: nothing follows its last example.",
+        ),
+        (everything, "These are all pairs: an ordering of k examples uses k - 1 of them."),
+        (right / (k - 1), "This is the mean: the score of an ordering is the sum."),
+        (everything / k, "This is the mean over all orderings: give the canonical one's score."),
+    ]
+
+
+@_exercise(
+    "False rejections",
+    hint="The share of p-values that are at most alpha.",
+    praise="Compare it with alpha: that is the guarantee.",
+)
+def rejection_rate(p_values: np.ndarray, alpha: float) -> Solution:
+    """Share of p-values that a test at level alpha rejects."""
+    p = np.asarray(p_values)
+    return float((p <= alpha).mean()), [
+        (
+            float((p < alpha).mean()),
+            "A test at level alpha rejects where p <= alpha. Permutation p-values are multiples of "
+            "1 / (1 + m), and here alpha is one of them.",
+        ),
+        (int((p <= alpha).sum()), "This is how many: give the share."),
+        (float((p > alpha).mean()), "This is the share that is not rejected."),
+    ]
+
+
+@_exercise(
+    "Holm's correction",
+    hint="Sort; multiply the smallest by n, the next by n - 1, ...; running maximum; at most 1.",
+    praise="The chance of even one false accusation is now at most alpha.",
+)
+def holm(p_values: np.ndarray) -> Solution:
+    """Holm's adjusted p-values, (n,)."""
+    p = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(p)
+    stepwise = np.empty_like(p)
+    stepwise[order] = p[order] * np.arange(len(p), 0, -1)
+    return adjust(p_values, method="holm").p, [
+        (p, "Uncorrected: one clean set in twenty falls below 0.05 by chance."),
+        (
+            np.minimum(1, p * len(p)),
+            "This is Bonferroni, valid but weaker: Holm multiplies the smallest by n, the next by "
+            "n - 1, and so on.",
+        ),
+        (
+            adjust(p, method="benjamini_hochberg").p,
+            "This is Benjamini and Hochberg, which bounds the share of false accusations, not the "
+            "chance of any.",
+        ),
+        (
+            np.minimum(1, stepwise),
+            "Nearly: a larger p-value never has a smaller correction. Take the running maximum, "
+            "from the smallest p-value on.",
+        ),
+        (
+            np.maximum.accumulate(stepwise[order])[np.argsort(order)],
+            "Nearly: no p-value exceeds 1.",
+        ),
+        (stepwise, "Nearly: take the running maximum, and hold it at 1."),
+    ]
+
+
+@_exercise(
+    "Chosen afterwards",
+    hint="The smallest of q p-values, times q (Bonferroni), and at most 1.",
+    praise="Valid for any dependence; min_p does better where the statistics agree.",
+)
+def bonferroni(p_values: np.ndarray) -> Solution:
+    """One p-value for the smallest of several, under any dependence."""
+    p = np.asarray(p_values, dtype=np.float64)
+    smallest, count = float(p.min()), len(p)
+    return min(1.0, count * smallest), [
+        (smallest, "This is the best of them, as if it had been the only one."),
+        (
+            1 - (1 - smallest) ** count,
+            "This holds for independent tests; these read the same scores. Multiply instead: "
+            "Bonferroni holds under any dependence.",
+        ),
+        (
+            float(p.mean()),
+            "A mean of p-values is no p-value: multiply the smallest by how many there were.",
+        ),
+        (count * smallest, "No p-value exceeds 1."),
+    ]
+
+
+@_exercise(
+    "Verdicts",
+    hint="Small p, and diagnostics and control quiet: contaminated. Small p, but they are not "
+    "quiet: the order carries information. Else: no evidence.",
+    praise="A p-value is only as good as the assumption behind it.",
+)
+def verdicts() -> Solution:
+    """What to call each of the four cases."""
+    right = {
+        "A": "contaminated",
+        "B": "no evidence",
+        "C": "the order carries information",
+        "D": "no evidence",
+    }
+    return right, [
+        (
+            right | {"C": "contaminated"},
+            "Look at C again: what do the diagnostics and the compressor say, which have read "
+            "no training data?",
+        ),
+        (right | {"D": "contaminated"}, "Look at D again: how many sets were tested?"),
+        (right | {"B": "not contaminated"}, "Look at B again: a large p-value proves nothing."),
+    ]

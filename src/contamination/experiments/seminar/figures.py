@@ -1,4 +1,4 @@
-"""The figures of the seminar, in the style and colours of the report's."""
+"""The figures of the seminar, in the style and colours of the report."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from contamination.audit.battery import TESTS
-from contamination.results.figures import MODEL_COLOURS, READ, SIGNIFICANT, UNREAD
+from contamination.results.figures import MODEL_COLOURS, READ, UNREAD, mark_level
 from contamination.statistics import dkw_band, ecdf
 
 COLOURS = {"clean": UNREAD, "contaminated": READ}
@@ -81,7 +81,7 @@ def plot_successors(matrices: Mapping[str, np.ndarray]) -> Figure:
 
 
 def plot_power(rows: pd.DataFrame) -> Figure:
-    """Draw log10 p of one model's tests against the number of copies; rows of `power_table`."""
+    """Draw log10 p of one model's tests against dup_count; rows of `power_table`."""
     figure, axes = plt.subplots()
     for name, found in rows.groupby("test", sort=False):
         test = TESTS[str(name)]
@@ -91,8 +91,8 @@ def plot_power(rows: pd.DataFrame) -> Figure:
     axes.set_xscale("log", base=2)
     axes.set_xticks(counts, [str(count) for count in counts])
     axes.minorticks_off()
-    axes.axhline(np.log10(SIGNIFICANT), color="0.35", lw=0.9, ls="--", label=f"p = {SIGNIFICANT}")
-    axes.set(xlabel="Copies", ylabel="log10 p")
+    mark_level(axes)
+    axes.set(xlabel="dup_count: copies in the training text", ylabel="log10 p")
     axes.legend(loc="lower left", fontsize="small")
     return figure
 
