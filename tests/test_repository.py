@@ -203,3 +203,11 @@ def test_citation_file() -> None:
     assert citation["cff-version"]
     assert {"title", "authors", "message"} <= set(citation)
     assert citation["version"] == project["version"]
+
+
+def test_the_map_of_the_code_is_that_of_today() -> None:
+    sys.path.insert(0, str(ROOT / "scripts"))
+    from code_map import PAGE, renewed
+
+    page = PAGE.read_text(encoding="utf-8")
+    assert renewed(page) == page, "run python scripts/code_map.py"
