@@ -1,7 +1,7 @@
 """How alike texts are: edit distance, ROUGE-L, n-grams shared with a corpus.
 
 Edit distance and longest common subsequence come from rapidfuzz: bit-parallel C++ that many depend
-on, exact for any sequence, and a hundred times faster than arrays of our own.
+on, and exact for any sequence.
 """
 
 import re

@@ -4,25 +4,17 @@
 installed package finds it too. Any other name is a model all the same: a path or a hub id.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-import pandas as pd
 import yaml
 
 from contamination.errors import InputError
-from contamination.results.published import load_published
-from contamination.testsets.registry import entries
 
 REGISTRY = Path(__file__).with_name("models.yaml")
-
-# Families of registered sets -> the table that lists their titles; all others are in Table 2.
-TABLES = {"canaries/": "oren2024_table1_canaries", "mmlu/": "oren2024_table4_mmlu"}
-TABLE2 = "oren2024_table2_open_models"
 
 Role = Literal["audited", "negative_control", "contaminated"]
 
@@ -119,25 +111,3 @@ def _entry(name: str, value: Any, registry: Path) -> ModelEntry:
 def label(model: str) -> str:
     """What tables and stores call a model: a hub id as it is, a path by its last part."""
     return Path(model).resolve().name if Path(model).exists() else model
-
-
-def published_p(entry: ModelEntry, dataset: str, published: Path | str | None) -> float:
-    """Return the p-value that the paper prints for a model and a set (Tables 1, 2 and 4), or NaN.
-
-    Theirs is the sharded t-test with 50 shards and 250 permutations, 1,000 for MMLU.
-    """
-    if published is None or entry.published is None:
-        return math.nan
-    if dataset not in entries():
-        return math.nan
-    names = [name for family, name in TABLES.items() if dataset.startswith(family)]
-    table, row = _table(Path(published), (*names, TABLE2)[0]), entries()[dataset].title
-    if row not in table.index or entry.published not in table:
-        return math.nan
-    return float(table.loc[row, entry.published])
-
-
-@cache
-def _table(published: Path, name: str) -> pd.DataFrame:
-    table = load_published(published, name)
-    return table.set_index(table.columns[0])

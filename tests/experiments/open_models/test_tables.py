@@ -5,9 +5,10 @@ import math
 import pandas as pd
 import pytest
 
+from contamination.audit.published import published_p
 from contamination.experiments.open_models.tables import paper_layout
 from contamination.results.published import AUDITED, CONTROLS, load_published
-from contamination.scoring.models import ModelEntry, load_models, published_p
+from contamination.scoring.models import ModelEntry, load_models
 from contamination.testsets.registry import registered
 from fakes.data_fixtures import ROOT
 

@@ -15,6 +15,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from contamination.audit.plan import planned_store
+from contamination.audit.published import published_p
 from contamination.audit.request import Request
 from contamination.audit.verdict import score_and_test
 from contamination.errors import InputError
@@ -25,7 +26,7 @@ from contamination.results.tables import outcome_row
 from contamination.scoring import cost
 from contamination.scoring.contract import Scorer
 from contamination.scoring.local import open_scorer
-from contamination.scoring.models import ModelEntry, find_model, published_p
+from contamination.scoring.models import ModelEntry, find_model
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.tokens import tokenize
 

@@ -16,6 +16,7 @@ import torch
 from tqdm import tqdm
 
 from contamination.audit.battery import TESTS
+from contamination.audit.published import published_p
 from contamination.audit.request import Request
 from contamination.audit.verdict import score_and_test
 from contamination.errors import InputError
@@ -25,7 +26,7 @@ from contamination.pretraining.experiment import MODELS, Experiment, trained_her
 from contamination.results.tables import outcome_row
 from contamination.scoring.contract import Scorer
 from contamination.scoring.local import open_scorer
-from contamination.scoring.models import ModelEntry, find_model, published_p
+from contamination.scoring.models import ModelEntry, find_model
 from contamination.scoring.status import FAILURES, OK, status_of
 
 AUDIT_TESTS = ("successor", "sharded_t")  # the default of an audit, and the paper's own
