@@ -124,7 +124,7 @@ def test_every_choice_of_canonical_index_gives_a_valid_p():
 
 def test_calibrated_on_heavy_tails():
     rng = np.random.default_rng(8)
-    trials, p = 800, []
+    trials, p = 2000, []
     for _ in range(trials):
         scores = draw_scores(rng, r=2, m=7)
         p.append(westfall_young_test(scores, resamples=99, rng=rng).p)

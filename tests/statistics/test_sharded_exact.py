@@ -205,7 +205,7 @@ def test_z_scores_add_up_to_the_statistic():
 def test_calibrated_under_the_null(laws, name, weights):
     """Rejections follow the binomial law: not above it, and but for ties not below it either."""
     rng = np.random.default_rng(7)
-    trials = 1000
+    trials = 2000
     p = np.array(
         [sharded_exact_test(laws[name](rng, 4, 7), weights=weights).p for _ in range(trials)]
     )

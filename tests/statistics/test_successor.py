@@ -121,7 +121,7 @@ def test_sampled_orderings_are_uniform_and_the_canonical_one_comes_first():
 
 def test_calibrated_on_heavy_tails():
     rng = np.random.default_rng(5)
-    trials, listed_p, sampled_p = 600, [], []
+    trials, listed_p, sampled_p = 2000, [], []
     for _ in range(trials):
         shards = [centred_successors(draw_successors(rng, 4)) for _ in range(2)]
         listed_p.append(exact(*shards).p)
