@@ -33,6 +33,16 @@ def canary_layout(canaries: pd.DataFrame, model: str, alpha: float) -> pd.DataFr
     )
 
 
+def published_layout(table1: pd.DataFrame) -> pd.DataFrame:
+    """Lay out Table 1 as printed: a row for each set, a column for each of the paper's tests."""
+    shown = {"permutation_p": "Permutation p", "sharded_p": "Sharded t p"}
+    return lay_out(
+        table1,
+        {"dataset": "Set", "size": "Examples", "dup_count": "Duplication count"},
+        lambda row: {heading: format_p(row[name]) for name, heading in shown.items()},
+    )
+
+
 def published_power(table1: pd.DataFrame) -> pd.DataFrame:
     """Table 1 in long form, as Figure 2 plots it: dataset, dup_count, test, log10_p.
 

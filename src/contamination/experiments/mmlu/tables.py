@@ -126,6 +126,33 @@ def fisher_table(
     return pd.DataFrame(rows, columns=list(FISHER_COLUMNS))
 
 
+def fisher_layout(combined: pd.DataFrame) -> pd.DataFrame:
+    """Lay out `fisher_table`: Fisher's statistic and p-value beside the published p-value."""
+    shown = {
+        "statistic": ("Fisher statistic", 1),
+        "p": ("p", 4),
+        "published_p": ("p, published", 3),
+    }
+    return lay_out(
+        combined,
+        {"model": "Model", "source": "p-values", "test": "Test", "subsets_kept": "Subsets kept"},
+        lambda row: {
+            heading: None if pd.isna(row[name]) else f"{row[name]:.{digits}f}"
+            for name, (heading, digits) in shown.items()
+        },
+    )
+
+
+def rules_layout(combined: pd.DataFrame) -> pd.DataFrame:
+    """Lay out the p-values of `fisher_table` by three rules of combination."""
+    shown = {"p": "Fisher", "cauchy_p": "Cauchy", "harmonic_mean_p": "Harmonic mean"}
+    return lay_out(
+        combined,
+        {"model": "Model", "source": "p-values", "test": "Test"},
+        lambda row: {heading: format_p(row[name]) for name, heading in shown.items()},
+    )
+
+
 def table4_layout(subsets: pd.DataFrame) -> pd.DataFrame:
     """Lay out Table 4: a row for each subset, the published p-values and those measured here.
 

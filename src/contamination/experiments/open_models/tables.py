@@ -11,6 +11,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from contamination.experiments.open_models.sets import ExampleSets
+from contamination.results.published import AUDITED, CONTROLS
 from contamination.results.tables import format_p, lay_out
 from contamination.scoring.status import OK
 from contamination.statistics import adjust
@@ -95,3 +96,13 @@ def paper_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
     keys = {"dataset": "Set", "examples": "Examples", "verdict": "Order", "test": "Test"}
     table = lay_out(rows, keys, cells)
     return table.assign(Compressor=table.pop("Compressor")) if compressed else table
+
+
+def published_layout(table2: pd.DataFrame) -> pd.DataFrame:
+    """Lay out Table 2 as printed: a row for each set, a column for each model."""
+    return lay_out(
+        table2.astype({"size": "Int64"}),
+        {"dataset": "Set", "size": "Examples"},
+        lambda row: {name: format_p(row[column]) for column, name in (AUDITED | CONTROLS).items()},
+        columns_first=[*AUDITED.values(), "GPT-2 XL", "BioMedLM"],
+    )
