@@ -1,9 +1,7 @@
-"""A profile is checked to the last key; an edit rewrites the sections of what changed alone."""
+"""A profile is checked to the last key."""
 
-import os
 import re
 import subprocess
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +10,7 @@ import yaml
 
 from contamination.errors import InputError
 from contamination.pretraining.experiment import Experiment
-from contamination.pretraining.profile import (
-    SECTIONS,
-    CanarySpec,
-    Profile,
-    load_profile,
-    write_sections,
-)
+from contamination.pretraining.profile import CanarySpec, load_profile
 from fakes.data_fixtures import PROFILES, profile_data, write_profile
 
 
@@ -244,45 +236,6 @@ def test_not_utf8(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_bytes(b"seed: 5 # caf\xe9\n")
     with pytest.raises(InputError, match="not valid YAML"):
         load_profile(tmp_path / "mine.yaml")
-
-
-# --- sections for make ----------------------------------------------------------------------------
-
-
-def _changed(tmp_path: Path, edited: dict[str, Any]) -> set[str]:
-    """Sections whose file is rewritten when the profile is edited."""
-    directory = tmp_path / "profile"
-    path = write_profile(tmp_path / "tiny.yaml")
-    write_sections(load_profile(path), directory)
-    for file in directory.iterdir():
-        os.utime(file, (0, 0))
-    write_sections(load_profile(write_profile(path, edited)), directory)
-    return {file.stem for file in directory.iterdir() if file.stat().st_mtime > 0}
-
-
-@pytest.mark.parametrize(
-    ("edited", "sections"),
-    [
-        (profile_data(), set()),
-        (_with("seed", 6), set(SECTIONS)),
-        (_with("notebooks.01_canary_eval.alpha", 0.01), {"notebooks"}),
-        (_with("scoring.shards", 3), {"scoring"}),
-        (_with("training.learning_rate", 0.1), {"training", "sizes"}),
-        (_with("model.n_embd", 16), {"training"}),
-        (_with("sizes", [profile_data()["model"] | {"n_embd": 4}]), {"sizes"}),
-        (_with("corpus.characters", 9), {"corpus"}),
-        (_with("canaries.0.dup_count", 2), {"corpus", "training", "scoring"}),
-    ],
-)
-def test_only_the_sections_of_what_changed(
-    edited: dict[str, Any], sections: set[str], tmp_path: Path
-) -> None:
-    assert _changed(tmp_path, edited) == sections
-
-
-def test_every_key_of_a_profile_is_in_a_section() -> None:
-    named = {key for keys in SECTIONS.values() for key in keys}
-    assert named == {field.name for field in fields(Profile)} - {"name"}
 
 
 @pytest.mark.parametrize("path", PROFILES, ids=lambda p: p.stem)

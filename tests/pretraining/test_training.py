@@ -199,8 +199,8 @@ class TestTraining:
 
     def test_it_learns(self, tokenizer, tmp_path):
         """A stream that repeats 0, 1, 2, 3 is learnt to the last nat; the loss is in nats."""
-        stream = np.tile(np.arange(4, dtype=np.int32), 1200)
-        spec = replace(SPEC, learning_rate=0.05)
+        stream = np.tile(np.arange(4, dtype=np.int32), 2400)
+        spec = replace(SPEC, learning_rate=0.03)
         summary = run(tokenizer, tmp_path / "model", tokens=stream, spec=spec)
         assert 0 < summary["final_loss"] < 0.05
 

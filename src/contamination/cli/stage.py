@@ -40,14 +40,6 @@ def _open(profile: Path, build: Path) -> "Experiment":
 
 
 @app.command()
-def sections(profile: ProfileFile, build: BuildDirectory) -> None:
-    """Check the profile and cut it into the sections that the stages depend on."""
-    from contamination.pretraining.profile import load_profile, write_sections
-
-    write_sections(load_profile(profile), build / "profile")
-
-
-@app.command()
 def corpus(profile: ProfileFile, build: BuildDirectory) -> None:
     """Harvest the corpus, build the canary test sets and train the tokenizer."""
     from contamination.pretraining.corpus_stage import make_corpus

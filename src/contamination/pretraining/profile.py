@@ -4,20 +4,17 @@
 
 Every key is known and checked; an unknown one is an error, because a misspelt parameter that is
 silently ignored makes a result look like one it is not.
-
-For `make`, a profile is cut into the sections that the stages depend on.
 """
 
 import math
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 import yaml
 
 from contamination.errors import InputError
-from contamination.files import write_text
 
 T = TypeVar("T")
 
@@ -221,25 +218,3 @@ def _value(hint: Any, value: Any, where: str) -> Any:
         if not isinstance(inner, Mapping):
             raise InputError(f"{where}.{name}: write a mapping of notebook parameters")
     return value
-
-
-SECTIONS = {
-    "corpus": ("seed", "corpus", "canaries"),
-    "training": ("seed", "canaries", "model", "training"),
-    "sizes": ("seed", "sizes", "training"),
-    "scoring": ("seed", "canaries", "scoring"),
-    "notebooks": ("seed", "notebooks"),
-}
-
-
-def write_sections(profile: Profile, directory: Path) -> None:
-    """Write `<section>.txt` for every section whose content differs from the file that is there.
-
-    So an edit of the notebooks' parameters does not train a model again.
-    """
-    content = asdict(profile)
-    for section, keys in SECTIONS.items():
-        path = directory / f"{section}.txt"
-        text = "".join(f"{key}: {content[key]!r}\n" for key in keys)
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            write_text(path, text)
