@@ -109,7 +109,7 @@ figures: results/notebooks/01_canary_eval.ipynb ## renew the figure that README.
 docs: build/docs/index.html ## the documentation as a site (build/docs/index.html)
 setup: $(SETUP) ## the virtual environment, from the exact lock
 test: $(SETUP) ## the test suite
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 lint: $(SETUP) ## lint, format check, type check and the layers of the packages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
