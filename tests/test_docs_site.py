@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 import sys
-from fnmatch import fnmatch
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -146,21 +145,3 @@ def test_every_command_has_its_entry_with_its_options(site: Path) -> None:
             assert {option for option in parameter.opts if option.startswith("--")} <= code
 
     check(typer.main.get_command(app), "contamination")
-
-
-def test_the_map_of_the_code_names_every_module() -> None:
-    text = (DOCS / "contributing.md").read_text(encoding="utf-8")
-    rows = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
-    named = [name for row in rows for name in re.findall(r"`([\w*/]+)`", row)]
-    modules = {p.stem for p in SOURCES.glob("*.py")} - {"__init__"}
-    folders = {p.parent.name for p in SOURCES.glob("*/__init__.py")}
-    lost = {m for m in modules if not any(fnmatch(m, pattern) for pattern in named)}
-    assert not lost, "add these to the map in docs/contributing.md"
-    assert folders <= {name.partition("/")[0] for name in named if "/" in name}
-    statistics = {p.stem for p in (SOURCES / "statistics").glob("*.py")} - {"__init__"}
-    named = [name.removeprefix("statistics/") for name in named]
-    assert statistics <= set(named)
-    every = {p.relative_to(SOURCES).with_suffix("").as_posix() for p in SOURCES.rglob("*.py")}
-    for name in named:
-        patterns = (name, f"statistics/{name}")
-        assert any(fnmatch(module, p) for module in every for p in patterns), f"no module {name}"

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from fakes.data_fixtures import ROOT, MadeUpRun, make_distribution, profile_data, write_profile
 
@@ -41,6 +42,18 @@ def test_what_cannot_start_writes_nothing(command, profile, message, refused, tm
         arguments += ["--results", tmp_path / "results"]
     assert refused("stage", *arguments).startswith(message.format(root=tmp_path))
     assert _files(tmp_path) == ["bad.yaml", "tiny.yaml"]
+
+
+def test_a_second_make_is_told_and_a_third_may_come_later(refused, tmp_path: Path) -> None:
+    write_profile(tmp_path / "tiny.yaml")
+    build = tmp_path / "build"
+    build.mkdir()
+    arguments = ("train", "clean", "--profile", tmp_path / "tiny.yaml", "--build", build)
+    with FileLock(build / ".lock"):
+        expected = f"{build}: another make works on this profile; wait until it ends, or stop it"
+        assert refused("stage", *arguments) == expected
+    for _ in range(2):  # the lock goes with the command, and with one that fails
+        assert "corpus.json is missing" in refused("stage", *arguments)
 
 
 @pytest.fixture

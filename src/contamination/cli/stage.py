@@ -4,13 +4,17 @@ Each reads the files of the stage before it, writes its own whole or not at all,
 file that says what was done; that file is the target that `make` compares.
 """
 
+import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 import yaml
+from filelock import FileLock, Timeout
 
 from contamination.errors import InputError
 from contamination.files import replacing, write_json
@@ -28,15 +32,27 @@ ModelName = Annotated[
 ]
 
 
-def _open(profile: Path, build: Path) -> "Experiment":
-    """Open the files of a run; a wrong profile is refused before the slow import."""
+@contextmanager
+def _open(profile: Path, build: Path) -> "Iterator[Experiment]":
+    """Open the files of a run and keep a second `make` out while a stage works on them.
+
+    A wrong profile is refused before the slow import.
+    """
     from contamination.pretraining.profile import load_profile
 
     load_profile(profile)
 
     from contamination.pretraining.experiment import Experiment
 
-    return Experiment(profile, build)
+    # Of several processes of one stage the first; where nothing was built, nobody is at work.
+    alone = os.environ.get("RANK", "0") == "0" and build.is_dir()
+    try:
+        with FileLock(build / ".lock", timeout=0) if alone else nullcontext():
+            yield Experiment(profile, build)
+    except Timeout as error:
+        raise InputError(
+            f"{build}: another make works on this profile; wait until it ends, or stop it"
+        ) from error
 
 
 @app.command()
@@ -44,13 +60,15 @@ def corpus(profile: ProfileFile, build: BuildDirectory) -> None:
     """Harvest the corpus, build the canary test sets and train the tokenizer."""
     from contamination.pretraining.corpus_stage import make_corpus
 
-    make_corpus(_open(profile, build))
+    with _open(profile, build) as experiment:
+        make_corpus(experiment)
 
 
 @app.command()
 def train(model: ModelName, profile: ProfileFile, build: BuildDirectory) -> None:
     """Train a model (resumes where it was interrupted)."""
-    train_model(_open(profile, build), model)
+    with _open(profile, build) as experiment:
+        train_model(experiment, model)
 
 
 def train_model(experiment: "Experiment", name: str) -> None:
@@ -104,8 +122,13 @@ def train_model(experiment: "Experiment", name: str) -> None:
 @app.command()
 def score(model: ModelName, profile: ProfileFile, build: BuildDirectory) -> None:
     """Score every canary set under a model into its stores (does only what is missing)."""
+    with _open(profile, build) as experiment:
+        score_model(experiment, model)
+
+
+def score_model(experiment: "Experiment", model: str) -> None:
+    """Score every canary set under a model, as every test of the canary table needs it."""
     started = time.perf_counter()
-    experiment = _open(profile, build)
     experiment.model(model)  # an unknown name is refused before the slow imports
     experiment.require_corpus()
 
@@ -147,15 +170,14 @@ def notebook(
     ] = None,
 ) -> None:
     """Execute a notebook with the parameters of the profile into results/notebooks/."""
-    experiment = _open(profile, build)
     given = dict(_parameter(text) for text in parameters or [])
+    with _open(profile, build) as experiment:
+        from contamination.report.notebooks import execute_notebook
 
-    from contamination.report.notebooks import execute_notebook
-
-    chosen = experiment.profile.notebooks
-    own = {source.stem: dict(chosen.get(source.stem, {})) | given}
-    experiment.profile = replace(experiment.profile, notebooks={**chosen, **own})
-    execute_notebook(source, experiment, profile, results)
+        chosen = experiment.profile.notebooks
+        own = {source.stem: dict(chosen.get(source.stem, {})) | given}
+        experiment.profile = replace(experiment.profile, notebooks={**chosen, **own})
+        execute_notebook(source, experiment, profile, results)
 
 
 def _parameter(text: str) -> tuple[str, Any]:
@@ -180,7 +202,8 @@ def manifest(
     """Write manifest.json and variables.yml: what ran, on what, and every number of the prose."""
     from contamination.report.manifest import write_manifest
 
-    write_manifest(_open(profile, build), results, published)
+    with _open(profile, build) as experiment:
+        write_manifest(experiment, results, published)
 
 
 @app.command()
@@ -199,7 +222,8 @@ def explorer(profile: ProfileFile, build: BuildDirectory, results: ResultsDirect
     """Write explorer.html: every scored set under every test, to be opened in a browser."""
     from contamination.report.explorer.page import write_explorer
 
-    write_explorer(_open(profile, build), results)
+    with _open(profile, build) as experiment:
+        write_explorer(experiment, results)
 
 
 @app.command()
