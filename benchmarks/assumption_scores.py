@@ -41,8 +41,8 @@ from contamination.pretraining.experiment import Experiment
 from contamination.pretraining.fine_tuning import fine_tune
 from contamination.pretraining.members import read_documents
 from contamination.scoring.local import TransformersScorer
-from contamination.testsets.cache import DATA_VARIABLE
 from contamination.testsets.records import read_records
+from contamination.testsets.sources import DATA_VARIABLE
 
 ROOT = Path(__file__).parents[1]
 LENGTH, TEXTS, SPARE, EPOCHS, LEARNING_RATE = 128, 100, 40, 5, 5e-4  # those of notebook 08

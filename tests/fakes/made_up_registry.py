@@ -1,7 +1,7 @@
 """A small registry whose sources are a hub and files on this machine."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ import huggingface_hub.constants
 import pytest
 import yaml
 
+from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.testsets import registry
 from fakes.hub_server import HubServer
@@ -21,6 +22,15 @@ CHECKSUM = sha256_of(*EXAMPLES)
 
 def jsonl(records: list[dict[str, Any]]) -> bytes:
     return "".join(json.dumps(record) + "\n" for record in records).encode()
+
+
+def refusal(call: Callable[..., Any], *arguments: Any, **options: Any) -> str:
+    """Call, and return the message of the `InputError`, checked to be one line."""
+    with pytest.raises(InputError) as caught:
+        call(*arguments, **options)
+    message = str(caught.value)
+    assert len(message.splitlines()) == 1
+    return message
 
 
 def described(**changes: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from contamination.files import read_json
 from contamination.pretraining.corpus_stage import make_corpus
 from contamination.pretraining.experiment import Experiment
 from contamination.pretraining.members import members, non_members
-from contamination.testsets.cache import DATA_VARIABLE
+from contamination.testsets.sources import DATA_VARIABLE
 from fakes.data_fixtures import TRAINING
 
 ARTICLES = [

@@ -12,7 +12,7 @@ from contamination.pretraining.corpus_stage import make_corpus
 from contamination.pretraining.domain_texts import Domain, domain_texts, to_train_on
 from contamination.pretraining.experiment import Experiment
 from contamination.pretraining.members import read_documents
-from contamination.testsets.cache import DATA_VARIABLE
+from contamination.testsets.sources import DATA_VARIABLE
 from contamination.testsets.tokens import tokenize
 from fakes.data_fixtures import make_distribution, profile_data, write_profile
 

@@ -11,7 +11,7 @@ from contamination.pretraining.corpus import Docstring
 from contamination.pretraining.corpus_stage import make_corpus
 from contamination.pretraining.experiment import Experiment
 from contamination.pretraining.tuning_texts import tuning_texts
-from contamination.testsets.cache import DATA_VARIABLE
+from contamination.testsets.sources import DATA_VARIABLE
 from fakes.data_fixtures import profile_data, write_profile
 
 KINDS = {"first": "question", "second": "signature", "third": "question"}

@@ -12,21 +12,20 @@ import pandas as pd
 import pooch
 import pytest
 
-from contamination.errors import InputError
-from contamination.testsets.cache import (
-    Found,
+from contamination.testsets.records import read_records
+from contamination.testsets.registry import Entry, Hub, Url, lookup, registered
+from contamination.testsets.sources import (
+    Location,
     cache_directory,
+    cache_path,
     checksum,
     expected_checksum,
     fetch,
-    find,
-    kept_at,
-    verified,
+    locate,
+    read_verified,
 )
-from contamination.testsets.records import read_records
-from contamination.testsets.registry import Entry, Hub, Url, lookup, registered
-from fakes.hub_server import HubServer, Repository
-from fakes.made_up_registry import CHECKSUM, EXAMPLES, QUESTIONS, hub_at, jsonl, registry_of
+from fakes.hub_server import Repository
+from fakes.made_up_registry import CHECKSUM, EXAMPLES, QUESTIONS, jsonl, refusal, registry_of
 
 ENTRY = Entry(
     name="questions",
@@ -57,24 +56,10 @@ def mirror(tmp_path) -> Path:
 
 
 @pytest.fixture
-def server(monkeypatch, tmp_path) -> Iterator[HubServer]:
-    with hub_at(monkeypatch, tmp_path) as running:
-        yield running
-
-
-@pytest.fixture
 def repository(server) -> Repository:
     server.repositories["org/questions"] = made = Repository()
     made.push({"test.jsonl": jsonl(QUESTIONS)})
     return made
-
-
-def refusal(call, *arguments, **options) -> str:
-    with pytest.raises(InputError) as caught:
-        call(*arguments, **options)
-    message = str(caught.value)
-    assert len(message.splitlines()) == 1
-    return message
 
 
 # --- where it lies --------------------------------------------------------------------------------
@@ -83,30 +68,30 @@ def refusal(call, *arguments, **options) -> str:
 def test_a_mirror_before_the_cache_and_an_explicit_one_before_the_environments(
     mirror, cache, tmp_path, monkeypatch
 ) -> None:
-    assert find(ENTRY) is None
-    kept_at(ENTRY).parent.mkdir(parents=True)
-    kept_at(ENTRY).write_bytes(jsonl(QUESTIONS))
-    assert find(ENTRY) == Found("cache", cache / "questions" / "test.jsonl")
+    assert locate(ENTRY) is None
+    cache_path(ENTRY).parent.mkdir(parents=True)
+    cache_path(ENTRY).write_bytes(jsonl(QUESTIONS))
+    assert locate(ENTRY) == Location("cache", cache / "questions" / "test.jsonl")
     monkeypatch.setenv("CONTAMINATION_DATA", str(mirror))
-    assert find(ENTRY) == Found("mirror", mirror / ENTRY.mirror)
+    assert locate(ENTRY) == Location("mirror", mirror / ENTRY.mirror)
     other = tmp_path / "other" / "questions"
     other.mkdir(parents=True)
-    assert find(ENTRY, other.parent) == Found("cache", kept_at(ENTRY))
+    assert locate(ENTRY, other.parent) == Location("cache", cache_path(ENTRY))
     (other / "test.jsonl").write_bytes(jsonl(QUESTIONS))  # as in the cache
-    assert find(ENTRY, other.parent) == Found("mirror", other / "test.jsonl")
+    assert locate(ENTRY, other.parent) == Location("mirror", other / "test.jsonl")
 
 
 def test_the_data_directory_is_the_mirror_of_last_resort(mirror, tmp_path) -> None:
     mirror.rename(tmp_path / "data")  # the working directory of these tests
-    assert find(ENTRY) == Found("mirror", Path("data") / ENTRY.mirror)
+    assert locate(ENTRY) == Location("mirror", Path("data") / ENTRY.mirror)
 
 
 def test_a_mirror_that_is_not_there(tmp_path, monkeypatch) -> None:
     assert "/none: no such directory; give that of a mirror" in refusal(
-        find, ENTRY, tmp_path / "none"
+        locate, ENTRY, tmp_path / "none"
     )
     monkeypatch.setenv("CONTAMINATION_DATA", str(tmp_path / "gone"))
-    assert "/gone: no such directory" in refusal(find, ENTRY)
+    assert "/gone: no such directory" in refusal(locate, ENTRY)
 
 
 def test_the_cache_is_where_the_system_keeps_caches(monkeypatch) -> None:
@@ -124,49 +109,47 @@ def test_the_checksum_does_not_depend_on_the_kind_of_file(tmp_path) -> None:
     (tmp_path / "a.jsonl").write_bytes(jsonl(QUESTIONS))
     (tmp_path / "a.json").write_text(json.dumps(QUESTIONS, indent=2))
     for name in ("a.csv", "a.parquet", "a.jsonl", "a.json"):
-        assert len(verified(ENTRY, Found("mirror", tmp_path / name))) == 6
+        assert len(read_verified(ENTRY, Location("mirror", tmp_path / name))) == 6
     records = read_records(tmp_path / "a.jsonl")
     assert checksum(ENTRY, records[::-1], "f") != CHECKSUM
     assert checksum(replace(ENTRY, template="{question} {answer}\n"), records, "f") != CHECKSUM
     assert checksum(replace(ENTRY, template=None), records, "f") != CHECKSUM
 
 
-def test_a_wrong_checksum(mirror) -> None:
+@pytest.mark.parametrize(
+    ("entry", "damage", "message"),
+    [
+        (
+            ENTRY,
+            lambda lines: [line.replace("It is 3.", "It is 4.") for line in lines],
+            ": checksum",
+        ),
+        (
+            UNPINNED,
+            lambda lines: lines[:-1],
+            ": 5 records, questions has 6; it is another version",
+        ),
+        (ENTRY, lambda lines: lines[:1], ": the test set is empty"),
+        (
+            ENTRY,
+            lambda lines: [lines[0].replace("answer", "anwser"), *lines[1:]],
+            ", line 2: field 'answer' is missing, which template question/1 needs",
+        ),
+        (
+            UNPINNED,
+            lambda lines: [*lines[:-1], lines[2]],
+            ", line 7: id '1' stands at line 3 already; remove the copy",
+        ),
+    ],
+    ids=["changed", "too few", "empty", "a missing field", "a repeated id"],
+)
+def test_a_damaged_file_of_a_mirror(entry, damage, message, mirror) -> None:
     path = mirror / ENTRY.mirror
-    path.write_text(path.read_text().replace("It is 3.", "It is 4."))
-    message = refusal(verified, ENTRY, Found("mirror", path))
-    assert message.startswith(f"{path}: checksum ")
-    assert f"the registry has {CHECKSUM[:16]}...; it is another version, or was cut" in message
-
-
-def test_too_few_records(mirror) -> None:
-    path = mirror / ENTRY.mirror
-    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
-    message = refusal(verified, UNPINNED, Found("mirror", path))
-    assert message.startswith(f"{path}: 5 records, questions has 6; it is another version, or was")
-
-
-def test_an_empty_subset(mirror) -> None:
-    path = mirror / ENTRY.mirror
-    path.write_text("question,answer\n")
-    assert refusal(verified, ENTRY, Found("mirror", path)).startswith(
-        f"{path}: the test set is emp"
-    )
-
-
-def test_a_missing_field(mirror) -> None:
-    path = mirror / ENTRY.mirror
-    path.write_text(path.read_text().replace("answer", "anwser"))
-    message = refusal(verified, ENTRY, Found("mirror", path))
-    assert message.startswith(f"{path}, line 2: field 'answer' is missing, which template question")
-
-
-def test_a_repeated_id(mirror) -> None:
-    path = mirror / ENTRY.mirror
-    lines = path.read_text().splitlines(keepends=True)
-    path.write_text("".join([*lines[:-1], lines[2]]))
-    message = refusal(verified, UNPINNED, Found("mirror", path))
-    assert message.startswith(f"{path}, line 7: id '1' stands at line 3 already; remove the copy")
+    path.write_text("".join(damage(path.read_text().splitlines(keepends=True))))
+    refused = refusal(read_verified, entry, Location("mirror", path))
+    assert refused.startswith(f"{path}{message}")
+    if message == ": checksum ":
+        assert f"the registry has {CHECKSUM[:16]}...; it is another version, or was cut" in refused
 
 
 # --- fetched --------------------------------------------------------------------------------------
@@ -174,7 +157,7 @@ def test_a_repeated_id(mirror) -> None:
 
 def test_what_is_fetched_is_kept_with_its_origin(repository, server) -> None:
     path = fetch(UNPINNED)
-    assert [record for _, record in verified(UNPINNED, Found("cache", path))] == QUESTIONS
+    assert [record for _, record in read_verified(UNPINNED, Location("cache", path))] == QUESTIONS
     assert json.loads(path.with_suffix(".source.json").read_text()) == {
         "source": "hub org/questions",
         "split": "test",
@@ -191,20 +174,20 @@ def test_what_is_fetched_is_kept_with_its_origin(repository, server) -> None:
 def test_the_cache_serves_as_a_mirror(repository, cache, tmp_path, monkeypatch) -> None:
     fetch(UNPINNED)
     cache.rename(tmp_path / "copied")
-    found = find(UNPINNED, tmp_path / "copied")
-    assert found == Found("mirror", tmp_path / "copied" / "questions" / "test.jsonl")
-    assert len(verified(UNPINNED, found)) == 6
+    found = locate(UNPINNED, tmp_path / "copied")
+    assert found == Location("mirror", tmp_path / "copied" / "questions" / "test.jsonl")
+    assert len(read_verified(UNPINNED, found)) == 6
     found.path.write_bytes(found.path.read_bytes().replace(b"It is 3", b"It is 4"))
-    assert "what was fetched had" in refusal(verified, UNPINNED, found)
+    assert "what was fetched had" in refusal(read_verified, UNPINNED, found)
 
 
 def test_damage_in_the_cache_is_told_and_mended(repository) -> None:
     path = fetch(UNPINNED)
     path.write_bytes(path.read_bytes().replace(b"It is 3", b"It is 4"))
-    message = refusal(verified, UNPINNED, Found("cache", path))
+    message = refusal(read_verified, UNPINNED, Location("cache", path))
     assert f"what was fetched had {CHECKSUM[:16]}...; it was damaged: remove it" in message
     path.unlink()
-    assert len(verified(UNPINNED, Found("cache", fetch(UNPINNED)))) == 6
+    assert len(read_verified(UNPINNED, Location("cache", fetch(UNPINNED)))) == 6
 
 
 def test_a_change_upstream_is_refused_until_it_is_accepted(repository) -> None:
@@ -259,7 +242,7 @@ def test_records_of_a_set_without_a_template(repository) -> None:
     entry = replace(UNPINNED, template=None, records=None)
     surrogate = {"id": 9, "text": "half of a pair: \ud83d"}
     repository.push({"test.jsonl": jsonl([*QUESTIONS, surrogate])})
-    assert len(verified(entry, Found("cache", fetch(entry)))) == 7
+    assert len(read_verified(entry, Location("cache", fetch(entry)))) == 7
     repository.push({"test.jsonl": jsonl([*QUESTIONS, surrogate | {"text": "x"}])})
     assert "changed upstream" in refusal(fetch, entry, again=True)
 
@@ -272,7 +255,7 @@ def test_those_that_start_together_fetch_once(repository, server) -> None:
         return fetch(UNPINNED)
 
     with ThreadPoolExecutor(3) as pool:
-        assert set(pool.map(start, range(3))) == {kept_at(UNPINNED)}
+        assert set(pool.map(start, range(3))) == {cache_path(UNPINNED)}
     assert sum(seen.startswith("GET") and "test.jsonl" in seen for seen in server.seen) == 1
 
 
@@ -296,9 +279,9 @@ def test_real_sets_have_the_published_sizes_and_their_checksums(known, cache) ->
     names = [name for name in known if name.startswith(("canaries/", "mmlu/"))]
     assert len(names) == 67
     for name in names:
-        found = find(known[name], REAL)
+        found = locate(known[name], REAL)
         assert found is not None, name
-        assert len(verified(known[name], found)) == known[name].records, name
+        assert len(read_verified(known[name], found)) == known[name].records, name
 
 
 @real
@@ -307,7 +290,7 @@ def test_the_mmlu_canaries_lack_the_first_record_of_their_subsets(known) -> None
     for subset in ("professional_psychology", "professional_law", "high_school_psychology"):
         whole, canary = (known[f"{kind}{subset}"] for kind in ("mmlu/", "canaries/mmlu_"))
         examples = [
-            _rendered(entry, verified(entry, find(entry, REAL))) for entry in (whole, canary)
+            _rendered(entry, read_verified(entry, locate(entry, REAL))) for entry in (whole, canary)
         ]
         assert set(examples[0]) - set(examples[1]) == {examples[0][0]}
 

@@ -4,7 +4,6 @@ import hashlib
 import io
 import json
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import datasets
@@ -15,8 +14,9 @@ import pytest
 from contamination.errors import InputError
 from contamination.testsets.fetching import download, read_directory
 from contamination.testsets.registry import Hub, Url
-from fakes.hub_server import HubServer, Repository
-from fakes.made_up_registry import QUESTIONS, hub_at, jsonl
+from fakes import made_up_registry
+from fakes.hub_server import Repository
+from fakes.made_up_registry import QUESTIONS, jsonl
 
 HEAD, TAIL = QUESTIONS[:4], QUESTIONS[4:]
 
@@ -48,12 +48,6 @@ FILES = {
 
 
 @pytest.fixture
-def server(monkeypatch, tmp_path) -> Iterator[HubServer]:
-    with hub_at(monkeypatch, tmp_path) as running:
-        yield running
-
-
-@pytest.fixture
 def repository(server) -> Repository:
     server.repositories["org/name"] = made = Repository()
     made.push(FILES)
@@ -65,10 +59,7 @@ def fetched(source: Hub | Url, split: str = "test", directory: Path = Path("unus
 
 
 def refusal(source: Hub | Url, split: str = "test", directory: Path = Path("unused")) -> str:
-    with pytest.raises(InputError) as caught:
-        download(source, split, directory)
-    message = str(caught.value)
-    assert len(message.splitlines()) == 1
+    message = made_up_registry.refusal(download, source, split, directory)
     assert message.startswith(str(source) if isinstance(source, Hub) else source.url)
     return message
 

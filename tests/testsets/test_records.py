@@ -13,26 +13,14 @@ from hypothesis import strategies as st
 
 from contamination.errors import InputError
 from contamination.testsets.records import articles, check_ids, normalised, read_records
+from fakes import made_up_registry
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 RECORDS = [{"id": "a", "text": "one\ntwo"}, {"id": "b", "text": 'thr"ee'}]
 
 
-@pytest.fixture
-def save(tmp_path: Path):
-    def write(name: str, content: str | bytes) -> Path:
-        path = tmp_path / name
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return write
-
-
 def refusal(path: Path) -> str:
-    with pytest.raises(InputError) as caught:
-        read_records(path)
-    message = str(caught.value)
-    assert len(message.splitlines()) == 1
+    message = made_up_registry.refusal(read_records, path)
     assert message.startswith(str(path))
     return message.removeprefix(str(path))
 
@@ -109,11 +97,6 @@ def test_any_text_survives_every_kind_of_file(tmp_path_factory, texts: list[str]
 )
 def test_bad_json(content: str, message: str, save) -> None:
     assert refusal(save("a.json", content)).startswith(message)
-
-
-def test_a_stray_quote_names_the_row(save) -> None:
-    path = save("a.csv", 'question,answer\nfine,0\n"He said "no" twice",1\nfine,0\n')
-    assert refusal(path).startswith(", line 3: malformed CSV (")
 
 
 def test_bad_parquet(save, tmp_path) -> None:

@@ -12,7 +12,9 @@ import pandas as pd
 import pytest
 
 from contamination.errors import InputError
-from contamination.testsets.sources import available, open_test_set, registered
+from contamination.testsets.registry import registered
+from contamination.testsets.sources import available, open_test_set
+from fakes import made_up_registry
 from fakes.hub_server import HubServer, Repository
 from fakes.made_up_registry import EXAMPLES, QUESTIONS, described, hub_at, jsonl, registry_of
 
@@ -55,11 +57,7 @@ def server(monkeypatch, tmp_path) -> Iterator[HubServer]:
 
 
 def refusal(*arguments, **options) -> str:
-    with pytest.raises(InputError) as caught:
-        open_test_set(*arguments, **options)
-    message = str(caught.value)
-    assert len(message.splitlines()) == 1
-    return message
+    return made_up_registry.refusal(open_test_set, *arguments, **options)
 
 
 # --- registered sets ------------------------------------------------------------------------------

@@ -8,9 +8,8 @@ import typer
 
 from contamination.cli.printing import print_table
 from contamination.errors import InputError
-from contamination.testsets.cache import expected_checksum, fetch, find, verified
 from contamination.testsets.registry import Hub, lookup, registered
-from contamination.testsets.sources import entry_of
+from contamination.testsets.sources import entry_of, expected_checksum, fetch, locate, read_verified
 
 app = typer.Typer(no_args_is_help=True, help="The registry of public test sets.")
 
@@ -33,7 +32,7 @@ def list_sets(names: Names = None, mirror: Mirror = None) -> None:
             entry.split,
             f"{entry.records:,}",
             entry.licence,
-            here.place if (here := find(entry, mirror)) else "network",
+            here.place if (here := locate(entry, mirror)) else "network",
             f"hub {entry.source.id}" if isinstance(entry.source, Hub) else "URL",
         )
         for entry in map(lookup, _expanded(names))
@@ -66,9 +65,9 @@ def check_sets(names: Names = None, mirror: Mirror = None) -> None:
     problems = []
     for entry in map(lookup, _expanded(names)):
         try:
-            here = find(entry, mirror)
+            here = locate(entry, mirror)
             if here is not None:
-                records = len(verified(entry, here))
+                records = len(read_verified(entry, here))
                 known = expected_checksum(entry, here.path) is not None
                 verdict = "checksum agrees" if known else "counted; no checksum is known"
                 rows.append((entry.name, f"{records:,}", here.place, verdict))

@@ -17,9 +17,9 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
 from contamination.errors import InputError
-from contamination.testsets.cache import DATA_VARIABLE, fetch
 from contamination.testsets.records import articles, read_text
 from contamination.testsets.registry import entry_of_file
+from contamination.testsets.sources import DATA_VARIABLE, fetch
 
 Document = tuple[str, str]  # (source: package or file, text)
 

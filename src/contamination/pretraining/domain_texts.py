@@ -25,7 +25,7 @@ from contamination.pretraining.members import (
     non_members,
     read_documents,
 )
-from contamination.testsets.cache import DATA_VARIABLE
+from contamination.testsets.sources import DATA_VARIABLE
 from contamination.testsets.tokens import tokenize
 
 if TYPE_CHECKING:

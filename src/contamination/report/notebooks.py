@@ -18,7 +18,7 @@ from papermill.exceptions import PapermillExecutionError
 
 from contamination.errors import InputError
 from contamination.pretraining.experiment import Experiment
-from contamination.testsets.cache import DATA_VARIABLE
+from contamination.testsets.sources import DATA_VARIABLE
 
 
 def execute_notebook(source: Path, experiment: Experiment, profile: Path, results: Path) -> Path:

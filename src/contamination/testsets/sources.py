@@ -1,16 +1,32 @@
 """Open a test set wherever it is: registered name, file, directory or data set of the hub.
 
-A registered set is looked for in a local mirror, then in the cache, then at its public source.
+A registered set is looked for in a local mirror, then in the cache, then at its public source. The
+cache is laid out like a mirror: copy it to a machine without a network. Wherever a set lies, its
+records are counted and the SHA-256 of its examples is compared, which does not depend on the kind
+of file.
 """
 
+import json
+import os
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal
 
 from contamination.errors import InputError
-from contamination.testsets.cache import Found, fetch, find, verified
-from contamination.testsets.example_set import ExampleSet, make_test_set, parse
-from contamination.testsets.fetching import read_directory
-from contamination.testsets.records import FORMATS, Record, read_records
+from contamination.files import read_json, sha256_of, write_json, write_text
+from contamination.testsets.example_set import ExampleSet, make_test_set, parse, render
+from contamination.testsets.fetching import download, read_directory
+from contamination.testsets.records import (
+    FORMATS,
+    Record,
+    articles,
+    check_ids,
+    normalised,
+    read_records,
+    read_text,
+)
 from contamination.testsets.registry import (
     FIRST,
     Entry,
@@ -21,8 +37,8 @@ from contamination.testsets.registry import (
     suggestion,
 )
 
-__all__ = ["available", "entry_of", "open_test_set", "registered"]
-
+DATA_VARIABLE = "CONTAMINATION_DATA"  # directory of a local mirror; without it, `data`
+CACHE_VARIABLE = "CONTAMINATION_CACHE"  # directory of what was fetched
 HUB_ID = re.compile(r"(?P<id>[\w.-]+/[\w.-]+)(:(?P<config>[\w.-]+))?")
 
 
@@ -55,21 +71,29 @@ def open_test_set(
         Nothing of that name; no network; a wrong checksum or number of records; whatever is wrong
         with the file or the template, with line and field.
     """
-    parse(template or "text/1")  # a wrong template is told before anything is fetched
+    parse(template or "text/1")  # a wrong template is refused before anything is fetched
     if max_records is not None and max_records < 1:
         raise InputError(f"max_records is {max_records}: give at least 1")
     text, path = str(what), Path(what)
     if text in entries() and not isinstance(what, Path):
-        _refuse(revision or split, f"{text} is registered")
+        _refuse_options(revision or split, f"{text} is registered")
         entry = lookup(text)
-        where, records = _registered(entry, mirror)
+        location = locate(entry, mirror)
+        if location is None:
+            try:
+                location = Location("cache", fetch(entry))
+            except InputError as error:
+                raise InputError(
+                    f"{text}: neither mirror (as {entry.mirror}) nor cache has it; {error}"
+                ) from error
+        where, records = str(location.path), read_verified(entry, location)
         template, max_records = template or entry.template, max_records or FIRST
         name = entry.name
     elif path.is_file() or path.suffix in FORMATS:
-        _refuse(revision or split, f"{text} is a file")
+        _refuse_options(revision or split, f"{text} is a file")
         name, where, records = path.stem, text, read_records(path)
-    elif directory := _directory(text):  # "dir" or "dir:config"
-        _refuse(revision, f"{text} is a directory")
+    elif directory := _split_config(text):  # "dir" or "dir:config"
+        _refuse_options(revision, f"{text} is a directory")
         name, where = path.name, text
         records = read_directory(*directory, split or "test")
     elif isinstance(what, Path):
@@ -77,14 +101,14 @@ def open_test_set(
     else:
         entry = entry_of(text, revision, split)
         name = where = entry.name
-        records = verified(entry, Found("cache", fetch(entry)))
+        records = read_verified(entry, Location("cache", fetch(entry)))
     used = None if max_records is None else min(max_records, len(records))
     return make_test_set(name, records, template or "text/1", where, used)
 
 
 def available(name: str, mirror: Path | str | None = None) -> bool:
     """Whether a registered set can be had without a network: from the mirror or the cache."""
-    return find(lookup(name), mirror) is not None
+    return locate(lookup(name), mirror) is not None
 
 
 def entry_of(name: str, revision: str | None = None, split: str | None = None) -> Entry:
@@ -118,20 +142,7 @@ def entry_of(name: str, revision: str | None = None, split: str | None = None) -
     )
 
 
-def _registered(entry: Entry, mirror: Path | str | None) -> tuple[str, list[Record]]:
-    """Where a registered set was found, or to where it was fetched, and its records."""
-    found = find(entry, mirror)
-    if found is None:
-        try:
-            found = Found("cache", fetch(entry))
-        except InputError as error:
-            raise InputError(
-                f"{entry.name}: neither mirror (as {entry.mirror}) nor cache has it; {error}"
-            ) from error
-    return str(found.path), verified(entry, found)
-
-
-def _directory(text: str) -> tuple[Path, str | None] | None:
+def _split_config(text: str) -> tuple[Path, str | None] | None:
     """Return a directory and the configuration asked for ("dir:config"), if it is one."""
     folder, _, config = text.rpartition(":")
     if Path(text).is_dir():
@@ -139,6 +150,158 @@ def _directory(text: str) -> tuple[Path, str | None] | None:
     return (Path(folder), config) if folder and Path(folder).is_dir() else None
 
 
-def _refuse(option: str | None, reason: str) -> None:
+def _refuse_options(option: str | None, reason: str) -> None:
     if option:
         raise InputError(f"{reason}: --split and --data-revision go with ORG/NAME of the hub")
+
+
+@dataclass(frozen=True)
+class Location:
+    """Where a set is without a network."""
+
+    place: Literal["mirror", "cache"]
+    path: Path
+
+
+def locate(entry: Entry, mirror: Path | str | None = None) -> Location | None:
+    """Return where a set lies: in the mirror, else in the cache; None if it has to be fetched.
+
+    Parameters
+    ----------
+    mirror : None is the directory that CONTAMINATION_DATA names, else `data`.
+
+    Raises
+    ------
+    InputError
+        The mirror is no directory.
+    """
+    given = mirror or os.environ.get(DATA_VARIABLE)
+    if given and not Path(given).is_dir():
+        raise InputError(f"{given}: no such directory; give that of a mirror (data/README.md)")
+    kept = cache_path(entry)
+    root = Path(given or "data")
+    for path in (root / entry.mirror, root / kept.relative_to(cache_directory())):
+        if path.is_file():
+            return Location("mirror", path)
+    return Location("cache", kept) if kept.is_file() else None
+
+
+def cache_directory() -> Path:
+    """Directory of what was fetched: that of CONTAMINATION_CACHE, else the system's for caches."""
+    import pooch
+
+    return Path(os.environ.get(CACHE_VARIABLE) or pooch.os_cache("contamination"))
+
+
+def cache_path(entry: Entry) -> Path:
+    """Path of a set in the cache."""
+    return (cache_directory() / entry.mirror).with_suffix(".jsonl")
+
+
+def read_verified(entry: Entry, location: Location) -> list[Record]:
+    """Read a set where it was found, and compare the number and checksum of its records.
+
+    Raises
+    ------
+    InputError
+        Records are missing, too many or changed, an id comes twice, or the file is malformed.
+    """
+    path = location.path
+    if entry.normalise == "wikitext" and path.suffix == ".txt":
+        # As records of a .txt file they would have lost the blank lines.
+        records = [("", {"text": text}) for text in articles(read_text(path))]
+    else:
+        records = read_records(path)
+    records = normalised(records, entry.normalise, str(path))
+    if location.place == "mirror":
+        advice = "it is another version, or was cut: data/README.md names the source"
+    else:
+        advice = "it was damaged: remove it, and it is fetched again"
+    owner = "the registry has" if entry.checksum else "what was fetched had"
+    _compare(entry, records, expected_checksum(entry, path), str(path), owner, advice)
+    return records
+
+
+def expected_checksum(entry: Entry, path: Path) -> str | None:
+    """SHA-256 that the registry has, else the one recorded when `path` was fetched, if it was."""
+    return entry.checksum or _read_note(path).get("checksum")
+
+
+def fetch(entry: Entry, *, again: bool = False) -> Path:
+    """Return the file of a set in the cache; it is fetched if it is not there, or if asked `again`.
+
+    Beside it lies what was fetched: source, commit, number of records and checksum. A later fetch
+    has to bring the same.
+
+    Raises
+    ------
+    InputError
+        As `contamination.testsets.fetching.download`; or what arrived is not what was fetched
+        before, or not what the registry says. Nothing is kept then.
+    """
+    from filelock import FileLock
+
+    path, source = cache_path(entry), str(entry.source)
+    cache_directory().mkdir(parents=True, exist_ok=True)
+    with FileLock(cache_directory() / ".lock"):  # several processes may start with one set
+        if path.is_file() and not again:
+            return path
+        archives = cache_directory() / "downloads"
+        rows, commit = download(entry.source, entry.split, archives, again=again)
+        rows = normalised(rows, entry.normalise, source)
+        lines = [json.dumps(row, default=str) for _, row in rows]
+        records = [(place, json.loads(line)) for (place, _), line in zip(rows, lines, strict=True)]
+        known = _read_note(path)
+        if entry.checksum:
+            owner = "the registry has"
+            advice = (
+                f"it changed upstream or was damaged on the way: try `contamination data fetch "
+                f"{entry.name} --again`, else use a mirror of the registered version (--mirror)"
+            )
+        else:
+            owner = f"{known.get('commit') or 'what was fetched before'} had"
+            advice = (
+                f"it changed upstream: keep what is in the cache, or remove {_note(path)} and "
+                "fetch it again"
+            )
+        _compare(entry, records, expected_checksum(entry, path), source, owner, advice)
+        write_text(path, "".join(f"{line}\n" for line in lines))
+        facts = {"source": source, "split": entry.split, "commit": commit}
+        proof = {"records": len(records), "checksum": checksum(entry, records, source)}
+        write_json(_note(path), facts | proof)
+    return path
+
+
+def checksum(entry: Entry, records: Sequence[Record], where: str) -> str:
+    """SHA-256 over the examples in order, as the registry renders them; else over the records."""
+    if entry.template is None:
+        return sha256_of(*(json.dumps(r, sort_keys=True) for _, r in records))
+    return sha256_of(*render(records, entry.template, where))
+
+
+def _compare(
+    entry: Entry,
+    records: Sequence[Record],
+    expected: str | None,
+    where: str,
+    owner: str,
+    advice: str,
+) -> None:
+    if entry.records not in (None, len(records)):
+        raise InputError(
+            f"{where}: {len(records):,} records, {entry.name} has {entry.records:,}; {advice}"
+        )
+    check_ids(records, where)
+    found = checksum(entry, records, where)
+    if expected not in (None, found):
+        raise InputError(f"{where}: checksum {found[:16]}..., {owner} {expected[:16]}...; {advice}")
+
+
+def _note(path: Path) -> Path:
+    return path.with_suffix(".source.json")
+
+
+def _read_note(path: Path) -> dict[str, Any]:
+    """What was written down when a file was fetched; empty if it was not."""
+    found: dict[str, Any] = read_json(_note(path)) if _note(path).is_file() else {}
+    return found

@@ -24,7 +24,7 @@ from contamination.experiments.books.tables import verdicts
 from contamination.pretraining.corpus_stage import make_corpus
 from contamination.pretraining.experiment import Experiment
 from contamination.pretraining.members import MEMBERS, NON_MEMBERS
-from contamination.testsets.cache import DATA_VARIABLE
+from contamination.testsets.sources import DATA_VARIABLE
 from fakes.data_fixtures import make_distribution, profile_data, write_profile
 
 WORDS = ["apple", "river", "stone", "cloud", "lamp", "green", "tower", "quiet", "orbit", "maple"]

@@ -19,7 +19,7 @@ from contamination.membership.signals import TOP, Distribution, Signals
 from contamination.pretraining.corpus_stage import make_corpus
 from contamination.pretraining.experiment import MODELS, Experiment
 from contamination.scoring.local import TransformersScorer
-from contamination.testsets.cache import DATA_VARIABLE
+from contamination.testsets.sources import DATA_VARIABLE
 from contamination.testsets.tokens import tokenize
 from fakes.data_fixtures import profile_data, write_profile
 

@@ -33,7 +33,7 @@ from contamination.files import read_json
 from contamination.pretraining.experiment import Experiment
 from contamination.pretraining.members import MEMBERS, NON_MEMBERS
 from contamination.scoring.status import OK
-from contamination.testsets.cache import cache_directory
+from contamination.testsets.sources import cache_directory
 from fakes.data_fixtures import write_profile
 from fakes.hub_server import HubServer, Repository
 from fakes.made_up_registry import hub_at, jsonl, registry_of

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from contamination.errors import InputError
 from contamination.testsets.example_set import ExampleSet
-from contamination.testsets.sources import available, open_test_set, registered
+from contamination.testsets.registry import registered
+from contamination.testsets.sources import available, open_test_set
 
 FAMILY = "mmlu/"  # before a subset's name in the registry
 

@@ -20,7 +20,8 @@ from contamination.pretraining.experiment import Experiment
 from contamination.scoring.status import FAILURES, status_of
 from contamination.scoring.store_format import Kind
 from contamination.testsets.example_set import ExampleSet
-from contamination.testsets.sources import available, open_test_set, registered
+from contamination.testsets.registry import registered
+from contamination.testsets.sources import available, open_test_set
 
 OF_PROFILE = "profile/"  # before a canary set's name; needed where a registered set is called alike
 NOT_ALONE = ("mmlu/", "wikitext/")  # subsets that notebook 04 combines; text to train on

@@ -26,9 +26,9 @@ from contamination.pretraining.members import (
     read_documents,
 )
 from contamination.scoring.status import FAILURES, OK, status_of
-from contamination.testsets.cache import Found, fetch, find, kept_at, verified
 from contamination.testsets.records import FORMATS, Record, read_records
 from contamination.testsets.registry import Entry, Hub
+from contamination.testsets.sources import Location, cache_path, fetch, locate, read_verified
 
 LENGTHS = (32, 64, 128, 256)  # words
 ORIGINAL, PARAPHRASED = "original", "paraphrased"
@@ -96,8 +96,8 @@ def load_wikimia(
 
     Each split is looked for in the mirror (`wikimia/WikiMIA_length32.jsonl`), then in the cache,
     then on the hub; what is fetched is recorded with its commit and checksum
-    (`contamination.testsets.cache`). No code of a repository is run. `Part.status` says why a split
-    cannot be had; after one that is out of reach, the hub is not asked again.
+    (`contamination.testsets.sources`). No code of a repository is run. `Part.status` says why a
+    split cannot be had; after one that is out of reach, the hub is not asked again.
 
     Parameters
     ----------
@@ -120,13 +120,13 @@ def load_wikimia(
     for variant, length in wanted:
         part, entry = Part(WIKIMIA, variant, length), _entry(length, variant)
         try:
-            found = find(entry, mirror)
+            found = locate(entry, mirror)
             if found is None and not unreachable:
-                found = Found("cache", fetch(entry))
+                found = Location("cache", fetch(entry))
             if found is None:
                 part = replace(part, status=unreachable)
             else:
-                part = _filled(part, verified(entry, found), str(found.path))
+                part = _filled(part, read_verified(entry, found), str(found.path))
                 part = replace(part, commit=_commit(entry, found))
         except FAILURES as error:
             part = replace(part, status=status_of(error))
@@ -274,8 +274,8 @@ def _entry(length: int, variant: str) -> Entry:
     )
 
 
-def _commit(entry: Entry, found: Found) -> str:
+def _commit(entry: Entry, found: Location) -> str:
     """Commit that a split in the cache was fetched from, if that was recorded."""
-    note = kept_at(entry).with_suffix(".source.json")
+    note = cache_path(entry).with_suffix(".source.json")
     known = found.place == "cache" and note.is_file()
     return str(read_json(note).get("commit") or "") if known else ""
