@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from contamination.experiments.beyond.figures import plot_power_per_token
-from contamination.experiments.beyond.power import Design, power_rows, summarise
+from contamination.experiments.beyond.power import PowerSettings, power_rows, summarise
 from contamination.files import replacing
 from contamination.pretraining.experiment import Experiment
 from contamination.results.figures import use_style
@@ -34,10 +34,12 @@ def replicates(profile: str) -> pd.DataFrame:
         experiment = Experiment(ROOT / "profiles" / f"{profile}.yaml", ROOT / "build" / profile)
         asked = experiment.profile.notebooks["05_beyond_the_paper"]
         names = ("permutations", "successor_shards", "fractions", "replicates")
-        design = Design(experiment.profile.scoring.shards, **{name: asked[name] for name in names})
+        settings = PowerSettings(
+            experiment.profile.scoring.shards, **{name: asked[name] for name in names}
+        )
         rng = np.random.default_rng([experiment.profile.seed, 5])
         write_csv(
-            power_rows(experiment, "contaminated", design, rng=rng), results, "power_replicates"
+            power_rows(experiment, "contaminated", settings, rng=rng), results, "power_replicates"
         )
     rows = read_csv(results, "power_replicates")
     # The same name is another set under another seed.

@@ -58,6 +58,11 @@ class ShardTokens(NamedTuple):
     position: np.ndarray
     example: np.ndarray
 
+    def first_orderings(self, permutations: int) -> "ShardTokens":
+        """Return the same tokens in orderings 0..permutations alone."""
+        rows = slice(permutations + 1)
+        return self._replace(logprobs=self.logprobs[rows], leading=self.leading[rows])
+
 
 class Store:
     """A store on disk, bound to its header.

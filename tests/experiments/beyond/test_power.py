@@ -9,7 +9,7 @@ import pytest
 from contamination.audit.battery import sampled_successors
 from contamination.experiments.beyond.power import (
     SAMPLED_ORDERINGS,
-    Design,
+    PowerSettings,
     power_rows,
     ranking,
     successor_tokens,
@@ -18,7 +18,7 @@ from contamination.experiments.beyond.power import (
 from contamination.statistics import sharded_exact_test, sharded_t_test
 from fakes.data_fixtures import EXAMPLES, MadeUpRun
 
-DESIGN = Design(
+SETTINGS = PowerSettings(
     shards=4,
     permutations=(2, 6),
     successor_shards=(2,),
@@ -30,12 +30,12 @@ DESIGN = Design(
 
 @pytest.fixture(scope="module")
 def rows(run: MadeUpRun) -> pd.DataFrame:
-    return power_rows(run.experiment, "contaminated", DESIGN, rng=np.random.default_rng(0))
+    return power_rows(run.experiment, "contaminated", SETTINGS, rng=np.random.default_rng(0))
 
 
 def test_all_shards_and_permutations_are_the_direct_tests(rows: pd.DataFrame, run) -> None:
     whole = rows[rows["fraction"] == 1.0].set_index(["dataset", "test", "permutations"])
-    for name in DESIGN.datasets:
+    for name in SETTINGS.datasets:
         sums = run.sums["contaminated", name, 4]
         for m in (2, 6):
             for test in (sharded_t_test, sharded_exact_test):

@@ -18,7 +18,6 @@ from tqdm import tqdm
 from contamination.audit.battery import TESTS, sampled_successors
 from contamination.pretraining.experiment import Experiment
 from contamination.scoring.plan import SUCCESSOR_TOKENS
-from contamination.scoring.store import ShardTokens
 from contamination.statistics import (
     anytime_test,
     null_scores,
@@ -26,6 +25,10 @@ from contamination.statistics import (
     sharded_t_test,
 )
 
+CALIBRATION = (
+    *("scores", "test", "shards", "permutations", "alpha", "rejections", "trials", "rate"),
+    *("low", "high"),
+)
 RESAMPLES = 1_999  # so that 0.05, 0.01 and 0.001 are all attainable p-values
 
 # The scores that are tried, and the test whose scores they are.
@@ -82,14 +85,8 @@ def pools_of(
         for shard in range(shards):
             tokens = store.shard_tokens(shard, most)
             for m in permutations:
-                fewer = ShardTokens(
-                    tokens.logprobs[: m + 1],
-                    tokens.leading[: m + 1],
-                    tokens.position,
-                    tokens.example,
-                )
                 for kind, score in kinds.items():
-                    rows.setdefault((kind, m), []).append(score(fewer))
+                    rows.setdefault((kind, m), []).append(score(tokens.first_orderings(m)))
         pairs = experiment.scored(
             model,
             name,
@@ -132,10 +129,9 @@ def calibration_table(
     Returns
     -------
     DataFrame
-        scores (the statistic), test, shards, permutations, alpha, rejections, trials, rate, low and
-        high (95%).
+        The columns of `CALIBRATION`: `scores` is the statistic, `low` to `high` a 95% interval.
     """
-    rows: list[dict[str, Any]] = []
+    rows: list[tuple[Any, ...]] = []
     settings = [
         (scores, m, test, r)
         for (scores, m) in pools
@@ -154,21 +150,8 @@ def calibration_table(
         for alpha in alphas:
             hits = int((p_values <= alpha).sum())
             low, high = proportion_confint(hits, trials, method="beta")
-            rows.append(
-                {
-                    "scores": scores,
-                    "test": test,
-                    "shards": r,
-                    "permutations": m,
-                    "alpha": alpha,
-                    "rejections": hits,
-                    "trials": trials,
-                    "rate": hits / trials,
-                    "low": low,
-                    "high": high,
-                }
-            )
-    return pd.DataFrame(rows)
+            rows.append((scores, test, r, m, alpha, hits, trials, hits / trials, low, high))
+    return pd.DataFrame(rows, columns=list(CALIBRATION))
 
 
 def _p_values(

@@ -7,7 +7,7 @@ per duplication count; so does `summarise`.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,15 +25,19 @@ from contamination.audit.battery import (
     variants,
 )
 from contamination.pretraining.experiment import Experiment
-from contamination.scoring.store import ShardTokens, Store
+from contamination.scoring.store import Store
 
 TOKENS = {name: b for name, b in COUNTED.items() if b is not None}  # tried in boundary, successor
 SAMPLED_ORDERINGS = 2_000
+ROWS = (
+    *("dataset", "dup_count", "test", "shards", "permutations", "fraction", "replicate"),
+    *("tokens", "passes", "log10_p"),
+)
 
 
 @dataclass(frozen=True)
-class Design:
-    """What the tests are tried with.
+class PowerSettings:
+    """The settings that every test is tried with.
 
     Attributes
     ----------
@@ -47,77 +51,59 @@ class Design:
     successor_shards: Sequence[int] = ()
     fractions: Sequence[float] = (1.0,)
     replicates: int = 1
-    datasets: Sequence[str] = field(default=())
-
-
-@dataclass(frozen=True)
-class _Candidate:
-    """Scores of one test on one set, and the tokens that each shard cost."""
-
-    test: str
-    statistic: Statistic
-    scores: np.ndarray
-    tokens: np.ndarray
-    permutations: int
+    datasets: Sequence[str] = ()
 
 
 def power_rows(
-    experiment: Experiment, model: str, design: Design, *, rng: np.random.Generator
+    experiment: Experiment, model: str, settings: PowerSettings, *, rng: np.random.Generator
 ) -> pd.DataFrame:
     """Every test on every set, with all permutations and fractions of the shards.
 
     Returns
     -------
     DataFrame
-        dataset, dup_count, test, shards (of the set), permutations (0 for successors, whose
-        orderings cost nothing), fraction (of the shards, used), replicate, tokens (read by the
-        model), passes (tokens over those of the set), log10_p.
+        The columns of `ROWS`: `shards` of the set, `permutations` (0 for successors, whose
+        orderings cost nothing), `fraction` of the shards that are used, `tokens` that the model
+        reads, `passes` (tokens over those of the set).
     """
-    rows: list[dict[str, Any]] = []
-    names = design.datasets or [spec.name for spec in experiment.profile.canaries]
+    rows: list[tuple[Any, ...]] = []
+    names = settings.datasets or [spec.name for spec in experiment.profile.canaries]
     for name in tqdm(names, desc="power per token", unit="set"):
         spec = experiment.spec(name)
-        for candidate in _candidates(experiment, model, name, design, rng=rng):
-            count = len(candidate.scores)
-            for fraction in design.fractions:
+        passed = experiment.corpus_facts["canaries"][name]["tokens"]
+        for test, statistic, scores, cost, m in _scored(experiment, model, name, settings, rng=rng):
+            count = len(scores)
+            for fraction in settings.fractions:
                 size = max(2, round(fraction * count))
-                for replicate in range(1 if size == count else design.replicates):
+                for replicate in range(1 if size == count else settings.replicates):
                     chosen = rng.permutation(count)[:size]
-                    tokens = int(candidate.tokens[chosen].sum())
-                    rows.append(
-                        {
-                            "dataset": name,
-                            "dup_count": spec.dup_count,
-                            "test": candidate.test,
-                            "shards": count,
-                            "permutations": candidate.permutations,
-                            "fraction": fraction,
-                            "replicate": replicate,
-                            "tokens": tokens,
-                            "passes": tokens / experiment.corpus_facts["canaries"][name]["tokens"],
-                            "log10_p": candidate.statistic(candidate.scores[chosen]).log10_p,
-                        }
-                    )
-    return pd.DataFrame(rows)
+                    tokens = int(cost[chosen].sum())
+                    log10_p = statistic(scores[chosen]).log10_p
+                    setting = (test, count, m, fraction, replicate, tokens, tokens / passed)
+                    rows.append((name, spec.dup_count, *setting, log10_p))
+    return pd.DataFrame(rows, columns=list(ROWS))
 
 
-def _candidates(
-    experiment: Experiment, model: str, name: str, design: Design, *, rng: np.random.Generator
-) -> Iterator[_Candidate]:
-    most = max(design.permutations)
-    store = experiment.scored(model, name, shards=design.shards, permutations=most)
-    shards = [store.shard_tokens(shard, most) for shard in range(design.shards)]
+def _scored(
+    experiment: Experiment,
+    model: str,
+    name: str,
+    settings: PowerSettings,
+    *,
+    rng: np.random.Generator,
+) -> Iterator[tuple[str, Statistic, np.ndarray, np.ndarray, int]]:
+    """Yield tests with their scores of a set, the tokens that each shard cost, and permutations."""
+    most = max(settings.permutations)
+    store = experiment.scored(model, name, shards=settings.shards, permutations=most)
+    shards = [store.shard_tokens(shard, most) for shard in range(settings.shards)]
     lengths = np.array([len(tokens.position) for tokens in shards])
-    for m in design.permutations:
-        fewer = [
-            ShardTokens(t.logprobs[: m + 1], t.leading[: m + 1], t.position, t.example)
-            for t in shards
-        ]
+    for m in settings.permutations:
+        fewer = [tokens.first_orderings(m) for tokens in shards]
         for (test, choice), score in variants(COMPARED, TOKENS).items():
             scores = np.stack([score(tokens) for tokens in fewer])
             label = variant_name(test, choice)
-            yield _Candidate(label, TESTS[test].statistic, scores, lengths * (m + 1), m)
-    for count in design.successor_shards:
+            yield label, TESTS[test].statistic, scores, lengths * (m + 1), m
+    for count in settings.successor_shards:
         store = experiment.scored(
             model, name, shards=count, kind="successors", tokens_per_example=max(TOKENS.values())
         )
@@ -129,7 +115,7 @@ def _candidates(
                 ]
             )
             label, statistic = variant_name("successor", choice), TESTS["successor"].statistic
-            yield _Candidate(label, statistic, scores, successor_tokens(store, b), 0)
+            yield label, statistic, scores, successor_tokens(store, b), 0
 
 
 def successor_tokens(store: Store, tokens_per_example: int) -> np.ndarray:

@@ -93,7 +93,7 @@ class MmluAudit:
         Returns
         -------
         DataFrame
-            model, segmentation, test, examples, tokens_read and tokens_scored, summed over subsets.
+            The columns of `WORK`, summed over subsets.
         """
         rows = []
         for entry, scorer, segmentation, subsets in self._cells(sets):
@@ -118,9 +118,8 @@ class MmluAudit:
         Returns
         -------
         DataFrame
-            model, subset, segmentation, examples, test, shards, permutations, statistic, p,
-            log10_p, published_p (of that model in Table 4, where it has a column) and
-            tokens_scored.
+            The columns of `ROWS`; published_p is that of the model in Table 4, by record, where it
+            has a column there.
 
         Raises
         ------
@@ -132,14 +131,13 @@ class MmluAudit:
             request = replace(self.request, name=entry.name)
             label = f"{entry.name} by {segmentation}"
             for subset, examples in tqdm(subsets.items(), label, unit="subset", leave=False):
+                printed = published_p(entry, FAMILY + subset, self.published)
                 facts = {
                     "model": entry.name,
                     "subset": subset,
                     "segmentation": segmentation,
                     "examples": len(examples.examples),
-                    "published_p": published_p(entry, FAMILY + subset, self.published)
-                    if segmentation == "record"
-                    else math.nan,
+                    "published_p": printed if segmentation == "record" else math.nan,
                 }
                 for test in request.tests:
                     # The directory belongs to this run: models trained anew replace their stores.
