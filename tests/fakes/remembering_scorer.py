@@ -1,4 +1,4 @@
-"""A scorer that has seen a test set: it expects each example after the one that it read before."""
+"""Scorers that have read a test set: one expects examples in their order, one knows its text."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -39,3 +39,25 @@ class Remembers(MadeUpScorer):
                     if listed[start] == pair[0] and tuple(listed[start:][: len(pair)]) == pair:
                         values[start + length] += np.float32(self.nats)
             yield index, values
+
+
+class RemembersText(MadeUpScorer):
+    """Likes a token by 12 nats more where it has read it: after the same five tokens."""
+
+    RUN, GAIN = 6, 12.0
+
+    def __init__(self, tokenizer, *sets: ExampleSet, **settings) -> None:
+        super().__init__(tokenizer, **settings)
+        self.known: set[bytes] = set()
+        for test_set in sets:
+            read = np.concatenate(tokenize(tokenizer, test_set.examples))
+            self.known |= {read[i : i + self.RUN].tobytes() for i in range(len(read))}
+
+    def token_logprobs(
+        self, sequences: Sequence[np.ndarray], wanted: Sequence[np.ndarray] | None = None
+    ) -> Iterator[tuple[int, np.ndarray]]:
+        for index, values in super().token_logprobs(sequences, wanted):
+            ids = sequences[index].astype(np.int32)
+            runs = [ids[max(0, i + 1 - self.RUN) : i + 1].tobytes() for i in range(len(ids))]
+            known = np.array([run in self.known for run in runs])
+            yield index, values + np.float32(self.GAIN) * known

@@ -1,7 +1,5 @@
 """The tables of the canary sets, on stores filled with random numbers instead of a model's."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +7,7 @@ from scipy import stats
 
 from contamination.errors import InputError
 from contamination.experiments.canaries.evaluation import canary_table
-from contamination.pretraining.experiment import MODELS, Experiment
+from contamination.pretraining.experiment import MODELS
 from fakes.data_fixtures import EXAMPLES, SETS, MadeUpRun
 
 
@@ -91,9 +89,3 @@ def test_holm_within_each_model_and_test(table: pd.DataFrame) -> None:
 def test_unknown_set_lists_the_known(run: MadeUpRun) -> None:
     with pytest.raises(InputError, match="has no canary set 'tow'; it has one, eight, sixty-four"):
         run.experiment.spec("tow")
-
-
-def test_a_missing_corpus_is_an_error(tmp_path: Path, run: MadeUpRun) -> None:
-    empty = Experiment(run.profile, tmp_path / "none")
-    with pytest.raises(InputError, match=r"corpus\.json is missing: run `make reproduce`"):
-        canary_table(empty)

@@ -1,6 +1,5 @@
 """The audit of MMLU on made-up subsets: what it reads, scores once, and finds."""
 
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +20,7 @@ from contamination.testsets.orderings import ordering, shard_bounds
 from contamination.testsets.tokens import tokenize
 from fakes.data_fixtures import ROOT, write_profile
 from fakes.made_up_scorer import Breakdown, MadeUpScorer, log_probs_of
+from fakes.remembering_scorer import RemembersText
 
 PUBLISHED = ROOT / "data" / "published"
 RECORDS = 20
@@ -50,29 +50,6 @@ SETS = {
 }
 
 
-class Remembers(MadeUpScorer):
-    """A model that has read the subsets in canonical order, and knows every six tokens of them."""
-
-    GRAM, GAIN = 6, 12.0
-
-    def __init__(self, tokenizer, **settings) -> None:
-        super().__init__(tokenizer, **settings)
-        self.grams = set()
-        for test_set in SETS.values():
-            self.grams |= set(self._grams(np.concatenate(tokenize(tokenizer, test_set.examples))))
-
-    def _grams(self, ids: np.ndarray) -> list[bytes]:
-        ids = np.ascontiguousarray(ids, dtype=np.int32)
-        return [ids[i : i + self.GRAM].tobytes() for i in range(len(ids) - self.GRAM + 1)]
-
-    def token_logprobs(self, sequences: Sequence[np.ndarray], wanted=None) -> Iterator:
-        for index, values in super().token_logprobs(sequences, wanted):
-            known = [gram in self.grams for gram in self._grams(sequences[index])]
-            gain = np.zeros(len(values), dtype=np.float32)
-            gain[self.GRAM - 1 :] = self.GAIN * np.array(known)
-            yield index, values + gain
-
-
 class World:
     """A profile without models, and made-up scorers in the place of the models that are named."""
 
@@ -84,8 +61,10 @@ class World:
 
     def open(self, entry: ModelEntry) -> MadeUpScorer:
         if entry.name not in self.scorers:
-            kind = Remembers if entry.name == "contaminated" else MadeUpScorer
-            self.scorers[entry.name] = kind(self.tokenizer, revision=f"weights of {entry.name}")
+            read = SETS.values() if entry.name == "contaminated" else ()
+            revision = f"weights of {entry.name}"
+            made = RemembersText(self.tokenizer, *read, revision=revision)
+            self.scorers[entry.name] = made
         return self.scorers[entry.name]
 
     def audit(self, **settings) -> MmluAudit:
@@ -118,14 +97,10 @@ def test_models_by_record_and_controls_by_both(world: World) -> None:
     rows = world.audit().rows(BOTH)
     assert tuple(rows) == ROWS
     read = rows.groupby(["model", "segmentation"]).size().to_dict()
-    assert read == {
-        ("contaminated", "record"): 6,
-        ("clean", "record"): 6,
-        ("clean", "line"): 6,
-    }
+    cells = [("contaminated", "record"), ("clean", "record"), ("clean", "line")]
+    assert read == dict.fromkeys(cells, 6)
     counted = rows[rows["subset"] == "nutrition"].groupby("segmentation")["examples"].unique()
-    assert counted["record"].tolist() == [RECORDS]
-    assert counted["line"].tolist() == [2 * RECORDS]
+    assert (counted["record"], counted["line"]) == ([RECORDS], [2 * RECORDS])
     assert rows["p"].between(0, 1).all()
     np.testing.assert_allclose(rows["log10_p"], np.log10(rows["p"]), rtol=1e-6, atol=1e-9)
     assert rows["published_p"].isna().all()  # neither model is in the paper
@@ -144,19 +119,10 @@ def test_the_sharded_t_test_by_hand(world: World) -> None:
         ids = tokenize(world.tokenizer, test_set.examples)
         differences = []
         for shard, bounds in enumerate(shard_bounds(len(ids), len(ids) // 4)):
-            sums = [
-                log_probs_of(
-                    np.concatenate(
-                        [
-                            ids[example]
-                            for example in ordering(
-                                bounds, j, seed=SEED, dataset=test_set.revision, shard=shard
-                            )
-                        ]
-                    )
-                ).sum(dtype=np.float64)
-                for j in range(PERMUTATIONS + 1)
-            ]
+            where = {"seed": SEED, "dataset": test_set.revision, "shard": shard}
+            orders = [ordering(bounds, j, **where) for j in range(PERMUTATIONS + 1)]
+            texts = [np.concatenate([ids[example] for example in order]) for order in orders]
+            sums = [log_probs_of(text).sum(dtype=np.float64) for text in texts]
             differences.append(sums[0] - np.mean(sums[1:]))
         expected = stats.ttest_1samp(differences, 0, alternative="greater")
         row = found.loc["clean", segmentation, subset, "sharded_t"]
@@ -187,14 +153,9 @@ def test_work_counts_what_the_rows_read(world: World) -> None:
     assert all(scorer.scored == 0 for scorer in world.scorers.values())
     rows = audit.rows(BOTH)
     keys = ["model", "segmentation", "test"]
-    read = rows.groupby(keys)["tokens_scored"].sum()
-    pd.testing.assert_series_equal(
-        work.set_index(keys)["tokens_read"].sort_index(), read, check_names=False
-    )
-    examples = rows.groupby(keys)["examples"].sum()
-    pd.testing.assert_series_equal(
-        work.set_index(keys)["examples"].sort_index(), examples, check_names=False
-    )
+    counted = work.set_index(keys).sort_index()[["tokens_read", "examples"]]
+    read = rows.groupby(keys)[["tokens_scored", "examples"]].sum()
+    pd.testing.assert_frame_equal(counted, read.set_axis(counted.columns, axis=1))
 
 
 # --- once, interrupted, anew ----------------------------------------------------------------------

@@ -8,7 +8,12 @@ import pytest
 from scipy import stats
 
 from contamination.experiments.mmlu.audit import ROWS
-from contamination.experiments.mmlu.segmentation import COMPRESSOR, MODEL_FREE
+from contamination.experiments.mmlu.segmentation import (
+    COMPRESSOR,
+    MODEL_FREE,
+    model_free,
+    segmented,
+)
 from contamination.experiments.mmlu.tables import (
     FISHER_COLUMNS,
     OF_MODEL,
@@ -222,7 +227,8 @@ def test_where_nothing_is_kept_nothing_is_combined() -> None:
 
 
 def test_nothing_gives_empty_tables_with_their_columns() -> None:
-    free, measured = pd.DataFrame(columns=list(MODEL_FREE)), pd.DataFrame(columns=list(ROWS))
+    free, measured = model_free(segmented({}), seed=1), pd.DataFrame(columns=list(ROWS))
+    assert (tuple(free), len(free)) == (MODEL_FREE, 0)
     subsets = measured_subsets(measured, free, ["clean"], 0.05)
     assert (tuple(subsets), len(subsets)) == (SUBSET_COLUMNS, 0)
     assert subsets["excluded"].dtype == bool

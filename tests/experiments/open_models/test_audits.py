@@ -4,7 +4,6 @@ import gc
 import json
 import math
 import weakref
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -25,9 +24,9 @@ from contamination.scoring import local
 from contamination.scoring.models import ModelEntry
 from contamination.scoring.store import open_store
 from contamination.testsets.example_set import load_test_set
-from contamination.testsets.tokens import tokenize
 from fakes.data_fixtures import EXAMPLES, ROOT, SETS, MadeUpRun
 from fakes.made_up_scorer import Breakdown, MadeUpScorer
+from fakes.remembering_scorer import RemembersText
 
 TESTS = ("successor", "sharded_t")
 PUBLISHED = ROOT / "data" / "published"
@@ -41,23 +40,6 @@ COLLECT = gc.collect
 def without_collecting(monkeypatch) -> None:
     """Leave out the collection after each model: with so much imported it takes half a second."""
     monkeypatch.setattr(gc, "collect", lambda: 0)
-
-
-class Remembers(MadeUpScorer):
-    """Prefers every run of tokens that it has read in the canonical order of a set."""
-
-    RUN = 6
-
-    def __init__(self, tokenizer, path: Path) -> None:
-        super().__init__(tokenizer, revision="contaminated")
-        read = np.concatenate(tokenize(tokenizer, load_test_set(path).examples))
-        self.known = {read[i : i + self.RUN].tobytes() for i in range(len(read))}
-
-    def token_logprobs(self, sequences, wanted=None) -> Iterator[tuple[int, np.ndarray]]:
-        for index, values in super().token_logprobs(sequences, wanted):
-            ids = sequences[index].astype(np.int32)
-            ends = [ids[max(0, i + 1 - self.RUN) : i + 1].tobytes() for i in range(len(ids))]
-            yield index, np.where([e in self.known for e in ends], np.float32(-0.1), values)
 
 
 class Bench:
@@ -148,7 +130,9 @@ def test_the_values_are_those_of_a_single_audit(bench, two):
 
 
 def test_a_set_that_was_planted_is_found_and_the_control_stays_quiet(bench, two):
-    bench.scorers["bad"] = Remembers(bench.tokenizer, two[0])
+    bench.scorers["bad"] = RemembersText(
+        bench.tokenizer, load_test_set(two[0]), revision="contaminated"
+    )
     table = bench.run([ModelEntry("bad", "x/bad", role="contaminated"), CONTROL], two)
     for test in TESTS:
         hit, miss = cell(table, "bad", "first", test), cell(table, "bad", "second", test)
@@ -165,15 +149,12 @@ def test_the_verdict_is_on_the_shards_of_the_test(bench):
     table = bench.run(["a"], [path])
     examples = load_test_set(path)
     for test, shards in zip(TESTS, (4, 12), strict=True):
-        alone = diagnose(examples.examples, examples.records, shards=shards, rng=_rng())
+        rng = np.random.default_rng(0)
+        alone = diagnose(examples.examples, examples.records, shards=shards, rng=rng)
         assert cell(table, "a", "blocks", test)["verdict"] == alone.verdict
-    whole = diagnose(examples.examples, examples.records, rng=_rng())
+    whole = diagnose(examples.examples, examples.records, rng=np.random.default_rng(0))
     assert whole.verdict == "order carries information"
     assert cell(table, "a", "blocks", "sharded_t")["verdict"] == "quiet"
-
-
-def _rng() -> np.random.Generator:
-    return np.random.default_rng(0)
 
 
 def test_published_values_and_duplication_counts_stand_beside_ours(bench, monkeypatch):
@@ -190,7 +171,6 @@ def test_published_values_and_duplication_counts_stand_beside_ours(bench, monkey
     nan = math.nan
     expected = [[0.594, nan], [nan, nan], [nan, nan], [1e-38, 50], [nan, nan], [nan, nan]]
     np.testing.assert_array_equal(shown, expected)
-    assert bench.run(models, by_name, tests=["sharded_t"])["published_p"].isna().all()
 
 
 # --- controls and corrections ---------------------------------------------------------------------
@@ -225,7 +205,9 @@ def test_a_negative_control_is_the_control_of_the_others_where_it_ran(bench, two
 
 
 def test_corrections_count_the_audited_cells_of_a_test_alone(bench, two):
-    bench.scorers["bad"] = Remembers(bench.tokenizer, two[0])
+    bench.scorers["bad"] = RemembersText(
+        bench.tokenizer, load_test_set(two[0]), revision="contaminated"
+    )
     bench.broken["none"] = InputError("none: no such model")
     table = bench.run(["a", "bad", CONTROL, "none"], two)
     assert table.loc[table["role"] == "negative_control", ["holm_p", "bh_p"]].isna().all(axis=None)
@@ -278,7 +260,7 @@ def test_a_set_that_cannot_be_opened_fails_in_its_own_rows(bench, two):
     assert (table.loc[~failed, "status"] == "ok").all()
 
 
-def test_an_unreachable_set_was_not_run_here(bench, two, monkeypatch):
+def test_an_unreachable_set_was_not_run_here(bench, monkeypatch):
     def unreachable(what, max_records):
         raise InputError("far: not at hand") from ConnectionError("no route")
 
@@ -372,14 +354,6 @@ def test_each_model_is_loaded_once_and_gone_before_the_next(bench, two, monkeypa
     assert len(alive) == 2
 
 
-def test_a_second_audit_scores_nothing(bench, two):
-    max_records = bench.run(["a", CONTROL], two)
-    before = bench.scored()
-    assert before > 0
-    pd.testing.assert_frame_equal(bench.run(["a", CONTROL], two), max_records)
-    assert bench.scored() == before
-
-
 def test_an_interrupted_audit_goes_on_where_it_was(bench, two, tmp_path_factory, prose):
     whole = Bench(tmp_path_factory.mktemp("whole"), bench.tokenizer, prose)
     copies = [whole.write("first"), whole.write("second", start=24)]
@@ -397,7 +371,8 @@ def test_an_interrupted_audit_goes_on_where_it_was(bench, two, tmp_path_factory,
 
 
 def test_another_revision_or_seed_is_scored_beside_what_is_there(bench, two):
-    max_records = bench.run(["a"], two)
+    first = bench.run(["a"], two)
+    assert bench.scored() > 0
     bench.scorers["a"] = MadeUpScorer(bench.tokenizer, revision="moved")
     moved = bench.run(["a"], two)
     assert (moved["model_revision"] == "moved").all()
@@ -408,7 +383,7 @@ def test_another_revision_or_seed_is_scored_beside_what_is_there(bench, two):
     assert shorter[["examples", "status"]].to_numpy().tolist() == [[24, "ok"], [23, "ok"]]
     bench.write("second", start=24)
     del bench.scorers["a"]
-    pd.testing.assert_frame_equal(bench.run(["a"], two), max_records)
+    pd.testing.assert_frame_equal(bench.run(["a"], two), first)
     assert bench.scored() == 0
 
 
@@ -433,14 +408,10 @@ def test_a_model_of_this_machine_is_named_by_its_checksum(model_directory, bench
 # --- models and sets of a run ---------------------------------------------------------------------
 
 
-def _folder(path: Path) -> Path:
-    path.mkdir()
-    return path
-
-
 @pytest.fixture
 def run(tmp_path, bench, monkeypatch) -> MadeUpRun:
-    made_up = MadeUpRun(_folder(tmp_path / "run"))
+    (tmp_path / "run").mkdir()
+    made_up = MadeUpRun(tmp_path / "run")
     canaries = made_up.experiment.corpus / "canaries"
     canaries.mkdir(parents=True)
     for i, name in enumerate(SETS):
