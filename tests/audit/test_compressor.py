@@ -12,11 +12,7 @@ from contamination.audit.compressor import (
     compressor_test,
 )
 from contamination.errors import InputError
-from contamination.statistics import (
-    centred_successors,
-    sharded_exact_test,
-    successor_scores,
-)
+from contamination.statistics import centred_successors, sharded_exact_test, successor_scores
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import ordering, shard_bounds
 
@@ -99,6 +95,8 @@ def test_the_control_tells_shared_passages_from_shuffled_ones(kind):
     texts = list(passages(rng, 48, 2))
     settings = {"kind": kind, "shards": 4, "permutations": 25, "seed": 0}
     assert compressor_test(test_set_of(texts), **settings).log10_p < -4
+    if kind == "orderings":
+        assert compressor_test(test_set_of(texts), **settings | {"shards": 6}).log10_p < -5
     trials, alpha, rejections = 100, 0.1, 0
     low, high = scipy.stats.binom.ppf([1e-4, 1 - 1e-4], trials, alpha)
     few = list(passages(rng, 12, 2))
@@ -120,15 +118,6 @@ def test_orderings_follow_seed_and_revision():
     for other in (scores(seed=1), scores(revision="s")):
         np.testing.assert_array_equal(other[:, 0], scores()[:, 0])
         assert not np.array_equal(other, scores())
-
-
-def test_neighbours_that_share_a_passage_are_found():
-    texts = list(passages(np.random.default_rng(2), 48, 2))
-    scores = compressor_log_probs(test_set_of(texts), shards=6, permutations=25, seed=0)
-    assert sharded_exact_test(scores).log10_p < -5
-    shuffled = [texts[i] for i in np.random.default_rng(3).permutation(48)]
-    scores = compressor_log_probs(test_set_of(shuffled), shards=6, permutations=25, seed=0)
-    assert sharded_exact_test(scores).p > 0.01
 
 
 def test_calibrated_on_shuffled_records():

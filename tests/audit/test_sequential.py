@@ -8,8 +8,9 @@ from contamination.audit import sequential
 from contamination.audit.request import Request
 from contamination.audit.sequential import audit_until
 from contamination.errors import InputError
+from contamination.scoring import score as scoring
 from contamination.scoring.processes import processes
-from contamination.scoring.store import open_store
+from contamination.scoring.store import Store, open_store
 from contamination.statistics import anytime_test
 from fakes.remembering_scorer import Remembers, made_up_set
 
@@ -45,6 +46,18 @@ def test_without_evidence_all_shards_are_looked_at(until, tmp_path):
     assert found.log10_p == pytest.approx(anytime_test(store.log_probs(5), alpha=0.01).log10_p)
 
 
+def test_the_set_is_tokenised_and_the_store_checked_once(until, monkeypatch):
+    calls = []
+
+    def counted(name, function):
+        return lambda *arguments: calls.append(name) or function(*arguments)
+
+    monkeypatch.setattr(scoring, "tokenize", counted("tokenize", scoring.tokenize))
+    monkeypatch.setattr(Store, "done", counted("done", Store.done))
+    found, _ = until(0.0, permutations=5)
+    assert (found.shards, calls) == (10, ["tokenize", "done"])
+
+
 def test_it_goes_on_where_it_stopped(until):
     first, _ = until(40.0, permutations=10)
     again, scorer = until(40.0, permutations=10, alpha=1e-9)
@@ -63,75 +76,60 @@ def test_tests_of_all_shards_are_refused(until, test):
         until(0.0, tests=[test])
 
 
-def test_the_command(call, model_directory, tmp_path):
-    path = tmp_path / "words.txt"
-    path.write_text("".join(made_up_set(20).examples))
-    arguments = (
-        "--stop",
-        "--test",
-        "sharded_exact",
-        "--permutations",
-        "3",
-        "--json",
-        "--alpha",
-        "1e-6",
-    )
-    status, out, _ = call("test", model_directory, path, *arguments, "--store", tmp_path / "s")
+@pytest.fixture
+def stop(call, model_directory, tmp_path):
+    """Return a function that runs `contamination test --stop` on a file of made-up records."""
+
+    def run(*options, examples=None):
+        path = tmp_path / "words.txt"
+        path.write_text("".join(examples or made_up_set(20).examples))
+        return call("test", model_directory, path, "--stop", f"--store={tmp_path / 's'}", *options)
+
+    return run
+
+
+def test_the_command(stop):
+    arguments = ("--test=sharded_exact", "--permutations=3", "--json", "--alpha=1e-6")
+    status, out, _ = stop(*arguments)
     told = json.loads(out)
     assert (status, told["stopped_at"], told["shards"]) == (0, None, 5)
-    status, _, err = call("test", model_directory, path, *arguments, "--test", "boundary")
+    status, _, err = stop(*arguments, "--test=boundary")
     assert status == 2
     assert "give --test once" in err
-    status, _, err = call("test", model_directory, path, "--stop", "--dry-run")
+    status, _, err = stop("--dry-run")
     assert status == 2
     assert "--stop has no --dry-run" in err
 
 
-def test_the_order_of_the_records_is_told_beside_the_evidence(
-    call, model_directory, tmp_path, monkeypatch
-):
+def test_the_order_of_the_records_is_reported_beside_the_evidence(stop, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
-    path = tmp_path / "sorted.txt"
-    path.write_text("".join(f"{'word ' * n}\n" for n in range(1, 41)))
-    arguments = (
-        "--stop",
-        "--test",
-        "sharded_exact",
-        "--permutations",
-        "3",
-        "--store",
-        tmp_path / "s",
-    )
-    _, out, _ = call("test", model_directory, path, *arguments)
+    examples = [f"{'word ' * n}\n" for n in range(1, 41)]
+    arguments = ("--test=sharded_exact", "--permutations=3")
+    _, out, _ = stop(*arguments, examples=examples)
     assert "order of the records: order carries information" in out
     assert "a compressor, which has seen nothing: p = " in out
-    _, out, _ = call("test", model_directory, path, *arguments, "--json")
+    _, out, _ = stop(*arguments, "--json", examples=examples)
     told = json.loads(out)
     assert told["diagnosis"]["verdict"] == "order carries information"
     assert 0 < told["control"]["p"] <= 1
 
 
-def test_one_of_several_processes_tells(call, model_directory, tmp_path, monkeypatch):
+def test_one_of_several_processes_reports(stop, monkeypatch):
     """The others leave the output and the status to process 0."""
-    path = tmp_path / "words.txt"
-    path.write_text("".join(made_up_set(40).examples))
-    arguments = ("--stop", "--test", "sharded_exact", "--alpha", "0.99", "--shards", "20")
-    arguments += ("--store", tmp_path / "s")
-    status, out, _ = call("test", model_directory, path, *arguments)
+    arguments = ("--test=sharded_exact", "--alpha=0.99", "--shards=20")
+    examples = made_up_set(40).examples
+    status, out, _ = stop(*arguments, examples=examples)
     assert status == 1
     assert "anytime-valid p" in out
-    monkeypatch.setattr(processes(), "process_index", 1)
-    assert call("test", model_directory, path, *arguments)[:2] == (0, "")
-    assert call("test", model_directory, path, *arguments[1:], "--dry-run")[:2] == (0, "")
+    monkeypatch.setattr(type(processes()), "is_main_process", False)
+    assert stop(*arguments, examples=examples)[:2] == (0, "")
 
 
-def test_an_interrupt_is_no_rejection(call, model_directory, tmp_path, monkeypatch):
+def test_an_interrupt_is_no_rejection(stop, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sequential, "fill", interrupted)
-    path = tmp_path / "words.txt"
-    path.write_text("".join(made_up_set(20).examples))
-    status, out, err = call("test", model_directory, path, "--stop", "--test", "sharded_exact")
+    monkeypatch.setattr(sequential, "fill_store", interrupted)
+    status, out, err = stop("--test=sharded_exact")
     assert (status, out) == (130, "")
     assert err.splitlines()[-1].endswith("run the same command again to go on")

@@ -39,6 +39,11 @@ def scorer(model_directory):
     return TransformersScorer(model_directory)
 
 
+def score_by_hand(scorer, test_set, directory, *, shards, permutations):
+    counts = {"shards": shards, "permutations": permutations}
+    return score(test_set, scorer, directory, model="mine", seed=0, **counts)
+
+
 def test_the_default_is_the_successor_test(scorer, test_set, tmp_path):
     found = audit(scorer, test_set, Request(directory=tmp_path))
     assert [result.test for result in found.results] == ["successor"]
@@ -47,15 +52,8 @@ def test_the_default_is_the_successor_test(scorer, test_set, tmp_path):
 def test_three_lines_give_the_p_value_of_the_parts(model_directory, test_set, tmp_path):
     request = Request(tests=["sharded_exact"], permutations=6, directory=tmp_path / "stores")
     found = audit(model_directory, test_set, request)
-    store = score(
-        test_set,
-        TransformersScorer(model_directory),
-        tmp_path / "by-hand",
-        model="x",
-        shards=5,
-        permutations=6,
-        seed=0,
-    )
+    scorer = TransformersScorer(model_directory)
+    store = score_by_hand(scorer, test_set, tmp_path / "by-hand", shards=5, permutations=6)
     (result,) = found.results
     assert result.p == sharded_exact_test(store.log_probs(6)).p
     assert (result.test, result.shards, result.permutations) == ("sharded_exact", 5, 6)
@@ -75,23 +73,18 @@ def test_every_test_reads_its_own_store(scorer, test_set, tmp_path):
     tests = ["permutation", "sharded_t", "sharded_exact"]
     request = Request(tests, shards=4, permutations=5, directory=tmp_path, name="mine")
     found = audit(scorer, test_set, request)
-    by_hand = {
-        shards: score(
-            test_set,
+    whole, shards = (
+        score_by_hand(
             scorer,
+            test_set,
             tmp_path / "mine" / "prose" / f"orderings-{shards:03d}",
-            model="mine",
             shards=shards,
             permutations=5,
-            seed=0,
         ).log_probs(5)
         for shards in (1, 4)
-    }
-    expected = [
-        permutation_test(by_hand[1][0]).p,
-        sharded_t_test(by_hand[4]).p,
-        sharded_exact_test(by_hand[4]).p,
-    ]
+    )
+    expected = [permutation_test(whole[0]).p, sharded_t_test(shards).p]
+    expected += [sharded_exact_test(shards).p]
     assert [result.p for result in found.results] == expected
     assert [store.shards for store in found.plan.stores] == [1, 4, 4]
 
@@ -236,12 +229,8 @@ def test_a_compressor_stands_beside_every_test(scorer, test_set, tmp_path):
 
 def test_a_compressor_rejects_where_neighbours_repeat_each_other(scorer, tmp_path):
     rng, path = np.random.default_rng(0), tmp_path / "pairs.txt"
-    path.write_text(
-        "".join(
-            f"{text}\n{text} too\n"
-            for text in (" ".join(rng.choice(list("abcdefgh"), 12)) for _ in range(20))
-        )
-    )
+    texts = [" ".join(rng.choice(list("abcdefgh"), 12)) for _ in range(20)]
+    path.write_text("".join(f"{text}\n{text} too\n" for text in texts))
     found = audit(scorer, path, Request(["sharded_exact"], permutations=9, directory=tmp_path))
     assert found.control[0].p < 0.001
 

@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 
 from contamination.audit.battery import TESTS
+from contamination.audit.request import Request
+from contamination.audit.verdict import fill_store
 from contamination.errors import InputError
 from contamination.scoring.contract import Scorer
 from contamination.scoring.plan import StorePlan
-from contamination.scoring.score import score
 from contamination.statistics import PowerPlan, plan
 from contamination.testsets.example_set import ExampleSet
 
@@ -65,16 +66,11 @@ def plan_from_pilot(
         revision=f"{test_set.revision} first {records}",
         records=test_set.records[:records],
     )
-    store = score(
-        first,
+    store = fill_store(
+        StorePlan(chosen.kind, shards, chosen.tokens_per_example),
         scorer,
-        StorePlan(chosen.kind, shards, chosen.tokens_per_example).path(directory, name, first.name),
-        model=name,
-        shards=shards,
-        permutations=PILOT_PERMUTATIONS,
-        seed=seed,
-        kind=chosen.kind,
-        tokens_per_example=chosen.tokens_per_example,
+        first,
+        Request([test], permutations=PILOT_PERMUTATIONS, seed=seed, directory=directory, name=name),
     )
     scores = chosen.scores(store, PILOT_PERMUTATIONS)
     free = chosen.kind == "successors"  # orderings cost nothing

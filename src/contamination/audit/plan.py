@@ -54,11 +54,11 @@ def plan_audit(scorer: Scorer, test_set: ExampleSet, request: Request) -> Scorin
     count = len(test_set.examples)
     ids = tokenize(scorer.tokenizer, test_set.examples)
     lengths = [len(i) for i in ids]
-    stores = tuple(planned_store(test, lengths, scorer.context, request) for test in request.tests)
+    stores = tuple(choose_store(test, lengths, scorer.context, request) for test in request.tests)
     distinct = list(dict.fromkeys(stores))
     works = [store.work(lengths, request.permutations, scorer.context) for store in distinct]
     work = cost.total(works)
-    name = called(scorer, request)
+    name = name_model(scorer, request)
     missing = sum(
         max(0, w.scored - _stored_tokens(store.path(request.directory, name, test_set.name)))
         for store, w in zip(distinct, works, strict=True)
@@ -76,13 +76,13 @@ def plan_audit(scorer: Scorer, test_set: ExampleSet, request: Request) -> Scorin
     return ScoringPlan(count, request.permutations, stores, work, missing, flops, seconds)
 
 
-def called(scorer: Scorer, request: Request) -> str:
-    """What tables and stores call the model of an audit."""
+def name_model(scorer: Scorer, request: Request) -> str:
+    """Return what tables and stores call the model of an audit."""
     return request.name or scorer.revision[:12]
 
 
-def planned_store(test: str, lengths: Sequence[int], context: int, request: Request) -> StorePlan:
-    """Store that a test reads of examples of so many tokens.
+def choose_store(test: str, lengths: Sequence[int], context: int, request: Request) -> StorePlan:
+    """Choose the store that a test reads of examples of so many tokens.
 
     Raises
     ------

@@ -12,12 +12,13 @@ from tqdm import tqdm
 
 from contamination.audit.battery import TESTS
 from contamination.audit.diagnostics import Diagnosis
-from contamination.audit.plan import called, planned_store
+from contamination.audit.plan import choose_store, name_model
 from contamination.audit.request import Request
-from contamination.audit.verdict import control_of, diagnosis_of, fill
+from contamination.audit.verdict import diagnose_order, fill_store, run_control
 from contamination.errors import InputError
 from contamination.scoring.contract import Scorer
 from contamination.scoring.processes import processes
+from contamination.scoring.store import Store
 from contamination.statistics import AnytimeResult, EProcess, TestResult, anytime_test
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.tokens import tokenize
@@ -53,20 +54,24 @@ def audit_until(scorer: Scorer, test_set: ExampleSet, request: Request, *, alpha
         known = [name for name, chosen in TESTS.items() if chosen.stops]
         raise InputError(f"test is {test!r}: stopping early needs one of {', '.join(known)}")
     lengths = [len(ids) for ids in tokenize(scorer.tokenizer, test_set.examples)]
-    plan = planned_store(test, lengths, scorer.context, request)
+    plan = choose_store(test, lengths, scorer.context, request)
     evidence, scores = EProcess(), list[np.ndarray]()
-    for shard in tqdm(
-        range(plan.shards),
-        desc=f"{called(scorer, request)}: shards until p <= {alpha:g}",
-        disable=not processes().is_main_process,
-    ):
-        store = fill(plan, scorer, test_set, request, upto=shard + 1)
+
+    def suffices(store: Store, shard: int) -> bool:
+        nonlocal evidence
         scores.append(TESTS[test].shard_scores(store, shard, request.permutations))
         evidence = evidence.update(scores[-1])
-        if evidence.rejects(alpha):
-            break
+        bar.update()
+        return evidence.rejects(alpha)
+
+    with tqdm(
+        total=plan.shards,
+        desc=f"{name_model(scorer, request)}: shards until p <= {alpha:g}",
+        disable=not processes().is_main_process,
+    ) as bar:
+        fill_store(plan, scorer, test_set, request, enough=suffices)
     return Stopped(
         anytime_test(scores, alpha=alpha),
-        diagnosis_of(test_set, request),
-        control_of(plan, test_set, request),
+        diagnose_order(test_set, request),
+        run_control(plan, test_set, request),
     )

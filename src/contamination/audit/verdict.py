@@ -10,6 +10,7 @@
 """
 
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ import numpy as np
 from contamination.audit.battery import TESTS
 from contamination.audit.compressor import compressor_test
 from contamination.audit.diagnostics import Diagnosis, diagnose
-from contamination.audit.plan import ScoringPlan, called, plan_audit, planned_store
+from contamination.audit.plan import ScoringPlan, choose_store, name_model, plan_audit
 from contamination.audit.request import Request
 from contamination.files import sha256_of
 from contamination.scoring.contract import Scorer
@@ -114,13 +115,15 @@ def audit(
     examples = test_set if isinstance(test_set, ExampleSet) else open_test_set(test_set)
     plan = plan or plan_audit(model, examples, request)
     started = time.perf_counter()
-    stores = {store: fill(store, model, examples, request) for store in dict.fromkeys(plan.stores)}
+    stores = {
+        store: fill_store(store, model, examples, request) for store in dict.fromkeys(plan.stores)
+    }
     seconds = time.perf_counter() - started
     asked = list(zip(request.tests, plan.stores, strict=True))
     shards = {(store.kind, store.shards): store for store in stores}  # one control for each
-    controls = {key: control_of(store, examples, request) for key, store in shards.items()}
+    controls = {key: run_control(store, examples, request) for key, store in shards.items()}
     return Audit(
-        model=called(model, request),
+        model=name_model(model, request),
         model_revision=model.revision,
         dataset=examples.name,
         dataset_revision=examples.revision,
@@ -130,7 +133,7 @@ def audit(
         results=tuple(
             TESTS[test].result(stores[store], request.permutations) for test, store in asked
         ),
-        diagnosis=diagnosis_of(examples, request),
+        diagnosis=diagnose_order(examples, request),
         control=tuple(controls[store.kind, store.shards] for _, store in asked),
         stores=tuple(store.directory for store in stores.values()),
         tokens_scored=plan.missing,
@@ -138,22 +141,22 @@ def audit(
     )
 
 
-def fill(
+def fill_store(
     store: StorePlan,
     scorer: Scorer,
     test_set: ExampleSet,
     request: Request,
     *,
-    upto: int | None = None,
     directory: Path | None = None,
+    enough: Callable[[Store, int], bool] | None = None,
     replace: bool = False,
 ) -> Store:
-    """Score what a store lacks, or what its first `upto` shards lack, and open it.
+    """Score what a store lacks, and open it.
 
-    It lies in `directory`, or where the audits in that of the request keep it; `replace` as in
-    `contamination.scoring.score.score`.
+    It lies in `directory`, or where the audits in that of the request keep it; `enough` and
+    `replace` as in `contamination.scoring.score.score`.
     """
-    name = called(scorer, request)
+    name = name_model(scorer, request)
     return score(
         test_set,
         scorer,
@@ -164,7 +167,7 @@ def fill(
         seed=request.seed,
         kind=store.kind,
         tokens_per_example=store.tokens_per_example,
-        upto=upto,
+        enough=enough,
         replace=replace,
     )
 
@@ -187,17 +190,19 @@ def score_and_test(
         Too few examples, or whatever scoring complains of.
     """
     lengths = [len(ids) for ids in tokenize(scorer.tokenizer, test_set.examples)]
-    plan = planned_store(test, lengths, scorer.context, request)
+    plan = choose_store(test, lengths, scorer.context, request)
     plan.work(lengths, request.permutations, scorer.context)  # refuse now what cannot be read
-    directory = plan.path(request.directory, called(scorer, request), test_set.name)
+    directory = plan.path(request.directory, name_model(scorer, request), test_set.name)
     if keep_revisions:
         revisions = sha256_of(scorer.revision, test_set.revision, str(request.seed))
         directory = directory.with_name(f"{directory.name}-{revisions[:8]}")
-    store = fill(plan, scorer, test_set, request, directory=directory, replace=not keep_revisions)
+    store = fill_store(
+        plan, scorer, test_set, request, directory=directory, replace=not keep_revisions
+    )
     return TESTS[test].result(store, request.permutations), store
 
 
-def control_of(store: StorePlan, test_set: ExampleSet, request: Request) -> TestResult:
+def run_control(store: StorePlan, test_set: ExampleSet, request: Request) -> TestResult:
     """Test the shards of a store, in the same orderings, under a compressor."""
     return compressor_test(
         test_set,
@@ -208,7 +213,7 @@ def control_of(store: StorePlan, test_set: ExampleSet, request: Request) -> Test
     )
 
 
-def diagnosis_of(test_set: ExampleSet, request: Request) -> Diagnosis:
+def diagnose_order(test_set: ExampleSet, request: Request) -> Diagnosis:
     """Look for information in the order of the records, without any model."""
     rng = np.random.default_rng(request.seed)
     return diagnose(test_set.examples, test_set.records or None, rng=rng)

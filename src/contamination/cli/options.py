@@ -3,18 +3,19 @@
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_origin, get_type_hints
 
 import typer
 
 from contamination.audit.battery import help_text, names_of
+from contamination.audit.request import Request
 from contamination.errors import InputError
+from contamination.scoring.models import label
 
 if TYPE_CHECKING:
-    from contamination.audit.request import Request
     from contamination.scoring.contract import Scorer
     from contamination.testsets.example_set import ExampleSet
 
@@ -26,7 +27,7 @@ def add_options(command: Callable[..., R]) -> Callable[..., R]:
     """Turn the first parameter of a command, a dataclass, into one option for each field."""
     first, *own = inspect.signature(command).parameters.values()
     hints = get_type_hints(first.annotation, include_extras=True)
-    fields = [
+    fields = [  # one without `Annotated` is no option
         inspect.Parameter(
             field.name,
             inspect.Parameter.KEYWORD_ONLY,
@@ -34,6 +35,7 @@ def add_options(command: Callable[..., R]) -> Callable[..., R]:
             annotation=hints[field.name],
         )
         for field in dataclasses.fields(first.annotation)
+        if get_origin(hints[field.name]) is Annotated
     ]
     parameters = [*(p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own), *fields]
 
@@ -57,57 +59,6 @@ def _endpoint(text: str, *names: str) -> Any:
 
 def _data(text: str, *names: str) -> Any:
     return typer.Option(*names, help=text, rich_help_panel=DATA)
-
-
-@dataclass(frozen=True)
-class AuditOptions:
-    """How much is scored, and where it is kept."""
-
-    shards: Annotated[
-        int | None,
-        typer.Option(
-            help="Contiguous parts of the set; default: 10 examples each, 4 for other tests."
-        ),
-    ] = None
-    budget: Annotated[
-        int | None,
-        typer.Option(
-            help=f"Most tokens to read for a test: {names_of('successors')} take the largest "
-            "shards that cost no more."
-        ),
-    ] = None
-    permutations: Annotated[
-        int,
-        typer.Option(
-            help="Shuffled orderings of each shard, m; an exact p-value is never below "
-            f"1 / (m + 1)^shards ({names_of('successors')} sample thousands of their own)."
-        ),
-    ] = 25
-    seed: Annotated[int, typer.Option(help="Seed of the shuffled orderings.")] = 0
-    store: Annotated[
-        Path, typer.Option(help="Where log-probabilities are kept and found again.")
-    ] = Path("contamination-stores")
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")] = False
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Print how much there is to score, and about how long."),
-    ] = False
-
-    def request(self, model: str, tests: Sequence[str] | None) -> "Request":
-        """Return what is asked of the audit of a model; raises `InputError` as `Request` does."""
-        from contamination.audit.battery import DEFAULT_TESTS
-        from contamination.audit.request import Request
-        from contamination.scoring.models import label
-
-        return Request(
-            tests=tests or DEFAULT_TESTS,
-            shards=self.shards,
-            budget=self.budget,
-            permutations=self.permutations,
-            seed=self.seed,
-            directory=self.store,
-            name=label(model),
-        )
 
 
 @dataclass(frozen=True)
@@ -237,9 +188,43 @@ class ScoringOptions(ModelOptions, DataOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FullAuditOptions(ScoringOptions, AuditOptions):
-    """What `test` and `score` share: everything that says what is scored."""
+class AuditOptions(ScoringOptions, Request):
+    """What `test` and `score` share: all that an audit is asked, with the defaults of `Request`."""
 
     tests: Annotated[
-        list[str] | None, typer.Option("--test", help=f"{help_text()} May be repeated.")
-    ] = None
+        list[str],
+        typer.Option("--test", help=f"{help_text()} May be repeated.", show_default=False),
+    ]
+    shards: Annotated[
+        int | None,
+        typer.Option(
+            help="Contiguous parts of the set; default: 10 examples each, 4 for other tests."
+        ),
+    ]
+    budget: Annotated[
+        int | None,
+        typer.Option(
+            help=f"Most tokens to read for a test: {names_of('successors')} take the largest "
+            "shards that cost no more."
+        ),
+    ]
+    permutations: Annotated[
+        int,
+        typer.Option(
+            help="Shuffled orderings of each shard, m; an exact p-value is never below "
+            f"1 / (m + 1)^shards ({names_of('successors')} sample thousands of their own)."
+        ),
+    ]
+    seed: Annotated[int, typer.Option(help="Seed of the shuffled orderings.")]
+    directory: Annotated[
+        Path, typer.Option("--store", help="Where log-probabilities are kept and found again.")
+    ]
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")] = False
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Print how much there is to score, and about how long."),
+    ] = False
+
+    def request(self) -> Request:
+        """Return what is asked, with the model's name in tables and stores."""
+        return dataclasses.replace(self, name=label(self.model))

@@ -10,6 +10,7 @@ from rich.console import Console
 from contamination.audit.battery import DEFAULT_TESTS
 from contamination.cli.options import ScoringOptions, add_options
 from contamination.cli.printing import print_table
+from contamination.scoring.models import label
 
 if TYPE_CHECKING:
     from contamination.statistics import PowerPlan
@@ -31,7 +32,6 @@ def plan(
     examples = options.load(options.dataset)
 
     from contamination.audit.pilot import plan_from_pilot
-    from contamination.scoring.models import label
 
     power_plan = plan_from_pilot(
         options.open(options.model),

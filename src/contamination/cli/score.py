@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 from rich.console import Console
 
-from contamination.cli.options import FullAuditOptions, add_options
+from contamination.cli.options import AuditOptions, add_options
 from contamination.cli.printing import print_table
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @add_options
-def score(options: FullAuditOptions) -> None:
+def score(options: AuditOptions) -> None:
     """Score DATASET under MODEL into the stores that the tests need, without testing."""
     audit = run_audit(options)
     if audit is None:
@@ -33,11 +33,11 @@ def score(options: FullAuditOptions) -> None:
         print_cost(audit)
 
 
-def run_audit(options: FullAuditOptions) -> "Audit | None":
+def run_audit(options: AuditOptions) -> "Audit | None":
     """Score what is missing and test; None after a dry run, and in every process but the first."""
     # Before torch is imported: bad input is reported at once.
     examples = options.load(options.dataset)
-    request = options.request(options.model, options.tests)
+    request = options.request()
 
     from contamination.audit.plan import plan_audit
     from contamination.audit.verdict import audit
@@ -51,7 +51,7 @@ def run_audit(options: FullAuditOptions) -> "Audit | None":
         if first_process:
             _print_plan(plan, options.as_json)
         return None
-    with exit_if_interrupted(options.store):
+    with exit_if_interrupted(options.directory):
         done = audit(scorer, examples, request, plan=plan)
     if isinstance(scorer, EndpointScorer):
         print(scorer.summary(), file=sys.stderr)

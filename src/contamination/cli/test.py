@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from contamination.cli.options import FullAuditOptions, add_options
+from contamination.cli.options import AuditOptions, add_options
 from contamination.cli.printing import print_table
 from contamination.cli.score import exit_if_interrupted, print_cost, run_audit
 from contamination.errors import InputError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @add_options
 def test(
-    options: FullAuditOptions,
+    options: AuditOptions,
     alpha: Annotated[float, typer.Option(help="Level at which the exit status is 1.")] = 0.05,
     stop: Annotated[
         bool,
@@ -53,17 +53,17 @@ def test(
         raise typer.Exit(1)
 
 
-def _test_until_decided(options: FullAuditOptions, alpha: float) -> None:
+def _test_until_decided(options: AuditOptions, alpha: float) -> None:
     """Print the anytime-valid p-value of the shards that it took; exit as `test` does."""
     if options.dry_run:
         raise InputError("--stop has no --dry-run: how much it scores depends on what it finds")
     examples = options.load(options.dataset)
-    request = options.request(options.model, options.tests)
+    request = options.request()
 
     from contamination.audit.sequential import audit_until
     from contamination.scoring.processes import processes
 
-    with exit_if_interrupted(options.store):
+    with exit_if_interrupted(options.directory):
         stopped = audit_until(options.open(options.model), examples, request, alpha=alpha)
     if processes().is_main_process:
         _print_stopped(stopped, request.tests[0], as_json=options.as_json)

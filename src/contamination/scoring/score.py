@@ -11,7 +11,7 @@ So one process and many, a run that was interrupted and one that was not, write 
 import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -52,10 +52,10 @@ def score(
     seed: int,
     kind: Kind = "orderings",
     tokens_per_example: int | None = None,
-    upto: int | None = None,
+    enough: Callable[[Store, int], bool] | None = None,
     replace: bool = False,
 ) -> Store:
-    """Make sure that `directory` holds all units of the plan, and return the store.
+    """Make sure that `directory` holds the units of the plan, and return the store.
 
     Under torchrun all processes call this with the same arguments, and each scores its share of the
     missing parts; none returns before all are stored.
@@ -67,7 +67,9 @@ def score(
         is `shards=1`. Successors are all ordered pairs of a shard, whatever `permutations`.
     seed : of the orderings.
     kind, tokens_per_example : see `contamination.scoring.store_format.Header`.
-    upto : only the first so many shards, the others later; None is all.
+    enough : asked after each shard, with the store and the index of that shard, whether to stop
+        there; the shards are then scored one after the other. None scores all at once. Under
+        torchrun every process asks, and all must get the same answer.
     replace : a store of something else in `directory` makes way instead of being refused.
 
     Raises
@@ -94,7 +96,7 @@ def score(
         kind=kind,
         tokens_per_example=tokens_per_example,
     )
-    units = [u for u in header.units(permutations) if upto is None or u[0] < upto]
+    units = list(header.units(permutations))
     work = [header.tokens_read(unit) for unit in units]
 
     rank, size = processes().process_index, processes().num_processes
@@ -108,29 +110,32 @@ def score(
             "same model, test set and settings"
         )
     parts: list[list[int]] = found[0]
-    if not parts:
-        return store
+    stages = [parts] if enough is None else [_of_shard(s, parts, units) for s in range(shards)]
     # An endpoint may drift, so the canonical orderings are not always the first of their shards.
-    np.random.default_rng(0).shuffle(parts)
-    share = parts[rank::size]
+    for stage in stages:
+        np.random.default_rng(0).shuffle(stage)
     score_part = _orderings if kind == "orderings" else _successors
     with (
-        recorded(store, scorer),
+        recorded(store, scorer) if parts else nullcontext(),
         tqdm(
             desc=f"{model} on {test_set.name}",
-            total=sum(work[index] for part in share for index in part),
+            total=sum(work[i] for stage in stages for part in stage[rank::size] for i in part),
             unit="tok",
             unit_scale=True,
             mininterval=1.0,
             leave=False,
-            disable=rank != 0,
+            disable=rank != 0 or not parts,
         ) as bar,
     ):
-        for indices in share:
-            part = [(units[i], header.examples(units[i])) for i in indices]
-            scores = dict(score_part(part, header, ids, scorer, bar.update))
-            store.append((*item, scores[i]) for i, item in enumerate(part))
-        gather(None)
+        for shard, stage in enumerate(stages):
+            for indices in stage[rank::size]:
+                part = [(units[i], header.examples(units[i])) for i in indices]
+                scores = dict(score_part(part, header, ids, scorer, bar.update))
+                store.append((*item, scores[i]) for i, item in enumerate(part))
+            if stage:
+                gather(None)
+            if enough is not None and enough(store, shard):
+                break
     return store
 
 
@@ -152,6 +157,12 @@ def _missing(
         for part in _parts(work, scorer.batch_tokens)
     ]
     return [part for part in parts if part]
+
+
+def _of_shard(shard: int, parts: Sequence[list[int]], units: Sequence[Unit]) -> list[list[int]]:
+    """What parts hold of one shard."""
+    own = ([index for index in part if units[index][0] == shard] for part in parts)
+    return [part for part in own if part]
 
 
 def _parts(work: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:

@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 from tqdm import tqdm
 
-from contamination.audit.plan import planned_store
+from contamination.audit.plan import choose_store
 from contamination.audit.published import published_p
 from contamination.audit.request import Request
 from contamination.audit.verdict import score_and_test
@@ -102,7 +102,7 @@ class MmluAudit:
             for test in self.request.tests:
                 total = cost.total(
                     [
-                        planned_store(test, each, scorer.context, self.request).work(
+                        choose_store(test, each, scorer.context, self.request).work(
                             each, self.request.permutations, scorer.context
                         )
                         for each in lengths
