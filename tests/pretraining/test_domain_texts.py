@@ -14,11 +14,10 @@ from contamination.pretraining.experiment import Experiment
 from contamination.pretraining.members import read_documents
 from contamination.testsets.sources import DATA_VARIABLE
 from contamination.testsets.tokens import tokenize
-from fakes.data_fixtures import make_distribution, profile_data, write_profile
+from fakes.data_fixtures import WORDS, make_distribution, profile_data, write_profile
 
 LENGTH = 24
 WANTED = {"length": LENGTH, "texts": 8, "spare": 4}
-WORDS = ["apple", "river", "stone", "cloud", "lamp", "green", "tower", "quiet", "orbit", "maple"]
 
 
 def sentence(name: str, number: int) -> str:
