@@ -233,6 +233,10 @@ def test_nothing_gives_empty_tables_with_their_columns() -> None:
     assert (tuple(subsets), len(subsets)) == (SUBSET_COLUMNS, 0)
     assert subsets["excluded"].dtype == bool
     assert fisher_table(subsets, TABLE2).empty
+    printed = published_subsets(TABLE4, 0.05)  # stands alone where nothing is measured
+    pd.testing.assert_frame_equal(
+        fisher_table(pd.concat([printed, subsets]), TABLE2), fisher_table(printed, TABLE2)
+    )
     lines = line_table(free, measured, TABLE4, 0.05)
     assert lines.empty
     assert {*MODEL_FREE, *OF_MODEL, "excluded_in_paper"} <= set(lines)

@@ -22,6 +22,7 @@ SUBSET_COLUMNS = (
     *("model", "source", "test", "subset", "examples", "p", "log10_p", "published_p"),
     *("excluded", "reason"),
 )
+P_VALUES = ("p", "log10_p", "published_p")
 FISHER_COLUMNS = (
     *("model", "source", "test", "subsets_kept", "statistic", "p", "log10_p", "published_p"),
     *("cauchy_p", "harmonic_mean_p"),
@@ -85,7 +86,8 @@ def _excluded(rows: pd.DataFrame, rejected: pd.DataFrame, exclude_below: float) 
     names = rows[keys].merge(names, on=keys, how="left")["names"].fillna("")
     reason = names.where(names == "", f"p < {exclude_below:g} under " + names)
     found = rows.reset_index(drop=True).assign(excluded=reason != "", reason=reason)
-    return found[list(SUBSET_COLUMNS)]
+    # Of no row, too: pandas joins columns without a type to the others as objects.
+    return found[list(SUBSET_COLUMNS)].astype(dict.fromkeys(P_VALUES, float))
 
 
 def fisher_table(
