@@ -206,22 +206,64 @@ def reference(directories) -> Callable[..., np.ndarray]:
     @torch.inference_mode()
     def values(name: str, groups=GROUPS) -> np.ndarray:
         model = AutoModelForCausalLM.from_pretrained(directories(name)).double().eval()
-        result = []
-        for prefix, continuations in groups:
-            for c in continuations:
-                kept = prefix[max(0, len(prefix) - (CONTEXT - len(c))) :]
-                stream = torch.tensor([[0, *kept.tolist(), *c.tolist()]])
-                logits = model(stream[:, :-1], use_cache=False).logits[0].log_softmax(1)
-                picked = logits.gather(1, stream[0, 1:, None])[len(kept) :, 0]
-                result.append(picked.numpy())
-        return np.concatenate(result)
+        return np.concatenate([logprobs(model, *pair).numpy() for pair in alone(groups)])
 
     return values
 
 
+def alone(groups) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield what is kept of the prefix, and the continuation, for each that has a token."""
+    for prefix, continuations in groups:
+        for c in filter(len, continuations):
+            yield prefix[max(0, len(prefix) - (CONTEXT - len(c))) :], c
+
+
+def logprobs(model, kept: np.ndarray, continuation: np.ndarray) -> torch.Tensor:
+    stream = torch.tensor([[0, *kept.tolist(), *continuation.tolist()]])
+    logits = model(stream[:, :-1], use_cache=False).logits[0].log_softmax(1)
+    return logits.gather(1, stream[0, 1:, None])[len(kept) :, 0]
+
+
+def float32_rounding(directory: Path) -> np.ndarray:
+    """Four standard deviations of what float32 does to each log-probability of GROUPS, nats.
+
+    Every output y_i = sum_j W_ij x_j of a linear layer is wrong by some eps * sum_j |W_ij x_j|, eps
+    being that of float32, which moves the log-probability by d log p / d y_i times that. The errors
+    of different outputs are independent, so their squares add up.
+    """
+    model = AutoModelForCausalLM.from_pretrained(directory).double().eval()
+    sums: list[tuple[torch.Tensor, torch.Tensor]] = []
+
+    def keep(layer: torch.nn.Linear, inputs: tuple[torch.Tensor], output: torch.Tensor) -> None:
+        sums.append((output, (inputs[0].abs() @ layer.weight.abs().T).detach()))
+
+    for layer in model.modules():
+        if isinstance(layer, torch.nn.Linear):
+            layer.register_forward_hook(keep)
+    deviations = []
+    for kept, continuation in alone(GROUPS):
+        sums.clear()
+        values = logprobs(model, kept, continuation)
+        outputs, sizes = [y for y, _ in sums], [size for _, size in sums]
+        unit = torch.eye(len(values), dtype=values.dtype)
+        slopes = torch.autograd.grad(values, outputs, unit, is_grads_batched=True)
+        squares = [
+            (slope * size).square().flatten(1).sum(1)
+            for slope, size in zip(slopes, sizes, strict=True)
+        ]
+        deviations.append(sum(squares).sqrt().numpy())
+    return 4 * np.finfo(np.float32).eps * np.concatenate(deviations)
+
+
 @pytest.mark.parametrize("name", MODELS)
-def test_float32_agrees_with_a_float64_pass_for_each(make, reference, ran, name):
-    np.testing.assert_allclose(run(make(name)), reference(name), rtol=0, atol=FLOAT32_NATS)
+def test_float32_agrees_with_a_float64_pass_for_each(make, reference, ran, directories, name):
+    # The selective scan of a Mamba cancels: it multiplies the relative error of what it reads by
+    # about ten in each of the two layers, from 2 eps to 20 and 400 at the worst position, where
+    # 3e-5 of a hidden state of length 6 are 1e-4 nats. So each of its tokens has its own bound,
+    # most of them below that of the other networks.
+    bound = float32_rounding(directories(name)) if "Mamba" in name else FLOAT32_NATS
+    assert (np.abs(run(make(name)) - reference(name)) <= bound).all()
+    assert np.median(bound) <= FLOAT32_NATS
     used = {piece.group for batch in ran[1:] for piece in batch}  # the first is the comparison
     assert used == SHARED[MODELS[name][2]]
     assert bool(ran) == bool(used)
