@@ -77,11 +77,11 @@ def train_model(experiment: "Experiment", name: str) -> None:
     experiment.require_corpus()  # before the slow imports
 
     import numpy as np
-    from accelerate import PartialState
     from transformers import AutoTokenizer
 
     from contamination.pretraining.injection import mix
     from contamination.pretraining.training import train
+    from contamination.scoring.processes import processes
     from contamination.testsets.tokens import id_type, tokenize
 
     tokenizer = AutoTokenizer.from_pretrained(experiment.corpus / "tokenizer")
@@ -99,12 +99,12 @@ def train_model(experiment: "Experiment", name: str) -> None:
         rng=np.random.default_rng([profile.seed, 2]),
     )
     stream = directory.with_name(f"{name}.tokens.bin")
-    processes = PartialState()
-    if processes.is_main_process:
+    state = processes()
+    if state.is_main_process:
         with replacing(stream) as temporary, temporary.open("wb") as file:
             for piece in mixture.pieces:
                 piece.tofile(file)
-    processes.wait_for_everyone()
+    state.wait_for_everyone()
     train(
         np.memmap(stream, dtype=token_type, mode="r"),
         tokenizer,
@@ -115,7 +115,7 @@ def train_model(experiment: "Experiment", name: str) -> None:
         label=f"train {name} model",
         record={"injections": [asdict(injection) for injection in mixture.injections]},
     )
-    if processes.is_main_process:
+    if state.is_main_process:
         stream.unlink()
 
 
