@@ -1,8 +1,10 @@
 """A small store of made-up numbers, and a reading of them that is slow and simple."""
 
 import numpy as np
+import pyarrow as pa
 
-from contamination.scoring.store_format import Header
+from contamination.scoring.store import Store
+from contamination.scoring.store_format import Header, read_table
 
 HEADER = Header(
     model="m",
@@ -37,6 +39,11 @@ def rows(items, header: Header = HEADER) -> list[dict]:
             row = (shard, index, example, position, value)
             result.append(dict(zip(COLUMNS, row, strict=True)))
     return result
+
+
+def table_of(store: Store) -> pa.Table:
+    """Return all parts of a store, one after the other."""
+    return pa.concat_tables(read_table(path, store.header) for path in store.parts())
 
 
 def contents(directory) -> dict[str, bytes]:

@@ -16,6 +16,7 @@ from transformers import AutoModelForCausalLM
 from contamination.errors import InputError
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
+from fakes.float64_loop import float64_loop, random_ids, scored
 
 CONTEXT = 16
 NATS = 1e-4
@@ -140,28 +141,6 @@ def directories(save) -> Callable[[str], Path]:
     return directory
 
 
-def random_ids(length: int) -> np.ndarray:
-    return np.random.default_rng(length).integers(1, 300, length, dtype=np.int32)
-
-
-@torch.inference_mode()
-def reference(directory: Path, ids: np.ndarray, start: int = 0) -> np.ndarray:
-    """One forward pass in float64 for each token, the windows of Oren's appendix A in a loop."""
-    model = AutoModelForCausalLM.from_pretrained(directory, experts_implementation="eager")
-    model = model.double().eval()
-    stream = [start, *ids.tolist()]  # token t is stream[t + 1]
-    result: list[float] = []
-    begin = 0
-    while len(result) < len(ids):
-        while len(result) < min(begin + CONTEXT, len(ids)):
-            t = len(result)
-            inputs = torch.tensor([stream[begin : t + 1]])
-            logits = model(inputs, use_cache=False).logits[0, -1].double()
-            result.append(float(torch.log_softmax(logits, dim=0)[stream[t + 1]]))
-        begin += CONTEXT // 2
-    return np.array(result)
-
-
 def scorer_of(directory: Path, name: str, **options) -> TransformersScorer:
     context = CONTEXT if name in WITHOUT_CONTEXT else None
     return TransformersScorer(
@@ -174,18 +153,16 @@ def test_float32_agrees_with_a_float64_loop_over_tokens(directories, name):
     directory = directories(name)
     scorer = scorer_of(directory, name, precision="float32")
     assert scorer.context == CONTEXT
-    sequences = [random_ids(length) for length in LENGTHS]
-    results = dict(scorer.token_logprobs(sequences))
-    expected = np.concatenate([reference(directory, ids) for ids in sequences])
+    sequences = [random_ids(length, length) for length in LENGTHS]
+    expected = np.concatenate([float64_loop(directory, ids, CONTEXT) for ids in sequences])
     assert np.ptp(expected) > 1  # nats: it matters which token stands where
-    np.testing.assert_allclose(
-        np.concatenate([results[i] for i in range(len(sequences))]), expected, rtol=0, atol=NATS
-    )
+    values = np.concatenate(scored(scorer, sequences))
+    np.testing.assert_allclose(values, expected, rtol=0, atol=NATS)
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_bfloat16_gives_the_same_up_to_its_rounding(directories, name):
-    ids = random_ids(40)
+    ids = random_ids(40, 40)
     ((_, values),) = scorer_of(directories(name), name, precision="bfloat16").token_logprobs([ids])
     ((_, exact),) = scorer_of(directories(name), name, precision="float32").token_logprobs([ids])
     assert 0 < np.median(np.abs(values - exact)) < 0.05 * exact.std()
@@ -213,9 +190,9 @@ def test_a_model_without_bos_and_eos_starts_with_the_first_entry(save, tokenizer
     bare.save_pretrained(directory)
     scorer = TransformersScorer(ModelSource(str(directory), precision="float32"))
     assert scorer.start == 0
-    ids = random_ids(20)
+    ids = random_ids(20, 20)
     ((_, values),) = scorer.token_logprobs([ids])
-    np.testing.assert_allclose(values, reference(directory, ids, 0), rtol=0, atol=NATS)
+    np.testing.assert_allclose(values, float64_loop(directory, ids, CONTEXT), rtol=0, atol=NATS)
 
 
 @pytest.mark.parametrize("precision", ["bfloat16", "float16"])
@@ -229,11 +206,11 @@ def test_logits_far_from_zero_are_no_reason_to_refuse(save, precision):
     model.save_pretrained(directory)
     with torch.inference_mode():
         assert model(torch.tensor([[5, 6]])).logits.mean() < -80
-    ids = random_ids(40)
+    ids = random_ids(40, 40)
     ((_, values),) = TransformersScorer(
         ModelSource(str(directory), precision=precision)
     ).token_logprobs([ids])
-    assert np.abs(values - reference(directory, ids)).mean() < 0.1
+    assert np.abs(values - float64_loop(directory, ids, CONTEXT)).mean() < 0.1
 
 
 class TestRefused:
@@ -244,7 +221,7 @@ class TestRefused:
             scorer = TransformersScorer(
                 ModelSource(str(directory), precision=precision, context=CONTEXT)
             )
-            list(scorer.token_logprobs([random_ids(5)]))
+            list(scorer.token_logprobs([random_ids(5, 5)]))
         message = str(caught.value)
         assert str(directory) in message
         assert "\n" not in message
@@ -310,7 +287,7 @@ class TestRefused:
                 output.logits[..., 123] += 1
             return output
 
-        assert list(TransformersScorer(directories("GPT-2")).token_logprobs([random_ids(5)]))
+        assert list(TransformersScorer(directories("GPT-2")).token_logprobs([random_ids(5, 5)]))
         monkeypatch.setattr(transformers.GPT2LMHeadModel, "forward", changed)
         message = self.refusal(directories("GPT-2"), precision)
         assert "changes its logits after the output layer" in message
@@ -328,7 +305,7 @@ class TestRefused:
 
         monkeypatch.setattr(transformers.GPT2LMHeadModel, "forward", rounded)
         source = ModelSource(str(directories("GPT-2")), precision=precision)
-        assert list(TransformersScorer(source).token_logprobs([random_ids(5)]))
+        assert list(TransformersScorer(source).token_logprobs([random_ids(5, 5)]))
 
     def test_a_tokenizer_of_another_model(self, save):
         directory = save("gpt2", GPT2 | {"vocab_size": 200})

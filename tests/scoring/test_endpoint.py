@@ -18,11 +18,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models
-from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerFast
 
 from contamination.errors import InputError
 from contamination.scoring import endpoint, endpoint_client
@@ -30,6 +29,7 @@ from contamination.scoring.endpoint import EndpointScorer
 from contamination.scoring.endpoint_answers import FORMATS, Misread, Route, Spelling
 from contamination.testsets.tokens import tokenize
 from fakes.completions_server import CompletionsServer, Failure, Network, serving
+from fakes.float64_loop import float64_loop, random_ids, scored
 
 CONTEXT = 64
 WINDOW = CONTEXT - 2  # the window's last token and a generated one need room, too
@@ -78,10 +78,6 @@ def scorer_of(server: CompletionsServer, directory: Path, **changes) -> Endpoint
     return EndpointScorer(server.url, "tiny", directory, **arguments)
 
 
-def random_ids(length: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).integers(1, 300, length, dtype=np.int32)
-
-
 @pytest.fixture(scope="module")
 def sequences() -> list[np.ndarray]:
     return [random_ids(length, seed) for seed, length in enumerate(LENGTHS)]
@@ -89,31 +85,7 @@ def sequences() -> list[np.ndarray]:
 
 @pytest.fixture(scope="module")
 def expected(directory, sequences) -> list[np.ndarray]:
-    """One forward pass in float64 for each token, the windows of Oren's appendix A in a loop."""
-    model = AutoModelForCausalLM.from_pretrained(directory).double().eval()
-    return [reference(model, ids) for ids in sequences]
-
-
-@torch.inference_mode()
-def reference(model, ids: np.ndarray) -> np.ndarray:
-    stream = [model.config.bos_token_id, *ids.tolist()]  # token t is stream[t + 1]
-    result, begin = [], 0
-    while len(result) < len(ids):
-        while len(result) < min(begin + WINDOW, len(ids)):
-            t = len(result)
-            logits = model(torch.tensor([stream[begin : t + 1]])).logits[0, -1]
-            result.append(float(torch.log_softmax(logits, dim=0)[stream[t + 1]]))
-        begin += WINDOW // 2
-    return np.array(result)
-
-
-def run(scorer, sequences) -> list[np.ndarray]:
-    results = dict(scorer.token_logprobs(sequences))
-    assert sorted(results) == list(range(len(sequences)))
-    for index, ids in enumerate(sequences):
-        assert results[index].shape == ids.shape
-        assert results[index].dtype == np.float32
-    return [results[i] for i in range(len(sequences))]
+    return [float64_loop(directory, ids, WINDOW) for ids in sequences]
 
 
 def agree(values, expected) -> None:
@@ -132,7 +104,7 @@ class TestAgreement:
     def test_with_a_loop_over_tokens(self, network, directory, sequences, expected, style):
         with serving(network, style) as server:
             scorer = scorer_of(server, directory)
-            agree(run(scorer, sequences), expected)
+            agree(scored(scorer, sequences), expected)
         _, body = server.seen[-1]
         asked = {name for wire in FORMATS for name in wire.fields} & body.keys()
         assert (
@@ -143,20 +115,20 @@ class TestAgreement:
                 "openai": {"echo", "logprobs"},
             }[style]
         )
-        assert scorer.requests_made == len(server.seen)
+        assert scorer.client.requests_made == len(server.seen)
 
     def test_a_window_too_many_would_be_noticed(self, server, directory, sequences, expected):
         """The tests above mean something only if the windows matter that much."""
-        (values,) = run(scorer_of(server, directory, context=CONTEXT - 2), sequences[-1:])
+        (values,) = scored(scorer_of(server, directory, context=CONTEXT - 2), sequences[-1:])
         assert np.abs(values - expected[-1]).max() > 100 * NATS
 
     def test_the_whole_context_is_used_and_no_more(self, server, scorer):
-        run(scorer, [random_ids(5 * CONTEXT)])
+        scored(scorer, [random_ids(5 * CONTEXT)])
         assert max(len(body["prompt"]) + body["max_tokens"] for _, body in server.seen) == CONTEXT
 
     def test_any_order_of_answers_will_do(self, server, scorer, sequences, expected):
         """The first sequence is answered only after all the others have been handed over."""
-        run(scorer, [])
+        scored(scorer, [])
         others_are_there = threading.Event()
         first = sequences[-1].tolist()
 
@@ -176,7 +148,7 @@ class TestAgreement:
 
     def test_so_many_requests_at_a_time(self, server, directory, sequences, expected):
         scorer = scorer_of(server, directory, concurrency=3)
-        run(scorer, sequences[:1])
+        scored(scorer, sequences[:1])
         together = threading.Barrier(3, timeout=60)  # lets through threes alone
         under_way = []
 
@@ -185,18 +157,18 @@ class TestAgreement:
             together.wait()
 
         server.hold = hold
-        agree(run(scorer, sequences[:4] * 6), expected[:4] * 6)
+        agree(scored(scorer, sequences[:4] * 6), expected[:4] * 6)
         assert max(under_way) == 3
 
     def test_the_same_call_gives_the_same_bits(self, scorer, sequences):
-        for values, again in zip(run(scorer, sequences), run(scorer, sequences), strict=True):
+        for values, again in zip(scored(scorer, sequences), scored(scorer, sequences), strict=True):
             np.testing.assert_array_equal(values, again)
 
     def test_only_wanted_tokens_are_paid_for(self, server, scorer, sequences, expected):
         masks = [np.zeros(len(ids), dtype=bool) for ids in sequences]
         masks[1][2] = True
         masks[-1][-3] = True
-        run(scorer, sequences[:1])
+        scored(scorer, sequences[:1])
         before = len(server.seen)
         results = dict(scorer.token_logprobs(sequences, masks))
         assert sorted(results) == list(range(len(sequences)))
@@ -222,10 +194,9 @@ class TestText:
 
     @pytest.mark.parametrize("style", ["text", "together"])
     def test_that_cut_texts_up_as_we_do(self, network, directory, texts, style):
-        model = AutoModelForCausalLM.from_pretrained(directory).double().eval()
         with serving(network, style) as server:
             scorer = scorer_of(server, directory)
-            agree(run(scorer, texts), [reference(model, ids) for ids in texts])
+            agree(scored(scorer, texts), [float64_loop(directory, ids, WINDOW) for ids in texts])
         starts = server.seen[-1][1]["prompt"].startswith("<|endoftext|>")
         assert starts == (style == "text")
 
@@ -438,7 +409,7 @@ def test_lies_are_refused_at_first_and_later(network, directory, tamper, message
     """What only the two first answers together can show is not asked of the later ones."""
     with serving(network, "openai") as server:
         earlier = scorer_of(server, directory)
-        run(earlier, [random_ids(5)])
+        scored(earlier, [random_ids(5)])
         server.tamper = tamper
         assert message in error_of(scorer_of(server, directory))
         if tamper is not no_context and "every token" not in message:
@@ -466,7 +437,7 @@ class TestTokensThatWereNotSent:
         message = message.replace("FIRST", first[style])
         with serving(network, style) as server:
             earlier = scorer_of(server, directory)
-            run(earlier, [random_ids(5)])
+            scored(earlier, [random_ids(5)])
             server.read = read
             assert message in error_of(scorer_of(server, directory))
             assert message in error_of(earlier)
@@ -492,7 +463,7 @@ class TestPromptLogprobs:
             found[1:] = [{"301": {"logprob": -0.5}} | entry for entry in found[1:]]
 
         server.tamper = tamper
-        agree(run(scorer, sequences), expected)
+        agree(scored(scorer, sequences), expected)
 
     def test_a_null_in_the_middle(self, server, scorer):
         """Prefix caching leaves them out in some versions."""
@@ -606,7 +577,7 @@ def test_another_model_in_the_middle_is_refused(server, scorer):
         answer["model"] = "tiny" if number < 4 else "tiny-turbo"
 
     server.tamper = tamper
-    run(scorer, [random_ids(5)])
+    scored(scorer, [random_ids(5)])
     assert "came from 'tiny' at first and from 'tiny-turbo' now" in error_of(scorer)
 
 
@@ -630,8 +601,8 @@ class TestPassingFailures:
         self, server, scorer, sequences, expected, surroundings, failure, told, kind
     ):
         server.failures.extend([failure] * 3)
-        agree(run(scorer, sequences), expected)
-        assert scorer.requests_made == len(server.seen)
+        agree(scored(scorer, sequences), expected)
+        assert scorer.client.requests_made == len(server.seen)
         served = "answered by 'tiny'"
         assert scorer.summary() == (
             f"{len(server.seen)} requests, 3 of them failed (3 x {kind}), {served}"
@@ -639,7 +610,7 @@ class TestPassingFailures:
         assert len(surroundings) == 3
 
     def test_are_given_up_in_the_end(self, server, scorer, failure, told, kind):
-        run(scorer, [random_ids(5)])
+        scored(scorer, [random_ids(5)])
         server.failures.extend([failure] * 99)
         message = error_of(scorer)
         assert message.startswith(f"{server.url}: ")
@@ -651,14 +622,14 @@ class TestPassingFailures:
 def test_a_server_that_stalls_is_asked_again(server, directory, sequences, expected):
     server.failures.append(Failure(silent=True))
     scorer = scorer_of(server, directory, timeout=0.3)
-    agree(run(scorer, sequences[:2]), expected[:2])
+    agree(scored(scorer, sequences[:2]), expected[:2])
     assert "1 of them failed (1 x no answer in time)" in scorer.summary()
 
 
 def test_a_server_that_went_away_is_waited_for(network, directory, surroundings):
     with serving(network) as server:
         scorer = scorer_of(server, directory)
-        run(scorer, [random_ids(5)])
+        scored(scorer, [random_ids(5)])
     message = error_of(scorer)
     assert f"tried {endpoint_client.ATTEMPTS} times" in message
     assert len(surroundings) == endpoint_client.ATTEMPTS - 1
@@ -686,13 +657,13 @@ class TestWaits:
     @pytest.mark.parametrize("status", [429, 503])
     def test_are_as_long_as_the_server_asks(self, server, scorer, surroundings, status):
         server.failures.append(Failure(status, headers={"Retry-After": "77"}))
-        run(scorer, [random_ids(5)])
+        scored(scorer, [random_ids(5)])
         assert surroundings == [77]
 
     @pytest.mark.parametrize("value", [formatdate(0), "-5", "soon", "nan"])
     def test_are_our_own_where_it_asks_for_none(self, server, scorer, surroundings, value):
         server.failures.append(Failure(429, headers={"Retry-After": value}))
-        run(scorer, [random_ids(5)])
+        scored(scorer, [random_ids(5)])
         (wait,) = surroundings
         assert 0.3 < wait <= 0.5
 
@@ -701,7 +672,7 @@ class TestWaits:
         monkeypatch.setattr("time.time", lambda: now)
         header = {"Retry-After": formatdate(now + 90, usegmt=True)}
         server.failures.append(Failure(429, headers=header))
-        run(scorer, [random_ids(5)])
+        scored(scorer, [random_ids(5)])
         assert surroundings == [90]
 
     def test_of_hours_are_left_to_the_user(self, server, scorer, surroundings):
@@ -737,7 +708,7 @@ class TestLastingFailures:
         assert (
             f"asked with token ids: {server.url}: HTTP 200 (out of order); asked with te" in message
         )
-        assert scorer.requests_made == 9
+        assert scorer.client.requests_made == 9
 
     def test_a_request_that_is_too_long(self, server, directory):
         """A bad request is not repeated, and no other form of it is tried once one is known."""
@@ -779,8 +750,8 @@ class TestBudget:
         with pytest.raises(InputError, match=r"7 more requests .* of 6 0 are used; .* is kept"):
             scorer.token_logprobs([random_ids(5)] * 5)
         assert server.seen == []
-        run(scorer, [random_ids(5)] * 4)
-        assert scorer.requests_made == len(server.seen) == 6
+        scored(scorer, [random_ids(5)] * 4)
+        assert scorer.client.requests_made == len(server.seen) == 6
         with pytest.raises(InputError, match=r"1 more requests .* of 6 6 are used"):
             scorer.token_logprobs([random_ids(5)])
 
@@ -788,7 +759,7 @@ class TestBudget:
         scorer = scorer_of(server, directory, max_requests=2 + 2)
         with pytest.raises(InputError, match="5 more requests are needed"):
             scorer.token_logprobs([random_ids(2 * WINDOW)])
-        run(scorer, [random_ids(3 * WINDOW // 2)])
+        scored(scorer, [random_ids(3 * WINDOW // 2)])
 
     def test_counts_what_it_took_to_find_out_how_to_ask(self, network, directory):
         with serving(network, "openai") as server:
@@ -799,7 +770,7 @@ class TestBudget:
 
     def test_retries_count(self, server, directory):
         scorer = scorer_of(server, directory, max_requests=6, concurrency=1)
-        run(scorer, [random_ids(5)])
+        scored(scorer, [random_ids(5)])
         server.failures.extend([Failure(500)] * 2)
         results = scorer.token_logprobs([random_ids(5)] * 3)
         next(results)
@@ -818,7 +789,7 @@ class TestCancellation:
     def stuck(self, server, directory):
         """A scorer whose server answers two more requests and then no more."""
         scorer = scorer_of(server, directory, concurrency=2)
-        run(scorer, [random_ids(5)])
+        scored(scorer, [random_ids(5)])
         answered = len(server.seen) + 2
 
         def hold(_) -> None:
@@ -897,7 +868,7 @@ class TestAddress:
     @pytest.mark.parametrize("end", ["", "/", "/completions", "/completions/"])
     def test_may_end_in_several_ways(self, server, directory, end):
         scorer = EndpointScorer(server.url + end, "tiny", directory, context=CONTEXT)
-        run(scorer, [random_ids(3)])
+        scored(scorer, [random_ids(3)])
         assert scorer.url == server.url
         assert scorer.revision == scorer_of(server, directory).revision
 
@@ -922,7 +893,7 @@ class TestAddress:
         monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
         monkeypatch.delenv("NO_PROXY", raising=False)
         monkeypatch.delenv("no_proxy", raising=False)
-        run(scorer, [random_ids(3)])
+        scored(scorer, [random_ids(3)])
 
 
 class TestKey:
@@ -934,15 +905,15 @@ class TestKey:
         return scorer_of(server, directory, api_key_env="MY_KEY")
 
     def test_is_sent_in_one_header(self, server, keyed):
-        run(keyed, [random_ids(3)])
+        scored(keyed, [random_ids(3)])
         for headers, body in server.seen:
             assert headers.pop("authorization") == f"Bearer {SECRET}"
             assert SECRET not in repr((headers, body))
 
     def test_without_one_there_is_no_header(self, server, scorer, directory, monkeypatch):
-        run(scorer, [random_ids(3)])
+        scored(scorer, [random_ids(3)])
         monkeypatch.setenv("OPENAI_API_KEY", "")
-        run(scorer_of(server, directory), [random_ids(3)])
+        scored(scorer_of(server, directory), [random_ids(3)])
         assert all("authorization" not in headers for headers, _ in server.seen)
 
     @pytest.mark.parametrize(
@@ -1024,7 +995,7 @@ class TestScorer:
         small = make_model(16)
         with serving(Network(small)) as server:
             scorer = scorer_of(server, small, context=16)
-            assert np.isfinite(run(scorer, [random_ids(50)])[0]).all()
+            assert np.isfinite(scored(scorer, [random_ids(50)])[0]).all()
 
     def test_sizes(self, server, directory):
         scorer = scorer_of(server, directory, concurrency=5)

@@ -28,6 +28,7 @@ from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 
 CONTEXT = 16
+HUB = ModelSource("org/name", precision="float32")
 IDS = np.random.default_rng(0).integers(1, 300, 40, dtype=np.int32)
 COMMITS = ("a" * 40, "b" * 40)
 
@@ -60,9 +61,10 @@ def refusal(name: Path | str, **options) -> str:
     return message
 
 
-def change_weights(directory: Path) -> None:
+def change_weights(directory: Path, name: str, by: float) -> None:
+    """Add a number to the first of the weights of that name."""
     weights = load_file(directory / "model.safetensors")
-    weights["transformer.wte.weight"] += 0.5 * torch.randn(weights["transformer.wte.weight"].shape)
+    weights[name].view(-1)[0] += by
     save_file(weights, directory / "model.safetensors", {"format": "pt"})
 
 
@@ -95,7 +97,7 @@ class TestHub:
     def test_a_model_is_named_by_its_commit(self, cache, model_directory, expected):
         self.put(cache, model_directory, COMMITS[0], "main")
         self.put(cache, model_directory, COMMITS[1], "later")
-        scorer = TransformersScorer(ModelSource("org/name", precision="float32"))
+        scorer = TransformersScorer(HUB)
         assert scorer.source.revision == COMMITS[0]
         assert scorer.context == CONTEXT
         ((_, values),) = scorer.token_logprobs([IDS])
@@ -111,8 +113,8 @@ class TestHub:
     def test_weights_come_from_the_commit_of_the_configuration(self, cache, directory, expected):
         """The branch moves on after the scorer was made and before its weights are loaded."""
         self.put(cache, directory, COMMITS[0], "main")
-        scorer = TransformersScorer(ModelSource("org/name", precision="float32"))
-        change_weights(directory)
+        scorer = TransformersScorer(HUB)
+        change_weights(directory, "transformer.ln_f.bias", 2.0)
         self.put(cache, directory, COMMITS[1], "main")
         ((_, values),) = scorer.token_logprobs([IDS])
         np.testing.assert_array_equal(values, expected)
@@ -267,6 +269,17 @@ class TestWeights:
         path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
         assert "SafetensorError" in refusal(directory)
 
+    def test_that_are_damaged_are_refused_when_they_are_used(self, directory):
+        change_weights(directory, "transformer.ln_f.bias", float("nan"))
+        scorer = TransformersScorer(directory)
+        with pytest.raises(InputError, match="not finite"):
+            list(scorer.token_logprobs([IDS]))
+
+    def test_none_at_all(self, directory):
+        (directory / "model.safetensors").unlink()
+        with pytest.raises(InputError, match=r"no \*\.safetensors"):
+            TransformersScorer(directory)
+
     def test_weights_of_another_shape(self, directory):
         config = json.loads((directory / "config.json").read_text())
         (directory / "config.json").write_text(json.dumps(config | {"n_embd": 64}))
@@ -304,6 +317,26 @@ class TestWeights:
 
 
 class TestRevision:
+    def test_a_copy_has_the_revision_of_the_original(self, directory, model_directory):
+        expected = TransformersScorer(model_directory).revision
+        assert TransformersScorer(directory).revision == expected
+
+    @pytest.mark.parametrize("file", ["model.safetensors", "config.json", "tokenizer.json"])
+    def test_it_changes_with_every_file_that_the_numbers_depend_on(self, directory, file):
+        before = TransformersScorer(directory).revision
+        if file == "model.safetensors":
+            change_weights(directory, "transformer.ln_f.bias", 1e-3)
+        else:
+            (directory / file).write_text((directory / file).read_text() + "\n")
+        assert TransformersScorer(directory).revision != before
+
+    def test_it_names_the_precision_that_the_device_has(self, directory, monkeypatch):
+        revisions = set()
+        for available in (False, True):
+            monkeypatch.setattr(loading, "has_bfloat16", lambda device, a=available: a)
+            revisions.add(TransformersScorer(directory).revision)
+        assert len(revisions) == 2
+
     def test_the_context_of_the_model_is_the_same_asked_for_or_not(self, directory):
         revisions = {
             context: TransformersScorer(ModelSource(str(directory), context=context)).revision
@@ -364,6 +397,11 @@ class TestOptions:
     def test_names_that_are_refused(self, name, message):
         with pytest.raises(InputError, match=message):
             ModelSource(name)
+
+    def test_no_configuration(self, directory):
+        (directory / "config.json").unlink()
+        with pytest.raises(InputError, match=r"config\.json"):
+            TransformersScorer(directory)
 
     def test_a_file_instead_of_its_directory(self, directory):
         with pytest.raises(InputError, match="is a file; give the directory that holds the model"):

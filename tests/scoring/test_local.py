@@ -12,7 +12,6 @@ from typing import ClassVar
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
 
 from contamination.errors import InputError
@@ -22,6 +21,7 @@ from contamination.scoring.contract import start_token
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.orderings import ordering, shard_bounds
+from fakes.float64_loop import float64_loop, random_ids, scored
 
 CONTEXT = 16
 FLOAT32_NATS = 1e-4
@@ -36,34 +36,6 @@ def float32(monkeypatch):
 @pytest.fixture
 def bfloat16(monkeypatch):
     monkeypatch.setattr(module, "has_bfloat16", lambda device: True)
-
-
-def random_ids(length: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).integers(1, 300, length, dtype=np.int32)
-
-
-def run(scorer, sequences) -> list[np.ndarray]:
-    results = dict(scorer.token_logprobs(sequences))
-    assert sorted(results) == list(range(len(sequences)))
-    for ids, values in zip(sequences, (results[i] for i in range(len(sequences))), strict=True):
-        assert values.shape == ids.shape
-        assert values.dtype == np.float32
-    return [results[i] for i in range(len(sequences))]
-
-
-@torch.inference_mode()
-def reference(directory, ids, context: int) -> np.ndarray:
-    """One forward pass in float64 for each token, the windows of Oren's appendix A in a loop."""
-    model = AutoModelForCausalLM.from_pretrained(directory).double().eval()
-    stream = [model.config.bos_token_id, *ids.tolist()]  # token t is stream[t + 1]
-    result, begin = [], 0
-    while len(result) < len(ids):
-        while len(result) < min(begin + context, len(ids)):
-            t = len(result)
-            logits = model(torch.tensor([stream[begin : t + 1]])).logits[0, -1]
-            result.append(float(torch.log_softmax(logits, dim=0)[stream[t + 1]]))
-        begin += context // 2
-    return np.array(result)
 
 
 LENGTHS = {
@@ -85,25 +57,25 @@ def test_float32_agrees_with_a_float64_loop_over_tokens(float32, model_directory
     assert scorer.dtype is torch.float32
     assert scorer.context == CONTEXT
     ids = random_ids(length)
-    (values,) = run(scorer, [ids])
+    (values,) = scored(scorer, [ids])
     np.testing.assert_allclose(
-        values, reference(model_directory, ids, CONTEXT), rtol=0, atol=FLOAT32_NATS
+        values, float64_loop(model_directory, ids, CONTEXT), rtol=0, atol=FLOAT32_NATS
     )
 
 
 def test_an_odd_context_is_cut_into_the_same_windows(float32, make_model):
     directory = make_model(7)
     ids = random_ids(31)
-    (values,) = run(TransformersScorer(directory), [ids])
-    np.testing.assert_allclose(values, reference(directory, ids, 7), rtol=0, atol=FLOAT32_NATS)
+    (values,) = scored(TransformersScorer(directory), [ids])
+    np.testing.assert_allclose(values, float64_loop(directory, ids, 7), rtol=0, atol=FLOAT32_NATS)
 
 
 def test_bfloat16_stays_within_its_tolerance(bfloat16, model_directory):
     scorer = TransformersScorer(model_directory)
     assert scorer.dtype is torch.bfloat16
     ids = random_ids(300)
-    (values,) = run(scorer, [ids])
-    error = np.abs(values - reference(model_directory, ids, CONTEXT))
+    (values,) = scored(scorer, [ids])
+    error = np.abs(values - float64_loop(model_directory, ids, CONTEXT))
     assert error.max() < BFLOAT16_NATS
     assert error.mean() < BFLOAT16_NATS / 5
     # The logarithms are taken in float32: few of bfloat16's 256 steps a binade are hit.
@@ -113,8 +85,8 @@ def test_bfloat16_stays_within_its_tolerance(bfloat16, model_directory):
 def test_the_reference_would_notice_a_token_too_few_of_context(model_directory):
     """The tests above mean something only if the tokens far before matter that much."""
     ids = random_ids(CONTEXT)
-    whole = reference(model_directory, ids, CONTEXT)
-    late = reference(model_directory, ids[1:], CONTEXT)
+    whole = float64_loop(model_directory, ids, CONTEXT)
+    late = float64_loop(model_directory, ids[1:], CONTEXT)
     assert np.abs(whole[1:] - late).min() > 10 * FLOAT32_NATS
 
 
@@ -124,7 +96,7 @@ def test_every_token_goes_through_the_output_layer_once(float32, model_directory
     head = scorer.head.layer  # looked at once before it is used
     head.register_forward_hook(lambda _, inputs, __: rows.append(len(inputs[0])))
     sequences = [random_ids(length) for length in LENGTHS.values()]
-    run(scorer, sequences)
+    scored(scorer, sequences)
     assert sum(rows) == sum(LENGTHS.values())
 
 
@@ -139,18 +111,18 @@ def test_batches_padding_and_company_do_not_matter(
     monkeypatch.setitem(local.LOGITS, "cpu", 7 * 300 if batch_tokens == 40 else 2048 * 300)
     sequences = [random_ids(length, seed) for seed, length in enumerate([3, 40, 16, 1, 17, 40, 90])]
     scorer = TransformersScorer(model_directory, batch_tokens=batch_tokens)
-    alone = [run(scorer, [ids])[0] for ids in sequences]
-    for values, expected in zip(run(scorer, sequences), alone, strict=True):
+    alone = [scored(scorer, [ids])[0] for ids in sequences]
+    for values, expected in zip(scored(scorer, sequences), alone, strict=True):
         np.testing.assert_allclose(values, expected, rtol=0, atol=atol)
-    for values, expected in zip(run(scorer, sequences[::-1]), alone[::-1], strict=True):
+    for values, expected in zip(scored(scorer, sequences[::-1]), alone[::-1], strict=True):
         np.testing.assert_allclose(values, expected, rtol=0, atol=atol)
 
 
 def test_the_same_call_gives_the_same_bits(model_directory):
     """What makes an interrupted store equal to an uninterrupted one, in any precision."""
     sequences = [random_ids(length, length) for length in (3, 40, 16, 17)]
-    first = run(TransformersScorer(model_directory), sequences)
-    again = run(TransformersScorer(model_directory), sequences)
+    first = scored(TransformersScorer(model_directory), sequences)
+    again = scored(TransformersScorer(model_directory), sequences)
     for values, expected in zip(again, first, strict=True):
         np.testing.assert_array_equal(values, expected)
 
@@ -168,13 +140,16 @@ def test_orderings_of_a_shard_differ_in_nothing_but_the_order(float32, model_dir
     sequences = [np.concatenate([examples[e] for e in order]) for order in orders]
     for ids in sequences[1:]:
         assert sorted(ids.tolist()) == sorted(sequences[0].tolist())
-    sums = [float(values.sum()) for values in run(scorer, sequences)]
+    sums = [float(values.sum()) for values in scored(scorer, sequences)]
     assert len({round(s, 3) for s in sums}) == len({tuple(o.tolist()) for o in orders}) > 1
 
 
 def test_a_sequence_of_no_tokens_has_no_value(float32, model_directory):
     sequences = [random_ids(0), random_ids(5)]
-    assert [len(values) for values in run(TransformersScorer(model_directory), sequences)] == [0, 5]
+    assert [len(values) for values in scored(TransformersScorer(model_directory), sequences)] == [
+        0,
+        5,
+    ]
 
 
 class Limited:
@@ -215,7 +190,7 @@ class TestFaults:
 
     @pytest.fixture
     def expected(self, float32, model_directory) -> list[np.ndarray]:
-        return run(TransformersScorer(model_directory), self.sequences)
+        return scored(TransformersScorer(model_directory), self.sequences)
 
     def check(self, scorer: TransformersScorer, expected: list[np.ndarray]) -> None:
         results = list(scorer.token_logprobs(self.sequences))
@@ -295,7 +270,7 @@ class TestWanted:
         self, float32, model_directory, seed, share
     ):
         scorer = TransformersScorer(model_directory, batch_tokens=50)
-        whole = run(scorer, self.sequences)
+        whole = scored(scorer, self.sequences)
         masks = self.masks(seed, share)
         results = dict(scorer.token_logprobs(self.sequences, masks))
         assert sorted(results) == list(range(len(self.sequences)))
@@ -331,7 +306,7 @@ class TestWanted:
         results = dict(scorer.token_logprobs(self.sequences, masks))
         assert sorted(results) == list(range(len(self.sequences)))
         assert all(np.isnan(values).all() for values in results.values())
-        assert "model" not in vars(scorer)
+        assert "_network" not in vars(scorer)
 
 
 class TestStartToken:
@@ -364,59 +339,9 @@ class TestStartToken:
         start = 0 if expected is None else scorer.tokenizer.convert_tokens_to_ids(expected)
         assert scorer.start == start
         ids = random_ids(3)
-        (values,) = run(scorer, [ids])
+        (values,) = scored(scorer, [ids])
         model = AutoModelForCausalLM.from_pretrained(directory)
         with torch.inference_mode():
             logits = model(torch.tensor([[start]])).logits[0, 0]
         wanted = torch.log_softmax(logits, 0)[ids[0]]
         assert values[0] == pytest.approx(float(wanted), abs=FLOAT32_NATS)
-
-
-class TestRevision:
-    @pytest.fixture
-    def directory(self, model_directory, tmp_path):
-        return shutil.copytree(model_directory, tmp_path / "model")
-
-    def test_a_copy_has_the_revision_of_the_original(self, directory, model_directory):
-        expected = TransformersScorer(model_directory).revision
-        assert TransformersScorer(directory).revision == expected
-
-    def test_it_names_the_precision(self, directory, monkeypatch):
-        revisions = set()
-        for available in (False, True):
-            monkeypatch.setattr(module, "has_bfloat16", lambda device, a=available: a)
-            revisions.add(TransformersScorer(directory).revision)
-        assert len(revisions) == 2
-
-    @pytest.mark.parametrize("file", ["model.safetensors", "config.json", "tokenizer.json"])
-    def test_it_changes_with_every_file_that_the_numbers_depend_on(self, directory, file):
-        before = TransformersScorer(directory).revision
-        if file == "model.safetensors":
-            weights = load_file(directory / file)
-            weights["transformer.ln_f.bias"][0] += 1e-3
-            save_file(weights, directory / file, {"format": "pt"})
-        else:
-            (directory / file).write_text((directory / file).read_text() + "\n")
-        assert TransformersScorer(directory).revision != before
-
-    def test_a_directory_without_weights_is_refused(self, directory):
-        (directory / "model.safetensors").unlink()
-        with pytest.raises(InputError, match=r"no \*\.safetensors"):
-            TransformersScorer(directory)
-
-    def test_a_directory_that_does_not_exist_is_refused(self, tmp_path):
-        with pytest.raises(InputError, match=r"nowhere: no such directory"):
-            TransformersScorer(tmp_path / "nowhere")
-
-    @pytest.mark.parametrize("file", ["config.json", "tokenizer.json"])
-    def test_a_directory_without_configuration_or_tokenizer_is_refused(self, directory, file):
-        (directory / file).unlink()
-        with pytest.raises(InputError, match=file):
-            TransformersScorer(directory)
-
-    def test_damaged_weights_are_refused_when_they_are_used(self, directory):
-        weights = load_file(directory / "model.safetensors")
-        weights["transformer.ln_f.bias"][0] = float("nan")
-        save_file(weights, directory / "model.safetensors", {"format": "pt"})
-        with pytest.raises(InputError, match="not finite"):
-            list(TransformersScorer(directory).token_logprobs([random_ids(3)]))

@@ -7,7 +7,6 @@ from datetime import datetime
 from importlib.metadata import version
 
 import numpy as np
-import pyarrow as pa
 import pytest
 import torch
 from hypothesis import given, settings
@@ -20,14 +19,12 @@ from contamination.scoring.local import TransformersScorer
 from contamination.scoring.processes import processes
 from contamination.scoring.score import score
 from contamination.scoring.store import Store
-from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import ordering, shard_bounds
 from contamination.testsets.tokens import tokenize
 from fakes.made_up_scorer import Breakdown, MadeUpScorer, log_probs_of
-from fakes.made_up_store import HEADER, contents, units
+from fakes.made_up_store import HEADER, contents, table_of, units
+from fakes.scoring_run import EXAMPLES, SET
 
-EXAMPLES = tuple(f"{word} {'stone ' * (i % 4)}№{i}\n" for i, word in enumerate(["lamp", "é"] * 7))
-SET = ExampleSet("made-up", EXAMPLES, "text/1", "data-1")
 SHARDS = 3
 
 
@@ -64,7 +61,7 @@ def test_each_row_names_the_token_it_belongs_to(tokenizer, tmp_path):
     """From example and position alone, each stored log-probability can be worked out again."""
     store = run(MadeUpScorer(tokenizer), tmp_path)
     ids = tokenize(tokenizer, EXAMPLES)
-    table = pa.concat_tables(store.tokens()).to_pandas()
+    table = table_of(store).to_pandas()
     for _, rows in table.groupby(["shard", "ordering"]):
         places = zip(rows["example"], rows["position"], strict=True)
         sequence = np.array([ids[e][p] for e, p in places])

@@ -6,7 +6,6 @@ from collections import defaultdict
 from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,7 +15,7 @@ from contamination import files
 from contamination.errors import InputError
 from contamination.scoring import store_format
 from contamination.scoring.store import Store, open_store
-from fakes.made_up_store import COLUMNS, HEADER, contents, rows, unit, units
+from fakes.made_up_store import COLUMNS, HEADER, contents, rows, table_of, unit, units
 
 
 @pytest.fixture
@@ -39,7 +38,7 @@ def test_an_opened_store_reads_the_same(store):
 def test_an_empty_store_holds_nothing(tmp_path):
     store = Store(tmp_path, HEADER)
     assert store.done() == set()
-    assert list(store.tokens()) == []
+    assert store.parts() == []
     with pytest.raises(InputError, match="ordering 0 of shard 0"):
         store.log_probs(1)
 
@@ -224,7 +223,7 @@ many_stores = settings(
 
 
 def test_the_parts_hold_every_row(store):
-    assert pa.concat_tables(store.tokens()).to_pylist() == rows(units(2))
+    assert table_of(store).to_pylist() == rows(units(2))
 
 
 class TestLogProbs:

@@ -53,6 +53,10 @@ class EndpointScorer:
     timeout : seconds of silence after which a request is given up and repeated.
     api_key_env : environment variable with the key; unset or empty where the server needs none.
 
+    Attributes
+    ----------
+    url : of the API, tidied up. client : counts the requests.
+
     Raises
     ------
     InputError
@@ -77,13 +81,14 @@ class EndpointScorer:
             raise InputError(f"concurrency is {concurrency}: give 1 request at a time or more")
         if timeout <= 0:
             raise InputError(f"timeout is {timeout}: give more than 0 seconds")
-        self._client = Client(
+        self.client = Client(
             url,
             api_key_env,
             concurrency=concurrency,
             max_requests=max_requests,
             timeout=timeout,
         )
+        self.url = self.client.url
         self.model = model
         self.tokenizer = load_tokenizer(ModelSource(str(tokenizer)))
         self.start = start_token(self.tokenizer)
@@ -95,20 +100,10 @@ class EndpointScorer:
         self._route: Route | None = None
         self._served: str | None = None
 
-    @property
-    def url(self) -> str:
-        """Address of the API."""
-        return self._client.url
-
-    @property
-    def requests_made(self) -> int:
-        """Requests so far, retries included."""
-        return self._client.requests_made
-
     def summary(self) -> str:
         """One line for people: requests made, why some failed, and what the model calls itself."""
         served = f", answered by {self._served!r}" if self._served else ""
-        return self._client.summary() + served
+        return self.client.summary() + served
 
     def token_logprobs(
         self, sequences: Sequence[np.ndarray], wanted: Sequence[np.ndarray] | None = None
@@ -118,7 +113,7 @@ class EndpointScorer:
         Raises
         ------
         InputError
-            The budget does not suffice (told before the first request), the server cannot be
+            The budget does not suffice (known before the first request), the server cannot be
             used, or it stays away.
         """
         masks = [np.ones(len(s), dtype=bool) for s in sequences] if wanted is None else wanted
@@ -127,7 +122,7 @@ class EndpointScorer:
         # first.
         np.random.default_rng(SHUFFLE_SEED).shuffle(jobs)
         probes = len(PROBES) if jobs and self._route is None else 0
-        self._client.require(len(jobs) + probes)
+        self.client.require(len(jobs) + probes)
         return self._results(sequences, jobs)
 
     def _results(
@@ -142,7 +137,7 @@ class EndpointScorer:
             return
         if self._route is None:
             self._route = self._find_route()
-            self._client.require(len(jobs))  # to find it may have taken more than planned
+            self.client.require(len(jobs))  # to find it may have taken more than planned
         prompts = [
             np.append(window.inputs(sequences[i], self.start), sequences[i][window.stop - 1])
             for i, window in jobs
@@ -160,7 +155,7 @@ class EndpointScorer:
     def _ask(self, route: Route, prompts: Sequence[np.ndarray]) -> Iterator[tuple[int, np.ndarray]]:
         """Yield (index of the prompt, log-probabilities of all but its first token)."""
         bodies = (route.body(prompt.tolist()) for prompt in prompts)
-        with closing(self._client.answers(bodies)) as answers:
+        with closing(self.client.answers(bodies)) as answers:
             for number, answer in answers:
                 try:
                     values = route.read(answer, prompts[number].tolist())
@@ -203,8 +198,8 @@ class EndpointScorer:
                     return route
             if by_ids and understood:
                 break
-        told = "; ".join(f"asked with {how}: {why}" for how, why in reasons.items())
-        raise InputError(f"no way to the log-probabilities of a prompt ({told}); {ADVICE}")
+        tried = "; ".join(f"asked with {how}: {why}" for how, why in reasons.items())
+        raise InputError(f"no way to the log-probabilities of a prompt ({tried}); {ADVICE}")
 
     def _require_sense(self, values: list[np.ndarray], prompts: list[np.ndarray]) -> None:
         """Refuse numbers that no language model gives."""

@@ -256,14 +256,14 @@ class Client:
     def _refuse(self, response: Any) -> NoReturn:
         """Say in one line what an answer without a result means, and what to do."""
         status = response.status_code
-        told = f"{self.url}: HTTP {status} ({self._short(_message(response))})"
+        answer = f"{self.url}: HTTP {status} ({self._short(_message(response))})"
         if _is_temporary(status):
             tries = 1 + int(response.request.headers.get("x-stainless-retry-count", 0))
             if tries < ATTEMPTS:
                 asked = self._short(response.headers.get("retry-after", "not now"))
-                told += f"; the server asks to wait (Retry-After: {asked})"
+                answer += f"; the server asks to wait (Retry-After: {asked})"
             raise InputError(
-                f"{told}; tried {tries} times. Run it again later: what is stored is kept"
+                f"{answer}; tried {tries} times. Run it again later: what is stored is kept"
             ) from None
         advice = {
             401: f"put a valid key into {self._key_variable}",
@@ -271,13 +271,13 @@ class Client:
             404: "check the model's name, and the URL, which mostly ends in /v1",
         }
         if status in advice:
-            raise InputError(f"{told}; {advice[status]}") from None
+            raise InputError(f"{answer}; {advice[status]}") from None
         if response.is_redirect:
             target = self._short(response.headers["location"])
             raise InputError(
                 f"{self.url}: redirects to {target}; give the address that it ends at"
             ) from None
-        raise Rejected(told) from None
+        raise Rejected(answer) from None
 
     def _short(self, text: str) -> str:
         """Return a text from outside as one short line without the key, which some repeat."""

@@ -141,7 +141,7 @@ def objection(
     """Return what speaks against scoring with this network, or None.
 
     Two texts of `length` tokens that differ in the last alone go through the network as a whole and
-    through its parts. NaN is no objection here: damaged weights are told by the scores.
+    through its parts. NaN is no objection here: damaged weights show in the scores.
     """
     vocabulary = network.config.get_text_config().vocab_size
     ids = torch.arange(length + 1, device=device) * (vocabulary // (length + 1))
@@ -160,7 +160,7 @@ def objection(
         or head.layer is None
         or hidden.shape[-1] != getattr(head.layer, "in_features", hidden.shape[-1])
     ):
-        return "its output layer cannot be told from the rest of it; use another model"
+        return "its output layer cannot be separated from the rest of it; use another model"
     parts = [head.logits(part).clone() for part in hidden.flatten(0, 1).split(head.rows)]
     if not _same(torch.cat(parts), theirs.flatten(0, 1), unit):
         return "it changes its logits after the output layer in an unknown way; use another model"

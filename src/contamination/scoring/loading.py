@@ -36,6 +36,7 @@ from contamination.device import has_bfloat16
 from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.scoring.cost import Shape
+from contamination.scoring.status import causes
 
 # For an error, or one that it was raised from; the first that fits.
 ADVICE: dict[type[Exception], str] = {
@@ -69,12 +70,10 @@ def _advice(error: Exception) -> str:
         return "use a lower precision, quantise (bits), or spread it over devices (device_map)"
     if "trust_remote_code" in str(error):
         return "read the code that comes with it, then allow it with --trust-remote-code"
-    cause: BaseException | None = error
-    while cause is not None:
+    for cause in causes(error):
         for kind, advice in ADVICE.items():
             if isinstance(cause, kind):
                 return advice
-        cause = cause.__cause__ or cause.__context__
     return "give a complete model: a directory, a .gguf file or a hub id"
 
 
@@ -111,7 +110,7 @@ class ModelSource:
     trust_remote_code: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what can be told to be wrong without reading anything."""
+        """Refuse what is wrong whatever the files say."""
         if self.precision not in get_args(Precision):
             raise InputError(
                 f"precision is {self.precision!r}: give one of {', '.join(get_args(Precision))}"
@@ -236,9 +235,8 @@ def choose_dtype(source: ModelSource, device: torch.device) -> torch.dtype:
     """Precision of the network on that device."""
     if source.precision == "auto":
         return torch.bfloat16 if has_bfloat16(device) else torch.float32
-    return {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}[
-        source.precision
-    ]
+    dtype: torch.dtype = getattr(torch, source.precision)
+    return dtype
 
 
 def context_length(source: ModelSource, config: Any) -> int:

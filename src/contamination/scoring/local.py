@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -41,15 +40,6 @@ IN_FLIGHT = 2  # batches whose results are still on the device
 # (hidden states [N, d], the tokens that they predict [N], those that they have just read [N]) to
 # float32 [N, ...]
 Output = Callable[[Tensor, Tensor, Tensor], Tensor]
-
-
-class _Batch(NamedTuple):
-    """Windows of one batch as arrays: inputs int64 [B, T]; flat positions and targets int64 [N]."""
-
-    jobs: list[Job]
-    inputs: np.ndarray
-    positions: np.ndarray
-    targets: np.ndarray
 
 
 class TransformersScorer:
@@ -146,7 +136,7 @@ class TransformersScorer:
         jobs = [Job(i, w) for i, mask in enumerate(masks) for w in windows_of(mask, self.context)]
 
         def forward(batch: list[Job]) -> Tensor:
-            return self._forward(self._assemble(batch, sequences, masks), output)
+            return self._forward(batch, sequences, masks, output)
 
         for batch, values in self.results(jobs, forward):
             ends = np.cumsum([int(masks[i][w.first : w.stop].sum()) for i, w in batch])
@@ -194,28 +184,29 @@ class TransformersScorer:
         while running:
             yield self._collect(*running.popleft())
 
-    def _assemble(
-        self, jobs: list[Job], sequences: Sequence[np.ndarray], masks: Sequence[np.ndarray]
-    ) -> _Batch:
+    @torch.inference_mode()
+    def _forward(
+        self,
+        jobs: list[Job],
+        sequences: Sequence[np.ndarray],
+        masks: Sequence[np.ndarray],
+        output: Output,
+    ) -> Tensor:
         width = max(window.width for _, window in jobs)
         # Padding stands on the right, where a causal model cannot see it.
-        inputs = np.full((len(jobs), width), self.start, dtype=np.int64)
-        positions, targets = [], []
+        ids = np.full((len(jobs), width), self.start, dtype=np.int64)
+        places, targets = [], []
         for row, (index, window) in enumerate(jobs):
-            inputs[row, : window.width] = window.inputs(sequences[index], self.start)
+            ids[row, : window.width] = window.inputs(sequences[index], self.start)
             scored = window.first + np.flatnonzero(masks[index][window.first : window.stop])
-            positions.append(row * width + scored - window.start)
+            places.append(row * width + scored - window.start)
             targets.append(sequences[index][scored])
-        return _Batch(jobs, inputs, np.concatenate(positions), np.concatenate(targets))
-
-    @torch.inference_mode()
-    def _forward(self, batch: _Batch, output: Output) -> Tensor:
-        inputs, positions = self.send(batch.inputs), self.send(batch.positions)
+        inputs, positions = self.send(ids), self.send(np.concatenate(places))
         hidden = self.body(input_ids=inputs, use_cache=False).last_hidden_state
         hidden = hidden.flatten(0, 1).index_select(0, positions.to(hidden.device))
         read = inputs.flatten().index_select(0, positions)
         device = hidden.device
-        return output(hidden, self.send(batch.targets).to(device), read.to(device))
+        return output(hidden, self.send(np.concatenate(targets)).to(device), read.to(device))
 
     def send(self, array: np.ndarray) -> Tensor:
         """Start the copy of integers to the device that takes the inputs."""
@@ -225,7 +216,7 @@ class TransformersScorer:
         return tensor.to(self.entry, non_blocking=True)
 
     def fetch(self, values: Tensor) -> tuple[Tensor, torch.cuda.Event | None]:
-        """Start the copy of results to the host; the event tells when it has arrived."""
+        """Start the copy of results to the host; the event says when it has arrived."""
         if values.device.type != "cuda":
             return values.cpu(), None
         host = torch.empty(values.shape, dtype=values.dtype, pin_memory=True)

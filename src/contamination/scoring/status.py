@@ -1,6 +1,7 @@
 """One line for a model or a test set that cannot be had."""
 
 import socket
+from collections.abc import Iterator
 
 from huggingface_hub.errors import LocalEntryNotFoundError
 
@@ -17,9 +18,12 @@ def status_of(error: BaseException) -> str:
     """Return "not run here: reason" where the hub is out of reach, else "failed: reason"."""
     text = " ".join(str(error).split()) or "no reason given"
     reason = text if isinstance(error, InputError) else f"{type(error).__name__}: {text}"
-    behind: BaseException | None = error
-    while behind is not None:
-        if isinstance(behind, OUT_OF_REACH):
-            return f"not run here: {reason}"
-        behind = behind.__cause__ or behind.__context__
-    return f"failed: {reason}"
+    away = any(isinstance(cause, OUT_OF_REACH) for cause in causes(error))
+    return f"{'not run here' if away else 'failed'}: {reason}"
+
+
+def causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error, what it was raised from, and so on."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__

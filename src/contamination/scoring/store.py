@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from contamination.errors import InputError
 from contamination.files import read_json, write_json
@@ -36,7 +35,6 @@ from contamination.scoring.store_format import (
     may_hold,
     part_name,
     positions,
-    read_table,
     read_units,
     write_part,
 )
@@ -97,11 +95,6 @@ class Store:
         """Finished parts, sorted by name."""
         return sorted(self.directory.glob("part-*.parquet"))
 
-    def tokens(self) -> Iterator[pa.Table]:
-        """Yield the parts as tables, one at a time, checksums verified."""
-        for path in self.parts():
-            yield read_table(path, self.header)
-
     def done(self) -> set[Unit]:
         """Units that are stored, every byte checked; a damaged part is set aside as `.damaged`.
 
@@ -116,7 +109,7 @@ class Store:
                 held = [rows.unit for rows in read_units(path, self.header)]
             except InputError:
                 held = []
-            # Readers go by the name: what it does not tell would not be found.
+            # Readers go by the name: a unit that it does not cover would not be found.
             if held and path.name == part_name(held[0], held[-1]):
                 units.update(held)
             else:
@@ -124,13 +117,7 @@ class Store:
         return units
 
     def append(self, units: Iterable[tuple[Unit, np.ndarray, np.ndarray]]) -> Path:
-        """Write one part of (unit, examples in order, log-probabilities of their tokens).
-
-        Raises
-        ------
-        InputError
-            A log-probability that is not finite, or a full disk; nothing has been written.
-        """
+        """Write one part; see `contamination.scoring.store_format.write_part`."""
         return write_part(self.directory, self.header, units)
 
     def log_probs(self, permutations: int) -> np.ndarray:
@@ -188,10 +175,8 @@ class Store:
         InputError
             As `successor_tokens`.
         """
-        sums: np.ndarray = self.successor_tokens(shard, tokens_per_example).sum(
-            axis=2, dtype=np.float64
-        )
-        return sums
+        tokens = self.successor_tokens(shard, tokens_per_example)
+        return np.asarray(tokens.sum(axis=2, dtype=np.float64))
 
     def successor_tokens(self, shard: int, tokens_per_example: int) -> np.ndarray:
         """Terms of `successors`: each of the first tokens of x_b after x_a, float32[k, k, first].
@@ -242,13 +227,9 @@ class Store:
             )
 
     def _not_scored(self, unit: Unit, permutations: int | None) -> InputError:
-        how = (
-            "score the store to its end"
-            if permutations is None
-            else f"score {permutations} permutations"
-        )
+        what = "the store to its end" if permutations is None else f"{permutations} permutations"
         return InputError(
-            f"{self.directory}: {self.header.name_of(unit)} is not scored yet; {how} first"
+            f"{self.directory}: {self.header.name_of(unit)} is not scored yet; score {what} first"
         )
 
 

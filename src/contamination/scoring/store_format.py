@@ -110,11 +110,8 @@ class Header:
     def stored(self) -> np.ndarray:
         """Tokens stored of each example, int64[examples]."""
         lengths = np.asarray(self.example_tokens, dtype=np.int64)
-        return (
-            lengths
-            if self.tokens_per_example is None
-            else lengths.clip(max=self.tokens_per_example)
-        )
+        first = self.tokens_per_example
+        return lengths if first is None else lengths.clip(max=first)
 
     @cached_property
     def _shard_tokens(self) -> list[int]:
