@@ -272,7 +272,7 @@ class TestRefused:
     def test_an_architecture_whose_parts_cannot_be_told_apart(self, save):
         options = GROUPED | {"intermediate_size_mlp": 32, "num_local_experts": 2}
         directory = save("llama4_text", options, transformers.Llama4ForCausalLM)
-        assert "output layer cannot be told" in self.refusal(directory)
+        assert "output layer cannot be separated" in self.refusal(directory)
 
     @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
     @pytest.mark.parametrize("change", ["all times 1.05", "one entry plus 1"])
