@@ -5,6 +5,7 @@ stages would, empty. So a complete run takes a second, and make itself is what i
 """
 
 import ast
+import dataclasses
 import re
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ import grimp
 import nbformat
 import pytest
 
+from contamination.pretraining.profile import Profile
 from fakes.data_fixtures import NOTEBOOKS, PROFILES, ROOT
 
 COPIED = ("Makefile", "requirements.lock", "pyproject.toml")
@@ -38,6 +40,7 @@ case $verb in
 esac
 mkdir -p $(dirname $target); touch $target
 """
+ALL = "corpus train train train score score notebook"  # stages after an edit of the corpus
 TRAINING = r"stage (?:corpus|train) "
 SCORING = r"stage (?:corpus|train|score) "
 
@@ -204,27 +207,46 @@ def test_min_k_reads_the_table_of_the_canaries(project: Path) -> None:
     assert re.findall(r"notebooks/(\d+)", shown) == ["01", "07"]
 
 
-def test_touching_a_profile_remakes_nothing_and_changing_it_what_reads_the_change(
-    project: Path,
-) -> None:
-    assert "Nothing to be done" in remade(project, "profiles/laptop.yaml")
+@pytest.mark.parametrize(
+    ("old", "new", "stages"),
+    [
+        ("", "", ""),
+        ("# The default", "# The usual profile", ""),
+        ("seed: ", "seed: 1", ALL),
+        ("vocabulary: 4096", "vocabulary: 4097", ALL),
+        ("dup_count: 64", "dup_count: 63", ALL),
+        ("warmup_steps: 50", "warmup_steps: 51", ALL.removeprefix("corpus ")),
+        ("{ n_embd: 64, n_layer: 4", "{ n_embd: 64, n_layer: 5", "train notebook"),
+        ("permutations: 25, whole", "permutations: 26, whole", "score score notebook"),
+        ("06_wikimia: { texts: 60", "06_wikimia: { texts: 61", "notebook"),
+    ],
+)
+def test_a_profile_counts_by_its_sections(project: Path, old: str, new: str, stages: str) -> None:
+    """An edit remakes what reads it; touching the file, or a comment in it, remakes nothing."""
     path = project / "profiles" / "laptop.yaml"
     before = path.read_text()
+    assert old in before
     try:
-        path.write_text(before.replace("06_wikimia: { texts: 60", "06_wikimia: { texts: 61"))
-        assert path.read_text() != before
+        path.write_text(before.replace(old, new, 1) if old else before)
         shown = make(project, "-n", "reproduce")
-        assert re.findall(r"stage (\w+)", shown) == ["notebook", "manifest", "report", "summary"]
-        assert "06_wikimia" in shown
-        path.write_text(before.replace("permutations: 25, whole", "permutations: 26, whole"))
-        shown = make(project, "-n", "reproduce")
-        assert not re.search(TRAINING, shown) and "stage score clean" in shown
-        path.write_text(before.replace("warmup_steps: 50", "warmup_steps: 51"))
-        shown = make(project, "-n", "reproduce")
-        assert "stage train clean" in shown and "stage corpus" not in shown
+        found = re.findall(r"stage (\w+)", shown)
+        assert ("Nothing to be done" in shown) == (not stages)
+        for stage in ("corpus", "train", "score"):
+            assert found.count(stage) == stages.split().count(stage), stage
+        assert ("notebook" in found) == bool(stages)
+        if "wikimia" in old:
+            assert found == ["notebook", "manifest", "report", "summary"]
     finally:
         path.write_text(before)
         make(project, "reproduce")
+
+
+def test_every_key_of_a_profile_is_in_a_section() -> None:
+    """A key that no section names would change a run without remaking anything."""
+    script = (ROOT / "scripts" / "sections.awk").read_text(encoding="utf-8")
+    sections = re.findall(r'section\("\w+", "([\w ]+)"\)', script)
+    keys = {field.name for field in dataclasses.fields(Profile)}
+    assert keys - {"name", "notebooks"} == set(" ".join(sections).split())
 
 
 def test_a_deleted_result_comes_back_and_only_its_notebook_runs(project: Path) -> None:
@@ -285,7 +307,7 @@ def test_help_lists_every_phony_target() -> None:
 def test_documented_targets_exist() -> None:
     documents = [ROOT / "README.md", ROOT / ".ci" / "run", *PROFILES, ROOT / "data" / "README.md"]
     text = "\n".join(path.read_text(encoding="utf-8") for path in documents)
-    found = set(re.findall(r"(?:[`;]\s*|^\s*)make ([\w./-]+)", text, re.MULTILINE))
+    found = set(re.findall(r"(?:[`;]\s*|^\s*)make (?:-n )?([\w./-]+)", text, re.MULTILINE))
     assert {"reproduce", "smoke"} <= found
     files = {target for target in found if "/" in target}
     assert found - files <= _helped()
