@@ -65,7 +65,7 @@ def test_modules_have_a_docstring_and_are_short(path: Path) -> None:
     if path in STATISTICS:
         # Their docstrings state hypotheses, guarantees and references, and may be long.
         lines -= sum(_docstring_lines(node) for node in ast.walk(_tree(path)))
-    assert lines < MOST_LINES
+    assert lines <= MOST_LINES
 
 
 def _docstring_lines(node: ast.AST) -> int:
@@ -93,7 +93,8 @@ def test_statistics_are_pure(path: Path) -> None:
         *("numpy", "scipy", "statsmodels", "contamination.errors"),
     }
     own = {name for name in _imports(path) if name.startswith("contamination.statistics")}
-    assert _imports(path) - own <= pure
+    lazy = {"importlib", "pkgutil"} if path.stem == "__init__" else set()  # exports on first use
+    assert _imports(path) - own - lazy <= pure
     called = {
         node.func.id
         for node in ast.walk(_tree(path))

@@ -1,16 +1,14 @@
 """Many continuations of one prefix, which is read once.
 
 The successor statistic needs log p(first b tokens of x_j | x_i) for all ordered pairs in a shard:
-each example is the prefix of all the others. Elsewhere than here, and wherever sharing gives other
-numbers, each pair is a sequence of its own.
+each example is the prefix of all the others. Behind an endpoint, and wherever sharing gives other
+numbers, each pair is a sequence of its own. A model that runs here reads each prefix once and keeps
+its keys and values. The continuations follow one another in rows: every token sees the prefix and,
+of its row, its own continuation alone, at the position right after the prefix.
 
-A model that runs here reads each prefix once and keeps its keys and values. Its continuations then
-stand one after another in rows: every token sees the prefix and, of its row, its own continuation
-alone, and stands where it would if that came right after the prefix.
-
-A row copies the keys of its prefix, and each of its inputs attends to them and to all of the row.
-So many short rows copy too often, and few long ones compute what the mask throws away; rows of
-unequal length waste the rest of the network on padding. `Piece.rows` takes what costs least.
+A row copies the keys of its prefix, and each of its inputs attends to them and to the whole row.
+Many short rows copy too often, few long ones compute what the mask throws away, and rows of unequal
+length waste work on padding. `Piece.rows` takes what costs least.
 """
 
 from collections import Counter, defaultdict
