@@ -180,7 +180,7 @@ def test_an_answer_may_be_rounded_to_four_digits_but_not_more(capsys):
     assert wrong.startswith("✗")
 
 
-def test_recombination_by_hand_is_the_test_of_the_package():
+def test_the_exact_test_by_hand_is_that_of_the_package():
     assert sharded_exact_test(SMALL, weights="equal").p == pytest.approx(RIGHT["6"], rel=1e-6)
 
 
