@@ -65,7 +65,7 @@ def test_modules_have_a_docstring_and_are_short(path: Path) -> None:
     if path in STATISTICS:
         # Their docstrings state hypotheses, guarantees and references, and may be long.
         lines -= sum(_docstring_lines(node) for node in ast.walk(_tree(path)))
-    assert lines <= MOST_LINES
+    assert lines < MOST_LINES
 
 
 def _docstring_lines(node: ast.AST) -> int:

@@ -142,3 +142,12 @@ def test_examples_that_do_not_differ_say_nothing():
 def test_too_few_examples():
     with pytest.raises(InputError, match="fewer than two per shard"):
         compressor_log_probs(test_set_of(["a", "b", "c"]), shards=2, permutations=5, seed=0)
+
+
+def test_neighbours_that_share_a_passage_are_found_and_shuffled_ones_are_not():
+    texts = list(passages(np.random.default_rng(2), 48, 2))
+    scores = compressor_log_probs(test_set_of(texts), shards=6, permutations=25, seed=0)
+    assert sharded_exact_test(scores).log10_p < -5
+    shuffled = [texts[i] for i in np.random.default_rng(3).permutation(48)]
+    scores = compressor_log_probs(test_set_of(shuffled), shards=6, permutations=25, seed=0)
+    assert sharded_exact_test(scores).p > 0.01

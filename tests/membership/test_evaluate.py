@@ -62,10 +62,10 @@ def test_a_row_for_each_score(digits):
 def test_the_interval_is_that_of_resampled_members_and_non_members():
     """Against a bootstrap in a loop, which draws other numbers from the same law."""
     scores, members = sample(80, 0.8, digits=1)
-    row = judged({"s": scores}, members, resamples=1500).loc["s"]
+    row = judged({"s": scores}, members, resamples=4000).loc["s"]
     rng = np.random.default_rng(1)
     areas, rates = [], []
-    for _ in range(1500):
+    for _ in range(4000):
         a = rng.choice(scores[members], members.sum())
         b = rng.choice(scores[~members], (~members).sum())
         areas.append(np.mean((a[:, None] > b) + (a[:, None] == b) / 2))

@@ -7,8 +7,7 @@ its keys and values. The continuations follow one another in rows: every token s
 of its row, its own continuation alone, at the position right after the prefix.
 
 A row copies the keys of its prefix, and each of its inputs attends to them and to the whole row.
-Many short rows copy too often, few long ones compute what the mask throws away, and rows of unequal
-length waste work on padding. `Piece.rows` takes what costs least.
+Many short rows copy too often, few long ones compute what is masked, and unequal rows are padded.
 """
 
 from collections import Counter, defaultdict
@@ -68,7 +67,7 @@ class Piece(NamedTuple):
         return self._replace(continuations=self.continuations[where], members=self.members[where])
 
     def rows(self) -> list[list[np.ndarray]]:
-        """Divide what is longer than the one token that the prefix predicts into rows."""
+        """Divide what is longer than the one predicted token into the rows that cost least."""
         longer = [ids for ids in self.continuations if len(ids) > 1]
         if not longer:
             return []
