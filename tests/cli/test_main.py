@@ -8,7 +8,7 @@ import typer.main
 
 from contamination.cli.main import app
 
-SLOW = ("torch", "transformers", "pandas", "scipy", "matplotlib")
+SLOW = ("torch", "transformers", "numpy", "pandas", "pyarrow", "scipy", "matplotlib")
 
 
 def _commands(command: object, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:

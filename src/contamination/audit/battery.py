@@ -9,19 +9,19 @@ n shuffled orderings of a shard, and that low where each canonical ordering beat
 of the best of them under their joint law: trying more is paid for, as far as they differ.
 
 The help of the command line, the explorer, the studies and the legends of the figures are made from
-`TESTS`. Importing it imports no scipy: `contamination --help` reads it.
+`TESTS`. `contamination --help` reads it, so functions import numpy when they compute.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from contamination import statistics
 from contamination.scoring.plan import SUCCESSOR_TOKENS, StoreNeed
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from contamination.scoring.store import ShardTokens, Store
     from contamination.scoring.store_format import Kind
     from contamination.statistics import TestResult
@@ -34,12 +34,12 @@ JOINT_CELLS = 200_000  # sampled orderings of all shards: where many shards are,
 FEWEST_JOINT = 1_000  # of each shard
 JOINT_DRAWS = 20_000  # from the joint law of several statistics
 
-Statistic = Callable[[np.ndarray], "TestResult"]
-TokenScores = Callable[["ShardTokens"], np.ndarray]  # tokens of one shard -> (m+1,)
-StoreScores = Callable[["Store", int, int], np.ndarray]  # store, shard, permutations -> (n+1,)
+Statistic = Callable[["np.ndarray"], "TestResult"]
+TokenScores = Callable[["ShardTokens"], "np.ndarray"]  # tokens of one shard -> (m+1,)
+StoreScores = Callable[["Store", int, int], "np.ndarray"]  # store, shard, permutations -> (n+1,)
 
 
-def _exact(scores: np.ndarray) -> "TestResult":
+def _exact(scores: "np.ndarray") -> "TestResult":
     return statistics.sharded_exact_test(scores)
 
 
@@ -80,14 +80,16 @@ class Test(StoreNeed):
         """Whether shards can be judged one after the other, as the exact test takes them."""
         return self.statistic is _exact
 
-    def shard_scores(self, store: "Store", shard: int, permutations: int) -> np.ndarray:
+    def shard_scores(self, store: "Store", shard: int, permutations: int) -> "np.ndarray":
         """Scores of one shard, (n+1,) or (q, n+1)."""
         if self.from_store is not None:
             return self.from_store(store, shard, permutations)
         return self.on_tokens[self.b](store.shard_tokens(shard, permutations))
 
-    def scores(self, store: "Store", permutations: int) -> np.ndarray:
+    def scores(self, store: "Store", permutations: int) -> "np.ndarray":
         """Scores of all shards, (r, n+1) or (q, r, n+1)."""
+        import numpy as np
+
         if self.on_tokens.get(self.b) is summed:
             return store.log_probs(permutations)  # part by part, whatever shard a part belongs to
         shards = range(store.header.shards)
@@ -98,17 +100,19 @@ class Test(StoreNeed):
         return replace(self.statistic(self.scores(store, permutations)), test=self.name)
 
 
-def summed(tokens: "ShardTokens") -> np.ndarray:
+def summed(tokens: "ShardTokens") -> "np.ndarray":
     """Log-probability of every ordering (nats), as in Oren's tests."""
+    import numpy as np
+
     return np.asarray(tokens.logprobs.sum(axis=1, dtype=np.float64))
 
 
-def standardised(tokens: "ShardTokens") -> np.ndarray:
+def standardised(tokens: "ShardTokens") -> "np.ndarray":
     """Sum of tokens, each centred and divided by its spread over the orderings."""
     return statistics.token_standardised_scores(tokens.logprobs, tokens.leading)
 
 
-def clipped(tokens: "ShardTokens") -> np.ndarray:
+def clipped(tokens: "ShardTokens") -> "np.ndarray":
     """Sum of tokens, each centred and held within +-CLIP_NATS (nats)."""
     return statistics.token_standardised_scores(
         tokens.logprobs, tokens.leading, floor=None, clip=CLIP_NATS
@@ -118,7 +122,7 @@ def clipped(tokens: "ShardTokens") -> np.ndarray:
 def boundary(tokens_per_example: int | None) -> TokenScores:
     """Sum of the first tokens of every example but the leading one, centred (nats)."""
 
-    def score(tokens: "ShardTokens") -> np.ndarray:
+    def score(tokens: "ShardTokens") -> "np.ndarray":
         return statistics.boundary_scores(
             tokens.logprobs, tokens.leading, tokens.position, tokens_per_example=tokens_per_example
         )
@@ -127,20 +131,27 @@ def boundary(tokens_per_example: int | None) -> TokenScores:
 
 
 def sampled_successors(
-    store: "Store", shard: int, tokens_per_example: int, *, orderings: int, rng: np.random.Generator
-) -> np.ndarray:
+    store: "Store",
+    shard: int,
+    tokens_per_example: int,
+    *,
+    orderings: int,
+    rng: "np.random.Generator",
+) -> "np.ndarray":
     """Scores of the canonical and of sampled orderings from centred successors, (n + 1,)."""
     centred = statistics.centred_successors(store.successors(shard, tokens_per_example))
     return statistics.sampled_successor_scores(centred, resamples=orderings, rng=rng)
 
 
 def joint_successors(
-    store: "Store", shard: int, *, orderings: int, rng: np.random.Generator
-) -> np.ndarray:
+    store: "Store", shard: int, *, orderings: int, rng: "np.random.Generator"
+) -> "np.ndarray":
     """Scores of the same sampled orderings by each number of tokens in COUNTED, (q, n + 1).
 
     "all" is as many tokens of an example as the store keeps.
     """
+    import numpy as np
+
     kept = int(store.header.stored[slice(*store.header.bounds[shard])].max())
     tokens = store.successor_tokens(shard, kept)
     orders = statistics.random_orderings([(0, len(tokens))], orderings, rng=rng)
@@ -153,29 +164,35 @@ def joint_successors(
     )
 
 
-def _successors(store: "Store", shard: int, permutations: int) -> np.ndarray:
+def _successors(store: "Store", shard: int, permutations: int) -> "np.ndarray":
     """Sampled orderings cost no scoring: their number is not the user's to save on."""
     return sampled_successors(
         store, shard, SUCCESSOR_TOKENS, orderings=SAMPLED_ORDERINGS, rng=_rng(store, shard)
     )
 
 
-def _joint_successors(store: "Store", shard: int, permutations: int) -> np.ndarray:
+def _joint_successors(store: "Store", shard: int, permutations: int) -> "np.ndarray":
     orderings = min(SAMPLED_ORDERINGS, max(FEWEST_JOINT, JOINT_CELLS // store.header.shards))
     return joint_successors(store, shard, orderings=orderings, rng=_rng(store, shard))
 
 
-def _rng(store: "Store", shard: int) -> np.random.Generator:
+def _rng(store: "Store", shard: int) -> "np.random.Generator":
+    import numpy as np
+
     return np.random.default_rng([store.header.seed, store.header.shards, shard])
 
 
-def _joint_tokens(store: "Store", shard: int, permutations: int) -> np.ndarray:
+def _joint_tokens(store: "Store", shard: int, permutations: int) -> "np.ndarray":
+    import numpy as np
+
     tokens = store.shard_tokens(shard, permutations)
     return np.stack([score(tokens) for score in variants(BEST_OF_ORDERINGS).values()])
 
 
-def _smallest(scores: np.ndarray, choices: Iterable[tuple[str, str | None]]) -> "TestResult":
+def _smallest(scores: "np.ndarray", choices: Iterable[tuple[str, str | None]]) -> "TestResult":
     """min-p of Westfall and Young; the draws are fixed, so the same scores give the same p."""
+    import numpy as np
+
     names = [variant_name(*choice) for choice in choices]
     rng = np.random.default_rng(0)
     return statistics.westfall_young_test(scores, names=names, resamples=JOINT_DRAWS, rng=rng)

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from contamination.files import replacing
+from contamination.results.tables import SIGNIFICANT
 
 MODEL_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9")
 # Models and texts: contaminated or seen, and clean or unseen.
@@ -24,7 +25,6 @@ SCORES = {
     "neighbour": ("Neighbor", "#0072B2", "D"),
     "reference_difference": ("Smaller Ref", "#D55E00", "X"),
 }
-SIGNIFICANT = 0.05
 
 
 def use_style() -> None:

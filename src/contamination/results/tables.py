@@ -12,6 +12,7 @@ from contamination.files import replacing, write_text
 from contamination.statistics import TestResult
 
 MISSING = "—"
+SIGNIFICANT = 0.05  # the level that figures mark and the explorer reads by
 
 
 def write_csv(table: pd.DataFrame, results: Path | str, name: str) -> Path:

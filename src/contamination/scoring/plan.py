@@ -7,10 +7,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from contamination.errors import InputError
-from contamination.scoring import cost
-from contamination.scoring.store_format import Kind
+
+if TYPE_CHECKING:  # `contamination --help` reads the needs of the tests, without numpy
+    from contamination.scoring.cost import Workload
+    from contamination.scoring.store_format import Kind
 
 SUCCESSOR_TOKENS = 32  # of every example after every other
 MOST_SHARDS = 50  # of whole orderings, as in Oren, section 4.1
@@ -26,7 +29,7 @@ class StoreNeed:
     shard_size : examples of a shard unless the user says otherwise; None is the whole set.
     """
 
-    kind: Kind
+    kind: "Kind"
     tokens_per_example: int | None
     shard_size: int | None
 
@@ -40,7 +43,7 @@ class StoreNeed:
 class StorePlan:
     """One store that an audit reads; see `contamination.scoring.store_format.Header`."""
 
-    kind: Kind
+    kind: "Kind"
     shards: int
     tokens_per_example: int | None
 
@@ -73,7 +76,7 @@ class StorePlan:
             return self
         return replace(self, tokens_per_example=context // 2)
 
-    def work(self, lengths: Sequence[int], permutations: int, context: int) -> cost.Workload:
+    def work(self, lengths: Sequence[int], permutations: int, context: int) -> "Workload":
         """What filling it takes, for examples of so many tokens.
 
         Raises
@@ -81,6 +84,8 @@ class StorePlan:
         InputError
             Too few examples for the shards, or successors longer than the context.
         """
+        from contamination.scoring.cost import successor_workload, workload
+
         if self.kind == "successors":
             longest = max(kept_tokens(lengths, self.tokens_per_example))
             if longest > context:
@@ -88,10 +93,8 @@ class StorePlan:
                     f"the successor test reads up to {longest} tokens of an example at once, and "
                     f"the context is {context}; use another test (--test sharded_exact)"
                 )
-            return cost.successor_workload(lengths, shards=self.shards, tokens_per_example=longest)
-        return cost.workload(
-            lengths, shards=self.shards, permutations=permutations, context=context
-        )
+            return successor_workload(lengths, shards=self.shards, tokens_per_example=longest)
+        return workload(lengths, shards=self.shards, permutations=permutations, context=context)
 
 
 def stores_of(directory: Path | str, model: str, dataset: str) -> Path:

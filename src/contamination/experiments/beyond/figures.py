@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from contamination.audit.battery import COMPARED, TESTS, variant_name
 from contamination.experiments.beyond.calibration import P_VALUES
-from contamination.results.figures import SIGNIFICANT
+from contamination.results.tables import SIGNIFICANT
 
 SCORES = {"sum": "all tokens", "heavy_tailed": "heavy tails"}  # others are named as their test is
 

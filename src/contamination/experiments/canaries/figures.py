@@ -6,7 +6,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from contamination.audit.battery import TESTS
-from contamination.results.figures import SIGNIFICANT, count_axis, mark_level
+from contamination.results.figures import count_axis, mark_level
+from contamination.results.tables import SIGNIFICANT
 
 
 def plot_duplication_power(rows: pd.DataFrame, published: pd.DataFrame) -> Figure:

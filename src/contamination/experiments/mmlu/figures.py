@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 
 from contamination.experiments.mmlu.segmentation import COMPRESSOR
 from contamination.experiments.mmlu.subsets import title
-from contamination.results.figures import MODEL_COLOURS, SIGNIFICANT
+from contamination.results.figures import MODEL_COLOURS
+from contamination.results.tables import SIGNIFICANT
 from contamination.statistics import dkw_band, ecdf
 
 LINES = 1.1  # per record, from which on a subset is drawn

@@ -8,7 +8,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from contamination.audit.battery import TESTS
-from contamination.results.figures import SIGNIFICANT
+from contamination.results.tables import SIGNIFICANT
 
 # Okabe and Ito's colours, a marker each: print in grey still tells the models.
 MODELS = (

@@ -27,8 +27,7 @@ from contamination.files import write_text
 from contamination.pretraining.experiment import Experiment
 from contamination.report.explorer.outcomes import Outcome
 from contamination.report.explorer.scored import Found, View, scored_sets, view_sets
-from contamination.results.figures import SIGNIFICANT
-from contamination.results.tables import format_p
+from contamination.results.tables import SIGNIFICANT, format_p
 from contamination.statistics import adjust
 from contamination.testsets.orderings import shard_bounds
 
