@@ -2,9 +2,10 @@
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from contamination.scoring.store import Store
-from contamination.scoring.store_format import Header, read_table
+from contamination.scoring.store_format import Header
 
 HEADER = Header(
     model="m",
@@ -43,7 +44,7 @@ def rows(items, header: Header = HEADER) -> list[dict]:
 
 def table_of(store: Store) -> pa.Table:
     """Return all parts of a store, one after the other."""
-    return pa.concat_tables(read_table(path, store.header) for path in store.parts())
+    return pa.concat_tables(pq.read_table(path) for path in store.parts())
 
 
 def contents(directory) -> dict[str, bytes]:

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contamination import files
+from contamination.device import describe
 from contamination.errors import InputError
 from contamination.scoring import score as scoring
 from contamination.scoring.local import TransformersScorer
@@ -473,7 +474,7 @@ class TestRecords:
         assert record.pop("python")
         assert record == {
             "processes": 1,
-            "devices": [scoring.device_of(scorer)],
+            "devices": [describe(scorer.device)],
             "precision": "bfloat16",
             "parts": [added.name],
             "tokens": 6 + 6 + 6,
@@ -491,7 +492,7 @@ class TestRecords:
         with scoring.recorded(store, scorer):
             (record,) = records(store)
         assert record["seconds"] is None
-        assert record["devices"] == [scoring.device_of(scorer)]
+        assert record["devices"] == [describe(scorer.device)]
 
     def test_every_run_has_a_record_of_its_own(self, store, scorer):
         for _ in range(3):
@@ -508,7 +509,7 @@ class TestRecords:
                 pass
         (record,) = records(store)
         assert record["processes"] == 2
-        assert record["devices"] == sorted(["1 x another", scoring.device_of(scorer)])
+        assert record["devices"] == sorted(["1 x another", describe(scorer.device)])
 
     def test_neither_parts_nor_header_depend_on_it(self, store, scorer, tmp_path):
         with scoring.recorded(store, scorer):
@@ -525,5 +526,7 @@ class TestRecords:
         assert str(store.directory.parent) not in path.read_text()
         assert "/" not in json.dumps(json.loads(path.read_text()) | {"devices": []})
 
-    def test_a_model_that_runs_elsewhere_has_no_device_here(self, tokenizer):
-        assert scoring.device_of(MadeUpScorer(tokenizer)) == "elsewhere"
+    def test_a_model_that_runs_elsewhere_has_no_device_here(self, tokenizer, store):
+        with scoring.recorded(store, MadeUpScorer(tokenizer)):
+            (record,) = records(store)
+        assert record["devices"] == ["elsewhere"]

@@ -41,11 +41,8 @@ def logit_transform(config: Any) -> Transform | None:
 class Head:
     """The output layer of a model as a function (hidden states, tokens) -> log-probabilities.
 
-    Parameters
-    ----------
-    layer : the output layer; its weights may be quantised or lie on another device.
-    transform : applied in place to float32 logits, or None.
-    rows : positions whose logits are alive at a time.
+    The weights of `layer` may be quantised or lie on another device. `transform` is applied in
+    place to float32 logits; `rows` is the number of positions whose logits are alive at a time.
     """
 
     def __init__(self, layer: torch.nn.Module, transform: Transform | None, *, rows: int) -> None:
@@ -87,8 +84,8 @@ class Head:
     ) -> Iterator[tuple[slice, Tensor]]:
         """Yield (rows, their float32 logits [n, V]), some `elements` numbers at a time.
 
-        Such a block stays in the processor's cache, whatever the caller does to it, and the next
-        one overwrites it. The logits of `tokens` [N, K] are exact.
+        So small a block stays in the processor's cache while the caller works on it; the next one
+        overwrites it. The logits of `tokens` [N, K] are exact.
         """
         for start in range(0, len(hidden), self.rows):
             raw = self._raw(hidden[start : start + self.rows])
@@ -106,8 +103,13 @@ class Head:
         return self.layer(hidden.to(self._plain.weight.dtype))  # type: ignore[no-any-return]
 
     def _finished(self, raw: Tensor, hidden: Tensor, tokens: Tensor | None) -> Tensor:
-        logits = self._as_float32(raw)
-        if self._plain is not None and tokens is not None and raw.dtype != torch.float32:
+        if raw.dtype == torch.float32:
+            return raw if self.transform is None else self.transform(raw)
+        if self._buffer is None or self._buffer.shape[1] != raw.shape[1]:
+            shape = (self.rows, raw.shape[1])
+            self._buffer = torch.empty(shape, dtype=torch.float32, device=raw.device)
+        logits = self._buffer[: len(raw)].copy_(raw)
+        if self._plain is not None and tokens is not None:
             weight = self._plain.weight[tokens].float()
             exact = (hidden.to(weight.device).float()[:, None] * weight).sum(2)
             if self._plain.bias is not None:
@@ -124,14 +126,6 @@ class Head:
         top = logits.amax(1, keepdim=True)
         total = logits.sub_(top).exp_().sum(1, keepdim=True)
         return picked - top - total.log_()
-
-    def _as_float32(self, raw: Tensor) -> Tensor:
-        if raw.dtype == torch.float32:
-            return raw
-        if self._buffer is None or self._buffer.shape[1] != raw.shape[1]:
-            shape = (self.rows, raw.shape[1])
-            self._buffer = torch.empty(shape, dtype=torch.float32, device=raw.device)
-        return self._buffer[: len(raw)].copy_(raw)
 
 
 @torch.inference_mode()

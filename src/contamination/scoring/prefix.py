@@ -10,8 +10,8 @@ A row copies the keys of its prefix, and each of its inputs attends to them and 
 Many short rows copy too often, few long ones compute what is masked, and unequal rows are padded.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Generator, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from inspect import signature
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -42,9 +42,9 @@ PLAIN_BATCHES = 64  # of concatenations that exist at a time
 
 
 class Piece(NamedTuple):
-    """Continuations (ids, at least one each) of a prefix in a group; `members` are their numbers.
+    """Continuations (at least one id each) of a prefix, which is without the start token.
 
-    The prefix is without the start token that comes before it.
+    `members` are their numbers in the group.
     """
 
     group: int
@@ -135,10 +135,9 @@ def lay_out(pieces: Sequence[Piece], start: int) -> Layout:
 
 
 def attention_mask(blocks: Tensor, widths: Tensor, longest: int, dtype: torch.dtype) -> Tensor:
-    """What is added to attention scores, [R, 1, T, longest + T]: 0 for what is seen.
+    """What is added to attention scores, [R, 1, T, longest + T]: 0 for what a token sees.
 
-    `blocks` is of the layout; `widths` [R] are those of the rows' prefixes, `longest` is their
-    padded width.
+    `blocks` is that of the layout, `widths` [R] those of the rows' prefixes, padded to `longest`.
     """
     rows, length = blocks.shape
     prefix = torch.arange(longest, device=blocks.device) < widths[:, None]
@@ -150,11 +149,7 @@ def attention_mask(blocks: Tensor, widths: Tensor, longest: int, dtype: torch.dt
 
 
 class SharedKeys(Cache):  # type: ignore[misc]
-    """Keys and values of prefixes, which any number of rows continue.
-
-    As long as `owners` is None it takes them in; then row i continues prefix owners[i], and nothing
-    more is kept.
-    """
+    """Keys and values of prefixes: kept while `owners` is None; then row i continues owners[i]."""
 
     def __init__(self) -> None:
         super().__init__(layers=[])
@@ -181,7 +176,7 @@ class SharedKeys(Cache):  # type: ignore[misc]
         )
 
 
-Scored = tuple[Piece, list[np.ndarray]]
+Scored = tuple[int, int, np.ndarray]  # group, number of the continuation in it, its values
 
 # (span, width) up to which sharing was found to give the right numbers; None where it does not.
 _agreed: WeakKeyDictionary[TransformersScorer, tuple[int, int] | None] = WeakKeyDictionary()
@@ -192,19 +187,12 @@ def continuation_logprobs(
 ) -> Iterator[tuple[int, list[np.ndarray]]]:
     """Yield (index of the group, log-probabilities of each of its continuations, float32, nats).
 
-    A token is conditioned on the start token, the prefix, and the tokens of its continuation before
-    it. Of a prefix that leaves no room for a continuation in the context, the last
-    `scorer.context - len(continuation)` tokens count: a value depends on nothing else in the group.
-
-    Parameters
-    ----------
-    groups : pairs of ids (integers): a prefix and its continuations, any of which may be empty. The
-        order of results is free.
-
-    Raises
-    ------
-    InputError
-        A continuation is longer than the context, or what `scorer.token_logprobs` raises.
+    A group is a prefix and its continuations (integer ids), any of which may be empty; the order of
+    results is free. A token is conditioned on the start token, the prefix, and the tokens of its
+    continuation before it. Of a prefix that leaves no room for a continuation in the context, the
+    last `scorer.context - len(continuation)` tokens count: a value depends on nothing else in the
+    group. Raises InputError if a continuation is longer than the context, and what
+    `scorer.token_logprobs` raises.
     """
     pieces = [
         piece
@@ -212,16 +200,15 @@ def continuation_logprobs(
         for piece in _pieces(group, prefix, continuations, scorer)
     ]
     found = [[np.empty(0, dtype=np.float32) for _ in ids] for _, ids in groups]
-    missing = Counter(piece.group for piece in pieces)
+    missing = [sum(len(ids) > 0 for ids in continuations) for _, continuations in groups]
     for group, values in enumerate(found):
         if not missing[group]:
             yield group, values
-    for piece, scored in _scored(scorer, pieces):
-        for member, value in zip(piece.members, scored, strict=True):
-            found[piece.group][member] = value
-        missing[piece.group] -= 1
-        if not missing[piece.group]:
-            yield piece.group, found[piece.group]
+    for group, member, value in _scored(scorer, pieces):
+        found[group][member] = value
+        missing[group] -= 1
+        if not missing[group]:
+            yield group, found[group]
 
 
 def _pieces(
@@ -251,8 +238,15 @@ def _pieces(
 
 
 def _scored(scorer: Scorer, pieces: list[Piece]) -> Iterator[Scored]:
+    """Score together the pieces whose prefix can be shared, and the others one by one."""
     if isinstance(scorer, TransformersScorer):
-        pieces = yield from _shared(scorer, pieces)
+        scorer.require_known_tokens([ids for p in pieces for ids in (p.prefix, *p.continuations)])
+        windows = [getattr(scorer.config.get_text_config(), name, None) for name in WINDOWS]
+        reach = min([scorer.context, *filter(None, windows)])
+        able = [piece for piece in pieces if len(piece.members) > 1 and piece.span <= reach]
+        if able and _agrees(scorer, able):
+            yield from _together(scorer, able)
+            pieces = [piece for piece in pieces if len(piece.members) == 1 or piece.span > reach]
     yield from _plain(scorer, pieces)
 
 
@@ -261,34 +255,15 @@ def _plain(scorer: Scorer, pieces: list[Piece]) -> Iterator[Scored]:
     tokens = sum(piece.span * len(piece.continuations) for piece in pieces)
     parts = 1 + tokens // (PLAIN_BATCHES * scorer.batch_tokens)
     for part in (pieces[i::parts] for i in range(parts)):
-        owners = [(i, k) for i, piece in enumerate(part) for k in range(len(piece.members))]
-        sequences, wanted = [], []
-        for i, k in owners:
-            prefix, ids = part[i].prefix, part[i].continuations[k]
-            sequences.append(np.concatenate([prefix, ids]))
-            wanted.append(np.arange(len(prefix) + len(ids)) >= len(prefix))
-        found = [[np.empty(0, dtype=np.float32)] * len(piece.members) for piece in part]
-        missing = Counter(i for i, _ in owners)
+        owners = [(piece, k) for piece in part for k in range(len(piece.members))]
+        sequences = [np.concatenate([p.prefix, p.continuations[k]]) for p, k in owners]
+        wanted = [
+            np.arange(len(ids)) >= len(piece.prefix)
+            for (piece, _), ids in zip(owners, sequences, strict=True)
+        ]
         for number, values in scorer.token_logprobs(sequences, wanted):
-            i, k = owners[number]
-            found[i][k] = values[len(part[i].prefix) :]
-            missing[i] -= 1
-            if not missing[i]:
-                yield part[i], found[i]
-
-
-def _shared(
-    scorer: TransformersScorer, pieces: list[Piece]
-) -> Generator[Scored, None, list[Piece]]:
-    """Score the pieces whose prefix can be shared; return the others."""
-    scorer.require_known_tokens([ids for p in pieces for ids in (p.prefix, *p.continuations)])
-    windows = [getattr(scorer.config.get_text_config(), name, None) for name in WINDOWS]
-    reach = min([scorer.context, *filter(None, windows)])
-    able = [piece for piece in pieces if len(piece.members) > 1 and piece.span <= reach]
-    if not able or not _agrees(scorer, able):
-        return pieces
-    yield from _together(scorer, able)
-    return [piece for piece in pieces if len(piece.members) == 1 or piece.span > reach]
+            piece, k = owners[number]
+            yield piece.group, piece.members[k], values[len(piece.prefix) :]
 
 
 def _agrees(scorer: TransformersScorer, pieces: list[Piece]) -> bool:
@@ -323,18 +298,13 @@ def _takes_masks(scorer: TransformersScorer) -> bool:
 
 def _differ_little(scorer: TransformersScorer, pieces: list[Piece]) -> bool:
     """Compare the first and the last continuation of each piece, scored either way."""
-    pieces = [piece._replace(group=i) for i, piece in enumerate(pieces)]
     ends = [piece.part(slice(None, None, len(piece.members) - 1)) for piece in pieces]
-    plain = {piece.group: values for piece, values in _plain(scorer, ends)}
+    plain = {(group, member): values for group, member, values in _plain(scorer, ends)}
     try:
-        shared = {piece.group: values for piece, values in _together(scorer, pieces)}
+        shared = {(group, member): values for group, member, values in _together(scorer, pieces)}
     except Exception:  # of any class: architectures refuse what they do not know in many ways
         return False
-    errors = [
-        np.abs(shared[i][k] - expected)
-        for i in plain
-        for k, expected in zip((0, -1), plain[i], strict=True)
-    ]
+    errors = [np.abs(shared[where] - values) for where, values in plain.items()]
     if scorer.dtype == torch.float32 and scorer.source.bits is None:
         return all(error.max() <= FLOAT32_NATS for error in errors)
     return all(error.mean() <= ROUGH_NATS for error in errors)
@@ -348,11 +318,12 @@ def _together(scorer: TransformersScorer, pieces: list[Piece]) -> Iterator[Score
 
     jobs = [Job(i, Window(0, 0, piece.width)) for i, piece in enumerate(pieces)]
     for batch, values in scorer.results(jobs, forward):
-        done = [pieces[job.sequence] for job in batch]
-        lengths = [len(ids) for piece in done for ids in piece.continuations]
-        parts = iter(np.split(values, np.cumsum(lengths)[:-1]))
-        for piece in done:
-            yield piece, [next(parts) for _ in piece.members]
+        start = 0
+        for piece in (pieces[job.sequence] for job in batch):
+            for member, ids in zip(piece.members, piece.continuations, strict=True):
+                stop = start + len(ids)
+                yield piece.group, member, values[start:stop]
+                start = stop
 
 
 def _forward(scorer: TransformersScorer, pieces: list[Piece]) -> Tensor:

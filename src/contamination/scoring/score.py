@@ -10,7 +10,7 @@ So one process and many, a run that was interrupted and one that was not, write 
 
 import platform
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -38,8 +38,6 @@ LARGEST_PART = 1 << 20  # the work that an interruption may cost in each process
 BATCHES = 4  # of a part at least: between two parts the device waits
 PACKAGES = ("contamination", "torch", "transformers", "tokenizers", "numpy", "pyarrow")
 
-_Part = Sequence[tuple[Unit, np.ndarray]]  # each with its examples in order
-
 
 def score(
     test_set: ExampleSet,
@@ -58,7 +56,9 @@ def score(
     """Make sure that `directory` holds the units of the plan, and return the store.
 
     Under torchrun all processes call this with the same arguments, and each scores its share of the
-    missing parts; none returns before all are stored.
+    missing parts; none returns before all are stored. Raises InputError if a shard has fewer than
+    two examples, an example has no token, `directory` holds a store of something else, a
+    log-probability is not finite, or the disk is full.
 
     Parameters
     ----------
@@ -71,12 +71,6 @@ def score(
         there; the shards are then scored one after the other. None scores all at once. Under
         torchrun every process asks, and all must get the same answer.
     replace : a store of something else in `directory` makes way instead of being refused.
-
-    Raises
-    ------
-    InputError
-        Fewer than two examples per shard, an example without a token, `directory` is the store of
-        something else, a log-probability that is not finite, or a full disk.
     """
     ids = tokenize(scorer.tokenizer, test_set.examples)
     if empty := [index for index, tokens in enumerate(ids) if len(tokens) == 0]:
@@ -100,21 +94,30 @@ def score(
     work = [header.tokens_read(unit) for unit in units]
 
     rank, size = processes().process_index, processes().num_processes
-    found = gather(_missing(directory, header, units, work, scorer, replace) if rank == 0 else None)
-    if isinstance(found[0], InputError):
-        raise found[0]
+    parts: list[list[int]] | InputError | None = None
+    if rank == 0:
+        try:
+            done = Store(directory, header, replace=replace).done()
+            missing = {index for index, unit in enumerate(units) if unit not in done}
+            parts = _within(_parts(work, scorer.batch_tokens), missing)
+        except InputError as error:  # which all processes are to raise
+            parts = error
+    parts = gather(parts)[0]
+    if isinstance(parts, InputError):
+        raise parts
     store = open_store(directory)
     if store.header != header:
         raise InputError(
             f"process {rank} was to score something else than process 0; give every process the "
             "same model, test set and settings"
         )
-    parts: list[list[int]] = found[0]
-    stages = [parts] if enough is None else [_of_shard(s, parts, units) for s in range(shards)]
+    stages = [parts]
+    if enough is not None:
+        owners = np.array([shard for shard, _ in units])
+        stages = [_within(parts, set(np.flatnonzero(owners == s).tolist())) for s in range(shards)]
     # An endpoint may drift, so the canonical orderings are not always the first of their shards.
     for stage in stages:
         np.random.default_rng(0).shuffle(stage)
-    score_part = _orderings if kind == "orderings" else _successors
     with (
         recorded(store, scorer) if parts else nullcontext(),
         tqdm(
@@ -130,7 +133,7 @@ def score(
         for shard, stage in enumerate(stages):
             for indices in stage[rank::size]:
                 part = [(units[i], header.examples(units[i])) for i in indices]
-                scores = dict(score_part(part, header, ids, scorer, bar.update))
+                scores = dict(_scored(part, header, ids, scorer, bar.update))
                 store.append((*item, scores[i]) for i, item in enumerate(part))
             if stage:
                 gather(None)
@@ -139,30 +142,10 @@ def score(
     return store
 
 
-def _missing(
-    directory: Path,
-    header: Header,
-    units: Sequence[Unit],
-    work: Sequence[int],
-    scorer: Scorer,
-    replace: bool,
-) -> list[list[int]] | InputError:
-    """Indices of the units that are not stored, part by part; the error is for all processes."""
-    try:
-        done = Store(directory, header, replace=replace).done()
-    except InputError as error:
-        return error
-    parts = [
-        [index for index in part if units[index] not in done]
-        for part in _parts(work, scorer.batch_tokens)
-    ]
-    return [part for part in parts if part]
-
-
-def _of_shard(shard: int, parts: Sequence[list[int]], units: Sequence[Unit]) -> list[list[int]]:
-    """What parts hold of one shard."""
-    own = ([index for index in part if units[index][0] == shard] for part in parts)
-    return [part for part in own if part]
+def _within(parts: Iterable[list[int]], wanted: set[int]) -> list[list[int]]:
+    """Keep the wanted units, and the parts that have any."""
+    kept = ([index for index in part if index in wanted] for part in parts)
+    return [part for part in kept if part]
 
 
 def _parts(work: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
@@ -180,48 +163,32 @@ def _parts(work: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
         yield part
 
 
-def _orderings(
-    part: _Part,
+def _scored(
+    part: Sequence[tuple[Unit, np.ndarray]],
     header: Header,
     ids: list[np.ndarray],
     scorer: Scorer,
     report: Callable[[int], object],
 ) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield (index in the part, log-probabilities to store) of orderings."""
-    sequences = [np.concatenate([ids[e] for e in order]) for _, order in part]
-    wanted = None
-    if header.tokens_per_example is not None:
-        lengths = np.asarray(header.example_tokens)
-        wanted = [positions(lengths[order]) < header.tokens_per_example for _, order in part]
-    for index, values in scorer.token_logprobs(sequences, wanted):
-        report(len(values))
-        yield index, values if wanted is None else values[wanted[index]]
-
-
-def _successors(
-    part: _Part,
-    header: Header,
-    ids: list[np.ndarray],
-    scorer: Scorer,
-    report: Callable[[int], object],
-) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield (index in the part, log-probabilities to store) of examples after one and the same."""
-    groups = [
-        (
-            ids[header.bounds[shard][0] + index],
-            [ids[e][: header.tokens_per_example] for e in others],
-        )
-        for (shard, index), others in part
-    ]
-    for index, values in continuation_logprobs(scorer, groups):
+    """Yield (index in the part, log-probabilities to store) of units, given their examples."""
+    first, wanted = header.tokens_per_example, None
+    found: Iterator[tuple[int, np.ndarray]]
+    if header.kind == "successors":
+        begins = [header.bounds[shard][0] for (shard, _), _ in part]
+        groups = [
+            (ids[begin + index], [ids[e][:first] for e in others])
+            for begin, ((_, index), others) in zip(begins, part, strict=True)
+        ]
+        found = ((i, np.concatenate(v)) for i, v in continuation_logprobs(scorer, groups))
+    else:
+        sequences = [np.concatenate([ids[e] for e in order]) for _, order in part]
+        if first is not None:
+            lengths = np.asarray(header.example_tokens)
+            wanted = [positions(lengths[order]) < first for _, order in part]
+        found = scorer.token_logprobs(sequences, wanted)
+    for index, values in found:
         report(header.tokens_read(part[index][0]))
-        yield index, np.concatenate(values)
-
-
-def device_of(scorer: Scorer) -> str:
-    """One line on the device of this process, if the model runs here."""
-    device = getattr(scorer, "device", None)
-    return "elsewhere" if device is None else describe(device)
+        yield index, values if wanted is None else values[wanted[index]]
 
 
 @contextmanager
@@ -231,7 +198,8 @@ def recorded(store: Store, scorer: Scorer) -> Iterator[None]:
     Contents: started (UTC), seconds (null if the run was killed), processes, devices, precision,
     packages, parts and tokens that were added. Process 0 alone writes it.
     """
-    devices = sorted(set(gather(device_of(scorer))))
+    device = getattr(scorer, "device", None)
+    devices = sorted(set(gather("elsewhere" if device is None else describe(device))))
     if not processes().is_main_process:
         yield
         return

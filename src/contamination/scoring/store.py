@@ -10,10 +10,9 @@ Columns of a part: shard, ordering (0 = canonical; of successors, the predecesso
 shard), example (index in canonical order), position (of the token within its example), logprob
 (float32, nats).
 
-Parts are read one at a time, and of a part only what is asked for, so that the memory needed does
-not grow with the number of permutations, but for what is returned. Where two runs at once have
-stored the same unit twice, the copy in the part that comes first by name counts: a rule that does
-not look at the numbers.
+Parts are read one at a time, and of a part only what is asked for: apart from what is returned, the
+memory needed does not grow with the number of permutations. If two runs at once have stored the
+same unit, the copy in the part that comes first by name counts, whatever its numbers.
 """
 
 import shutil
@@ -39,22 +38,16 @@ from contamination.scoring.store_format import (
     write_part,
 )
 
+ABANDONED_SECONDS = 3600.0  # a temporary file that old belongs to a run that was killed
+
 
 class ShardTokens(NamedTuple):
-    """The tokens of one shard in orderings 0..m: T tokens, in canonical order in every row.
+    """The T tokens of one shard in orderings 0..m; a column is one token, in canonical order."""
 
-    Attributes
-    ----------
-    logprobs : nats, float32 (m + 1, T); a column is one token of one example in all orderings.
-    leading : whether the example of the token stands first in the ordering, bool (m + 1, T).
-    position : of the token within its example, int32 (T,).
-    example : that the token belongs to, by its index in the test set, int32 (T,).
-    """
-
-    logprobs: np.ndarray
-    leading: np.ndarray
-    position: np.ndarray
-    example: np.ndarray
+    logprobs: np.ndarray  # nats, float32 (m + 1, T)
+    leading: np.ndarray  # whether the token's example is first in the ordering, bool (m + 1, T)
+    position: np.ndarray  # of the token within its example, int32 (T,)
+    example: np.ndarray  # index in the test set, int32 (T,)
 
     def first_orderings(self, permutations: int) -> "ShardTokens":
         """Return the same tokens in orderings 0..permutations alone."""
@@ -65,13 +58,9 @@ class ShardTokens(NamedTuple):
 class Store:
     """A store on disk, bound to its header.
 
-    With `replace`, a store of something else in that directory is removed first: right where the
-    directory belongs to one run, as `build/` does.
-
-    Raises
-    ------
-    InputError
-        The directory holds a store of something else; the message names the first difference.
+    Raises InputError if the directory holds a store of something else, and names the first
+    difference. With `replace` that store is removed instead: right where the directory belongs to
+    one run, as `build/` does.
     """
 
     def __init__(self, directory: Path, header: Header, *, replace: bool = False) -> None:
@@ -123,16 +112,11 @@ class Store:
     def log_probs(self, permutations: int) -> np.ndarray:
         """Sequence log-probabilities (nats), float64[shards, permutations + 1], canonical first.
 
-        With a header that keeps the first tokens of each example alone, these are their sums.
-
-        Raises
-        ------
-        InputError
-            The store does not hold that many orderings of every shard, or is damaged.
+        They are sums over the tokens that are stored. Raises InputError if the store lacks one of
+        these orderings or is damaged.
         """
-        self._require("orderings")
         sums = np.full((self.header.shards, permutations + 1), np.nan)
-        for unit, _, _, logprob in self._units(None, permutations):
+        for unit, _, _, logprob in self._units("orderings", None, permutations):
             sums[unit] = logprob.sum(dtype=np.float64)
         if np.isnan(sums).any():
             shard, index = np.argwhere(np.isnan(sums))[0].tolist()
@@ -140,23 +124,17 @@ class Store:
         return sums
 
     def shard_tokens(self, shard: int, permutations: int) -> ShardTokens:
-        """Every token of a shard in orderings 0..permutations.
+        """Every token of a shard in orderings 0..permutations; raises as `log_probs`.
 
         Takes 5 bytes for each of its (permutations + 1) x T cells, and reads little else.
-
-        Raises
-        ------
-        InputError
-            As `log_probs`.
         """
-        self._require("orderings")
         start, stop = self.header.bounds[shard]
         lengths = self.header.stored[start:stop]
         offsets = np.cumsum(lengths) - lengths
         shape = (permutations + 1, int(lengths.sum()))
         logprobs = np.full(shape, np.nan, dtype=np.float32)
         leading = np.zeros(shape, dtype=bool)
-        for (_, index), example, position, logprob in self._units(shard, permutations):
+        for (_, index), example, position, logprob in self._units("orderings", shard, permutations):
             logprobs[index, offsets[example - start] + position] = logprob
             front = example[0] - start
             leading[index, offsets[front] : offsets[front] + lengths[front]] = True
@@ -168,12 +146,8 @@ class Store:
     def successors(self, shard: int, tokens_per_example: int) -> np.ndarray:
         """Sums S[a, b] = log p(first tokens of x_b | x_a) in nats, float64[k, k].
 
-        Examples a and b count from the start of the shard; the diagonal is NaN.
-
-        Raises
-        ------
-        InputError
-            As `successor_tokens`.
+        Examples a and b count from the start of the shard; the diagonal is NaN. Raises as
+        `successor_tokens`.
         """
         tokens = self.successor_tokens(shard, tokens_per_example)
         return np.asarray(tokens.sum(axis=2, dtype=np.float64))
@@ -181,26 +155,20 @@ class Store:
     def successor_tokens(self, shard: int, tokens_per_example: int) -> np.ndarray:
         """Terms of `successors`: each of the first tokens of x_b after x_a, float32[k, k, first].
 
-        Zero where x_b has fewer tokens; NaN where a is b.
-
-        Raises
-        ------
-        InputError
-            The store keeps fewer than `tokens_per_example` tokens of an example, lacks a
-            predecessor, or is damaged.
+        Zero where x_b has fewer tokens; NaN where a is b. Raises InputError if the store keeps
+        fewer than `tokens_per_example` tokens of an example, lacks a predecessor, or is damaged.
         """
-        self._require("successors")
-        if not 1 <= tokens_per_example <= (self.header.tokens_per_example or tokens_per_example):
+        limit = self.header.tokens_per_example
+        if not 1 <= tokens_per_example <= (limit or tokens_per_example):
             raise InputError(
                 f"{self.directory}: tokens_per_example is {tokens_per_example}, and the store "
-                f"keeps {self.header.tokens_per_example or 'all'} of an example; give 1 to "
-                "that many"
+                f"keeps {limit or 'all'} of an example; give 1 to that many"
             )
         start, stop = self.header.bounds[shard]
         size = stop - start
         tokens = np.zeros((size, size, tokens_per_example), dtype=np.float32)
         stored = np.zeros(size, dtype=bool)
-        for (_, index), example, position, logprob in self._units(shard, None):
+        for (_, index), example, position, logprob in self._units("successors", shard, None):
             kept = position < tokens_per_example
             tokens[index, example[kept] - start, position[kept]] = logprob[kept]
             stored[index] = True
@@ -209,8 +177,12 @@ class Store:
         tokens[np.arange(size), np.arange(size)] = np.nan
         return tokens
 
-    def _units(self, shard: int | None, permutations: int | None) -> Iterator[UnitRows]:
+    def _units(self, kind: Kind, shard: int | None, permutations: int | None) -> Iterator[UnitRows]:
         """Yield each unit once; of two copies, the one in the part that comes first by name."""
+        if self.header.kind != kind:
+            raise InputError(
+                f"{self.directory}: the store holds {self.header.kind}, not {kind}; score {kind}"
+            )
         seen: set[Unit] = set()
         for path in self.parts():
             if not may_hold(path, shard, permutations):
@@ -220,12 +192,6 @@ class Store:
                     seen.add(rows.unit)
                     yield rows
 
-    def _require(self, kind: Kind) -> None:
-        if self.header.kind != kind:
-            raise InputError(
-                f"{self.directory}: the store holds {self.header.kind}, not {kind}; score {kind}"
-            )
-
     def _not_scored(self, unit: Unit, permutations: int | None) -> InputError:
         what = "the store to its end" if permutations is None else f"{permutations} permutations"
         return InputError(
@@ -233,16 +199,10 @@ class Store:
         )
 
 
-ABANDONED_SECONDS = 3600.0  # a temporary file that old belongs to a run that was killed
-
-
 def open_store(directory: Path | str) -> Store:
     """Open a store that was scored before, whatever it holds.
 
-    Raises
-    ------
-    InputError
-        There is none, or one of another version of this package.
+    Raises InputError if there is none, or one of another version of this package.
     """
     path = Path(directory) / "store.json"
     if not path.is_file():

@@ -31,15 +31,8 @@ SCHEMA_VERSION = 3
 Kind = Literal["orderings", "successors"]
 Unit = tuple[int, int]  # (shard, ordering), or (shard, index of the predecessor in the shard)
 
-SCHEMA = pa.schema(
-    [
-        ("shard", pa.int32()),
-        ("ordering", pa.int32()),
-        ("example", pa.int32()),
-        ("position", pa.int32()),
-        ("logprob", pa.float32()),
-    ]
-)
+INDICES = ["shard", "ordering", "example", "position"]
+SCHEMA = pa.schema([*((name, pa.int32()) for name in INDICES), ("logprob", pa.float32())])
 ROW_GROUP = 1 << 16  # what reading a single shard may decode in vain
 _NAME = re.compile(r"part-(\d+)\.(\d+)-(\d+)\.(\d+)\.parquet")
 
@@ -47,6 +40,8 @@ _NAME = re.compile(r"part-(\d+)\.(\d+)-(\d+)\.(\d+)\.parquet")
 @dataclass(frozen=True)
 class Header:
     """What a store holds; two stores with the same header hold the same numbers.
+
+    Raises InputError if the kind is unknown, or no token of an example would be stored.
 
     Attributes
     ----------
@@ -57,11 +52,6 @@ class Header:
     kind : "orderings": unit (s, j) is shard s in ordering j, 0 being canonical. "successors": unit
         (s, a) is every other example of shard s, each of them right after the a-th.
     tokens_per_example : only so many tokens of each example are scored and stored; None is all.
-
-    Raises
-    ------
-    InputError
-        An unknown kind, or no tokens to store.
     """
 
     model: str
@@ -76,7 +66,7 @@ class Header:
     tokens_per_example: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what no store can hold."""
+        """Check the kind and the number of tokens."""
         if self.kind not in get_args(Kind):
             raise InputError(f"kind is {self.kind!r}: give one of {', '.join(get_args(Kind))}")
         if self.tokens_per_example is not None and self.tokens_per_example < 1:
@@ -113,10 +103,6 @@ class Header:
         first = self.tokens_per_example
         return lengths if first is None else lengths.clip(max=first)
 
-    @cached_property
-    def _shard_tokens(self) -> list[int]:
-        return [sum(self.example_tokens[start:stop]) for start, stop in self.bounds]
-
     def units(self, permutations: int) -> list[Unit]:
         """All units of a full store, in order; `permutations` counts for orderings alone."""
         return [
@@ -138,9 +124,9 @@ class Header:
     def tokens_read(self, unit: Unit) -> int:
         """Tokens that the model reads for the unit, scored or not."""
         shard, index = unit
-        if self.kind == "orderings":
-            return self._shard_tokens[shard]
         start, stop = self.bounds[shard]
+        if self.kind == "orderings":
+            return sum(self.example_tokens[start:stop])
         others = int(self.stored[start:stop].sum() - self.stored[start + index])
         return self.example_tokens[start + index] + others
 
@@ -189,10 +175,7 @@ def write_part(
 ) -> Path:
     """Write one part of (unit, examples in order, log-probabilities of their tokens).
 
-    Raises
-    ------
-    InputError
-        A log-probability that is not finite, or a full disk; nothing has been written.
+    Raises InputError, and writes nothing, if a log-probability is not finite or the disk is full.
     """
     units = list(items)
     for unit, _, values in units:
@@ -224,7 +207,7 @@ def write_part(
             row_group_size=ROW_GROUP,
             compression="zstd",
             compression_level=3,
-            use_dictionary=["shard", "ordering", "example", "position"],
+            use_dictionary=INDICES,
             column_encoding={"logprob": "BYTE_STREAM_SPLIT"},
             write_page_checksum=True,
         )
@@ -232,15 +215,13 @@ def write_part(
     return path
 
 
-def read_table(
+def read_units(
     path: Path, header: Header, shard: int | None = None, permutations: int | None = None
-) -> pa.Table:
-    """Read a part, or only a shard of it and orderings 0..permutations; checksums verified.
+) -> Iterator[UnitRows]:
+    """Yield the units of a part, or only those of a shard and of orderings 0..permutations.
 
-    Raises
-    ------
-    InputError
-        The part is damaged, or belongs to another store.
+    Checked: the checksums, and that every token of each unit is there, once. Raises InputError if
+    the part is damaged or belongs to another store.
     """
     filters = [("shard", "==", shard)] if shard is not None else []
     filters += [("ordering", "<=", permutations)] if permutations is not None else []
@@ -252,20 +233,6 @@ def read_table(
         raise InputError(f"{path}: the part belongs to another store; remove it and score again")
     if not table.schema.equals(SCHEMA):  # names and types lie where no checksum is
         raise _damaged(path)
-    return table
-
-
-def read_units(
-    path: Path, header: Header, shard: int | None = None, permutations: int | None = None
-) -> Iterator[UnitRows]:
-    """Yield the units of a part in their order, checked: every token of each is there, once.
-
-    Raises
-    ------
-    InputError
-        As `read_table`, or rows that are not whole units.
-    """
-    table = read_table(path, header, shard, permutations)
     if len(table) == 0:
         return
     shards, orderings, example, position, logprob = (column.to_numpy() for column in table.columns)
