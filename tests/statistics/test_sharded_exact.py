@@ -189,7 +189,7 @@ def test_moments(law, weights):
     assert result.null_sd == pytest.approx(sums.std())
     assert result.statistic == pytest.approx(shares[:, 0].sum())
     assert result.z == pytest.approx(result.statistic / result.null_sd)
-    assert (result.shards, result.permutations, result.weights) == (3, 5, weights)
+    assert (result.shards, result.permutations) == (3, 5)
 
 
 def test_z_scores_add_up_to_the_statistic():
@@ -241,7 +241,7 @@ def test_monte_carlo_counts_ties_and_adds_one():
     strongest = np.zeros((30, 20))
     strongest[:, 0] = 1
     result = sharded_exact_monte_carlo(strongest, resamples=999, rng=rng)
-    assert (result.p, result.log10_p, result.resamples) == (0.001, pytest.approx(-3), 999)
+    assert (result.p, result.log10_p) == (0.001, pytest.approx(-3))
     assert result.p_low == 0.0
 
 

@@ -204,13 +204,11 @@ def _test(
     diagnostic: str,
     values: NDArray[np.float64],
     alternative: Alternative,
-    orders: _Orders,
     reading: tuple[str, str],
     natural: NDArray[np.float64] | None = None,
 ) -> Row:
     """Test `values` (m+1,); `natural` is what to show for them, `reading` its name and format."""
-    shards = len(orders.bounds)
-    result = order_test(values, test=diagnostic, shards=shards, alternative=alternative)
+    result = order_test(values, alternative=alternative)
     shown = values if natural is None else natural
     observed, expected = float(shown[0]), float(shown.mean())
     what, form = reading
@@ -246,13 +244,13 @@ def _likeness(texts: Sequence[str], orders: _Orders) -> Iterator[Row]:
     ):
         if count:
             reading = f"{count} of {len(texts)} records {what}; share of neighbours that match"
-            yield _test(name, share, "two-sided", orders, (reading, ".2%"))
+            yield _test(name, share, "two-sided", (reading, ".2%"))
         else:
             yield _only_inform(name, f"no records {what}", 0.0)
     best = int(np.argmax([max_z(means[None])[0] for means in found.means]))
     reading = f"mean cosine of records {lags[best]} place(s) apart"
     highest = max_z(found.means)  # over the lags
-    yield _test("similarity", highest, "greater", orders, (reading, ".4f"), found.means[best])
+    yield _test("similarity", highest, "greater", (reading, ".4f"), found.means[best])
 
 
 def _lengths(texts: Sequence[str], orders: _Orders) -> Iterator[Row]:
@@ -263,7 +261,7 @@ def _lengths(texts: Sequence[str], orders: _Orders) -> Iterator[Row]:
     ):
         values = statistic(sizes, orders.orderings, orders.bounds)
         reading = (f"rank correlation of {what}", "+.3f")
-        yield _test(name, values, "two-sided", orders, reading)
+        yield _test(name, values, "two-sided", reading)
 
 
 def _label_runs(found: tuple[str, NDArray[np.intp]] | None, orders: _Orders) -> Row:
@@ -272,14 +270,14 @@ def _label_runs(found: tuple[str, NDArray[np.intp]] | None, orders: _Orders) -> 
     field, labels = found
     values = equal_neighbours(labels, orders.orderings, orders.bounds)
     reading = (f"share of neighbours with equal {field!r}", ".1%")
-    return _test("label_runs", values, "two-sided", orders, reading)
+    return _test("label_runs", values, "two-sided", reading)
 
 
 def _alphabetical(texts: Sequence[str], orders: _Orders) -> Row:
     ranks = np.unique([text.casefold() for text in texts], return_inverse=True)[1]
     values = ascending_neighbours(ranks, orders.orderings, orders.bounds)
     reading = ("share of neighbours in alphabetical order", ".1%")
-    return _test("alphabetical", values, "two-sided", orders, reading)
+    return _test("alphabetical", values, "two-sided", reading)
 
 
 def _sequential_id(shown: Columns, hidden: Columns, orders: _Orders) -> Row:
@@ -295,5 +293,5 @@ def _sequential_id(shown: Columns, hidden: Columns, orders: _Orders) -> Row:
         )
         return _only_inform("sequential_id", unseen, float(values[best, 0]))
     what = f"rank correlation of {name}, shown in the texts, and position"
-    row = _test("sequential_id", strongest, "greater", orders, (what, "+.3f"), values[best])
+    row = _test("sequential_id", strongest, "greater", (what, "+.3f"), values[best])
     return row | {"alternative": "two-sided"}  # by its absolute value

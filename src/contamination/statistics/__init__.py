@@ -32,26 +32,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from contamination.statistics.anytime import AnytimeResult, EProcess, anytime_test
-    from contamination.statistics.boundary import boundary_scores, position_scores
-    from contamination.statistics.combination import (
+    from contamination.statistics.exchangeability import random_orderings
+    from contamination.statistics.joint import WestfallYoungResult, westfall_young_test
+    from contamination.statistics.multiple_testing import (
+        AdjustedResult,
         CombinedResult,
-        FisherResult,
+        adjust,
         cauchy,
         fisher,
         harmonic_mean,
     )
-    from contamination.statistics.exchangeability import random_orderings
-    from contamination.statistics.joint import WestfallYoungResult, westfall_young_test
-    from contamination.statistics.multiplicity import AdjustedResult, adjust
     from contamination.statistics.permutation import permutation_test
-    from contamination.statistics.planning import (
-        Design,
-        PowerPlan,
-        plan,
-    )
+    from contamination.statistics.planning import Design, PowerPlan, plan
     from contamination.statistics.results import (
         MonteCarloResult,
-        PermutationResult,
         ShardedExactResult,
         ShardedTResult,
         TestResult,
@@ -71,9 +65,9 @@ if TYPE_CHECKING:
         successor_cost,
         successor_scores,
     )
-    from contamination.statistics.token_standardised import (
+    from contamination.statistics.token_scores import (
+        boundary_scores,
         centred_tokens,
-        scaled_tokens,
         token_standardised_scores,
     )
     from contamination.statistics.uniformity import dkw_band, ecdf, null_scores
@@ -84,9 +78,7 @@ __all__ = [
     "CombinedResult",
     "Design",
     "EProcess",
-    "FisherResult",
     "MonteCarloResult",
-    "PermutationResult",
     "PowerPlan",
     "ShardedExactResult",
     "ShardedTResult",
@@ -107,10 +99,8 @@ __all__ = [
     "null_scores",
     "permutation_test",
     "plan",
-    "position_scores",
     "random_orderings",
     "sampled_successor_scores",
-    "scaled_tokens",
     "shard_size_for_budget",
     "shard_z_scores",
     "sharded_exact_monte_carlo",

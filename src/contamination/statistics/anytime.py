@@ -30,7 +30,7 @@ class AnytimeResult(TestResult):
     Attributes
     ----------
     alpha : float
-        The level of the stopping rule.
+        Level of the stopping rule.
     stopped_at : int or None
         Number of shards after which the evidence first reached 1/alpha; None where it never did.
     log10_e : ndarray, shape (r,)
@@ -61,7 +61,7 @@ class EProcess:
     log10_p : float
         log10 of the always-valid p-value: the smallest 1/E so far, at most 1.
     shards : int
-        Shards seen.
+        How many were added.
     """
 
     log_wealth: NDArray[np.float64] = field(
@@ -72,18 +72,10 @@ class EProcess:
     shards: int = 0
 
     def update(self, log_probs: ArrayLike) -> "EProcess":
-        """Return the evidence with one more shard.
+        """Return the evidence with one more shard, `log_probs` (m+1,) as in `anytime_test`.
 
-        Parameters
-        ----------
-        log_probs : array_like, shape (m+1,)
-            Log-probability (nats), or any other score, of the next shard in each ordering; entry 0
-            is canonical. m may differ from that of other shards.
-
-        Raises
-        ------
-        InputError
-            Wrong number of dimensions, no permutation, or a value that is not finite.
+        Raises InputError for a wrong number of dimensions, no permutation, or a value that is not
+        finite.
         """
         try:
             values = as_log_probs(log_probs, ndim=1)
@@ -102,10 +94,7 @@ class EProcess:
     def rejects(self, alpha: float) -> bool:
         """Whether E has reached 1/alpha: stop here, H0 is rejected at level alpha.
 
-        Raises
-        ------
-        InputError
-            An alpha outside (0, 1).
+        Raises InputError for an alpha outside (0, 1).
         """
         if not 0 < alpha < 1:
             raise InputError(f"alpha is {alpha}: give a level between 0 and 1, such as 0.05")
@@ -129,8 +118,8 @@ def anytime_test(shards: Iterable[ArrayLike], *, alpha: float) -> AnytimeResult:
     Returns
     -------
     AnytimeResult
-        `p` is the always-valid p-value after the last shard. It equals what `EProcess.update`
-        gives shard by shard, to the last bit.
+        `p` is the always-valid p-value after the last shard, equal to what `EProcess.update` gives
+        shard by shard, to the last bit.
 
     Raises
     ------

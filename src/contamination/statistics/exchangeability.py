@@ -5,8 +5,10 @@ examples is one draw among equally likely ones. That can be asked of the records
 of the order, such as the share of neighbours with equal labels, is compared with its values in
 random orderings from the same group of permutations as the sharded test, within contiguous shards.
 
-Statistics are arrays of shape (m+1,), the canonical ordering first. *Neighbours* stand next to each
-other in one shard; no pair spans a border between shards, whose order the sharded test never sees.
+A statistic takes one value (or label) a record, orderings of shape (m+1, n) from `random_orderings`
+and the bounds of the shards; it returns one number an ordering, (m+1,), the canonical one first.
+*Neighbours* stand next to each other in one shard; no pair spans a border between shards, whose
+order the sharded test never sees.
 """
 
 import math
@@ -20,7 +22,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix
 
 from contamination.errors import InputError
-from contamination.statistics.results import TestResult
 from contamination.statistics.validation import ROUNDING, as_log_probs
 
 Alternative = Literal["greater", "two-sided"]
@@ -29,25 +30,17 @@ Bounds = Sequence[tuple[int, int]]
 _CHUNK = 1 << 20  # entries of orderings, or of similarities, at once: tens of megabytes at most
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class OrderResult(TestResult):
-    """`order_test`.
+@dataclass(frozen=True, kw_only=True)
+class OrderResult:
+    """`order_test`: p, log10 p, and how strong the effect is.
 
-    Attributes
-    ----------
-    expected, null_sd : float
-        Mean and standard deviation of the statistic over all m+1 orderings.
-    z : float
-        (statistic - expected) / null_sd, or 0 for a constant statistic: how strong the effect is,
-        never the source of p.
-    alternative : str
-        "greater" or "two-sided".
+    z is the statistic less its mean over all m+1 orderings, divided by its standard deviation over
+    them, or 0 for a constant statistic; never the source of p.
     """
 
-    expected: float
-    null_sd: float
+    p: float
+    log10_p: float
     z: float
-    alternative: str
 
 
 def random_orderings(
@@ -62,8 +55,6 @@ def random_orderings(
         them.
     permutations : int
         m, the number of independent uniform orderings.
-    rng : numpy.random.Generator
-        Source of the orderings.
 
     Returns
     -------
@@ -82,38 +73,16 @@ def random_orderings(
     return orderings
 
 
-def order_test(
-    values: ArrayLike, *, test: str, shards: int, alternative: Alternative
-) -> OrderResult:
-    """Rank the canonical ordering among all m+1 by one statistic.
+def order_test(values: ArrayLike, *, alternative: Alternative) -> OrderResult:
+    """Rank the canonical ordering among all m+1 by one statistic, `values` (m+1,).
 
     p = (1 + #{j >= 1 : D[j] >= D[0]}) / (1 + m), with D the statistic itself ("greater") or its
     distance from its mean over all m+1 orderings ("two-sided").
 
-    Parameters
-    ----------
-    values : array_like, shape (m+1,)
-        The statistic in each ordering; entry 0 is canonical.
-    test, shards
-        For the record: the name of the test, and the number of shards permuted within.
-    alternative : {"greater", "two-sided"}
-        What counts as evidence against exchangeability.
-
-    Raises
-    ------
-    InputError
-        Not a finite array of shape (m+1,) with m >= 1.
-
-    Notes
-    -----
     H0: the order of the records within each shard is exchangeable. Then P(p <= alpha) <= alpha
     exactly, for every n and m and any statistic: both distances treat the m+1 orderings alike. Ties
-    count against rejection, so a constant statistic has p = 1. The smallest p is 1 / (1 + m).
-
-    References
-    ----------
-    Phipson and Smyth (2010), "Permutation p-values should never be zero", Statistical Applications
-    in Genetics and Molecular Biology 9(1), article 39.
+    count against rejection, so a constant statistic has p = 1. The +1: Phipson and Smyth (2010), as
+    in `permutation_test`. Raises InputError unless `values` is finite with m >= 1.
     """
     array = as_log_probs(values, ndim=1)
     expected, null_sd = float(array.mean()), float(array.std())
@@ -122,24 +91,14 @@ def order_test(
     distance = array if alternative == "greater" else np.abs(array - expected)
     hits = int(np.count_nonzero(distance[1:] >= distance[0] - rounding))
     p = (1 + hits) / len(array)
-    return OrderResult(
-        test=test,
-        statistic=float(array[0]),
-        p=p,
-        log10_p=math.log10(p),
-        shards=shards,
-        permutations=len(array) - 1,
-        expected=expected,
-        null_sd=null_sd,
-        z=0.0 if constant else (float(array[0]) - expected) / null_sd,
-        alternative=alternative,
-    )
+    z = 0.0 if constant else (float(array[0]) - expected) / null_sd
+    return OrderResult(p=p, log10_p=math.log10(p), z=z)
 
 
 def equal_neighbours(
     labels: ArrayLike, orderings: NDArray[np.int32], bounds: Bounds
 ) -> NDArray[np.float64]:
-    """Share of neighbours with the same label (a join count), (m+1,)."""
+    """Share of neighbours with the same label (a join count)."""
     codes, left = np.asarray(labels), _left(bounds, 1)
     return np.concatenate(
         [
@@ -152,7 +111,7 @@ def equal_neighbours(
 def ascending_neighbours(
     values: ArrayLike, orderings: NDArray[np.int32], bounds: Bounds
 ) -> NDArray[np.float64]:
-    """Share of neighbours in ascending order, (m+1,); a tie counts one half."""
+    """Share of neighbours in ascending order; a tie counts one half."""
     ranks, left = scipy.stats.rankdata(values, method="dense"), _left(bounds, 1)
     return np.concatenate(
         [
@@ -165,10 +124,8 @@ def ascending_neighbours(
 def autocorrelation(
     values: ArrayLike, orderings: NDArray[np.int32], bounds: Bounds
 ) -> NDArray[np.float64]:
-    """Rank autocorrelation at lag 1, ranks centred within shards, (m+1,); 0 for constant values.
+    """Rank autocorrelation at lag 1, ranks centred within shards; 0 for constant values.
 
-    References
-    ----------
     Wald and Wolfowitz (1943), "An exact test for randomness in the non-parametric case based on
     serial correlation", Annals of Mathematical Statistics 14(4).
     """
@@ -183,7 +140,7 @@ def autocorrelation(
 
 
 def trend(values: ArrayLike, orderings: NDArray[np.int32], bounds: Bounds) -> NDArray[np.float64]:
-    """Rank correlation of value and position, both centred within shards, (m+1,); 0 if constant.
+    """Rank correlation of value and position, both centred within shards; 0 if constant.
 
     With a single shard this is Spearman's coefficient.
     """
@@ -194,19 +151,11 @@ def trend(values: ArrayLike, orderings: NDArray[np.int32], bounds: Bounds) -> ND
 
 
 def max_z(values: ArrayLike) -> NDArray[np.float64]:
-    """Largest of several standardised statistics, as one statistic.
+    """Largest of c standardised statistics (c, m+1) as one statistic, (m+1,).
 
-    Parameters
-    ----------
-    values : array_like, shape (c, m+1)
-        c statistics of the same m+1 orderings.
-
-    Returns
-    -------
-    ndarray, shape (m+1,)
-        max_c (values[c, j] - mean_c) / sd_c, moments over all m+1 orderings: it treats them alike,
-        so `order_test` of it stays exact and pays for the choice (Westfall and Young 1993). A
-        constant statistic has z = 0.
+    max_c (values[c, j] - mean_c) / sd_c, moments over all m+1 orderings: it treats them alike, so
+    `order_test` of it stays exact and pays for the choice (Westfall and Young 1993). A constant
+    statistic has z = 0.
     """
     array = np.asarray(values, dtype=np.float64)
     centred = array - array.mean(axis=1, keepdims=True)
@@ -221,12 +170,10 @@ class NeighbourSimilarity:
 
     Attributes
     ----------
-    means : (c, m+1)
-        Mean cosine of records `lags[c]` places apart in one shard; 0 where no shard is long enough.
-    close : (m+1,)
-        Share of neighbours that are near-duplicates.
-    has_twin : (n,)
-        Whether the record has a near-duplicate anywhere in the set.
+    means : (c, m+1), mean cosine of records `lags[c]` places apart in one shard; 0 where no shard
+        is long enough.
+    close : (m+1,), share of neighbours that are near-duplicates.
+    has_twin : (n,), whether the record has a near-duplicate anywhere in the set.
     """
 
     means: NDArray[np.float64]
@@ -246,26 +193,19 @@ def neighbour_similarity(
     """Similarity of records that stand `lags` places apart, the first of them 1.
 
     The n x n matrix of cosines is computed a block of rows at a time and read at the entries that
-    the orderings ask for, so that it never stands in memory as a whole.
+    the orderings ask for, so that it never stands in memory as a whole. Time grows as n times the
+    non-zero features, and as n * m * len(lags); memory as n * m.
 
     Parameters
     ----------
     features : sparse matrix or array, shape (n, v)
         Rows of Euclidean length 1 (or 0, which is similar to nothing).
-    orderings : ndarray of int32, shape (m+1, n)
-        From `random_orderings`.
-    bounds : sequence of (start, stop)
-        The shards of the orderings.
     lags : sequence of int
-        Distances, at least 1; the first one is that of `close`.
+        Distances, at least 1.
     threshold : float
         Records are near-duplicates where their cosine is above it and they are not copies.
     copies : array_like, shape (n,)
         Equal for records that are exact copies of each other.
-
-    Notes
-    -----
-    Time grows as n times the non-zero features, and as n * m * len(lags); memory as n * m.
     """
     m1, n = orderings.shape
     codes, vectors = np.asarray(copies), csr_matrix(features)

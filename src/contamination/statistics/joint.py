@@ -1,10 +1,10 @@
 """Several statistics on one set, tested together rather than picking the best.
 
 New here, on the exact test on shards. Full, token-standardised, boundary and successor scores of
-the same orderings are dependent, and how is known: under H0 the canonical index J_i of a shard is
-uniform on {0..m}, and it is the same J_i in all statistics. So their joint null law is known
-exactly too, and `westfall_young_test` asks whether the best of them is better than the best would
-be under H0.
+the same orderings depend on each other in a way that is known: under H0 the canonical index J_i of
+a shard is uniform on {0..m}, and it is the same J_i in all statistics. So their joint null law is
+known exactly too, and `westfall_young_test` asks whether the best of them is better than the best
+would be under H0.
 """
 
 import math
@@ -28,26 +28,19 @@ class WestfallYoungResult(TestResult):
 
     Attributes
     ----------
-    weights : str
-        The weighting scheme within each statistic.
     names : tuple of str, length q
         What the statistics are called.
     best : str
-        The one that gave T. For information: which one it would be was not known beforehand, and
-        the p-value has paid for the choice.
+        The one that gave T. The p-value has paid for the choice.
     marginals : tuple of ShardedExactResult, length q
         Each statistic's own exact test, *not* corrected for there being q of them.
-    resamples : int
-        Number of importance draws.
     relative_error : float
         Estimated standard error of p from sampling, as a share of p.
     """
 
-    weights: str
     names: tuple[str, ...]
     best: str
     marginals: tuple[ShardedExactResult, ...]
-    resamples: int
     relative_error: float
 
 
@@ -76,18 +69,15 @@ def westfall_young_test(
     weights : {"inverse_sd", "equal"}
         As in `sharded_exact_test`, within each statistic.
     names : sequence of str, length q, optional
-        Names of the statistics in the result; "0", "1" and so on if not given.
+        "0", "1" and so on if not given.
     resamples : int
         Number of draws. 10000 give log10 p within about 0.1 for 50 shards, down to the smallest p;
         hundreds of shards reach further into the tail and take 100000 for the same.
-    rng : numpy.random.Generator
-        Source of the draws.
 
     Returns
     -------
     WestfallYoungResult
-        The statistic is T, a normal deviate. log10_p has no floor: the far tail is
-        sampled where it lies.
+        The statistic is T, a normal deviate.
 
     Raises
     ------
@@ -98,9 +88,9 @@ def westfall_young_test(
     Notes
     -----
     H0: in each shard the m+1 orderings, each with its q scores, are exchangeable, independently
-    over shards. The group is all (m+1)^r choices of canonical indices, common to the statistics: so
-    their dependence is taken as it is, and statistics that agree cost nothing. The true p
-    is at most q times the smallest marginal p (Bonferroni), up to the error of the saddlepoint.
+    over shards. The dependence of the statistics is taken as it is, so those that agree cost
+    nothing. The true p is at most q times the smallest marginal p (Bonferroni), up to the error of
+    the saddlepoint.
 
     Draws come from a mixture Q: the null, and the null tilted exponentially along z_q, for every q
     and a ladder of strengths up to the largest attainable z_q. With w = dP/dQ, which z alone
@@ -120,7 +110,7 @@ def westfall_young_test(
 
     References
     ----------
-    New here. Westfall and Young (1993), Resampling-Based Multiple Testing. Harrison (2012),
+    Westfall and Young (1993), Resampling-Based Multiple Testing. Harrison (2012),
     "Conservative hypothesis tests and confidence intervals using importance sampling", Biometrika
     99(1), 57-69. Mixture proposals: Hesterberg (1995), Technometrics 37(2).
     """
@@ -152,11 +142,9 @@ def westfall_young_test(
         log10_p=log10_p,
         shards=values.shape[1],
         permutations=values.shape[2] - 1,
-        weights=weights,
         names=labels,
         best=labels[int(scaled[:, 0].argmax())],
         marginals=marginals,
-        resamples=resamples,
         relative_error=math.sqrt(max(0.0, variance)),
     )
 

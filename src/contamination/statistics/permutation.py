@@ -1,17 +1,13 @@
-"""The permutation test on a whole set (Oren section 3.1).
-
-If the model never saw the set, its canonical order is one exchangeable draw among all orderings, so
-the rank of its log-probability among those of m random orderings is uniform.
-"""
+"""The permutation test on a whole set (Oren section 3.1)."""
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from contamination.statistics.results import PermutationResult
+from contamination.statistics.results import TestResult
 from contamination.statistics.validation import as_log_probs
 
 
-def permutation_test(log_probs: ArrayLike) -> PermutationResult:
+def permutation_test(log_probs: ArrayLike) -> TestResult:
     """Rank the canonical ordering among m shuffled ones.
 
     p = (1 + #{j >= 1 : L[j] >= L[0]}) / (1 + m)
@@ -24,7 +20,7 @@ def permutation_test(log_probs: ArrayLike) -> PermutationResult:
 
     Returns
     -------
-    PermutationResult
+    TestResult
         The statistic is L[0] in nats.
 
     Raises
@@ -34,10 +30,10 @@ def permutation_test(log_probs: ArrayLike) -> PermutationResult:
 
     Notes
     -----
-    H0: the orderings are exchangeable given the model (the model does not depend on the order of
-    the examples). Alternative: the canonical ordering is more likely. P(p <= alpha) <= alpha holds
-    exactly for every m and every distribution; ties count against the canonical ordering. The
-    smallest p is 1 / (1 + m).
+    H0: the orderings are exchangeable given the model, which has never seen the set in its order;
+    so the rank of L[0] is uniform. Alternative: the canonical ordering is more likely.
+    P(p <= alpha) <= alpha holds exactly for every m and every distribution; ties count against the
+    canonical ordering. The smallest p is 1 / (1 + m).
 
     References
     ----------
@@ -47,12 +43,11 @@ def permutation_test(log_probs: ArrayLike) -> PermutationResult:
     values = as_log_probs(log_probs, ndim=1)
     canonical, null = values[0], values[1:]
     p = (1 + int(np.count_nonzero(null >= canonical))) / (1 + len(null))
-    return PermutationResult(
+    return TestResult(
         test="permutation",
         statistic=float(canonical),
         p=p,
         log10_p=float(np.log10(p)),
         shards=1,
         permutations=len(null),
-        null=null.copy(),
     )

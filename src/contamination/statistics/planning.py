@@ -1,7 +1,6 @@
 """How many shards and permutations does a test need? Power and cost, from a few pilot shards.
 
-Plans `sharded_exact_test`, which is exact whatever its size. The plan itself is approximate: it
-takes scores to be normal, and the statistic to be normal as well.
+Plans `sharded_exact_test`, which is exact whatever its size. The plan itself is approximate.
 """
 
 import math
@@ -14,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaincinv, gammaln, ndtr, ndtri
 
 from contamination.errors import InputError
-from contamination.statistics.sharded_exact import shard_z_scores
 from contamination.statistics.validation import ROUNDING, as_log_probs
 
 _DRAWS = 1000  # of the effect given the pilot; 25 of them lie beyond each end of the interval
@@ -69,12 +67,8 @@ class PowerPlan:
         averaged over shards, and its 95% interval.
     spread : float
         Standard deviation of canonical scores around it, in the same unit; at least 1.
-    mean_z, sd_z : float
-        Mean and standard deviation (ddof = 1) of the `shard_z_scores` of the pilot.
     pilot_shards : int
         Shards in the pilot.
-    alpha, power : float
-        As asked for.
     designs : tuple of Design
         One for each number of permutations, in the order given.
     notes : tuple of str
@@ -85,8 +79,6 @@ class PowerPlan:
     effect_low: float
     effect_high: float
     spread: float
-    mean_z: float
-    sd_z: float
     pilot_shards: int
     alpha: float
     power: float
@@ -118,7 +110,7 @@ def plan(
     permutations : sequence of int
         The m to plan for.
     rng : numpy.random.Generator
-        Source of the draws behind the intervals.
+        For the intervals.
 
     Returns
     -------
@@ -168,7 +160,8 @@ def plan(
         raise InputError(f"power is {power}: give a probability from 0.5 to below 1, such as 0.8")
     if not 0 < tokens_per_shard < math.inf:
         raise InputError(f"tokens_per_shard is {tokens_per_shard}: give a positive number")
-    estimate, draws = _effects(pilot_scores, rng)
+    values = as_log_probs(pilot_scores, ndim=2, min_shards=2)
+    estimate, draws = _effects(values, rng)
     designs = []
     for m in permutations:
         (shards,) = _shards_needed(estimate, m, alpha, power)
@@ -186,15 +179,12 @@ def plan(
             )
         )
     effect_low, effect_high = _interval(draws.effect)
-    z = shard_z_scores(pilot_scores)
     return PowerPlan(
         effect=float(estimate.effect[0]),
         effect_low=effect_low,
         effect_high=effect_high,
         spread=float(estimate.spread[0]),
-        mean_z=float(z.mean()),
-        sd_z=float(z.std(ddof=1)),
-        pilot_shards=len(z),
+        pilot_shards=len(values),
         alpha=alpha,
         power=power,
         designs=tuple(designs),
@@ -209,9 +199,8 @@ class _Effects(NamedTuple):
     spread: NDArray[np.float64]
 
 
-def _effects(pilot_scores: ArrayLike, rng: np.random.Generator) -> tuple[_Effects, _Effects]:
+def _effects(values: NDArray[np.float64], rng: np.random.Generator) -> tuple[_Effects, _Effects]:
     """Estimates of effect and spread, (1,) each, and draws from their fiducial law."""
-    values = as_log_probs(pilot_scores, ndim=2, min_shards=2)
     pilot, m = len(values), values.shape[1] - 1
     if m < _FEWEST_PERMUTATIONS:
         raise InputError(
@@ -260,12 +249,8 @@ def _shards_needed(model: _Effects, m: int, alpha: float, power: float) -> NDArr
     quantile = ndtri(power) * sd - ndtri(alpha)
     top = quantile + np.sqrt(quantile**2 + 4 * (m == 1) * np.maximum(mean, 0))
     root = np.divide(top, 2 * mean, out=np.full_like(mean, np.inf), where=found)
-    return np.asarray(np.maximum(np.ceil(root**2), _fewest_shards(m, alpha)))
-
-
-def _fewest_shards(m: int, alpha: float) -> int:
-    """Smallest r with (m+1)^-r <= alpha."""
-    return math.ceil(-math.log(alpha) / math.log(m + 1) - 1e-9)
+    fewest = math.ceil(-math.log(alpha) / math.log(m + 1) - 1e-9)  # with (m+1)^-r <= alpha
+    return np.asarray(np.maximum(np.ceil(root**2), fewest))
 
 
 def _interval(values: NDArray[np.float64]) -> tuple[float, float]:

@@ -22,9 +22,9 @@ class TestResult:
     test : str
         Name of the test, as in the result tables.
     statistic : float
-        The statistic; larger is more evidence for the canonical ordering.
+        Larger is more evidence for the canonical ordering.
     p, log10_p : float
-        One-sided p-value in (0, 1], and its decimal logarithm without a floor.
+        One-sided p-value in (0, 1], and its decimal logarithm.
     shards, permutations : int
         r and m: shards, and shuffled orderings per shard.
     """
@@ -40,19 +40,11 @@ class TestResult:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PermutationResult(TestResult):
-    """`permutation_test`: `null` (m,) holds the log-probabilities of the shuffled orderings."""
-
-    null: NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
 class ShardedTResult(TestResult):
-    """`sharded_t_test`: `differences` (r,) in nats, and the degrees of freedom and ddof used."""
+    """`sharded_t_test`: with the `differences` (r,) in nats, and the degrees of freedom."""
 
     differences: NDArray[np.float64]
     df: int
-    ddof: int
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -61,8 +53,6 @@ class ShardedExactResult(TestResult):
 
     Attributes
     ----------
-    weights : str
-        The weighting scheme.
     null_sd : float
         Exact standard deviation of the statistic under H0 given the scores; by centring its mean
         is 0.
@@ -74,7 +64,6 @@ class ShardedExactResult(TestResult):
         that p includes: about 1e-7 of p for 50 shards, 1e-6 for some hundred.
     """
 
-    weights: str
     null_sd: float
     z: float
     resolution: float
@@ -84,14 +73,11 @@ class ShardedExactResult(TestResult):
 class MonteCarloResult(TestResult):
     """`sharded_exact_monte_carlo`: as `ShardedExactResult`, by sampling.
 
-    `p_low` and `p_high` are the 95% Clopper-Pearson limits of P(T >= t), which `p` estimates from
-    `resamples` draws.
+    `p_low` and `p_high` are the 95% Clopper-Pearson limits of P(T >= t), which `p` estimates.
     """
 
-    weights: str
     null_sd: float
     z: float
-    resamples: int
     p_low: float
     p_high: float
 

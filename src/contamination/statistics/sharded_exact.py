@@ -110,8 +110,6 @@ def sharded_exact_monte_carlo(
         As in `sharded_exact_test`.
     resamples : int
         Number of draws; p cannot be below 1 / (1 + resamples).
-    rng : numpy.random.Generator
-        Source of the draws.
 
     Returns
     -------
@@ -141,7 +139,6 @@ def sharded_exact_monte_carlo(
         test="sharded_exact_monte_carlo",
         p=p,
         log10_p=math.log10(p),
-        resamples=resamples,
         p_low=float(interval.low),
         p_high=float(interval.high),
         **_described(values, weights),
@@ -152,11 +149,7 @@ def contributions(log_probs: ArrayLike, *, weights: Weights) -> NDArray[np.float
     """What each ordering would add to T were it canonical: w_i (L[i, j] - mean_i), (r, m+1).
 
     Rows have mean 0; with "inverse_sd" they have variance 1, or are 0 for a constant shard.
-
-    Raises
-    ------
-    InputError
-        As in `sharded_exact_test`.
+    Parameters and errors as in `sharded_exact_test`.
     """
     values = as_log_probs(log_probs, ndim=2)
     centred = values - values.mean(axis=1, keepdims=True)
@@ -166,12 +159,7 @@ def contributions(log_probs: ArrayLike, *, weights: Weights) -> NDArray[np.float
 def shard_z_scores(log_probs: ArrayLike) -> NDArray[np.float64]:
     """z-score of the canonical ordering among all m+1 of its shard, (r,); 0 for a constant shard.
 
-    Their sum is the statistic of `sharded_exact_test` with weights "inverse_sd".
-
-    Raises
-    ------
-    InputError
-        As in `sharded_exact_test`.
+    Their sum is the statistic of `sharded_exact_test` with weights "inverse_sd"; errors as there.
     """
     return contributions(log_probs, weights="inverse_sd")[:, 0]
 
@@ -214,7 +202,6 @@ def _described(values: NDArray[np.float64], scheme: Weights) -> dict[str, Any]:
         "statistic": statistic,
         "shards": len(values),
         "permutations": values.shape[1] - 1,
-        "weights": scheme,
         "null_sd": null_sd,
         "z": statistic / null_sd if null_sd > 0 else 0.0,
     }

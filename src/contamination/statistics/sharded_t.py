@@ -1,8 +1,4 @@
-"""The sharded likelihood comparison test (Oren section 3.2, Algorithm 1).
-
-Many short sequences instead of one long one: each shard gives the log-probability of its canonical
-ordering minus the mean over shuffled ones, and a t-test asks whether these differences are above 0.
-"""
+"""The sharded likelihood comparison test (Oren section 3.2, Algorithm 1)."""
 
 import math
 
@@ -34,7 +30,7 @@ def sharded_t_test(log_probs: ArrayLike, *, ddof: int = 1) -> ShardedTResult:
     Returns
     -------
     ShardedTResult
-        The statistic is t. `log10_p` comes from the log-survival function and has no floor.
+        The statistic is t.
 
     Raises
     ------
@@ -79,7 +75,6 @@ def sharded_t_test(log_probs: ArrayLike, *, ddof: int = 1) -> ShardedTResult:
         permutations=values.shape[1] - 1,
         differences=differences,
         df=shards - 1,
-        ddof=ddof,
     )
 
 

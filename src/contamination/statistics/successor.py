@@ -1,8 +1,9 @@
 """Successor scores: all orderings of a shard for the price of its pairs.
 
-New here. S[a, b] is the log-probability of the first tokens of example x_b right after x_a, and the
-score of an ordering is the sum of S along it. So k (k-1) short continuations score every one of the
-k! orderings: the null law is sampled by the ten thousand, without another pass of the model.
+New here. S[a, b] is the log-probability (nats) of the first tokens of example x_b right after x_a,
+and the score of an ordering is the sum of S along it. So k (k-1) short continuations score every
+one of the k! orderings: the null law is sampled by the ten thousand, without another pass of the
+model. The examples of a shard are numbered in canonical order; the diagonal of S is ignored.
 """
 
 import math
@@ -23,12 +24,12 @@ def centred_successors(successors: ArrayLike) -> NDArray[np.float64]:
     Parameters
     ----------
     successors : array_like, shape (k, k)
-        S[a, b] in nats, k >= 3; the diagonal is ignored.
+        S, k >= 3.
 
     Returns
     -------
     ndarray, shape (k, k)
-        Residuals, NaN on the diagonal.
+        Residuals (nats), NaN on the diagonal.
 
     Raises
     ------
@@ -71,11 +72,10 @@ def successor_scores(successors: ArrayLike, orderings: ArrayLike) -> NDArray[np.
     Parameters
     ----------
     successors : array_like, shape (k, k)
-        S[a, b] = log p(first tokens of x_b given x_a), nats, with the examples of one shard
-        numbered in canonical order; as scored, or centred. The diagonal is ignored (NaN will do).
+        S, as scored or centred.
     orderings : array_like of int, shape (n, k)
-        Permutations of 0 to k-1; `scores` of the same orderings by other statistics can then be
-        tested jointly (`joint`).
+        Permutations of 0 to k-1; scores of the same orderings by other statistics can then be
+        tested jointly (`westfall_young_test`).
 
     Returns
     -------
@@ -108,12 +108,8 @@ def sampled_successor_scores(
 
     Stack shards, of any sizes, to (r, resamples + 1) for `sharded_exact_test`; ten thousand
     orderings per shard cost it a fraction of a second. Its smallest p is (resamples + 1)^-r: few
-    large shards need more of them than many small ones.
-
-    Raises
-    ------
-    InputError
-        As in `successor_scores`, or fewer than 1 resample.
+    large shards need more of them than many small ones. Errors as in `successor_scores`, or fewer
+    than 1 resample.
     """
     if resamples < 1:
         raise InputError(f"resamples is {resamples}: draw at least 1, better 10000")
@@ -126,8 +122,7 @@ def successor_cost(k: int, *, examples: int, mean_length: float, tokens_per_exam
     """Tokens read for a set cut into shards of k, each prefix shared by its k-1 continuations.
 
     A shard reads k prefixes of `mean_length` tokens and k (k-1) continuations of
-    `tokens_per_example` tokens, and there are examples / k shards: examples (mean_length + (k-1)
-    first). Reading the prefix again for every pair would cost examples (k-1) (mean_length + first).
+    `tokens_per_example` tokens, and there are examples / k shards.
     """
     return examples * (mean_length + (k - 1) * tokens_per_example)
 
@@ -135,21 +130,12 @@ def successor_cost(k: int, *, examples: int, mean_length: float, tokens_per_exam
 def shard_size_for_budget(
     budget: float, *, examples: int, mean_length: float, tokens_per_example: int
 ) -> int:
-    """Largest shard size k for which `successor_cost` stays within `budget` tokens.
+    """Largest shard size k, 2 to `examples`, whose `successor_cost` stays within `budget` tokens.
 
     Larger shards lose fewer adjacent pairs to their ends, 1 in k, and centre better: the gain is
-    steep up to about k = 10 and small after it.
-
-    Returns
-    -------
-    int
-        k, from 2 to `examples`. Shards of at most k examples keep within the budget also where k
-        does not divide `examples`.
-
-    Raises
-    ------
-    InputError
-        The budget does not reach for shards of 2, or lengths and counts that make no sense.
+    steep up to about k = 10 and small after it. Shards of at most k examples keep within the budget
+    also where k does not divide `examples`. Raises InputError if the budget does not reach for
+    shards of 2, or lengths and counts make no sense.
     """
     if examples < 2 or tokens_per_example < 1 or not mean_length > 0:
         raise InputError(

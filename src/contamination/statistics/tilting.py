@@ -35,16 +35,9 @@ class Tilt(NamedTuple):
 def ladder(z: NDArray[np.float64]) -> list[Tilt]:
     """Tilts of one statistic, from just above the null to the largest attainable sum.
 
-    Parameters
-    ----------
-    z : ndarray, shape (r, m+1)
-        What each shard would add to the statistic were its ordering j canonical.
-
-    Returns
-    -------
-    list of Tilt
-        The last one reaches the largest sum with probability at least 1/2. Empty for a statistic
-        that is 0 on every shard.
+    z[i, j], shape (r, m+1), is what shard i would add to the statistic were its ordering j
+    canonical. The last tilt reaches the largest sum with probability at least 1/2. There is none
+    for a statistic that is 0 on every shard.
     """
     below = z - z.max(axis=1, keepdims=True)
     tilts: list[Tilt] = []
@@ -69,19 +62,10 @@ def mixture_draws(
     resamples: int,
     rng: np.random.Generator,
 ) -> NDArray[np.float64]:
-    """Sums of independent J from the mixture Q of the null and all tilts.
+    """Sums of independent J from the mixture Q of the null and all tilts, (q, resamples).
 
-    Parameters
-    ----------
-    z : ndarray, shape (q, r, m+1)
-        As in `ladder`, of q statistics that share J.
-    ladders : length q
-        Tilts of each statistic.
-
-    Returns
-    -------
-    ndarray, shape (q, resamples)
-        The draws of a component stand together; their order carries no information.
+    z, shape (q, r, m+1), is as in `ladder`, of q statistics that share J; each has its `ladders`.
+    The draws of a component stand together; their order carries no information.
     """
     shards, size = z.shape[1:]
     rows = np.arange(shards)
@@ -104,19 +88,10 @@ def mixture_draws(
 def log_weights(
     sums: NDArray[np.float64], ladders: Sequence[Sequence[Tilt]]
 ) -> NDArray[np.float64]:
-    """log dP/dQ of draws, with P the null and Q the mixture of `mixture_draws`.
+    """log dP/dQ of n draws, (n,), with P the null and Q the mixture of `mixture_draws`.
 
-    Parameters
-    ----------
-    sums : ndarray, shape (q, n)
-        Sum of each statistic in each draw, which determine its weight.
-    ladders : length q
-        As given to `mixture_draws`.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        At most log 2; the mean of the weights of draws from Q is 1.
+    The sum of each statistic, (q, n), determines the weight of a draw. Weights are at most 2, and
+    their mean over draws from Q is 1.
     """
     shares = _shares(1 + sum(len(each) for each in ladders))
     log_q = np.full(sums.shape[1], math.log(shares[0]))
@@ -130,22 +105,12 @@ def log_weights(
 def normal_deviates(
     sums: NDArray[np.float64], z: NDArray[np.float64], tilts: Sequence[Tilt]
 ) -> NDArray[np.float64]:
-    """Normal deviate with about the tail probability of one statistic at each sum.
+    """Normal deviate with about the tail probability of one statistic at each of n sums, (n,).
 
-    At the mean of each tilt, P(sum >= mean) = exp(K - theta mean) E[exp(-theta X); X >= 0], with X
-    taken as normal with the tilted sd (Daniels 1954); exact at the largest sum; linear in between,
-    where deviates are nearly so. Below 0 the sum is its own deviate. It never decreases.
-
-    Parameters
-    ----------
-    sums : ndarray, shape (n,)
-    z : ndarray, shape (r, m+1)
-        As in `ladder`, in units of the null sd of the sum.
-    tilts : from `ladder`.
-
-    Returns
-    -------
-    ndarray, shape (n,)
+    z and its tilts are as in `ladder`, in units of the null sd of the sum. At the mean of a tilt,
+    P(sum >= mean) = exp(K - theta mean) E[exp(-theta X); X >= 0], with X taken as normal with the
+    tilted sd (Daniels 1954); exact at the largest sum; linear in between, where deviates are nearly
+    so. Below 0 the sum is its own deviate. It never decreases.
     """
     top = z >= z.max(axis=1, keepdims=True) - _NEAR
     means, log_tails = [0.0], [-math.log(2)]

@@ -12,10 +12,7 @@ from contamination.statistics.validation import as_p_values
 def ecdf(p_values: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Empirical distribution function as sorted p-values and its heights i/n there, both (n,).
 
-    Raises
-    ------
-    InputError
-        An entry that is NaN, zero or outside (0, 1], or no entry.
+    Raises InputError for an entry that is NaN, zero or outside (0, 1], or no entry.
     """
     x = np.sort(as_p_values(p_values))
     return x, np.arange(1, len(x) + 1) / len(x)
@@ -24,20 +21,9 @@ def ecdf(p_values: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]
 def dkw_band(n: int, level: float) -> float:
     """Half-width of the band that holds the whole true law with probability at least `level`.
 
-    sqrt(log(2 / alpha) / (2 n)) with alpha = 1 - level; valid for every n and every law
-    (Dvoretzky, Kiefer and Wolfowitz 1956, with the constant of Massart 1990).
-
-    Parameters
-    ----------
-    n : int
-        Number of independent p-values.
-    level : float
-        Simultaneous coverage, such as 0.95.
-
-    Raises
-    ------
-    InputError
-        n below 1, or a level outside (0, 1).
+    sqrt(log(2 / alpha) / (2 n)) with alpha = 1 - level, for n independent p-values; valid for every
+    n and every law (Dvoretzky, Kiefer and Wolfowitz 1956, with the constant of Massart 1990).
+    Raises InputError for n below 1, or a level outside (0, 1).
     """
     if n < 1:
         raise InputError(f"n is {n}: a band needs at least 1 p-value")

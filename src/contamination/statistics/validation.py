@@ -16,11 +16,8 @@ same in exact arithmetic may differ by about 1e-14 of their size.
 def as_log_probs(log_probs: ArrayLike, *, ndim: int, min_shards: int = 1) -> NDArray[np.float64]:
     """Return `log_probs` as a finite float64 array, shape (m+1,) or (r, m+1), canonical first.
 
-    Raises
-    ------
-    InputError
-        Not a rectangular array of numbers, another number of dimensions, too few shards, no
-        shuffled ordering, or a value that is not finite.
+    Raises InputError for no rectangular array of numbers, another number of dimensions, too few
+    shards, no shuffled ordering, or a value that is not finite.
     """
     array = _as_floats(log_probs, "log_probs")
     wanted = "(m+1,)" if ndim == 1 else "(r, m+1)"
@@ -52,10 +49,7 @@ def as_log_probs(log_probs: ArrayLike, *, ndim: int, min_shards: int = 1) -> NDA
 def as_p_values(p_values: ArrayLike) -> NDArray[np.float64]:
     """Return `p_values` as a float64 array of shape (n,), n >= 1, every entry in (0, 1].
 
-    Raises
-    ------
-    InputError
-        Not one-dimensional, empty, or an entry that is NaN, zero, negative or above 1.
+    Raises InputError otherwise.
     """
     array = _as_floats(p_values, "p_values")
     if array.ndim != 1 or not len(array):

@@ -186,7 +186,6 @@ def _made_up(scored: ScoredSet, rng: np.random.Generator) -> View:
             log10_p=log10_p,
             shards=shards,
             permutations=25,
-            weights="inverse_sd",
             null_sd=1.0,
             z=1.0,
             resolution=0.0,

@@ -1,14 +1,11 @@
-"""Token scores in which a few loud tokens do not drown the many.
+"""Scores of the orderings of one shard from its tokens, where loud tokens do not drown the many.
 
 New here, on the per-token log-probabilities behind Oren section 3.2. Their L[i, j] is a plain sum
 over tokens, so its noise is that of the few tokens whose log-probability swings by nats from one
 ordering to the next. Here every token is first compared with itself in the other orderings of its
-shard. The stages compose, and each acts on the orderings alike:
-
-`centred_tokens` -> `np.clip` or `scaled_tokens` -> sum, or `boundary.position_scores`.
-
-The example that stands first in an ordering has no predecessor; its tokens say nothing about the
-order of the set, and they are left out.
+shard; then it is tamed (`token_standardised_scores`), or only the first tokens of each example
+count (`boundary_scores`). The example that stands first in an ordering has no predecessor; its
+tokens say nothing about the order of the set, and they are left out.
 """
 
 import numpy as np
@@ -75,26 +72,71 @@ def token_standardised_scores(
     if clip is not None:
         np.clip(values, -_above_zero(clip, "clip"), clip, out=values)
     if floor is not None:
-        values = scaled_tokens(values, leading, floor=floor)
+        follows = ~np.asarray(leading)
+        squares = np.einsum("jt,jt->t", values, values)  # without an array of squares
+        sd = np.sqrt(squares / np.maximum(follows.sum(axis=0), 1))
+        values /= sd + _above_zero(floor, "floor")
     return np.asarray(values.sum(axis=1))
 
 
+def boundary_scores(
+    logprobs: ArrayLike, leading: ArrayLike, position: ArrayLike, *, tokens_per_example: int | None
+) -> NDArray[np.float64]:
+    """One score per ordering of a shard: centred sum of the first tokens of every example.
+
+    score[j] = sum over tokens t with position[t] < tokens_per_example, not leading in j, of
+    l[j, t] - mean_t; mean_t is over the orderings in which t does not lead.
+
+    What a model remembers of an order shows most where it must guess the next example: in the first
+    tokens after a boundary, before the example itself gives its continuation away. Leaving the rest
+    out spares its noise at no cost, since the store holds every token.
+
+    Parameters
+    ----------
+    logprobs, leading
+        As in `token_standardised_scores`, and the same are what is returned, H0 and exactness.
+    position : array_like of int, shape (T,)
+        Position of each token within its example, from 0.
+    tokens_per_example : int or None
+        Tokens of each example that count, at least 1; None for all of them.
+
+    Raises
+    ------
+    InputError
+        As in `centred_tokens`, positions that are not T integers from 0, or `tokens_per_example`
+        below 1.
+
+    Notes
+    -----
+    In nats, and monotone: raising one value of the canonical row by x raises its score by
+    x (1 - 1/n) and lowers the other scores in which that token follows by x / n, with n the number
+    of orderings in which it follows.
+    """
+    values, where = centred_tokens(logprobs, leading), np.asarray(position)
+    if where.shape != values.shape[1:] or where.dtype.kind not in "iu" or (where < 0).any():
+        raise InputError(
+            f"position is {where.dtype} of shape {where.shape}: give {values.shape[1]} integers, "
+            "each token's place within its example, from 0"
+        )
+    if tokens_per_example is None:
+        tokens_per_example = int(where.max()) + 1
+    if tokens_per_example < 1:
+        raise InputError(
+            f"tokens_per_example is {tokens_per_example}: count at least 1, or None for all"
+        )
+    # Rows are summed one by one, not by a matrix product: equal rows must give equal scores.
+    return np.asarray(values[:, where < tokens_per_example].sum(axis=1))
+
+
 def centred_tokens(logprobs: ArrayLike, leading: ArrayLike) -> NDArray[np.float64]:
-    """Each token minus its mean over the orderings in which it does not lead; 0 where it leads.
+    """Each token (nats) minus its mean over the orderings in which it does not lead, else 0.
 
     A leading token is thereby given its mean over the others, so the score does not depend on how
     likely the example that happens to lead is: without centring, leaving it out would add minus its
     own log-probability to the score, far more noise than any order effect.
 
-    Parameters
-    ----------
-    logprobs, leading
-        As in `token_standardised_scores`.
-
-    Returns
-    -------
-    ndarray, shape (m+1, T)
-        Nats. Permuting the rows of the input permutes the rows of the output.
+    Parameters and shapes as in `token_standardised_scores`; returns (m+1, T). Permuting the rows of
+    the input permutes the rows of the output.
 
     Raises
     ------
@@ -102,8 +144,12 @@ def centred_tokens(logprobs: ArrayLike, leading: ArrayLike) -> NDArray[np.float6
         Not (m+1, T) with m >= 1 and T >= 1, shapes that differ, `leading` not boolean, or a value
         that is not finite.
     """
-    values = np.array(logprobs, dtype=np.float64)
-    follows = ~_leading(leading, values.shape)
+    values, leads = np.array(logprobs, dtype=np.float64), np.asarray(leading)
+    if leads.dtype != np.bool_ or leads.shape != values.shape:
+        raise InputError(
+            f"leading is {leads.dtype} of shape {leads.shape}: give bool of the shape of logprobs, "
+            f"{values.shape}"
+        )
     if values.ndim != 2 or len(values) < 2 or not values.shape[1]:
         raise InputError(
             f"logprobs has shape {values.shape}: give (m+1, T), one row per ordering, canonical "
@@ -117,48 +163,10 @@ def centred_tokens(logprobs: ArrayLike, leading: ArrayLike) -> NDArray[np.float6
             "score it again, or leave its shard out"
         )
     rounding = ROUNDING * np.abs(values).max(axis=0)
-    values -= values.sum(axis=0, where=follows) / np.maximum(follows.sum(axis=0), 1)
+    values -= values.sum(axis=0, where=~leads) / np.maximum((~leads).sum(axis=0), 1)
     # A token that never moves must come out as zeros, or a silent shard would vote by its rounding.
-    values[~follows | (np.abs(values) <= rounding)] = 0
+    values[leads | (np.abs(values) <= rounding)] = 0
     return values
-
-
-def scaled_tokens(
-    values: NDArray[np.float64], leading: ArrayLike, *, floor: float = _FLOOR
-) -> NDArray[np.float64]:
-    """Centred tokens divided by (root mean square over the orderings in which they follow + floor).
-
-    Parameters
-    ----------
-    values : ndarray, shape (m+1, T)
-        From `centred_tokens`, clipped or not.
-    leading, floor
-        As in `token_standardised_scores`.
-
-    Returns
-    -------
-    ndarray, shape (m+1, T)
-        Without unit. Permuting the rows of the input permutes the rows of the output.
-
-    Raises
-    ------
-    InputError
-        `leading` not boolean or of another shape, or a floor that is not above 0.
-    """
-    follows = ~_leading(leading, values.shape)
-    squares = np.einsum("jt,jt->t", values, values)  # without an array of squares
-    sd = np.sqrt(squares / np.maximum(follows.sum(axis=0), 1))
-    return np.asarray(values / (sd + _above_zero(floor, "floor")))
-
-
-def _leading(leading: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    mask = np.asarray(leading)
-    if mask.dtype != np.bool_ or mask.shape != shape:
-        raise InputError(
-            f"leading is {mask.dtype} of shape {mask.shape}: give bool of the shape of logprobs, "
-            f"{shape}"
-        )
-    return mask
 
 
 def _above_zero(nats: float, name: str) -> float:

@@ -1,0 +1,220 @@
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contamination.errors import InputError
+from contamination.statistics import sharded_exact_test
+from contamination.statistics.token_scores import (
+    boundary_scores,
+    centred_tokens,
+    token_standardised_scores,
+)
+
+SEEDS = st.integers(0, 2**32 - 1)
+STAGES = [(None, None), (0.3, None), (None, 1.0), (0.1, 2.0)]  # floor, clip
+
+
+def draw_shard(rng, *, m=7, lengths=(3, 1, 4), df=2.0, loudness=1.0, shift=0.0, shifted=None):
+    """Heavy-tailed tokens of unequal scale, in examples of unequal length.
+
+    The first `shifted` tokens of an example after its true predecessor gain `shift`.
+    """
+    example = np.repeat(np.arange(len(lengths)), lengths)
+    position = np.concatenate([np.arange(length) for length in lengths])
+    orders = np.tile(np.arange(len(lengths)), (m + 1, 1))
+    orders[1:] = rng.permuted(orders[1:], axis=1)
+    before = np.full_like(orders, -9)
+    np.put_along_axis(before, orders[:, 1:], orders[:, :-1], axis=1)
+    scale = np.exp(loudness * rng.normal(size=example.size))
+    logprobs = -30 * rng.random(example.size) + scale * rng.standard_t(df, (m + 1, example.size))
+    gains = (before[:, example] == example - 1) & (position < (shifted or max(lengths)))
+    leading = example == orders[:, :1]
+    return logprobs + shift * gains - 3 * leading, leading, position
+
+
+def all_scores(logprobs, leading, position):
+    """Every kind of score of the same shard."""
+    yield from (boundary_scores(logprobs, leading, position, tokens_per_example=b) for b in (1, 2))
+    for floor, clip in STAGES:
+        yield token_standardised_scores(logprobs, leading, floor=floor, clip=clip)
+
+
+def by_loops(logprobs, leading, floor=None, clip=None):
+    """The definition, one token and one ordering at a time."""
+    scores = [0.0] * len(logprobs)
+    for t in range(logprobs.shape[1]):
+        rows = [j for j in range(len(logprobs)) if not leading[j, t]]
+        if not rows:
+            continue
+        mean = sum(logprobs[j, t] for j in rows) / len(rows)
+        values = {j: logprobs[j, t] - mean for j in rows}
+        if clip is not None:
+            values = {j: min(max(v, -clip), clip) for j, v in values.items()}
+        sd = (sum(v * v for v in values.values()) / len(rows)) ** 0.5
+        for j, value in values.items():
+            scores[j] += value if floor is None else value / (sd + floor)
+    return scores
+
+
+def test_equals_the_definition():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        logprobs, leading, position = draw_shard(rng, m=int(rng.integers(1, 6)))
+        expected = [
+            *(by_loops(logprobs[:, position < b], leading[:, position < b]) for b in (1, 2)),
+            *(by_loops(logprobs, leading, *stage) for stage in STAGES),
+        ]
+        scores = [*all_scores(logprobs, leading, position)]
+        np.testing.assert_allclose(scores, expected, atol=1e-11)
+
+
+def test_by_hand():
+    logprobs = [[-1.0, -5.0, -9.0], [-3.0, -6.0, -2.0], [-2.0, -1.0, -4.0]]
+    leading = [[False, False, True], [False, False, False], [True, True, False]]
+    values = [[1, 0.5, 0], [-1, -0.5, 1], [0, 0, -1]]
+    np.testing.assert_allclose(centred_tokens(logprobs, leading), values)
+    for b, expected in ((1, [1, 0, -1]), *((b, [1.5, -0.5, -1]) for b in (2, 100, None))):
+        scores = boundary_scores(logprobs, leading, [0, 1, 0], tokens_per_example=b)
+        np.testing.assert_allclose(scores, expected)
+    expected = [1 / 1.3 + 0.5 / 0.8, -1 / 1.3 - 0.5 / 0.8 + 1 / 1.3, -1 / 1.3]
+    np.testing.assert_allclose(token_standardised_scores(logprobs, leading), expected)
+
+
+def test_a_token_that_leads_everywhere_or_nearly_so_says_nothing():
+    leading = np.array([[True, True], [True, False], [True, True]])
+    for scores in all_scores(np.arange(6.0).reshape(3, 2), leading, np.array([0, 1])):
+        np.testing.assert_array_equal(scores, 0)
+
+
+def test_silent_tokens_are_zero_to_the_last_bit():
+    """The mean of ten times 0.1 is not 0.1: no rounding may be left to vote."""
+    leading = np.zeros((10, 3), dtype=bool)
+    leading[0, 0] = True
+    scores = token_standardised_scores(np.full((10, 3), -0.1), leading, floor=1e-6)
+    np.testing.assert_array_equal(scores, 0)
+
+
+@given(SEEDS)
+@settings(max_examples=40, deadline=None)
+def test_permuting_the_orderings_permutes_the_scores(seed):
+    """The property that makes the test exact."""
+    rng = np.random.default_rng(seed)
+    logprobs, leading, position = draw_shard(rng)
+    order = rng.permutation(len(logprobs))
+    moved = all_scores(logprobs[order], leading[order], position)
+    for scores, again in zip(all_scores(logprobs, leading, position), moved, strict=True):
+        np.testing.assert_allclose(again, scores[order], rtol=1e-9, atol=1e-9)
+
+
+@given(SEEDS)
+@settings(max_examples=40, deadline=None)
+def test_what_the_scores_ignore(seed):
+    """A constant per token, the values of leading tokens, and the order of the tokens."""
+    rng = np.random.default_rng(seed)
+    logprobs, leading, position = draw_shard(rng)
+    moved = logprobs + rng.normal(size=logprobs.shape[1])
+    moved[leading] = -100 * rng.random(leading.sum())
+    order = rng.permutation(logprobs.shape[1])
+    again = all_scores(moved[:, order], leading[:, order], position[order])
+    for scores, other in zip(all_scores(logprobs, leading, position), again, strict=True):
+        np.testing.assert_allclose(other, scores, rtol=1e-9, atol=1e-9)
+
+
+@given(SEEDS, st.floats(0.01, 100))
+@settings(max_examples=40, deadline=None)
+def test_raising_a_canonical_value_raises_its_score_and_no_other(seed, rise):
+    rng = np.random.default_rng(seed)
+    logprobs, leading, position = draw_shard(rng)
+    t = rng.choice(np.flatnonzero((position < 2) & ~leading[0]))
+    raised = logprobs.copy()
+    raised[0, t] += rise
+    before, after = (
+        boundary_scores(x, leading, position, tokens_per_example=2) for x in (logprobs, raised)
+    )
+    n = (~leading[:, t]).sum()
+    expected = np.where(leading[:, t], 0, -rise / n)
+    expected[0] += rise
+    np.testing.assert_allclose(after - before, expected, atol=1e-9)
+
+
+def test_equal_orderings_tie():
+    """Two examples have two orderings: equal rows must score equal, to the bit."""
+    rng = np.random.default_rng(0)
+    logprobs, leading, position = draw_shard(rng, m=1, lengths=(300, 201))
+    for size in range(30, 50):  # how a matrix product splits its rows depends on their number
+        pick = rng.integers(0, 2, size=size)
+        scores = boundary_scores(logprobs[pick], leading[pick], position, tokens_per_example=190)
+        assert len(set(scores)) == 2
+
+
+def test_input_is_left_alone():
+    shard = draw_shard(np.random.default_rng(1))
+    kept = [each.copy() for each in shard]
+    list(all_scores(*shard))
+    for each, copy in zip(shard, kept, strict=True):
+        np.testing.assert_array_equal(each, copy)
+
+
+@pytest.mark.parametrize(
+    "score",
+    [
+        lambda logprobs, leading, _: token_standardised_scores(logprobs, leading),
+        lambda *shard: boundary_scores(*shard, tokens_per_example=2),
+    ],
+    ids=["token_standardised", "boundary"],
+)
+def test_calibrated_on_heavy_tails(score):
+    rng = np.random.default_rng(2)
+    trials, p = 2000, []
+    for _ in range(trials):
+        p.append(sharded_exact_test([score(*draw_shard(rng)) for _ in range(3)]).p)
+    for alpha in (0.01, 0.05, 0.2):
+        low, high = scipy.stats.binom.ppf([1e-4, 1 - 1e-4], trials, alpha)
+        assert low <= (np.array(p) <= alpha).sum() <= high
+
+
+def test_finds_what_loud_tokens_drown():
+    rng = np.random.default_rng(3)
+    shards = [draw_shard(rng, m=19, lengths=(20,) * 3, shift=0.6) for _ in range(30)]
+    plain = sharded_exact_test([logprobs.sum(axis=1) for logprobs, _, _ in shards])
+    assert plain.p > 1e-4
+    for stages in ({}, {"floor": None, "clip": 0.5}):
+        tamed = [token_standardised_scores(*shard[:2], **stages) for shard in shards]
+        assert sharded_exact_test(tamed).p < 1e-5
+
+
+def test_centring_and_the_boundary_find_what_sums_do_not():
+    """The effect sits on the first 2 of 30 tokens, and what leads differs by many nats."""
+    rng = np.random.default_rng(2)
+    effect = {"df": 5, "loudness": 0.0, "shift": 1.5, "shifted": 2}
+    shards = [draw_shard(rng, m=19, lengths=(30,) * 4, **effect) for _ in range(30)]
+    boundary = [boundary_scores(*shard, tokens_per_example=2) for shard in shards]
+    everything = [boundary_scores(*shard, tokens_per_example=None) for shard in shards]
+    raw = [np.where(led | (at >= 2), 0, x).sum(axis=1) for x, led, at in shards]
+    p = [sharded_exact_test(scores).p for scores in (boundary, everything, raw)]
+    assert p[0] < 1e-12
+    assert min(p[1:]) > 1e-6
+
+
+def test_bad_input():
+    good, led = np.zeros((2, 3)), np.zeros((2, 3), dtype=bool)
+    with pytest.raises(InputError, match=r"leading is int64 of shape \(2, 3\)"):
+        centred_tokens(good, led.astype(np.int64))
+    with pytest.raises(InputError, match=r"give bool of the shape of logprobs, \(2, 3\)"):
+        centred_tokens(good, led[:, :2])
+    for shape in ((6,), (1, 3), (2, 0)):
+        with pytest.raises(InputError, match="one row per ordering"):
+            centred_tokens(np.zeros(shape), np.zeros(shape, dtype=bool))
+    with pytest.raises(InputError, match="ordering 1, token 2 is -inf"):
+        centred_tokens([[0, 0, 0], [0, 0, -np.inf]], led)
+    with pytest.raises(InputError, match="floor is 0"):
+        token_standardised_scores(good, led, floor=0)
+    with pytest.raises(InputError, match="clip is nan"):
+        token_standardised_scores(good, led, clip=np.nan)
+    with pytest.raises(InputError, match="tokens_per_example is 0"):
+        boundary_scores(good, led, [0, 1, 2], tokens_per_example=0)
+    for wrong in ([0, 1], [0.0, 1.0, 2.0], [-1, 0, 1]):
+        with pytest.raises(InputError, match="give 3 integers"):
+            boundary_scores(good, led, wrong, tokens_per_example=2)
