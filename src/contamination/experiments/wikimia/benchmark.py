@@ -18,13 +18,7 @@ from pathlib import Path
 from contamination.errors import InputError
 from contamination.files import read_json, sha256_of
 from contamination.pretraining.experiment import Experiment
-from contamination.pretraining.members import (
-    MEMBERS,
-    NON_MEMBERS,
-    by_source,
-    is_divided,
-    read_documents,
-)
+from contamination.pretraining.members import by_source, is_divided, members, non_members
 from contamination.scoring.status import FAILURES, OK, status_of
 from contamination.testsets.records import FORMATS, Record, read_records
 from contamination.testsets.registry import Entry, Hub
@@ -46,8 +40,6 @@ NOT_AT_HAND = (
 )
 TAKEN_WHOLE = "not run here: the corpus was taken whole, so no text of its kind was left out of it"
 
-Texts = dict[str, list[str]]  # package -> texts
-
 
 @dataclass(frozen=True)
 class Part:
@@ -56,8 +48,7 @@ class Part:
     Attributes
     ----------
     source : benchmark that it belongs to. variant : "original" or "paraphrased".
-    length : words of a text.
-    texts : (n,). members : (n,), True for a text that was read.
+    length : words of a text. texts, members : (n,) each; True for a text that was read.
     status : "ok", or why there is no text: "not run here: ..." or "failed: ...".
     commit : of the hub, where it is known.
     """
@@ -97,17 +88,13 @@ def load_wikimia(
     Each split is looked for in the mirror (`wikimia/WikiMIA_length32.jsonl`), then in the cache,
     then on the hub; what is fetched is recorded with its commit and checksum
     (`contamination.testsets.sources`). No code of a repository is run. `Part.status` says why a
-    split cannot be had; after one that is out of reach, the hub is not asked again.
+    split cannot be had; after one that is out of reach, the hub is not asked again. Raises
+    InputError without a length, or for one that the benchmark does not have.
 
     Parameters
     ----------
     mirror : directory of a local mirror; None is that of CONTAMINATION_DATA, else `data`.
     network : False asks the mirror and the cache alone.
-
-    Raises
-    ------
-    InputError
-        No length, or one that the benchmark does not have.
     """
     if not lengths or (unknown := sorted(set(lengths) - set(LENGTHS))):
         raise InputError(
@@ -141,12 +128,8 @@ def load_directory(directory: Path | str, lengths: Sequence[int] = LENGTHS) -> l
 
     Splits are files such as `WikiMIA_length32.jsonl` (or .csv, .parquet), or those of a clone of
     the hub's repository (`data/WikiMIA_length32-*.parquet`). Lengths and paraphrased texts that are
-    not there are left out.
-
-    Raises
-    ------
-    InputError
-        No such directory, none of the splits in it, or a malformed one.
+    not there are left out. Raises InputError without the directory, without any of the splits in
+    it, and for a malformed one.
     """
     folder = Path(directory)
     if not folder.is_dir():
@@ -170,46 +153,38 @@ def load_known(
 ) -> list[Part]:
     """Cut documents of a run to texts of known membership, and to a control that nobody has read.
 
-    Of every package there are as many members as non-members. The control sets the same non-members
-    against as many others, so that its AUC shows how far from 0.5 chance alone goes. Texts keep
-    their line ends: the models have read them verbatim.
+    Returns the parts of source "read here" by length, then those of source "control". Of every
+    package there are as many members as non-members. The control sets the same non-members against
+    as many others, so that its AUC shows how far from 0.5 chance alone goes. Texts keep their line
+    ends: the models have read them verbatim. Raises InputError if the corpus stage has not
+    finished, or an argument is below 1.
 
     Parameters
     ----------
     lengths : words of a text; shorter documents are left out of that length.
     texts : most members of a length.
-
-    Returns
-    -------
-    list of Part
-        By length, those of source "read here", then those of source "control".
-
-    Raises
-    ------
-    InputError
-        The corpus stage has not finished, or an argument is below 1.
     """
     if texts < 1 or not lengths or min(lengths) < 1:
         raise InputError(f"lengths {list(lengths)}, texts {texts}: give positive numbers")
     experiment.require_corpus()
-    paths = [experiment.corpus / name for name in (MEMBERS, NON_MEMBERS)]
-    documents = [list(read_documents(path)) if path.is_file() else [] for path in paths]
-    divided = is_divided(experiment.corpus)
     parts: dict[str, list[Part]] = {READ_HERE: [], CONTROL: []}
+    if not is_divided(experiment.corpus):
+        whole = [Part("", ORIGINAL, length, status=TAKEN_WHOLE) for length in lengths]
+        return [replace(part, source=source) for source in parts for part in whole]
+    documents = [list(side(experiment.corpus)) for side in (members, non_members)]
     for length in lengths:
         cut_there = partial(first_words, count=length)
         read, left = (by_source(found, cut_there) for found in documents)
         sides: dict[str, list[str]] = {READ_HERE: [], CONTROL: []}
-        non_members: list[str] = []
-        for name, count in _shared_out(read, left, texts).items():
+        others: list[str] = []
+        for name, count in _share_out(read, left, texts).items():
             sides[READ_HERE] += read[name][:count]
-            non_members += left[name][:count]
+            others += left[name][:count]
             sides[CONTROL] += left[name][count : 2 * count]
         few = f"failed: too few documents of {length} words on both sides; lower `lengths`"
-        missing = few if divided else TAKEN_WHOLE
-        for source, members in sides.items():
-            labels = (True,) * len(members) + (False,) * len(non_members)
-            cut, status = (*members, *non_members), OK if members else missing
+        for source, chosen in sides.items():
+            labels = (True,) * len(chosen) + (False,) * len(others)
+            cut, status = (*chosen, *others), OK if chosen else few
             parts[source].append(Part(source, ORIGINAL, length, cut, labels, status))
     return [*parts[READ_HERE], *parts[CONTROL]]
 
@@ -228,10 +203,12 @@ def first_words(text: str, count: int) -> str | None:
     return match[0] if match else None
 
 
-def _shared_out(members: Texts, non_members: Texts, texts: int) -> dict[str, int]:
+def _share_out(
+    read: dict[str, list[str]], left: dict[str, list[str]], texts: int
+) -> dict[str, int]:
     """How many members each package gives, one after the other while it has some left."""
     # Twice as many non-members are needed: the control has them on both sides.
-    room = {n: min(len(members[n]), len(non_members[n]) // 2) for n in members if n in non_members}
+    room = {name: min(len(read[name]), len(left[name]) // 2) for name in read if name in left}
     counts = dict.fromkeys(room, 0)
     wanted = min(texts, sum(room.values()))
     for name in cycle(room):
@@ -243,7 +220,7 @@ def _shared_out(members: Texts, non_members: Texts, texts: int) -> dict[str, int
 
 def _filled(part: Part, records: Sequence[Record], where: str) -> Part:
     """Fill a part with records of the fields `input` and `label`; `InputError` for others."""
-    texts, members = [], []
+    texts, labels = [], []
     for place, record in records:
         text, label = record.get("input"), str(record.get("label"))
         if not isinstance(text, str) or not text.strip():
@@ -251,11 +228,11 @@ def _filled(part: Part, records: Sequence[Record], where: str) -> Part:
         if label not in ("0", "1"):
             raise InputError(f"{where}, {place}: label is {label}; write 1 for a member, else 0")
         texts.append(text)
-        members.append(label == "1")
-    if len(set(members)) != 2:
-        held = "members" if any(members) else "non-members"
+        labels.append(label == "1")
+    if len(set(labels)) != 2:
+        held = "members" if any(labels) else "non-members"
         raise InputError(f"{where}: {held} alone; an AUC needs both, so add the others or drop it")
-    return replace(part, texts=tuple(texts), members=tuple(members))
+    return replace(part, texts=tuple(texts), members=tuple(labels))
 
 
 def _entry(length: int, variant: str) -> Entry:

@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
+from itertools import product
 from json import dumps
 from pathlib import Path
 from typing import Any
@@ -62,7 +63,7 @@ class Page:
 
 @dataclass(frozen=True)
 class Rules:
-    """Which pages are taken.
+    """Which pages are taken; raises InputError for days or lengths that contradict each other.
 
     Attributes
     ----------
@@ -74,11 +75,6 @@ class Rules:
     drop_changed : leave out members that were changed on or after `members_before`, whose text
         need not be what was read.
     seed : of the draw.
-
-    Raises
-    ------
-    InputError
-        Days or lengths that contradict each other.
     """
 
     members_before: date
@@ -119,16 +115,9 @@ def build_wikimia(pages: Path | str, out: Path | str, rules: Rules) -> dict[str,
     splits of their own. A length without members or without non-members is not written. The same
     pages and rules give the same bytes.
 
-    Returns
-    -------
-    dict
-        The provenance: rules, checksum of the input, pages found, kept and dropped (by reason, and
-        each with its place and title), and members and non-members of each split.
-
-    Raises
-    ------
-    InputError
-        Pages that cannot be read, or none left of a class.
+    Returns the provenance: rules, checksum of the input, pages found, kept and dropped (by reason,
+    and each with its place and title), and members and non-members of each split. Raises InputError
+    for pages that cannot be read, and where none is left of a class.
     """
     found, files = read_pages(pages)
     reasons = _reasons(found, rules)
@@ -155,6 +144,7 @@ def build_wikimia(pages: Path | str, out: Path | str, rules: Rules) -> dict[str,
             path.unlink(missing_ok=True)  # of an earlier build
     labels = [rules.label(page) for page in kept]
     days = [str(page.created) for page in kept]
+    folder = f"{Path(pages).parent}/"  # left out: provenance must not depend on the machine
     provenance = {
         "pages": {"name": Path(pages).name, "sha256": sha256_of(*files)},
         "rules": {key: str(v) if isinstance(v, date) else v for key, v in asdict(rules).items()},
@@ -170,14 +160,9 @@ def build_wikimia(pages: Path | str, out: Path | str, rules: Rules) -> dict[str,
         "splits": splits,
         "dropped": dict(sorted(Counter(reasons.values()).items())),
         "dropped_pages": [
-            {
-                # Without the directory, so that provenance does not depend on the machine.
-                "place": page.place.removeprefix(f"{Path(pages).parent}/"),
-                "title": page.title,
-                "why": reasons[page.place],
-            }
+            {"place": page.place.removeprefix(folder), "title": page.title, "why": why}
             for page in found
-            if page.place in reasons
+            if (why := reasons.get(page.place))
         ],
     }
     write_json(Path(out) / PROVENANCE, provenance)
@@ -221,26 +206,20 @@ def _splits(pages: Sequence[Page], rules: Rules) -> Iterator[tuple[str, list[dic
     texts = {ORIGINAL: [page.text.split() for page in pages]}
     if any(page.paraphrase.strip() for page in pages):
         texts[PARAPHRASED] = [page.paraphrase.split() for page in pages]
-    for variant, found in texts.items():
-        for length in rules.lengths:
-            yield (
-                split_name(length, variant),
-                [
-                    {"input": " ".join(words[:length]), "label": rules.label(page)}
-                    for page, words in zip(pages, found, strict=True)
-                    if len(words) >= length
-                ],
-            )
+    for variant, length in product(texts, rules.lengths):
+        rows = [
+            {"input": " ".join(words[:length]), "label": rules.label(page)}
+            for page, words in zip(pages, texts[variant], strict=True)
+            if len(words) >= length
+        ]
+        yield split_name(length, variant), rows
 
 
 def read_pages(path: Path | str) -> tuple[list[Page], list[Path]]:
     """Read pages in the order of their file or index; return them and the files that were read.
 
-    Raises
-    ------
-    InputError
-        No such file or folder, a folder without an index, a field that is missing, or a date that
-        is none; with file and line.
+    Raises InputError, with file and line, without the file or folder, for a folder without an
+    index, a field that is missing, or a date that is none.
     """
     source = Path(path)
     index = source / INDEX if source.is_dir() else source

@@ -58,6 +58,11 @@ def wikimia_table(
 ) -> pd.DataFrame:
     """Judge the scores of Table 1 on every part, under every model.
 
+    Returns a row per model, part and score, with `FIELDS`: auc and tpr_at_5_fpr with 95% intervals,
+    members and non_members as judged, parameters of the model as counted. A part that cannot be had
+    is one row without a model or score, a model that cannot be had one row per part; `status` says
+    why. Raises InputError for fewer than 0 neighbours or 1 resample.
+
     Parameters
     ----------
     models : one after the other is loaded and let go.
@@ -69,19 +74,6 @@ def wikimia_table(
     neighbours : of each text for "Neighbor", with words moved or left out at random where the
         paper asks a masked language model; 0 leaves it out.
     resamples : of the bootstrap. seed : of the neighbours.
-
-    Returns
-    -------
-    DataFrame
-        A row per model, part and score, with `FIELDS`: auc and tpr_at_5_fpr with 95% intervals,
-        members and non_members as judged, parameters of the model as counted. A part that cannot be
-        had is one row without a model or score, a model that cannot be had one row per part;
-        `status` says why.
-
-    Raises
-    ------
-    InputError
-        Fewer than 0 neighbours or 1 resample.
     """
     if neighbours < 0 or resamples < 1:
         raise InputError(f"neighbours {neighbours}, resamples {resamples}: give 0 and 1 or more")
@@ -89,7 +81,7 @@ def wikimia_table(
     at_hand = [part for part in parts if part.status == OK and models]
     for part in parts:
         if part not in at_hand:
-            rows.append(_about(part) | {"status": NO_MODEL if part.status == OK else part.status})
+            rows.append(_describe(part, NO_MODEL if part.status == OK else part.status))
     for entry in tqdm(models, desc="models", unit="model", leave=False, disable=None):
         reference = (references or {}).get(entry.name)
         known: Row = {"model": entry.name, "parameters": entry.parameters}
@@ -97,18 +89,17 @@ def wikimia_table(
         try:
             opened, score = _open(entry, reference, neighbours, seed)
         except FAILURES as error:
-            status = status_of(error)
-            rows += [_about(part) | known | {"status": status} for part in at_hand]
+            rows += [_describe(part, status_of(error)) | known for part in at_hand]
             continue
         for part in at_hand:
-            row = _about(part) | known | opened
+            row = _describe(part, OK) | known | opened
             try:
                 judged = evaluate(score(part.texts), part.members, rng=rng, resamples=resamples)
             except FAILURES as error:
                 rows.append(row | {"status": status_of(error)})
                 continue
             measured = judged[["score", *MEASURES, "members", "non_members"]].to_dict("records")
-            rows += [row | one | {"status": OK} for one in measured]
+            rows += [row | one for one in measured]
         del score
         gc.collect()  # the model goes before the next one comes
         if torch.cuda.is_available():
@@ -119,11 +110,9 @@ def wikimia_table(
     return table
 
 
-def _about(part: Part) -> Row:
-    keys = ("source", "variant", "split", "length")
-    return {"model": "", "score": "", "text_revision": part.revision} | {
-        key: getattr(part, key) for key in keys
-    }
+def _describe(part: Part, status: str) -> Row:
+    known = {key: getattr(part, key) for key in ("source", "variant", "split", "length")}
+    return known | {"model": "", "score": "", "text_revision": part.revision, "status": status}
 
 
 def _open(

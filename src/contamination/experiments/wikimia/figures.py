@@ -18,15 +18,10 @@ BAND = "Read by nobody"
 def plot_wikimia(table: pd.DataFrame, *, source: str, length: int) -> Figure:
     """Draw the AUC of every score: left by size of the model, right by length of the texts.
 
-    Bars are 95% intervals; the dashed line is chance. A grey band spans what the scores reach where
-    nobody has read either side: from the lowest to the highest AUC of the control.
-
-    Parameters
-    ----------
-    table : of `contamination.experiments.wikimia.evaluation.wikimia_table`; original texts are
-        drawn.
-    source : the benchmark to draw. length : words of the texts on the left. On the right stands the
-        largest model.
+    Takes the table of `wikimia_table`, of which the original texts of the benchmark `source` are
+    drawn: on the left texts of `length` words, on the right the largest model. Bars are 95%
+    intervals; the dashed line is chance. A grey band spans what the scores reach where nobody has
+    read either side: from the lowest to the highest AUC of the control.
     """
     rows = table[(table["status"] == OK) & (table["variant"] == ORIGINAL)]
     unread = CONTROL if source == READ_HERE else f"{CONTROL} ({source})"
@@ -42,17 +37,10 @@ def plot_wikimia(table: pd.DataFrame, *, source: str, length: int) -> Figure:
     _draw_panel(right, measured, chance, "length")
     left.set(xlabel="Parameters of the model", ylabel="AUC", title=f"{length} words")
     right.set(xlabel="Words of a text", title=f"Model {largest}")
-    handles, names = right.get_legend_handles_labels()
+    handles, _ = right.get_legend_handles_labels()
     if handles:
-        entries = dict(zip(names, handles, strict=True))
-        entries |= {BAND: entries.pop(BAND)} if BAND in entries else {}  # the band comes last
-        figure.legend(
-            list(entries.values()),
-            list(entries),
-            loc="outside upper center",
-            ncols=4,
-            fontsize="small",
-        )
+        handles.sort(key=lambda handle: handle.get_label() == BAND)  # the band comes last
+        figure.legend(handles=handles, loc="outside upper center", ncols=4, fontsize="small")
     return figure
 
 

@@ -16,14 +16,10 @@ SHORT = {ORIGINAL: "Ori.", PARAPHRASED: "Para."}
 def table1_layout(table: pd.DataFrame, length: int) -> pd.DataFrame:
     """Lay out the AUCs of one length: a row per method, a column per model and kind of text.
 
-    Columns are "Model, Ori." and "Model, Para.", their mean "Average" if there are several, and
-    "Model, control" for texts that the model has not read, which take no part in the mean. With
-    several benchmarks their names stand before. Bold: the 95% interval leaves out 0.5.
-
-    Parameters
-    ----------
-    table : of `contamination.experiments.wikimia.evaluation.wikimia_table`.
-    length : words of the texts.
+    Takes the table of `wikimia_table`. Columns are "Model, Ori." and "Model, Para.", their mean
+    "Average" if there are several, and "Model, control" for texts that the model has not read,
+    which take no part in the mean. With several benchmarks their names stand before. Bold: the 95%
+    interval leaves out 0.5.
     """
     rows = table[(table["status"] == OK) & (table["length"] == length)]
     rows = rows.assign(score=rows["score"].map(SCORES))
@@ -41,7 +37,7 @@ def table1_layout(table: pd.DataFrame, length: int) -> pd.DataFrame:
     shown = lay_out(rows, {"score": "Method"}, cell, rows_first=list(SCORES.values()))
     if judged.groupby(["source", "model", "variant"]).ngroups > 1:
         means = shown["Method"].map(judged.groupby("score")["auc"].mean())
-        shown["Average"] = [format_estimate(mean, mean, mean, interval=False) for mean in means]
+        shown["Average"] = [format_estimate(mean, interval=False) for mean in means]
     return shown
 
 
@@ -56,9 +52,7 @@ def absent(table: pd.DataFrame) -> pd.DataFrame:
 def published_layout(headline: pd.DataFrame) -> pd.DataFrame:
     """Lay out the published rows of WikiMIA: AUC of Table 1, and TPR at 5% FPR of Table 6.
 
-    Parameters
-    ----------
-    headline : `data/published/shi2023_headline.csv`, which has some of the cells of the paper.
+    Takes `data/published/shi2023_headline.csv`, which has some of the cells of the paper.
     """
 
     def cell(row: dict[Any, Any]) -> dict[str, str]:
