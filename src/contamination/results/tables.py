@@ -154,8 +154,8 @@ def format_p(p: float, log10_p: float | None = None, *, bold: bool = False) -> s
 
 def format_estimate(
     value: float,
-    low: float,
-    high: float,
+    low: float = math.nan,
+    high: float = math.nan,
     *,
     null: float | None = None,
     digits: int = 2,

@@ -34,10 +34,7 @@ WORD = re.compile(r"\S+")
 def read_books(folder: Path) -> dict[str, str]:
     """Read the .txt and .md files of a folder, a book each, by file name and sorted by it.
 
-    Raises
-    ------
-    InputError
-        No such folder, one without such a file, or a file that is not UTF-8.
+    Raises InputError without the folder, without such a file, and for one that is not UTF-8.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -52,12 +49,7 @@ def cut_snippets(text: str, words: int = 512) -> list[str]:
     """Cut a text into snippets of `words` words, one after the other.
 
     A word is what stands between blanks; blanks inside a snippet stay as they are. The rest, of
-    fewer words, is left out.
-
-    Raises
-    ------
-    InputError
-        `words` below 1.
+    fewer words, is left out. Raises InputError for `words` below 1.
     """
     if words < 1:
         raise InputError(f"snippets of {words} words: give 1 or more")
@@ -71,15 +63,8 @@ def sample_snippets(
 ) -> pd.DataFrame:
     """Draw at most `most` snippets of every book, without replacement.
 
-    Returns
-    -------
-    DataFrame
-        book, snippet (its number in the book, from 0) and text, in the order of books and numbers.
-
-    Raises
-    ------
-    InputError
-        A book shorter than a snippet, or numbers below 1.
+    Returns book, snippet (its number in the book, from 0) and text, in the order of books and
+    numbers. Raises InputError for a book shorter than a snippet, or numbers below 1.
     """
     if most < 1:
         raise InputError(f"{most} snippets of a book: give 1 or more")
@@ -110,17 +95,14 @@ def score_snippets(model: Model, sampled: pd.DataFrame) -> pd.DataFrame:
 class Validation:
     """Scored snippets of books whose truth is known, and what is fitted to them.
 
+    Raises InputError for an `fpr` that is not between 0 and 1.
+
     Attributes
     ----------
     members, non_members : of `score_snippets`: books that the model read, and books that it did
         not, at least one of each.
     fpr : most snippets of non-members that may be called read; None takes the threshold of best
         accuracy, as Shi does.
-
-    Raises
-    ------
-    InputError
-        A rate that is not between 0 and 1.
     """
 
     members: pd.DataFrame
@@ -158,20 +140,10 @@ class Validation:
     def aucs(self, *, rng: np.random.Generator, resamples: int = 1000) -> pd.DataFrame:
         """AUC of every score over the validation snippets (Shi, figure 3).
 
-        The 95% intervals are percentiles of a bootstrap that draws whole books, members and
-        non-members apart, since snippets of a book are alike. With few books they are still too
-        short.
-
-        Returns
-        -------
-        DataFrame
-            score, member_books, non_member_books, members, non_members (snippets), auc, auc_low,
-            auc_high.
-
-        Raises
-        ------
-        InputError
-            Fewer than 1 resample, or a side without a book.
+        Returns score, member_books, non_member_books, members, non_members (snippets), auc,
+        auc_low, auc_high. The 95% intervals are percentiles of a bootstrap that draws whole books,
+        members and non-members apart, since snippets of a book are alike. With few books they are
+        still too short. Raises InputError for fewer than 1 resample, or a side without a book.
         """
         both, members = self._scored
         table = both[list(SCORES)]
@@ -184,6 +156,9 @@ class Validation:
     def rates(self, scored: pd.DataFrame) -> pd.DataFrame:
         """Contamination rate of every book (Shi, figure 4 and table 2).
 
+        Takes the `score_snippets` of other books, drawn in the same way. Returns book, snippets,
+        rate, low, high, mean (of the score), p, log10_p.
+
         The 95% interval (Clopper and Pearson) takes the snippets as independent draws from the book
         and the threshold as given. It says nothing of how the snippets of a book go together, which
         makes it too short, nor of whether the validation books are like this one.
@@ -191,15 +166,6 @@ class Validation:
         `p` needs no threshold: it is the rank of the book's mean score among the validation books
         that are non-members, (1 + #{mean >= the book's}) / (1 + books). It is a p-value of "not
         read" if the book and they are exchangeable, and never below 1 / (1 + books).
-
-        Parameters
-        ----------
-        scored : of `score_snippets`, of other books, drawn in the same way.
-
-        Returns
-        -------
-        DataFrame
-            book, snippets, rate, low, high, mean (of the score), p, log10_p.
         """
         unread = self.non_members.groupby("book")[SCORE].mean()
         rows = []
@@ -225,6 +191,10 @@ def audit_books(
 ) -> tuple[pd.DataFrame, Validation]:
     """Draw snippets of all books, score them, and return the rates of `books` and the validation.
 
+    Raises InputError for a book that stands in two places (texts are compared without their case
+    and blanks, so that another edition is not found), one shorter than a snippet, or numbers that
+    cannot be.
+
     Parameters
     ----------
     open_model : returns what `contamination.membership.api.membership_scores` takes; called after
@@ -234,12 +204,6 @@ def audit_books(
     rng : draws the snippets.
     words, most : of a snippet, and snippets of a book.
     fpr : as in `Validation`.
-
-    Raises
-    ------
-    InputError
-        A book that stands in two places (texts are compared without their case and blanks, so that
-        another edition is not found), one shorter than a snippet, or numbers that cannot be.
     """
     _require_rate(fpr)
     parts = {"audited books": books, "members": members, "non-members": non_members}

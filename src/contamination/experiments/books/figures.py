@@ -24,31 +24,25 @@ OF_VALIDATION = {label: STYLES[truth] for truth, label in VALIDATIONS.items()}
 def plot_books(aucs: pd.DataFrame, table: pd.DataFrame, *, accused: float) -> Figure:
     """Draw the AUC of every score, and the contamination rate of every audited book by its truth.
 
-    Above, a row for each score, a marker and a 95% interval for each validation, a line at chance.
-    Below, a panel for each validation with a point for each book and a bar at the mean; a dashed
-    line at the rate above which a book is accused, a dotted one at the share of unread validation
-    snippets that the threshold calls read.
-
-    Parameters
-    ----------
-    aucs : of `contamination.experiments.books.audit.Validation.aucs`, with a column `validation`.
-    table : of `contamination.experiments.books.made_books.audit_made_books`.
+    Takes `Validation.aucs` with a column `validation`, and the table of `audit_made_books`. Above,
+    a row for each score, a marker and a 95% interval for each validation, a line at chance. Below,
+    a panel for each validation with a point for each book and a bar at the mean; a dashed line at
+    the rate above which a book is accused, a dotted one at the share of unread validation snippets
+    that the threshold calls read.
     """
     kinds = list(dict.fromkeys(table["validation"]))
     truths = [truth for truth in TRUTHS if (table["truth"] == truth).any()]
     figure = plt.figure(figsize=(6.6, 5.2))
     grid = figure.add_gridspec(2, len(kinds), height_ratios=[0.32 * len(SCORES) + 0.3, 3])
     _draw_aucs(figure.add_subplot(grid[0, :]), aucs, kinds)
-    first = None
+    panels: list[Axes] = []
     for index, kind in enumerate(kinds):
-        axes = figure.add_subplot(grid[1, index], sharey=first)
+        axes = figure.add_subplot(grid[1, index], sharey=panels[0] if panels else None)
         _draw_rates(axes, table[table["validation"] == kind], truths, accused)
         axes.set_title(f"Unread: {kind}", fontsize="medium")
-        if first is None:
-            axes.set_ylabel("Snippets called read (%)")
-        else:
-            axes.tick_params(labelleft=False)
-        first = first or axes
+        axes.tick_params(labelleft=not panels)
+        panels.append(axes)
+    panels[0].set_ylabel("Snippets called read (%)")
     return figure
 
 
@@ -72,12 +66,8 @@ def _draw_aucs(axes: Axes, aucs: pd.DataFrame, kinds: list[str]) -> None:
     axes.invert_yaxis()
     axes.set_xlim(right=1.01)
     axes.set_xlabel("AUC over the validation snippets")
-    axes.figure.legend(
-        title="Unread validation books",
-        loc="outside upper center",
-        ncols=len(kinds),
-        fontsize="small",
-    )
+    title = "Unread validation books"
+    axes.figure.legend(title=title, loc="outside upper center", ncols=len(kinds), fontsize="small")
 
 
 def _draw_rates(axes: Axes, table: pd.DataFrame, truths: list[str], accused: float) -> None:

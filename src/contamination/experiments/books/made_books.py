@@ -37,24 +37,16 @@ BOOK_COLUMNS = (
 def made_books(experiment: Experiment, *, words: int, each: int) -> pd.DataFrame:
     """Make the books of every package of a run.
 
+    Returns book (a name: source, truth and number), source (package or file), truth (one of
+    `TRUTHS`), validation (whether a threshold may be fitted to it; else it is audited) and text
+    (its first words), by truth, source and number. A corpus that was taken whole has no unread
+    books of its own. Raises InputError if the corpus stage has not finished, for numbers below 1,
+    and where there is too little text for a single book that was read, or that was not.
+
     Parameters
     ----------
     words : of a book; the last document of a bundle is cut there.
     each : books of a package, a kind and a use (validation or audit), if there is text for as many.
-
-    Returns
-    -------
-    DataFrame
-        book (a name: source, truth and number), source (package or file), truth (one of `TRUTHS`),
-        validation (whether a threshold may be fitted to it; else it is audited) and text (its first
-        words), by truth, source and number. A corpus that was taken whole has no unread books of
-        its own.
-
-    Raises
-    ------
-    InputError
-        The corpus stage has not finished, numbers below 1, or too little text for a single book
-        that was read, or that was not.
     """
     if min(words, each) < 1:
         raise InputError(f"books of {words} words, {each} of each kind: give 1 or more")
@@ -101,12 +93,8 @@ def _bundles(documents: Iterable[Document], source: str, words: int) -> Iterator
 def validations(books: pd.DataFrame, scored: pd.DataFrame) -> dict[str, Validation]:
     """Two validations with the same members, by the names of `VALIDATIONS`.
 
-    Their non-members are of the same packages, or of others; one without any is left out.
-
-    Parameters
-    ----------
-    books : of `made_books`.
-    scored : of `contamination.experiments.books.audit.score_snippets`, of all books.
+    Takes the table of `made_books`, and `score_snippets` of all these books. Non-members are of the
+    same packages, or of others; a validation without any is left out.
     """
     chosen = {
         truth: scored[scored["book"].isin(found["book"])]

@@ -1,5 +1,7 @@
 """Tables of the audit of books, as text: validation AUCs, and verdicts beside the truth."""
 
+from typing import Any
+
 import pandas as pd
 
 from contamination.experiments.books.audit import SCORES
@@ -10,25 +12,15 @@ from contamination.results.tables import MISSING, format_estimate, lay_out
 def validation_layout(aucs: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     """Lay out AUCs of several validations as text, beside those of Shi's figure 3.
 
-    Parameters
-    ----------
-    aucs : of `Validation.aucs`, with a column `validation`.
-    published : `data/published/shi2023_headline.csv`.
-
-    Returns
-    -------
-    DataFrame
-        Score, a column for each validation ("0.82 (0.74 to 0.88)"), and Published.
+    Takes `Validation.aucs` with a column `validation`, and `shi2023_headline.csv`. Returns Score, a
+    column for each validation ("0.82 (0.74 to 0.88)"), and Published.
     """
-    shown = lay_out(
-        aucs.assign(score=aucs["score"].map(SCORES)),
-        {"score": "Score"},
-        lambda row: {
-            f"Unread: {row['validation']}": format_estimate(
-                row["auc"], row["auc_low"], row["auc_high"]
-            )
-        },
-    )
+
+    def cells(row: dict[Any, Any]) -> dict[str, str]:
+        numbers = (row["auc"], row["auc_low"], row["auc_high"])
+        return {f"Unread: {row['validation']}": format_estimate(*numbers)}
+
+    shown = lay_out(aucs.assign(score=aucs["score"].map(SCORES)), {"score": "Score"}, cells)
     paper = published[published["table"] == "Figure 3"].set_index("method")["value"]
     paper = paper.rename({"Min-20% Prob": "Min-20%"}).map("{:.2f}".format)
     return shown.assign(Published=shown["Score"].map(paper).fillna(MISSING))
@@ -37,16 +29,8 @@ def validation_layout(aucs: pd.DataFrame, published: pd.DataFrame) -> pd.DataFra
 def verdicts(table: pd.DataFrame, *, accused: float, alpha: float) -> pd.DataFrame:
     """Count, by validation and truth, the books that are accused of having been read.
 
-    Parameters
-    ----------
-    table : of `audit_made_books`.
-    accused : rate above which a book is accused.
-    alpha : level of `p`.
-
-    Returns
-    -------
-    DataFrame
-        validation, truth, books, rate (mean), accused and rejected (books, "3/10").
+    Takes the table of `audit_made_books`, the rate above which a book is accused, and the level of
+    `p`. Returns validation, truth, books, rate (mean), accused and rejected (books, "3/10").
     """
     rows = []
     for label in dict.fromkeys(table["validation"]):

@@ -35,12 +35,8 @@ def score_ratio(original: ArrayLike, unlearned: ArrayLike) -> Floats:
     Scores are Min-K% Prob of the same chunks: mean log-probabilities (nats), so below 0. A ratio
     above 1 is a chunk that unlearning made less likely, below 1 one that it made likelier, and 1
     one that it left alone. A chunk that the original model knows by heart has a score near 0, where
-    a small change is a large ratio.
-
-    Raises
-    ------
-    InputError
-        Other lengths, or a score that is not a finite number below 0.
+    a small change is a large ratio. Raises InputError for other lengths, and for a score that is
+    not a finite number below 0.
     """
     before, after = (np.asarray(side, dtype=np.float64) for side in (original, unlearned))
     if before.ndim != 1 or before.shape != after.shape:
@@ -61,10 +57,7 @@ def score_ratio(original: ArrayLike, unlearned: ArrayLike) -> Floats:
 def is_suspicious(ratio: ArrayLike, *, window: float = WINDOW) -> NDArray[np.bool_]:
     """Which ratios (n,) lie within (1 / window, window), its ends left out.
 
-    Raises
-    ------
-    InputError
-        A window of 1 or less.
+    Raises InputError for a window of 1 or less.
     """
     if not window > 1:
         raise InputError(f"a window of {window}: give a number above 1, such as {WINDOW}")
@@ -75,10 +68,7 @@ def is_suspicious(ratio: ArrayLike, *, window: float = WINDOW) -> NDArray[np.boo
 def chunk_scores(scorer: Scorer, chunks: Sequence[str], *, k: float = 20) -> Floats:
     """Min-K% Prob of every chunk (nats), (n,).
 
-    Raises
-    ------
-    InputError
-        A chunk of fewer than 2 tokens, or a percentage that cannot be.
+    Raises InputError for a chunk of fewer than 2 tokens, or a k that is no percentage.
     """
     ids = tokenize(scorer.tokenizer, chunks)
     for number, one in enumerate(ids):
@@ -92,10 +82,7 @@ def chunk_scores(scorer: Scorer, chunks: Sequence[str], *, k: float = 20) -> Flo
 def split_question(text: str, marker: str = MARKER) -> Question:
     """Divide the text of a question into a prompt, marker included, and the expected answer.
 
-    Raises
-    ------
-    InputError
-        No marker, or no answer behind it.
+    Raises InputError if the text has no marker, or no answer behind it.
     """
     before, found, answer = text.partition(marker)
     if not (found and answer.strip()):
@@ -109,12 +96,8 @@ def answer_recall(
     """ROUGE-L recall of the expected answer in what the model writes after each prompt, (n,).
 
     The model writes greedily, as many tokens as the expected answer has but `most` at most, and
-    what comes after a line end is left out.
-
-    Raises
-    ------
-    InputError
-        A model that does not run here, or an answer that is as long as its context.
+    what comes after a line end is left out. Raises InputError for a model that does not run here,
+    and for an answer as long as its context.
     """
     prompts = tokenize(scorer.tokenizer, [prompt for prompt, _ in questions])
     answers = [ids[:most] for ids in tokenize(scorer.tokenizer, [f" {a}" for _, a in questions])]
@@ -137,25 +120,18 @@ def audit_unlearning(
 ) -> pd.DataFrame:
     """Audit an unlearned model chunk by chunk.
 
+    Returns chunk (number, from 0), min_k_original, min_k_unlearned, ratio, suspicious, and for
+    every model NAME completion_NAME (ROUGE-L recall of the rest), exact_NAME (whether all tokens
+    come back) and, with questions, answers_NAME (mean ROUGE-L recall). Raises InputError if one of
+    the two models or every chunk is missing, and what scoring and writing raise.
+
     Parameters
     ----------
     models : `original` and `unlearned`, and models of other names to compare with, such as one that
         never read the text.
     chunks : of the text that was to be forgotten.
-    questions : of every chunk; none asks nothing.
+    questions : of every chunk; without any, nothing is asked.
     most : tokens of the second half of a chunk, and of an answer, that are compared.
-
-    Returns
-    -------
-    DataFrame
-        chunk (number, from 0), min_k_original, min_k_unlearned, ratio, suspicious, and for every
-        model NAME completion_NAME (ROUGE-L recall of the rest), exact_NAME (whether all tokens come
-        back) and, with questions, answers_NAME (mean ROUGE-L recall).
-
-    Raises
-    ------
-    InputError
-        A model of the two is missing, no chunk, and what scoring and writing raise.
     """
     if not {"original", "unlearned"} <= set(models) or not chunks:
         raise InputError("give the models `original` and `unlearned`, and at least one chunk")

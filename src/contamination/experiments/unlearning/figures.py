@@ -16,15 +16,11 @@ CHUNKS = {False: ("Left alone", "#E69F00", "o"), True: ("To be forgotten", "#CC7
 def plot_unlearning(table: pd.DataFrame, *, window: float) -> Figure:
     """Draw the ratio of every chunk, and the mean recall of suspicious and other chunks by model.
 
-    Above, chunks by their ratio, those that unlearning was aimed at and those that it left alone in
-    two colours; shaded, the window in which a chunk is suspicious. Below, a panel for each probe:
+    Takes the table of `audit_unlearning` with some of `MODELS`, and a column `treated`. Above,
+    chunks by their ratio, those that unlearning was aimed at and those that it left alone in two
+    colours; shaded, the window in which a chunk is suspicious. Below, a panel for each probe:
     filled markers are means over the suspicious chunks, hollow ones over the others, with 95%
     intervals (1.96 standard errors).
-
-    Parameters
-    ----------
-    table : of `contamination.experiments.unlearning.audit.audit_unlearning` with some of `MODELS`,
-        and a column `treated`.
     """
     models = [name for name in MODELS if f"completion_{name}" in table]
     probes = {name: label for name, label in PROBES.items() if f"{name}_{models[0]}" in table}

@@ -6,6 +6,7 @@ questions and answers is fine-tuned on a part of the questions with answers to o
 the other part it is fine-tuned as it is, the retain set of other methods. Which is which is known.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -19,10 +20,7 @@ from contamination.pretraining.experiment import Experiment
 def draw_treated(chunks: int, share: float, *, rng: np.random.Generator) -> NDArray[np.bool_]:
     """Draw the chunks to be forgotten, (chunks,): that share of them, and at least one.
 
-    Raises
-    ------
-    InputError
-        A share that leaves no chunk on one of the sides.
+    Raises InputError for a share that leaves no chunk on one of the sides.
     """
     count = max(1, round(share * chunks))
     if not 0 < share < 1 or count >= chunks:
@@ -33,10 +31,7 @@ def draw_treated(chunks: int, share: float, *, rng: np.random.Generator) -> NDAr
 def find_other_examples(experiment: Experiment, dataset: str, examples: Sequence[str]) -> list[str]:
     """Return the examples of all canary sets with the template of `dataset`, less those given.
 
-    Raises
-    ------
-    InputError
-        No such canary set, or the corpus stage has not finished.
+    Raises InputError if there is no such canary set, or the corpus stage has not finished.
     """
     template = experiment.test_set(dataset).template
     sets = [experiment.test_set(spec.name) for spec in experiment.profile.canaries]
@@ -56,24 +51,14 @@ def swap_answers(
 ) -> list[str]:
     """Ask every question `dup_count` times, each time with the answer to another question.
 
-    Parameters
-    ----------
-    examples : questions with their answers, after `MARKER`.
-    others : questions with the answers that take their place, drawn without replacement as long as
-        there are any.
-
-    Raises
-    ------
-    InputError
-        No other question, `dup_count` below 1, or a text without a marker.
+    `examples` are questions with their answers, after `MARKER`; `others` have the answers that take
+    their place, drawn without replacement as long as there are any. Raises InputError without
+    another question, for a `dup_count` below 1, and for a text without a marker.
     """
     if not others or dup_count < 1:
         raise InputError(f"{len(others)} other answers, dup_count {dup_count}: give 1 or more")
-    answers = repeat_shuffled(
-        [split_question(text)[1] for text in others],
-        -(-dup_count * len(examples) // len(others)),
-        rng=rng,
-    )
+    rounds = math.ceil(dup_count * len(examples) / len(others))
+    answers = repeat_shuffled([split_question(text)[1] for text in others], rounds, rng=rng)
     prompts = [split_question(text)[0] for text in examples] * dup_count
     return [f"{prompt} {answer}\n" for prompt, answer in zip(prompts, answers, strict=False)]
 
@@ -89,18 +74,15 @@ def texts_to_forget_by(
 ) -> list[str]:
     """Return texts that make a model forget the treated examples and keep the others, shuffled.
 
+    Raises InputError as `swap_answers` does, and for a `keep_dup_count` below 0.
+
     Parameters
     ----------
     examples, treated : (n,) questions with their answers, and which of them are to be forgotten.
     others : see `swap_answers`.
-    dup_count : how often each treated question stands in them, with other answers.
+    dup_count : how often each treated question stands in the texts, with other answers.
     keep_dup_count : how often each other example stands in them, as it is. With 0, what is not
         treated is forgotten as well.
-
-    Raises
-    ------
-    InputError
-        As `swap_answers`, or `keep_dup_count` below 0.
     """
     if keep_dup_count < 0:
         raise InputError(f"keep_dup_count {keep_dup_count}: give 0 or more")

@@ -1,6 +1,7 @@
 """What an audit of unlearning found: beside the truth where it is known, and in mean recalls."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from contamination.experiments.unlearning.audit import is_suspicious
 from contamination.membership.evaluate import auc
-from contamination.results.tables import format_estimate
+from contamination.results.tables import format_estimate, lay_out
 
 PROBES = {"completion": "Completion", "exact": "Word for word", "answers": "Answers"}
 
@@ -17,27 +18,20 @@ PROBES = {"completion": "Completion", "exact": "Word for word", "answers": "Answ
 def detection(ratio: ArrayLike, untreated: ArrayLike, windows: Sequence[float]) -> pd.DataFrame:
     """How well suspicion finds the chunks that unlearning left alone, where they are known.
 
-    Intervals are of 95% (Clopper and Pearson) and take chunks as independent.
+    Returns a row per window: window, chunks, untreated, suspicious, hits (both), precision and
+    recall with _low and _high (NaN of none), and two numbers that need no window, the same in every
+    row: auc, the chance that the log ratio of an untreated chunk is nearer to 0 than that of a
+    treated one, and auc_ratio, the chance that its ratio is smaller. Intervals are of 95% (Clopper
+    and Pearson) and take chunks as independent.
+
+    Raises InputError for other lengths, a ratio that is not finite, chunks of one kind alone, or a
+    window of 1 or less.
 
     Parameters
     ----------
     ratio : (n,), of `score_ratio`.
     untreated : (n,), True where nothing was done against the chunk.
-    windows : to be tried, one row each.
-
-    Returns
-    -------
-    DataFrame
-        window, chunks, untreated, suspicious, hits (both), precision and recall with _low and _high
-        (NaN of none), and two numbers that need no window, the same in every row: auc, the chance
-        that the log ratio of an untreated chunk is nearer to 0 than that of a treated one, and
-        auc_ratio, the chance that its ratio is smaller.
-
-    Raises
-    ------
-    InputError
-        Other lengths, a ratio that is not finite, chunks of one kind alone, or a window of 1 or
-        less.
+    windows : to be tried.
     """
     values, truth = np.asarray(ratio, dtype=np.float64), np.asarray(untreated, dtype=bool)
     aucs = {"auc": auc(-np.abs(np.log(values)), truth), "auc_ratio": auc(-values, truth)}
@@ -62,30 +56,27 @@ def detection(ratio: ArrayLike, untreated: ArrayLike, windows: Sequence[float]) 
 
 def detection_layout(found: pd.DataFrame) -> pd.DataFrame:
     """Lay out the rows of `detection` as text: a row per window, shares with their intervals."""
-    shown = pd.DataFrame({"Window": found["window"].map("{:g}".format)})
-    shown["Suspicious"] = [f"{row.suspicious}/{row.chunks}" for row in found.itertuples()]
-    for name in ("precision", "recall"):
-        shares = found[[name, f"{name}_low", f"{name}_high"]].to_numpy()
-        shown[name.capitalize()] = [format_estimate(*share) for share in shares]
-    shown["AUC, nearness"] = found["auc"].map("{:.2f}".format)
-    shown["AUC, ratio"] = found["auc_ratio"].map("{:.2f}".format)
-    return shown
+
+    def cells(row: dict[Any, Any]) -> dict[str, str]:
+        line = {"Suspicious": f"{row['suspicious']}/{row['chunks']}"}
+        for name in ("precision", "recall"):
+            share = (row[name], row[f"{name}_low"], row[f"{name}_high"])
+            line[name.capitalize()] = format_estimate(*share)
+        return line | {
+            "AUC, nearness": f"{row['auc']:.2f}",
+            "AUC, ratio": f"{row['auc_ratio']:.2f}",
+        }
+
+    shown = found.assign(window=found["window"].map("{:g}".format))
+    return lay_out(shown, {"window": "Window"}, cells)
 
 
 def mean_recalls(table: pd.DataFrame, by: str = "suspicious") -> pd.DataFrame:
-    """Mean of every probe and model over two groups of chunks.
+    """Mean of every probe and model over the two groups of chunks that a column of booleans makes.
 
-    Parameters
-    ----------
-    table : of `audit_unlearning`.
-    by : column of booleans, such as suspicious.
-
-    Returns
-    -------
-    DataFrame
-        probe (completion, exact, answers), model, yes and no (means where `by` is true, and where
-        it is not), difference with difference_low and difference_high (1.96 standard errors; NaN of
-        fewer than two chunks on a side).
+    Takes the table of `audit_unlearning`. Returns probe (completion, exact, answers), model, yes
+    and no (means where `by` is true, and where it is not), difference with difference_low and
+    difference_high (1.96 standard errors; NaN of fewer than two chunks on a side).
     """
     rows = []
     for column in table.columns:
@@ -102,9 +93,14 @@ def mean_recalls(table: pd.DataFrame, by: str = "suspicious") -> pd.DataFrame:
 
 def recall_layout(means: pd.DataFrame, yes: str, no: str) -> pd.DataFrame:
     """Lay out the rows of `mean_recalls` as text; `yes` and `no` name the two groups of chunks."""
-    rows = []
-    for row in means.itertuples():
-        sides = [format_estimate(one, one, one, interval=False) for one in (row.yes, row.no)]
-        difference = format_estimate(row.difference, row.difference_low, row.difference_high)
-        rows.append((PROBES[row.probe], row.model.capitalize(), *sides, difference))
-    return pd.DataFrame(rows, columns=["Probe", "Model", yes, no, "Difference"])
+
+    def cells(row: dict[Any, Any]) -> dict[str, str]:
+        difference = (row["difference"], row["difference_low"], row["difference_high"])
+        return {
+            yes: format_estimate(row["yes"], interval=False),
+            no: format_estimate(row["no"], interval=False),
+            "Difference": format_estimate(*difference),
+        }
+
+    shown = means.assign(probe=means["probe"].map(PROBES), model=means["model"].str.capitalize())
+    return lay_out(shown, {"probe": "Probe", "model": "Model"}, cells)
