@@ -2,18 +2,14 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
-from contamination.cli.options import ModelOptions, add_options
+from contamination.cli.options import AsJson, CsvFile, ModelName, ModelOptions, add_options
+from contamination.cli.printing import json_rows, print_table, save_table
 from contamination.errors import InputError
-from contamination.files import replacing
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 NOTE = (
     "A rate is no proof: compare it with that of unread books, and take those of the same kind, "
@@ -24,9 +20,7 @@ NOTE = (
 @add_options
 def books(
     options: ModelOptions,
-    model: Annotated[
-        str, typer.Argument(help="Directory, hub id or .gguf file; with --endpoint, its name.")
-    ],
+    model: ModelName,
     folder: Annotated[Path, typer.Argument(help="Books to audit: a .txt or .md file each.")],
     members: Annotated[Path, typer.Option(help="Folder of books that the model is known to know.")],
     non_members: Annotated[Path, typer.Option(help="Folder of books that it cannot have read.")],
@@ -39,10 +33,10 @@ def books(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Of the drawn snippets and the bootstrap.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")] = False,
-    csv: Annotated[Path | None, typer.Option(help="File for the table of books.")] = None,
+    as_json: AsJson = False,
+    csv: CsvFile = None,
 ) -> None:
-    """Tell which share of the snippets of each book in FOLDER looks read by MODEL.
+    """Estimate which share of the snippets of each book in FOLDER MODEL has read.
 
     The threshold of Min-20% Prob comes from two folders of validation books.
     """
@@ -63,9 +57,7 @@ def books(
     )
     aucs = validation.aucs(rng=np.random.default_rng([seed, 1]))
     rates = rates.sort_values("rate", ascending=False, kind="stable")
-    if csv is not None:
-        with replacing(csv) as temporary:
-            rates.to_csv(temporary, index=False, lineterminator="\n", encoding="utf-8")
+    save_table(rates, csv)
     if as_json:
         value = validation.threshold.value
         found = {
@@ -74,30 +66,32 @@ def books(
             "threshold": value if value < float("inf") else None,
             "validation_tpr": validation.tpr,
             "validation_fpr": validation.false_positive_rate,
-            "validation": json.loads(aucs.to_json(orient="records", double_precision=15)),
-            "books": json.loads(rates.to_json(orient="records", double_precision=15)),
+            "validation": json_rows(aucs),
+            "books": json_rows(rates),
         }
         print(json.dumps(found, indent=2))
         return
-    title = f"Snippets with {SCORE} of {validation.threshold.value:.4g} or more"
-    Console().print(_shown(rates, title))
+    print_table(
+        ("book", "snippets", "rate", "95% interval", "p"),
+        (
+            (
+                row.book,
+                f"{row.snippets}",
+                f"{row.rate:.0%}",
+                f"{row.low:.0%} to {row.high:.0%}",
+                f"{row.p:.3f}",
+            )
+            for row in rates.itertuples()
+        ),
+        title=f"Snippets with {SCORE} of {validation.threshold.value:.4g} or more",
+    )
     (row,) = aucs[aucs["score"] == SCORE].itertuples()
-    Console().print(
+    console = Console(highlight=False)
+    console.print(
         f"Validation: AUC {row.auc:.3f} ({row.auc_low:.3f} to {row.auc_high:.3f}); the threshold "
         f"calls {validation.tpr:.0%} of the snippets of members read, and "
-        f"{validation.false_positive_rate:.0%} of those of non-members.",
-        highlight=False,
+        f"{validation.false_positive_rate:.0%} of those of non-members."
     )
-    Console().print(NOTE, highlight=False)
+    console.print(NOTE)
     if csv is not None:
-        Console().print(f"table of books: {csv}", highlight=False)
-
-
-def _shown(rates: "pd.DataFrame", title: str) -> Table:
-    shown = Table("book", "snippets", "rate", "95% interval", "p", title=title)
-    for column in shown.columns[1:]:
-        column.justify = "right"
-    for row in rates.itertuples():
-        interval = f"{row.low:.0%} to {row.high:.0%}"
-        shown.add_row(row.book, f"{row.snippets}", f"{row.rate:.0%}", interval, f"{row.p:.3f}")
-    return shown
+        console.print(f"table of books: {csv}")

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from contamination.cli.options import ScoringOptions, add_options
-from contamination.cli.printing import print_table
+from contamination.cli.options import AsJson, CsvFile, ScoringOptions, add_options
+from contamination.cli.printing import json_rows, print_table, save_table
 from contamination.errors import InputError
-from contamination.files import replacing
 from contamination.testsets.example_set import ExampleSet
+from contamination.testsets.records import read_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,8 +45,8 @@ def membership(
         typer.Option(help="Field that is 1 for members and 0 for others: prints the AUC."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the neighbours and of the bootstrap.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")] = False,
-    csv: Annotated[Path | None, typer.Option(help="File for the table of scores.")] = None,
+    as_json: AsJson = False,
+    csv: CsvFile = None,
 ) -> None:
     """Score each text of DATASET by how likely MODEL was trained on it.
 
@@ -57,7 +57,9 @@ def membership(
         raise InputError(f"--reference-per is {reference_per!r}: give byte or token")
     texts = options.load(options.dataset)
     members = _members(texts, label) if label is not None else None
-    before = _prefix(prefix) if prefix is not None else None
+    if prefix is not None and not prefix.is_file():
+        raise InputError(f"{prefix}: no such file; give a text that the model has not seen")
+    before = read_text(prefix) if prefix is not None else None
 
     import numpy as np
 
@@ -79,20 +81,28 @@ def membership(
     judged = None
     if members is not None:
         judged = evaluate(table, members, rng=np.random.default_rng(seed))
-    if csv is not None:
-        with replacing(csv) as temporary:
-            table.to_csv(temporary, lineterminator="\n", encoding="utf-8")
+    save_table(table, csv, index=True)
     if as_json:
-        print(_as_json(options.model, texts, table, judged))
+        output = {
+            "model": options.model,
+            "dataset": texts.name,
+            "dataset_revision": texts.revision,
+            "template": texts.template,
+            "texts": json_rows(table.reset_index()),
+        }
+        if judged is not None:
+            output["evaluation"] = json_rows(judged)
+        print(json.dumps(output, indent=2))
         return
     title = f"{len(table):,} texts of {texts.name} under {options.model}"
     if judged is None:
         _print_summary(table, title)
     else:
         _print_evaluation(judged, title)
-    Console().print(NOTE, highlight=False)
+    console = Console(highlight=False)
+    console.print(NOTE)
     if csv is not None:
-        Console().print(f"scores of each text: {csv}", highlight=False)
+        console.print(f"scores of each text: {csv}")
 
 
 def _members(texts: ExampleSet, field: str) -> list[bool]:
@@ -108,14 +118,6 @@ def _members(texts: ExampleSet, field: str) -> list[bool]:
     if len(set(members)) < 2:
         raise InputError(f"{texts.name}: field {field!r} has one class; give members and others")
     return members
-
-
-def _prefix(path: Path) -> str:
-    from contamination.testsets.records import read_text
-
-    if not path.is_file():
-        raise InputError(f"{path}: no such file; give a text that the model has not seen")
-    return read_text(path)
 
 
 def _print_summary(table: "pd.DataFrame", title: str) -> None:
@@ -140,19 +142,3 @@ def _print_evaluation(judged: "pd.DataFrame", title: str) -> None:
     ]
     columns = ("score", "AUC", "95% interval", "TPR at 5%", "members", "non-members")
     print_table(columns, rows, title=title)
-
-
-def _as_json(
-    model: str, texts: ExampleSet, table: "pd.DataFrame", judged: "pd.DataFrame | None"
-) -> str:
-    # Pandas writes null for what is no number; JSON knows no NaN.
-    output = {
-        "model": model,
-        "dataset": texts.name,
-        "dataset_revision": texts.revision,
-        "template": texts.template,
-        "texts": json.loads(table.reset_index().to_json(orient="records", double_precision=15)),
-    }
-    if judged is not None:
-        output["evaluation"] = json.loads(judged.to_json(orient="records", double_precision=15))
-    return json.dumps(output, indent=2)

@@ -14,13 +14,18 @@ from contamination.audit.battery import help_text, names_of
 from contamination.audit.request import Request
 from contamination.errors import InputError
 from contamination.scoring.models import label
+from contamination.testsets.example_set import ExampleSet
+from contamination.testsets.sources import open_test_set
 
 if TYPE_CHECKING:
     from contamination.scoring.contract import Scorer
-    from contamination.testsets.example_set import ExampleSet
 
 R = TypeVar("R")
-MODEL, ENDPOINT, DATA = "How to load the model", "Models behind an endpoint", "The test set"
+ModelName = Annotated[
+    str, typer.Argument(help="Directory, hub id or .gguf file; with --endpoint, its name there.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
+CsvFile = Annotated[Path | None, typer.Option(help="CSV file for the table.")]
 
 
 def add_options(command: Callable[..., R]) -> Callable[..., R]:
@@ -49,16 +54,13 @@ def add_options(command: Callable[..., R]) -> Callable[..., R]:
     return wrapper
 
 
-def _model(text: str, *names: str) -> Any:
-    return typer.Option(*names, help=text, rich_help_panel=MODEL)
+def _option(panel: str, text: str, *names: str) -> Any:
+    return typer.Option(*names, help=text, rich_help_panel=panel)
 
 
-def _endpoint(text: str, *names: str) -> Any:
-    return typer.Option(*names, help=text, rich_help_panel=ENDPOINT)
-
-
-def _data(text: str, *names: str) -> Any:
-    return typer.Option(*names, help=text, rich_help_panel=DATA)
+_model = functools.partial(_option, "How to load the model")
+_endpoint = functools.partial(_option, "Models behind an endpoint")
+_data = functools.partial(_option, "The test set")
 
 
 @dataclass(frozen=True)
@@ -82,10 +84,8 @@ class DataOptions:
         str | None, _data("Branch, tag or commit of a data set of the hub.")
     ] = None
 
-    def load(self, dataset: str) -> "ExampleSet":
+    def load(self, dataset: str) -> ExampleSet:
         """Open the test set; raises `InputError` as `open_test_set` does."""
-        from contamination.testsets.sources import open_test_set
-
         if self.field is not None and self.template is not None:
             raise InputError("--field and --template say the same thing: give one of them")
         template = self.template if self.field is None else f"{{{self.field}}}\n"
@@ -137,10 +137,7 @@ class ModelOptions:
     def open(self, model: str) -> "Scorer":
         """Return the scorer of a model: hub id, directory, GGUF file, or its name at `endpoint`.
 
-        Raises
-        ------
-        InputError
-            The model cannot be found, or options contradict each other.
+        Raises InputError if the model cannot be found, or options contradict each other.
         """
         if self.endpoint is None:
             from contamination.scoring.loading import ModelSource
@@ -173,10 +170,7 @@ class ModelOptions:
 class ScoringOptions(ModelOptions, DataOptions):
     """A data set under a model: the arguments MODEL and DATASET."""
 
-    model: Annotated[
-        str,
-        typer.Argument(help="Directory, hub id or .gguf file; with --endpoint, its name there."),
-    ]
+    model: ModelName
     dataset: Annotated[
         str,
         typer.Argument(
@@ -219,7 +213,7 @@ class AuditOptions(ScoringOptions, Request):
     directory: Annotated[
         Path, typer.Option("--store", help="Where log-probabilities are kept and found again.")
     ]
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")] = False
+    as_json: AsJson = False
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Print how much there is to score, and about how long."),

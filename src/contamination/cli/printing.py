@@ -1,9 +1,17 @@
-"""The one table that commands print for people."""
+"""Tables: printed for people, written as CSV, and as rows for JSON."""
 
+import json
 from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
+
+from contamination.files import replacing
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def print_table(
@@ -13,9 +21,9 @@ def print_table(
     title: str | None = None,
     text: Collection[str] = (),
 ) -> None:
-    """Print a table; the first column and those named in `text` to the left, numbers to the right.
+    """Print a table; the first column and those named in `text` stand left, numbers right.
 
-    Columns without a name have no header.
+    There is no header if no column has a name.
     """
     table = Table(title=title, show_header=any(columns))
     for index, column in enumerate(columns):
@@ -24,3 +32,16 @@ def print_table(
     for row in rows:
         table.add_row(*row)
     Console().print(table, highlight=False)
+
+
+def save_table(table: "pd.DataFrame", path: Path | None, *, index: bool = False) -> None:
+    """Write a table as CSV, whole or not at all; nothing if there is no path."""
+    if path is not None:
+        with replacing(path) as temporary:
+            table.to_csv(temporary, index=index, lineterminator="\n", encoding="utf-8")
+
+
+def json_rows(table: "pd.DataFrame") -> list[dict[str, Any]]:
+    """Rows for JSON, which has no NaN: pandas writes null for what is no number."""
+    rows: list[dict[str, Any]] = json.loads(table.to_json(orient="records", double_precision=15))
+    return rows

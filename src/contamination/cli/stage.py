@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import yaml
 from filelock import FileLock, Timeout
+from tqdm import tqdm
 
+from contamination.audit.battery import TESTS
 from contamination.errors import InputError
 from contamination.files import replacing, write_json
 
@@ -122,35 +124,26 @@ def train_model(experiment: "Experiment", name: str) -> None:
 @app.command()
 def score(model: ModelName, profile: ProfileFile, build: BuildDirectory) -> None:
     """Score every canary set under a model into its stores (does only what is missing)."""
-    with _open(profile, build) as experiment:
-        score_model(experiment, model)
-
-
-def score_model(experiment: "Experiment", model: str) -> None:
-    """Score every canary set under a model, as every test of the canary table needs it."""
     started = time.perf_counter()
-    experiment.model(model)  # an unknown name is refused before the slow imports
-    experiment.require_corpus()
+    with _open(profile, build) as experiment:
+        experiment.model(model)  # an unknown name is refused before the slow imports
+        experiment.require_corpus()
 
-    from tqdm import tqdm
+        from contamination.experiments.canaries.evaluation import CANARY_TESTS
+        from contamination.scoring.processes import processes
 
-    from contamination.audit.battery import TESTS
-    from contamination.experiments.canaries.evaluation import CANARY_TESTS
-    from contamination.scoring.processes import processes
-
-    jobs = [(spec.name, test) for spec in experiment.profile.canaries for test in CANARY_TESTS]
-    tokens = {}
-    first_process = processes().is_main_process
-    with tqdm(jobs, desc=f"score {model} model", unit="store", disable=not first_process) as bar:
-        for dataset, test in bar:
+        jobs = [(spec.name, test) for spec in experiment.profile.canaries for test in CANARY_TESTS]
+        stores, tokens = build / "stores", {}
+        first_process = processes().is_main_process
+        for dataset, test in tqdm(
+            jobs, desc=f"score {model} model", unit="store", disable=not first_process
+        ):
             store, permutations = experiment.store_for(model, dataset, TESTS[test])
-            key = store.directory.relative_to(experiment.build / "stores" / model).as_posix()
+            key = store.directory.relative_to(stores / model).as_posix()
             tokens[key] = store.header.tokens_of(permutations)
-    if first_process:
-        write_json(
-            experiment.build / "stores" / f"{model}.json",
-            {"tokens": tokens, "seconds": time.perf_counter() - started},
-        )
+        if first_process:
+            seconds = time.perf_counter() - started
+            write_json(stores / f"{model}.json", {"tokens": tokens, "seconds": seconds})
 
 
 @app.command()
@@ -220,10 +213,11 @@ def report(
 @app.command()
 def explorer(profile: ProfileFile, build: BuildDirectory, results: ResultsDirectory) -> None:
     """Write explorer.html: every scored set under every test, to be opened in a browser."""
-    from contamination.report.explorer.page import write_explorer
+    from contamination.report.explorer.page import write_page
+    from contamination.report.explorer.scored import scored_sets
 
     with _open(profile, build) as experiment:
-        write_explorer(experiment, results)
+        write_page(scored_sets(experiment), results, title=experiment.profile.name)
 
 
 @app.command()

@@ -1,19 +1,14 @@
 """`contamination unlearned`: what a model still knows that was made to forget (Shi, section 7)."""
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
-from contamination.cli.options import DataOptions, ModelOptions, add_options
+from contamination.cli.options import CsvFile, DataOptions, ModelOptions, add_options
+from contamination.cli.printing import print_table, save_table
 from contamination.errors import InputError
-from contamination.files import replacing
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -38,7 +33,7 @@ def unlearned(
     window: Annotated[
         float, typer.Option(help="A chunk is suspicious where the ratio is nearer to 1 than this.")
     ] = 1.15,
-    csv: Annotated[Path | None, typer.Option(help="File for the table of chunks.")] = None,
+    csv: CsvFile = None,
 ) -> None:
     """Find chunks of TEXTS that UNLEARNED scores like ORIGINAL, and what it brings back of them.
 
@@ -65,22 +60,13 @@ def unlearned(
             raise InputError(f"{model}: give a model that runs here, since it has to write")
         models[name] = scorer
     table = audit_unlearning(models, chunks.examples, questions=questions, k=k, window=window)
-    if csv is not None:
-        with replacing(csv) as temporary:
-            table.to_csv(temporary, index=False, lineterminator="\n", encoding="utf-8")
+    save_table(table, csv)
     count = int(table["suspicious"].sum())
     title = f"{count} of {len(table)} chunks of {chunks.name} are suspicious"
-    Console().print(_means(recall_layout(mean_recalls(table), "Suspicious", "Others"), title))
+    means = recall_layout(mean_recalls(table), "Suspicious", "Others")
+    print_table(tuple(means), means.itertuples(index=False), title=title, text=means.columns[:2])
+    console = Console(highlight=False)
     if control is None:
-        Console().print("Texts may be easy to guess: --control tells, with a model without them.")
+        console.print("Texts may be easy to guess: compare with a --control that never read them.")
     if csv is not None:
-        Console().print(f"table of chunks: {csv}", highlight=False)
-
-
-def _means(means: "pd.DataFrame", title: str) -> Table:
-    shown = Table(*means.columns, title=title)
-    for column in shown.columns[2:]:
-        column.justify = "right"
-    for row in means.itertuples(index=False):
-        shown.add_row(*row)
-    return shown
+        console.print(f"table of chunks: {csv}")

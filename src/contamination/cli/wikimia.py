@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
+
+from contamination.cli.printing import print_table
 
 app = typer.Typer(no_args_is_help=True, help="Benchmarks of texts before and after a date.")
 
@@ -60,12 +61,15 @@ def build(
         seed=seed,
     )
     made = build_wikimia(pages, out, rules)
-    table = Table("split", "members", "non-members", title=f"{made['found']:,} pages")
-    for name, counts in made["splits"].items():
-        table.add_row(name, f"{counts['members']:,}", f"{counts['non_members']:,}")
-    Console().print(table, highlight=False)
-    for why, count in made["dropped"].items():
-        Console().print(f"left out, {why}: {count:,}", highlight=False)
-    Console().print(
-        f"{out}: the splits that have both classes, and provenance.json", soft_wrap=True
+    print_table(
+        ("split", "members", "non-members"),
+        (
+            (name, f"{counts['members']:,}", f"{counts['non_members']:,}")
+            for name, counts in made["splits"].items()
+        ),
+        title=f"{made['found']:,} pages",
     )
+    console = Console(highlight=False, soft_wrap=True)
+    for why, count in made["dropped"].items():
+        console.print(f"left out, {why}: {count:,}")
+    console.print(f"{out}: the splits that have both classes, and provenance.json")

@@ -12,16 +12,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import scipy.stats
 
-from contamination.audit.battery import COMPARED, COUNTED, SAMPLED_ORDERINGS, variants
+from contamination.audit.battery import (
+    COMPARED,
+    COUNTED,
+    SAMPLED_ORDERINGS,
+    joint_successors,
+    variants,
+)
 from contamination.errors import InputError
 from contamination.scoring.store import Store
 from contamination.statistics import (
     ShardedExactResult,
     TestResult,
-    centred_successors,
     contributions,
     permutation_test,
-    sampled_successor_scores,
     shard_z_scores,
     sharded_exact_test,
     sharded_t_test,
@@ -32,7 +36,6 @@ BINS = 41
 DRAWS = 10_000  # from the null law of a sum over shards
 JOINT_ORDERINGS = 2_000  # of the sampled ones; all of them would cost seconds for large sets
 JOINT_DRAWS = 10_000
-
 LARGEST_B = max(filter(None, COUNTED.values()))  # "all" is worth showing if there is more
 
 Choice = tuple[str, str | None]  # test and b, a key of COUNTED
@@ -53,11 +56,11 @@ class Outcome:
 
     Attributes
     ----------
-    b : how many of the first tokens of an example count, as in
-        `contamination.audit.battery.COUNTED`; None in tests that have no such choice.
+    b : how many of the first tokens of an example count, a key of `COUNTED`; None in tests that
+        have no such choice.
     by_shard : (r,), evidence of each shard for the canonical order, in `unit`.
-    null : of the statistic where order carries no information; for the sharded t-test Student's
-        law, which it assumes.
+    null : of the statistic where order carries no information; of the sharded t-test Student's law,
+        which it assumes.
     canonical : the statistic on the scale of `null`: a z-score, or t.
     """
 
@@ -81,11 +84,8 @@ class StoreOutcomes:
 def store_outcomes(store: Store) -> StoreOutcomes:
     """Run every test that the store allows.
 
-    Raises
-    ------
-    InputError
-        The store is not scored to its end, damaged, or keeps only the beginnings of examples in
-        whole orderings.
+    Raises InputError if the store is not scored to its end, is damaged, or keeps only the
+    beginnings of examples in whole orderings.
     """
     header = store.header
     rng = np.random.default_rng([header.seed, header.shards])
@@ -99,54 +99,41 @@ def store_outcomes(store: Store) -> StoreOutcomes:
 
 
 def _scores(store: Store) -> dict[Choice, np.ndarray]:
-    """Scores (r, n+1) of every test."""
-    header = store.header
+    """Scores (r, n+1) of every test; those of successors for every b on the same orderings."""
+    header, kept = store.header, store.header.tokens_per_example
+    shards = range(header.shards)
     if header.kind == "successors":
-        by_shard = [_successors(store, shard) for shard in range(header.shards)]
-    elif header.tokens_per_example is not None:
+        allowed = [b for b, n in COUNTED.items() if kept is None or (n or LARGEST_B + 1) <= kept]
+        if not allowed:
+            raise InputError(
+                f"{store.directory}: the store keeps {kept} tokens of an example, too few for any "
+                f"choice of b; score at least {next(iter(COUNTED))}"
+            )
+        # Drawn as the battery draws them.
+        rngs = [np.random.default_rng([header.seed, header.shards, shard]) for shard in shards]
+        sampled = [
+            joint_successors(store, shard, orderings=SAMPLED_ORDERINGS, rng=rng)
+            for shard, rng in enumerate(rngs)
+        ]
+        by_b = dict(zip(COUNTED, np.stack(sampled, axis=1), strict=True))
+        return {("successor", b): by_b[b] for b in allowed}
+    if kept is not None:
         raise InputError(
-            f"{store.directory}: the store keeps {header.tokens_per_example} tokens of an example "
-            "alone; score whole ones to explore them"
+            f"{store.directory}: the store keeps {kept} tokens of an example alone; score whole "
+            "ones to explore them"
         )
-    elif header.shards == 1:
-        return {("permutation", None): store.log_probs(_permutations(store))}
-    else:
-        permutations = _permutations(store)
-        by_shard = []
-        for shard in range(header.shards):
-            tokens = store.shard_tokens(shard, permutations)
-            by_shard.append({choice: score(tokens) for choice, score in variants(COMPARED).items()})
+    permutations = _permutations(store)
+    if header.shards == 1:
+        return {("permutation", None): store.log_probs(permutations)}
+    by_shard = []
+    for shard in shards:
+        tokens = store.shard_tokens(shard, permutations)
+        by_shard.append({choice: score(tokens) for choice, score in variants(COMPARED).items()})
     return {choice: np.stack([each[choice] for each in by_shard]) for choice in by_shard[0]}
 
 
-def _successors(store: Store, shard: int) -> dict[Choice, np.ndarray]:
-    """Scores of the same sampled orderings for every b, drawn as the battery draws them."""
-    header = store.header
-    kept = int(header.stored[slice(*header.bounds[shard])].max())
-    tokens = store.successor_tokens(shard, kept)
-    scores: dict[Choice, np.ndarray] = {}
-    for b, tokens_per_example in COUNTED.items():
-        if (
-            header.tokens_per_example is None
-            or (tokens_per_example or LARGEST_B + 1) <= header.tokens_per_example
-        ):
-            rng = np.random.default_rng([header.seed, header.shards, shard])
-            centred = centred_successors(
-                tokens[:, :, :tokens_per_example].sum(axis=2, dtype=np.float64)
-            )
-            scores["successor", b] = sampled_successor_scores(
-                centred, resamples=SAMPLED_ORDERINGS, rng=rng
-            )
-    if not scores:
-        raise InputError(
-            f"{store.directory}: the store keeps {header.tokens_per_example} tokens of an example, "
-            f"too few for any choice of b; score at least {next(iter(COUNTED))}"
-        )
-    return scores
-
-
 def _permutations(store: Store) -> int:
-    """Highest ordering that is stored; whether all below it are, reading them will tell."""
+    """Highest ordering in any part; reading the orderings will show whether all below it exist."""
     highest = 0
     for path in store.parts():
         try:

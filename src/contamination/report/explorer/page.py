@@ -24,9 +24,8 @@ from contamination.audit.battery import DEFAULT_TESTS, TESTS
 from contamination.audit.diagnostics import Diagnosis
 from contamination.errors import InputError
 from contamination.files import write_text
-from contamination.pretraining.experiment import Experiment
 from contamination.report.explorer.outcomes import Outcome
-from contamination.report.explorer.scored import Found, View, scored_sets, view_sets
+from contamination.report.explorer.scored import Found, View, view_sets
 from contamination.results.tables import SIGNIFICANT, format_p
 from contamination.statistics import adjust
 from contamination.testsets.orderings import shard_bounds
@@ -46,17 +45,6 @@ _MEANING = {
     "too few records": "The records are too few to say whether their order carries information by "
     "itself.",
 }
-
-
-def write_explorer(experiment: Experiment, results: Path) -> Path:
-    """Write `results/explorer.html` for everything that a run has scored.
-
-    Raises
-    ------
-    InputError
-        Nothing was scored, or nothing that could be used.
-    """
-    return write_page(scored_sets(experiment), results, title=experiment.profile.name)
 
 
 def write_page(found: Found, results: Path, *, title: str) -> Path:
@@ -91,10 +79,7 @@ class Frame:
 def show(found: Found, *, title: str, sets: Sequence[str] = ()) -> Frame:
     """Show the page in a notebook: of the sets with these names, or of all.
 
-    Raises
-    ------
-    InputError
-        A name that no scored set has, or nothing that could be used.
+    Raises InputError if no scored set has one of the names, or no store could be used.
     """
     names = {each.test_set.name for each in found.sets}
     if unknown := [name for name in sets if name not in names]:
@@ -104,13 +89,7 @@ def show(found: Found, *, title: str, sets: Sequence[str] = ()) -> Frame:
 
 
 def payload(views: Sequence[View], left_out: Sequence[str], title: str) -> dict[str, Any]:
-    """Return what the page shows, ready for JSON.
-
-    Raises
-    ------
-    InputError
-        No view has anything to show.
-    """
+    """Return what the page shows, ready for JSON; InputError if no view has anything to show."""
     complaints = [*left_out, *(line for view in views for line in view.left_out)]
     shown = [view for view in views if view.outcomes]
     if not shown:
@@ -168,7 +147,7 @@ def _holm(views: Sequence[View]) -> list[str]:
 
 
 def _set(views: Sequence[View]) -> dict[str, Any]:
-    """What no model changes of the views of one set."""
+    """What the views of one set share, whichever model: texts, shards and diagnoses."""
     test_set = views[0].scored.test_set
     diagnoses = {shards: d for view in views for shards, d in view.diagnoses.items()}
     count = len(test_set.examples)
@@ -229,7 +208,7 @@ def _outcome(view: View, outcome: Outcome) -> dict[str, Any]:
 
 
 def plain_p(log10_p: float) -> str:
-    """p as people write it: three decimals down to 0.001, powers of ten below, without a floor."""
+    """A p-value in plain text: three decimals down to 0.001, powers of ten below, no floor."""
     text = format_p(10.0**log10_p, log10_p)
     power = re.fullmatch(r"\$(.+) \\times 10\^\{(.+)\}\$", text)
     return f"{power[1]} × 10{power[2].translate(_SUPERSCRIPTS)}" if power else text

@@ -1,8 +1,9 @@
-"""What there is to explore: test sets, the stores that were scored for them, and what they say."""
+"""What there is to explore: test sets, the stores that were scored for them, and their results."""
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +35,7 @@ class ScoredSet:
     group : sets that belong together, such as the subsets of MMLU.
     stores : directories, each with a store; another number of shards is another store.
     about : what is known beforehand, such as how often the set was planted.
-    shards : of whole orderings, where the profile sets them; None are those of an audit.
+    shards : of whole orderings, where the profile sets them; None is what an audit takes.
     """
 
     model: str
@@ -54,7 +55,7 @@ class ScoredSet:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """Scored sets, and a line for each that was looked for in vain."""
+    """Scored sets, and a line for each that could not be found or opened."""
 
     sets: tuple[ScoredSet, ...]
     left_out: tuple[str, ...] = ()
@@ -63,16 +64,13 @@ class Found:
 def scored_sets(experiment: Experiment) -> Found:
     """Everything that a run has scored: canary sets, subsets of MMLU, and what notebook 03 audits.
 
-    Raises
-    ------
-    InputError
-        Nothing was scored.
+    Raises InputError if that is nothing.
     """
     stores = experiment.build / "stores"
     found = [
         _canary_sets(experiment),
         walk(stores / "mmlu", "MMLU", _subset_loader()),
-        walk(stores / "open_models", "Audited sets", _audited_loader(experiment)),
+        walk(stores / "open_models", "Audited sets", partial(_open_audited, experiment)),
     ]
     sets = tuple(each for part in found for each in part.sets)
     if not sets:
@@ -83,8 +81,7 @@ def scored_sets(experiment: Experiment) -> Found:
 def walk(directory: Path, group: str, load: Load) -> Found:
     """Find the stores in `directory/<model>/<test set>/<store>/`, as audits leave them.
 
-    Models and sets have the names that their stores say. Sets segmented by line are a group of
-    their own.
+    Models and sets are named as in their stores. Sets segmented by line are a group of their own.
     """
     sets, left_out = [], []
     for folder in sorted(directory.glob("*/*")):
@@ -139,16 +136,11 @@ def _subset_loader() -> Load:
     return load
 
 
-def _audited_loader(experiment: Experiment) -> Load:
-    """Open what open models were tested on: canary sets of the run, and registered sets."""
-    canaries = {spec.name for spec in experiment.profile.canaries}
-
-    def load(name: str, examples: int) -> ExampleSet:
-        if name in canaries:
-            return experiment.test_set(name)
-        return open_test_set(name, max_records=examples)
-
-    return load
+def _open_audited(experiment: Experiment, name: str, examples: int) -> ExampleSet:
+    """Open what open models were tested on: a canary set of the run, or a registered set."""
+    if name in {spec.name for spec in experiment.profile.canaries}:
+        return experiment.test_set(name)
+    return open_test_set(name, max_records=examples)
 
 
 def _stores(directory: Path) -> tuple[Path, ...]:
@@ -161,7 +153,7 @@ class View:
 
     Attributes
     ----------
-    outcomes : every test with every choice of shards and b; none if no store could be used.
+    outcomes : every test with every choice of shards and b; empty if no store could be used.
     joint_log10_p : of the best exact choice, corrected for trying them all: Westfall and Young
         within a store, Bonferroni over stores.
     diagnoses : by number of shards.
