@@ -16,7 +16,6 @@ from contamination.experiments.mmlu.tables import fisher_table, published_subset
 from contamination.files import read_json, sha256_of
 from contamination.pretraining.experiment import Experiment
 from contamination.report.manifest import PACKAGES, write_manifest
-from contamination.report.summary import print_summary
 from contamination.results.published import load_published
 from contamination.results.tables import write_csv
 from fakes.data_fixtures import EXAMPLES, ROOT, SETS, MadeUpRun
@@ -263,11 +262,9 @@ def test_detection_is_after_holm_and_the_largest_p_is_the_largest(
     assert found["clean_min_holm_p"] == "0.200"
 
 
-def test_summary(
-    run: MadeUpRun, canaries: pd.DataFrame, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    print_summary(run.results)
-    shown = capsys.readouterr().out
+def test_summary(run: MadeUpRun, canaries: pd.DataFrame, call) -> None:
+    status, shown, _ = call("stage", "summary", "--results", run.results)
+    assert status == 0
     exact = canaries[canaries["test"] == "sharded_exact"].set_index(["model", "dataset"])
     lines = {name: next(x for x in shown.splitlines() if name in x) for name in SETS}
     for name, count in SETS.items():

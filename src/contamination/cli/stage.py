@@ -15,14 +15,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import yaml
 from filelock import FileLock, Timeout
+from rich.console import Console
 from tqdm import tqdm
 
 from contamination.audit.battery import TESTS
+from contamination.cli.printing import print_table
 from contamination.errors import InputError
-from contamination.files import replacing, write_json
+from contamination.files import read_json, replacing, write_json
 
 if TYPE_CHECKING:
     from contamination.pretraining.experiment import Experiment
+
+PAGES = ("report/report.html", "report/report.pdf", "report/slides.html", "explorer.html")
 
 app = typer.Typer(no_args_is_help=True, help="The stages of `make reproduce`.")
 
@@ -223,6 +227,31 @@ def explorer(profile: ProfileFile, build: BuildDirectory, results: ResultsDirect
 @app.command()
 def summary(results: ResultsDirectory) -> None:
     """Print what the run found and where it lies."""
-    from contamination.report.summary import print_summary
+    from contamination.results.tables import read_csv
 
-    print_summary(results)
+    table = read_csv(results, "canaries")
+    exact = table[table["test"] == "sharded_exact"].pivot(
+        index=["dup_count", "dataset"], columns="model", values=["p", "holm_p"]
+    )
+    variables = yaml.safe_load((results / "variables.yml").read_text(encoding="utf-8"))
+    alpha = float(variables["results"]["alpha"])
+    rows = []
+    for (dup_count, dataset), row in exact.iterrows():
+        mark = "*" if row["holm_p", "contaminated"] <= alpha else " "
+        p = row["p"]
+        rows.append(
+            (dataset, f"{dup_count}", f"{p['contaminated']:.2g} {mark}", f"{p['clean']:.2g}")
+        )
+    print_table(
+        ("canary set", "planted", "p, contaminated model", "p, clean model"),
+        rows,
+        title="Exact test: is the canonical order preferred?",
+    )
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(f"* p <= {alpha:g} after Holm's correction over all sets")
+    steps = read_json(results / "manifest.json")["steps"]
+    seconds = ", ".join(f"{name} {step['seconds']:.0f} s" for name, step in steps.items())
+    console.print(f"time: {seconds}")
+    for name in (*PAGES, "tables", "figures", "notebooks"):
+        if (results / name).exists():
+            console.print(f"  {results / name}")

@@ -19,6 +19,7 @@ from bs4 import BeautifulSoup
 from bs4.element import NavigableString, Tag
 
 from contamination.errors import InputError
+from contamination.report.source import blank_out
 
 _EXTERNAL = ("http://", "https://", "mailto:", "doi:", "data:")
 _LEFTOVERS = re.compile(r"\{\{<|\?@|\?var:|\?meta:|\?invalid|\ufffd")
@@ -42,16 +43,14 @@ _ROOT = re.compile(r":root\s*\{([^}]*)\}")
 _VARIABLE = re.compile(r"(--[\w-]+)\s*:\s*([^;]+);")
 _PLAIN_COLOUR = re.compile(r"(?<![\w-])color\s*:\s*(#\w+|rgba?\(|hsla?\()")
 _HEX = re.compile(r"#[0-9a-fA-F]{6}")
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 
 
 def check_html(path: Path) -> None:
-    """Check the HTML page at `path`: language, title, references, links, images, headings,
-    tables, identifiers, and that it is all in one file.
+    """Check the HTML page at `path`: language, title, references, links, images, headings, tables,
+    identifiers, and that it is all in one file.
 
-    Raises
-    ------
-    InputError
-        The first problem, with the line of the page, and how many more there are.
+    Raises InputError with the first problem, its line in the page, and how many more there are.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -108,7 +107,7 @@ def _elements(page: BeautifulSoup) -> Iterator[tuple[int, str]]:
             problem = f"link to {href or 'nothing'}: a single file can link to itself or the web"
             yield _line(link), problem
     for element in page.find_all(_LOADING):
-        source = next(filter(None, (_attribute(element, n) for n in ("src", "data", "href"))), "")
+        source = str(element.get("src") or element.get("data") or element.get("href") or "")
         if source and not source.startswith("data:"):
             problem = f"<{element.name}> loads {source}: the page must contain all that it shows"
             yield _line(element), problem
@@ -185,25 +184,14 @@ def _illegible(drawing: ElementTree.Element) -> str | None:
     return None
 
 
-def check_contrast(sheet: Path, *, shown: Path | None = None) -> None:
+def check_contrast(sheet: Path, *, shown: Path) -> None:
     """Check the colours of the style sheet at `sheet`, called `shown` in messages.
 
     Every text colour is held against every background of the same mode: light, dark and print.
-
-    Raises
-    ------
-    InputError
-        A text colour that stands out too little from a background, a colour of the page that is
-        missing or not written as six hexadecimal digits, a text colour outside of `:root`.
+    Raises InputError if one stands out too little or is set outside of `:root`, or if a colour of
+    the page is missing or not written as six hexadecimal digits.
     """
-    shown = shown or sheet
-    # Comments are blanked out; all else keeps its line.
-    text = re.sub(
-        r"/\*.*?\*/",
-        lambda comment: re.sub(r"[^\n]", " ", comment[0]),
-        sheet.read_text(encoding="utf-8"),
-        flags=re.DOTALL,
-    )
+    text = blank_out(_COMMENT, sheet.read_text(encoding="utf-8"))
 
     def where(match: re.Match[str]) -> str:
         return f"{shown}:{text.count(chr(10), 0, match.start()) + 1}"

@@ -29,52 +29,42 @@ def write_manifest(experiment: Experiment, results: Path, published: Path) -> No
 
     That is `variables.yml`, and the tables `run_steps.md` and `run_versions.md`.
     """
-    manifest = build_manifest(experiment, results)
-    write_markdown(steps_table(manifest), results, "run_steps")
-    write_markdown(versions_table(manifest), results, "run_versions")
-    variables = build_variables(experiment.profile, manifest, results, published)
-    write_json(results / "manifest.json", manifest)
-    write_text(
-        results / "variables.yml", yaml.safe_dump(variables, allow_unicode=True, sort_keys=False)
-    )
-
-
-def steps_table(manifest: dict[str, Any]) -> pd.DataFrame:
-    """Text: every step with its time and, where it reads text, its tokens; the sum last."""
-    steps = manifest["steps"]
-    table = pd.DataFrame(
-        {
-            "Step": list(steps),
-            "Minutes": [f"{step['seconds'] / 60:.1f}" for step in steps.values()],
-            "Tokens": [
-                f"{step['tokens']:,}" if "tokens" in step else "—" for step in steps.values()
-            ],
-        }
-    )
-    minutes = sum(step["seconds"] for step in steps.values()) / 60
-    table.loc[len(table)] = ["**together**", f"**{minutes:.1f}**", "—"]
-    return table
-
-
-def versions_table(manifest: dict[str, Any]) -> pd.DataFrame:
-    """Text: Python and the packages that the results depend on, with their versions."""
+    manifest = _build_manifest(experiment, results)
+    write_markdown(_steps_table(manifest["steps"]), results, "run_steps")
     versions = {"Python": manifest["python"], **manifest["packages"]}
-    return pd.DataFrame({"Package": versions.keys(), "Version": versions.values()})
+    table = pd.DataFrame({"Package": versions.keys(), "Version": versions.values()})
+    write_markdown(table, results, "run_versions")
+    variables = yaml.safe_dump(
+        build_variables(experiment.profile, manifest, results, published),
+        allow_unicode=True,
+        sort_keys=False,
+    )
+    write_json(results / "manifest.json", manifest)
+    write_text(results / "variables.yml", variables)
 
 
-def build_manifest(experiment: Experiment, results: Path) -> dict[str, Any]:
+def _steps_table(steps: dict[str, dict[str, Any]]) -> pd.DataFrame:
+    """Text: every step with its time and, where it reads text, its tokens; the sum last."""
+    rows = [
+        (name, f"{step['seconds'] / 60:.1f}", f"{step['tokens']:,}" if "tokens" in step else "—")
+        for name, step in steps.items()
+    ]
+    minutes = sum(step["seconds"] for step in steps.values()) / 60
+    rows.append(("**together**", f"**{minutes:.1f}**", "—"))
+    return pd.DataFrame(rows, columns=["Step", "Minutes", "Tokens"])
+
+
+def _build_manifest(experiment: Experiment, results: Path) -> dict[str, Any]:
     """Collect what the stages and the executed notebooks recorded."""
     profile, corpus = experiment.profile, experiment.corpus_facts
     training = {m: read_json(experiment.model(m) / "training.json") for m in experiment.shapes}
-    scoring = {m: read_json(experiment.build / "stores" / f"{m}.json") for m in MODELS}
     steps = {"corpus": {"seconds": corpus["seconds"], "tokens": corpus["tokens"]}}
     for model in training:
         steps[f"train {model}"] = {k: training[model][k] for k in ("seconds", "tokens")}
     for model in MODELS:
-        steps[f"score {model}"] = {
-            "seconds": scoring[model]["seconds"],
-            "tokens": sum(scoring[model]["tokens"].values()),
-        }
+        scored = read_json(experiment.build / "stores" / f"{model}.json")
+        tokens = sum(scored["tokens"].values())
+        steps[f"score {model}"] = {"seconds": scored["seconds"], "tokens": tokens}
     for path in sorted((results / "notebooks").glob("[0-9]*.ipynb")):
         # What a notebook had to score itself is in its time, and in `tokens_scored`.
         metadata = read_json(path)["metadata"]

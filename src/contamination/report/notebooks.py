@@ -24,11 +24,8 @@ from contamination.testsets.sources import DATA_VARIABLE
 def execute_notebook(source: Path, experiment: Experiment, profile: Path, results: Path) -> Path:
     """Run `source` in its own directory and write it to `results/notebooks/`, whole or not at all.
 
-    Raises
-    ------
-    InputError
-        A parameter of the profile that the notebook does not know, or bad input met by a cell.
-        On another error in a cell the executed notebook is kept as `*.failed.ipynb`.
+    Raises InputError if the notebook does not know a parameter of the profile, or a cell raises
+    one. On another error in a cell the executed notebook is kept as `*.failed.ipynb`.
     """
     if not source.is_file():
         raise InputError(f"{source}: no such notebook")

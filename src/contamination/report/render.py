@@ -57,28 +57,16 @@ _REVEAL_FILES += [f"plugin/{name}/{name}.js" for name in ("notes", "search", "zo
 
 
 def render_report(paper: Path, results: Path, *, quarto: str | None = None) -> list[Path]:
-    """Render the documents in `paper` with the results of one run into `results`/report/.
+    """Render report.html, report.pdf and slides.html into `results`/report/; return their paths.
+
+    Raises InputError if a result is missing, a reference unresolved, a colour hard to read, or if a
+    page fails its checks; what was rendered before is as it was.
 
     Parameters
     ----------
-    paper
-        The directory with report.qmd, slides.qmd, _quarto.yml, the bibliography and the styles.
-    results
-        The directory that a run filled: tables/, figures/ and variables.yml.
-    quarto
-        The Quarto executable to use; None looks for one beside the Python interpreter and on PATH;
-        the empty string does without.
-
-    Returns
-    -------
-    list of Path
-        report.html, report.pdf and slides.html; the pages are one self-contained file each.
-
-    Raises
-    ------
-    InputError
-        A missing result, an unresolved reference, colours that are hard to read, or a page that
-        fails its checks; what was rendered before is as it was.
+    paper : directory of report.qmd, slides.qmd, _quarto.yml, the bibliography and the styles.
+    results : directory that a run filled: tables/, figures/ and variables.yml.
+    quarto : as in `Quarto.find`.
     """
     found, reason = Quarto.find(quarto)
     renderer = found or Pandoc()
@@ -97,14 +85,12 @@ def render_report(paper: Path, results: Path, *, quarto: str | None = None) -> l
             if not file.is_file():
                 raise InputError(f"the renderer wrote no {file.name}: run it again with its log")
             check_pdf(file) if file.suffix == ".pdf" else check_html(file)
-        return [_publish(file, results / "report" / file.name) for file in rendered]
-
-
-def _publish(file: Path, target: Path) -> Path:
-    with replacing(target) as temporary:
-        shutil.copyfile(file, temporary)
-    print(f"report: {target}", flush=True)
-    return target
+        published = [results / "report" / file.name for file in rendered]
+        for file, page in zip(rendered, published, strict=True):
+            with replacing(page) as temporary_page:
+                shutil.copyfile(file, temporary_page)
+            print(f"report: {page}", flush=True)
+        return published
 
 
 @contextmanager
@@ -150,8 +136,8 @@ class Quarto:
         """Return the Quarto to use, or None, and the reason in words.
 
         `wanted` names an executable, which must then work; None looks for one beside the Python
-        interpreter and on PATH, and passes over one that does not work; the empty string means to
-        do without.
+        interpreter and on PATH, and passes over one that does not work; the empty string does
+        without.
         """
         if wanted == "":
             return None, "Quarto not asked for"

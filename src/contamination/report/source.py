@@ -9,9 +9,10 @@ names the line, raised before a renderer starts and the same under each of them.
 import re
 import shutil
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import accumulate
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -76,6 +77,10 @@ class Stage:
         if relative.partition("/")[0] in _RESULTS:
             return self.results / relative
         return self.paper / relative
+
+    def holds(self, name: str) -> bool:
+        """Whether `name`, a path below the stage, is a file there."""
+        return not name.startswith(("/", "..")) and (self.root / name).is_file()
 
     def read(self, name: str) -> str:
         """Read the staged text file `name`; `InputError` names its origin."""
@@ -162,13 +167,13 @@ def _expand(
     if name in parents:
         raise InputError(f"{shown} includes itself: remove the include")
     text = stage.read(name)
-    raw, visible = text.rstrip("\n").split("\n"), mask(text).rstrip("\n").split("\n")
+    raw, visible = text.rstrip("\n").split("\n"), _mask(text).rstrip("\n").split("\n")
     for number, (line, seen) in enumerate(zip(raw, visible, strict=True), start=1):
         here = f"{shown}:{number}"
         include = re.fullmatch(r"\{\{<\s*include\s+(\S+)\s*>\}\}", line.strip())
         if include and seen.strip():
             target = (PurePosixPath(name).parent / include[1]).as_posix()
-            if target.startswith(("/", "..")) or not (stage.root / target).is_file():
+            if not stage.holds(target):
                 raise InputError(
                     f"{here}: include {include[1]} not found: {stage.origin(target)} does not "
                     "exist; run the notebook that writes it, or correct the path"
@@ -207,32 +212,38 @@ def _value(match: re.Match[str], variables: dict[str, str], here: str, stage: St
     return variables[words[1]]
 
 
-def mask(text: str) -> str:
-    """Blank out front matter, code, comments and formulas; all else keeps its place."""
+def blank_out(pattern: re.Pattern[str], text: str) -> str:
+    """Replace what matches by blanks; all else keeps its line and column."""
+    return pattern.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+
+
+def _mask(text: str) -> str:
+    """Blank out front matter, code, comments and formulas."""
     for pattern in _HIDDEN:
-        text = pattern.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+        text = blank_out(pattern, text)
     return text
 
 
 def _check(stage: Stage, document: Document) -> None:
     """Check figures, identifiers, links, cross-references and citations, in this order."""
-    visible = mask(document.text)
-    starts = [0]
-    for line in document.lines:
-        starts.append(starts[-1] + len(line) + 1)
+    text, visible = document.text, _mask(document.text)
+    starts = [0, *accumulate(len(line) + 1 for line in document.lines)]
 
     def where(match: re.Match[str]) -> str:
         return document.where[bisect_right(starts, match.start()) - 1]
 
-    _check_figures(stage, document.text, visible, where)
+    for match in _FIGURE.finditer(visible):
+        attributes = text[match.start("attributes") : match.end("attributes")]
+        if problem := _figure_problem(stage, match["path"], match["caption"], attributes):
+            raise InputError(f"{where(match)}: figure {problem}")
     identifiers: dict[str, str] = {}
     for match in _IDENTIFIER.finditer(visible):
-        if match[1] in identifiers:
+        name = match[1]
+        if name in identifiers:
             raise InputError(
-                f"{where(match)}: identifier {match[1]} is taken by {identifiers[match[1]]}: "
-                "rename one"
+                f"{where(match)}: identifier {name} is taken by {identifiers[name]}: rename one"
             )
-        identifiers[match[1]] = where(match)
+        identifiers[name] = where(match)
     for match in _LOCAL_LINK.finditer(visible):
         if match[1] not in identifiers:
             raise InputError(
@@ -241,49 +252,44 @@ def _check(stage: Stage, document: Document) -> None:
             )
     cited = set(_citation_keys(stage))
     for match in _REFERENCE.finditer(visible):
-        key = match[1]
-        kind = key.partition("-")[0] if "-" in key else ""
-        problem = None
-        if kind in NUMBERED:
-            if key not in identifiers:
-                problem = f"cross-reference @{key} points nowhere: define {{#{key}}} or correct it"
-        elif _FOREIGN.fullmatch(kind):
-            problem = (
-                f"cross-reference @{key}: only figures, tables, sections and equations are "
-                f"numbered here ({', '.join(f'{name}-' for name in NUMBERED)})"
-            )
-        elif key not in cited:
-            problem = (
-                f"citation @{key} is not in the bibliography: add it, or write \\@ for a plain at "
-                "sign"
-            )
-        if problem:
+        if problem := _reference_problem(match[1], identifiers, cited):
             raise InputError(f"{where(match)}: {problem}")
 
 
-def _check_figures(
-    stage: Stage, text: str, visible: str, where: Callable[[re.Match[str]], str]
-) -> None:
-    for match in _FIGURE.finditer(visible):
-        path, here = match["path"], where(match)
-        attributes = text[match.start("attributes") : match.end("attributes")]
-        if path.startswith(("/", "..")) or not path or not (stage.root / path).is_file():
-            raise InputError(
-                f"{here}: figure {path or '(no path)'} not found: {stage.origin(path)} does not "
-                "exist; run the notebook that draws it, or correct the path"
-            )
-        if not re.search(r"\bfig-alt=\"[^\"]*\w[^\"]*\"", attributes):
-            raise InputError(
-                f'{here}: figure {path} has no alt text: add fig-alt="..." that says what it shows'
-            )
-        if match["caption"].strip() and "#fig-" not in attributes:
-            raise InputError(f"{here}: figure {path} has no label: add {{#fig-...}}")
+def _figure_problem(stage: Stage, path: str, caption: str, attributes: str) -> str | None:
+    if not path or not stage.holds(path):
+        return (
+            f"{path or '(no path)'} not found: {stage.origin(path)} does not exist; run the "
+            "notebook that draws it, or correct the path"
+        )
+    if not re.search(r"\bfig-alt=\"[^\"]*\w[^\"]*\"", attributes):
+        return f'{path} has no alt text: add fig-alt="..." that says what it shows'
+    if caption.strip() and "#fig-" not in attributes:
+        return f"{path} has no label: add {{#fig-...}}"
+    return None
+
+
+def _reference_problem(key: str, identifiers: Container[str], cited: Container[str]) -> str | None:
+    kind = key.partition("-")[0] if "-" in key else ""
+    if kind in NUMBERED:
+        if key in identifiers:
+            return None
+        return f"cross-reference @{key} points nowhere: define {{#{key}}} or correct it"
+    if _FOREIGN.fullmatch(kind):
+        numbered = ", ".join(f"{name}-" for name in NUMBERED)
+        return (
+            f"cross-reference @{key}: only figures, tables, sections and equations are numbered "
+            f"here ({numbered})"
+        )
+    if key not in cited:
+        return f"citation @{key} is not in the bibliography: add it, or write \\@ for an at sign"
+    return None
 
 
 def _citation_keys(stage: Stage) -> Iterator[str]:
     names = stage.settings().get("bibliography", [])
     for name in [names] if isinstance(names, str) else names:
-        if not (stage.root / name).is_file():
+        if not stage.holds(name):
             raise InputError(
                 f"{stage.origin('_quarto.yml')}: bibliography {name} not found in {stage.paper}"
             )
