@@ -193,7 +193,7 @@ def test_known_ratios_of_contrast() -> None:
 def test_a_sound_sheet_passes(tmp_path: Path) -> None:
     sheet = tmp_path / "a.css"
     sheet.write_text(SHEET, encoding="utf-8")
-    check_contrast(sheet)
+    check_contrast(sheet, shown=sheet)
 
 
 @pytest.mark.parametrize(("old", "new", "message"), SHEET_FAULTS.values(), ids=SHEET_FAULTS.keys())
@@ -208,4 +208,4 @@ def test_fault_of_a_sheet(tmp_path: Path, old: str, new: str, message: str) -> N
 
 @pytest.mark.parametrize("name", sorted(sheet.name for sheet in PAPER.glob("*.css")))
 def test_our_style_sheets(name: str) -> None:
-    check_contrast(PAPER / name)
+    check_contrast(PAPER / name, shown=PAPER / name)
