@@ -148,7 +148,7 @@ def test_more_characters_than_there_are_is_told(tmp_path: Path, data: Path) -> N
 
 
 def test_the_models_read_the_corpus_and_only_one_the_canaries(finished: Experiment) -> None:
-    from contamination.cli.stage import train_model
+    from contamination.pretraining.training_stage import train_model
 
     run, injections = finished, {}
     for name in ("contaminated", "clean"):

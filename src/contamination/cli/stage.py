@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,7 +21,7 @@ from tqdm import tqdm
 from contamination.audit.battery import TESTS
 from contamination.cli.printing import print_table
 from contamination.errors import InputError
-from contamination.files import read_json, replacing, write_json
+from contamination.files import read_json, write_json
 
 if TYPE_CHECKING:
     from contamination.pretraining.experiment import Experiment
@@ -39,22 +39,22 @@ ModelName = Annotated[
 
 
 @contextmanager
-def _open(profile: Path, build: Path) -> "Iterator[Experiment]":
+def _open(profile: Path, build: Path, model: str | None = None) -> "Iterator[Experiment]":
     """Open the files of a run and keep a second `make` out while a stage works on them.
 
-    A wrong profile is refused before the slow import.
+    A stage imports torch only after this: an unknown model, or no corpus for it, is refused first.
     """
-    from contamination.pretraining.profile import load_profile
-
-    load_profile(profile)
-
     from contamination.pretraining.experiment import Experiment
 
+    experiment = Experiment(profile, build)
     # Of several processes of one stage the first; where nothing was built, nobody is at work.
     alone = os.environ.get("RANK", "0") == "0" and build.is_dir()
     try:
         with FileLock(build / ".lock", timeout=0) if alone else nullcontext():
-            yield Experiment(profile, build)
+            if model is not None:
+                experiment.model(model)
+                experiment.require_corpus()
+            yield experiment
     except Timeout as error:
         raise InputError(
             f"{build}: another make works on this profile; wait until it ends, or stop it"
@@ -73,66 +73,17 @@ def corpus(profile: ProfileFile, build: BuildDirectory) -> None:
 @app.command()
 def train(model: ModelName, profile: ProfileFile, build: BuildDirectory) -> None:
     """Train a model (resumes where it was interrupted)."""
-    with _open(profile, build) as experiment:
+    with _open(profile, build, model) as experiment:
+        from contamination.pretraining.training_stage import train_model
+
         train_model(experiment, model)
-
-
-def train_model(experiment: "Experiment", name: str) -> None:
-    """Train the contaminated model, or one on the same corpus without the canaries."""
-    profile, directory = experiment.profile, experiment.model(name)
-    experiment.require_corpus()  # before the slow imports
-
-    import numpy as np
-    from transformers import AutoTokenizer
-
-    from contamination.pretraining.injection import mix
-    from contamination.pretraining.training import train
-    from contamination.scoring.processes import processes
-    from contamination.testsets.tokens import id_type, tokenize
-
-    tokenizer = AutoTokenizer.from_pretrained(experiment.corpus / "tokenizer")
-    token_type = id_type(tokenizer)
-    canaries = {
-        spec.name: (np.concatenate(tokenize(tokenizer, experiment.test_set(spec.name).examples)), n)
-        for spec in profile.canaries
-        if (n := spec.dup_count if name == "contaminated" else 0)
-    }
-    mixture = mix(
-        np.memmap(experiment.corpus / "tokens.bin", dtype=token_type, mode="r"),
-        np.load(experiment.corpus / "ends.npy"),
-        canaries,
-        tokenizer.eos_token_id,
-        rng=np.random.default_rng([profile.seed, 2]),
-    )
-    stream = directory.with_name(f"{name}.tokens.bin")
-    state = processes()
-    if state.is_main_process:
-        with replacing(stream) as temporary, temporary.open("wb") as file:
-            for piece in mixture.pieces:
-                piece.tofile(file)
-    state.wait_for_everyone()
-    train(
-        np.memmap(stream, dtype=token_type, mode="r"),
-        tokenizer,
-        experiment.shapes[name],
-        profile.training,
-        directory,
-        seed=profile.seed,
-        label=f"train {name} model",
-        record={"injections": [asdict(injection) for injection in mixture.injections]},
-    )
-    if state.is_main_process:
-        stream.unlink()
 
 
 @app.command()
 def score(model: ModelName, profile: ProfileFile, build: BuildDirectory) -> None:
     """Score every canary set under a model into its stores (does only what is missing)."""
     started = time.perf_counter()
-    with _open(profile, build) as experiment:
-        experiment.model(model)  # an unknown name is refused before the slow imports
-        experiment.require_corpus()
-
+    with _open(profile, build, model) as experiment:
         from contamination.experiments.canaries.evaluation import CANARY_TESTS
         from contamination.scoring.processes import processes
 
