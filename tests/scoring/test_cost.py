@@ -4,23 +4,18 @@ import numpy as np
 import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
-from transformers import AutoConfig, AutoModelForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM, GPTNeoXConfig, LlamaConfig
 
 from contamination.errors import InputError
 from contamination.scoring import cost
-from contamination.scoring.cost import (
-    Workload,
-    repeated,
-    successor_workload,
-    total,
-    workload,
-)
+from contamination.scoring.cost import Workload, repeated, total
 from contamination.scoring.loading import model_shape
 from contamination.scoring.local import TransformersScorer
+from contamination.scoring.plan import StorePlan
 
 
 def test_short_sequences_are_read_once():
-    work = workload([3, 4, 5, 6], shards=2, permutations=9, context=16)
+    work = StorePlan("orderings", 2, None).work([3, 4, 5, 6], permutations=9, context=16)
     assert work == Workload(
         sequences=20, scored=180, read=180, windows=20, attended=10 * (7 * 8 // 2 + 11 * 12 // 2)
     )
@@ -28,20 +23,19 @@ def test_short_sequences_are_read_once():
 
 def test_long_sequences_are_read_in_windows():
     """20 tokens, context 8, stride 4: windows 0-8, 4-12, 8-16, 12-20."""
-    work = workload([10, 10], shards=1, permutations=1, context=8)
+    work = StorePlan("orderings", 1, None).work([10, 10], permutations=1, context=8)
     assert work == Workload(sequences=2, scored=40, read=64, windows=8, attended=2 * 4 * 36)
 
 
 def test_successors_are_read_after_a_predecessor_that_is_read_once():
     """One shard of 3 examples of 2, 5 and 9 tokens, of which 4 are scored."""
-    work = successor_workload([2, 5, 9], shards=1, tokens_per_example=4)
-    assert work.scored == 2 * (2 + 4 + 4)
-    assert work.read == 16 + 20
-    assert (work.sequences, work.windows) == (3, 6)
+    work = StorePlan("successors", 1, 4).work([2, 5, 9], permutations=1, context=16)
     attended = 3 + 15 + 45  # of the predecessors
     for before, after in [(2, 4), (2, 4), (5, 2), (5, 4), (9, 2), (9, 4)]:
         attended += sum(before + t for t in range(1, after + 1))
-    assert work.attended == attended
+    assert work == Workload(
+        sequences=3, scored=2 * (2 + 4 + 4), read=16 + 20, windows=6, attended=attended
+    )
 
 
 def test_the_scorer_reads_what_was_predicted(model_directory):
@@ -63,9 +57,10 @@ def test_total_adds_column_by_column():
     )
 
 
-def test_too_many_shards_are_refused():
+@pytest.mark.parametrize("kind", ["orderings", "successors"])
+def test_too_many_shards_are_refused(kind):
     with pytest.raises(InputError, match="fewer than two per shard"):
-        workload([3, 4, 5], shards=2, permutations=1, context=8)
+        StorePlan(kind, 2, None).work([3, 4, 5], permutations=1, context=8)
 
 
 def test_flops_are_those_that_pytorch_counts(model_directory):
@@ -79,16 +74,14 @@ def test_flops_are_those_that_pytorch_counts(model_directory):
     assert shape.flops(work) == counter.get_total_flops()
 
 
-def test_embeddings_are_no_matrix_products(make_model):
+def test_embeddings_are_no_matrix_products():
     """Tied (GPT-2) or not, tables that are looked up cost nothing, and the head counts once."""
-    from transformers import GPTNeoXConfig, LlamaConfig
-
     sizes = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2}
     heads = {"num_attention_heads": 2, "vocab_size": 50}
-    llama = model_shape(LlamaConfig(**sizes, **heads, num_key_value_heads=2))
-    assert llama == cost.Shape(body=2 * (4 * 16 * 16 + 3 * 16 * 32), head=50 * 16, channels=2 * 16)
-    neox = model_shape(GPTNeoXConfig(**sizes, **heads))
-    assert neox == cost.Shape(body=2 * (4 * 16 * 16 + 2 * 16 * 32), head=50 * 16, channels=2 * 16)
+    for config, matrices in [(LlamaConfig, 3), (GPTNeoXConfig, 2)]:  # in a feed-forward layer
+        body = 2 * (4 * 16 * 16 + matrices * 16 * 32)
+        shape = model_shape(config(**sizes, **heads))
+        assert shape == cost.Shape(body=body, head=50 * 16, channels=2 * 16)
 
 
 def test_the_rate_is_flops_over_time(model_directory, monkeypatch):

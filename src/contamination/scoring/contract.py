@@ -12,7 +12,7 @@ class Scorer(Protocol):
 
     @property
     def revision(self) -> str:
-        """Name of the weights, the tokenizer and the precision: another revision, another store."""
+        """Names the weights, the tokenizer and the precision: another revision, another store."""
 
     @property
     def tokenizer(self) -> PreTrainedTokenizerBase:

@@ -25,15 +25,11 @@ class Workload:
 
     Attributes
     ----------
-    sequences : int
-        Orderings of shards.
-    scored, read : int
-        Tokens that get a log-probability, and tokens that the network reads for them: windows
-        overlap, so the second is larger where sequences are longer than the context.
-    windows : int
-        Forward passes of one sequence each; an endpoint needs a request for each.
-    attended : int
-        Sum over the read tokens of the tokens that each attends to.
+    sequences : orderings of shards, or predecessors.
+    scored, read : tokens that get a log-probability, and tokens that the network reads for them:
+        windows overlap, so these are more where sequences are longer than the context.
+    windows : forward passes of one sequence each; an endpoint needs a request for each.
+    attended : sum over the read tokens of the tokens that each attends to.
     """
 
     sequences: int
@@ -67,38 +63,16 @@ class Shape:
         )
 
 
-def workload(
-    example_tokens: Sequence[int], *, shards: int, permutations: int, context: int
-) -> Workload:
-    """Count what scoring every shard in its m+1 orderings takes.
-
-    Raises
-    ------
-    InputError
-        Fewer than two examples per shard.
-    """
-    bounds = shard_bounds(len(example_tokens), shards)
-    lengths = [sum(example_tokens[start:stop]) for start, stop in bounds]
-    return repeated(lengths, permutations + 1, context)
-
-
-def successor_workload(
-    example_tokens: Sequence[int], *, shards: int, tokens_per_example: int
-) -> Workload:
+def successor_workload(lengths: Sequence[int], *, shards: int, tokens_per_example: int) -> Workload:
     """Count what scoring the first tokens of every example after every other of its shard takes.
 
     Every predecessor is read once, and its successors after it; an endpoint reads it again with
-    each of them, in one request per pair.
-
-    Raises
-    ------
-    InputError
-        Fewer than two examples per shard.
+    each of them, in one request per pair. Raises InputError for fewer than two examples per shard.
     """
-    lengths = np.asarray(example_tokens, dtype=np.int64)
     parts = []
     for start, stop in shard_bounds(len(lengths), shards):
-        before, after = lengths[start:stop], lengths[start:stop].clip(max=tokens_per_example)
+        before = np.asarray(lengths[start:stop], dtype=np.int64)
+        after = before.clip(max=tokens_per_example)
         pairs = stop - start - 1
         parts.append(
             Workload(
@@ -115,7 +89,7 @@ def successor_workload(
 
 
 def repeated(lengths: Sequence[int], times: int, context: int) -> Workload:
-    """Workload of sequences of these lengths, each scored so many times."""
+    """Count what scoring sequences of these lengths takes, each of them so many times."""
     widths = np.array([w.width for n in lengths for w in windows(n, context)], dtype=np.int64)
     return Workload(
         sequences=times * len(lengths),
@@ -127,22 +101,16 @@ def repeated(lengths: Sequence[int], times: int, context: int) -> Workload:
 
 
 def total(parts: Iterable[Workload]) -> Workload:
-    """Sum of workloads."""
+    """Add up workloads."""
     return Workload(*(sum(column) for column in zip(*map(astuple, parts), strict=True)))
 
 
 def flops_per_second(scorer: "Scorer", shape: Shape, sequences: Sequence[np.ndarray]) -> float:
-    """Rate of the model on a sample of the work: two batches' worth, after one to warm up."""
-    sample: list[np.ndarray] = []
-    for ids in sequences:
-        sample.append(ids)
-        if sum(map(len, sample)) >= 2 * scorer.batch_tokens:
-            break
-    lengths = [len(ids) for ids in sample]
-    for _ in scorer.token_logprobs(sample[: -(-len(sample) // 2)]):
-        pass
+    """Time the model on a sample of the work: two batches' worth, after one to warm up."""
+    ends = np.cumsum([len(ids) for ids in sequences])
+    sample = sequences[: 1 + int(np.searchsorted(ends, 2 * scorer.batch_tokens))]
+    list(scorer.token_logprobs(sample[: -(-len(sample) // 2)]))
     started = time.perf_counter()
-    for _ in scorer.token_logprobs(sample):
-        pass
+    list(scorer.token_logprobs(sample))
     seconds = time.perf_counter() - started
-    return shape.flops(repeated(lengths, 1, scorer.context)) / seconds
+    return shape.flops(repeated([len(ids) for ids in sample], 1, scorer.context)) / seconds

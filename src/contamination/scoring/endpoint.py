@@ -43,6 +43,9 @@ NOT_INPUTS = 2
 class EndpointScorer:
     """A model behind an endpoint, fulfilling `contamination.scoring.contract.Scorer`.
 
+    Raises InputError for an argument that cannot be, an address that would give the key away, or
+    no tokenizer.
+
     Parameters
     ----------
     url : of the API, such as http://127.0.0.1:8000/v1. model : its name there.
@@ -52,15 +55,6 @@ class EndpointScorer:
     max_requests : budget of requests, retries included; None is no limit.
     timeout : seconds of silence after which a request is given up and repeated.
     api_key_env : environment variable with the key; unset or empty where the server needs none.
-
-    Attributes
-    ----------
-    url : of the API, tidied up. client : counts the requests.
-
-    Raises
-    ------
-    InputError
-        An argument that cannot be, an address that would give the key away, or no tokenizer.
     """
 
     def __init__(
@@ -82,11 +76,7 @@ class EndpointScorer:
         if timeout <= 0:
             raise InputError(f"timeout is {timeout}: give more than 0 seconds")
         self.client = Client(
-            url,
-            api_key_env,
-            concurrency=concurrency,
-            max_requests=max_requests,
-            timeout=timeout,
+            url, api_key_env, concurrency=concurrency, max_requests=max_requests, timeout=timeout
         )
         self.url = self.client.url
         self.model = model
@@ -110,11 +100,8 @@ class EndpointScorer:
     ) -> Iterator[tuple[int, np.ndarray]]:
         """Yield (index, float32 log-probabilities in nats) as answers arrive.
 
-        Raises
-        ------
-        InputError
-            The budget does not suffice (known before the first request), the server cannot be
-            used, or it stays away.
+        Raises InputError if the budget does not suffice (before the first request), the server
+        cannot be used, or it stays away.
         """
         masks = [np.ones(len(s), dtype=bool) for s in sequences] if wanted is None else wanted
         jobs = [Job(i, w) for i, mask in enumerate(masks) for w in windows_of(mask, self.context)]

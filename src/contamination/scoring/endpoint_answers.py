@@ -41,19 +41,12 @@ class NoPromptLogprobs(InputError):
 
 @dataclass(frozen=True)
 class Reading:
-    """What an answer says, position by position. Nothing of it is checked.
-
-    Attributes
-    ----------
-    logprobs : one for each position, None where the server gives none.
-    ids, texts : of the tokens, at least as many; None where the server does not tell.
-    generated : whether tokens that were generated follow those of the prompt.
-    """
+    """What an answer says, position by position; None where it says nothing. Not checked yet."""
 
     logprobs: Sequence[Any]
-    ids: Sequence[int | None]
+    ids: Sequence[int | None]  # at least one for each log-probability, and so are the texts
     texts: Sequence[str | None]
-    generated: bool
+    generated: bool  # whether tokens that were generated follow those of the prompt
 
 
 @dataclass(frozen=True)
@@ -65,13 +58,7 @@ class Format:
     reader: Callable[[dict[str, Any], dict[str, Any], Sequence[int]], Reading]
 
     def read(self, answer: Any, prompt: Sequence[int]) -> Reading:
-        """Find the log-probabilities in the JSON of an answer.
-
-        Raises
-        ------
-        NoPromptLogprobs
-            There are none.
-        """
+        """Find the log-probabilities in the JSON of an answer, or raise `NoPromptLogprobs`."""
         try:
             return self.reader(answer, answer["choices"][0], prompt)
         except NoPromptLogprobs:
@@ -149,19 +136,15 @@ class Spelling:
         """Text of the tokens, special ones included, nothing tidied up."""
         return str(self._tokenizer.decode(list(ids), clean_up_tokenization_spaces=False))
 
-    def _texts(self, token: int) -> tuple[frozenset[str], bool]:
-        """Return the texts, and whether the token is whole, not a piece of a character."""
+    def _texts(self, token: int) -> tuple[set[str], bool]:
+        """Return the texts, and whether the token is whole: pieces of a character have no text."""
         decoded = self.decode([token])
         raw = str(self._tokenizer.convert_ids_to_tokens(token))
         texts = {raw, raw.replace("▁", " "), f"token_id:{token}"}
         if raw in self._special:
             texts.add("")
         whole = "\N{REPLACEMENT CHARACTER}" not in decoded
-        return frozenset(texts | {decoded} if whole else texts), whole
-
-    def is_whole(self, token: int) -> bool:
-        """Whether the token has a text of its own: pieces of a character have none."""
-        return self._known(token)[1]
+        return texts | {decoded} if whole else texts, whole
 
     def fits(self, text: str, token: int, *, surely: bool) -> bool:
         """Whether a server that says `text` may mean (or surely means) that token."""
@@ -194,16 +177,10 @@ class Route:
         return {"model": self.model, "prompt": sent, **SAMPLING, **self.format.fields}
 
     def read(self, answer: Any, prompt: list[int]) -> np.ndarray:
-        """Log-probabilities of prompt[1:], float32, nats.
+        """Return the log-probabilities of prompt[1:], float32, nats.
 
-        Raises
-        ------
-        NoPromptLogprobs
-            There are none in the answer.
-        Misread
-            They belong to other tokens, or may do.
-        InputError
-            They are no log-probabilities.
+        Raises NoPromptLogprobs if the answer holds none, Misread if they belong to other tokens or
+        may do so, and InputError if they are no log-probabilities.
         """
         reading = self.format.read(answer, prompt)
         self._require_same_tokens(reading, prompt)
@@ -222,6 +199,7 @@ class Route:
         return _checked(reading.logprobs[1 : len(prompt)])
 
     def _require_same_tokens(self, reading: Reading, prompt: list[int]) -> None:
+        """Raise Misread, with what the server seems to do, unless it speaks of the prompt."""
         length, sent = len(reading.logprobs), len(prompt)
         if all(token is None for token in [*reading.ids, *reading.texts]):
             raise Misread(f"the server does not tell which tokens it scored; {ADVICE}")
@@ -231,7 +209,7 @@ class Route:
             return
         if all(self._same(reading, t, token) for t, token in enumerate(prompt, start=1)):
             raise Misread(
-                f"the server puts a token of its own ({self._found(reading, 0)}) before the "
+                f"the server puts a token of its own ({self._describe(reading, 0)}) before the "
                 f"prompt; {NO_EXTRAS}"
             )
         if all(self._same(reading, t, token) for t, token in enumerate(prompt[1:])):
@@ -243,7 +221,7 @@ class Route:
             )
         position = different[0]
         raise Misread(
-            f"the server gives {self._found(reading, position)} at position {position}, where "
+            f"the server gives {self._describe(reading, position)} at position {position}, where "
             f"{self.spelling.describe(prompt[position])} was sent ({length} tokens for {sent}): it "
             "tells its likeliest tokens alone, cuts the prompt up anew, or has another tokenizer; "
             f"name the tokenizer of the model, or {ADVICE}"
@@ -260,7 +238,8 @@ class Route:
             return not surely
         return self.spelling.fits(text, token, surely=surely)
 
-    def _found(self, reading: Reading, position: int) -> str:
+    def _describe(self, reading: Reading, position: int) -> str:
+        """Describe the token that the answer has there, for messages."""
         token, text = reading.ids[position], reading.texts[position]
         if token is not None:
             return self.spelling.describe(token)

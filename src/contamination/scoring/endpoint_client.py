@@ -13,7 +13,7 @@ import os
 from collections import Counter
 from collections.abc import Generator, Iterable
 from queue import SimpleQueue
-from typing import Any, NoReturn
+from typing import Any
 from urllib.parse import urlsplit
 
 import openai
@@ -24,6 +24,7 @@ from contamination.errors import InputError
 
 ATTEMPTS = 7  # the waits between them grow to 8 s, and are those that the server asks for up to 120
 TEMPORARY = {408, 409, 429}  # and everything from 500 on
+RETRY = "Run it again later: what is stored is kept"
 SHORT = 200  # characters of a server's own message
 # What the client would take from the environment and send to whichever server it talks to.
 UNSENT = {"OpenAI-Organization": openai.Omit(), "OpenAI-Project": openai.Omit()}
@@ -56,25 +57,11 @@ class _CountingHttp(openai.DefaultAsyncHttpxClient):
 
 
 class Client:
-    """Posts to one endpoint.
+    """Posts to one endpoint, with the arguments of `contamination.scoring.endpoint.EndpointScorer`.
 
-    Parameters
-    ----------
-    url : of the API, without `/completions`.
-    key_variable : environment variable with the key; unset or empty where the server needs none.
-    concurrency : requests under way at the same time.
-    max_requests : budget of requests, retries included; None is no limit.
-    timeout : seconds of silence after which a request is given up.
-
-    Attributes
-    ----------
-    requests_made : so far, retries included. failures : how many of them failed, by reason.
-
-    Raises
-    ------
-    InputError
-        No http(s) address, one that may hold secrets, one that would send the key unencrypted over
-        a network, or a key that cannot be sent.
+    `requests_made` counts the requests, retries included, and `failures` those that failed, by
+    reason. Raises InputError for an address that is not http(s), that may hold secrets or that
+    would send the key unencrypted over a network, and for a key that cannot be sent.
     """
 
     def __init__(
@@ -170,11 +157,8 @@ class Client:
     def answers(self, bodies: Iterable[dict[str, Any]]) -> Generator[tuple[int, Any], None, None]:
         """Post the bodies, some at a time; yield (index, JSON of the answer) as they arrive.
 
-        Raises
-        ------
-        InputError
-            The server refuses, stays away or answers nonsense, or the budget is used up. What is
-            under way is cancelled, and what is queued is never sent.
+        Raises InputError if the server refuses, stays away or answers nonsense, or the budget is
+        used up. What is under way is then cancelled, and what is queued is never sent.
         """
         arrived: SimpleQueue[tuple[int, Any] | None] = SimpleQueue()
         with start_blocking_portal() as portal:
@@ -219,7 +203,6 @@ class Client:
 
     async def _post(self, client: openai.AsyncOpenAI, body: dict[str, Any]) -> Any:
         """Return the JSON of the answer to one request; `InputError` if there is none."""
-        later = f"tried {ATTEMPTS} times. Run it again later: what is stored is kept"
         try:
             raw = await client.completions.with_raw_response.create(
                 model=body["model"],
@@ -229,7 +212,7 @@ class Client:
             )
             return self._read(raw.http_response)
         except openai.APIStatusError as error:
-            self._refuse(error.response)
+            return self._read(error.response)
         except openai.APITimeoutError:
             reason = f"no answer within {self.timeout:g} s"
         except openai.APIConnectionError as error:
@@ -237,34 +220,23 @@ class Client:
             reason = f"the connection broke ({self._short(str(cause) or type(cause).__name__)})"
         except _Final as error:
             raise InputError(str(error)) from None
-        raise InputError(f"{self.url}: {reason}; {later}")
+        raise InputError(f"{self.url}: {reason}; tried {ATTEMPTS} times. {RETRY}")
 
     def _read(self, response: Any) -> Any:
-        """Return the JSON of an answer that calls itself a success."""
-        try:
-            answer = response.json()
-        except ValueError:
-            kind = self._short(response.headers.get("content-type", "no content type"))
-            raise InputError(
-                f"{self.url}: the answer is not JSON ({kind}); give the base URL of an "
-                "OpenAI-compatible API, which mostly ends in /v1"
-            ) from None
-        if isinstance(answer, dict) and "error" in answer:
-            self._refuse(response)
-        return answer
-
-    def _refuse(self, response: Any) -> NoReturn:
-        """Say in one line what an answer without a result means, and what to do."""
+        """Return the JSON of an answer, or say in one line why it is none and what to do."""
         status = response.status_code
+        if response.is_success:
+            try:
+                found = response.json()
+            except ValueError:
+                kind = self._short(response.headers.get("content-type", "no content type"))
+                raise InputError(
+                    f"{self.url}: the answer is not JSON ({kind}); give the base URL of an "
+                    "OpenAI-compatible API, which mostly ends in /v1"
+                ) from None
+            if not isinstance(found, dict) or "error" not in found:
+                return found
         answer = f"{self.url}: HTTP {status} ({self._short(_message(response))})"
-        if _is_temporary(status):
-            tries = 1 + int(response.request.headers.get("x-stainless-retry-count", 0))
-            if tries < ATTEMPTS:
-                asked = self._short(response.headers.get("retry-after", "not now"))
-                answer += f"; the server asks to wait (Retry-After: {asked})"
-            raise InputError(
-                f"{answer}; tried {tries} times. Run it again later: what is stored is kept"
-            ) from None
         advice = {
             401: f"put a valid key into {self._key_variable}",
             403: f"ask for access to the model, or put another key into {self._key_variable}",
@@ -277,7 +249,13 @@ class Client:
             raise InputError(
                 f"{self.url}: redirects to {target}; give the address that it ends at"
             ) from None
-        raise Rejected(answer) from None
+        if not _is_temporary(status):
+            raise Rejected(answer) from None
+        tries = 1 + int(response.request.headers.get("x-stainless-retry-count", 0))
+        if tries < ATTEMPTS:
+            asked = self._short(response.headers.get("retry-after", "not now"))
+            answer += f"; the server asks to wait (Retry-After: {asked})"
+        raise InputError(f"{answer}; tried {tries} times. {RETRY}") from None
 
     def _short(self, text: str) -> str:
         """Return a text from outside as one short line without the key, which some repeat."""

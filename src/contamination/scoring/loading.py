@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import torch
 import transformers
@@ -38,6 +38,8 @@ from contamination.files import sha256_of
 from contamination.scoring.cost import Shape
 from contamination.scoring.status import causes
 
+Precision = Literal["auto", "float32", "bfloat16", "float16"]
+Bits = Literal["8", "4"]
 # For an error, or one that it was raised from; the first that fits.
 ADVICE: dict[type[Exception], str] = {
     GatedRepoError: "log in with `hf auth login`, and ask for access on the model's page",
@@ -75,10 +77,6 @@ def _advice(error: Exception) -> str:
             if isinstance(cause, kind):
                 return advice
     return "give a complete model: a directory, a .gguf file or a hub id"
-
-
-Precision = Literal["auto", "float32", "bfloat16", "float16"]
-Bits = Literal["8", "4"]
 
 
 @dataclass(frozen=True)
@@ -127,34 +125,27 @@ class ModelSource:
 
     @property
     def location(self) -> dict[str, Any]:
-        """Return arguments that every `from_pretrained` of transformers shares."""
+        """Return the arguments that every `from_pretrained` of transformers shares."""
         path = Path(self.name)
-        where: dict[str, Any] = {"trust_remote_code": self.trust_remote_code}
+        where = {"pretrained_model_name_or_path": self.name, "local_files_only": path.exists()}
         if path.suffix == ".gguf":
-            return where | {
-                "pretrained_model_name_or_path": str(path.parent),
-                "gguf_file": path.name,
-                "local_files_only": True,
-            }
-        where["pretrained_model_name_or_path"] = self.name
-        if path.exists():
-            return where | {"local_files_only": True}
-        return where | {"revision": self.revision}
+            where |= {"pretrained_model_name_or_path": str(path.parent), "gguf_file": path.name}
+        elif not path.exists():
+            where["revision"] = self.revision
+        return where | {"trust_remote_code": self.trust_remote_code}
 
 
 def load_config(source: ModelSource) -> Any:
-    """Configuration of the model.
+    """Load the configuration of the model.
 
-    Raises
-    ------
-    InputError
-        Nothing of that name, no access, or no causal language model; the message says which.
+    Raises InputError if there is nothing of that name, no access to it, or it is no causal language
+    model; the message says which.
     """
     with explain_load_errors(source.name):
         config = AutoConfig.from_pretrained(**source.location)
     own_code = "AutoModelForCausalLM" in (getattr(config, "auto_map", None) or {})
-    known = own_code or type(config) in MODEL_FOR_CAUSAL_LM_MAPPING
-    if not known or getattr(config, "is_encoder_decoder", False):
+    causal = own_code or type(config) in MODEL_FOR_CAUSAL_LM_MAPPING
+    if not causal or getattr(config, "is_encoder_decoder", False):
         raise InputError(
             f"{source.name}: {config.model_type} is not a causal language model; give one that "
             "predicts each token from those before it"
@@ -182,7 +173,7 @@ def pinned(source: ModelSource) -> ModelSource:
 
 
 def load_tokenizer(source: ModelSource) -> PreTrainedTokenizerBase:
-    """Tokenizer of the model; raises `InputError` as `load_config` does."""
+    """Load the tokenizer of the model; raises `InputError` as `load_config` does."""
     path = Path(source.name)
     kinds = ("tokenizer.*", "vocab.*", "*.model", "*.tiktoken")
     if path.is_dir() and not any(file for kind in kinds for file in path.glob(kind)):
@@ -194,10 +185,8 @@ def load_tokenizer(source: ModelSource) -> PreTrainedTokenizerBase:
 def load_network(source: ModelSource, dtype: torch.dtype, device: torch.device) -> PreTrainedModel:
     """Load the weights, in evaluation mode.
 
-    Raises
-    ------
-    InputError
-        As `load_config`; or the weights are incomplete, damaged, or too large for the memory.
+    Raises InputError as `load_config` does, and if the weights are incomplete, damaged, or too
+    large for the memory.
     """
     transformers.utils.logging.disable_progress_bar()  # ours say more
     arguments: dict[str, Any] = {"dtype": dtype}
@@ -232,20 +221,17 @@ def load_network(source: ModelSource, dtype: torch.dtype, device: torch.device) 
 
 
 def choose_dtype(source: ModelSource, device: torch.device) -> torch.dtype:
-    """Precision of the network on that device."""
+    """Choose the precision of the network on that device."""
     if source.precision == "auto":
         return torch.bfloat16 if has_bfloat16(device) else torch.float32
-    dtype: torch.dtype = getattr(torch, source.precision)
-    return dtype
+    return cast(torch.dtype, getattr(torch, source.precision))
 
 
 def context_length(source: ModelSource, config: Any) -> int:
-    """Tokens in a window: what the model allows, or the smaller number asked for.
+    """Return the tokens in a window: what the model allows, or the smaller number asked for.
 
-    Raises
-    ------
-    InputError
-        The configuration states no limit and none was asked for, or more than it was.
+    Raises InputError if the configuration states no limit and none was asked for, or more was asked
+    for than it allows.
     """
     text = config.get_text_config()
     names = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
@@ -283,7 +269,7 @@ def model_shape(config: Any) -> Shape:
 
 
 def identity(source: ModelSource, config: Any, dtype: torch.dtype, start: int) -> str:
-    """SHA-256 that names weights, tokenizer, precision, window and start token.
+    """Return the SHA-256 that names weights, tokenizer, precision, window and start token.
 
     Local files are hashed; a hub id is named by its commit. What only moves numbers within the
     tolerance of the precision (placement, attention, compilation, batches) is left out.

@@ -16,19 +16,10 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from contamination.errors import InputError
+from contamination.scoring import loading
 from contamination.scoring.contract import Scorer, start_token
 from contamination.scoring.head import Head, logit_transform, objection
-from contamination.scoring.loading import (
-    ModelSource,
-    choose_dtype,
-    context_length,
-    identity,
-    is_out_of_memory,
-    load_config,
-    load_network,
-    load_tokenizer,
-    pinned,
-)
+from contamination.scoring.loading import ModelSource
 from contamination.scoring.models import ModelEntry
 from contamination.scoring.processes import processes
 from contamination.scoring.windows import Batches, Job, windows_of
@@ -47,24 +38,22 @@ class TransformersScorer:
 
     Parameters
     ----------
-    source : where the model comes from; a path or hub id stands for `ModelSource` with its
-        defaults.
+    source : where the model comes from; a path or hub id is a `ModelSource` with its defaults.
     batch_tokens : most tokens of a batch, padding included; halved whenever memory runs out.
     """
 
     def __init__(
         self, source: ModelSource | Path | str, *, batch_tokens: int | None = None
     ) -> None:
-        self.source = pinned(
-            source if isinstance(source, ModelSource) else ModelSource(str(source))
-        )
+        source = source if isinstance(source, ModelSource) else ModelSource(str(source))
+        self.source = loading.pinned(source)
         self.device = processes().device
-        self.dtype = choose_dtype(self.source, self.device)
-        self.config = load_config(self.source)
-        self.tokenizer = load_tokenizer(self.source)
+        self.dtype = loading.choose_dtype(self.source, self.device)
+        self.config = loading.load_config(self.source)
+        self.tokenizer = loading.load_tokenizer(self.source)
         self.start = start_token(self.tokenizer)
-        self.context = context_length(self.source, self.config)
-        self.revision = identity(self.source, self.config, self.dtype, self.start)
+        self.context = loading.context_length(self.source, self.config)
+        self.revision = loading.identity(self.source, self.config, self.dtype, self.start)
         self.batch_tokens = batch_tokens or BATCH_TOKENS.get(self.device.type, BATCH_TOKENS["cpu"])
 
     @property
@@ -77,7 +66,7 @@ class TransformersScorer:
     @cached_property
     def _network(self) -> PreTrainedModel | InputError:
         try:
-            return load_network(self.source, self.dtype, self.device)
+            return loading.load_network(self.source, self.dtype, self.device)
         except InputError as error:
             return error  # no further test set waits for the weights to fail again
 
@@ -99,10 +88,9 @@ class TransformersScorer:
     def head(self) -> Head:
         """The output layer, checked to reproduce the logits of a causal model."""
         layer = self.model.get_output_embeddings()
-        rows = (
-            LOGITS.get(self.device.type, LOGITS["cpu"]) // self.config.get_text_config().vocab_size
-        )
-        head = Head(layer, logit_transform(self.config), rows=max(1, rows))
+        room = LOGITS.get(self.device.type, LOGITS["cpu"])
+        rows = max(1, room // self.config.get_text_config().vocab_size)
+        head = Head(layer, logit_transform(self.config), rows=rows)
         if reason := objection(self.model, head, self.entry, min(self.context, 8)):
             raise InputError(f"{self.source.name}: the model is of no use here, because {reason}")
         return head
@@ -166,14 +154,13 @@ class TransformersScorer:
         batches = Batches(jobs, self.batch_tokens)
         running: deque[tuple[list[Job], Tensor, torch.cuda.Event | None]] = deque()
         for jobs_of_batch in batches:
+            fits = True
             try:
                 running.append((jobs_of_batch, *self.fetch(forward(jobs_of_batch))))
             except RuntimeError as error:
-                if not is_out_of_memory(error):
+                if not loading.is_out_of_memory(error):
                     raise
                 fits = False
-            else:
-                fits = True
             if not fits:  # outside of the except block, whose traceback holds the tensors
                 if self.device.type == "cuda":
                     torch.cuda.empty_cache()

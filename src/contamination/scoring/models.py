@@ -25,8 +25,7 @@ class ModelEntry:
 
     Attributes
     ----------
-    name : what tables call it.
-    id : hub id, directory or .gguf file.
+    name : what tables call it. id : hub id, directory or .gguf file.
     revision : commit, branch or tag of a hub id; None is the default branch.
     role : "audited"; "negative_control", which cannot have seen the sets; or "contaminated", into
         whose corpus sets were planted.
@@ -34,7 +33,6 @@ class ModelEntry:
     context : tokens read at once; None is all that the model allows.
     published : its column in the paper's tables.
     planted : set -> its duplication count in the training data, where that is known.
-    note : for people.
     """
 
     name: str
@@ -59,10 +57,7 @@ class ModelEntry:
 def find_model(name: str, registry: Path = REGISTRY) -> ModelEntry:
     """Return the model of that name (in any case) or hub id; anything else stands for itself.
 
-    Raises
-    ------
-    InputError
-        No name, or a registry that is missing or malformed.
+    Raises InputError for an empty name, and as `load_models` does.
     """
     if not name.strip():
         raise InputError("a model has no name: give a hub id, a path or a name of data/models.yaml")
@@ -76,10 +71,7 @@ def find_model(name: str, registry: Path = REGISTRY) -> ModelEntry:
 def load_models(registry: Path = REGISTRY) -> Mapping[str, ModelEntry]:
     """Read the registry, by name.
 
-    Raises
-    ------
-    InputError
-        It is missing, or an entry has an unknown key or role or lacks one.
+    Raises InputError if it is missing, or an entry has an unknown key or role or lacks one.
     """
     if not registry.is_file():
         raise InputError(f"{registry}: no such file; restore data/models.yaml from git")

@@ -52,10 +52,8 @@ class StorePlan:
     ) -> Path:
         """Where this store of that model and set lies: the one rule for the names of its folders.
 
-        Parameters
-        ----------
-        identity : hash of what may change under one name (weights, examples), where stores of the
-            old and the new are kept beside each other.
+        `identity` is a hash of what may change under one name (weights, examples), where stores of
+        the old and the new are kept beside each other.
         """
         name = f"{self.kind}-{self.shards:03d}"
         if self.kind == "successors" and self.tokens_per_example != SUCCESSOR_TOKENS:
@@ -64,27 +62,23 @@ class StorePlan:
         return stores_of(directory, model, dataset) / name
 
     def within(self, context: int, lengths: Sequence[int]) -> "StorePlan":
-        """Keep no more of an example than leaves half of the context to the one before it.
+        """Keep no more of whole successors than leaves half of the context to the one before.
 
-        Of whole successors, that is; a plan that says how many tokens to keep stays as it is.
+        A plan that says how many tokens to keep stays as it is.
         """
-        if (
-            self.kind == "orderings"
-            or self.tokens_per_example is not None
-            or max(lengths) <= context // 2
-        ):
-            return self
-        return replace(self, tokens_per_example=context // 2)
+        whole = self.kind == "successors" and self.tokens_per_example is None
+        if whole and max(lengths) > context // 2:
+            return replace(self, tokens_per_example=context // 2)
+        return self
 
     def work(self, lengths: Sequence[int], permutations: int, context: int) -> "Workload":
-        """What filling it takes, for examples of so many tokens.
+        """Count what filling it takes, for examples of so many tokens.
 
-        Raises
-        ------
-        InputError
-            Too few examples for the shards, or successors longer than the context.
+        Raises InputError for fewer than two examples per shard, or successors longer than the
+        context.
         """
-        from contamination.scoring.cost import successor_workload, workload
+        from contamination.scoring.cost import repeated, successor_workload
+        from contamination.testsets.orderings import shard_bounds
 
         if self.kind == "successors":
             longest = max(kept_tokens(lengths, self.tokens_per_example))
@@ -94,7 +88,9 @@ class StorePlan:
                     f"the context is {context}; use another test (--test sharded_exact)"
                 )
             return successor_workload(lengths, shards=self.shards, tokens_per_example=longest)
-        return workload(lengths, shards=self.shards, permutations=permutations, context=context)
+        bounds = shard_bounds(len(lengths), self.shards)
+        sums = [sum(lengths[start:stop]) for start, stop in bounds]
+        return repeated(sums, permutations + 1, context)
 
 
 def stores_of(directory: Path | str, model: str, dataset: str) -> Path:
@@ -103,12 +99,9 @@ def stores_of(directory: Path | str, model: str, dataset: str) -> Path:
 
 
 def plan_store(test: StoreNeed, examples: int, shards: int | None) -> StorePlan:
-    """Store that a test of so many examples reads, with its own shards or those asked for.
+    """Choose the store that a test of so many examples reads, with its shards or those asked for.
 
-    Raises
-    ------
-    InputError
-        Too few examples for the shards.
+    Raises InputError for too few examples for the shards.
     """
     if test.shard_size is None:
         shards = 1
@@ -127,7 +120,7 @@ def plan_store(test: StoreNeed, examples: int, shards: int | None) -> StorePlan:
 
 
 def kept_tokens(lengths: Sequence[int], tokens_per_example: int | None) -> list[int]:
-    """Tokens that are kept of every example."""
+    """Return how many tokens are kept of every example."""
     return [min(length, tokens_per_example or length) for length in lengths]
 
 

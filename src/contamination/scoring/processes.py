@@ -22,10 +22,7 @@ PATIENCE = timedelta(days=30)  # for the slowest process; one that has died is n
 def processes() -> PartialState:
     """Return the number of this process, that of all of them, and the device of this one.
 
-    Raises
-    ------
-    InputError
-        The environment names several processes, and no way to meet them.
+    Raises InputError if the environment names several processes that cannot meet.
     """
     size = int(os.environ.get("WORLD_SIZE", "1"))
     try:
@@ -45,10 +42,7 @@ def processes() -> PartialState:
 def gather(value: Any) -> list[Any]:
     """Wait for all processes and return the values of each, by its number.
 
-    Raises
-    ------
-    InputError
-        Another process has ended.
+    Raises InputError if another process has ended.
     """
     state = processes()
     if state.num_processes == 1:

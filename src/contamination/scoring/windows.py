@@ -46,10 +46,7 @@ def windows(length: int, context: int) -> Iterator[Window]:
 
 
 def windows_of(wanted: np.ndarray, context: int) -> Iterator[Window]:
-    """Yield the windows that hold wanted tokens, each cut behind the last of them.
-
-    `wanted` is a boolean mask over the tokens of a sequence.
-    """
+    """Yield the windows that hold a wanted token (boolean mask), each cut behind its last one."""
     for start, first, stop in windows(len(wanted), context):
         hits = np.flatnonzero(wanted[first:stop])
         if len(hits):
@@ -69,14 +66,8 @@ class Job(NamedTuple):
 class Batches:
     """Iterator over batches of jobs; a batch that did not fit is handed back with `split`.
 
-    Parameters
-    ----------
-    jobs : in any order.
-    batch_tokens : most tokens of a batch, padding included (one job may have more).
-
-    Attributes
-    ----------
-    batch_tokens : the budget in force, smaller after a `split`.
+    `batch_tokens` is the most tokens of a batch, padding included (one job may have more). It
+    becomes smaller with every `split`.
     """
 
     def __init__(self, jobs: Sequence[Job], batch_tokens: int) -> None:
@@ -98,16 +89,13 @@ class Batches:
     def split(self, batch: list[Job]) -> None:
         """Take back a batch that ran out of memory, and halve the budget.
 
-        Raises
-        ------
-        InputError
-            The batch is a single sequence and cannot be made smaller.
+        Raises InputError if the batch is a single window, which cannot be made smaller.
         """
+        width = batch[0].window.width
         if len(batch) == 1:
             raise InputError(
-                f"one window of {batch[0].window.width} tokens does not fit into memory; use a "
-                "shorter context, a lower precision, or spread the model over several devices"
+                f"one window of {width} tokens does not fit into memory; use a shorter context, a "
+                "lower precision, or spread the model over several devices"
             )
-        width = batch[0].window.width
         self.batch_tokens = width * (len(batch) // 2)
         self._jobs.extend(reversed(batch))

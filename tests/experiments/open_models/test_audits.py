@@ -20,7 +20,7 @@ from contamination.experiments.open_models import sets as open_sets
 from contamination.experiments.open_models.audits import audit_models
 from contamination.experiments.open_models.tables import COLUMNS
 from contamination.pretraining.experiment import Experiment
-from contamination.scoring import local
+from contamination.scoring import loading
 from contamination.scoring.models import ModelEntry
 from contamination.scoring.store import open_store
 from contamination.testsets.example_set import load_test_set
@@ -292,7 +292,7 @@ def test_weights_that_cannot_be_loaded_are_tried_once(model_directory, bench, tw
         calls.append(source.name)
         raise InputError("the weights are damaged")
 
-    monkeypatch.setattr(local, "load_network", fails)
+    monkeypatch.setattr(loading, "load_network", fails)
     table = audit_models(
         [str(model_directory)], [str(p) for p in two], directory=bench.root, permutations=2
     )
