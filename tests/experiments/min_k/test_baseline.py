@@ -251,7 +251,7 @@ def test_the_layout_of_table_5() -> None:
     shown = beside_the_tests(table, canaries, "contaminated", {"min_k_20": "Min-20%"}, 0.05)
     bold = "**$1.0 \\times 10^{-9}$**"
     tests = ["Sharded t", "Sharded exact", "Successor"]
-    assert list(shown) == ["Set", "Copies", "Spans", "Min-20%", *tests]
+    assert list(shown) == ["Set", "Duplication count", "Spans", "Min-20%", *tests]
     assert shown.to_numpy().tolist() == [
         ["b", "8", "38", "100%", *[bold] * 3],
         ["a", "1", "31", "12%", *["0.040"] * 3],

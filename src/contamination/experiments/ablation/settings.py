@@ -1,6 +1,7 @@
 """Numbers of shards and of permutations (Oren, Figure 3): each sharded test under every setting."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,12 +29,8 @@ def shard_ablation(
             store = experiment.scored(
                 "contaminated", dataset, shards=count, permutations=permutations
             )
-            log_probs = store.log_probs(permutations)
-            dup_count = experiment.spec(dataset).dup_count
-            rows += [
-                {"dataset": dataset, "dup_count": dup_count, **outcome_row(test(log_probs))}
-                for test in SHARDED_TESTS
-            ]
+            facts = {"dataset": dataset, "dup_count": experiment.spec(dataset).dup_count}
+            rows += _test(store.log_probs(permutations), facts)
     return pd.DataFrame(rows)
 
 
@@ -63,21 +60,16 @@ def permutation_ablation(
             "contaminated", dataset, shards=scoring.shards, permutations=scoring.permutations
         )
         log_probs = store.log_probs(scoring.permutations)
-        dup_count = experiment.spec(dataset).dup_count
+        facts = {"dataset": dataset, "dup_count": experiment.spec(dataset).dup_count}
         for m in permutations:
             for replicate in range(1 if m == scoring.permutations else replicates):
                 chosen = 1 + rng.permutation(scoring.permutations)[:m]
-                subset = log_probs[:, [0, *chosen]]
-                rows += [
-                    {
-                        "dataset": dataset,
-                        "dup_count": dup_count,
-                        "replicate": replicate,
-                        **outcome_row(test(subset)),
-                    }
-                    for test in SHARDED_TESTS
-                ]
+                rows += _test(log_probs[:, [0, *chosen]], facts | {"replicate": replicate})
     return pd.DataFrame(rows)
+
+
+def _test(log_probs: np.ndarray, facts: dict[str, Any]) -> list[dict[str, Any]]:
+    return [facts | outcome_row(test(log_probs)) for test in SHARDED_TESTS]
 
 
 def mean_log10_p(rows: pd.DataFrame, setting: str) -> pd.DataFrame:

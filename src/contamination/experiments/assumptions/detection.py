@@ -49,19 +49,16 @@ KEYS = ["phase", "domain", "member"]  # of a scored text
 def score_phases(
     domains: Mapping[str, Domain], tuned: Mapping[str, Texts], before: Scorer, after: Scorer | None
 ) -> pd.DataFrame:
-    """Score the texts of every phase.
+    """Score the texts of every phase: a row per text and phase.
+
+    Columns are phase, domain, member (in the control: will be one), and each metric of `LABELS`
+    that texts of this length have, larger for members.
 
     Parameters
     ----------
     domains : of `contamination.pretraining.domain_texts.domain_texts`.
     tuned : domain -> texts that were read in fine-tuning; their domains alone are tuned ones.
     before, after : the model before and after fine-tuning; None leaves that phase out.
-
-    Returns
-    -------
-    DataFrame
-        A row per text and phase: phase, domain, member (in the control: will be one), and a column
-        for each metric of `LABELS` that texts of this length have, larger for members.
     """
 
     def sides(members: Mapping[str, Texts]) -> list[tuple[str, bool, Texts]]:
@@ -83,7 +80,7 @@ def score_phases(
 
 
 def _score(scorer: Scorer, phase: str, sides: Sequence[tuple[str, bool, Texts]]) -> pd.DataFrame:
-    """Score texts of (domain, member, texts) in one pass of the model."""
+    """Score the texts of all sides (domain, member, texts) in one pass of the model."""
     keys = [(phase, domain, member) for domain, member, texts in sides for _ in texts]
     table = pd.DataFrame(keys, columns=KEYS).astype({"member": bool})
     every = [ids for _, _, texts in sides for ids in texts]
@@ -98,21 +95,11 @@ def _score(scorer: Scorer, phase: str, sides: Sequence[tuple[str, bool, Texts]])
 def within_table(
     scored: pd.DataFrame, *, model: str, rng: np.random.Generator, resamples: int = 1000
 ) -> pd.DataFrame:
-    """AUC of every metric within each domain, and the mean over domains (Tables 3 and 7-15).
+    """Measure the AUC of every metric within each domain, and the mean (Tables 3 and 7-15).
 
+    A row per phase, domain with members and non-members, and metric of the texts of `score_phases`.
+    AUCs and their intervals (bootstrap, 95%) are in percent; members and non_members count texts.
     The interval of a mean takes those of the domains as normal and the domains as given.
-
-    Parameters
-    ----------
-    scored : of `score_phases`.
-    model : what the column of that name says.
-    rng, resamples : of the bootstrap, 95%.
-
-    Returns
-    -------
-    DataFrame
-        `WITHIN_COLUMNS`; a row per phase, domain with members and non-members, and metric. AUCs
-        and their intervals in percent; members and non_members count texts.
     """
     rows = []
     for phase in PHASES:
@@ -135,18 +122,11 @@ def cross_table(
     rng: np.random.Generator,
     resamples: int = 1000,
 ) -> pd.DataFrame:
-    """AUC of members in one domain against non-members in another (Figures 1 and 18-20).
+    """Measure the AUC of members in one domain against non-members in another (Figures 1, 18-20).
 
-    Parameters
-    ----------
-    metrics : keys of `LABELS`; other arguments as in `within_table`.
-
-    Returns
-    -------
-    DataFrame
-        `CROSS_COLUMNS`; a row per phase (the control left out), pair of domains and metric.
-        shift_auc_percent is the AUC where the non-members of the first domain take the place of its
-        members: what the change of domain does alone. NaN where there are none, or no change.
+    A row per phase (the control left out), pair of domains and metric. shift_auc_percent is the AUC
+    where the non-members of the first domain take the place of its members: what the change of
+    domain does alone. It is NaN where there are none, or no change.
     """
     rows = []
     for phase in PHASES[1:]:

@@ -21,10 +21,7 @@ WIDEST = 15  # cells of heat maps side by side
 def plot_cross(cross: pd.DataFrame, metrics: Sequence[str], phase: str) -> Figure:
     """Draw AUCs of members against non-members of all domains, a heat map a metric (Figures 18-20).
 
-    Parameters
-    ----------
-    cross : of `contamination.experiments.assumptions.detection.cross_table`; a cell on the
-        diagonal, where both sides are of one domain, has a frame.
+    `cross` comes from `cross_table`. A cell where both sides are of one domain has a frame.
     """
     chosen = cross[cross["phase"] == phase]
     if chosen.empty:
@@ -69,12 +66,8 @@ def plot_density(scored: pd.DataFrame, cross: pd.DataFrame, metric: str) -> Figu
     """Draw densities of a score: members against non-members, within a domain and across two.
 
     A row for each phase with members. Within: all domains that have both sides. Across: the pair
-    of domains whose AUC is furthest from 50.
-
-    Parameters
-    ----------
-    scored : of `contamination.experiments.assumptions.detection.score_phases`.
-    cross : of `cross_table`, with the metric.
+    of domains whose AUC is furthest from 50. `scored` comes from `score_phases`, `cross` from
+    `cross_table`, with the metric.
     """
     phases = list(dict.fromkeys(cross["phase"]))
     if not phases:
@@ -86,11 +79,8 @@ def plot_density(scored: pd.DataFrame, cross: pd.DataFrame, metric: str) -> Figu
         texts = scored[scored["phase"] == phase]
         both = texts.groupby("domain")["member"].transform("nunique") == 2
         _draw_densities(within, texts[both], metric, f"{phase}, within domains")
-        pairs = cross[
-            (cross["phase"] == phase)
-            & (cross["metric"] == metric)
-            & (cross["seen_domain"] != cross["unseen_domain"])
-        ]
+        pairs = cross[(cross["phase"] == phase) & (cross["metric"] == metric)]
+        pairs = pairs[pairs["seen_domain"] != pairs["unseen_domain"]]
         if pairs.empty:
             across.set_axis_off()
             continue

@@ -38,16 +38,8 @@ def within_layout(within: pd.DataFrame, phase: str) -> pd.DataFrame:
 def sizes_layout(within: pd.DataFrame, parameters: Mapping[str, int]) -> pd.DataFrame:
     """Lay out the models of several sizes as `published_layout` does: a row per phase and model.
 
-    Parameters
-    ----------
-    within : of several models.
-    parameters : model -> its number of parameters, which orders the rows.
-
-    Returns
-    -------
-    DataFrame
-        Text: Model, Parameters, Phase, Domains, and the families of metrics; the off-by-one form of
-        Mem k is left out.
+    `parameters`, the number of each model, order the rows. The off-by-one form of Mem k is left
+    out.
     """
     cells = within[(within["domain"] != MEAN) & ~within["metric"].str.contains("off_by_one")]
     cells = cells.assign(metric=cells["metric"].map(LABELS), auc=cells["auc_percent"])
@@ -64,20 +56,17 @@ def sizes_layout(within: pd.DataFrame, parameters: Mapping[str, int]) -> pd.Data
 def published_layout(table3: pd.DataFrame, within: pd.DataFrame) -> pd.DataFrame:
     """Summarise Tables 3 and 7-15 as published: a row per table and model.
 
+    For each family of metrics: the mean AUC in percent over domains and k, with the lowest and the
+    highest. Rows without a number are left out: Table 8 prints perplexities in the place of the
+    AUCs of PPL_200.
+
     Parameters
     ----------
-    table3, within : `fu2025_table3` and `fu2025_within_domain_auc` of `data/published`. Rows
-        without a number are left out: Table 8 prints perplexities in the place of the AUCs of
-        PPL_200.
-
-    Returns
-    -------
-    DataFrame
-        Text: Table, Model, Phase, Domains, and for each family of metrics the mean AUC in percent
-        over domains and k, with the lowest and the highest.
+    table3, within : `fu2025_table3` and `fu2025_within_domain_auc` of `data/published`.
     """
     both = pd.concat([table3, within])
     both["auc"] = pd.to_numeric(both["auc_percent"], errors="coerce")
+    groups = both.dropna(subset="auc").groupby(["table", "model"], sort=False)
     rows = [
         {
             "Table": table.removeprefix("Table "),
@@ -85,15 +74,13 @@ def published_layout(table3: pd.DataFrame, within: pd.DataFrame) -> pd.DataFrame
             "Phase": "tuning" if model in TUNED else "pre-training",
             **_families(found),
         }
-        for (table, model), found in both.dropna(subset="auc").groupby(
-            ["table", "model"], sort=False
-        )
+        for (table, model), found in groups
     ]
     return pd.DataFrame(rows)
 
 
 def _families(found: pd.DataFrame) -> dict[str, str]:
-    """Domains, and the mean AUC over domains and k for each family, with its range."""
+    """Count domains, and write the mean AUC over domains and k for each family, with its range."""
     cells = {"Domains": str(found["domain"].nunique())}
     for start, name in FAMILIES.items():
         auc = found.loc[found["metric"].str.startswith(start), "auc"]
@@ -106,17 +93,14 @@ def conclusions(
 ) -> pd.DataFrame:
     """Confront the conclusions of Fu with the tables of `assumptions.detection`.
 
+    The columns are conclusion, measured (text) and holds: yes, no, undecided where intervals are
+    too wide, or — where nothing was measured.
+
     Parameters
     ----------
     within : of one model or of several sizes; cross : of `model`.
     model : the one that all conclusions but that on sizes are about.
     near : percentage points of AUC that still count as near chance, or as no difference.
-
-    Returns
-    -------
-    DataFrame
-        conclusion, measured (text), holds: yes, no, undecided where intervals are too wide, or —
-        where nothing was measured.
     """
     own = within[within["model"] == model]
     every, some = f"every metric within {near:g} points of chance", f"more than {near:g} points off"
@@ -199,7 +183,7 @@ def _ranks(within: pd.DataFrame, phase: str) -> Answer:
 
 
 def _near_chance(means: pd.DataFrame, near: float) -> str:
-    """Tell whether all means are near chance; far is what lies off with its whole interval."""
+    """Judge whether all means are near chance; far is what lies off with its whole interval."""
     off = (means["auc_low"] > CHANCE + near) | (means["auc_high"] < CHANCE - near)
     if off.any():
         return "no"

@@ -22,6 +22,7 @@ from contamination.statistics import (
     anytime_test,
     null_scores,
     sharded_exact_monte_carlo,
+    sharded_exact_test,
     sharded_t_test,
 )
 
@@ -30,32 +31,17 @@ CALIBRATION = (
     *("low", "high"),
 )
 RESAMPLES = 1_999  # so that 0.05, 0.01 and 0.001 are all attainable p-values
-
-# The scores that are tried, and the test whose scores they are.
-SCORED_BY = {
-    "sum": "sharded_exact",
-    "token_standardised": "token_standardised",
-    "boundary": "boundary",
-}
+T, EXACT = TESTS["sharded_t"].label, TESTS["sharded_exact"].label
 
 # Label and p-value. The study samples where it could convolve: the same p, which a test checks, and
 # for many shards in a tenth of the time.
 PValue = Callable[[np.ndarray, np.random.Generator], float]
 P_VALUES: dict[str, tuple[str, PValue]] = {
-    "sharded_t": (
-        TESTS["sharded_t"].label,
-        lambda scores, rng: TESTS["sharded_t"].statistic(scores).p,
-    ),
-    "sharded_t_ddof_0": (
-        f"{TESTS['sharded_t'].label}, ddof 0",
-        lambda scores, rng: sharded_t_test(scores, ddof=0).p,
-    ),
-    "sharded_exact": (
-        f"{TESTS['sharded_exact'].label}, FFT",
-        lambda scores, rng: TESTS["sharded_exact"].statistic(scores).p,
-    ),
+    "sharded_t": (T, lambda scores, rng: sharded_t_test(scores).p),
+    "sharded_t_ddof_0": (f"{T}, ddof 0", lambda scores, rng: sharded_t_test(scores, ddof=0).p),
+    "sharded_exact": (f"{EXACT}, FFT", lambda scores, rng: sharded_exact_test(scores).p),
     "sharded_exact_monte_carlo": (
-        f"{TESTS['sharded_exact'].label}, Monte Carlo",
+        f"{EXACT}, Monte Carlo",
         lambda scores, rng: sharded_exact_monte_carlo(scores, resamples=RESAMPLES, rng=rng).p,
     ),
     "anytime": ("Anytime-valid", lambda scores, rng: anytime_test(scores, alpha=0.05).p),
@@ -72,12 +58,13 @@ def pools_of(
     successor_shards: int,
     rng: np.random.Generator,
 ) -> dict[tuple[str, int], np.ndarray]:
-    """Scores of the shards of all sets, by (statistic, permutations): each (shards, m + 1).
+    """Collect the scores of the shards of all sets, (shards, m + 1) by (statistic, permutations).
 
     Statistics are "sum" (of all tokens), "token_standardised", "boundary" and, with as many sampled
     orderings as the largest number of permutations, "successor".
     """
-    kinds = {name: TESTS[test].on_tokens[TESTS[test].b] for name, test in SCORED_BY.items()}
+    scored_by = {"sum": "sharded_exact"} | {n: n for n in ("token_standardised", "boundary")}
+    kinds = {name: TESTS[test].on_tokens[TESTS[test].b] for name, test in scored_by.items()}
     rows: dict[tuple[str, int], list[np.ndarray]] = {}
     most = max(permutations)
     for name in tqdm(datasets, desc="scores under the null", unit="set"):
@@ -104,7 +91,7 @@ def pools_of(
 def heavy_tailed(
     permutations: Sequence[int], *, shards: int, rng: np.random.Generator
 ) -> dict[tuple[str, int], np.ndarray]:
-    """Independent draws of Student's t with 2 degrees of freedom, whose variance is infinite."""
+    """Draw independent Student's t numbers with 2 degrees of freedom, of infinite variance."""
     return {("heavy_tailed", m): rng.standard_t(2, size=(shards, m + 1)) for m in permutations}
 
 
@@ -118,18 +105,13 @@ def calibration_table(
     rng: np.random.Generator,
     jobs: int = 1,
 ) -> pd.DataFrame:
-    """Rejections of every test on every pool, with Clopper-Pearson intervals.
+    """Count the rejections of every test on every pool, with Clopper-Pearson intervals (95%).
 
     Parameters
     ----------
-    pools : from `pools_of` or `heavy_tailed`.
+    pools : from `pools_of` or `heavy_tailed`; `scores` in the table is their statistic.
     tests : for every statistic, the names of `P_VALUES` to try on it.
     jobs : processes that share the settings, -1 for one per core; the table is the same for all.
-
-    Returns
-    -------
-    DataFrame
-        The columns of `CALIBRATION`: `scores` is the statistic, `low` to `high` a 95% interval.
     """
     rows: list[tuple[Any, ...]] = []
     settings = [

@@ -53,19 +53,11 @@ ORDERS: dict[str, Callable[[Sequence[str]], list[str]]] = {
 def failure_table(
     experiment: Experiment, model: str, dataset: str, *, orders: Sequence[str] = tuple(ORDERS)
 ) -> pd.DataFrame:
-    """p-values and the verdict of the diagnostics for every order of the records.
+    """Audit a canary set in every order of `ORDERS`, or in those that are named.
 
-    Parameters
-    ----------
-    model : "clean" for orders that mean something, "contaminated" for what long examples cost.
-    orders : names from `ORDERS`.
-
-    Returns
-    -------
-    DataFrame
-        model, dataset, order, examples, longer (share of examples that exceed the context),
-        verdict, log10_p_compressor (the negative control of the successor test), and
-        log10_p_<test> for every test.
+    `model` is "clean" for orders that mean something, "contaminated" for what long examples cost.
+    `longer` is the share of examples that exceed the context, `verdict` that of the diagnostics,
+    log10_p_compressor that of the negative control of the successor test.
     """
     original, scorer = experiment.test_set(dataset), TransformersScorer(experiment.model(model))
     # Another corpus or model has other stores: nothing has to be removed first.

@@ -15,8 +15,7 @@ SCORES = {"sum": "all tokens", "heavy_tailed": "heavy tails"}  # others are name
 def plot_power_per_token(table: pd.DataFrame) -> Figure:
     """Draw mean log10 p against passes over the set, by test, a panel per duplication count.
 
-    `table` comes from `contamination.experiments.beyond.power.summarise`; of several settings with
-    the same cost the one with the most permutations is drawn.
+    `table` comes from `contamination.experiments.beyond.power.summarise`.
     """
     counts = sorted(table["dup_count"].unique())
     columns = min(4, len(counts))
@@ -45,7 +44,7 @@ def plot_power_per_token(table: pd.DataFrame) -> Figure:
         panel.set_xscale("log")
         panel.set_xticks([2, 5, 10, 25, 50], ["2", "5", "10", "25", "50"])
         panel.minorticks_off()
-        panel.set_title(f"{count} {'copy' if count == 1 else 'copies'}", fontsize="medium")
+        panel.set_title(f"Duplication count {count}", fontsize="medium")
     for panel in panels[len(counts) :]:
         panel.set_visible(False)
     for panel in panels[max(0, len(counts) - columns) : len(counts)]:

@@ -57,21 +57,18 @@ class PowerSettings:
 def power_rows(
     experiment: Experiment, model: str, settings: PowerSettings, *, rng: np.random.Generator
 ) -> pd.DataFrame:
-    """Every test on every set, with all permutations and fractions of the shards.
+    """Run every test on every set, with all permutations and fractions of the shards.
 
-    Returns
-    -------
-    DataFrame
-        The columns of `ROWS`: `shards` of the set, `permutations` (0 for successors, whose
-        orderings cost nothing), `fraction` of the shards that are used, `tokens` that the model
-        reads, `passes` (tokens over those of the set).
+    Columns are `ROWS`: `shards` of the set, `permutations` (0 for successors, whose orderings cost
+    nothing), `fraction` of the shards that are used, `tokens` that the model reads, `passes`
+    (tokens over those of the set).
     """
     rows: list[tuple[Any, ...]] = []
     names = settings.datasets or [spec.name for spec in experiment.profile.canaries]
     for name in tqdm(names, desc="power per token", unit="set"):
         spec = experiment.spec(name)
         passed = experiment.corpus_facts["canaries"][name]["tokens"]
-        for test, statistic, scores, cost, m in _scored(experiment, model, name, settings, rng=rng):
+        for test, statistic, scores, cost, m in _scored(experiment, model, name, settings, rng):
             count = len(scores)
             for fraction in settings.fractions:
                 size = max(2, round(fraction * count))
@@ -85,12 +82,7 @@ def power_rows(
 
 
 def _scored(
-    experiment: Experiment,
-    model: str,
-    name: str,
-    settings: PowerSettings,
-    *,
-    rng: np.random.Generator,
+    experiment: Experiment, model: str, name: str, settings: PowerSettings, rng: np.random.Generator
 ) -> Iterator[tuple[str, Statistic, np.ndarray, np.ndarray, int]]:
     """Yield tests with their scores of a set, the tokens that each shard cost, and permutations."""
     most = max(settings.permutations)
@@ -108,18 +100,17 @@ def _scored(
             model, name, shards=count, kind="successors", tokens_per_example=max(TOKENS.values())
         )
         for choice, b in TOKENS.items():
-            scores = np.stack(
-                [
-                    sampled_successors(store, s, b, orderings=SAMPLED_ORDERINGS, rng=rng)
-                    for s in range(count)
-                ]
+            sampled = (
+                sampled_successors(store, shard, b, orderings=SAMPLED_ORDERINGS, rng=rng)
+                for shard in range(count)
             )
+            scores = np.stack(list(sampled))
             label, statistic = variant_name("successor", choice), TESTS["successor"].statistic
             yield label, statistic, scores, successor_tokens(store, b), 0
 
 
 def successor_tokens(store: Store, tokens_per_example: int) -> np.ndarray:
-    """Tokens that each shard's successor matrix costs with so many tokens a pair, int64 (r,)."""
+    """Count the tokens that each shard's matrix costs with so many tokens a pair, int64 (r,)."""
     lengths = np.asarray(store.header.example_tokens)
     return np.array(
         [
@@ -131,42 +122,33 @@ def successor_tokens(store: Store, tokens_per_example: int) -> np.ndarray:
 
 
 def summarise(rows: pd.DataFrame, alphas: Sequence[float]) -> pd.DataFrame:
-    """Mean log10 p and power of every test at every cost, by duplication count.
+    """Average log10 p and power of every test at every cost over sets, by duplication count.
 
     Intervals are over sets: replicates of one set share its data, so a set counts once, by its
-    share of rejections. Power has Wilson's 95% interval, the mean log10 p its standard error.
-
-    Returns
-    -------
-    DataFrame
-        dup_count, test, shards, permutations, fraction, tokens and passes (means over sets),
-        datasets, mean_log10_p, se_log10_p, and power_<alpha>, low_<alpha>, high_<alpha> for every
-        alpha.
+    share of rejections. Power has Wilson's 95% interval (power_, low_ and high_<alpha>), the mean
+    log10 p its standard error (se_log10_p); tokens and passes are means over sets.
     """
     keys = ["dup_count", "test", "shards", "permutations", "fraction"]
     rows = rows.assign(**{f"power_{a:g}": rows["log10_p"] <= np.log10(a) for a in alphas})
     powers = [f"power_{a:g}" for a in alphas]
-    sets = rows.groupby([*keys, "dataset"], as_index=False)[
-        ["tokens", "passes", "log10_p", *powers]
-    ].mean()
+    numbers = ["tokens", "passes", "log10_p", *powers]
+    sets = rows.groupby([*keys, "dataset"], as_index=False)[numbers].mean()
     grouped = sets.groupby(keys)
     table = grouped[["tokens", "passes", *powers]].mean()
     table["datasets"] = grouped.size()
     table["mean_log10_p"] = grouped["log10_p"].mean()
     table["se_log10_p"] = grouped["log10_p"].sem()
+    count = table["datasets"]
     for alpha in alphas:
-        count = table["datasets"]
-        hits = table[f"power_{alpha:g}"] * count
-        low, high = proportion_confint(hits, count, method="wilson")
-        table[f"low_{alpha:g}"], table[f"high_{alpha:g}"] = low, high
+        interval = proportion_confint(table[f"power_{alpha:g}"] * count, count, method="wilson")
+        table[f"low_{alpha:g}"], table[f"high_{alpha:g}"] = interval
     return table.reset_index()
 
 
 def ranking(table: pd.DataFrame) -> pd.DataFrame:
-    """Mean log10 p by test (rows) and duplication count (columns), the best test first.
+    """Rank tests (rows) by their mean log10 p over the duplication counts (columns), best first.
 
-    All shards, and the most permutations; `passes` is what that costs. Ranked by the mean over the
-    duplication counts.
+    With all shards and the most permutations; `passes` is what that costs.
     """
     whole = table[table["fraction"] == 1.0]
     most = whole.groupby("test")["permutations"].transform("max")

@@ -1,8 +1,4 @@
-"""The tests on the canary sets (Oren, Table 1 and Figure 2).
-
-Tests read stores; a store that lacks orderings is completed first. Each row is one test of one set
-under one model.
-"""
+"""The tests on the canary sets (Oren, Table 1 and Figure 2): read from stores, completed first."""
 
 from typing import Any
 
@@ -18,14 +14,10 @@ CANARY_TESTS = ("permutation", "sharded_t", "sharded_exact", "boundary", "succes
 
 
 def canary_table(experiment: Experiment) -> pd.DataFrame:
-    """Every test on every canary set under both models.
+    """Run every test on every canary set under both models: a row for each of them.
 
-    Returns
-    -------
-    DataFrame
-        model, dataset, kind, examples, dup_count (what the contaminated model was given), test,
-        shards, permutations, statistic, p, log10_p, holm_p (Holm over the sets of one model and
-        test) and tokens_scored (what the model had to read for the test).
+    `dup_count` is what the contaminated model was given, `holm_p` is Holm's correction over the
+    sets of one model and test, `tokens_scored` is what the model had to read for the test.
     """
     rows: list[dict[str, Any]] = []
     for model in MODELS:

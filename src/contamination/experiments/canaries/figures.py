@@ -13,9 +13,7 @@ from contamination.results.tables import SIGNIFICANT
 def plot_duplication_power(rows: pd.DataFrame, published: pd.DataFrame) -> Figure:
     """Draw log10 p of every set against its duplication count, by test (Oren, Figure 2).
 
-    Parameters
-    ----------
-    rows, published : columns dup_count, test and log10_p; a panel each, with one vertical axis.
+    `rows` and `published` have columns dup_count, test and log10_p, and a panel each.
     """
     figure, panels = plt.subplots(1, 2, figsize=(7.6, 3.9), sharey=True, width_ratios=(1.5, 1))
     for axes, table, title in zip(

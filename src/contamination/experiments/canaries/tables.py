@@ -5,24 +5,23 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from contamination.audit.battery import TESTS
 from contamination.results.tables import format_p, lay_out
 
 
 def canary_layout(canaries: pd.DataFrame, model: str, alpha: float) -> pd.DataFrame:
     """Lay out Table 1 for one model: a row for each set, a column for each test.
 
-    Beside the exact test stands its p-value after Holm's correction over the sets, bold where that
-    is at most `alpha`. The clean model has read no set, so its duplication count is 0.
-
-    Parameters
-    ----------
-    canaries : of `contamination.experiments.canaries.evaluation.canary_table`.
+    `canaries` comes from `canary_table`. Beside the exact test stands its p-value after Holm's
+    correction over the sets, bold where that is at most `alpha`. The clean model has read no set,
+    so its duplication count is 0.
     """
 
     def cells(row: dict[str, Any]) -> dict[str, str]:
-        shown = {row["test"].replace("_", " ").capitalize(): format_p(row["p"], row["log10_p"])}
+        label = TESTS[row["test"]].label
+        shown = {label: format_p(row["p"], row["log10_p"])}
         if row["test"] == "sharded_exact":
-            shown["Sharded exact, Holm"] = format_p(row["holm_p"], bold=row["holm_p"] <= alpha)
+            shown[f"{label}, Holm"] = format_p(row["holm_p"], bold=row["holm_p"] <= alpha)
         return shown
 
     rows = canaries[canaries["model"] == model].sort_values(["dup_count", "dataset"], kind="stable")

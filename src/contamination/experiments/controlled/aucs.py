@@ -26,30 +26,19 @@ CONCLUSIONS = (  # experiment, contaminant, sign of the trend, what Shi finds
     (COUNT, OUTLIER, 1, "Figure 5c: the higher the duplication count, the easier"),
     (RATE, OUTLIER, 1, "Table 4: the higher the learning rate, the easier"),
 )
+POOLED = [name for name in KEYS if name != "dataset"]  # keys of a mean over sets
 CONTROL = "Control: before training, no AUC of the experiment on size is off 0.5"
 
 
 def auc_table(
     scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int = 1000
 ) -> pd.DataFrame:
-    """AUC and TPR at 5% FPR of every score in every cell, and means over the outlier sets.
+    """Measure AUC and TPR at 5% FPR of every score in every cell, and means over the outlier sets.
 
-    Parameters
-    ----------
-    scored : of `contamination.experiments.controlled.training.score_runs`.
-    rng, resamples : of the bootstrap, 95%.
-
-    Returns
-    -------
-    DataFrame
-        `KEYS`, score, members, non_members, and auc and tpr_at_5_fpr, each with _low and _high. In
-        rows with the dataset `MEAN` every outlier set has the same weight, and the TPR has no
-        interval.
-
-    Raises
-    ------
-    InputError
-        As `contamination.membership.evaluate.evaluate`, for any of the cells.
+    The columns are `KEYS`, score, members, non_members, and auc and tpr_at_5_fpr, each with _low
+    and _high (bootstrap, 95%). In rows with the dataset `MEAN` every outlier set has the same
+    weight, and the TPR has no interval. `scored` comes from `score_runs`. Raises InputError as
+    `contamination.membership.evaluate.evaluate`, for any of the cells.
     """
     parts = []
     for key, cell in scored.groupby(list(KEYS), sort=False):
@@ -57,7 +46,7 @@ def auc_table(
         kept = [c for c in found if not str(c).startswith(("tpr_at_1_", "tpr_at_0.1_"))]
         parts.append(found[kept].assign(**dict(zip(KEYS, key, strict=True))))
     table = pd.concat(parts, ignore_index=True)
-    keys = [*(name for name in KEYS if name != "dataset"), "score"]
+    keys = [*POOLED, "score"]
     outliers = table[table["contaminant"] == OUTLIER].groupby(keys, sort=False)
     means = outliers[["auc", "tpr_at_5_fpr"]].mean()
     means = means.join(outliers[["members", "non_members"]].sum()).reset_index()
@@ -73,27 +62,18 @@ def auc_table(
 
 
 def scores_of(scored: pd.DataFrame) -> list[str]:
-    """Names of the columns that hold scores."""
+    """Name the columns that hold scores."""
     return [str(name) for name in scored if name not in {*KEYS, "member", "text"}]
 
 
 def mean_draws(
     scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int
 ) -> dict[tuple[Any, ...], Floats]:
-    """Mean AUC over the sets of a contaminant, measured and resampled.
+    """Average the AUC over the sets of a contaminant: `POOLED` -> (1 + resamples, scores).
 
-    The halves of a set, and members by their duplication counts, are resampled apart; one resample
-    of them serves every model.
-
-    Returns
-    -------
-    dict
-        `KEYS` without the dataset -> (1 + resamples, scores), the measured mean first.
-
-    Raises
-    ------
-    InputError
-        Fewer than 1 resample.
+    The measured mean stands first. The halves of a set, and members by their duplication counts,
+    are resampled apart; one resample of them serves every model. Raises InputError for fewer than 1
+    resample.
     """
     require_resamples(resamples)
     weights: dict[tuple[Any, ...], Floats] = {}  # (1 + resamples, texts), the first row all once
@@ -110,31 +90,22 @@ def mean_draws(
             halves.append(weights[half])
         cell = cell.sort_values(["member", "text"], ascending=[False, True])
         aucs = weighted_aucs(cell[scores_of(scored)], cell["member"], np.hstack(halves))
-        name = tuple(value for key_name, value in at.items() if key_name != "dataset")
-        found.setdefault(name, []).append(aucs)
+        found.setdefault(tuple(at[name] for name in POOLED), []).append(aucs)
     return {name: np.mean(values, axis=0) for name, values in found.items()}
 
 
 def trends(
     scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int = 1000
 ) -> pd.DataFrame:
-    """How the mean AUC changes with what an experiment varies.
+    """Measure how the mean AUC changes with what an experiment varies.
 
-    Returns
-    -------
-    DataFrame
-        A row per experiment, contaminant and score: first_auc and last_auc, at the smallest and the
-        largest value, and slope, the least-squares change of the AUC per doubling of that value,
-        with slope_low and slope_high (95%, bootstrap in pairs).
-
-    Raises
-    ------
-    InputError
-        Fewer than 1 resample.
+    A row per experiment, contaminant and score: first_auc and last_auc, at the smallest and the
+    largest value, and slope, the least-squares change of the AUC per doubling of that value, with
+    slope_low and slope_high (95%, bootstrap in pairs). Raises InputError for fewer than 1 resample.
     """
     points: dict[tuple[str, str], dict[float, Floats]] = {}
     for key, values in mean_draws(scored, rng=rng, resamples=resamples).items():
-        at = dict(zip((name for name in KEYS if name != "dataset"), key, strict=True))
+        at = dict(zip(POOLED, key, strict=True))
         if at["model"] == TRAINED:
             line = points.setdefault((at["experiment"], at["contaminant"]), {})
             line[at[VARIED[at["experiment"]]]] = values
@@ -153,22 +124,12 @@ def trends(
 
 
 def conclusions(table: pd.DataFrame, found: pd.DataFrame, *, score: str) -> pd.DataFrame:
-    """Confront the conclusions of Shi with what was measured.
+    """Confront the conclusions of Shi with `auc_table` and `trends`, by one score (Shi's: Min-K%).
 
     A conclusion holds ("yes") where the interval of the slope lies on its side of 0, and does not
     ("no") where it lies on the other; it is "undecided" where the interval holds 0, and "—" where
     nothing was measured. The control holds where no interval leaves out 0.5, and is undecided where
-    one does: of twenty, one does by chance.
-
-    Parameters
-    ----------
-    table, found : of `auc_table` and `trends`.
-    score : by which it is judged; Shi's is Min-K%.
-
-    Returns
-    -------
-    DataFrame
-        conclusion, measured (text), holds.
+    one does: of twenty, one does by chance. `measured` says it in text.
     """
     rows = [*_of_trends(found[found["score"] == score]), _of_control(table, score)]
     return pd.DataFrame(rows, columns=["conclusion", "measured", "holds"])

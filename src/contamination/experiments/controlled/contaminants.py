@@ -32,17 +32,10 @@ SHORTEST = 32  # tokens of a document, as the shortest texts of Shi's WikiMIA
 
 @dataclass(frozen=True)
 class ContaminantSet:
-    """Texts of one source, of which half is injected.
+    """Texts of one source, of which half is injected; separators are included."""
 
-    Attributes
-    ----------
-    contaminant : `OUTLIER` or `INSIDE`.
-    name : of the source.
-    members, non_members : as many of either, separators included.
-    """
-
-    contaminant: str
-    name: str
+    contaminant: str  # OUTLIER or INSIDE
+    name: str  # of the source
     members: tuple[str, ...]
     non_members: tuple[str, ...]
 
@@ -54,18 +47,11 @@ class ContaminantSet:
 
 @dataclass(frozen=True, eq=False)
 class Background:
-    """Documents around the contaminants, none of which is one.
+    """Documents around the contaminants, none of which is one."""
 
-    Attributes
-    ----------
-    tokens : int32 (T,), each document closed by the end-of-text token.
-    ends : int64 (documents,), offset after each.
-    unread : the first so many tokens were not read by the base model; the others were, once.
-    """
-
-    tokens: np.ndarray
-    ends: np.ndarray
-    unread: int
+    tokens: np.ndarray  # int32 (T,), each document closed by the end-of-text token
+    ends: np.ndarray  # int64 (documents,), offset after each
+    unread: int  # the base model has not read so many tokens at the start; the others it has, once
 
 
 def contaminant_sets(
@@ -79,20 +65,16 @@ def contaminant_sets(
 ) -> tuple[ContaminantSet, ...]:
     """Find the contaminants: outlier sets, then the in-distribution one where documents were left.
 
+    Raises InputError for no outlier set or fewer than 2 examples, a canary set that the profile has
+    not, a source with too little text, and as `tuning_texts`.
+
     Parameters
     ----------
-    tokenizer : of the model.
     outliers : canary sets of the profile. Text of their source (a kind of docstring, or a file)
         that was never planted becomes a set; sets of one source give one.
     examples : of each set, in either half.
     rng : divides the sets.
     files : canary set -> file of the data directory, where the set's own holds too little.
-
-    Raises
-    ------
-    InputError
-        No outlier set or fewer than 2 examples; a canary set that the profile has not; a source
-        with too little text; and as `contamination.pretraining.tuning_texts.tuning_texts`.
     """
     if not outliers or examples < 2:
         raise InputError(
@@ -121,15 +103,8 @@ def collect_background(
 ) -> Background:
     """Collect documents: those left out of the corpus, then, if more are needed, its own.
 
-    Parameters
-    ----------
-    sets : whose texts are left out, both halves.
-    tokens : that are needed; the last document may go beyond.
-
-    Raises
-    ------
-    InputError
-        All documents together are fewer tokens.
+    Both halves of the `sets` are left out. The last document may go beyond the `tokens` that are
+    needed. Raises InputError if all documents together are fewer tokens.
     """
     used = {text for one in sets for text in one.texts}
     read = read_documents(experiment.corpus / DOCUMENTS)
@@ -155,7 +130,7 @@ def collect_background(
 def _fitting(
     documents: Iterator[Document], tokenizer: "PreTrainedTokenizerBase", experiment: Experiment
 ) -> list[str]:
-    """Documents that a context holds as a whole, as they are read: with their last newline."""
+    """List documents that a context holds as a whole, as they are read: with the last newline."""
     texts = [text + "\n" for _, text in documents]
     context = experiment.profile.model.n_positions
     lengths = map(len, tokenize(tokenizer, texts))
@@ -163,11 +138,7 @@ def _fitting(
 
 
 def _divided(
-    contaminant: str,
-    name: str,
-    texts: Sequence[str],
-    examples: int,
-    rng: np.random.Generator,
+    contaminant: str, name: str, texts: Sequence[str], examples: int, rng: np.random.Generator
 ) -> ContaminantSet:
     """Draw two halves from all texts."""
     if len(texts) < 2 * examples:

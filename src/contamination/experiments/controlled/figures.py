@@ -24,13 +24,8 @@ def plot_controlled(table: pd.DataFrame, labels: Mapping[str, str]) -> Figure:
     """Draw the three panels of Figure 5, a line for each score.
 
     Bars are 95% intervals, dashed lines the same score under the base model, dotted chance. A panel
-    without data, as where no document was left out of the corpus, stays empty.
-
-    Parameters
-    ----------
-    table : of `contamination.experiments.controlled.aucs.auc_table`; outliers are shown by their
-        mean.
-    labels : score -> what the legend calls it.
+    without data, as where no document was left out of the corpus, stays empty. `table` comes from
+    `auc_table`; outliers are shown by their mean. `labels` name the scores to draw.
     """
     figure, panels = plt.subplots(1, 3, figsize=(8.2, 3.2), sharey=True)
     for axes, (experiment, contaminant, title, label) in zip(panels, PANELS, strict=True):

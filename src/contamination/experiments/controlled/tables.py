@@ -14,19 +14,11 @@ PUBLISHED = ("Table 3", "Table 7", "Table 4")  # of Shi
 
 
 def main_layout(table: pd.DataFrame, labels: Mapping[str, str]) -> pd.DataFrame:
-    """Lay out Table 3, at the largest size: a row per score, a column per set.
+    """Lay out Table 3, at the largest size: a row for each score that `labels` name.
 
-    Parameters
-    ----------
-    table : of `contamination.experiments.controlled.aucs.auc_table`.
-    labels : score -> what the table calls it.
-
-    Returns
-    -------
-    DataFrame
-        Text: Method, a column per outlier set, their mean with its interval, that mean before
-        training, its TPR at 5% FPR (Table 7), and a column for in-distribution contaminants; bold
-        where the interval leaves out 0.5.
+    `table` comes from `auc_table`. Columns are the outlier sets, their mean with its interval, that
+    mean before training, its TPR at 5% FPR (Table 7), and in-distribution contaminants; bold where
+    the interval leaves out 0.5.
     """
     rows = table[(table["experiment"] == SIZE) & table["score"].isin(list(labels))]
     rows = rows[rows["corpus_tokens"].isin([0, rows["corpus_tokens"].max()])]
@@ -68,8 +60,8 @@ def published_layout(headline: pd.DataFrame) -> pd.DataFrame:
 
     Parameters
     ----------
-    headline : columns table, setting (a set, " lr " and a learning rate after it in Table 4),
-        method, metric and value.
+    headline : `shi2023_downstream` of `data/published`; " lr " and a learning rate follow the set
+        in the setting of Table 4.
     """
     rows = headline[headline["table"].isin(PUBLISHED)]
     parts = rows["setting"].str.partition(" lr ")

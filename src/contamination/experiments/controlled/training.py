@@ -41,37 +41,28 @@ STREAM = 9  # of random numbers, after the seed of the profile
 
 @dataclass(frozen=True)
 class Run:
-    """One training run.
-
-    Attributes
-    ----------
-    corpus_tokens : of the mixture, contaminants included; less than a block of them is dropped.
-    dup_counts : member i is injected dup_counts[i mod their number] times.
-    """
+    """One training run."""
 
     name: str
-    corpus_tokens: int
+    corpus_tokens: int  # of the mixture, with contaminants; less than a block of them is dropped
     learning_rate: float
-    dup_counts: tuple[int, ...] = (1,)
+    dup_counts: tuple[int, ...] = (1,)  # member i has that of i mod their number
 
 
 @dataclass(frozen=True)
 class TrainingRuns:
     """The training runs that the experiments need. Every experiment changes one thing.
 
+    Raises InputError for fewer than two values of what is varied, one that is not positive or comes
+    twice, or `fixed_tokens` that are not in `sizes`.
+
     Attributes
     ----------
-    sizes : tokens of a mixture, ascending; contaminants are injected once.
+    sizes : tokens of a mixture; contaminants are injected once.
     learning_rate : of all runs but those of `other_rates`.
     fixed_tokens : one of `sizes`, where duplication counts and learning rates are compared.
     dup_counts : in one mixture of that size, each for an equal part of the members.
     batch_size : blocks of a step.
-
-    Raises
-    ------
-    InputError
-        Fewer than two values of what is varied, one that is not positive or comes twice, or
-        `fixed_tokens` that are not in `sizes`.
     """
 
     sizes: tuple[int, ...]
@@ -117,13 +108,10 @@ def mixture(
 ) -> np.ndarray:
     """Mix a training text and cut it into blocks: int32 (blocks, context), no token left out.
 
-    Every copy of a member stands whole, closed by the end-of-text token, at a random boundary
-    between documents; the background is cut so that the last block is full.
-
-    Raises
-    ------
-    InputError
-        The contaminants alone are more than `run.corpus_tokens`, or the background is too short.
+    A member stands whole wherever it is injected, closed by the end-of-text token, at a random
+    boundary between documents; the background is cut so that the last block is full. Raises
+    InputError if the contaminants alone are more than `run.corpus_tokens`, or the background is too
+    short.
     """
     injected = {
         f"{one.name} {i}": (ids, run.dup_counts[i % len(run.dup_counts)])
@@ -154,13 +142,8 @@ def fine_tune_runs(
     """Train the clean model further, once for every run, and return the directories.
 
     A run that was trained before, on the same text with the same settings and base, is not trained
-    again. In the run for duplication counts outliers alone are injected.
-
-    Raises
-    ------
-    InputError
-        The clean model is not trained; as `mixture` and
-        `contamination.pretraining.fine_tuning.fine_tune`.
+    again. In the run for duplication counts outliers alone are injected. Raises InputError if the
+    clean model is not trained, and as `mixture` and `fine_tune`.
     """
     base, seed = experiment.model("clean"), experiment.profile.seed
     if not (base / "training.json").is_file():
@@ -201,13 +184,10 @@ def score_runs(
 ) -> pd.DataFrame:
     """Score both halves of every set under the base model and after every run.
 
-    Returns
-    -------
-    DataFrame
-        A row per experiment, model and text: `KEYS`, member, text (its number in its half) and a
-        column per score, larger for members: loss, min_k_<k>, min_k_pp_<k>, zlib. Under the base
-        model corpus_tokens and learning_rate are 0, and dup_count is what will be injected.
-        Non-members stand beside every duplication count.
+    A row per experiment, model and text: `KEYS`, member, text (its number in its half) and a column
+    per score, larger for members: loss, min_k_<k>, min_k_pp_<k>, zlib. Under the base model
+    corpus_tokens and learning_rate are 0, and dup_count is what will be injected. Non-members stand
+    beside every duplication count.
     """
     columns = ["loss", f"min_k_{k:g}", f"min_k_pp_{k:g}", "zlib"]
     texts = [text for one in sets for text in one.texts]

@@ -38,7 +38,12 @@ def min_k_baseline(
     fpr: float = 0.05,
     resamples: int = 1000,
 ) -> pd.DataFrame:
-    """Share of the spans of every canary set that scores call members, under both models.
+    """Measure the share of the spans of every canary set that scores call members, by model.
+
+    A row per model, set and score: model, dataset, dup_count (what the contaminated model was
+    given), length, score, spans, validation_set, tuning_spans, checking_spans, and the columns of
+    `judge`. Raises InputError for an argument that cannot be, a set without a span or too little
+    text for the threshold, and as `tuning_texts`.
 
     Parameters
     ----------
@@ -52,19 +57,6 @@ def min_k_baseline(
         it is the set's own file.
     fpr : share of the tuning spans that may be called members.
     resamples : of the bootstrap.
-
-    Returns
-    -------
-    DataFrame
-        A row per model, set and score: model, dataset, dup_count (what the contaminated model was
-        given), length, score, spans, validation_set, tuning_spans, checking_spans, and the columns
-        of `judge`.
-
-    Raises
-    ------
-    InputError
-        An argument that cannot be; a set without a span, or too little text for the threshold; and
-        as `tuning_texts`.
     """
     if not 0 < fpr < 1:
         raise InputError(f"fpr is {fpr}: give a rate between 0 and 1, such as 0.05")
@@ -75,9 +67,8 @@ def min_k_baseline(
             f"2 tokens, {fewest} spans (fewer allow no false positive at {fpr:g}) and one k"
         )
     size = min(length, experiment.profile.model.n_positions)
-    sources, texts = tuning_texts(
-        experiment, tokens=validation_spans * size, files=validation_files
-    )
+    wanted = validation_spans * size
+    sources, texts = tuning_texts(experiment, tokens=wanted, files=validation_files)
     sets = {name: experiment.test_set(name).examples for name in sources}
     rows = []
     for model in MODELS:
@@ -86,7 +77,8 @@ def min_k_baseline(
         validation = _scores_of(scorer, spans, ks)
         planted = {name: cut(scorer, examples, size) for name, examples in sets.items()}
         for name, scores in _scores_of(scorer, planted, ks).items():
-            tried, source = validation[sources[name]], sources[name]
+            source = sources[name]
+            tried = validation[source]
             if not len(scores) or len(tried) < fewest:
                 raise InputError(
                     f"canary set {name}: {len(scores)} spans of {size} tokens, and {len(tried)} of "
@@ -143,17 +135,11 @@ def judge(
 ) -> pd.DataFrame:
     """Tune a threshold of every score, and apply it to the spans of a set.
 
-    Parameters
-    ----------
-    members, tuning, checking : (spans, scores) of the set, and of text that was never planted.
-
-    Returns
-    -------
-    DataFrame
-        score, threshold, validation_fpr (share of `checking` called members; NaN of none),
-        share_detected with _low and _high (Clopper and Pearson, 95%, as if spans were
-        independent), and auc and tpr_at_5_fpr with _low and _high, of the set against all text that
-        was never planted.
+    `members`, `tuning` and `checking` are (spans, scores) of the set, and of text that was never
+    planted. A row per score: threshold, validation_fpr (share of `checking` called members; NaN of
+    none), share_detected with _low and _high (Clopper and Pearson, 95%, as if spans were
+    independent), and auc and tpr_at_5_fpr with _low and _high, of the set against all text that was
+    never planted.
     """
     every = pd.concat([members, tuning, checking])
     truth = np.arange(len(every)) < len(members)

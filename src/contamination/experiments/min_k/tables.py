@@ -20,18 +20,14 @@ def beside_the_tests(
 ) -> pd.DataFrame:
     """Lay out Oren's Table 5 as text: a row per set, shares detected and p-values of one model.
 
+    The duplication count is 0 under the clean model. A share is "13%"; the p-value of each test of
+    `BESIDE` is bold where Holm's correction over the sets leaves at most `alpha`.
+
     Parameters
     ----------
     table : of `contamination.experiments.min_k.baseline.min_k_baseline`.
-    canaries : of `contamination.experiments.canaries.evaluation.canary_table`. A p-value is bold
-        where Holm's correction over the sets leaves at most `alpha`.
+    canaries : of notebook 01, `contamination.experiments.canaries.evaluation.canary_table`.
     labels : score -> its heading.
-
-    Returns
-    -------
-    DataFrame
-        Set, Copies (0 under the clean model), Spans, a column for each score ("13%") and one for
-        each of `BESIDE`.
     """
     keys = ["dataset", "dup_count", "spans"]
     shares = table[(table["model"] == model) & table["score"].isin(list(labels))]
@@ -47,7 +43,7 @@ def beside_the_tests(
 
     return lay_out(
         rows.assign(dup_count=rows["dup_count"] * (model != "clean")),
-        {"dataset": "Set", "dup_count": "Copies", "spans": "Spans"},
+        {"dataset": "Set", "dup_count": "Duplication count", "spans": "Spans"},
         cells,
         columns_first=[*labels.values(), *(TESTS[name].label for name in BESIDE)],
     )

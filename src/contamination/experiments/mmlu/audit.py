@@ -1,8 +1,7 @@
 """The audit of MMLU (Oren, section 4.3): every subset under models and negative controls.
 
-A negative control is a model that cannot have seen the subsets. Where it prefers the canonical
-order, the order says something by itself, and the p-value of another model is no evidence: see
-`contamination.experiments.mmlu.tables`.
+A negative control is a model that cannot have read the subsets. Where it prefers the canonical
+order, the order says something by itself, and the p-value of another model is no evidence.
 """
 
 import math
@@ -38,26 +37,19 @@ ROWS = (
 
 
 class MmluAudit:
-    """Models and negative controls, and the tests that they are put to.
+    """Models and negative controls by name, and the tests that they are put to.
+
+    Raises InputError for a name twice, an unknown test, or no permutation.
 
     Parameters
     ----------
     experiment : run whose models may be named; stores lie in its `stores/mmlu/`.
     models : audited by record; names for `contamination.scoring.models.find_model`, or of the run's
         models.
-    controls : models that cannot have seen MMLU: audited by record and by line.
+    controls : models that cannot have read MMLU: audited by record and by line.
     tests : names from `contamination.audit.battery.TESTS`.
     permutations : m, shuffled orderings per shard, in tests of whole orderings.
     published : directory of the papers' tables.
-
-    Attributes
-    ----------
-    models, controls : by name.
-
-    Raises
-    ------
-    InputError
-        A name twice, an unknown test, or no permutation.
     """
 
     def __init__(
@@ -88,43 +80,27 @@ class MmluAudit:
         )
 
     def work(self, sets: Segmented) -> pd.DataFrame:
-        """Count the tokens of `rows`, those already stored included, before any is scored.
-
-        Returns
-        -------
-        DataFrame
-            The columns of `WORK`, summed over subsets.
-        """
+        """Count the tokens of `rows` over all subsets, stored already or not, before scoring."""
         rows = []
+        permutations = self.request.permutations
         for entry, scorer, segmentation, subsets in self._cells(sets):
             ids = [tokenize(scorer.tokenizer, subset.examples) for subset in subsets.values()]
             lengths = [[len(i) for i in examples] for examples in ids]
+            count, context = sum(map(len, lengths)), scorer.context
             for test in self.request.tests:
+                plans = [choose_store(test, each, context, self.request) for each in lengths]
                 total = cost.total(
-                    [
-                        choose_store(test, each, scorer.context, self.request).work(
-                            each, self.request.permutations, scorer.context
-                        )
-                        for each in lengths
-                    ]
+                    plan.work(each, permutations, context)
+                    for plan, each in zip(plans, lengths, strict=True)
                 )
-                count = sum(map(len, lengths))
                 rows.append((entry.name, segmentation, test, count, total.read, total.scored))
         return pd.DataFrame(rows, columns=list(WORK))
 
     def rows(self, sets: Segmented) -> pd.DataFrame:
         """Score what no store holds yet, and test every subset: models by record, controls by both.
 
-        Returns
-        -------
-        DataFrame
-            The columns of `ROWS`; published_p is that of the model in Table 4, by record, where it
-            has a column there.
-
-        Raises
-        ------
-        InputError
-            A subset too short for a test, or whatever loading and scoring complain of.
+        published_p is that of the model in Table 4, by record, where it has a column there. Raises
+        InputError for a subset too short for a test, and what loading and scoring raise.
         """
         rows: list[dict[str, Any]] = []
         for entry, scorer, segmentation, subsets in self._cells(sets):

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from contamination.audit.battery import TESTS
 from contamination.experiments.mmlu.segmentation import COMPRESSOR
 from contamination.experiments.mmlu.subsets import title
 from contamination.results.figures import MODEL_COLOURS
@@ -25,11 +26,9 @@ Curves = Mapping[str, ArrayLike]  # name -> p-values
 def plot_mmlu_ecdf(panels: Mapping[str, Curves], level: float = 0.95) -> Figure:
     """Draw ECDFs of p-values against the uniform law with its DKW band (Oren, Figure 4).
 
-    Parameters
-    ----------
-    panels : what each panel is called, and its curves. A curve without a p-value is left out, and a
-        panel without a curve. The band is that of the shortest curve, so it is wide enough for all.
-    level : simultaneous coverage of the band.
+    `panels` give what each panel is called, and its curves. A curve without a p-value is left out,
+    and a panel without a curve. The band, of simultaneous coverage `level`, is that of the shortest
+    curve, so it is wide enough for all.
     """
     drawn = {
         name: {label: p for label, p in curves.items() if np.size(p)}
@@ -64,11 +63,7 @@ def plot_segmentations(lines: pd.DataFrame) -> Figure:
     """Draw log10 p by record and by line, a panel for the compressor and for each model and test.
 
     Subsets are those that the paper excludes, in bold, and those with records on several lines: the
-    more lines, the further up.
-
-    Parameters
-    ----------
-    lines : from `contamination.experiments.mmlu.tables.line_table`; not empty.
+    more lines, the further up. `lines` comes from `line_table`, and is not empty.
     """
     excluded = lines["excluded_in_paper"].fillna(False).astype(bool)
     rows = lines[excluded | (lines["lines_per_record"] >= LINES)]
@@ -76,22 +71,17 @@ def plot_segmentations(lines: pd.DataFrame) -> Figure:
     free = rows.drop_duplicates(["subset", "segmentation"])
     panels = {COMPRESSOR.capitalize(): free.assign(log10_p=free["compressor_log10_p"])}
     panels |= {
-        f"{model}, {test.replace('_', ' ')}": found
+        f"{model}, {TESTS[test].label.lower()}": found
         for (model, test), found in rows.groupby(["model", "test"], sort=False)
     }
+    size = (2.8 + 2.4 * len(panels), 0.24 * len(height) + 1.3)
     figure, axes = plt.subplots(
-        1,
-        len(panels),
-        figsize=(2.8 + 2.4 * len(panels), 0.24 * len(height) + 1.3),
-        sharex=True,
-        sharey=True,
-        squeeze=False,
+        1, len(panels), figsize=size, sharex=True, sharey=True, squeeze=False
     )
     at = np.arange(len(height))
     for panel, (name, found) in zip(axes[0], panels.items(), strict=True):
-        wide = found.pivot(index="subset", columns="segmentation", values="log10_p").reindex(
-            height.index
-        )
+        wide = found.pivot(index="subset", columns="segmentation", values="log10_p")
+        wide = wide.reindex(height.index)
         panel.hlines(at, wide["record"], wide["line"], color="0.7", lw=1)
         panel.plot(wide["record"], at, "o", color=MODEL_COLOURS[0], mfc="white", label="record")
         panel.plot(wide["line"], at, "o", color=MODEL_COLOURS[1], label="line")

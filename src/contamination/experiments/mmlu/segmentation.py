@@ -16,12 +16,11 @@ import numpy as np
 import pandas as pd
 
 from contamination.audit.battery import TESTS
-from contamination.audit.compressor import compressor_log_probs
+from contamination.audit.compressor import compressor_test
 from contamination.audit.diagnostics import diagnose
 from contamination.audit.record_features import Record
 from contamination.files import sha256_of
 from contamination.scoring.plan import plan_store
-from contamination.statistics import sharded_exact_test
 from contamination.testsets.example_set import ExampleSet
 
 SEGMENTATIONS = ("record", "line")
@@ -37,7 +36,7 @@ Segmented = Mapping[str, Mapping[str, ExampleSet]]  # segmentation -> subset -> 
 
 
 def physical_lines(record: Record) -> list[str]:
-    """Lines that a record takes in a CSV file, without blank ones and without their ends.
+    """Write a record as lines of a CSV file, without blank ones and without their ends.
 
     Fields are quoted where they must be, as in the files in which MMLU is published.
     """
@@ -82,51 +81,32 @@ def segmented(sets: Mapping[str, ExampleSet]) -> dict[str, dict[str, ExampleSet]
 
 
 def model_free(sets: Segmented, *, seed: int) -> pd.DataFrame:
-    """What the order of the examples gives away without a model, in both segmentations.
+    """Measure what the order of the examples gives away without a model, in both segmentations.
 
-    Returns
-    -------
-    DataFrame
-        subset, segmentation, examples; of the records lines_per_record (mean), spanning (share on
-        more than one line) and shared_passages (share whose longest line stands in another record,
-        too); verdict of `contamination.audit.diagnostics.diagnose` within the shards of the sharded
-        t-test; and compressor_log10_p, of the exact test on a compressor's scores in the same
-        shards.
+    Of the records: lines_per_record (mean), spanning (share on more than one line) and
+    shared_passages (share whose longest line stands in another record, too). `verdict` is that of
+    `contamination.audit.diagnostics.diagnose` within the shards of the sharded t-test,
+    compressor_log10_p that of the exact test on a compressor's scores in the same shards.
     """
     rows = []
     for subset, records in sets.get("record", {}).items():
         facts = _line_facts(records)
         for segmentation in SEGMENTATIONS:
-            examples = sets[segmentation][subset]
-            shards = plan_store(TESTS["sharded_t"], len(examples.examples), None).shards
-            diagnosis = diagnose(
-                examples.examples,
-                examples.records or None,
-                shards=shards,
-                rng=np.random.default_rng(seed),
-            )
-            scores = compressor_log_probs(
-                examples, shards=shards, permutations=COMPRESSOR_PERMUTATIONS, seed=seed
-            )
-            rows.append(
-                {
-                    "subset": subset,
-                    "segmentation": segmentation,
-                    "examples": len(examples.examples),
-                    **facts,
-                    "verdict": diagnosis.verdict,
-                    "compressor_log10_p": sharded_exact_test(scores).log10_p,
-                }
-            )
+            one = sets[segmentation][subset]
+            count = len(one.examples)
+            shards = plan_store(TESTS["sharded_t"], count, None).shards
+            rng = np.random.default_rng(seed)
+            verdict = diagnose(one.examples, one.records or None, shards=shards, rng=rng).verdict
+            settings = {"shards": shards, "permutations": COMPRESSOR_PERMUTATIONS, "seed": seed}
+            compressed = compressor_test(one, kind="orderings", **settings)
+            rows.append((subset, segmentation, count, *facts, verdict, compressed.log10_p))
     return pd.DataFrame(rows, columns=list(MODEL_FREE))
 
 
-def _line_facts(records: ExampleSet) -> dict[str, float]:
+def _line_facts(records: ExampleSet) -> tuple[float, float, float]:
+    """Return lines_per_record, spanning and shared_passages."""
     lines = [physical_lines(record) for record in records.records]
     holders = Counter(line for single in lines for line in set(single))
-    longest = [max(single, key=len) for single in lines]
-    return {
-        "lines_per_record": float(np.mean([len(single) for single in lines])),
-        "spanning": float(np.mean([len(single) > 1 for single in lines])),
-        "shared_passages": float(np.mean([holders[line] > 1 for line in longest])),
-    }
+    shared = [holders[max(single, key=len)] > 1 for single in lines]
+    counts = np.array([len(single) for single in lines])
+    return float(counts.mean()), float((counts > 1).mean()), float(np.mean(shared))

@@ -15,32 +15,23 @@ FAMILY = "mmlu/"  # before a subset's name in the registry
 
 
 def subset_names() -> list[str]:
-    """Names of the subsets, in the order of Table 4; professional_law comes last."""
+    """Name the subsets, in the order of Table 4; professional_law comes last."""
     return [name.removeprefix(FAMILY) for name in registered(FAMILY)]
 
 
 def title(subset: str) -> str:
-    """Name of a subset in running text: "High School US History"."""
+    """Write the name of a subset for running text: "High School US History"."""
     special = {"us": "US", "and": "and"}
     return " ".join(special.get(word, word.capitalize()) for word in subset.split("_"))
 
 
 def subsets_at_hand(max_records: int, *, wanted: bool) -> tuple[dict[str, ExampleSet], str]:
-    """Open every subset, at most `max_records` records of each, or tell why not.
+    """Open every subset by its name, at most `max_records` records of each, or say why not.
 
-    Returns
-    -------
-    sets : dict of str to ExampleSet
-        Under the names of `subset_names`; empty if they were not opened.
-    reason : str
-        Empty, or one line that starts with "not run here" and says how to have them: they were not
-        `wanted`, or some need a network and there is none.
-
-    Raises
-    ------
-    InputError
-        Fewer than two records wanted; or as `contamination.testsets.sources.open_test_set`, if the
-        files are here but not right.
+    The reason is empty, or one line that starts with "not run here" and says how to have them: they
+    were not `wanted`, or some need a network and there is none. Raises InputError for fewer than
+    two records, and as `contamination.testsets.sources.open_test_set` if the files are here but not
+    right.
     """
     if max_records < 2:
         raise InputError(f"max_records is {max_records}: give at least two records of each subset")

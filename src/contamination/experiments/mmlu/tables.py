@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from contamination.audit.battery import TESTS
 from contamination.experiments.mmlu.segmentation import COMPRESSOR, SEGMENTATIONS
 from contamination.results.published import AUDITED, CONTROLS
 from contamination.results.tables import format_p, lay_out
@@ -38,7 +39,7 @@ OUTCOMES = {
 
 
 def published_subsets(table4: pd.DataFrame, exclude_below: float) -> pd.DataFrame:
-    """Table 4 in long form, one row for each model and subset, with the exclusion and its reason.
+    """Bring Table 4 into long form, a row per model and subset, with the exclusion and its reason.
 
     `excluded` is true where the p-value of BioMedLM or GPT-2 XL is below `exclude_below`. `p` and
     `log10_p` stay empty: they are for values measured here, `published_p` for those of the paper.
@@ -57,30 +58,21 @@ def measured_subsets(
 ) -> pd.DataFrame:
     """Apply the filter of negative controls to what was measured by record.
 
-    Parameters
-    ----------
-    rows : of `contamination.experiments.mmlu.audit.MmluAudit.rows`.
-    free : of `contamination.experiments.mmlu.segmentation.model_free`.
-    controls : models that exclude a subset where their p-value is below `exclude_below`, in the
-        same test. The compressor excludes it in all tests.
-
-    Returns
-    -------
-    DataFrame
-        The columns of `published_subsets`, with source "measured".
+    Columns are those of `published_subsets`, the source is "measured". `rows` come from
+    `MmluAudit.rows`, `free` from `model_free`. A control excludes a subset where its p-value is
+    below `exclude_below` in the same test, the compressor excludes it in all tests.
     """
     rows = rows[rows["segmentation"] == "record"].assign(source="measured")
     level = math.log10(exclude_below)
     rejected = rows[rows["model"].isin(controls) & (rows["log10_p"] < level)]
     silent = free[(free["segmentation"] == "record") & (free["compressor_log10_p"] < level)]
     compressed = silent[["subset"]].merge(rows[["test"]].drop_duplicates(), how="cross")
-    return _excluded(
-        rows, pd.concat([rejected, compressed.assign(model=COMPRESSOR)]), exclude_below
-    )
+    rejected = pd.concat([rejected, compressed.assign(model=COMPRESSOR)])
+    return _excluded(rows, rejected, exclude_below)
 
 
 def _excluded(rows: pd.DataFrame, rejected: pd.DataFrame, exclude_below: float) -> pd.DataFrame:
-    """Say of each row whether its subset is among those rejected in its test, and by which."""
+    """Mark for each row whether its subset is among those rejected in its test, and by which."""
     keys = ["subset", "test"]
     names = rejected.groupby(keys)["model"].agg(", ".join).rename("names").reset_index()
     names = rows[keys].merge(names, on=keys, how="left")["names"].fillna("")
@@ -93,7 +85,11 @@ def _excluded(rows: pd.DataFrame, rejected: pd.DataFrame, exclude_below: float) 
 def fisher_table(
     subsets: pd.DataFrame, table2: pd.DataFrame, measured: Mapping[str, str | None] | None = None
 ) -> pd.DataFrame:
-    """Fisher's combination of the kept subsets, by audited model, source and test.
+    """Combine the kept subsets by Fisher's method, by audited model, source and test.
+
+    published_p is printed to three decimals, cut off and not rounded (0.0146 stands there as
+    0.014); cauchy_p and harmonic_mean_p are of rules that do not assume independent subsets. A
+    model of which no subset is kept has no p-value.
 
     Parameters
     ----------
@@ -101,14 +97,6 @@ def fisher_table(
     table2 : Table 2 of the paper.
     measured : audited models that were measured here -> their column of Table 2, where they have
         one. The audited models of the paper are always combined.
-
-    Returns
-    -------
-    DataFrame
-        model, source, test, subsets_kept, statistic, p and log10_p (of Fisher); published_p, which
-        the paper prints to three decimals, cut off and not rounded (0.0146 stands there as 0.014);
-        cauchy_p and harmonic_mean_p, of rules that do not assume independent subsets. A model of
-        which no subset is kept has no p-value.
     """
     printed = table2.set_index("dataset").loc["MMLU (Fisher)"]
     columns = {name: column for column, name in AUDITED.items()} | dict(measured or {})
@@ -158,17 +146,13 @@ def rules_layout(combined: pd.DataFrame) -> pd.DataFrame:
 def table4_layout(subsets: pd.DataFrame) -> pd.DataFrame:
     """Lay out Table 4: a row for each subset, the published p-values and those measured here.
 
-    Bold: the subset is excluded.
-
-    Parameters
-    ----------
-    subsets : rows of `published_subsets` and of `measured_subsets`.
+    `subsets` are rows of `published_subsets` and of `measured_subsets`; bold are those excluded.
     """
 
     def cells(row: dict[str, Any]) -> dict[str, str]:
         if row["source"] == "published":
             return {row["model"]: format_p(row["published_p"], bold=row["excluded"])}
-        heading = f"{row['model']}, {row['test'].replace('_', ' ')}, here"
+        heading = f"{row['model']}, {TESTS[row['test']].label.lower()}, here"
         return {heading: format_p(row["p"], row["log10_p"], bold=row["excluded"])}
 
     return lay_out(
@@ -184,19 +168,10 @@ def line_table(
 ) -> pd.DataFrame:
     """Put beside each other the segmentations, what models say, and what the paper excludes.
 
-    Parameters
-    ----------
-    free : of `contamination.experiments.mmlu.segmentation.model_free`.
-    measured : rows of `contamination.experiments.mmlu.audit.MmluAudit.rows` by record and by line.
-    table4 : the paper's table, as `contamination.results.published.load_published` reads it.
-    exclude_below : p-value of a negative control below which the paper excludes a subset.
-
-    Returns
-    -------
-    DataFrame
-        A row for each subset, segmentation, model and test: the columns of `free`; model, test,
-        shards, permutations, statistic, p, log10_p and tokens_scored; published_biomedlm and
-        published_gpt2_xl; excluded_in_paper. What Table 4 does not list is empty there.
+    A row for each subset, segmentation, model and test: the columns of `model_free`, `OF_MODEL`
+    from `MmluAudit.rows`, published_biomedlm and published_gpt2_xl of Table 4, and
+    excluded_in_paper, where either of these is below `exclude_below`. What Table 4 does not list is
+    empty there.
     """
     controls = table4.set_index("subset")[list(CONTROLS)]
     excluded = (controls < exclude_below).any(axis=1).astype("boolean")
@@ -207,19 +182,11 @@ def line_table(
 
 
 def outcomes(lines: pd.DataFrame, exclude_below: float) -> pd.DataFrame:
-    """Say which segmentation each piece of evidence rejects, subset by subset.
+    """Judge which segmentation each piece of evidence rejects, subset by subset of `line_table`.
 
-    Parameters
-    ----------
-    lines : of `line_table`.
-    exclude_below : p-value of a model or of the compressor below which it rejects. The diagnostics
-        reject where their verdict is that the order carries information.
-
-    Returns
-    -------
-    DataFrame
-        subset, excluded_in_paper, evidence ("diagnostics", "compressor", or model and test),
-        record and line (whether it rejects that segmentation), and outcome in words.
+    Evidence is "compressor" or a model and test, which reject where p is below `exclude_below`, or
+    "diagnostics", which reject where their verdict is that the order carries information. `record`
+    and `line` say whether it rejects that segmentation, `outcome` says so in words.
     """
     level = math.log10(exclude_below)
     free = lines.drop_duplicates(["subset", "segmentation"])
@@ -243,15 +210,8 @@ def outcomes(lines: pd.DataFrame, exclude_below: float) -> pd.DataFrame:
 def exclusions_layout(lines: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
     """Lay out the subsets that the paper excludes: what its controls say, and each evidence here.
 
-    Parameters
-    ----------
-    lines, found : of `line_table` and `outcomes`.
-
-    Returns
-    -------
-    DataFrame
-        Text: Subset, Lines per record, p under BioMedLM and GPT-2 XL as published, and for each
-        evidence which segmentation it rejects, bold where that is the lines only.
+    `lines` and `found` come from `line_table` and `outcomes`. Each evidence says which segmentation
+    it rejects, bold where that is the lines only.
     """
 
     def cells(row: dict[str, Any]) -> dict[str, str]:

@@ -49,13 +49,28 @@ def audit_models(
 ) -> pd.DataFrame:
     """Test every model on every set, and correct for their number.
 
+    A row for each model, set and test, those that failed included:
+
+    - `holm_p` and `bh_p` (FDR) correct each test over all cells but those of negative controls,
+      which have none.
+    - `published_p` is the paper's sharded t-test whatever our test.
+    - `dup_count` is how often the set was planted, where that is known.
+    - `verdict` is on the order of the records, see `contamination.audit.diagnostics`.
+    - `control_p` is the same test under the first negative control of the audit, or the exact test
+      under a compressor; `control` says which.
+    - `status` is "ok", "failed: reason", or "not run here: reason" where the hub is out of reach.
+    - `tokens_scored` is what the model had to read for the test, now or before.
+    - `model_revision` is the commit of a hub id, else the checksum of what was loaded.
+
+    Raises InputError for no model, set or test, one that is unknown or ambiguous, or no
+    permutation.
+
     Parameters
     ----------
     models : names for `contamination.scoring.models.find_model`, or entries; with `experiment` also
         the models that it trained.
     sets : names for `contamination.testsets.sources.open_test_set`; with `experiment` also its
-        canary sets,
-        `profile/<name>` where a registered set is called alike.
+        canary sets, `profile/<name>` where a registered set is called alike.
     tests : names from `contamination.audit.battery.TESTS`.
     permutations : m, shuffled orderings per shard, in tests of whole orderings. The models of
         `experiment` on its canary sets keep the shards and permutations of the profile, which the
@@ -65,31 +80,9 @@ def audit_models(
     directory : where the stores lie, one for each revision of a model and a set.
     published : directory of the papers' tables; None leaves `published_p` empty.
     open_scorer : how a model is opened, with other precision or placement for instance.
-
-    Returns
-    -------
-    DataFrame
-        A row for each model, set and test, those that failed included. `holm_p` and `bh_p` (FDR)
-        correct each test over all cells but those of negative controls, which have none.
-        `published_p` is the paper's sharded t-test whatever our test. `dup_count`: how often the
-        set was planted, where that is known. `verdict` on the records: see
-        `contamination.audit.diagnostics`. `control_p`: the same test under the first negative
-        control of the audit, or the exact test under a compressor; `control` says which.
-        `status`: "ok", "failed: reason", or "not run here: reason" where the hub is out of reach.
-        `tokens_scored`: what the model had to read for the test, now or before. `model_revision`:
-        the commit of a hub id, else the checksum of what was loaded.
-
-    Raises
-    ------
-    InputError
-        No model, set or test, one that is unknown or ambiguous, or no permutation.
     """
-    request = Request(
-        tests=tuple(dict.fromkeys(tests)),
-        permutations=permutations,
-        seed=seed,
-        directory=directory,
-    )
+    each = tuple(dict.fromkeys(tests))
+    request = Request(each, permutations=permutations, seed=seed, directory=directory)
     entries, names = _entries(models, experiment), set_names(sets, experiment)
     opened = ExampleSets(names, experiment, max_records)
     audit = _Audit(names, opened, request, experiment, published, open_scorer)

@@ -30,13 +30,8 @@ def plot_open_models(rows: pd.DataFrame, alpha: float) -> Figure:
     """
     sets, models = list(dict.fromkeys(rows["dataset"])), list(dict.fromkeys(rows["model"]))
     tests = [test for test in TESTS if (rows["test"] == test).any()]
-    figure, axes = plt.subplots(
-        1,
-        len(tests),
-        figsize=(1.6 + 3.2 * len(tests), 1.5 + 0.24 * len(sets)),
-        sharey=True,
-        squeeze=False,
-    )
+    size = (1.6 + 3.2 * len(tests), 1.5 + 0.24 * len(sets))
+    figure, axes = plt.subplots(1, len(tests), figsize=size, sharey=True, squeeze=False)
     for panel, test in zip(axes[0], tests, strict=True):
         for index, model in enumerate(models):
             colour, marker = MODELS[index % len(MODELS)]

@@ -29,27 +29,18 @@ NOT_ALONE = ("mmlu/", "wikitext/")  # subsets that notebook 04 combines; text to
 
 @dataclass(frozen=True)
 class SetName:
-    """A test set as it was asked for.
+    """A test set as it was asked for."""
 
-    Attributes
-    ----------
-    asked : registered name, path or hub id; `profile/<name>` is a canary set of the profile.
-    label : what tables call it.
-    canary : its name in the profile; None if it comes from elsewhere.
-    """
-
-    asked: str
-    label: str
-    canary: str | None = None
+    asked: str  # registered name, path or hub id; `profile/<name>` is a canary set of the profile
+    label: str  # in tables
+    canary: str | None = None  # its name in the profile; None if it comes from elsewhere
 
 
 def set_names(asked: Sequence[str], experiment: Experiment | None) -> list[SetName]:
     """Find out which sets are canary sets of the profile; each set once, in the order asked for.
 
-    Raises
-    ------
-    InputError
-        No set, a bare string in the place of a list, or two sets that tables could not tell apart.
+    Raises InputError for no set, a bare string in the place of a list, and two sets that tables
+    could not tell apart.
     """
     if isinstance(asked, str) or not asked:
         raise InputError(f"sets is {asked!r}: give a list of registered names, paths or hub ids")
@@ -80,19 +71,10 @@ def sets_at_hand(experiment: Experiment) -> list[str]:
 
 
 class ExampleSets:
-    """Test sets by name, read before any model is.
+    """Test sets by name, read before any model is: those `opened`, and the `problems` of others.
 
-    Parameters
-    ----------
-    names : what to open. experiment : run whose canary sets are meant by `SetName.canary`.
-    max_records : only so many records of the other sets.
-
-    Attributes
-    ----------
-    opened : the sets that could be opened. problems : the status of the others.
+    Canary sets come whole from `experiment`, of the other sets at most `max_records` records.
     """
-
-    __test__ = False  # not a pytest class
 
     def __init__(
         self, names: Sequence[SetName], experiment: Experiment | None, max_records: int | None
@@ -113,18 +95,14 @@ class ExampleSets:
 
     def _verdict(self, name: SetName, shards: int, seed: int) -> Verdict:
         """Diagnose the order of the records within the shards of a test."""
-        examples = self.opened[name]
-        return diagnose(
-            examples.examples,
-            examples.records or None,
-            shards=shards,
-            rng=np.random.default_rng(seed),
-        ).verdict
+        examples, rng = self.opened[name], np.random.default_rng(seed)
+        records = examples.records or None
+        return diagnose(examples.examples, records, shards=shards, rng=rng).verdict
 
     def _compressor_p(
         self, name: SetName, kind: Kind, shards: int, permutations: int, seed: int
     ) -> float:
-        """p-value of the same shards under a compressor."""
+        """Test the same shards under a compressor: the p-value."""
         return compressor_test(
             self.opened[name], kind=kind, shards=shards, permutations=permutations, seed=seed
         ).p

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 from tqdm import tqdm
 
+from contamination.audit.battery import TESTS
 from contamination.experiments.open_models.sets import ExampleSets
 from contamination.results.published import AUDITED, CONTROLS
 from contamination.results.tables import format_p, lay_out
@@ -63,15 +64,11 @@ def corrected(rows: Sequence[Row]) -> pd.DataFrame:
 
 
 def paper_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
-    """Lay out an audit as the paper does: sets below each other, models side by side.
+    """Lay out an audit as the paper does: a row for each set and test, models side by side.
 
-    Returns
-    -------
-    DataFrame
-        Text under its headings, a row for each set and test: Set, Examples, Order (the verdict on
-        the records), Test, a column for each model, bold where Holm's correction leaves p <= alpha,
-        beside it the paper's value where there is one, and the compressor where it is the control.
-        Where a model has no p-value, the column says "failed" or "not run here".
+    Order is the verdict on the records. A model's p-value is bold where Holm's correction leaves
+    p <= alpha; where it has none, its column says "failed" or "not run here". Beside it stands the
+    paper's value where there is one, and last the compressor where it is the control.
     """
     printed = set(rows.loc[rows["published_p"].notna(), "model"])
     compressor_p = rows["control_p"].where(rows["control"] == COMPRESSOR)
@@ -80,7 +77,7 @@ def paper_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
     rows = rows.assign(
         examples=groups["examples"].transform("first"),  # the first that is known
         verdict=groups["verdict"].transform("first"),
-        test=rows["test"].str.replace("_", " "),
+        test=[TESTS[name].label.lower() for name in rows["test"]],
         compressor_p=groups["compressor_p"].transform("min"),  # of several models, the same
     )
 
