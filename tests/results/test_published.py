@@ -47,24 +47,6 @@ FILES = {
 }
 
 
-def _is_mistaken(table: pd.DataFrame, name: str) -> pd.Series:
-    """Rows in which the transcription of Fu's Table 8 has perplexities instead of AUCs."""
-    if name != "fu2025_within_domain_auc":
-        return pd.Series(False, index=table.index)
-    return (table["model"] == "pythia-160m") & (table["metric"] == "PPL_200")
-
-
-def _checked(name: str) -> pd.DataFrame:
-    """Return a table without the known mistakes, which must still be the only ones."""
-    table = load_published(PUBLISHED, name)
-    mistaken = _is_mistaken(table, name)
-    if mistaken.any():
-        assert mistaken.sum() == 9
-        assert pd.to_numeric(table.loc[mistaken, "auc_percent"], errors="coerce").isna().all()
-        table = table[~mistaken].assign(auc_percent=table.loc[~mistaken, "auc_percent"].map(float))
-    return table
-
-
 def test_every_file_is_described_here() -> None:
     assert sorted(path.stem for path in PUBLISHED.glob("*.csv")) == sorted(FILES)
 
@@ -72,8 +54,8 @@ def test_every_file_is_described_here() -> None:
 @pytest.mark.parametrize("name", FILES)
 def test_files_parse_into_the_expected_columns(name: str) -> None:
     rows, text, numbers, optional = FILES[name]
-    assert len(load_published(PUBLISHED, name)) == rows
-    table = _checked(name)
+    table = load_published(PUBLISHED, name)
+    assert len(table) == rows
     assert set(table) == set(f"{text} {numbers} {optional}".split())
     for column in text.split():
         assert (table[column].str.strip() == table[column]).all()
@@ -86,7 +68,7 @@ def test_files_parse_into_the_expected_columns(name: str) -> None:
 
 def test_values_are_in_range() -> None:
     for name in FILES:
-        table = _checked(name)
+        table = load_published(PUBLISHED, name)
         for column in table:
             if column.endswith("_p") or column in {**AUDITED, **CONTROLS}:
                 values = table[column].dropna()

@@ -119,7 +119,7 @@ def _mmlu(results: Path, published: Path) -> dict[str, str]:
         "subsets_listed": str(len(one_model)),
         "subsets_dropped": str(dropped),
         "subsets_kept": str(len(one_model) - dropped),
-        "published_subsets": str(text["mmlu_subsets"]),
+        "published_kept": str(text["mmlu_subsets_kept"]),
         "published_dropped": str(text["mmlu_subsets_dropped"]),
         **{key: f"{combined.loc[name, 'p']:.3g}" for key, name in AUDITED.items()},
         **{
