@@ -43,8 +43,8 @@ def log_probs(tmp_path_factory) -> dict[str, np.ndarray]:
     end = tokenizer.eos_token_id
     documents = [np.append(document, end) for document in tokenize(tokenizer, corpus)]
     ends = np.cumsum([len(document) for document in documents])
-    mixture = mix(np.concatenate(documents), ends, {"seen": (ids, DUP_COUNT)}, end, rng=rng)
-    tokens = np.concatenate(mixture.pieces)
+    pieces, _ = mix(np.concatenate(documents), ends, {"seen": (ids, DUP_COUNT)}, end, rng=rng)
+    tokens = np.concatenate(pieces)
     shape = Architecture(n_embd=64, n_layer=2, n_head=4, n_positions=64)
     spec = TrainingSpec(
         batch_size=4,

@@ -29,13 +29,13 @@ from fakes.made_up_registry import QUESTIONS, described, hub_at, jsonl, registry
 # Commands that no test can run in seconds on one machine without a network, and why.
 NOT_EXECUTED = {
     "torchrun --standalone --nproc-per-node gpu .venv/bin/contamination score MODEL DATASET": (
-        "needs GPUs; tests/test_distributed.py runs two processes on CPUs"
+        "needs GPUs; tests/scoring/test_distributed.py runs two processes on CPUs"
     ),
     "torchrun --standalone --nproc-per-node 2 .venv/bin/contamination score MODEL DATASET": (
-        "takes long to start; tests/test_distributed.py does the same"
+        "takes long to start; tests/scoring/test_distributed.py does the same"
     ),
     "accelerate launch --multi_gpu --num_processes 2 .venv/bin/contamination score MODEL DATASET": (
-        "calls torchrun, as tests/test_distributed.py does"
+        "calls torchrun, as tests/scoring/test_distributed.py does"
     ),
     "torchrun --nnodes 2 --nproc-per-node 8 --max-restarts 3 --rdzv-backend c10d --rdzv-id audit-1 "
     "--rdzv-endpoint FIRST_NODE:29500 .venv/bin/contamination score MODEL DATASET "

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from contamination.errors import InputError
-from contamination.pretraining.corpus import build_corpus, data_file, harvest, is_prose, read_file
+from contamination.pretraining.corpus import build_corpus, harvest, is_prose, read_file
 from fakes.data_fixtures import make_distribution
 from fakes.hub_server import HubServer, Repository
 from fakes.made_up_registry import described, hub_at, jsonl, registry_of
@@ -169,7 +169,6 @@ def test_the_directory_and_the_registry_give_the_same_documents(
     path.parent.mkdir(parents=True)
     path.write_text("".join(LINES))
     monkeypatch.setenv("CONTAMINATION_DATA", str(tmp_path / "mirror"))
-    assert data_file("wiki/valid.txt") == path
     documents = list(read_file("wiki/valid.txt"))
     assert documents == [
         ("wiki/valid.txt", "= One = \n \n Text . \n = = Part = ="),
@@ -177,16 +176,7 @@ def test_the_directory_and_the_registry_give_the_same_documents(
     ]
     assert not server.seen
     path.unlink()
-    assert data_file("wiki/valid.txt") == tmp_path / "cache" / "wiki" / "valid.jsonl"
     assert list(read_file("wiki/valid.txt")) == documents
-
-
-def test_a_file_that_nobody_knows(server) -> None:
-    with pytest.raises(InputError) as caught:
-        data_file("mine.jsonl")
-    told = f"{Path('data', 'mine.jsonl')}: no such file; set CONTAMINATION_DATA to the directory"
-    assert str(caught.value).startswith(told)
-    assert not server.seen
 
 
 def test_a_line_that_is_no_document(tmp_path, monkeypatch) -> None:

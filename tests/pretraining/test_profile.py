@@ -136,7 +136,7 @@ def test_missing_key(path: str, where: str, refused) -> None:
         ("seed", True, "seed: True is not a whole number"),
         ("corpus.characters", "6e6", "corpus: characters: '6e6' is not a whole number"),
         ("corpus.packages", "numpy", "corpus: packages: write a list of names"),
-        ("corpus.packages", [1], "corpus: packages: write a list of names"),
+        ("corpus.packages", [1], "corpus: packages[0]: 1 is not text"),
         ("training.learning_rate", "fast", "training: learning_rate: 'fast' is not a number"),
         ("training.learning_rate", None, "training: learning_rate: None is not a number"),
         ("training.learning_rate", True, "training: learning_rate: True is not a number"),
@@ -177,7 +177,7 @@ def test_sizes_of_one_width(width: int, refused) -> None:
 
 def test_a_shape_alone_is_no_list_of_sizes(refused) -> None:
     message = refused({**profile_data(), "sizes": profile_data()["model"]})
-    assert message == "sizes: write a list of shapes, like that of the model"
+    assert message == "sizes: write a list of shapes, as of `model`"
 
 
 def test_canary_set_named_twice(refused) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contamination.errors import InputError
-from contamination.testsets.records import articles, check_ids, normalised, read_records
+from contamination.testsets.records import articles, check_ids, normalise, read_records
 from fakes import made_up_registry
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
@@ -134,7 +134,7 @@ OF_CSV = {"question": "q"} | {f"choice{i}": c for i, c in enumerate("wxyz")} | {
 
 @pytest.mark.parametrize("record", [MMLU, OF_HUB, OF_CSV])
 def test_mmlu_is_the_same_from_every_source(record: dict[str, object]) -> None:
-    assert normalised([("line 1", record)], "mmlu", "f") == [("line 1", MMLU)]
+    assert normalise([("line 1", record)], "mmlu", "f") == [("line 1", MMLU)]
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_mmlu_is_the_same_from_every_source(record: dict[str, object]) -> None:
 )
 def test_no_record_of_mmlu(change: dict[str, object]) -> None:
     with pytest.raises(InputError, match=r"f, line 2: no record of MMLU \("):
-        normalised([("line 1", OF_HUB), ("line 2", OF_HUB | change)], "mmlu", "f")
+        normalise([("line 1", OF_HUB), ("line 2", OF_HUB | change)], "mmlu", "f")
 
 
 WIKI = " \n = One = \n \n Text . \n = = Part = = \n More . \n \n = Two = \n \n = = = \n Text . \n"
@@ -159,14 +159,14 @@ def test_wikitext_is_the_same_from_every_source() -> None:
     expected = ["= One = \n \n Text . \n = = Part = = \n More .", "= Two = \n \n = = = \n Text ."]
     assert articles(WIKI) == expected
     rows = [line if line.strip() else "" for line in WIKI.splitlines(keepends=True)]  # the hub's
-    of_hub = normalised([("", {"text": row}) for row in rows], "wikitext", "f")
+    of_hub = normalise([("", {"text": row}) for row in rows], "wikitext", "f")
     assert of_hub == [(f"article {i + 1}", {"text": text}) for i, text in enumerate(expected)]
-    assert normalised(of_hub, "wikitext", "f") == of_hub
+    assert normalise(of_hub, "wikitext", "f") == of_hub
 
 
 def test_other_sets_stay_as_they_are() -> None:
     records = [("line 1", {"answer": 9})]
-    assert normalised(records, None, "f") == records
+    assert normalise(records, None, "f") == records
 
 
 @pytest.mark.skipif(
@@ -177,6 +177,6 @@ def test_other_sets_stay_as_they_are() -> None:
 def test_real_articles_survive_the_way_over_the_hub(name: str) -> None:
     text = Path(os.environ["CONTAMINATION_DATA"], "wikitext-2", f"{name}.txt").read_text("utf-8")
     rows = [line if line.strip() else "" for line in text.splitlines(keepends=True)]
-    found = normalised([("", {"text": row}) for row in rows], "wikitext", "f")
+    found = normalise([("", {"text": row}) for row in rows], "wikitext", "f")
     assert [record["text"] for _, record in found] == articles(text)
     assert len(found) >= 60

@@ -15,7 +15,6 @@ from contamination.testsets.registry import (
     Hub,
     Url,
     entries,
-    entry_of_file,
     lookup,
     registered,
 )
@@ -123,11 +122,6 @@ def test_a_family_fills_in_the_name(tmp_path, monkeypatch) -> None:
         assert (found.source, found.mirror) == (Hub("org/all", "a"), "all/a_test.csv")
         assert (found.title, found.records, found.template) == ("a", 3, "text/1")
         assert lookup("all/b").template == "question/1"
-
-
-def test_a_file_of_a_mirror_is_known() -> None:
-    assert entry_of_file("canaries/piqa.jsonl") == lookup("canaries/piqa")
-    assert entry_of_file("piqa.jsonl") is None
 
 
 @pytest.mark.parametrize(

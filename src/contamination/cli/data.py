@@ -8,8 +8,15 @@ import typer
 
 from contamination.cli.printing import print_table
 from contamination.errors import InputError
-from contamination.testsets.registry import Hub, lookup, registered
-from contamination.testsets.sources import entry_of, expected_checksum, fetch, locate, read_verified
+from contamination.testsets.registry import Entry, Hub, lookup, registered
+from contamination.testsets.sources import (
+    cache_path,
+    entry_of,
+    expected_checksum,
+    fetch,
+    locate,
+    read_verified,
+)
 
 app = typer.Typer(no_args_is_help=True, help="The registry of public test sets.")
 
@@ -32,7 +39,7 @@ def list_sets(names: Names = None, mirror: Mirror = None) -> None:
             entry.split,
             f"{entry.records:,}",
             entry.licence,
-            here.place if (here := locate(entry, mirror)) else "network",
+            _place(entry, locate(entry, mirror)),
             f"hub {entry.source.id}" if isinstance(entry.source, Hub) else "URL",
         )
         for entry in map(lookup, _expanded(names))
@@ -68,9 +75,9 @@ def check_sets(names: Names = None, mirror: Mirror = None) -> None:
             here = locate(entry, mirror)
             if here is not None:
                 records = len(read_verified(entry, here))
-                known = expected_checksum(entry, here.path) is not None
+                known = expected_checksum(entry, here) is not None
                 verdict = "checksum agrees" if known else "counted; no checksum is known"
-                rows.append((entry.name, f"{records:,}", here.place, verdict))
+                rows.append((entry.name, f"{records:,}", _place(entry, here), verdict))
             elif names:
                 problems.append(f"{entry.name}: not here; `contamination data fetch {entry.name}`")
         except InputError as error:
@@ -84,6 +91,12 @@ def check_sets(names: Names = None, mirror: Mirror = None) -> None:
         print(f"error: {problem}", file=sys.stderr)
     if problems:
         raise typer.Exit(2)
+
+
+def _place(entry: Entry, here: Path | None) -> str:
+    if here is None:
+        return "network"
+    return "cache" if here == cache_path(entry) else "mirror"
 
 
 def _expanded(names: list[str] | None) -> list[str]:

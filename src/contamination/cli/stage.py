@@ -68,6 +68,24 @@ def corpus(profile: ProfileFile, build: BuildDirectory) -> None:
 
     with _open(profile, build) as experiment:
         make_corpus(experiment)
+        _print_corpus(experiment)
+
+
+def _print_corpus(experiment: "Experiment") -> None:
+    facts, profile = experiment.corpus_facts, experiment.profile
+    columns = ["package", "version", "available", "documents", "characters", "tokens"]
+    rows = [*facts["packages"], facts | {"package": "total"}]
+    cells = [[_cell(row.get(column, "")) for column in columns] for row in rows]
+    print_table(columns, cells, title="Training corpus", text=("version",))
+    columns = ["set", "template", "examples", "tokens", "dup_count"]
+    rows = [{"set": spec.name} | facts["canaries"][spec.name] for spec in profile.canaries]
+    cells = [[_cell(row[column]) for column in columns] for row in rows]
+    sources = ", ".join(profile.corpus.held_out) or "files of the profile"
+    print_table(columns, cells, title=f"Canary test sets (from {sources})", text=("template",))
+
+
+def _cell(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 @app.command()

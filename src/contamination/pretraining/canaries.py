@@ -22,13 +22,10 @@ Record = dict[str, str]
 
 @dataclass(frozen=True)
 class Kind:
-    """How a docstring becomes a record: the template that renders it, and the maker.
-
-    The maker returns None for a docstring that cannot become a record of this kind.
-    """
+    """How a docstring becomes an example."""
 
     template: str
-    make: Callable[[Docstring], Record | None]
+    make: Callable[[Docstring], Record | None]  # None for one that cannot become such a record
 
 
 def _summary(text: str) -> str:
@@ -100,12 +97,8 @@ def build_canaries(
     """Draw the records of every canary set, in canonical order, without sharing a docstring.
 
     Sets are filled in the order given. `rng` decides both which docstrings a set gets and their
-    order within it.
-
-    Raises
-    ------
-    InputError
-        Unknown kind, or the packages hold too few docstrings for a set.
+    order within it. Raises InputError for an unknown kind, and if the packages hold too few
+    docstrings for a set.
     """
     pool = [d for package in packages for d in harvest(package) if d.name and d.text.isascii()]
     taken: set[str] = set()

@@ -8,7 +8,6 @@ the sources with `ast`, never imported, so that one lock gives one corpus, byte 
 import ast
 import inspect
 import json
-import os
 import re
 import warnings
 from collections.abc import Iterable, Iterator
@@ -18,8 +17,7 @@ from pathlib import Path
 
 from contamination.errors import InputError
 from contamination.testsets.records import articles, read_text
-from contamination.testsets.registry import entry_of_file
-from contamination.testsets.sources import DATA_VARIABLE, fetch
+from contamination.testsets.sources import data_file
 
 Document = tuple[str, str]  # (source: package or file, text)
 
@@ -33,32 +31,20 @@ MIN_LETTERS = 0.6  # share of letters and spaces below which a docstring is a ta
 
 @dataclass(frozen=True)
 class Docstring:
-    """One docstring and where it was found.
-
-    Attributes
-    ----------
-    package, version : the distribution, as pinned.
-    path : file inside the distribution, POSIX style.
-    name : dotted name inside the file; empty for the module's own docstring.
-    signature : names of the arguments, for functions and methods; else empty.
-    text : dedented text with trailing blanks removed.
-    """
+    """One docstring and where it was found."""
 
     package: str
-    version: str
-    path: str
-    name: str
-    signature: str
-    text: str
+    version: str  # as pinned
+    path: str  # file inside the distribution, POSIX style
+    name: str  # dotted, inside the file; empty for the module's own docstring
+    signature: str  # names of the arguments, for functions and methods; else empty
+    text: str  # dedented, with trailing blanks removed
 
 
 def harvest(package: str) -> list[Docstring]:
-    """All docstrings of an installed distribution, in the order of file path and line.
+    """Return all docstrings of an installed distribution, in the order of file path and line.
 
-    Raises
-    ------
-    InputError
-        The distribution is not installed.
+    Raises InputError if it is not installed.
     """
     try:
         dist = distribution(package)
@@ -139,30 +125,8 @@ def build_corpus(packages: Iterable[str]) -> list[Docstring]:
     return documents
 
 
-def data_file(name: str) -> Path:
-    """Path of a file below the directory that CONTAMINATION_DATA names, else below `data/`.
-
-    If it is not there and the registry knows it (its `mirror`), it is taken from the cache, and
-    fetched first if need be.
-
-    Raises
-    ------
-    InputError
-        There is no such file, or it cannot be fetched.
-    """
-    path = Path(os.environ.get(DATA_VARIABLE, "data")) / name
-    if path.is_file():
-        return path
-    if entry := entry_of_file(name):
-        return fetch(entry)
-    raise InputError(
-        f"{path}: no such file; set {DATA_VARIABLE} to the directory that holds {name} "
-        "(data/README.md says where it is published)"
-    )
-
-
 def read_file(name: str) -> Iterator[Document]:
-    """Documents of a file: the `text` fields of a .jsonl, or the articles of a WikiText file."""
+    """Yield the documents of a file: the `text` fields of a .jsonl, else WikiText's articles."""
     path = data_file(name)
     if path.suffix == ".jsonl":
         with path.open(encoding="utf-8") as file:
@@ -173,7 +137,7 @@ def read_file(name: str) -> Iterator[Document]:
 
 
 def read_texts(lines: Iterable[str], source: str, path: Path) -> Iterator[Document]:
-    """Yield the `text` field of every line; `InputError` names the line of `path` without one."""
+    """Yield the `text` field of every line; InputError names the line of `path` without one."""
     for number, line in enumerate(lines, start=1):
         try:
             yield source, json.loads(line)["text"].strip()

@@ -15,34 +15,33 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 from tqdm import tqdm
+from transformers import PreTrainedTokenizerBase
 
 from contamination.errors import InputError
 from contamination.files import replacing, sha256_of, write_json, write_text
 from contamination.pretraining.canaries import KINDS, build_canaries
-from contamination.pretraining.corpus import Document, build_corpus, data_file, read_file
+from contamination.pretraining.corpus import Document, build_corpus, read_file
 from contamination.pretraining.experiment import Experiment
 from contamination.pretraining.members import (
     DOCUMENTS,
+    MEMBERS,
+    NON_MEMBERS,
     document_line,
     read_documents,
-    remove_comparable,
     write_comparable,
 )
 from contamination.pretraining.profile import Profile
+from contamination.pretraining.tokenizer import train_tokenizer
 from contamination.testsets.example_set import load_test_set
-from contamination.testsets.records import read_records
+from contamination.testsets.sources import data_file
+from contamination.testsets.tokens import id_type, tokenize
 
 CHUNK = 1024  # documents tokenised at a time
 
 
 def make_corpus(experiment: Experiment) -> None:
-    """Write the documents, canary sets, tokenizer and tokens; print what was found."""
-    from contamination.pretraining.tokenizer import save_tokenizer, train_tokenizer
-    from contamination.testsets.tokens import tokenize
-
+    """Write the documents, canary sets, tokenizer and tokens, and at last `corpus.json`."""
     started = time.perf_counter()
     profile, target = experiment.profile, experiment.corpus
     (target / "corpus.json").unlink(missing_ok=True)  # an interrupted stage must not look finished
@@ -56,7 +55,8 @@ def make_corpus(experiment: Experiment) -> None:
     counts = _write_documents(documents, target / DOCUMENTS)
     texts = (f"{text}\n" for _, text in read_documents(target / DOCUMENTS))
     tokenizer = train_tokenizer(texts, profile.corpus.vocabulary)
-    save_tokenizer(tokenizer, target / "tokenizer")
+    with replacing(target / "tokenizer") as temporary:
+        tokenizer.save_pretrained(temporary)
     tokens = _write_tokens(tokenizer, target, sum(counts["documents"].values()))
 
     for name, facts in canaries.items():
@@ -80,7 +80,6 @@ def make_corpus(experiment: Experiment) -> None:
             "seconds": time.perf_counter() - started,
         },
     )
-    _print_corpus(experiment)
 
 
 @contextmanager
@@ -96,7 +95,7 @@ def _no_garbage_collection() -> Iterator[None]:
 def _documents(
     profile: Profile, target: Path, *, rng: np.random.Generator
 ) -> tuple[Iterable[Document], list[dict[str, Any]]]:
-    """Documents in training order, and what is known of each source (package or file).
+    """Return the documents in training order, and what is known of each source, package or file.
 
     Where only a part is taken, the documents for membership inference are written on the way.
     """
@@ -114,7 +113,8 @@ def _documents(
     else:
         documents = (d for name in profile.corpus.files for d in read_file(name))
         sources = [{"package": name, "version": ""} for name in profile.corpus.files]
-    remove_comparable(target)
+    for name in (MEMBERS, NON_MEMBERS):  # of an earlier corpus, of which a part was taken
+        (target / name).unlink(missing_ok=True)
     if profile.corpus.characters is not None:
         documents, left = _take(list(documents), profile.corpus.characters, rng=rng)
         write_comparable(documents, left, target)
@@ -124,18 +124,14 @@ def _documents(
 def _take(
     found: list[Document], characters: int, *, rng: np.random.Generator
 ) -> tuple[list[Document], list[Document]]:
-    """Shuffle the documents and take them until the wanted number of characters is reached.
-
-    Returns what is taken and what is left.
-    """
-    shuffled = [found[i] for i in rng.permutation(len(found))]
-    totals = np.cumsum([len(text) for _, text in shuffled])
-    if not len(totals) or totals[-1] < characters:
+    """Shuffle documents; return those up to the wanted number of characters, and the rest."""
+    if (available := sum(len(text) for _, text in found)) < characters:
         raise InputError(
-            f"the corpus has {int(totals[-1]) if len(totals) else 0} characters, {characters} "
-            "wanted: lower corpus.characters or add a package"
+            f"the corpus has {available} characters, {characters} wanted: lower corpus.characters "
+            "or add a package"
         )
-    end = int(np.searchsorted(totals, characters)) + 1
+    shuffled = [found[i] for i in rng.permutation(len(found))]
+    end = int(np.searchsorted(np.cumsum([len(text) for _, text in shuffled]), characters)) + 1
     return shuffled[:end], shuffled[end:]
 
 
@@ -150,14 +146,12 @@ def _write_documents(documents: Iterable[Document], path: Path) -> dict[str, Cou
     return counts
 
 
-def _write_tokens(tokenizer: Any, target: Path, documents: int) -> Counter[str]:
+def _write_tokens(tokenizer: PreTrainedTokenizerBase, target: Path, documents: int) -> Counter[str]:
     """Write the corpus as one array of ids, each document closed by the end-of-text token.
 
-    `tokens.npy` holds them, `ends.npy` the offset after each document. Returns tokens by source,
+    `tokens.bin` holds them, `ends.npy` the offset after each document. Returns tokens by source,
     end-of-text tokens not counted.
     """
-    from contamination.testsets.tokens import id_type, tokenize
-
     tokens: Counter[str] = Counter()
     lengths: list[int] = []
     kind = id_type(tokenizer)
@@ -191,12 +185,11 @@ def _canary_files(
     for spec in profile.canaries:
         if spec.kind:
             template = KINDS[spec.kind].template
-            records: list[dict[str, Any]] = list(made[spec.name])
+            records: list[dict[str, Any]] = [*made[spec.name]]
         else:
             template = str(spec.template)
             path = data_file(str(spec.file))
-            load_test_set(path, template, max_records=spec.examples)  # a bad record is told here
-            records = [record for _, record in read_records(path)[: spec.examples]]
+            records = list(load_test_set(path, template, max_records=spec.examples).records)
         lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in records)
         write_text(directory / f"{spec.name}.jsonl", "".join(lines))
         facts[spec.name] = {
@@ -206,27 +199,3 @@ def _canary_files(
             "examples": len(records),
         }
     return facts
-
-
-def _print_corpus(experiment: Experiment) -> None:
-    facts = experiment.corpus_facts
-    corpus = Table(title="Training corpus")
-    for column in ("package", "version", "available", "documents", "characters", "tokens"):
-        corpus.add_column(column, justify="left" if column in ("package", "version") else "right")
-    for row in facts["packages"]:
-        corpus.add_row(*(_cell(row.get(c.header, "")) for c in corpus.columns))
-    corpus.add_section()
-    sizes = (_cell(facts[k]) for k in ("documents", "characters", "tokens"))
-    corpus.add_row("total", "", "", *sizes)
-    sources = ", ".join(experiment.profile.corpus.held_out) or "files of the profile"
-    sets = Table(title=f"Canary test sets (from {sources})")
-    for column in ("set", "template", "examples", "tokens", "dup_count"):
-        sets.add_column(column, justify="left" if column in ("set", "template") else "right")
-    for spec in experiment.profile.canaries:
-        row = facts["canaries"][spec.name]
-        sets.add_row(spec.name, *(_cell(row[str(c.header)]) for c in sets.columns[1:]))
-    Console().print(corpus, sets)
-
-
-def _cell(value: object) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -6,7 +6,6 @@ document, so that no score tells them apart by their length.
 """
 
 import gzip
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,13 +18,13 @@ from contamination.pretraining.corpus import Document, build_corpus, read_texts
 from contamination.pretraining.experiment import Experiment
 from contamination.pretraining.members import (
     DOCUMENTS,
-    by_source,
     first_paragraph,
     members,
     non_members,
     read_documents,
+    sample_by_source,
 )
-from contamination.testsets.sources import DATA_VARIABLE
+from contamination.testsets.sources import data_directory
 from contamination.testsets.tokens import tokenize
 
 if TYPE_CHECKING:
@@ -38,18 +37,11 @@ Texts = tuple[np.ndarray, ...]  # token ids, each int32 [length]
 
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """Texts of one domain.
+    """Texts of one domain."""
 
-    Attributes
-    ----------
-    members : the models read their documents, once.
-    non_members : the clean model read nothing of their documents.
-    spare : as `non_members`, to be trained on afterwards.
-    """
-
-    members: Texts = ()
-    non_members: Texts = ()
-    spare: Texts = ()
+    members: Texts = ()  # the models read their documents, once
+    non_members: Texts = ()  # the clean model read nothing of their documents
+    spare: Texts = ()  # further non-members, to be trained on afterwards
 
 
 def domain_texts(
@@ -64,20 +56,15 @@ def domain_texts(
 
     A domain of the corpus has as many members as non-members, drawn by one rule
     (`contamination.pretraining.members`). A corpus that was taken whole has no non-members, and
-    the other domains have no members.
+    the other domains have no members. Raises InputError if the corpus stage has not finished, an
+    argument is below 1 or a length below 2, no document of the corpus is that long, or a file of
+    the mirror cannot be read.
 
     Parameters
     ----------
-    tokenizer : of the model.
     length : tokens of a text; shorter documents are left out.
     texts : most texts of a domain, members and non-members each.
     spare : most texts of a domain to be trained on afterwards.
-
-    Raises
-    ------
-    InputError
-        The corpus stage has not finished; an argument below 1, or a length below 2; no document of
-        the corpus is that long; a file of the mirror that cannot be read.
     """
     if length < 2 or texts < 1 or spare < 1:
         raise InputError(
@@ -91,7 +78,7 @@ def domain_texts(
             (ids,) = tokenize(tokenizer, [text])
             return ids[:length] if len(ids) >= length else None
 
-        found = by_source(documents, beginning, most=most, sources=sources)
+        found = sample_by_source(documents, beginning, most=most, sources=sources)
         return {source: tuple(ids) for source, ids in found.items()}
 
     names = profile.packages or profile.files
@@ -107,13 +94,13 @@ def domain_texts(
 
 
 def to_train_on(domains: Mapping[str, Domain]) -> dict[str, Texts]:
-    """Texts for fine-tuning: the spare ones of the corpus's domains, else those of all domains."""
+    """Return texts for fine-tuning: the spare ones of the corpus's domains, else of all domains."""
     spare = {name: domain.spare for name, domain in domains.items() if domain.spare}
     return {name: found for name, found in spare.items() if domains[name].members} or spare
 
 
 def _balanced(read: Texts, unread: Texts, texts: int) -> Domain:
-    """As many members as non-members, unless there is no non-member."""
+    """Keep as many members as non-members, unless there is no non-member."""
     if not unread:
         return Domain(read)
     count = min(len(read), len(unread))
@@ -129,8 +116,7 @@ def other_domains(experiment: Experiment) -> Iterator[tuple[str, Iterator[Docume
             texts = build_corpus([package])  # in the order of files, of which a few are no sample
             order = np.random.default_rng(experiment.profile.seed).permutation(len(texts))
             yield package, _distinct(((package, texts[i].text) for i in order), known)
-    folder = Path(os.environ.get(DATA_VARIABLE, "data")) / MIRROR
-    for path in sorted(folder.glob("*.jsonl.gz")):
+    for path in sorted((data_directory() / MIRROR).glob("*.jsonl.gz")):
         name = path.name.partition(".")[0]
         yield name, _mirrored(path, name)
 

@@ -10,6 +10,7 @@ The stages write these in order (`make` knows which depends on which); notebooks
 through `Experiment`.
 """
 
+from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,13 +31,7 @@ MODELS = ("contaminated", "clean")
 
 
 class Experiment:
-    """Paths and contents of one run.
-
-    Parameters
-    ----------
-    profile : the YAML file of the profile.
-    build : directory of its intermediate files.
-    """
+    """Paths and contents of one run, of the YAML file of a profile and its directory in `build`."""
 
     def __init__(self, profile: Path | str, build: Path | str) -> None:
         self.profile: Profile = load_profile(Path(profile))
@@ -52,18 +47,18 @@ class Experiment:
         return facts
 
     def require_corpus(self) -> None:
-        """Raise `InputError` if the corpus stage has not finished."""
+        """Raise InputError if the corpus stage has not finished."""
         path = self.corpus / "corpus.json"
         if not path.exists():
             raise InputError(f"{path} is missing: run `make reproduce` or the corpus stage first")
 
     def spec(self, name: str) -> CanarySpec:
         """Return the canary set of that name, as the profile describes it."""
-        for spec in self.profile.canaries:
-            if spec.name == name:
-                return spec
-        known = ", ".join(s.name for s in self.profile.canaries)
-        raise InputError(f"profile {self.profile.name} has no canary set {name!r}; it has {known}")
+        specs = {spec.name: spec for spec in self.profile.canaries}
+        if name not in specs:
+            known = f"it has {', '.join(specs)}"
+            raise InputError(f"profile {self.profile.name} has no canary set {name!r}; {known}")
+        return specs[name]
 
     @property
     def shapes(self) -> dict[str, Architecture]:
@@ -88,25 +83,15 @@ class Experiment:
         return load_test_set(path, self.corpus_facts["canaries"][name]["template"], name)
 
     def store_for(self, model: str, dataset: str, test: StoreNeed) -> tuple[Store, int]:
-        """Store that a test of a canary set reads in this profile, and the number of permutations.
+        """Return the store that a test of a canary set reads here, and how many permutations.
 
         What is missing of it is scored first.
         """
-        scoring = self.profile.scoring
-        permutations = scoring.permutations
-        if test.shard_size is None:
-            permutations = scoring.whole_set_permutations
+        scoring, whole_set = self.profile.scoring, test.shard_size is None
+        permutations = scoring.whole_set_permutations if whole_set else scoring.permutations
         shards = scoring.shards if test.kind == "orderings" else None
         plan = plan_store(test, self.spec(dataset).examples, shards)
-        store = self.scored(
-            model,
-            dataset,
-            shards=plan.shards,
-            permutations=permutations,
-            kind=plan.kind,
-            tokens_per_example=plan.tokens_per_example,
-        )
-        return store, permutations
+        return self.scored(model, dataset, permutations=permutations, **asdict(plan)), permutations
 
     def scored(
         self,
@@ -118,7 +103,7 @@ class Experiment:
         kind: "Kind" = "orderings",
         tokens_per_example: int | None = None,
     ) -> Store:
-        """Store of that kind, scoring what is missing; see `contamination.scoring.score.score`."""
+        """Return a store, scoring what is missing; see `contamination.scoring.score.score`."""
         # Imported here: commands that score nothing must not cost the import of torch.
         from contamination.scoring.local import TransformersScorer
         from contamination.scoring.score import score

@@ -14,9 +14,9 @@ from accelerate import PartialState
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging
 
-from contamination.device import has_bfloat16
 from contamination.errors import InputError
 from contamination.files import read_json, replacing, sha256_of, write_json
+from contamination.pretraining.training import next_token_loss
 from contamination.scoring.contract import start_token
 from contamination.testsets.tokens import tokenize
 
@@ -36,18 +36,13 @@ def fine_tune(
     """Train a model further and save it in `directory`; return that directory.
 
     AdamW at a constant learning rate without weight decay; every epoch goes through the texts in
-    another order.
+    another order. Raises InputError for no text, texts of several lengths or longer than the
+    context, an argument that is not positive, or a learning rate at which the loss is no number.
 
     Parameters
     ----------
     model : directory of the model and its tokenizer, which stay as they are.
     texts : token ids, all of one length of at most the context of the model.
-
-    Raises
-    ------
-    InputError
-        No text, texts of several lengths or longer than the context, an argument that is not
-        positive, or a learning rate at which the loss is no number.
     """
     if len({len(ids) for ids in texts}) != 1 or min(epochs, learning_rate, batch_size) <= 0:
         raise InputError(
@@ -83,11 +78,7 @@ def fine_tune(
         total = 0.0
         for first in range(0, len(ids), batch_size):
             batch = rows[order[first : first + batch_size]].to(device)
-            with torch.autocast(device.type, dtype=torch.bfloat16, enabled=has_bfloat16(device)):
-                logits = network(input_ids=batch[:, :-1]).logits
-            loss = torch.nn.functional.cross_entropy(
-                logits.flatten(0, 1).float(), batch[:, 1:].flatten()
-            )
+            loss = next_token_loss(network, batch)
             loss.backward()  # type: ignore[no-untyped-call]
             torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
             optimizer.step()
@@ -118,14 +109,8 @@ def fine_tune_on_texts(
 ) -> Path:
     """Let a model read texts, one after the other, by `fine_tune`; return the new directory.
 
-    Parameters
-    ----------
-    length : tokens of a piece, at most the context; the rest of the last text is left out.
-
-    Raises
-    ------
-    InputError
-        As `fine_tune`; texts of fewer tokens than a piece are no text.
+    Pieces are of `length` tokens or, if that is less, of the context; the rest of the last text is
+    left out. Raises InputError as `fine_tune`; texts of fewer tokens than a piece are no text.
     """
     tokenizer = AutoTokenizer.from_pretrained(model, local_files_only=True)
     context = AutoConfig.from_pretrained(model, local_files_only=True).max_position_embeddings

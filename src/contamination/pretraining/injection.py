@@ -20,20 +20,6 @@ class Injection:
     stop: int
 
 
-@dataclass(frozen=True)
-class Mixture:
-    """A training stream, as slices that make it up: it may be larger than memory.
-
-    Attributes
-    ----------
-    pieces : arrays of token ids; one after the other they are the stream.
-    injections : where the canaries lie in it, in order of position.
-    """
-
-    pieces: tuple[np.ndarray, ...]
-    injections: tuple[Injection, ...]
-
-
 def mix(
     corpus: np.ndarray,
     ends: np.ndarray,
@@ -41,8 +27,11 @@ def mix(
     end_of_text: int,
     *,
     rng: np.random.Generator,
-) -> Mixture:
+) -> tuple[list[np.ndarray], list[Injection]]:
     """Insert every canary set into the corpus as often as it asks.
+
+    Returns arrays of token ids, which one after the other are the training stream (slices of the
+    corpus, since it may be larger than memory), and where the copies lie in it, in that order.
 
     Parameters
     ----------
@@ -71,4 +60,4 @@ def mix(
         pieces += [corpus[taken:place], ids, separator]
         length += len(ids) + 1
         taken = place
-    return Mixture((*pieces, corpus[taken:]), tuple(injections))
+    return [*pieces, corpus[taken:]], injections

@@ -25,13 +25,9 @@ KEPT = 600  # documents of a source, on either side
 def write_comparable(
     read: Sequence[Document], unread: Sequence[Document], corpus: Path, *, kept: int = KEPT
 ) -> None:
-    """Write members and non-members: the first documents of each source, in their order.
+    """Write members and non-members: the first `kept` documents of each source, in their order.
 
-    Parameters
-    ----------
-    read, unread : documents of the corpus, and the rest of those found, each in random order.
-    corpus : directory of the corpus stage.
-    kept : most documents of a source in a file.
+    `read` are the documents of the corpus and `unread` the rest of those found, in random order.
     """
     times = Counter(first_paragraph(text) for _, text in (*read, *unread))
     for name, documents in ((MEMBERS, read), (NON_MEMBERS, unread)):
@@ -42,12 +38,6 @@ def write_comparable(
                 count[source] += 1
                 lines.append(document_line(source, text))
         write_text(corpus / name, "".join(lines))
-
-
-def remove_comparable(corpus: Path) -> None:
-    """Remove what an earlier corpus has left, where all documents are read."""
-    for name in (MEMBERS, NON_MEMBERS):
-        (corpus / name).unlink(missing_ok=True)
 
 
 def is_divided(corpus: Path) -> bool:
@@ -65,14 +55,14 @@ def non_members(corpus: Path) -> Iterator[Document]:
     return read_documents(corpus / NON_MEMBERS) if is_divided(corpus) else iter(())
 
 
-def by_source(
+def sample_by_source(
     documents: Iterable[Document],
     cut: Callable[[str], T | None],
     *,
     most: int | None = None,
     sources: int | None = None,
 ) -> dict[str, list[T]]:
-    """Sample texts: what `cut` makes of the first documents of each source, None for too short.
+    """Sample by source what `cut` makes of the first documents; it gives None to leave one out.
 
     Reading ends when so many `sources` have `most` each: a corpus may be larger than memory.
     """
@@ -90,12 +80,12 @@ def by_source(
 
 
 def document_line(source: str, text: str) -> str:
-    """Return the line of a file that `read_documents` reads."""
+    """Return a line of a file that `read_documents` reads."""
     return json.dumps({"source": source, "text": text}, ensure_ascii=False) + "\n"
 
 
 def read_documents(path: Path) -> Iterator[Document]:
-    """Yield (source, text) of a file of the corpus stage."""
+    """Yield (source, text) of every line of a file that the corpus stage wrote."""
     with path.open(encoding="utf-8") as file:
         for line in file:
             document = json.loads(line)

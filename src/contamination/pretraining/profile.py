@@ -1,16 +1,15 @@
 """A profile: one YAML file that fixes everything a run depends on but the code.
 
-`base: NAME` takes every key that the file does not give from the profile of that name beside it.
-
-Every key is known and checked; an unknown one is an error, because a misspelt parameter that is
-silently ignored makes a result look like one it is not.
+`base: NAME` takes every key that the file does not give from the profile of that name beside it. An
+unknown key is an error: a misspelt parameter that is silently ignored makes a result look like one
+that it is not.
 """
 
 import math
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import yaml
 
@@ -90,13 +89,11 @@ class ScoringSpec:
 
 @dataclass(frozen=True)
 class Profile:
-    """A parsed profile.
+    """A parsed profile, named by its file; everything random derives from its seed.
 
-    Attributes
-    ----------
-    name : file name without suffix. seed : everything random derives from it.
-    notebooks : notebook name -> its parameters, checked against the notebook when it runs.
-    sizes : shapes of further models, each of another width, that read the clean text, too.
+    `notebooks` maps the name of a notebook to its parameters, which are checked against the
+    notebook when it runs. `sizes` are shapes of further models, each of another width, that read
+    the clean text, too.
     """
 
     name: str
@@ -113,13 +110,10 @@ class Profile:
 def load_profile(path: Path) -> Profile:
     """Read and check a profile.
 
-    Raises
-    ------
-    InputError
-        No such profile or base, malformed YAML, an unknown, missing or mistyped key, a canary set
-        named twice or with neither kind nor file, two models of one width.
+    Raises InputError if there is no such profile or base, the YAML is malformed, a key is unknown,
+    missing or mistyped, a canary set is named twice or has neither kind nor file, or two models
+    have one width.
     """
-    path = Path(path)
     data = _read(path)
     if "base" in data:
         base = _read(path.with_name(f"{data.pop('base')}.yaml"))
@@ -145,7 +139,6 @@ def load_profile(path: Path) -> Profile:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Read the mapping of a YAML file."""
     if not path.is_file():
         known = ", ".join(sorted(p.stem for p in path.parent.glob("*.yaml"))) or "none"
         raise InputError(f"unknown profile {path.stem!r}: {path.parent} has {known}")
@@ -176,24 +169,17 @@ def _build(kind: type[T], data: Any, where: str) -> T:
 
 
 MAY_BE_ZERO = (": seed", ": warmup_steps", ": dup_count")
-_NESTED = {CorpusSpec, Architecture, TrainingSpec, ScoringSpec}
+LISTS = {str: "names", CanarySpec: "at least one canary set", Architecture: "shapes, as of `model`"}
 
 
 def _value(hint: Any, value: Any, where: str) -> Any:
-    if hint in _NESTED:
-        return _build(hint, value, where)
-    if hint == tuple[CanarySpec, ...]:
-        if not isinstance(value, list) or not value:
-            raise InputError(f"{where}: write a list of at least one canary set")
-        return tuple(_build(CanarySpec, v, f"{where}[{i}]") for i, v in enumerate(value))
-    if hint == tuple[Architecture, ...]:
-        if not isinstance(value, list):
-            raise InputError(f"{where}: write a list of shapes, like that of the model")
-        return tuple(_build(Architecture, v, f"{where}[{i}]") for i, v in enumerate(value))
-    if hint == tuple[str, ...]:
-        if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
-            raise InputError(f"{where}: write a list of names")
-        return tuple(value)
+    if is_dataclass(hint):
+        return _build(hint, value, where)  # type: ignore[arg-type]
+    if get_origin(hint) is tuple:
+        kind = get_args(hint)[0]
+        if not isinstance(value, list) or (kind is CanarySpec and not value):
+            raise InputError(f"{where}: write a list of {LISTS[kind]}")
+        return tuple(_value(kind, item, f"{where}[{i}]") for i, item in enumerate(value))
     if hint is float:
         # YAML reads 1e-3 (without a dot) as text; a person means the number.
         try:

@@ -1,12 +1,9 @@
 """Byte-level BPE trained on the corpus: the tokenizer of the models that are trained here."""
 
 from collections.abc import Iterable
-from pathlib import Path
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
-
-from contamination.files import replacing
+from transformers import PreTrainedTokenizerFast
 
 END_OF_TEXT = "<|endoftext|>"
 
@@ -26,9 +23,3 @@ def train_tokenizer(texts: Iterable[str], vocabulary: int) -> PreTrainedTokenize
     return PreTrainedTokenizerFast(
         tokenizer_object=bpe, bos_token=END_OF_TEXT, eos_token=END_OF_TEXT
     )
-
-
-def save_tokenizer(tokenizer: PreTrainedTokenizerBase, directory: Path) -> None:
-    """Write the tokenizer where `transformers.AutoTokenizer` finds it."""
-    with replacing(directory) as temporary:
-        tokenizer.save_pretrained(temporary)

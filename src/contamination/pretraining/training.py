@@ -2,11 +2,9 @@
 
 Oren (section 4.1, appendix): a GPT-2 architecture trained from scratch with AdamW on the corpus
 with its injected test sets. The stream is cut into blocks of the context length, the blocks are
-shuffled once with the seed, and each is seen exactly once. Steps, not wall-clock time, decide
+shuffled once with the seed, and each is read exactly once. Steps, not wall-clock time, decide
 everything, so a run that was killed and started again ends with the same weights as one that was
-not.
-
-Run under ``accelerate launch`` for several GPUs or nodes; processes share each batch.
+not. Under ``accelerate launch``, processes on several GPUs or nodes share each batch.
 
 A checkpoint is one safetensors file, whole or absent: the weights, the moments of AdamW and the
 recent losses are tensors, the step and the identity of the run stand in its metadata.
@@ -16,7 +14,7 @@ import contextlib
 import hashlib
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -40,7 +38,7 @@ LAST_STEPS = 50  # the reported final loss is the mean over this many steps
 
 
 def gpt2_config(shape: Architecture, vocabulary: int, end_of_text: int) -> GPT2Config:
-    """Return the transformers configuration; no dropout, since the corpus is seen only once."""
+    """Return the transformers configuration; no dropout, since the corpus is read only once."""
     return GPT2Config(
         vocab_size=vocabulary,
         n_embd=shape.n_embd,
@@ -62,7 +60,7 @@ def block_starts(tokens: int, context: int, *, rng: np.random.Generator) -> np.n
     A block is context + 1 tokens. Neighbouring blocks share one token, which is the last target of
     one and the first input of the next, so every token but the very first is a target exactly once.
     The tail that does not fill a block is dropped, and `train` drops the blocks that do not fill a
-    last batch.
+    last batch. Raises InputError for a stream shorter than a block.
     """
     count = (tokens - 1) // context
     if count < 1:
@@ -74,7 +72,7 @@ def block_starts(tokens: int, context: int, *, rng: np.random.Generator) -> np.n
 
 
 def learning_rate_at(step: int, steps: int, spec: TrainingSpec) -> float:
-    """Linear warm-up, then a cosine from the peak down to a tenth of it."""
+    """Return the rate of a step: linear warm-up, then a cosine from the peak to a tenth of it."""
     if step < spec.warmup_steps:
         return spec.learning_rate * (step + 1) / spec.warmup_steps
     progress = (step - spec.warmup_steps) / max(1, steps - spec.warmup_steps)
@@ -94,12 +92,11 @@ def train(
 ) -> dict[str, Any]:
     """Train on the stream and save the model and its tokenizer in `directory`.
 
-    `tokens` may be a memory map: only the blocks of a batch are read at a time. `record` is kept
-    with the rest in `training.json`.
-
-    Returns what the manifest keeps: tokens, steps, parameters, final loss (nats per token, mean of
+    `tokens` may be a memory map: only the blocks of a batch are read at a time. Returns what
+    `training.json` keeps: `record`, tokens, steps, parameters, final loss (nats per token, mean of
     the last 50 steps), seconds. A checkpoint beside `directory` survives a kill; it is resumed only
-    by a run with the same tokens, shape, hyper-parameters and seed, and removed at the end.
+    by a run with the same tokens, shape, hyper-parameters and seed, and removed at the end. Raises
+    InputError for a batch that the stream or the processes cannot fill, and if the loss diverges.
     """
     accelerator = Accelerator()
     set_seed(seed)
@@ -119,16 +116,11 @@ def train(
         {"params": others},
     ]
     optimizer = torch.optim.AdamW(
-        groups,
-        lr=spec.learning_rate,
-        betas=(0.9, 0.95),
-        weight_decay=0.0,
-        fused=True,
+        groups, lr=spec.learning_rate, betas=(0.9, 0.95), weight_decay=0.0, fused=True
     )
     wrapped, optimizer = accelerator.prepare(model, optimizer)
 
-    identity = repr((shape, len(tokenizer), spec, seed))
-    key = sha256_of(_digest(tokens), identity)
+    key = sha256_of(_digest(tokens), repr((shape, len(tokenizer), spec, seed)))
     checkpoint = directory.with_name(directory.name + ".checkpoint.safetensors")
     state = load_checkpoint(checkpoint, key, model, optimizer)
     started = time.perf_counter() - state["seconds"]
@@ -197,7 +189,7 @@ def _step(
     batch: np.ndarray,
     spec: TrainingSpec,
 ) -> float:
-    """One optimiser step over this process's share of the batch; returns the mean loss in nats."""
+    """Take one step over this process's share of the batch; return the mean loss in nats."""
     share = np.array_split(batch, accelerator.num_processes)[accelerator.process_index]
     micro = [
         share[i : i + spec.micro_batch_size] for i in range(0, len(share), spec.micro_batch_size)
@@ -208,11 +200,8 @@ def _step(
         ids = torch.from_numpy(rows.astype(np.int64)).to(accelerator.device)
         # Processes exchange gradients only with the last micro-batch.
         quiet = contextlib.nullcontext() if last else accelerator.no_sync(model)
-        with quiet, _precision(accelerator.device):
-            logits = model(input_ids=ids[:, :-1]).logits  # [micro, context, vocabulary]
-            loss = torch.nn.functional.cross_entropy(
-                logits.flatten(0, 1).float(), ids[:, 1:].flatten()
-            )
+        with quiet:
+            loss = next_token_loss(model, ids)
             accelerator.backward(loss / len(micro))
         total += loss.detach() / len(micro)
     accelerator.clip_grad_norm_(model.parameters(), 1.0)
@@ -221,11 +210,12 @@ def _step(
     return float(accelerator.reduce(total, "mean"))
 
 
-@contextlib.contextmanager
-def _precision(device: torch.device) -> Iterator[None]:
-    enabled = has_bfloat16(device)
-    with torch.autocast(device.type, dtype=torch.bfloat16, enabled=enabled):
-        yield
+def next_token_loss(model: torch.nn.Module, ids: torch.Tensor) -> torch.Tensor:
+    """Return the mean loss (nats) of all tokens of `ids` [rows, tokens] but the first of a row."""
+    device = ids.device
+    with torch.autocast(device.type, dtype=torch.bfloat16, enabled=has_bfloat16(device)):
+        logits = model(input_ids=ids[:, :-1]).logits  # [rows, context, vocabulary]
+    return torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), ids[:, 1:].flatten())
 
 
 def save_checkpoint(

@@ -24,7 +24,7 @@ def train_model(experiment: Experiment, name: str) -> None:
         for spec in profile.canaries
         if (n := spec.dup_count if name == "contaminated" else 0)
     }
-    mixture = mix(
+    pieces, injections = mix(
         np.memmap(experiment.corpus / "tokens.bin", dtype=token_type, mode="r"),
         np.load(experiment.corpus / "ends.npy"),
         canaries,
@@ -35,7 +35,7 @@ def train_model(experiment: Experiment, name: str) -> None:
     state = processes()
     if state.is_main_process:
         with replacing(stream) as temporary, temporary.open("wb") as file:
-            for piece in mixture.pieces:
+            for piece in pieces:
                 piece.tofile(file)
     state.wait_for_everyone()
     train(
@@ -46,7 +46,7 @@ def train_model(experiment: Experiment, name: str) -> None:
         directory,
         seed=profile.seed,
         label=f"train {name} model",
-        record={"injections": [asdict(injection) for injection in mixture.injections]},
+        record={"injections": [asdict(injection) for injection in injections]},
     )
     if state.is_main_process:
         stream.unlink()

@@ -12,10 +12,10 @@ import numpy as np
 
 from contamination.errors import InputError
 from contamination.pretraining.canaries import KINDS, build_canaries
-from contamination.pretraining.corpus import data_file
 from contamination.pretraining.experiment import Experiment
 from contamination.pretraining.profile import CanarySpec
 from contamination.testsets.example_set import load_test_set, make_test_set
+from contamination.testsets.sources import data_file
 
 SPARE = 1.15  # more records than the mean length asks for, since lengths vary
 
@@ -25,22 +25,15 @@ def tuning_texts(
 ) -> tuple[dict[str, str], dict[str, tuple[str, ...]]]:
     """Find text for every canary set of the profile.
 
+    Returns (sources, texts): canary set -> name of its source (a kind, or a file and its template),
+    and source -> texts with their separators, shuffled, none twice. Raises InputError if a set in
+    `files` is not made from a file, there are too few docstrings, the canary sets are not those of
+    the installed packages, or a file cannot be read.
+
     Parameters
     ----------
     tokens : about how many are wanted of each kind of docstrings; files are taken whole.
     files : canary set -> file of the data directory, instead of the set's own file.
-
-    Returns
-    -------
-    (sources, texts)
-        Canary set -> name of its source (a kind, or a file and its template), and source -> texts
-        with their separators, shuffled, none twice.
-
-    Raises
-    ------
-    InputError
-        A set in `files` that is not made from a file; too few docstrings; canary sets that are not
-        those of the installed packages; what reading a file complains of.
     """
     specs, files = experiment.profile.canaries, files or {}
     if unknown := sorted(set(files) - {spec.name for spec in specs if spec.file}):
@@ -88,7 +81,7 @@ def _docstrings(experiment: Experiment, tokens: int) -> dict[str, tuple[str, ...
 
 
 def _left_over(file: str, template: str, planted: set[str], seed: int) -> tuple[str, ...]:
-    """Records of a file that no canary set holds."""
+    """Return the examples of a file that no canary set holds, shuffled."""
     found = load_test_set(data_file(file), template).examples
     left = [text for text in dict.fromkeys(found) if text not in planted]
     order = np.random.default_rng(seed).permutation(len(left))

@@ -46,14 +46,11 @@ class ExampleSet:
 
     Attributes
     ----------
-    name : what tables call it.
     examples : rendered texts, separator included; at least one.
     template : name/version of the rendering, or the template itself.
     revision : SHA-256 of the examples and the name of their template, whatever file they came from.
     records : the fields behind each example, where they are known.
     """
-
-    __test__ = False  # not a pytest class
 
     name: str
     examples: tuple[str, ...]
@@ -69,16 +66,10 @@ def load_test_set(
 
     `template` is a name of `TEMPLATES`, the text itself ("{question}\\n"), or the name of a field,
     which is then the whole example. With `max_records`, only that many records from the start are
-    used; there must be as many.
-
-    Raises
-    ------
-    InputError
-        Whatever `read_records` finds; an unknown template, a missing field, or an id that comes
-        twice; the message names file and line.
+    used; there must be as many. Raises InputError as `read_records`, and for an unknown template,
+    a missing field, or an id that comes twice.
     """
-    path = Path(path)
-    parse(template)  # a wrong template is told before a long file is read
+    parse(template)  # a wrong template is refused before a long file is read
     return make_test_set(name or path.stem, read_records(path), template, str(path), max_records)
 
 
@@ -97,13 +88,7 @@ def make_test_set(
 
 
 def parse(template: str) -> tuple[str, str]:
-    """Return what a template is called and its text.
-
-    Raises
-    ------
-    InputError
-        No template has that name, or the text has unbalanced braces.
-    """
+    """Return the name and the text of a template; raises InputError for one that cannot be used."""
     if "{" in template:
         pattern = template
     elif template in TEMPLATES:
@@ -123,7 +108,7 @@ def parse(template: str) -> tuple[str, str]:
 
 
 def render(records: Sequence[Record], template: str, where: str) -> tuple[str, ...]:
-    """Texts of the records; raises `InputError` that names the first record that does not fit."""
+    """Render records; raises InputError that names the first one that the template does not fit."""
     label, pattern = parse(template)
     parts = string.Formatter().parse(pattern)
     fields = {re.split(r"[.\[]", field)[0] for _, field, _, _ in parts if field}

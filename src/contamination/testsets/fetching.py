@@ -23,16 +23,9 @@ def download(
 ) -> tuple[list[Record], str | None]:
     """Return the records of a split, and the commit that they come from if the source has one.
 
-    Parameters
-    ----------
-    directory : where archives are kept; the hub has a cache of its own.
-    again : do not use an archive that is kept there.
-
-    Raises
-    ------
-    InputError
-        No network and nothing in the hub's cache; no access; no such data set, configuration, split
-        or member; files of a kind that cannot be read.
+    Archives are kept in `directory`, and not used if asked `again`; the hub has a cache of its own.
+    Raises InputError if there is no network and nothing in the hub's cache, no access, no such data
+    set, configuration, split or member, or if files are of a kind that cannot be read.
     """
     if isinstance(source, Hub):
         return _from_hub(source, split)
@@ -49,12 +42,9 @@ def download(
 
 
 def read_directory(folder: Path, config: str | None, split: str) -> list[Record]:
-    """Records of a split from a directory that `datasets` saved, or laid out like a repository.
+    """Read the records of a split of a directory that `datasets` saved, or like a repository.
 
-    Raises
-    ------
-    InputError
-        No such configuration or split, or no data in it.
+    Raises InputError if there is no such configuration or split, or no data in it.
     """
     if not any((folder / name).is_file() for name in ("dataset_dict.json", "state.json")):
         return _read_repository(folder, config, split, str(folder))

@@ -15,12 +15,9 @@ from contamination.errors import InputError
 
 
 def shard_bounds(examples: int, shards: int) -> list[tuple[int, int]]:
-    """Bounds [start, stop) of each shard.
+    """Return the bounds [start, stop) of each shard.
 
-    Raises
-    ------
-    InputError
-        Fewer than two examples for some shard: its order would carry no information.
+    Raises InputError if a shard gets fewer than two examples: its order would carry no information.
     """
     if shards < 1:
         raise InputError(f"shards is {shards}: give at least 1")
@@ -37,7 +34,7 @@ def shard_bounds(examples: int, shards: int) -> list[tuple[int, int]]:
 def ordering(
     bounds: tuple[int, int], index: int, *, seed: int, dataset: str, shard: int
 ) -> np.ndarray:
-    """Example indices of one ordering of one shard, int32[stop - start]; index 0 is canonical."""
+    """Return the examples of a shard in one ordering, int32[stop - start]; 0 is canonical."""
     examples = np.arange(*bounds, dtype=np.int32)
     if index == 0:
         return examples

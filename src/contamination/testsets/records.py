@@ -23,13 +23,9 @@ ID_FIELDS = ("id", "idx", "index", "question_id")
 def read_records(path: Path) -> list[Record]:
     """Read the records of a .jsonl, .json, .csv, .parquet or .txt file, in the order of the file.
 
-    Raises
-    ------
-    InputError
-        No such file, unknown suffix, an empty file, bytes that are not UTF-8 or a malformed record;
-        the message names file and line.
+    Raises InputError, with file and line, if there is no such file, its suffix is unknown, it is
+    empty or not UTF-8, or a record is malformed.
     """
-    path = Path(path)
     if path.suffix not in FORMATS:
         raise InputError(f"{path}: unknown kind of file; give one of {', '.join(FORMATS)}")
     if not path.is_file():
@@ -41,7 +37,7 @@ def read_records(path: Path) -> list[Record]:
 
 
 def read_text(path: Path) -> str:
-    """Read UTF-8 text with plain line ends; `InputError` names the first line that is not UTF-8."""
+    """Read UTF-8 text with plain line ends; InputError names the first line that is not UTF-8."""
     data = path.read_bytes()
     try:
         # A byte order mark and Windows line ends come from the editor, not from the records.
@@ -55,7 +51,7 @@ def read_text(path: Path) -> str:
 
 
 def check_ids(records: Sequence[Record], where: str) -> None:
-    """Raise `InputError` if two records have one id: the file was concatenated or damaged."""
+    """Raise InputError if two records have one id: the file was concatenated or damaged."""
     for field in ID_FIELDS:
         seen: dict[str, str] = {}
         for place, record in records:
@@ -79,18 +75,12 @@ def articles(text: str) -> list[str]:
     return [part.strip() for part in parts if part.strip()]
 
 
-def normalised(records: Sequence[Record], kind: str | None, where: str) -> list[Record]:
+def normalise(records: Sequence[Record], kind: str | None, where: str) -> list[Record]:
     """Give records of one set the same fields whatever file they come from.
 
-    Parameters
-    ----------
-    kind : None leaves them as they are; "mmlu" makes {question, choices, answer: a letter} of the
-        hub's fields and of a CSV's choice0 ... choice3; "wikitext" joins lines into articles.
-
-    Raises
-    ------
-    InputError
-        A record of MMLU lacks a field, or its answer is none of four.
+    The kind None leaves them as they are; "mmlu" makes {question, choices, answer: a letter} of the
+    hub's fields and of a CSV's choice0 ... choice3, and raises InputError if a field is missing or
+    the answer is none of four; "wikitext" joins lines into articles.
     """
     if kind == "mmlu":
         return [(place, _mmlu(record, f"{where}, {place}")) for place, record in records]
@@ -123,31 +113,29 @@ def _read_jsonl(path: Path) -> list[Record]:
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         if not line.strip():
             continue
-        try:
-            record = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise InputError(
-                f"{path}, line {number}: not JSON ({error.msg} at column {error.colno}); "
-                "write one JSON object per line"
-            ) from error
+        record = _parse_json(line, path, number, "write one JSON object per line")
         if not isinstance(record, dict):
             raise InputError(f"{path}, line {number}: write a JSON object, not {line.strip()[:40]}")
         records.append((f"line {number}", record))
     return records
 
 
+def _parse_json(text: str, path: Path, first_line: int, advice: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{path}, line {first_line + error.lineno - 1}: not JSON ({error.msg} at column "
+            f"{error.colno}); {advice}"
+        ) from error
+
+
 def _read_json(path: Path) -> list[Record]:
     text = read_text(path)
     if not text.lstrip().startswith("["):  # many files of this name hold an object a line
         return _read_jsonl(path)
-    try:
-        items = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"{path}, line {error.lineno}: not JSON ({error.msg} at column {error.colno}); "
-            "write a list of objects"
-        ) from error
     records = []
+    items = _parse_json(text, path, 1, "write a list of objects")
     for number, item in enumerate(items, start=1):
         if not isinstance(item, dict | str):
             raise InputError(

@@ -5,6 +5,7 @@ package finds it too.
 """
 
 import difflib
+import json
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -50,14 +51,13 @@ class Entry:
 
     Attributes
     ----------
-    name : what commands call it. title : what the paper's tables call it.
-    source, split : its public location. licence : of the data; "unknown" where it states none.
-    template : how a record becomes an example. normalise : see
-        `contamination.testsets.records.normalised`.
+    title : what the paper's tables call it.
+    licence : of the data; "unknown" where it states none.
     records : how many there are; None if that is not known.
     checksum : SHA-256 of the examples in order, whatever file they come from; None where nobody
         has computed it yet.
     mirror : path of its file below the directory of a mirror, and below the cache.
+    normalise : kind of records, as `contamination.testsets.records.normalise` takes it.
     """
 
     name: str
@@ -73,7 +73,7 @@ class Entry:
 
 
 def registered(prefix: str = "") -> tuple[str, ...]:
-    """Names that start with `prefix`, in the order of the registry.
+    """Return the names that start with `prefix`, in the order of the registry.
 
     `registered("mmlu/")` are the 56 subsets of Oren's Table 4 in its order, then professional_law,
     which the table leaves out.
@@ -82,7 +82,7 @@ def registered(prefix: str = "") -> tuple[str, ...]:
 
 
 def lookup(name: str) -> Entry:
-    """Return the entry of that name; raises `InputError` that names the likeliest ones."""
+    """Return the entry of that name; raises InputError, with the likeliest names, for another."""
     if name in entries():
         return entries()[name]
     raise InputError(f"unknown test set {name!r}: {suggestion(name)}")
@@ -97,29 +97,17 @@ def suggestion(name: str) -> str:
     return f"{meant}`contamination data list` shows what is registered"
 
 
-def entry_of_file(path: str) -> Entry | None:
-    """Return the entry whose file in a mirror is `path`, if there is one."""
-    return next((entry for entry in entries().values() if entry.mirror == path), None)
-
-
 @cache
 def entries() -> dict[str, Entry]:
-    """All entries by name, in the order of the registry."""
+    """Return all entries by name, in the order of the registry."""
     table = yaml.safe_load(REGISTRY.read_text(encoding="utf-8"))
     found = [_entry(name, fields) for name, fields in table["sets"].items()]
     for family, shared in table["families"].items():
         members = shared.pop("members")
         for member, own in members.items():
-            fields = {k: _filled(v, member) for k, v in shared.items()}
+            fields = json.loads(json.dumps(shared).replace("{name}", member))
             found.append(_entry(f"{family}/{member}", {"title": member} | fields | own))
     return {entry.name: entry for entry in found}
-
-
-def _filled(value: Any, member: str) -> Any:
-    """Put the name of a member in the place of "{name}"."""
-    if isinstance(value, dict):
-        return {key: _filled(inner, member) for key, inner in value.items()}
-    return value.replace("{name}", member) if isinstance(value, str) else value
 
 
 def _entry(name: str, fields: dict[str, Any]) -> Entry:

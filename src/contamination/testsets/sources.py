@@ -10,9 +10,8 @@ import json
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from contamination.errors import InputError
 from contamination.files import read_json, sha256_of, write_json, write_text
@@ -21,9 +20,8 @@ from contamination.testsets.fetching import download, read_directory
 from contamination.testsets.records import (
     FORMATS,
     Record,
-    articles,
     check_ids,
-    normalised,
+    normalise,
     read_records,
     read_text,
 )
@@ -53,6 +51,9 @@ def open_test_set(
 ) -> ExampleSet:
     """Open a test set in its canonical order, the order of the public file.
 
+    Raises InputError if nothing has that name, there is no network, the checksum or the number of
+    records is wrong, or the file or the template is wrong (with line and field).
+
     Parameters
     ----------
     what : a registered name ("gsm8k", "mmlu/anatomy"); a .jsonl, .json, .csv, .parquet or .txt
@@ -61,15 +62,8 @@ def open_test_set(
     template : name, text with {field}, or a field; None is the registry's, else "text/1".
     max_records : at most so many records, from the start; None takes 5,000 of a registered set, as
         Oren do, and all of any other.
-    mirror : directory with files of registered sets; None is the one that the environment variable
-        CONTAMINATION_DATA names, else `data`.
+    mirror : directory with files of registered sets; None is `data_directory`.
     revision, split : of a data set of the hub; its main branch and "test" without them.
-
-    Raises
-    ------
-    InputError
-        Nothing of that name; no network; a wrong checksum or number of records; whatever is wrong
-        with the file or the template, with line and field.
     """
     parse(template or "text/1")  # a wrong template is refused before anything is fetched
     if max_records is not None and max_records < 1:
@@ -78,21 +72,20 @@ def open_test_set(
     if text in entries() and not isinstance(what, Path):
         _refuse_options(revision or split, f"{text} is registered")
         entry = lookup(text)
-        location = locate(entry, mirror)
-        if location is None:
+        found = locate(entry, mirror)
+        if found is None:
             try:
-                location = Location("cache", fetch(entry))
+                found = fetch(entry)
             except InputError as error:
                 raise InputError(
                     f"{text}: neither mirror (as {entry.mirror}) nor cache has it; {error}"
                 ) from error
-        where, records = str(location.path), read_verified(entry, location)
+        name, where, records = text, str(found), read_verified(entry, found)
         template, max_records = template or entry.template, max_records or FIRST
-        name = entry.name
     elif path.is_file() or path.suffix in FORMATS:
         _refuse_options(revision or split, f"{text} is a file")
         name, where, records = path.stem, text, read_records(path)
-    elif directory := _split_config(text):  # "dir" or "dir:config"
+    elif directory := _split_config(text):
         _refuse_options(revision, f"{text} is a directory")
         name, where = path.name, text
         records = read_directory(*directory, split or "test")
@@ -101,23 +94,28 @@ def open_test_set(
     else:
         entry = entry_of(text, revision, split)
         name = where = entry.name
-        records = read_verified(entry, Location("cache", fetch(entry)))
+        records = read_verified(entry, fetch(entry))
     used = None if max_records is None else min(max_records, len(records))
     return make_test_set(name, records, template or "text/1", where, used)
 
 
-def available(name: str, mirror: Path | str | None = None) -> bool:
-    """Whether a registered set can be had without a network: from the mirror or the cache."""
-    return locate(lookup(name), mirror) is not None
+def _refuse_options(option: str | None, reason: str) -> None:
+    if option:
+        raise InputError(f"{reason}: --split and --data-revision go with ORG/NAME of the hub")
+
+
+def _split_config(text: str) -> tuple[Path, str | None] | None:
+    """Return a directory and the configuration asked for, if it is "dir" or "dir:config"."""
+    folder, _, config = text.rpartition(":")
+    if Path(text).is_dir():
+        return Path(text), None
+    return (Path(folder), config) if folder and Path(folder).is_dir() else None
 
 
 def entry_of(name: str, revision: str | None = None, split: str | None = None) -> Entry:
     """Return a registered set, or describe a data set of the hub as if it were one.
 
-    Raises
-    ------
-    InputError
-        `name` is neither.
+    Raises InputError if `name` is neither.
     """
     if name in entries():
         return lookup(name)
@@ -142,48 +140,48 @@ def entry_of(name: str, revision: str | None = None, split: str | None = None) -
     )
 
 
-def _split_config(text: str) -> tuple[Path, str | None] | None:
-    """Return a directory and the configuration asked for ("dir:config"), if it is one."""
-    folder, _, config = text.rpartition(":")
-    if Path(text).is_dir():
-        return Path(text), None
-    return (Path(folder), config) if folder and Path(folder).is_dir() else None
+# --- where it lies --------------------------------------------------------------------------------
 
 
-def _refuse_options(option: str | None, reason: str) -> None:
-    if option:
-        raise InputError(f"{reason}: --split and --data-revision go with ORG/NAME of the hub")
+def data_directory() -> Path:
+    """Return the directory of the mirror: that of CONTAMINATION_DATA, else `data`."""
+    return Path(os.environ.get(DATA_VARIABLE) or "data")
 
 
-@dataclass(frozen=True)
-class Location:
-    """Where a set is without a network."""
+def data_file(name: str) -> Path:
+    """Return the path of a file in the data directory.
 
-    place: Literal["mirror", "cache"]
-    path: Path
+    One that is not there, but is the `mirror` file of a registered set, is taken from the cache and
+    fetched first if need be. Raises InputError if there is no such file, or it cannot be fetched.
+    """
+    path = data_directory() / name
+    if path.is_file():
+        return path
+    for entry in entries().values():
+        if entry.mirror == name:
+            return fetch(entry)
+    raise InputError(
+        f"{path}: no such file; set {DATA_VARIABLE} to the directory that holds {name} "
+        "(data/README.md says where it is published)"
+    )
 
 
-def locate(entry: Entry, mirror: Path | str | None = None) -> Location | None:
-    """Return where a set lies: in the mirror, else in the cache; None if it has to be fetched.
+def locate(entry: Entry, mirror: Path | str | None = None) -> Path | None:
+    """Return the file of a set: in the mirror, else in the cache; None if it has to be fetched.
 
-    Parameters
-    ----------
-    mirror : None is the directory that CONTAMINATION_DATA names, else `data`.
-
-    Raises
-    ------
-    InputError
-        The mirror is no directory.
+    Raises InputError if `mirror`, or what CONTAMINATION_DATA names without one, is no directory.
     """
     given = mirror or os.environ.get(DATA_VARIABLE)
     if given and not Path(given).is_dir():
         raise InputError(f"{given}: no such directory; give that of a mirror (data/README.md)")
-    kept = cache_path(entry)
-    root = Path(given or "data")
-    for path in (root / entry.mirror, root / kept.relative_to(cache_directory())):
-        if path.is_file():
-            return Location("mirror", path)
-    return Location("cache", kept) if kept.is_file() else None
+    root, kept = Path(mirror or data_directory()), cache_path(entry)
+    places = (root / entry.mirror, root / kept.relative_to(cache_directory()), kept)
+    return next((path for path in places if path.is_file()), None)
+
+
+def available(name: str) -> bool:
+    """Whether a registered set can be had without a network: from the mirror or the cache."""
+    return locate(lookup(name)) is not None
 
 
 def cache_directory() -> Path:
@@ -198,46 +196,15 @@ def cache_path(entry: Entry) -> Path:
     return (cache_directory() / entry.mirror).with_suffix(".jsonl")
 
 
-def read_verified(entry: Entry, location: Location) -> list[Record]:
-    """Read a set where it was found, and compare the number and checksum of its records.
-
-    Raises
-    ------
-    InputError
-        Records are missing, too many or changed, an id comes twice, or the file is malformed.
-    """
-    path = location.path
-    if entry.normalise == "wikitext" and path.suffix == ".txt":
-        # As records of a .txt file they would have lost the blank lines.
-        records = [("", {"text": text}) for text in articles(read_text(path))]
-    else:
-        records = read_records(path)
-    records = normalised(records, entry.normalise, str(path))
-    if location.place == "mirror":
-        advice = "it is another version, or was cut: data/README.md names the source"
-    else:
-        advice = "it was damaged: remove it, and it is fetched again"
-    owner = "the registry has" if entry.checksum else "what was fetched had"
-    _compare(entry, records, expected_checksum(entry, path), str(path), owner, advice)
-    return records
-
-
-def expected_checksum(entry: Entry, path: Path) -> str | None:
-    """SHA-256 that the registry has, else the one recorded when `path` was fetched, if it was."""
-    return entry.checksum or _read_note(path).get("checksum")
+# --- whether it is whole --------------------------------------------------------------------------
 
 
 def fetch(entry: Entry, *, again: bool = False) -> Path:
     """Return the file of a set in the cache; it is fetched if it is not there, or if asked `again`.
 
     Beside it lies what was fetched: source, commit, number of records and checksum. A later fetch
-    has to bring the same.
-
-    Raises
-    ------
-    InputError
-        As `contamination.testsets.fetching.download`; or what arrived is not what was fetched
-        before, or not what the registry says. Nothing is kept then.
+    has to bring the same. Raises InputError as `contamination.testsets.fetching.download`, and if
+    what arrived is not what was fetched before or what the registry has; then nothing is kept.
     """
     from filelock import FileLock
 
@@ -248,10 +215,9 @@ def fetch(entry: Entry, *, again: bool = False) -> Path:
             return path
         archives = cache_directory() / "downloads"
         rows, commit = download(entry.source, entry.split, archives, again=again)
-        rows = normalised(rows, entry.normalise, source)
+        rows = normalise(rows, entry.normalise, source)
         lines = [json.dumps(row, default=str) for _, row in rows]
         records = [(place, json.loads(line)) for (place, _), line in zip(rows, lines, strict=True)]
-        known = _read_note(path)
         if entry.checksum:
             owner = "the registry has"
             advice = (
@@ -259,24 +225,38 @@ def fetch(entry: Entry, *, again: bool = False) -> Path:
                 f"{entry.name} --again`, else use a mirror of the registered version (--mirror)"
             )
         else:
-            owner = f"{known.get('commit') or 'what was fetched before'} had"
+            owner = f"{read_origin(path).get('commit') or 'what was fetched before'} had"
             advice = (
-                f"it changed upstream: keep what is in the cache, or remove {_note(path)} and "
-                "fetch it again"
+                f"it changed upstream: keep what is in the cache, or remove {_origin_file(path)} "
+                "and fetch it again"
             )
         _compare(entry, records, expected_checksum(entry, path), source, owner, advice)
         write_text(path, "".join(f"{line}\n" for line in lines))
         facts = {"source": source, "split": entry.split, "commit": commit}
         proof = {"records": len(records), "checksum": checksum(entry, records, source)}
-        write_json(_note(path), facts | proof)
+        write_json(_origin_file(path), facts | proof)
     return path
 
 
-def checksum(entry: Entry, records: Sequence[Record], where: str) -> str:
-    """SHA-256 over the examples in order, as the registry renders them; else over the records."""
-    if entry.template is None:
-        return sha256_of(*(json.dumps(r, sort_keys=True) for _, r in records))
-    return sha256_of(*render(records, entry.template, where))
+def read_verified(entry: Entry, path: Path) -> list[Record]:
+    """Read a set from a file of the mirror or the cache and compare number and checksum of records.
+
+    Raises InputError if records are missing, too many or changed, if an id comes twice, or if the
+    file is malformed.
+    """
+    if entry.normalise == "wikitext" and path.suffix == ".txt":
+        # As records of a .txt file they would have lost the blank lines.
+        records = [("", {"text": read_text(path)})]
+    else:
+        records = read_records(path)
+    records = normalise(records, entry.normalise, str(path))
+    if path == cache_path(entry):
+        advice = "it was damaged: remove it, and it is fetched again"
+    else:
+        advice = "it is another version, or was cut: data/README.md names the source"
+    owner = "the registry has" if entry.checksum else "what was fetched had"
+    _compare(entry, records, expected_checksum(entry, path), str(path), owner, advice)
+    return records
 
 
 def _compare(
@@ -297,11 +277,23 @@ def _compare(
         raise InputError(f"{where}: checksum {found[:16]}..., {owner} {expected[:16]}...; {advice}")
 
 
-def _note(path: Path) -> Path:
+def checksum(entry: Entry, records: Sequence[Record], where: str) -> str:
+    """SHA-256 over the examples in order, as the registry renders them; else over the records."""
+    if entry.template is None:
+        return sha256_of(*(json.dumps(r, sort_keys=True) for _, r in records))
+    return sha256_of(*render(records, entry.template, where))
+
+
+def expected_checksum(entry: Entry, path: Path) -> str | None:
+    """SHA-256 that the registry has, else the one recorded when `path` was fetched, if it was."""
+    return entry.checksum or read_origin(path).get("checksum")
+
+
+def read_origin(path: Path) -> dict[str, Any]:
+    """Read what was recorded when a file was fetched (see `fetch`); empty if it was not."""
+    note = _origin_file(path)
+    return dict(read_json(note)) if note.is_file() else {}
+
+
+def _origin_file(path: Path) -> Path:
     return path.with_suffix(".source.json")
-
-
-def _read_note(path: Path) -> dict[str, Any]:
-    """What was written down when a file was fetched; empty if it was not."""
-    found: dict[str, Any] = read_json(_note(path)) if _note(path).is_file() else {}
-    return found

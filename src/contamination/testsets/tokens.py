@@ -17,7 +17,7 @@ def id_type(tokenizer: PreTrainedTokenizerBase) -> np.dtype:
 
 
 def tokenize(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[np.ndarray]:
-    """Token ids of every text alone, int32, without special tokens.
+    """Return the token ids of every text alone, int32, without special tokens.
 
     A text that spells a special token (such as ``<|endoftext|>``) is encoded as plain text.
     """

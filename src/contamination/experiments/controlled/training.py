@@ -129,8 +129,8 @@ def mixture(
         )
     ends = background.ends[background.ends <= room]
     end_of_text = int(tokenizer.eos_token_id)
-    mixed = mix(background.tokens[:room], ends, injected, end_of_text, rng=rng)
-    return np.concatenate(mixed.pieces).reshape(-1, context)
+    pieces, _ = mix(background.tokens[:room], ends, injected, end_of_text, rng=rng)
+    return np.concatenate(pieces).reshape(-1, context)
 
 
 def fine_tune_runs(

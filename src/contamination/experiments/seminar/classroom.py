@@ -182,7 +182,7 @@ def _train(
         for planted, count in classroom.dup_counts.items()
         if name == "contaminated"
     }
-    mixture = mix(
+    pieces, _ = mix(
         np.concatenate(texts),
         np.cumsum([len(ids) for ids in texts]),
         canaries,
@@ -190,7 +190,7 @@ def _train(
         rng=np.random.default_rng([classroom.seed, 1]),
     )
     train(
-        np.concatenate(mixture.pieces),
+        np.concatenate(pieces),
         tokenizer,
         SHAPE,
         SPEC,

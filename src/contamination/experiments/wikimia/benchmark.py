@@ -16,13 +16,19 @@ from itertools import cycle
 from pathlib import Path
 
 from contamination.errors import InputError
-from contamination.files import read_json, sha256_of
+from contamination.files import sha256_of
 from contamination.pretraining.experiment import Experiment
-from contamination.pretraining.members import by_source, is_divided, members, non_members
+from contamination.pretraining.members import is_divided, members, non_members, sample_by_source
 from contamination.scoring.status import FAILURES, OK, status_of
 from contamination.testsets.records import FORMATS, Record, read_records
 from contamination.testsets.registry import Entry, Hub
-from contamination.testsets.sources import Location, cache_path, fetch, locate, read_verified
+from contamination.testsets.sources import (
+    cache_path,
+    fetch,
+    locate,
+    read_origin,
+    read_verified,
+)
 
 LENGTHS = (32, 64, 128, 256)  # words
 ORIGINAL, PARAPHRASED = "original", "paraphrased"
@@ -109,12 +115,13 @@ def load_wikimia(
         try:
             found = locate(entry, mirror)
             if found is None and not unreachable:
-                found = Location("cache", fetch(entry))
+                found = fetch(entry)
             if found is None:
                 part = replace(part, status=unreachable)
             else:
-                part = _filled(part, read_verified(entry, found), str(found.path))
-                part = replace(part, commit=_commit(entry, found))
+                part = _filled(part, read_verified(entry, found), str(found))
+                if found == cache_path(entry):
+                    part = replace(part, commit=read_origin(found).get("commit") or "")
         except FAILURES as error:
             part = replace(part, status=status_of(error))
             if part.status.startswith("not run"):
@@ -174,7 +181,7 @@ def load_known(
     documents = [list(side(experiment.corpus)) for side in (members, non_members)]
     for length in lengths:
         cut_there = partial(first_words, count=length)
-        read, left = (by_source(found, cut_there) for found in documents)
+        read, left = (sample_by_source(found, cut_there) for found in documents)
         sides: dict[str, list[str]] = {READ_HERE: [], CONTROL: []}
         others: list[str] = []
         for name, count in _share_out(read, left, texts).items():
@@ -249,10 +256,3 @@ def _entry(length: int, variant: str) -> Entry:
         checksum=None,
         mirror=f"{WIKIMIA}/{split}.jsonl",
     )
-
-
-def _commit(entry: Entry, found: Location) -> str:
-    """Commit that a split in the cache was fetched from, if that was recorded."""
-    note = cache_path(entry).with_suffix(".source.json")
-    known = found.place == "cache" and note.is_file()
-    return str(read_json(note).get("commit") or "") if known else ""
