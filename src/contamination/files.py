@@ -22,10 +22,8 @@ from contamination.errors import InputError
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path (file or directory) that replaces `path` if the block succeeds.
 
-    Raises
-    ------
-    InputError
-        The disk is full; the temporary file has been removed and `path` is as it was.
+    If it fails, the temporary file is removed and `path` is as it was. Raises InputError if the
+    disk is full.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -25,10 +25,6 @@ def relabelled(shard):
     return [np.concatenate([shard[j:], shard[:j]]) for j in range(len(shard))]
 
 
-def wealth(log_probs):
-    return 10 ** anytime_test(log_probs, alpha=0.05).log10_e
-
-
 def e_by_definition(log_probs):
     """E after the last shard, from the formulas of the docstring, for scores without ties."""
     lambdas = [1 / 8, 1 / 4, 1 / 2, 1, 2, 4]
@@ -52,7 +48,7 @@ def test_every_bet_is_fair(law):
     """Over the m+1 choices of the canonical ordering, each e-value has mean 1: ties, tails, all."""
     rng = np.random.default_rng(0)
     for m in (1, 2, 7, 40):
-        for shard in law(rng, 3, m):
+        for shard in law(rng, 3, m) * 1e6:
             e = [np.exp(EProcess().update(scores).log_wealth) for scores in relabelled(shard)]
             np.testing.assert_allclose(np.mean(e, axis=0), 1, rtol=1e-11)
 
@@ -117,14 +113,6 @@ def test_against_the_definition():
         assert result.statistic == pytest.approx(math.log10(e_by_definition(scores)), abs=1e-9)
 
 
-def test_one_shard_of_two_orderings_by_hand():
-    """z = +-1 in both views, so a win pays 2 / (1 + exp(-2 lambda)) on a whole stake."""
-    whole = [2 / (1 + math.exp(-2 * lam)) for lam in (1 / 8, 1 / 4, 1 / 2, 1, 2, 4)]
-    won = np.mean([[e, (1 + e) / 2] for e in whole])
-    assert wealth([[5.0, -3.0]])[-1] == pytest.approx(won)
-    assert wealth([[-3.0, 5.0]])[-1] == pytest.approx(2 - won)
-
-
 def test_path_p_and_stop():
     rng = np.random.default_rng(6)
     scores = rng.normal(size=(40, 11))
@@ -163,11 +151,6 @@ def test_ties_survive_float_noise():
     np.testing.assert_allclose(noisy.log10_e, clean.log10_e, atol=1e-9)
     silent = anytime_test([[0.3, 0.1 + 0.2], [-1e3, -1e3 + 1e-11]], alpha=0.05)
     np.testing.assert_array_equal(silent.log10_e, 0)
-
-
-def test_scores_of_any_size_and_tail(law):
-    scores = law(np.random.default_rng(7), 5, 20) * 1e6
-    assert np.isfinite(anytime_test(scores, alpha=0.05).log10_e).all()
 
 
 @pytest.mark.parametrize(("effect", "most"), [(0.5, 55), (1.0, 15), (2.0, 5)])

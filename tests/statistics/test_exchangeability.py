@@ -62,11 +62,6 @@ def test_orderings_are_uniform_and_independent_over_shards():
     assert scipy.stats.chisquare(counts).pvalue > 1e-4
 
 
-def test_no_permutation_is_refused():
-    with pytest.raises(InputError, match="permutations is 0"):
-        random_orderings([(0, 3)], 0, rng=np.random.default_rng(0))
-
-
 # --- statistics against their definitions ---------------------------------------------------------
 
 
@@ -188,7 +183,9 @@ def test_calibrated_by_sampling():
     assert 0 < rejections[ascending_neighbours] <= high
 
 
-def test_bad_values():
+def test_bad_input():
+    with pytest.raises(InputError, match="permutations is 0"):
+        random_orderings([(0, 3)], 0, rng=np.random.default_rng(0))
     with pytest.raises(InputError, match="no shuffled ordering"):
         p_of([1.0], "greater")
     with pytest.raises(InputError, match="ordering 1 is nan"):
@@ -202,12 +199,9 @@ def test_max_z_by_hand():
     values = np.array([[3.0, 1, 1, 1], [10, 10, 20, 20], [7, 7, 7, 7]])
     expected = [np.sqrt(3), 0, 1, 1]
     np.testing.assert_allclose(max_z(values), expected, atol=1e-12)
-
-
-def test_max_z_gives_rounding_no_vote():
-    values = np.array([[0.1 + 0.2, 0.3, 0.3, 0.3], [0.0, 1, 2, 3]])
-    np.testing.assert_allclose(max_z(values)[-1], max_z(values[1:])[-1])
-    assert max_z(values)[0] == 0
+    rounding = np.array([[0.1 + 0.2, 0.3, 0.3, 0.3], [0.0, 1, 2, 3]])
+    np.testing.assert_allclose(max_z(rounding)[-1], max_z(rounding[1:])[-1])
+    assert max_z(rounding)[0] == 0
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -233,14 +227,8 @@ def test_neighbour_similarity_by_brute_force(seed, one_shard):
     bounds = [(0, 9)] if one_shard else [(0, 2), (2, 6), (6, 9)]
     rows, copies = unit_rows(rng, 9), rng.integers(0, 4, 9)
     orderings = random_orderings(bounds, 3, rng=rng)
-    found = neighbour_similarity(
-        scipy.sparse.csr_matrix(rows),
-        orderings,
-        bounds,
-        lags=(1, 2, 3),
-        threshold=0.9,
-        copies=copies,
-    )
+    choices = {"lags": (1, 2, 3), "threshold": 0.9, "copies": copies}
+    found = neighbour_similarity(scipy.sparse.csr_matrix(rows), orderings, bounds, **choices)
     cosine = rows @ rows.T
     near = (cosine > 0.9) & (copies[:, None] != copies)
     np.testing.assert_array_equal(found.has_twin, near.any(axis=1))

@@ -118,24 +118,17 @@ def test_a_plan_reaches_its_power_and_no_shard_fewer():
     pilot = pilot_of(0.8)
     estimate, _ = _effects(pilot, np.random.default_rng(0))
     for power, alpha in ((0.5, 0.05), (0.8, 1e-6), (0.99, 0.01)):
-        for design in planned(pilot, alpha=alpha, power=power).designs:
+        for design in planned(pilot, alpha=alpha, power=power, tokens_per_shard=300).designs:
             m, shards = design.permutations, design.shards - np.array([0, 1])
             mean, sd = _moments(estimate, m)
             margin = np.sqrt(shards) * mean - scipy.stats.norm.isf(alpha)
             margin -= (m == 1) / np.sqrt(shards)
             attained = np.where((m + 1.0) ** -shards <= alpha, scipy.stats.norm.cdf(margin / sd), 0)
             assert attained[0] >= power > attained[1]
-
-
-def test_tokens():
-    for design in planned(pilot_of(0.5), tokens_per_shard=300).designs:
-        cost = 300 * (design.permutations + 1)
-        assert design.tokens == design.shards * cost
-        assert (design.tokens_low, design.tokens_high) == (
-            design.shards_low * cost,
-            design.shards_high * cost,
-        )
-        assert design.shards_low <= design.shards <= design.shards_high
+            assert design.shards_low <= design.shards <= design.shards_high
+            for end in ("", "_low", "_high"):
+                tokens = getattr(design, f"shards{end}") * 300 * (m + 1)
+                assert getattr(design, f"tokens{end}") == pytest.approx(tokens)
 
 
 def test_more_permutations_need_fewer_shards_and_soon_more_tokens():
@@ -152,9 +145,8 @@ def test_as_many_shards_as_alpha_asks_for():
     assert [design.shards for design in designs] == [5, 3, 2, 2, 2]
 
 
-def test_without_evidence_there_is_no_upper_end():
-    pilot = pilot_of(0.3, shards=4, noise=1.0)
-    found = planned(pilot)
+def test_without_evidence_there_is_no_upper_end_and_with_it_there_is():
+    found = planned(pilot_of(0.3, shards=4, noise=1.0))
     assert found.effect > 0 > found.effect_low
     assert found.notes == (FRESH_SHARDS, NO_EVIDENCE)
     for design in found.designs:
@@ -163,9 +155,6 @@ def test_without_evidence_there_is_no_upper_end():
     negative = planned(-pilot_of(1.0))
     assert negative.effect < 0
     assert all(design.shards_low == math.inf for design in negative.designs)
-
-
-def test_with_evidence_there_is_one():
     found = planned(pilot_of(1.0, shards=40, noise=1.0))
     assert found.effect_low > 0
     assert found.notes == (FRESH_SHARDS,)

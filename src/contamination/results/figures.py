@@ -13,7 +13,7 @@ from contamination.files import replacing
 from contamination.results.tables import SIGNIFICANT
 
 MODEL_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9")
-# Models and texts: contaminated or seen, and clean or unseen.
+# Contaminated models and members; clean models and non-members.
 READ, UNREAD = "#D55E00", "#0072B2"
 # Membership scores by family; the first four stand beside tests and have none of their colours.
 SCORES = {

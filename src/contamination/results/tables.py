@@ -24,7 +24,7 @@ def write_csv(table: pd.DataFrame, results: Path | str, name: str) -> Path:
 
 
 def read_csv(results: Path | str, name: str) -> pd.DataFrame:
-    """Read `results/tables/<name>.csv`; `InputError` if no run has written it."""
+    """Read `results/tables/<name>.csv`. Raises InputError if no run has written it."""
     path = Path(results) / "tables" / f"{name}.csv"
     if not path.is_file():
         raise InputError(f"{path} is missing: run `make reproduce` for this profile first")
@@ -49,6 +49,10 @@ def lay_out(
             lambda row: {row["dataset"]: format_estimate(row["auc"], row["low"], row["high"])},
         )
 
+    The table holds text under its headings, "—" where nothing is known; `write_markdown` takes it
+    without headers. Raises ValueError if two rows give different texts for one cell: then `index`
+    does not tell them apart.
+
     Parameters
     ----------
     rows : tidy, one row for each measurement. Sort or relabel them before, if need be.
@@ -58,16 +62,6 @@ def lay_out(
     rows_first : values of the first index column whose lines stand first, in this order; all others
         follow in the order of `rows`. Values that do not occur are left out.
     columns_first : the same for the headings of `cells`.
-
-    Returns
-    -------
-    DataFrame
-        Text under its headings, "—" where nothing is known; for `write_markdown` without headers.
-
-    Raises
-    ------
-    ValueError
-        Two rows give different texts for one cell: `index` does not tell them apart.
     """
     lines: dict[tuple[str, ...], dict[str, str]] = {}
     headings = dict.fromkeys(index.values())
@@ -96,13 +90,9 @@ def write_markdown(
 ) -> Path:
     """Write a pipe table, `results/tables/<name>.md`.
 
-    Columns of text stand left, columns of numbers and p-values (already formatted text that starts
-    with a digit, bold or not) right.
-
-    Parameters
-    ----------
-    headers : column of `table` -> its heading, for the columns to be shown; None shows all of them
-        under their own names.
+    `headers` maps the columns to be shown to their headings; None shows all of them under their own
+    names. Columns of text stand left, columns of numbers and p-values (already formatted text that
+    starts with a digit, bold or not) right.
     """
     headers = headers or {column: column for column in table}
     chosen = table[list(headers)].astype(str)
@@ -118,15 +108,9 @@ def write_markdown(
 
 
 def outcome_row(result: TestResult) -> dict[str, Any]:
-    """What a row of a table says of the result of a test."""
-    return {
-        "test": result.test,
-        "shards": result.shards,
-        "permutations": result.permutations,
-        "statistic": result.statistic,
-        "p": result.p,
-        "log10_p": result.log10_p,
-    }
+    """Return the fields of every test result, as a row of a table."""
+    fields = ("test", "shards", "permutations", "statistic", "p", "log10_p")
+    return {field: getattr(result, field) for field in fields}
 
 
 def _is_numeric(column: pd.Series) -> bool:
@@ -163,17 +147,8 @@ def format_estimate(
 ) -> str:
     """Render an estimate with its interval as Markdown: "0.61 (0.52 to 0.70)".
 
-    Parameters
-    ----------
-    low, high : ends of the interval.
-    null : the value is bold where the interval leaves this out.
-    digits : decimals.
-    interval : whether to show the interval.
-
-    Returns
-    -------
-    str
-        With a minus sign, none before a zero; "—" where a number to be shown is NaN.
+    The value is bold where the interval leaves out `null`. A true minus sign, none before a zero;
+    "—" where a number to be shown is NaN.
     """
     if any(map(math.isnan, (value, low, high) if interval else (value,))):
         return MISSING

@@ -46,24 +46,11 @@ class OrderResult:
 def random_orderings(
     bounds: Bounds, permutations: int, *, rng: np.random.Generator
 ) -> NDArray[np.int32]:
-    """Orderings of 0..n-1 that keep every record in its shard: the canonical one, then random ones.
+    """Orderings of 0..n-1, int32 (m+1, n): the canonical one, then m = `permutations` random ones.
 
-    Parameters
-    ----------
-    bounds : sequence of (start, stop)
-        Contiguous shards from 0 to n, as `contamination.testsets.orderings.shard_bounds` gives
-        them.
-    permutations : int
-        m, the number of independent uniform orderings.
-
-    Returns
-    -------
-    ndarray of int32, shape (m+1, n)
-
-    Raises
-    ------
-    InputError
-        Fewer than 1 permutation.
+    These are independent and uniform among the orderings that keep every record in its shard.
+    `bounds` are contiguous shards from 0 to n, as `contamination.testsets.orderings.shard_bounds`
+    gives them. Raises InputError for fewer than 1 permutation.
     """
     if permutations < 1:
         raise InputError(f"permutations is {permutations}: give at least 1")
@@ -99,26 +86,16 @@ def equal_neighbours(
     labels: ArrayLike, orderings: NDArray[np.int32], bounds: Bounds
 ) -> NDArray[np.float64]:
     """Share of neighbours with the same label (a join count)."""
-    codes, left = np.asarray(labels), _left(bounds, 1)
-    return np.concatenate(
-        [
-            np.mean(codes[part[:, left]] == codes[part[:, left + 1]], axis=1)
-            for part in _parts(orderings)
-        ]
-    )
+    pairs = _neighbours(np.asarray(labels), orderings, bounds)
+    return np.concatenate([np.mean(left == right, axis=1) for left, right in pairs])
 
 
 def ascending_neighbours(
     values: ArrayLike, orderings: NDArray[np.int32], bounds: Bounds
 ) -> NDArray[np.float64]:
     """Share of neighbours in ascending order; a tie counts one half."""
-    ranks, left = scipy.stats.rankdata(values, method="dense"), _left(bounds, 1)
-    return np.concatenate(
-        [
-            0.5 + np.sign(ranks[part[:, left + 1]] - ranks[part[:, left]]).mean(axis=1) / 2
-            for part in _parts(orderings)
-        ]
-    )
+    pairs = _neighbours(scipy.stats.rankdata(values, method="dense"), orderings, bounds)
+    return np.concatenate([0.5 + np.sign(right - left).mean(axis=1) / 2 for left, right in pairs])
 
 
 def autocorrelation(
@@ -129,14 +106,10 @@ def autocorrelation(
     Wald and Wolfowitz (1943), "An exact test for randomness in the non-parametric case based on
     serial correlation", Annals of Mathematical Statistics 14(4).
     """
-    x, left = _centred_ranks(values, bounds), _left(bounds, 1)
+    x = _centred_ranks(values, bounds)
     scale = float((x**2).sum()) or 1.0
-    return np.concatenate(
-        [
-            (x[part[:, left]] * x[part[:, left + 1]]).sum(axis=1) / scale
-            for part in _parts(orderings)
-        ]
-    )
+    pairs = _neighbours(x, orderings, bounds)
+    return np.concatenate([(left * right).sum(axis=1) / scale for left, right in pairs])
 
 
 def trend(values: ArrayLike, orderings: NDArray[np.int32], bounds: Bounds) -> NDArray[np.float64]:
@@ -237,9 +210,12 @@ def _centred_ranks(values: ArrayLike, bounds: Bounds) -> NDArray[np.float64]:
     return np.concatenate([ranks[a:b] - ranks[a:b].mean() for a, b in bounds])
 
 
-def _left(bounds: Bounds, lag: int) -> NDArray[np.intp]:
-    """Positions whose record has another `lag` places on in its shard."""
-    return np.concatenate([np.arange(a, max(a, b - lag)) for a, b in bounds])
+def _neighbours(
+    values: NDArray[Any], orderings: NDArray[np.int32], bounds: Bounds
+) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+    """Values of all neighbours, the left and the right ones, some orderings at a time."""
+    left = np.concatenate([np.arange(a, max(a, b - 1)) for a, b in bounds])
+    return ((values[part[:, left]], values[part[:, left + 1]]) for part in _parts(orderings))
 
 
 def _parts(orderings: NDArray[np.int32]) -> Iterator[NDArray[np.int32]]:

@@ -16,7 +16,7 @@ from scipy.special import gammaln, logsumexp, xlogy
 
 from contamination.errors import InputError
 from contamination.statistics.results import p_from_log10
-from contamination.statistics.validation import as_p_values
+from contamination.statistics.validation import as_floats, as_p_values
 
 Method = Literal["holm", "benjamini_hochberg", "benjamini_yekutieli"]
 
@@ -216,14 +216,11 @@ def adjust(
 
 def _as_log10_p(p_values: ArrayLike | None, log10_p: ArrayLike | None) -> NDArray[np.float64]:
     """Return the decimal logarithms of p-values given either way, (n,), n >= 1."""
-    if (p_values is None) == (log10_p is None):
-        raise InputError("give either p_values or log10_p")
-    if p_values is not None:
+    if p_values is not None and log10_p is None:
         return np.asarray(np.log10(as_p_values(p_values)))
-    try:
-        array = np.array(log10_p, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError("log10_p is not a list of numbers: give one per test") from error
+    if p_values is not None or log10_p is None:
+        raise InputError("give either p_values or log10_p")
+    array = as_floats(log10_p, "log10_p")
     if array.ndim != 1 or not len(array):
         raise InputError(
             f"log10_p has shape {array.shape}: give a list of one or more logarithms, shape (n,)"

@@ -109,8 +109,6 @@ def plan(
         Wanted probability of p <= alpha, in [0.5, 1).
     permutations : sequence of int
         The m to plan for.
-    rng : numpy.random.Generator
-        For the intervals.
 
     Returns
     -------

@@ -104,26 +104,10 @@ def sharded_exact_monte_carlo(
 ) -> MonteCarloResult:
     """`sharded_exact_test` by sampling the canonical indices: p = (1 + hits) / (1 + resamples).
 
-    Parameters
-    ----------
-    log_probs, weights
-        As in `sharded_exact_test`.
-    resamples : int
-        Number of draws; p cannot be below 1 / (1 + resamples).
-
-    Returns
-    -------
-    MonteCarloResult
-        With the +1, P(p <= alpha) <= alpha holds exactly for any number of draws.
-
-    Raises
-    ------
-    InputError
-        As in `sharded_exact_test`, or fewer than 1 resample.
-
-    References
-    ----------
-    Phipson and Smyth (2010) for the +1; Clopper and Pearson (1934) for the interval.
+    With the +1 (Phipson and Smyth 2010), P(p <= alpha) <= alpha holds exactly for any number of
+    draws, `resamples`; p cannot be below 1 / (1 + resamples). The interval of the result is that of
+    Clopper and Pearson (1934). Parameters, H0 and errors as in `sharded_exact_test`, or fewer than
+    1 resample.
     """
     if resamples < 1:
         raise InputError(f"resamples is {resamples}: draw at least 1, better 10000")

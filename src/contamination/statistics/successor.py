@@ -19,17 +19,8 @@ def centred_successors(successors: ArrayLike) -> NDArray[np.float64]:
     """Return S without what an example adds to all its pairs: least squares off the diagonal.
 
     S[a, b] ~ mu + alpha_a + beta_b: how helpful x_a is before anything, and how likely x_b is after
-    anything.
-
-    Parameters
-    ----------
-    successors : array_like, shape (k, k)
-        S, k >= 3.
-
-    Returns
-    -------
-    ndarray, shape (k, k)
-        Residuals (nats), NaN on the diagonal.
+    anything. Takes S, shape (k, k) with k >= 3, and returns the residuals (nats) in the same shape,
+    NaN on the diagonal.
 
     Raises
     ------

@@ -13,13 +13,23 @@ same in exact arithmetic may differ by about 1e-14 of their size.
 """
 
 
+def as_floats(values: ArrayLike, name: str) -> NDArray[np.float64]:
+    """Return `values` as a float64 array. `name` is what the InputError calls them."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"{name} is not a rectangular array of numbers: give every row the same length"
+        ) from error
+
+
 def as_log_probs(log_probs: ArrayLike, *, ndim: int, min_shards: int = 1) -> NDArray[np.float64]:
     """Return `log_probs` as a finite float64 array, shape (m+1,) or (r, m+1), canonical first.
 
     Raises InputError for no rectangular array of numbers, another number of dimensions, too few
     shards, no shuffled ordering, or a value that is not finite.
     """
-    array = _as_floats(log_probs, "log_probs")
+    array = as_floats(log_probs, "log_probs")
     wanted = "(m+1,)" if ndim == 1 else "(r, m+1)"
     if array.ndim != ndim:
         raise InputError(
@@ -51,7 +61,7 @@ def as_p_values(p_values: ArrayLike) -> NDArray[np.float64]:
 
     Raises InputError otherwise.
     """
-    array = _as_floats(p_values, "p_values")
+    array = as_floats(p_values, "p_values")
     if array.ndim != 1 or not len(array):
         raise InputError(
             f"p_values has shape {array.shape}: give a list of one or more p-values, shape (n,)"
@@ -63,12 +73,3 @@ def as_p_values(p_values: ArrayLike) -> NDArray[np.float64]:
             "correct or drop it"
         )
     return array
-
-
-def _as_floats(values: ArrayLike, name: str) -> NDArray[np.float64]:
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"{name} is not a rectangular array of numbers: give every row the same length"
-        ) from error
