@@ -1,14 +1,12 @@
 """The real paper/report.qmd, rendered without Quarto from a made-up run."""
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
 from bs4 import BeautifulSoup
 
 from contamination.errors import InputError
-from contamination.report.check import check_html, check_pdf
 from contamination.report.render import options, out_of_space, render_report
 from contamination.report.variables import plain
 from fakes.made_up_run import FEATURES, PAPER, made_up_value, variables_used
@@ -19,12 +17,9 @@ def page(real_pages: list[Path]) -> BeautifulSoup:
     return BeautifulSoup(real_pages[0].read_text(encoding="utf-8"), "html.parser")
 
 
-def test_all_files_pass_their_checks(real_pages: list[Path], real_results: Path) -> None:
+def test_there_are_three_files_and_nothing_else(real_pages: list[Path], real_results: Path) -> None:
     names = ["report.html", "report.pdf", "slides.html"]
     assert real_pages == [real_results / "report" / name for name in names]
-    check_html(real_pages[0])
-    check_pdf(real_pages[1])
-    check_html(real_pages[2])
     assert sorted(file.name for file in (real_results / "report").iterdir()) == names
 
 
@@ -82,16 +77,6 @@ def test_says_which_renderer_and_why(
     assert said[1:] == [f"report: {file}" for file in rendered]
 
 
-def test_a_failure_keeps_the_previous_report(real_results: Path, tmp_path: Path) -> None:
-    results = tmp_path / "results"
-    shutil.copytree(real_results, results)
-    (results / "report" / "report.html").write_text("previous", encoding="utf-8")
-    (results / "tables" / "canaries.md").write_text("no table here\n", encoding="utf-8")
-    with pytest.raises(InputError, match="tbl-canaries contains no table"):
-        render_report(PAPER, results, quarto="")
-    assert (results / "report" / "report.html").read_text(encoding="utf-8") == "previous"
-
-
 def test_results_of_no_run_are_reported(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"variables\.yml is missing: run `make reproduce`"):
         render_report(PAPER, tmp_path, quarto="")
@@ -115,17 +100,3 @@ def test_plain_text_survives_as_a_variable(project, tmp_path: Path) -> None:
     (results / "variables.yml").write_text(f"run:\n  seed: '{plain(name)}'\n", encoding="utf-8")
     page = render_report(paper, results, quarto="")[0].read_text(encoding="utf-8")
     assert f"On {name} we ran." in BeautifulSoup(page, "html.parser").get_text()
-
-
-def test_what_typst_cannot_read_is_reported_in_one_line(project) -> None:
-    paper, results = project("```{=typst}\n#nonsense()\n```")
-    with pytest.raises(InputError, match=r"report\.qmd: typst: .*nonsense") as caught:
-        render_report(paper, results, quarto="")
-    assert "\n" not in str(caught.value)
-    assert not (results / "report").exists()
-
-
-def test_odd_line_ends_keep_their_lines(project) -> None:
-    paper, results = project("A\x0bb\u2028c\n\n@fig-none")
-    with pytest.raises(InputError, match=r"report\.qmd:7: "):
-        render_report(paper, results, quarto="")

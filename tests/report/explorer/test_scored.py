@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,8 @@ from contamination.scoring.store import open_store
 from fakes.data_fixtures import EXAMPLES, SETS, write_profile
 from fakes.made_up_sets import make_set, make_store
 
+successors = partial(make_store, kind="successors", shards=2, tokens_per_example=32)
+
 
 @pytest.fixture
 def experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Experiment:
@@ -34,9 +37,7 @@ def experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Experiment:
     monkeypatch.setattr(Experiment, "test_set", lambda _, name: make_set(name, EXAMPLES))
     for name in ("one", "eight"):
         test_set = make_set(name, EXAMPLES)
-        make_store(
-            run.build / "stores", "contaminated", test_set, "successors", 2, tokens_per_example=32
-        )
+        successors(run.build / "stores", "contaminated", test_set)
         make_store(run.build / "stores", "contaminated", test_set, "orderings", 4)
     return run
 
@@ -72,7 +73,7 @@ def test_nothing_scored(tmp_path: Path) -> None:
 
 def test_walk_names_sets_as_their_stores_do(tmp_path: Path) -> None:
     test_set = make_set("a set")
-    folder = make_store(tmp_path, "org/model", test_set, "successors", 2, tokens_per_example=32)
+    folder = successors(tmp_path, "org/model", test_set)
     asked = []
 
     def load(name: str, examples: int):
@@ -87,7 +88,7 @@ def test_walk_names_sets_as_their_stores_do(tmp_path: Path) -> None:
 def test_a_set_that_cannot_be_opened_is_reported_and_the_others_go_on(tmp_path: Path) -> None:
     sets = {name: make_set(name) for name in ("gone", "here")}
     for test_set in sets.values():
-        make_store(tmp_path, "m", test_set, "successors", 2, tokens_per_example=32)
+        successors(tmp_path, "m", test_set)
 
     def load(name: str, examples: int):
         if name == "gone":
@@ -115,18 +116,9 @@ def test_subsets_of_mmlu_by_record_and_by_line(
     lines = by_line(read)
     assert len(lines.examples) != 30
     for test_set in (read, lines):
-        make_store(
-            experiment.build / "stores" / "mmlu",
-            "m",
-            test_set,
-            "successors",
-            3,
-            tokens_per_example=32,
-        )
+        successors(experiment.build / "stores" / "mmlu", "m", test_set)
     orphan = replace(lines, name="virology-by-line")
-    make_store(
-        experiment.build / "stores" / "mmlu", "m", orphan, "successors", 3, tokens_per_example=32
-    )
+    successors(experiment.build / "stores" / "mmlu", "m", orphan)
     found = scored_sets(experiment)
     by_name = {each.test_set.name: each for each in found.sets}
     assert by_name["anatomy"].group == "MMLU"
@@ -150,7 +142,7 @@ def test_sets_of_an_audit_of_open_models(
     monkeypatch.setattr(scored_module, "open_test_set", open_test_set)
     for test_set in (public, make_set("one", EXAMPLES)):
         directory = experiment.build / "stores" / "open_models"
-        make_store(directory, "gpt2", test_set, "successors", 2, tokens_per_example=32)
+        successors(directory, "gpt2", test_set)
     found = [each for each in scored_sets(experiment).sets if each.model == "gpt2"]
     assert [(each.group, each.test_set.name) for each in found] == [
         ("Audited sets", "gsm8k"),
@@ -199,7 +191,7 @@ def test_joint_p_is_a_p_value(tmp_path: Path) -> None:
 
 def test_of_two_stores_of_the_same_shards_the_fuller_one_counts(tmp_path: Path) -> None:
     test_set = make_set("s")
-    short = make_store(tmp_path, "m", test_set, "successors", 2, tokens_per_example=32)
+    short = successors(tmp_path, "m", test_set)
     whole = make_store(tmp_path / "whole", "m", test_set, "successors", 2)
     for stores in ((short, whole), (whole, short)):
         view = _view(test_set, *stores)
@@ -209,7 +201,7 @@ def test_of_two_stores_of_the_same_shards_the_fuller_one_counts(tmp_path: Path) 
 
 def test_stores_of_other_texts_are_left_out(tmp_path: Path) -> None:
     test_set = make_set("s")
-    store = make_store(tmp_path, "m", test_set, "successors", 2, tokens_per_example=32)
+    store = successors(tmp_path, "m", test_set)
     other = replace(test_set, revision="another")
     view = _view(other, store)
     assert view.outcomes == ()
@@ -219,7 +211,7 @@ def test_stores_of_other_texts_are_left_out(tmp_path: Path) -> None:
 
 def test_a_damaged_store_is_left_out_and_the_others_are_shown(tmp_path: Path) -> None:
     test_set = make_set("s")
-    good = make_store(tmp_path, "m", test_set, "successors", 2, tokens_per_example=32)
+    good = successors(tmp_path, "m", test_set)
     bad = make_store(tmp_path, "m", test_set, "orderings", 4)
     (part,) = bad.glob("part-*")
     part.write_bytes(part.read_bytes()[: part.stat().st_size // 2])
