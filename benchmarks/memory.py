@@ -21,7 +21,7 @@ PERMUTATIONS = (25, 100, 250)
 
 def audit_here(directory: str, permutations: int) -> None:
     """Audit the model in `directory`, and print tokens, p and the peak memory."""
-    from contamination.audit.verdict import Request, audit
+    from contamination.audit import Request, audit
     from contamination.testsets.example_set import ExampleSet
 
     strings = json.loads((Path(directory) / "strings.json").read_text())

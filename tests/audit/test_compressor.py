@@ -19,11 +19,8 @@ from contamination.testsets.orderings import ordering, shard_bounds
 WORDS = [f"{start}{end}" for start in "bdfgklmnprst" for end in ("anter", "olise", "uvid", "ec")]
 
 
-def test_set_of(texts, revision="r"):
+def set_of(texts, revision="r"):
     return ExampleSet("made up", tuple(texts), "text/1", revision)
-
-
-test_set_of.__test__ = False
 
 
 def passages(rng, n, group):
@@ -41,7 +38,7 @@ def size_of(text):
 def test_scores_by_brute_force():
     """Bytes of every example given the one before, in the orderings that a model is scored in."""
     texts = [*passages(np.random.default_rng(0), 6, 2), "é日本\n"]
-    scores = compressor_log_probs(test_set_of(texts), shards=2, permutations=5, seed=3)
+    scores = compressor_log_probs(set_of(texts), shards=2, permutations=5, seed=3)
     assert scores.shape == (2, 6)
     for shard, bounds in enumerate(shard_bounds(7, 2)):
         for index in range(6):
@@ -55,7 +52,7 @@ def test_scores_by_brute_force():
 def test_pairs_by_brute_force():
     """Of all ordered pairs in a shard, and the sum along an ordering is that of the ordering."""
     texts = [*passages(np.random.default_rng(0), 6, 2), "é日本\n"]
-    matrices = list(compressor_successors(test_set_of(texts), shards=2))
+    matrices = list(compressor_successors(set_of(texts), shards=2))
     assert [len(matrix) for matrix in matrices] == [4, 3]
     nats = 8 * math.log(2)
     for (start, stop), matrix in zip(shard_bounds(7, 2), matrices, strict=True):
@@ -63,7 +60,7 @@ def test_pairs_by_brute_force():
             expected = -nats * (size_of(texts[a] + texts[b]) - size_of(texts[a]))
             found = matrix[a - start, b - start]
             assert np.isnan(found) if a == b else found == pytest.approx(expected)
-    canonical = compressor_log_probs(test_set_of(texts), shards=2, permutations=1, seed=0)[:, 0]
+    canonical = compressor_log_probs(set_of(texts), shards=2, permutations=1, seed=0)[:, 0]
     for shard, (start, stop) in enumerate(shard_bounds(7, 2)):
         along = successor_scores(matrices[shard], [range(stop - start)])[0]
         assert canonical[shard] == pytest.approx(along - nats * size_of(texts[start]))
@@ -72,17 +69,17 @@ def test_pairs_by_brute_force():
 def test_the_control_of_pairs_ranks_all_orderings():
     """In one shard of six, whose 720 orderings can be listed."""
     texts = list(passages(np.random.default_rng(1), 6, 2))
-    (matrix,) = compressor_successors(test_set_of(texts), shards=1)
+    (matrix,) = compressor_successors(set_of(texts), shards=1)
     orders = list(itertools.permutations(range(6)))
     scores = successor_scores(centred_successors(matrix), orders)
     exact = np.mean(scores >= scores[0] - 1e-9)
-    found = compressor_test(test_set_of(texts), kind="successors", shards=1, permutations=1, seed=0)
+    found = compressor_test(set_of(texts), kind="successors", shards=1, permutations=1, seed=0)
     assert found.p == pytest.approx(exact, rel=0.2)
     assert (found.test, found.shards, found.permutations) == ("compressor", 1, 10_000)
 
 
 def test_the_control_of_orderings_reads_those_of_the_model():
-    texts = test_set_of(list(passages(np.random.default_rng(1), 24, 2)))
+    texts = set_of(list(passages(np.random.default_rng(1), 24, 2)))
     scores = compressor_log_probs(texts, shards=3, permutations=4, seed=5)
     found = compressor_test(texts, kind="orderings", shards=3, permutations=4, seed=5)
     assert found.p == sharded_exact_test(scores).p
@@ -94,15 +91,15 @@ def test_the_control_tells_shared_passages_from_shuffled_ones(kind):
     rng = np.random.default_rng(2)
     texts = list(passages(rng, 48, 2))
     settings = {"kind": kind, "shards": 4, "permutations": 25, "seed": 0}
-    assert compressor_test(test_set_of(texts), **settings).log10_p < -4
+    assert compressor_test(set_of(texts), **settings).log10_p < -4
     if kind == "orderings":
-        assert compressor_test(test_set_of(texts), **settings | {"shards": 6}).log10_p < -5
+        assert compressor_test(set_of(texts), **settings | {"shards": 6}).log10_p < -5
     trials, alpha, rejections = 100, 0.1, 0
     low, high = scipy.stats.binom.ppf([1e-4, 1 - 1e-4], trials, alpha)
     few = list(passages(rng, 12, 2))
     settings |= {"shards": 2}
     for trial in range(trials):
-        shuffled = test_set_of([few[i] for i in rng.permutation(12)], str(trial))
+        shuffled = set_of([few[i] for i in rng.permutation(12)], str(trial))
         rejections += compressor_test(shuffled, **settings).p <= alpha
     assert low <= rejections <= high
 
@@ -111,7 +108,7 @@ def test_orderings_follow_seed_and_revision():
     texts = list(passages(np.random.default_rng(1), 24, 2))
 
     def scores(seed=0, revision="r"):
-        test_set = test_set_of(texts, revision)
+        test_set = set_of(texts, revision)
         return compressor_log_probs(test_set, shards=3, permutations=4, seed=seed)
 
     np.testing.assert_array_equal(scores(), scores())
@@ -126,7 +123,7 @@ def test_calibrated_on_shuffled_records():
     low, high = scipy.stats.binom.ppf([1e-4, 1 - 1e-4], trials, alpha)
     texts, rejections = list(passages(rng, 16, 2)), 0
     for trial in range(trials):
-        shuffled = test_set_of([texts[i] for i in rng.permutation(16)], str(trial))
+        shuffled = set_of([texts[i] for i in rng.permutation(16)], str(trial))
         scores = compressor_log_probs(shuffled, shards=2, permutations=9, seed=0)
         rejections += sharded_exact_test(scores).p <= alpha
     assert low <= rejections <= high
@@ -134,20 +131,11 @@ def test_calibrated_on_shuffled_records():
 
 def test_examples_that_do_not_differ_say_nothing():
     for text in ("", "same\n"):
-        scores = compressor_log_probs(test_set_of([text] * 6), shards=2, permutations=5, seed=0)
+        scores = compressor_log_probs(set_of([text] * 6), shards=2, permutations=5, seed=0)
         assert np.ptp(scores) == 0
         assert sharded_exact_test(scores).p == 1
 
 
 def test_too_few_examples():
     with pytest.raises(InputError, match="fewer than two per shard"):
-        compressor_log_probs(test_set_of(["a", "b", "c"]), shards=2, permutations=5, seed=0)
-
-
-def test_neighbours_that_share_a_passage_are_found_and_shuffled_ones_are_not():
-    texts = list(passages(np.random.default_rng(2), 48, 2))
-    scores = compressor_log_probs(test_set_of(texts), shards=6, permutations=25, seed=0)
-    assert sharded_exact_test(scores).log10_p < -5
-    shuffled = [texts[i] for i in np.random.default_rng(3).permutation(48)]
-    scores = compressor_log_probs(test_set_of(shuffled), shards=6, permutations=25, seed=0)
-    assert sharded_exact_test(scores).p > 0.01
+        compressor_log_probs(set_of(["a", "b", "c"]), shards=2, permutations=5, seed=0)

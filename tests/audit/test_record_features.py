@@ -10,7 +10,6 @@ from contamination.audit.record_features import (
     span_lines,
     tf_idf,
 )
-from contamination.errors import InputError
 
 
 def with_field(field, values):
@@ -27,10 +26,9 @@ def test_codes_tell_types_apart_and_take_any_value():
 
 def test_label_is_found_by_the_usual_names_likeliest_first():
     records = [{"answer": a, "gold_label": g} for a, g in zip("xyxy", "ABBA", strict=True)]
-    field, found = label_codes(records, None)
+    field, found = label_codes(records)
     assert field == "gold_label"
     np.testing.assert_array_equal(found, [0, 1, 1, 0])
-    assert label_codes(records, "answer")[0] == "answer"
 
 
 @pytest.mark.parametrize(
@@ -46,25 +44,13 @@ def test_label_is_found_by_the_usual_names_likeliest_first():
     ],
 )
 def test_a_label_has_a_few_values_that_recur(values, found):
-    assert (label_codes(with_field("answer", values), None) is not None) == found
+    assert (label_codes(with_field("answer", values)) is not None) == found
 
 
 def test_a_label_is_in_every_record():
-    assert label_codes([{"label": 0}, {"label": 1}, {}, {"label": 0}], None) is None
-    assert label_codes(None, None) is None
-    assert label_codes(with_field("topic", "aabb"), None) is None
-
-
-def test_a_named_label_may_have_any_values():
-    assert label_codes(with_field("topic", "abcd"), "topic")[0] == "topic"
-
-
-def test_a_named_label_that_is_missing():
-    records = [{"topic": 1, "text": "a"}, {"topic": 1, "text": "b", "kind": 2}]
-    with pytest.raises(InputError, match=r"'kind'.*give one of text, topic"):
-        label_codes(records, "kind")
-    with pytest.raises(InputError, match=r"'kind'.*the fields of `records`"):
-        label_codes(None, "kind")
+    assert label_codes([{"label": 0}, {"label": 1}, {}, {"label": 0}]) is None
+    assert label_codes(None) is None
+    assert label_codes(with_field("topic", "aabb")) is None
 
 
 # --- line breaks ----------------------------------------------------------------------------------
@@ -104,13 +90,13 @@ def test_a_field_without_a_number_in_every_record_is_no_id(value):
     assert number_columns(["a", "b", "c"], records) == ({}, {})
 
 
+def test_a_field_that_a_later_record_lacks_is_no_id():
+    assert number_columns(["a", "b"], [{"id": 1}, {}]) == ({}, {})
+
+
 def test_numbers_of_csv_fields_and_decimals():
     _, hidden = number_columns(["a", "b"], with_field("id", ["-1.5", "2e3"]))
     np.testing.assert_array_equal(hidden["field 'id'"], [-1.5, 2000])
-
-
-def test_a_field_that_a_later_record_lacks_is_no_id():
-    assert number_columns(["a", "b"], [{"id": 1}, {}]) == ({}, {})
 
 
 @pytest.mark.parametrize("start", ["{}. Why?", "Q{}: why?", "Question no. {}"])

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from contamination.audit import sequential
-from contamination.audit.request import Request
+from contamination.audit.battery import Request
 from contamination.audit.sequential import audit_until
 from contamination.errors import InputError
 from contamination.scoring import score as scoring

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from contamination.audit import Request, audit
 from contamination.audit.compressor import compressor_test
-from contamination.audit.plan import plan_audit
-from contamination.audit.verdict import Request, audit
+from contamination.audit.verdict import plan_audit
 from contamination.errors import InputError
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.models import label
@@ -63,9 +63,9 @@ def test_three_lines_give_the_p_value_of_the_parts(model_directory, test_set, tm
 
 def test_a_model_is_called_by_its_directory_or_as_asked(model_directory, test_set, tmp_path):
     request = Request(["sharded_exact"], permutations=1, directory=tmp_path)
-    assert audit(model_directory, test_set, request).model == model_directory.name
+    assert audit(model_directory, test_set, request).header.model == model_directory.name
     found = audit(model_directory, test_set, replace(request, name="mine"))
-    assert found.model == "mine"
+    assert found.header.model == "mine"
     assert found.stores == (tmp_path / "mine" / "prose" / "orderings-005",)
 
 

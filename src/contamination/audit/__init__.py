@@ -5,6 +5,8 @@
     from contamination.audit import Request, audit
 
     print(audit("gpt2", "my_test_set.jsonl").summary())
+    request = Request(tests=["sharded_exact"], permutations=50)
+    print(audit("gpt2", "my_test_set.jsonl", request).summary())
 
 Exports `audit`, `Audit` and `Request`; `battery.TESTS` is the registry of tests. Experiments,
 reports and commands may call it.
@@ -12,8 +14,10 @@ reports and commands may call it.
 
 from typing import TYPE_CHECKING, Any
 
+from contamination.audit.battery import Request
+
 if TYPE_CHECKING:
-    from contamination.audit.verdict import Audit, Request, audit
+    from contamination.audit.verdict import Audit, audit
 
 __all__ = ["Audit", "Request", "audit"]
 

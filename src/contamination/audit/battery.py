@@ -1,4 +1,4 @@
-"""The registry of tests: what each reads of a store, how it scores, its statistic and its looks.
+"""The registry of tests, and the request that names some of them.
 
 A test turns every shard into scores, the canonical ordering first, and the scores of all shards
 into a p-value. All but `sharded_t` and `permutation` share the exact test on shards, since any
@@ -12,11 +12,13 @@ The help of the command line, the explorer, the studies and the legends of the f
 `TESTS`. `contamination --help` reads it, so functions import numpy when they compute.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contamination import statistics
+from contamination.errors import InputError
 from contamination.scoring.plan import SUCCESSOR_TOKENS, StoreNeed
 
 if TYPE_CHECKING:
@@ -49,14 +51,14 @@ class Test(StoreNeed):
 
     Attributes
     ----------
-    name : of the test, on the command line and in tables.
+    name : on the command line and in tables.
     label, colour, marker : in figures and in the explorer.
     help : what it scores, in a few words.
-    statistic : from the scores of all shards to the result.
+    statistic : makes the result of the scores of all shards.
     on_tokens : scores (m+1,) of a shard from its tokens in whole orderings: one for each choice of
         b (a key of `COUNTED`), or one under None; empty for tests that read pairs.
     b : the choice among `on_tokens` that was made in advance; of `COUNTED` for pairs.
-    from_store : scores of a shard, (n+1,), or (q, n+1) of q statistics on the same orderings, of
+    from_store : scores a shard, (n+1,), or (q, n+1) by q statistics on the same orderings, for
         tests that take more than one entry of `on_tokens` or none.
     """
 
@@ -156,12 +158,8 @@ def joint_successors(
     tokens = store.successor_tokens(shard, kept)
     orders = statistics.random_orderings([(0, len(tokens))], orderings, rng=rng)
     matrices = [tokens[:, :, :b].sum(axis=2, dtype=np.float64) for b in COUNTED.values()]
-    return np.stack(
-        [
-            statistics.successor_scores(statistics.centred_successors(each), orders)
-            for each in matrices
-        ]
-    )
+    centred = map(statistics.centred_successors, matrices)
+    return np.stack([statistics.successor_scores(each, orders) for each in centred])
 
 
 def _successors(store: "Store", shard: int, permutations: int) -> "np.ndarray":
@@ -201,72 +199,48 @@ def _smallest(scores: "np.ndarray", choices: Iterable[tuple[str, str | None]]) -
 # Okabe and Ito's colour-blind safe palette; a marker each, so that print in grey still tells them.
 _REGISTRY = (
     Test(
-        "permutation",
-        "Permutation",
-        "#E69F00",
-        "s",
+        *("permutation", "Permutation", "#E69F00", "s"),
         "the whole set in one sequence",
         statistic=lambda scores: statistics.permutation_test(scores[0]),
         on_tokens={None: summed},
         shard_size=None,
     ),
     Test(
-        "sharded_t",
-        "Sharded t",
-        "#0072B2",
-        "o",
+        *("sharded_t", "Sharded t", "#0072B2", "o"),
         "the paper's own t-test over shards",
         statistic=lambda scores: statistics.sharded_t_test(scores),
         on_tokens={None: summed},
     ),
     Test(
-        "sharded_exact",
-        "Sharded exact",
-        "#D55E00",
-        "D",
+        *("sharded_exact", "Sharded exact", "#D55E00", "D"),
         "the exact test on shards",
         on_tokens={None: summed},
     ),
     Test(
-        "token_standardised",
-        "Token-standardised",
-        "#56B4E9",
-        "P",
+        *("token_standardised", "Token-standardised", "#56B4E9", "P"),
         "every token divided by its spread",
         on_tokens={None: standardised},
     ),
     Test(
-        "clipped",
-        "Clipped",
-        "#F0E442",
-        "X",
+        *("clipped", "Clipped", "#F0E442", "X"),
         f"every token held within {CLIP_NATS:g} nat of its mean",
         on_tokens={None: clipped},
     ),
     Test(
-        "boundary",
-        "Boundary",
-        "#009E73",
-        "^",
+        *("boundary", "Boundary", "#009E73", "^"),
         "the first 16 tokens of every example",
         on_tokens={name: boundary(b) for name, b in COUNTED.items()},
         b="16",
     ),
     Test(
-        "min_p_orderings",
-        "Best of orderings",
-        "#999999",
-        "p",
+        *("min_p_orderings", "Best of orderings", "#999999", "p"),
         "the best of token_standardised, clipped and boundary with "
         f"{', '.join(COUNTED)} tokens, corrected for the choice",
         statistic=lambda scores: _smallest(scores, variants(BEST_OF_ORDERINGS)),
         from_store=_joint_tokens,
     ),
     Test(
-        "successor",
-        "Successor",
-        "#CC79A7",
-        "v",
+        *("successor", "Successor", "#CC79A7", "v"),
         f"the first {SUCCESSOR_TOKENS} tokens of one example after another",
         b=str(SUCCESSOR_TOKENS),
         from_store=_successors,
@@ -275,16 +249,12 @@ _REGISTRY = (
         shard_size=10,
     ),
     Test(
-        "min_p",
-        "Best of successors",
-        "#000000",
-        "*",
+        *("min_p", "Best of successors", "#000000", "*"),
         f"the best of successor with {', '.join(COUNTED)} tokens, corrected for the choice",
         statistic=lambda scores: _smallest(scores, [("successor", b) for b in COUNTED]),
         from_store=_joint_successors,
         kind="successors",
-        # The store keeps whole examples, for the statistic that counts all of their tokens.
-        tokens_per_example=None,
+        tokens_per_example=None,  # whole examples, for the statistic that counts all tokens
         shard_size=10,
     ),
 )
@@ -292,6 +262,53 @@ TESTS = {test.name: test for test in _REGISTRY}
 DEFAULT_TESTS = ("successor",)  # chosen and confirmed in docs/power.md
 COMPARED = ("sharded_t", "sharded_exact", "token_standardised", "boundary", "successor")
 """What the study of power and the explorer set side by side, with several choices of b."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked of an audit: which tests, of how much, and where it is kept.
+
+    Raises InputError for an unknown test or none, no permutations, or a budget that decides
+    nothing.
+
+    Attributes
+    ----------
+    tests : names from `TESTS`.
+    shards : r; None takes as many as leave ten examples a shard for tests of successors, and four
+        for those of whole orderings, 50 at most.
+    budget : tokens that the model may read for each test, which must be one of successors: it takes
+        the largest shards that cost no more. In place of `shards`.
+    permutations : m, shuffled orderings per shard, in tests of whole orderings.
+    seed : of the orderings.
+    directory : where the stores of all audits lie; a second audit reads what it finds there.
+    name : of the model, for people and for the store; None takes it from where the model is.
+    """
+
+    tests: Sequence[str] = DEFAULT_TESTS
+    shards: int | None = None
+    budget: int | None = None
+    permutations: int = 25
+    seed: int = 0
+    directory: Path | str = "contamination-stores"
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be carried out, before a model is loaded."""
+        unknown = [test for test in self.tests if test not in TESTS]
+        if unknown or not self.tests:
+            asked = repr(unknown[0]) if unknown else "''"
+            raise InputError(f"unknown test {asked}: choose from {', '.join(TESTS)}")
+        if self.permutations < 1:
+            raise InputError(f"permutations is {self.permutations}: give at least 1")
+        if self.budget is None:
+            return
+        if self.shards is not None:
+            raise InputError("--budget chooses the number of shards: leave out --shards")
+        if whole := [test for test in self.tests if TESTS[test].kind == "orderings"]:
+            raise InputError(
+                f"--budget chooses the shards of {names_of('successors')}; what {whole[0]} reads "
+                "is set by --permutations"
+            )
 
 
 def variants(

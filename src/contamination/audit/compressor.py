@@ -33,42 +33,23 @@ def compressor_test(
 ) -> ShardedExactResult:
     """Exact test of the shards of an audit under a compressor instead of its model.
 
+    A small p says that the order carries information by itself. 1,000 records of 200 characters
+    take half a second, as pairs in shards of ten or as 250 shards in 25 orderings. Raises
+    InputError if a shard has fewer than two examples, three for successors.
+
     Parameters
     ----------
-    test_set : ExampleSet
-        The examples.
-    kind : {"orderings", "successors"}
-        What the audit scores: whole orderings, the very ones that the model is given; or pairs,
-        from which orderings are sampled as those of the model are.
-    shards, permutations, seed
-        As in the audit.
-
-    Returns
-    -------
-    ShardedExactResult
-        Called "compressor". A small p says that the order carries information by itself.
-
-    Raises
-    ------
-    InputError
-        Fewer than two examples per shard, three for successors.
-
-    Notes
-    -----
-    1,000 records of 200 characters take half a second, as pairs in shards of ten or as 250 shards
-    in 25 orderings.
+    kind : what the audit scores: "orderings", the very ones that the model is given; or
+        "successors", pairs from which orderings are sampled as those of the model are.
+    shards, permutations, seed : as in the audit.
     """
     if kind == "orderings":
         scores = compressor_log_probs(test_set, shards=shards, permutations=permutations, seed=seed)
     else:
         rng = np.random.default_rng([seed, shards])
+        centred = map(centred_successors, compressor_successors(test_set, shards=shards))
         scores = np.stack(
-            [
-                sampled_successor_scores(
-                    centred_successors(pairs), resamples=SAMPLED_ORDERINGS, rng=rng
-                )
-                for pairs in compressor_successors(test_set, shards=shards)
-            ]
+            [sampled_successor_scores(c, resamples=SAMPLED_ORDERINGS, rng=rng) for c in centred]
         )
     return replace(sharded_exact_test(scores), test="compressor")
 
@@ -76,12 +57,8 @@ def compressor_test(
 def compressor_successors(test_set: ExampleSet, *, shards: int) -> Iterator[NDArray[np.float64]]:
     """Yield S[a, b] = log-probability (nats) of x_b after x_a, (k, k), for every shard.
 
-    Of all of x_b: a code has no first tokens. The diagonal is NaN.
-
-    Raises
-    ------
-    InputError
-        Fewer than two examples per shard.
+    Of all of x_b: a code has no first tokens. The diagonal is NaN. Raises InputError if a shard
+    has fewer than two examples.
     """
     examples = [text.encode() for text in test_set.examples]
     for start, stop in shard_bounds(len(examples), shards):
@@ -98,33 +75,15 @@ def compressor_successors(test_set: ExampleSet, *, shards: int) -> Iterator[NDAr
 def compressor_log_probs(
     test_set: ExampleSet, *, shards: int, permutations: int, seed: int
 ) -> NDArray[np.float64]:
-    """Log-probability (nats) of every shard in every ordering under a compressor.
+    """Log-probability (nats) of every shard in every ordering, (shards, permutations + 1).
 
-    A code of c bytes has probability 256^-c. Example b after example a costs
+    Column 0 is canonical. With the same revision, shards and seed, the orderings are those that a
+    model is given. A code of c bytes has probability 256^-c. Example b after example a costs
     size(a + b) - size(a) bytes, the first example of an ordering size(b), with the sizes of zlib
-    (deflate at level 9, without header).
-
-    Parameters
-    ----------
-    test_set : ExampleSet
-        The examples, and the revision that their orderings are drawn from.
-    shards, permutations, seed
-        As scored under the model: the orderings are the same.
-
-    Returns
-    -------
-    ndarray, shape (shards, permutations + 1)
-        Column 0 is canonical; give it to `contamination.statistics.sharded_exact_test`.
-
-    Raises
-    ------
-    InputError
-        Fewer than two examples per shard.
-
-    Notes
-    -----
-    Some 25 microseconds for each pair of short examples that are neighbours in some ordering, at
-    most k^2 pairs in a shard of k; scores lie on whole bytes, and the test counts ties as such.
+    (deflate at level 9, without header): whole bytes, whose ties `sharded_exact_test` counts as
+    such. It takes some 25 microseconds for each pair of short examples that are neighbours in some
+    ordering, at most k^2 pairs in a shard of k. Raises InputError if a shard has fewer than two
+    examples.
     """
     examples = [text.encode() for text in test_set.examples]
     alone = np.array([_size(example) for example in examples])

@@ -58,17 +58,14 @@ class Diagnosis:
 
     Attributes
     ----------
-    table : DataFrame
-        One row per diagnostic: diagnostic, observed and expected (mean over the orderings) in the
-        units that the reading names, z (of the statistic behind p), p, log10_p, holm_p (Holm over
-        the rows), alternative, reading. Rows that only inform, or do not apply, have no p.
-    verdict : str
-        "order carries information": a diagnostic rejects at alpha after Holm's correction, which
-        happens to an exchangeable set with probability at most alpha. "suspicious": one would
+    table : one row per diagnostic: diagnostic, observed and expected (mean over the orderings) in
+        the units that the reading names, z (of the statistic behind p), p, log10_p, holm_p (Holm
+        over the rows), alternative, reading. Rows that only inform, or do not apply, have no p.
+    verdict : "order carries information": a diagnostic rejects at alpha after Holm's correction,
+        which happens to an exchangeable set with probability at most alpha. "suspicious": one would
         reject if it stood alone, which happens to at most 8 alpha of exchangeable sets. "quiet":
         none would. "too few records": so few orderings exist that none could ever stand out.
-    reasons : tuple of str
-        The readings behind the verdict.
+    reasons : the readings behind the verdict.
     """
 
     table: pd.DataFrame
@@ -80,7 +77,6 @@ def diagnose(
     texts: Sequence[str],
     records: Sequence[Record] | None = None,
     *,
-    label: str | None = None,
     shards: int = 1,
     alpha: float = 0.01,
     permutations: int = 999,
@@ -88,36 +84,25 @@ def diagnose(
 ) -> Diagnosis:
     """Test without a model whether the order of the records is exchangeable.
 
+    Raises InputError for fewer than two texts or two per shard, something that is no text or
+    record, another number of records, alpha outside (0, 1), or so few permutations that no
+    diagnostic could be rejected at alpha.
+
     Parameters
     ----------
-    texts : sequence of str
-        The examples as a model is shown them, in canonical order; at least two.
-    records : sequence of mappings, optional
-        The records behind them, whose fields are searched for a label, ids and line breaks.
-    label : str, optional
-        The field that holds the label; without it the usual names are tried.
-    shards : int
-        Records are permuted within this many contiguous shards: give the number of the test that
-        the diagnosis is for, 1 for the test on the whole set.
-    alpha : float
-        Level of the verdict.
-    permutations : int
-        m, the number of random orderings, which all diagnostics share. A Holm-adjusted p near alpha
-        depends on the draws: settle it with more.
-    rng : numpy.random.Generator
-        Source of the orderings.
-
-    Raises
-    ------
-    InputError
-        Fewer than two texts or two per shard, something that is no text or record, another number
-        of records, an unknown label field, alpha outside (0, 1), or so few permutations that no
-        diagnostic could be rejected at alpha.
+    texts : the examples as a model is shown them, in canonical order.
+    records : behind them; their fields are searched for a label, ids and line breaks.
+    shards : contiguous ones, within which records are permuted: the number of the test that the
+        diagnosis is for, 1 for the test on the whole set.
+    alpha : level of the verdict.
+    permutations : m, the number of random orderings, which all diagnostics share. A Holm-adjusted p
+        near alpha depends on the draws: settle it with more.
+    rng : draws the orderings.
     """
     _check(texts, records, alpha, permutations)
     bounds = shard_bounds(len(texts), shards)
     orders = _Orders(random_orderings(bounds, permutations, rng=rng), bounds)
-    table = pd.DataFrame(_rows(texts, records, label, orders))
+    table = pd.DataFrame(_rows(texts, records, orders))
     tested = table["p"].notna()
     table.insert(table.columns.get_loc("log10_p") + 1, "holm_p", math.nan)
     table.loc[tested, "holm_p"] = adjust(table.loc[tested, "p"], method="holm").p
@@ -176,15 +161,13 @@ class _Orders:
     bounds: list[tuple[int, int]]
 
 
-def _rows(
-    texts: Sequence[str], records: Sequence[Record] | None, label: str | None, orders: _Orders
-) -> list[Row]:
+def _rows(texts: Sequence[str], records: Sequence[Record] | None, orders: _Orders) -> list[Row]:
     """Rows of the table of a `Diagnosis`, but for `holm_p`."""
     return [
         _spans_lines(texts, records),
         *_likeness(texts, orders),
         *_lengths(texts, orders),
-        _label_runs(label_codes(records, label), orders),
+        _label_runs(label_codes(records), orders),
         _alphabetical(texts, orders),
         _sequential_id(*number_columns(texts, records), orders),
     ]
@@ -212,8 +195,8 @@ def _test(
     shown = values if natural is None else natural
     observed, expected = float(shown[0]), float(shown.mean())
     what, form = reading
-    reading_text = f"{what}: {observed:{form}}, {expected:{form}} expected"
-    return _only_inform(diagnostic, reading_text, observed) | {
+    text = f"{what}: {observed:{form}}, {expected:{form}} expected"
+    return _only_inform(diagnostic, text, observed) | {
         "expected": expected,
         "z": result.z,
         "p": result.p,
@@ -288,10 +271,9 @@ def _sequential_id(shown: Columns, hidden: Columns, orders: _Orders) -> Row:
     best = int(np.argmax(np.abs(values[:, 0])))
     name, strongest = list(columns)[best], np.abs(values).max(axis=0)
     if not shown:  # what a model is not shown tells it nothing, whatever its order
-        unseen = (
-            f"rank correlation of {name} and position: {values[best, 0]:+.3f}; no text shows it"
-        )
-        return _only_inform("sequential_id", unseen, float(values[best, 0]))
+        observed = float(values[best, 0])
+        reading = f"rank correlation of {name} and position: {observed:+.3f}; no text shows it"
+        return _only_inform("sequential_id", reading, observed)
     what = f"rank correlation of {name}, shown in the texts, and position"
     row = _test("sequential_id", strongest, "greater", (what, "+.3f"), values[best])
     return row | {"alternative": "two-sided"}  # by its absolute value

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from contamination.audit.battery import TESTS
-from contamination.audit.request import Request
+from contamination.audit.battery import TESTS, Request
 from contamination.audit.verdict import fill_store
 from contamination.errors import InputError
 from contamination.scoring.contract import Scorer
@@ -33,18 +32,15 @@ def plan_from_pilot(
 ) -> PowerPlan:
     """Score the first shards of a set, and predict what the test needs (`statistics.plan`).
 
+    Raises InputError for an unknown test, one without shards or of several statistics, and for too
+    few records for the pilot.
+
     Parameters
     ----------
     test : one of `contamination.audit.battery.TESTS` that works on shards.
     shards : of the pilot, of the size that the test takes by itself; their records are the first of
         the set.
-    directory, name : of the stores and of the model, as in `contamination.audit.verdict.audit`.
-
-    Raises
-    ------
-    InputError
-        An unknown test, one without shards or of several statistics, or too few records for the
-        pilot.
+    directory, name : of the stores and of the model, as in `Request`.
     """
     # What combines several statistics has no one spread to plan with.
     planned: Sequence[str] = [

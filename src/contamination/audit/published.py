@@ -1,4 +1,4 @@
-"""The p-value that the paper prints for a model and a set (Oren, Tables 1, 2 and 4)."""
+"""The p-values that the paper prints (Oren, Tables 1, 2 and 4)."""
 
 import math
 from functools import cache
@@ -20,9 +20,7 @@ def published_p(entry: ModelEntry, dataset: str, published: Path | str | None) -
 
     Theirs is the sharded t-test with 50 shards and 250 permutations, 1,000 for MMLU.
     """
-    if published is None or entry.published is None:
-        return math.nan
-    if dataset not in entries():
+    if published is None or entry.published is None or dataset not in entries():
         return math.nan
     names = [name for family, name in TABLES.items() if dataset.startswith(family)]
     table, row = _table(Path(published), (*names, TABLE2)[0]), entries()[dataset].title

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from contamination.errors import InputError
-
 Record = Mapping[str, Any]
 Columns = dict[str, NDArray[np.float64]]
 
@@ -30,29 +28,14 @@ def codes(values: Sequence[object]) -> NDArray[np.intp]:
     return np.array([seen.setdefault(repr(value), len(seen)) for value in values])
 
 
-def label_codes(
-    records: Sequence[Record] | None, label: str | None
-) -> tuple[str, NDArray[np.intp]] | None:
-    """Field that holds the label, and its values as codes, (n,); None if there is none.
+def label_codes(records: Sequence[Record] | None) -> tuple[str, NDArray[np.intp]] | None:
+    """Find the field that holds the label, and number its values, (n,); None if there is none.
 
-    Without `label`, the first of `LABEL_FIELDS` that every record has, with at least two values, at
-    most `MOST_LABELS`, and each of them twice on average.
-
-    Raises
-    ------
-    InputError
-        `label` is no field of every record.
+    It is the first of `LABEL_FIELDS` that every record has, with at least two values, at most
+    `MOST_LABELS`, and each of them twice on average.
     """
-    shared = set.intersection(*map(set, records)) if records is not None else set()
-    if label is not None:
-        if records is None or label not in shared:
-            raise InputError(
-                f"label is {label!r}, which is no field of every record: "
-                f"give one of {', '.join(sorted(map(str, shared))) or 'the fields of `records`'}"
-            )
-        return label, codes([record[label] for record in records])
     for field in LABEL_FIELDS:
-        if records is not None and field in shared:
+        if records is not None and all(field in record for record in records):
             found = codes([record[field] for record in records])
             if 2 <= found.max() + 1 <= min(MOST_LABELS, len(records) // 2):
                 return field, found
@@ -60,7 +43,7 @@ def label_codes(
 
 
 def span_lines(texts: Sequence[str], records: Sequence[Record] | None) -> NDArray[np.bool_]:
-    """Whether each record holds a line break of its own: in a field, or else inside its text."""
+    """Whether each record holds a line break of its own, (n,): in a field, else inside its text."""
     if records is None:
         return np.array(["\n" in text.strip("\n") for text in texts])
     return np.array([any("\n" in s for s in _strings(record)) for record in records])
@@ -105,9 +88,8 @@ def _strings(value: object) -> list[str]:
         return [value]
     if isinstance(value, Mapping):
         value = list(value.values())
-    return (
-        [s for inner in value for s in _strings(inner)] if isinstance(value, list | tuple) else []
-    )
+    inner = value if isinstance(value, list | tuple) else ()
+    return [string for each in inner for string in _strings(each)]
 
 
 def _number(value: object) -> float | None:

@@ -10,11 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 from tqdm import tqdm
 
-from contamination.audit.battery import TESTS
+from contamination.audit.battery import TESTS, Request
 from contamination.audit.diagnostics import Diagnosis
-from contamination.audit.plan import choose_store, name_model
-from contamination.audit.request import Request
-from contamination.audit.verdict import diagnose_order, fill_store, run_control
+from contamination.audit.verdict import (
+    choose_store,
+    diagnose_order,
+    fill_store,
+    name_model,
+    run_control,
+)
 from contamination.errors import InputError
 from contamination.scoring.contract import Scorer
 from contamination.scoring.processes import processes
@@ -26,7 +30,7 @@ from contamination.testsets.tokens import tokenize
 
 @dataclass(frozen=True, eq=False)
 class Stopped:
-    """What an audit found that stops early.
+    """What an audit that stops early found.
 
     Attributes
     ----------
@@ -42,10 +46,8 @@ class Stopped:
 def audit_until(scorer: Scorer, test_set: ExampleSet, request: Request, *, alpha: float) -> Stopped:
     """Score shard after shard until the evidence reaches 1 / alpha, or all are scored.
 
-    Raises
-    ------
-    InputError
-        Several tests, one that needs all shards at once, or what planning and scoring complain of.
+    Raises InputError for several tests, for one that needs all shards at once, and for whatever
+    planning and scoring refuse.
     """
     if len(request.tests) > 1:
         raise InputError("--stop follows the evidence of one test: give --test once")

@@ -1,41 +1,137 @@
 """A p-value for one model and one test set, in one call (Oren, Algorithm 1, and what goes beyond).
 
-::
-
-    from contamination.audit import Request, audit
-
-    print(audit("gpt2", "my_test_set.jsonl").summary())
-    request = Request(tests=["sharded_exact"], permutations=50)
-    print(audit("gpt2", "my_test_set.jsonl", request).summary())
+`plan_audit` counts shards, tokens, FLOPs and time before anything is paid for; `audit` scores what
+no store holds yet, and tests.
 """
 
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 
-from contamination.audit.battery import TESTS
+from contamination.audit.battery import TESTS, Request
 from contamination.audit.compressor import compressor_test
 from contamination.audit.diagnostics import Diagnosis, diagnose
-from contamination.audit.plan import ScoringPlan, choose_store, name_model, plan_audit
-from contamination.audit.request import Request
+from contamination.errors import InputError
 from contamination.files import sha256_of
+from contamination.scoring import cost
 from contamination.scoring.contract import Scorer
-from contamination.scoring.loading import ModelSource
+from contamination.scoring.loading import ModelSource, model_shape
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.models import label
-from contamination.scoring.plan import StorePlan
+from contamination.scoring.plan import StorePlan, kept_tokens, plan_store
 from contamination.scoring.score import score
 from contamination.scoring.store import Store
-from contamination.statistics import TestResult, WestfallYoungResult
+from contamination.scoring.store_format import Header
+from contamination.statistics import (
+    TestResult,
+    WestfallYoungResult,
+    shard_size_for_budget,
+    successor_cost,
+)
 from contamination.testsets.example_set import ExampleSet
+from contamination.testsets.orderings import shard_bounds
 from contamination.testsets.sources import open_test_set
 from contamination.testsets.tokens import tokenize
 
-__all__ = ["Audit", "Request", "audit", "label"]
+# What `--json` prints of a store's header.
+IDENTITY = ("model", "model_revision", "dataset", "dataset_revision", "template", "seed")
+
+
+@dataclass(frozen=True)
+class ScoringPlan:
+    """What an audit will score.
+
+    Attributes
+    ----------
+    stores : one for each test asked for, in their order; tests may share one.
+    work : tokens and forward passes over all stores, those already stored included.
+    missing : tokens that are not stored yet.
+    flops, seconds : of what is missing, predicted; None where the model runs elsewhere.
+    """
+
+    examples: int
+    permutations: int
+    stores: tuple[StorePlan, ...]
+    work: cost.Workload
+    missing: int
+    flops: float | None
+    seconds: float | None
+
+
+def plan_audit(scorer: Scorer, test_set: ExampleSet, request: Request) -> ScoringPlan:
+    """Count what an audit has to score; where that is anything, run a sample to predict the time.
+
+    Raises InputError if there are too few examples for the shards, or the budget is too small.
+    """
+    count = len(test_set.examples)
+    ids = tokenize(scorer.tokenizer, test_set.examples)
+    lengths = [len(i) for i in ids]
+    stores = tuple(choose_store(test, lengths, scorer.context, request) for test in request.tests)
+    distinct = list(dict.fromkeys(stores))
+    works = [store.work(lengths, request.permutations, scorer.context) for store in distinct]
+    work = cost.total(works)
+    name = name_model(scorer, request)
+    missing = sum(
+        max(0, w.scored - _stored_tokens(store.path(request.directory, name, test_set.name)))
+        for store, w in zip(distinct, works, strict=True)
+    )
+    flops = seconds = None
+    if isinstance(scorer, TransformersScorer) and missing:
+        shape = model_shape(scorer.config)
+        flops = shape.flops(work) * missing / work.scored
+        sample = [
+            np.concatenate(ids[start:stop])
+            for store in distinct
+            for start, stop in shard_bounds(count, store.shards)
+        ]
+        seconds = flops / cost.flops_per_second(scorer, shape, sample)
+    return ScoringPlan(count, request.permutations, stores, work, missing, flops, seconds)
+
+
+def name_model(scorer: Scorer, request: Request) -> str:
+    """Return what tables and stores call the model of an audit."""
+    return request.name or scorer.revision[:12]
+
+
+def choose_store(test: str, lengths: Sequence[int], context: int, request: Request) -> StorePlan:
+    """Choose the store that a test reads of examples of so many tokens; errors as `plan_audit`."""
+    chosen, count, shards = TESTS[test], len(lengths), request.shards
+    if request.budget is not None:
+        widest = plan_store(chosen, count, None).within(context, lengths)
+        kept = kept_tokens(lengths, widest.tokens_per_example)
+        shards = _shards_within(request.budget, chosen.fewest, lengths, kept)
+    return plan_store(chosen, count, shards).within(context, lengths)
+
+
+def _shards_within(budget: int, fewest: int, lengths: Sequence[int], kept: Sequence[int]) -> int:
+    """Fewest shards, hence the largest, whose successors cost no more than a budget of tokens."""
+    count = len(lengths)
+    length, tokens_per_example = sum(lengths) / count, math.ceil(sum(kept) / count)
+    smallest = -(-count // (count // fewest))
+    least = math.ceil(
+        successor_cost(
+            smallest, examples=count, mean_length=length, tokens_per_example=tokens_per_example
+        )
+    )
+    if budget < least:
+        raise InputError(
+            f"--budget is {budget:,} tokens, and shards of {smallest} examples read up to "
+            f"{least:,}: give at least that, or use fewer examples (--max-records)"
+        )
+    size = shard_size_for_budget(
+        budget, examples=count, mean_length=length, tokens_per_example=tokens_per_example
+    )
+    return -(-count // size)
+
+
+def _stored_tokens(directory: Path) -> int:
+    return sum(pq.read_metadata(part).num_rows for part in directory.glob("part-*.parquet"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,44 +140,46 @@ class Audit:
 
     Attributes
     ----------
+    header : of a store that was read; it names the model and the set.
     results : one for each test, uncorrected: choose the test before you look.
     diagnosis : whether the order of the records carries information by itself. Unless it is quiet,
         a small p-value is no evidence of contamination.
     control : one for each test: the same shards under a compressor, which has seen no test set.
         Where it is small, the order of the records carries information by itself.
-    tokens_scored, seconds : in this run; 0 tokens if all was stored.
+    seconds : that scoring took in this run.
     """
 
-    model: str
-    model_revision: str
-    dataset: str
-    dataset_revision: str
-    template: str
-    seed: int
+    header: Header
     plan: ScoringPlan
     results: tuple[TestResult, ...]
     diagnosis: Diagnosis
     control: tuple[TestResult, ...]
     stores: tuple[Path, ...]
-    tokens_scored: int
     seconds: float
+
+    @property
+    def tokens_scored(self) -> int:
+        """Tokens scored in this run; 0 if all was stored."""
+        return self.plan.missing
 
     def as_dict(self) -> dict[str, Any]:
         """Return what `--json` prints."""
         verdict, reasons = self.diagnosis.verdict, list(self.diagnosis.reasons)
-        return vars(self) | {
+        return {name: getattr(self.header, name) for name in IDENTITY} | {
             "plan": asdict(self.plan),
             "results": [_described(result) for result in self.results],
             "diagnosis": {"verdict": verdict, "reasons": reasons},
             "control": [_described(result) for result in self.control],
             "stores": [str(path) for path in self.stores],
+            "tokens_scored": self.tokens_scored,
+            "seconds": self.seconds,
         }
 
     def summary(self) -> str:
         """One line for each test, and what the order of the records gives away without a model."""
         lines = [
-            f"{self.model} on {self.dataset}: {r.test} test, p = {r.p:.3g} ({r.shards} shards); "
-            f"under a compressor, p = {control.p:.3g}"
+            f"{self.header.model} on {self.header.dataset}: {r.test} test, p = {r.p:.3g} "
+            f"({r.shards} shards); under a compressor, p = {control.p:.3g}"
             for r, control in zip(self.results, self.control, strict=True)
         ]
         return "\n".join([*lines, f"order of the records: {self.diagnosis.verdict}"])
@@ -96,17 +194,13 @@ def audit(
 ) -> Audit:
     """Score what is missing and test H0 "the model gives every ordering the same chance".
 
+    Raises InputError if there are too few examples, and for whatever loading and scoring refuse.
+
     Parameters
     ----------
     model : a scorer, or what `TransformersScorer` takes: hub id, directory, GGUF file.
     test_set : a test set, or the path of a file with one example a record (template "text/1").
-    request : tests, shards, permutations and where stores are kept.
     plan : what `plan_audit` returned for the same arguments, if it was asked.
-
-    Raises
-    ------
-    InputError
-        Too few examples, or whatever loading and scoring complain of.
     """
     if isinstance(model, str | Path | ModelSource):
         source = model if isinstance(model, ModelSource) else ModelSource(str(model))
@@ -119,54 +213,47 @@ def audit(
         store: fill_store(store, model, examples, request) for store in dict.fromkeys(plan.stores)
     }
     seconds = time.perf_counter() - started
-    asked = list(zip(request.tests, plan.stores, strict=True))
     shards = {(store.kind, store.shards): store for store in stores}  # one control for each
     controls = {key: run_control(store, examples, request) for key, store in shards.items()}
     return Audit(
-        model=name_model(model, request),
-        model_revision=model.revision,
-        dataset=examples.name,
-        dataset_revision=examples.revision,
-        template=examples.template,
-        seed=request.seed,
+        header=stores[plan.stores[0]].header,
         plan=plan,
         results=tuple(
-            TESTS[test].result(stores[store], request.permutations) for test, store in asked
+            TESTS[test].result(stores[store], request.permutations)
+            for test, store in zip(request.tests, plan.stores, strict=True)
         ),
         diagnosis=diagnose_order(examples, request),
-        control=tuple(controls[store.kind, store.shards] for _, store in asked),
+        control=tuple(controls[store.kind, store.shards] for store in plan.stores),
         stores=tuple(store.directory for store in stores.values()),
-        tokens_scored=plan.missing,
         seconds=seconds,
     )
 
 
 def fill_store(
-    store: StorePlan,
+    plan: StorePlan,
     scorer: Scorer,
     test_set: ExampleSet,
     request: Request,
     *,
-    directory: Path | None = None,
+    identity: str | None = None,
     enough: Callable[[Store, int], bool] | None = None,
     replace: bool = False,
 ) -> Store:
     """Score what a store lacks, and open it.
 
-    It lies in `directory`, or where the audits in that of the request keep it; `enough` and
-    `replace` as in `contamination.scoring.score.score`.
+    `identity` as in `StorePlan.path`, `enough` and `replace` as in `contamination.scoring.score`.
     """
     name = name_model(scorer, request)
     return score(
         test_set,
         scorer,
-        directory or store.path(request.directory, name, test_set.name),
+        plan.path(request.directory, name, test_set.name, identity),
         model=name,
-        shards=store.shards,
+        shards=plan.shards,
         permutations=request.permutations,
         seed=request.seed,
-        kind=store.kind,
-        tokens_per_example=store.tokens_per_example,
+        kind=plan.kind,
+        tokens_per_example=plan.tokens_per_example,
         enough=enough,
         replace=replace,
     )
@@ -177,27 +264,25 @@ def score_and_test(
 ) -> tuple[TestResult, Store]:
     """Run one test of one set under one model, for tables of many; return the result and its store.
 
+    Raises InputError as `audit` does.
+
     Parameters
     ----------
-    test : name from `TESTS`.
-    request : permutations, seed and directory of the store, and the model's name.
+    test : name from `TESTS`; those of the request do not count.
     keep_revisions : whether the stores of other revisions of the model or the set stay beside this
         one. Otherwise this one takes their place.
-
-    Raises
-    ------
-    InputError
-        Too few examples, or whatever scoring complains of.
     """
     lengths = [len(ids) for ids in tokenize(scorer.tokenizer, test_set.examples)]
     plan = choose_store(test, lengths, scorer.context, request)
     plan.work(lengths, request.permutations, scorer.context)  # refuse now what cannot be read
-    directory = plan.path(request.directory, name_model(scorer, request), test_set.name)
-    if keep_revisions:
-        revisions = sha256_of(scorer.revision, test_set.revision, str(request.seed))
-        directory = directory.with_name(f"{directory.name}-{revisions[:8]}")
+    revisions = sha256_of(scorer.revision, test_set.revision, str(request.seed))
     store = fill_store(
-        plan, scorer, test_set, request, directory=directory, replace=not keep_revisions
+        plan,
+        scorer,
+        test_set,
+        request,
+        identity=revisions if keep_revisions else None,
+        replace=not keep_revisions,
     )
     return TESTS[test].result(store, request.permutations), store
 

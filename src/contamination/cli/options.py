@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_origin, get_type_
 
 import typer
 
-from contamination.audit.battery import help_text, names_of
-from contamination.audit.request import Request
+from contamination.audit.battery import Request, help_text, names_of
 from contamination.errors import InputError
 from contamination.scoring.models import label
 from contamination.testsets.example_set import ExampleSet

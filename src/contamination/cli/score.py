@@ -15,8 +15,7 @@ from contamination.cli.options import AuditOptions, add_options
 from contamination.cli.printing import print_table
 
 if TYPE_CHECKING:
-    from contamination.audit.plan import ScoringPlan
-    from contamination.audit.verdict import Audit
+    from contamination.audit.verdict import Audit, ScoringPlan
 
 
 @add_options
@@ -39,8 +38,7 @@ def run_audit(options: AuditOptions) -> "Audit | None":
     examples = options.load(options.dataset)
     request = options.request()
 
-    from contamination.audit.plan import plan_audit
-    from contamination.audit.verdict import audit
+    from contamination.audit.verdict import audit, plan_audit
     from contamination.scoring.endpoint import EndpointScorer
     from contamination.scoring.processes import processes
 

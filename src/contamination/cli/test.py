@@ -86,7 +86,7 @@ def _print_audit(audit: "Audit", adjusted: Iterable[float], alpha: float) -> Non
             )
             for result, holm_p in zip(audit.results, adjusted, strict=True)
         ),
-        title=f"Has {audit.model} seen {audit.dataset} in this order?",
+        title=f"Has {audit.header.model} seen {audit.header.dataset} in this order?",
     )
     console = Console(highlight=False)
     for result in audit.results:

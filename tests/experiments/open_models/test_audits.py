@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 from huggingface_hub.errors import LocalEntryNotFoundError
 
+from contamination.audit import Request, audit
 from contamination.audit.compressor import compressor_test
 from contamination.audit.diagnostics import diagnose
-from contamination.audit.verdict import Request, audit
 from contamination.errors import InputError
 from contamination.experiments.open_models import audits as open_audit
 from contamination.experiments.open_models import sets as open_sets

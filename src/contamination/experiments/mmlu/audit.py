@@ -13,10 +13,9 @@ from typing import Any
 import pandas as pd
 from tqdm import tqdm
 
-from contamination.audit.plan import choose_store
+from contamination.audit.battery import Request
 from contamination.audit.published import published_p
-from contamination.audit.request import Request
-from contamination.audit.verdict import score_and_test
+from contamination.audit.verdict import choose_store, score_and_test
 from contamination.errors import InputError
 from contamination.experiments.mmlu.segmentation import SEGMENTATIONS, Segmented
 from contamination.experiments.mmlu.subsets import FAMILY

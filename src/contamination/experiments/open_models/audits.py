@@ -15,9 +15,8 @@ import pandas as pd
 import torch
 from tqdm import tqdm
 
-from contamination.audit.battery import TESTS
+from contamination.audit.battery import TESTS, Request
 from contamination.audit.published import published_p
-from contamination.audit.request import Request
 from contamination.audit.verdict import score_and_test
 from contamination.errors import InputError
 from contamination.experiments.open_models.sets import ExampleSets, SetName, set_names
