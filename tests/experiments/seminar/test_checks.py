@@ -124,7 +124,7 @@ def test_the_right_answer_is_right(name, capsys):
     check = Checks(strict=True)
     check(name, RIGHT[name], **FACTS[name])
     assert capsys.readouterr().out.startswith(f"✓ Exercise {name}: right. ")
-    assert check.outcomes[name].outcome == "right"
+    assert check.outcomes[name][0] == "right"
 
 
 @pytest.mark.parametrize(("name", "answer", "hint"), WRONG)

@@ -4,8 +4,6 @@ Answers are compared with a tolerance. An exercise that was not tried is not an 
 notebook of a student runs to its end at any time.
 """
 
-import math
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from contamination.errors import InputError
-from contamination.experiments.seminar.exercises import EXERCISES, Exercise
+from contamination.experiments.seminar.exercises import EXERCISES
 from contamination.results.tables import write_csv
 
 OPEN, RIGHT, WRONG = "open", "right", "wrong"
@@ -21,42 +19,23 @@ TOLERANCE = 1e-4  # relative: a p-value of four right digits is right
 TABLE = "seminar_answers"
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What became of one exercise: "open", "right" or "wrong", and the message to the student."""
-
-    outcome: str
-    message: str
-    answer: str = ""
-
-
 class Checks:
     """Checks the answers of one notebook: `check("1", answer_1, flips=10, heads=9)`.
 
-    Parameters
-    ----------
-    strict : a wrong answer raises, and `finish` raises while an exercise is open: for machines.
+    With `strict`, for machines, a wrong answer raises InputError, and so does `finish` while an
+    exercise is open. `outcomes` has the outcome of every exercise ("open", "right" or "wrong") and
+    the answer as text.
     """
 
     def __init__(self, *, strict: bool = False) -> None:
         self.strict = strict
-        self.outcomes = {
-            name: Outcome(OPEN, f"Exercise {name}: not answered yet.") for name in EXERCISES
-        }
+        self.outcomes = dict.fromkeys(EXERCISES, (OPEN, ""))
 
     def __call__(self, name: str, answer: object, **facts: Any) -> None:
-        """Print whether an answer is right, else a hint.
+        """Print whether an answer is right, else a hint; None is no answer yet.
 
-        Parameters
-        ----------
-        name : of the exercise.
-        answer : None while there is none.
-        facts : what the answer is computed from, as the exercise names it.
-
-        Raises
-        ------
-        InputError
-            No such exercise, or other facts than it needs; a wrong answer if `strict`.
+        `facts` are what the answer is computed from, as the exercise names it. Raises InputError if
+        there is no such exercise, or it needs other facts; and for a wrong answer if `strict`.
         """
         if name not in EXERCISES:
             raise InputError(f"no exercise {name!r}: there are {', '.join(EXERCISES)}")
@@ -66,53 +45,42 @@ class Checks:
                 f"exercise {name} is checked with {', '.join(exercise.facts) or 'no facts'}: "
                 f"it was given {', '.join(facts) or 'none'}; correct the call of check"
             )
-        self.outcomes[name] = outcome = _judge(name, exercise, answer, facts)
-        print(outcome.message)
-        if self.strict and outcome.outcome == WRONG:
-            raise InputError(outcome.message)
-
-    def table(self) -> pd.DataFrame:
-        """Return exercise, title, outcome and the answer as text, one row each."""
-        return pd.DataFrame(
-            {
-                "exercise": name,
-                "title": EXERCISES[name].title,
-                "outcome": outcome.outcome,
-                "answer": outcome.answer,
-            }
-            for name, outcome in self.outcomes.items()
-        )
+        if answer is None or answer is Ellipsis:
+            self.outcomes[name] = (OPEN, "")
+            print(f"Exercise {name}: not answered yet.")
+            return
+        hint = _find_mistake(name, answer, facts)
+        message = f"✗ Exercise {name}: not yet. {hint}"
+        if not hint:
+            message = f"✓ Exercise {name}: right. {exercise.praise}"
+        self.outcomes[name] = (WRONG if hint else RIGHT, " ".join(str(answer).split()))
+        print(message)
+        if self.strict and hint:
+            raise InputError(message)
 
     def finish(self, results: Path | str) -> pd.DataFrame:
         """Write `results/tables/seminar_answers.csv`, say how many are right, return the table.
 
-        Raises
-        ------
-        InputError
-            An exercise is not right, if `strict`.
+        The table has exercise, title, outcome and the answer as text, a row each. Raises InputError
+        if `strict` and an exercise is not right.
         """
-        table = self.table()
+        rows = [(name, EXERCISES[name].title, *found) for name, found in self.outcomes.items()]
+        table = pd.DataFrame(rows, columns=["exercise", "title", "outcome", "answer"])
         write_csv(table, Path(results), TABLE)
-        right = int((table["outcome"] == RIGHT).sum())
-        print(f"{right} of {len(table)} exercises are right.")
-        if self.strict and right < len(table):
-            missing = table.loc[table["outcome"] != RIGHT, "exercise"]
+        missing = table.loc[table["outcome"] != RIGHT, "exercise"]
+        print(f"{len(table) - len(missing)} of {len(table)} exercises are right.")
+        if self.strict and len(missing):
             raise InputError(f"exercises {', '.join(missing)} are not right: answer them first")
         return table
 
 
-def _judge(name: str, exercise: Exercise, answer: object, facts: dict[str, Any]) -> Outcome:
-    if answer is None or answer is Ellipsis:
-        return Outcome(OPEN, f"Exercise {name}: not answered yet.")
-    shown = " ".join(str(answer).split())
-    expected, mistakes = exercise.solve(**facts)
+def _find_mistake(name: str, answer: object, facts: dict[str, Any]) -> str:
+    """Return the hint that fits a wrong answer; nothing for a right one."""
+    expected, mistakes = EXERCISES[name].solve(**facts)
     if _same(answer, expected):
-        return Outcome(RIGHT, f"✓ Exercise {name}: right. {exercise.praise}", shown)
-    hint = next(
-        (hint for wrong, hint in mistakes if _same(answer, wrong)),
-        _of_another_kind(answer, expected) or exercise.hint,
-    )
-    return Outcome(WRONG, f"✗ Exercise {name}: not yet. {hint}", shown)
+        return ""
+    fitting = (hint for hint, wrong in mistakes.items() if _same(answer, wrong))
+    return next(fitting, _of_another_kind(answer, expected) or EXERCISES[name].hint)
 
 
 def _same(answer: object, expected: object) -> bool:
@@ -145,6 +113,6 @@ def _of_another_kind(answer: object, expected: object) -> str:
     kind = "one number" if wanted is None or not wanted.ndim else f"{wanted.size} numbers"
     if found is None or (wanted is not None and found.shape != wanted.shape):
         return f"Give {kind}, not {type(answer).__name__} {str(answer)[:40]!r}."
-    if not all(math.isfinite(number) for number in found.flat):
+    if not np.isfinite(found).all():
         return "That is not a finite number: a division by zero, or a logarithm of zero?"
     return ""

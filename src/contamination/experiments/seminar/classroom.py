@@ -5,8 +5,8 @@ and in their order, a known number of times, and a second model that reads the c
 """
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stderr
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stderr
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,11 +15,8 @@ import numpy as np
 from transformers import PreTrainedTokenizerFast
 
 from contamination.errors import InputError
-from contamination.experiments.seminar.made_up_sets import (
-    TEMPLATE,
-    made_up_documents,
-    made_up_records,
-)
+from contamination.experiments.seminar import made_up_sets
+from contamination.experiments.seminar.made_up_sets import TEMPLATE
 from contamination.files import read_json, sha256_of
 from contamination.pretraining.injection import mix
 from contamination.pretraining.profile import Architecture, TrainingSpec
@@ -56,7 +53,6 @@ class Classroom:
     directory : where models and stores lie; a second run with the same settings finds them there.
     dup_counts : name of a test set -> how often the contaminated model has read it.
     sets : name -> test set; each was shuffled by the draw, so it is exchangeable by construction.
-    seed : of everything random.
     """
 
     directory: Path
@@ -82,7 +78,7 @@ class Classroom:
         scorer = self.scorers[model]
         plan = StorePlan(kind, shards, None)
         identity = sha256_of(scorer.revision, test_set.revision)
-        with no_progress():
+        with redirect_stderr(io.StringIO()):  # progress bars, over in a second, would fill the page
             return score(
                 test_set,
                 scorer,
@@ -102,13 +98,6 @@ class Classroom:
         return store.log_probs(permutations)
 
 
-@contextmanager
-def no_progress() -> Iterator[None]:
-    """Hide progress bars of scoring, each over in a second, which would fill the page."""
-    with redirect_stderr(io.StringIO()):
-        yield
-
-
 def open_classroom(
     directory: Path | str,
     *,
@@ -119,6 +108,9 @@ def open_classroom(
 ) -> Classroom:
     """Train both models, unless the same ones are there already, and open them.
 
+    Raises InputError for a dup_count that comes twice or is below 1, and for too little text to
+    train on.
+
     Parameters
     ----------
     directory : for models and stores.
@@ -126,11 +118,6 @@ def open_classroom(
     examples : records of each test set.
     documents : of the corpus, with six records each.
     seed : of text, order, places of the copies and weights.
-
-    Raises
-    ------
-    InputError
-        A dup_count that comes twice or is below 1, or too little text to train on.
     """
     if not dup_counts or len(set(dup_counts)) != len(dup_counts) or min(dup_counts) < 1:
         raise InputError(f"dup_counts is {list(dup_counts)}: give different numbers of at least 1")
@@ -139,7 +126,7 @@ def open_classroom(
     sets = {name: records_as_set(name, examples, rng=text_rng) for name in planted}
     corpus = [
         "".join(make_test_set("document", _places(records), TEMPLATE, "corpus").examples)
-        for records in made_up_documents(documents, RECORDS_PER_DOCUMENT, rng=text_rng)
+        for records in made_up_sets.made_up_documents(documents, RECORDS_PER_DOCUMENT, rng=text_rng)
     ]
     revisions = [test_set.revision for test_set in sets.values()]
     settings = repr(
@@ -156,7 +143,8 @@ def open_classroom(
 
 def records_as_set(name: str, examples: int, *, rng: np.random.Generator) -> ExampleSet:
     """Return a new made-up test set of so many records, in an order that means nothing."""
-    return make_test_set(name, _places(made_up_records(examples, rng=rng)), TEMPLATE, name)
+    records = made_up_sets.made_up_records(examples, rng=rng)
+    return make_test_set(name, _places(records), TEMPLATE, name)
 
 
 def final_losses(classroom: Classroom) -> dict[str, float]:

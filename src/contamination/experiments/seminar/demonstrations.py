@@ -5,15 +5,17 @@ So the scores of a model that has not read a set are a supply of true null exper
 canonical one at random, again and again (Oren, section 3.1, turned round).
 """
 
+import io
 import itertools
 from collections.abc import Sequence
+from contextlib import redirect_stderr
 
 import numpy as np
 import pandas as pd
 
 from contamination.audit import Request, audit
 from contamination.audit.battery import TESTS, boundary
-from contamination.experiments.seminar.classroom import MODELS, Classroom, no_progress
+from contamination.experiments.seminar.classroom import MODELS, Classroom
 from contamination.scoring.plan import plan_store
 from contamination.scoring.store import Store
 from contamination.statistics import (
@@ -35,11 +37,8 @@ RESAMPLES = 999  # of each null experiment
 def gain_by_position(store: Store, permutations: int) -> np.ndarray:
     """How much likelier tokens are in the canonical order than on average, by place in the example.
 
-    Returns
-    -------
-    ndarray, shape (tokens,)
-        Nats, mean over all examples that do not lead their shard; entry 0 is the first token.
-        Places that fewer than half of these examples reach are left out.
+    (tokens,) in nats, mean over all examples that do not lead their shard; entry 0 is the first
+    token. Places that fewer than half of these examples reach are left out.
     """
     longest = int(store.header.stored.max())
     sums, counts = np.zeros(longest), np.zeros(longest)
@@ -63,36 +62,19 @@ def power_table(
 ) -> pd.DataFrame:
     """Every test on every planted set under both models.
 
-    Returns
-    -------
-    DataFrame
-        model, dataset, dup_count (how often the contaminated model has read the set), test, p,
-        log10_p.
+    Columns are model, dataset, dup_count (how often the contaminated model has read the set), test,
+    p and log10_p.
     """
     rows = []
     for model, name, test in itertools.product(MODELS, classroom.sets, POWER_TESTS):
         needs, test_set = TESTS[test], classroom.sets[name]
         wanted = successor_shards if needs.kind == "successors" else shards
         m = whole_set_permutations if needs.shard_size is None else permutations
-        store = classroom.store(
-            model,
-            test_set,
-            shards=plan_store(needs, len(test_set.examples), wanted).shards,
-            permutations=m,
-            kind=needs.kind,
-        )
+        count = plan_store(needs, len(test_set.examples), wanted).shards
+        store = classroom.store(model, test_set, shards=count, permutations=m, kind=needs.kind)
         result = needs.result(store, m)
-        rows.append(
-            {
-                "model": model,
-                "dataset": name,
-                "dup_count": classroom.dup_counts[name],
-                "test": test,
-                "p": result.p,
-                "log10_p": result.log10_p,
-            }
-        )
-    return pd.DataFrame(rows)
+        rows.append((model, name, classroom.dup_counts[name], test, result.p, result.log10_p))
+    return pd.DataFrame(rows, columns=["model", "dataset", "dup_count", "test", "p", "log10_p"])
 
 
 def verdict_table(
@@ -106,11 +88,8 @@ def verdict_table(
 ) -> pd.DataFrame:
     """One test on several sets, beside what their order gives away without a model.
 
-    Returns
-    -------
-    DataFrame
-        dataset, examples, p (under the model), compressor_p (the control) and diagnostics (their
-        verdict).
+    Columns are dataset, examples, p (under the model), compressor_p (the control) and diagnostics
+    (their verdict).
     """
     request = Request(
         (test,),
@@ -122,18 +101,12 @@ def verdict_table(
     )
     rows = []
     for test_set in sets:
-        with no_progress():
+        with redirect_stderr(io.StringIO()):  # progress bars would fill the page
             found = audit(classroom.scorers[model], test_set, request)
-        rows.append(
-            {
-                "dataset": test_set.name,
-                "examples": len(test_set.examples),
-                "p": found.results[0].p,
-                "compressor_p": found.control[0].p,
-                "diagnostics": found.diagnosis.verdict,
-            }
-        )
-    return pd.DataFrame(rows)
+        row = (found.results[0].p, found.control[0].p, found.diagnosis.verdict)
+        rows.append((test_set.name, len(test_set.examples), *row))
+    names = ["dataset", "examples", "p", "compressor_p", "diagnostics"]
+    return pd.DataFrame(rows, columns=names)
 
 
 def with_bos_between(
@@ -200,45 +173,26 @@ def null_permutation_p_values(
 def null_p_values(
     pool: np.ndarray, *, shards: int, trials: int, rng: np.random.Generator
 ) -> pd.DataFrame:
-    """p-values of the sharded tests on experiments in which H0 holds.
+    """p-values of the sharded tests on experiments in which H0 holds, a row for each trial.
 
-    Parameters
-    ----------
-    pool : scores of shards under a model that has not read them, (shards or more, m+1).
-    shards : of each experiment, drawn from the pool.
-
-    Returns
-    -------
-    DataFrame
-        A row for each trial; "sharded_t", "sharded_t, ddof=0" and "sharded_exact".
+    Columns are "sharded_t", "sharded_t, ddof=0" and "sharded_exact". `pool` (shards or more, m+1)
+    holds the scores of shards under a model that has not read them; each trial draws its shards
+    from there.
     """
     rows = []
     for _ in range(trials):
         scores = null_scores(pool, shards, rng=rng)
         exact = sharded_exact_monte_carlo(scores, resamples=RESAMPLES, rng=rng)
-        rows.append(
-            {
-                "sharded_t": sharded_t_test(scores).p,
-                "sharded_t, ddof=0": sharded_t_test(scores, ddof=0).p,
-                "sharded_exact": exact.p,
-            }
-        )
-    return pd.DataFrame(rows)
+        rows.append((sharded_t_test(scores).p, sharded_t_test(scores, ddof=0).p, exact.p))
+    return pd.DataFrame(rows, columns=["sharded_t", "sharded_t, ddof=0", "sharded_exact"])
 
 
 def chosen_afterwards(scores: np.ndarray, *, trials: int, rng: np.random.Generator) -> pd.DataFrame:
     """The smallest p-value of several statistics where H0 holds, taken as it is and paid for.
 
-    Parameters
-    ----------
-    scores : (q, r, m+1), of a model that has not read the set; an ordering has the same place in
-        all statistics.
-
-    Returns
-    -------
-    DataFrame
-        A row for each trial; "fixed in advance" (the first statistic alone), "best, as it is",
-        "best, times q" and "min_p".
+    A row for each trial; "fixed in advance" (the first statistic alone), "best, as it is", "best,
+    times q" and "min_p". `scores` (q, r, m+1) are of a model that has not read the set; an ordering
+    has the same place in all statistics.
     """
     count, shards, orderings = scores.shape
     where, rows = np.arange(shards), []
@@ -248,12 +202,6 @@ def chosen_afterwards(scores: np.ndarray, *, trials: int, rng: np.random.Generat
         swapped[:, where, canonical] = scores[:, where, 0]
         joint = westfall_young_test(swapped, resamples=RESAMPLES, rng=rng)
         single = [each.p for each in joint.marginals]
-        rows.append(
-            {
-                "fixed in advance": single[0],
-                "best, as it is": min(single),
-                "best, times q": min(1.0, count * min(single)),
-                "min_p": joint.p,
-            }
-        )
-    return pd.DataFrame(rows)
+        rows.append((single[0], min(single), min(1.0, count * min(single)), joint.p))
+    names = ["fixed in advance", "best, as it is", "best, times q", "min_p"]
+    return pd.DataFrame(rows, columns=names)

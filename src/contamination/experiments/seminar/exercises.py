@@ -16,23 +16,18 @@ import scipy.stats
 
 from contamination.statistics import adjust, permutation_test, sharded_t_test
 
-# The right answer (a number, an array or a dictionary), and wrong ones, each with the hint that
-# fits it, the likeliest first.
-Solution = tuple[Any, list[tuple[Any, str]]]
+# The right answer (a number, an array or a dictionary), and hint -> the wrong answer that it fits,
+# the likeliest first.
+Solution = tuple[Any, dict[str, Any]]
 
 ONE_SIDED = "This is two-sided: only a preference for the canonical ordering is evidence."
 
 
 @dataclass(frozen=True)
 class Exercise:
-    """One exercise.
+    """One exercise: `solve` takes its facts and returns the right answer and the usual wrong ones.
 
-    Attributes
-    ----------
-    title : what tables call it.
-    hint : for a wrong answer that is none of the usual ones.
-    praise : what a right answer means.
-    solve : facts -> the right answer and the usual wrong ones.
+    `hint` is for a wrong answer that is none of the usual ones; `praise` says what a right one is.
     """
 
     title: str
@@ -70,44 +65,37 @@ def coin_tail(flips: int, heads: int) -> Solution:
     """Chance that a fair coin shows at least so many heads."""
     right = sum(math.comb(flips, k) for k in range(heads, flips + 1)) / 2**flips
     exactly = math.comb(flips, heads) / 2**flips
-    other_tail = "This is the other tail: count the sequences with many heads."
-    return right, [
-        (2 * right, "This is two-sided: the suspicion was too many heads, not too few."),
-        (exactly, "This is the chance of exactly that many: add the more extreme results."),
-        (right - exactly, "The result itself counts, too: at least as many heads, not more."),
-        (1 - right, other_tail),
-        (1 - right + exactly, other_tail),
-        (right * 2**flips, "This is how many sequences there are: divide by all of them."),
-    ]
+    return right, {
+        "This is two-sided: the suspicion was too many heads, not too few.": 2 * right,
+        "This is the chance of exactly that many: add the more extreme results.": exactly,
+        "The result itself counts, too: at least as many heads, not more.": right - exactly,
+        "This is the rest, with fewer heads: count the sequences with many.": 1 - right,
+        "This is the other tail: count the sequences with many heads.": 1 - right + exactly,
+        "This is how many sequences there are: divide by all of them.": right * 2**flips,
+    }
 
 
 @_exercise(
     "Permutation p-value",
     hint="p = (1 + number of shuffled orderings that reach the canonical one) / (1 + m).",
-    praise="Ties and the +1 are what makes it exact.",
+    praise="Ties and the +1 make it exact.",
 )
 def permutation_p(scores: np.ndarray) -> Solution:
     """p-value of the canonical score, entry 0, among all of them (Oren, section 3.1)."""
-    values = np.asarray(scores)
-    canonical, null = values[0], values[1:]
-    m, hits, above = len(null), int((null >= canonical).sum()), int((null > canonical).sum())
+    canonical, null = scores[0], np.asarray(scores[1:])
+    m, hits = len(null), (null >= canonical).sum()
+    above, below = (null > canonical).sum(), (null <= canonical).sum()
     ties = "Ties count against the canonical ordering: >= instead of >."
-    return permutation_test(scores).p, [
-        (
-            hits / m,
-            "The +1 is missing: the canonical ordering is one of the 1 + m. Without it p can be 0, "
-            "which no finite experiment supports.",
-        ),
-        ((1 + above) / (1 + m), ties),
-        (above / m, f"{ties} And the +1 is missing."),
-        (
-            (1 + int((null <= canonical).sum())) / (1 + m),
-            "This is the other tail: large log-probabilities are evidence.",
-        ),
-        (2 * (1 + hits) / (1 + m), ONE_SIDED),
-        ((1 + hits) / m, "The +1 belongs below the line as well: there are 1 + m orderings."),
-        (hits / (1 + m), "The +1 belongs above the line as well: the canonical reaches itself."),
-    ]
+    return permutation_test(scores).p, {
+        "The +1 is missing: the canonical ordering is one of the 1 + m. Without it p can be 0, "
+        "which no finite experiment supports.": hits / m,
+        ties: (1 + above) / (1 + m),
+        f"{ties} And the +1 is missing.": above / m,
+        "This is the other tail: large log-probabilities are evidence.": (1 + below) / (1 + m),
+        ONE_SIDED: 2 * (1 + hits) / (1 + m),
+        "The +1 belongs below the line as well: there are 1 + m orderings.": (1 + hits) / m,
+        "The +1 belongs above the line as well: the canonical reaches itself.": hits / (1 + m),
+    }
 
 
 @_exercise(
@@ -117,19 +105,17 @@ def permutation_p(scores: np.ndarray) -> Solution:
 )
 def log_probability(token_logprobs: np.ndarray) -> Solution:
     """Log-probability of a sequence from those of its tokens (nats)."""
-    total, count = float(np.sum(token_logprobs, dtype=np.float64)), len(token_logprobs)
-    return total, [
-        (total / count, "This is the mean: log p of a sequence is the sum."),
-        (-total, "The sign: the logarithm of a probability is never above 0."),
-        (0.0, "So many probabilities multiply to less than the smallest float: add logarithms."),
-        (math.exp(total), "This is the probability itself: stay with logarithms."),
-        (math.exp(-total / count), "This is the perplexity: give the sum."),
-        (total / math.log(2), "These are bits: stay with natural logarithms (nats)."),
-        (
-            float(np.sum(token_logprobs[1:], dtype=np.float64)),
-            "The first token counts, too: it is predicted from the start token.",
-        ),
-    ]
+    values = np.asarray(token_logprobs, dtype=np.float64)
+    total, count = values.sum(), len(values)
+    return total, {
+        "This is the mean: log p of a sequence is the sum.": total / count,
+        "The sign: the logarithm of a probability is never above 0.": -total,
+        "So many probabilities multiply to less than the smallest float: add logarithms.": 0.0,
+        "This is the probability itself: stay with logarithms.": math.exp(total),
+        "This is the perplexity: give the sum.": math.exp(-total / count),
+        "These are bits: stay with natural logarithms (nats).": total / math.log(2),
+        "The first token counts, too: it is predicted from the start token.": values[1:].sum(),
+    }
 
 
 @_exercise(
@@ -140,13 +126,10 @@ def log_probability(token_logprobs: np.ndarray) -> Solution:
 def fewest_permutations(target: float) -> Solution:
     """Smallest m with 1 / (1 + m) <= target."""
     right = math.ceil(1 / target - 1e-9) - 1  # 1 / 0.001 need not be a whole number
-    return right, [
-        (
-            right + 1,
-            "Enough, but one more than needed: the canonical ordering is one of the 1 + m.",
-        ),
-        (right - 1, "One too few: with m permutations p is never below 1 / (1 + m)."),
-    ]
+    return right, {
+        "Enough, but one more than needed: the canonical ordering is one of the 1 + m.": right + 1,
+        "One too few: with m permutations p is never below 1 / (1 + m).": right - 1,
+    }
 
 
 @_exercise(
@@ -158,26 +141,18 @@ def sharded_p(log_probs: np.ndarray) -> Solution:
     """p-value of the sharded t-test (Oren, Algorithm 1)."""
     right = sharded_t_test(log_probs)
     t, df = right.statistic, right.df
-    tail = scipy.stats.t.sf
-    return right.p, [
-        (
-            sharded_t_test(log_probs, ddof=0).p,
-            "np.std divides by r unless it is given ddof=1: give it that.",
-        ),
-        (2 * right.p, ONE_SIDED),
-        (1 - right.p, "This is the other tail: use the survival function, sf."),
-        (
-            float(scipy.stats.norm.sf(t)),
-            "This is the normal law: the standard deviation was estimated from few shards, so take "
-            "Student's t with r - 1 degrees of freedom.",
-        ),
-        (float(tail(t, df + 1)), "r - 1 degrees of freedom, not r."),
-        (
-            float(tail(t / math.sqrt(df + 1), df)),
-            "The factor sqrt(r) is missing: the standard error of a mean is sd / sqrt(r).",
-        ),
-        (t, "This is t itself: the p-value is its upper tail, scipy.stats.t.sf(t, r - 1)."),
-    ]
+    tail, without_root = scipy.stats.t.sf, t / math.sqrt(df + 1)
+    of_all_shards = sharded_t_test(log_probs, ddof=0)
+    return right.p, {
+        "np.std divides by r unless it is given ddof=1: give it that.": of_all_shards.p,
+        ONE_SIDED: 2 * right.p,
+        "This is the other tail: use the survival function, sf.": 1 - right.p,
+        "This is the normal law: the standard deviation was estimated from few shards, so take "
+        "Student's t with r - 1 degrees of freedom.": scipy.stats.norm.sf(t),
+        "r - 1 degrees of freedom, not r.": tail(t, df + 1),
+        "sqrt(r) is missing: the standard error of a mean is sd / sqrt(r).": tail(without_root, df),
+        "This is t itself: the p-value is its upper tail, scipy.stats.t.sf(t, r - 1).": t,
+    }
 
 
 @_exercise(
@@ -189,23 +164,16 @@ def sharded_p(log_probs: np.ndarray) -> Solution:
 def sharded_exact_p(log_probs: np.ndarray) -> Solution:
     """Share of all combinations, one value per shard, whose sum reaches the canonical one."""
     sums = np.array([sum(each) for each in itertools.product(*np.asarray(log_probs))])
-    hits = int((sums >= sums[0]).sum())
-    return float((sums >= sums[0]).mean()), [
-        (
-            float((sums > sums[0]).mean()),
-            "Ties count, and the canonical combination is one of all: >= instead of >.",
-        ),
-        (
-            (1 + hits) / (1 + len(sums)),
-            "All combinations are listed, the canonical one among them: no further +1.",
-        ),
-        (hits, "This is how many there are: divide by the number of combinations."),
-        (float((sums <= sums[0]).mean()), "This is the other tail: >= instead of <=."),
-        (
-            math.prod(permutation_test(row).p for row in log_probs),
-            "A product of p-values is no p-value: count combinations whose sum is large.",
-        ),
-    ]
+    hits, above = (sums >= sums[0]).sum(), (sums > sums[0]).mean()
+    counted_again = (1 + hits) / (1 + len(sums))
+    product = math.prod(permutation_test(row).p for row in log_probs)
+    return (sums >= sums[0]).mean(), {
+        "Ties count, and the canonical combination is one of all: >= instead of >.": above,
+        "All combinations are listed, the canonical one among them: no further +1.": counted_again,
+        "This is how many there are: divide by the number of combinations.": hits,
+        "This is the other tail: >= instead of <=.": (sums <= sums[0]).mean(),
+        "A product of p-values is no p-value: count combinations whose sum is large.": product,
+    }
 
 
 @_exercise(
@@ -215,21 +183,15 @@ def sharded_exact_p(log_probs: np.ndarray) -> Solution:
 )
 def successor_score(successors: np.ndarray) -> Solution:
     """Score of the canonical ordering: S[0, 1] + S[1, 2] and so on."""
-    right, k = float(np.diag(successors, k=1).sum()), len(successors)
-    everything = float(np.nansum(successors))
-    return right, [
-        (
-            float(np.diag(successors, k=-1).sum()),
-            "S[a, b] is b after a: canonical successors stand above the diagonal, k=1.",
-        ),
-        (
-            right + float(successors[k - 1, 0]),
-            "An ordering is no ring: nothing follows its last example.",
-        ),
-        (everything, "These are all pairs: an ordering of k examples uses k - 1 of them."),
-        (right / (k - 1), "This is the mean: the score of an ordering is the sum."),
-        (everything / k, "This is the mean over all orderings: give the canonical one's score."),
-    ]
+    k, everything = len(successors), np.nansum(successors)
+    right, before = (np.diag(successors, k=offset).sum() for offset in (1, -1))
+    return right, {
+        "S[a, b] is b after a: canonical successors stand above the diagonal, k=1.": before,
+        "An ordering is no ring: nothing follows its last example.": right + successors[k - 1, 0],
+        "These are all pairs: an ordering of k examples uses k - 1 of them.": everything,
+        "This is the mean: the score of an ordering is the sum.": right / (k - 1),
+        "This is the mean over all orderings: give the canonical one's score.": everything / k,
+    }
 
 
 @_exercise(
@@ -240,15 +202,12 @@ def successor_score(successors: np.ndarray) -> Solution:
 def rejection_rate(p_values: np.ndarray, alpha: float) -> Solution:
     """Share of p-values that a test at level alpha rejects."""
     p = np.asarray(p_values)
-    return float((p <= alpha).mean()), [
-        (
-            float((p < alpha).mean()),
-            "A test at level alpha rejects where p <= alpha. Permutation p-values are multiples of "
-            "1 / (1 + m), and here alpha is one of them.",
-        ),
-        (int((p <= alpha).sum()), "This is how many: give the share."),
-        (float((p > alpha).mean()), "This is the share that is not rejected."),
-    ]
+    return (p <= alpha).mean(), {
+        "A test at level alpha rejects where p <= alpha. Permutation p-values are multiples of "
+        "1 / (1 + m), and here alpha is one of them.": (p < alpha).mean(),
+        "This is how many: give the share.": (p <= alpha).sum(),
+        "This is the share that is not rejected.": (p > alpha).mean(),
+    }
 
 
 @_exercise(
@@ -262,29 +221,17 @@ def holm(p_values: np.ndarray) -> Solution:
     order = np.argsort(p)
     stepwise = np.empty_like(p)
     stepwise[order] = p[order] * np.arange(len(p), 0, -1)
-    return adjust(p_values, method="holm").p, [
-        (p, "Uncorrected: one clean set in twenty falls below 0.05 by chance."),
-        (
-            np.minimum(1, p * len(p)),
-            "This is Bonferroni, valid but weaker: Holm multiplies the smallest by n, the next by "
-            "n - 1, and so on.",
-        ),
-        (
-            adjust(p, method="benjamini_hochberg").p,
-            "This is Benjamini and Hochberg, which bounds the share of false accusations, not the "
-            "chance of any.",
-        ),
-        (
-            np.minimum(1, stepwise),
-            "Nearly: a larger p-value never has a smaller correction. Take the running maximum, "
-            "from the smallest p-value on.",
-        ),
-        (
-            np.maximum.accumulate(stepwise[order])[np.argsort(order)],
-            "Nearly: no p-value exceeds 1.",
-        ),
-        (stepwise, "Nearly: take the running maximum, and hold it at 1."),
-    ]
+    return adjust(p_values, method="holm").p, {
+        "Uncorrected: one clean set in twenty falls below 0.05 by chance.": p,
+        "This is Bonferroni, valid but weaker: Holm multiplies the smallest by n, the next by "
+        "n - 1, and so on.": np.minimum(1, p * len(p)),
+        "This is Benjamini and Hochberg, which bounds the share of false accusations, not the "
+        "chance of any.": adjust(p, method="benjamini_hochberg").p,
+        "Nearly: a larger p-value never has a smaller correction. Take the running maximum, "
+        "from the smallest p-value on.": np.minimum(1, stepwise),
+        "Nearly: no p-value exceeds 1.": np.maximum.accumulate(stepwise[order])[np.argsort(order)],
+        "Nearly: take the running maximum, and hold it at 1.": stepwise,
+    }
 
 
 @_exercise(
@@ -295,20 +242,14 @@ def holm(p_values: np.ndarray) -> Solution:
 def bonferroni(p_values: np.ndarray) -> Solution:
     """One p-value for the smallest of several, under any dependence."""
     p = np.asarray(p_values, dtype=np.float64)
-    smallest, count = float(p.min()), len(p)
-    return min(1.0, count * smallest), [
-        (smallest, "This is the best of them, as if it had been the only one."),
-        (
-            1 - (1 - smallest) ** count,
-            "This holds for independent tests; these read the same scores. Multiply instead: "
-            "Bonferroni holds under any dependence.",
-        ),
-        (
-            float(p.mean()),
-            "A mean of p-values is no p-value: multiply the smallest by how many there were.",
-        ),
-        (count * smallest, "No p-value exceeds 1."),
-    ]
+    smallest, count, mean = p.min(), len(p), p.mean()
+    return min(1.0, count * smallest), {
+        "This is the best of them, as if it had been the only one.": smallest,
+        "This holds for independent tests; these read the same scores. Multiply instead: "
+        "Bonferroni holds under any dependence.": 1 - (1 - smallest) ** count,
+        "A mean of p-values is no p-value: multiply the smallest by how many there were.": mean,
+        "No p-value exceeds 1.": count * smallest,
+    }
 
 
 @_exercise(
@@ -319,18 +260,11 @@ def bonferroni(p_values: np.ndarray) -> Solution:
 )
 def verdicts() -> Solution:
     """What to call each of the four cases."""
-    right = {
-        "A": "contaminated",
-        "B": "no evidence",
-        "C": "the order carries information",
-        "D": "no evidence",
+    right = dict.fromkeys("ABCD", "no evidence")
+    right |= {"A": "contaminated", "C": "the order carries information"}
+    return right, {
+        "Look at C again: what do the diagnostics and the compressor say, which have read "
+        "no training data?": right | {"C": "contaminated"},
+        "Look at D again: how many sets were tested?": right | {"D": "contaminated"},
+        "Look at B again: a large p-value proves nothing.": right | {"B": "not contaminated"},
     }
-    return right, [
-        (
-            right | {"C": "contaminated"},
-            "Look at C again: what do the diagnostics and the compressor say, which have read "
-            "no training data?",
-        ),
-        (right | {"D": "contaminated"}, "Look at D again: how many sets were tested?"),
-        (right | {"B": "not contaminated"}, "Look at B again: a large p-value proves nothing."),
-    ]

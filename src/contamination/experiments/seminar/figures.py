@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from contamination.audit.battery import TESTS
-from contamination.results.figures import MODEL_COLOURS, READ, UNREAD, mark_level
+from contamination.results.figures import MODEL_COLOURS, READ, UNREAD, count_axis, mark_level
 from contamination.statistics import dkw_band, ecdf
 
 COLOURS = {"clean": UNREAD, "contaminated": READ}
@@ -39,9 +39,7 @@ def plot_gain(gains: Mapping[str, np.ndarray]) -> Figure:
     """
     figure, axes = plt.subplots()
     for style, (model, values) in zip(STYLES, gains.items(), strict=False):
-        axes.plot(
-            np.arange(1, len(values) + 1), values, style, color=COLOURS[model], label=f"{model}"
-        )
+        axes.plot(np.arange(1, len(values) + 1), values, style, color=COLOURS[model], label=model)
     axes.axhline(0, color="0.35", lw=0.8)
     axes.set(xlabel="Token of the example", ylabel="Gain of the canonical order (nats)")
     axes.legend(title="Model")
@@ -87,10 +85,7 @@ def plot_power(rows: pd.DataFrame) -> Figure:
         test = TESTS[str(name)]
         (line,) = axes.plot(found["dup_count"], found["log10_p"], label=test.label)
         line.set(marker=test.marker, color=test.colour)
-    counts = sorted(rows["dup_count"].unique())
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(counts, [str(count) for count in counts])
-    axes.minorticks_off()
+    count_axis(axes, rows["dup_count"])
     mark_level(axes)
     axes.set(xlabel="dup_count: copies in the training text", ylabel="log10 p")
     axes.legend(loc="lower left", fontsize="small")
@@ -101,13 +96,8 @@ def plot_calibration(p_values: pd.DataFrame, level: float = 0.95) -> Figure:
     """Draw the empirical law of p-values under H0, one column each, and the band around uniform."""
     figure, axes = plt.subplots()
     band, grid = dkw_band(len(p_values), level), np.linspace(0, 1, 101)
-    axes.fill_between(
-        grid,
-        np.clip(grid - band, 0, 1),
-        np.clip(grid + band, 0, 1),
-        color="0.85",
-        label=f"uniform, {level:.0%} band",
-    )
+    low, high = (np.clip(grid + side, 0, 1) for side in (-band, band))
+    axes.fill_between(grid, low, high, color="0.85", label=f"uniform, {level:.0%} band")
     for index, column in enumerate(p_values):
         test = TESTS.get(column)
         label = test.label if test else column
@@ -121,7 +111,6 @@ def plot_calibration(p_values: pd.DataFrame, level: float = 0.95) -> Figure:
 
 
 def _panels(count: int, *, sharey: bool = False) -> tuple[Figure, list[Axes]]:
-    figure, panels = plt.subplots(
-        1, count, figsize=(3.6 * count, 3.2), sharey=sharey, squeeze=False
-    )
+    size = (3.6 * count, 3.2)
+    figure, panels = plt.subplots(1, count, figsize=size, sharey=sharey, squeeze=False)
     return figure, list(panels[0])

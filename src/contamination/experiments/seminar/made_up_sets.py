@@ -53,12 +53,8 @@ def made_up_records(
 ) -> list[Record]:
     """Draw records with the fields question, answer and town, independently of each other.
 
-    The order of the list is exchangeable: no record knows its neighbours.
-
-    Raises
-    ------
-    InputError
-        Fewer than one record is wanted.
+    The order of the list is exchangeable: no record knows its neighbours. Raises InputError if
+    fewer than one record is wanted.
     """
     if count < 1:
         raise InputError(f"{count} records wanted: ask for at least 1")
@@ -77,10 +73,7 @@ def made_up_records(
 def made_up_documents(count: int, size: int, *, rng: np.random.Generator) -> list[list[Record]]:
     """Draw training documents of `size` records each, all of one document in the same town.
 
-    Raises
-    ------
-    InputError
-        Fewer than one document, or fewer than one record in each, is wanted.
+    Raises InputError if fewer than one document, or fewer than one record in each, is wanted.
     """
     if count < 1:
         raise InputError(f"{count} documents wanted: ask for at least 1")
@@ -96,19 +89,12 @@ def by_physical_line(test_set: ExampleSet) -> ExampleSet:
 
 
 def sorted_by(test_set: ExampleSet, field: str) -> ExampleSet:
-    """Sort the records by one of their fields.
-
-    Raises
-    ------
-    InputError
-        The records have no such field.
-    """
+    """Sort the records by one of their fields; raises InputError if they have no such field."""
     if not test_set.records or field not in test_set.records[0]:
         raise InputError(f"{test_set.name}: the records have no field {field!r} to sort by")
-    pairs = sorted(
-        zip(test_set.records, test_set.examples, strict=True), key=lambda pair: str(pair[0][field])
-    )
-    records, examples = zip(*pairs, strict=True)
+    pairs = zip(test_set.records, test_set.examples, strict=True)
+    ordered = sorted(pairs, key=lambda pair: str(pair[0][field]))
+    records, examples = zip(*ordered, strict=True)
     return _spoiled(test_set, f"sorted by {field}", examples, records)
 
 
@@ -124,10 +110,5 @@ def _spoiled(
     examples: tuple[str, ...],
     records: tuple[dict[str, object], ...],
 ) -> ExampleSet:
-    return replace(
-        test_set,
-        name=f"{test_set.name} {how}",
-        examples=examples,
-        revision=sha256_of(test_set.revision, how),
-        records=records,
-    )
+    name, revision = f"{test_set.name} {how}", sha256_of(test_set.revision, how)
+    return replace(test_set, name=name, examples=examples, revision=revision, records=records)
