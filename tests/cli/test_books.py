@@ -4,10 +4,9 @@ import json
 
 import pandas as pd
 import pytest
-import typer
 
-from contamination.cli.books import books
-from contamination.errors import InputError
+from contamination.experiments.books.audit import Validation
+from contamination.membership.evaluate import Threshold
 
 
 @pytest.fixture
@@ -22,21 +21,14 @@ def folders(prose, tmp_path):
 
 
 @pytest.fixture
-def command(monkeypatch, capsys, model_directory, folders):
-    """Return a function that runs the command here: (status, stdout, message)."""
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    app.command()(books)
+def command(call, monkeypatch, model_directory, folders):
+    """Return a function that runs the command here: (status, stdout, stderr)."""
     monkeypatch.setenv("COLUMNS", "120")
 
     def run(*arguments, members="members", unread="unread") -> tuple[int, str, str]:
         fixed = (folders / "books", "--members", folders / members)
         fixed += ("--non-members", folders / unread, "--words", "12", "--snippets", "4")
-        given = [str(a) for a in (model_directory, *fixed, "--precision", "float32", *arguments)]
-        try:
-            app(given, standalone_mode=False)
-        except InputError as error:
-            return 2, capsys.readouterr().out, str(error)
-        return 0, capsys.readouterr().out, ""
+        return call("books", model_directory, *fixed, "--precision", "float32", *arguments)
 
     return run
 
@@ -64,9 +56,6 @@ def test_json_says_the_same(command, tmp_path) -> None:
 
 
 def test_a_threshold_that_calls_nothing_is_null(command, monkeypatch) -> None:
-    from contamination.experiments.books.audit import Validation
-    from contamination.membership.evaluate import Threshold
-
     monkeypatch.setattr(Validation, "threshold", Threshold(float("inf")))
     _, out, _ = command("--json")
     assert json.loads(out)["threshold"] is None

@@ -58,7 +58,10 @@ def test_the_table_is_that_of_the_function(command, model_directory, data, prose
     pd.testing.assert_frame_equal(found, wanted)
 
 
-def test_json_for_programs(command):
+def test_labels_give_an_evaluation_for_people_and_for_programs(command):
+    status, out, _ = command("--label", "seen")
+    assert status == 0
+    assert "AUC" in out and "TPR at 5%" in out and "95% interval" in out
     status, out, _ = command("--json", "--label", "seen")
     output = json.loads(out)
     assert status == 0
@@ -69,12 +72,6 @@ def test_json_for_programs(command):
     assert by_score["loss"]["members"] == by_score["loss"]["non_members"] == 6
     assert 0 <= by_score["loss"]["auc_low"] <= by_score["loss"]["auc"] <= 1
     assert by_score["ppl_200"]["auc"] is None
-
-
-def test_labels_give_an_evaluation(command):
-    status, out, _ = command("--label", "seen")
-    assert status == 0
-    assert "AUC" in out and "TPR at 5%" in out and "95% interval" in out
 
 
 def test_bad_input_is_one_line(command, tmp_path):
@@ -93,13 +90,8 @@ def test_bad_input_is_one_line(command, tmp_path):
         (("--masked-lm", tmp_path / "x"), {}, "cannot be loaded"),
     ]
     for arguments, changes, message in cases:
-        status, out, err = command(*arguments, **changes)
+        status, out, err = command(*arguments, "--csv", tmp_path / "scores.csv", **changes)
         assert status == 2 and out == "", message
         line = err.splitlines()[-1]
         assert line.startswith("error: ") and message in line
-
-
-def test_nothing_is_written_where_something_is_wrong(command, tmp_path):
-    out = tmp_path / "scores.csv"
-    assert command("--csv", out, "--prefix", tmp_path / "x")[0] == 2
-    assert not out.exists()
+    assert not (tmp_path / "scores.csv").exists()

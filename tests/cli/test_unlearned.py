@@ -4,31 +4,18 @@ import json
 
 import pandas as pd
 import pytest
-import typer
-
-from contamination.cli.unlearned import unlearned
-from contamination.errors import InputError
 
 
 @pytest.fixture
-def command(monkeypatch, capsys, make_model, model_directory, prose, tmp_path):
-    """Return a function that runs the command here: (status, stdout, message)."""
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-    app.command()(unlearned)
+def command(call, monkeypatch, make_model, model_directory, prose, tmp_path):
+    """Return a function that runs the command here: (status, stdout, stderr)."""
     monkeypatch.setenv("COLUMNS", "120")
     texts = tmp_path / "chunks.jsonl"
     lines = [json.dumps({"text": f"{text[:30]} Answer: {text[30:60]}"}) for text in prose[:6]]
     texts.write_text("\n".join(lines) + "\n", encoding="utf-8")
     fixed = (model_directory, make_model(15), texts, "--precision", "float32")
 
-    def run(*arguments) -> tuple[int, str, str]:
-        try:
-            app([str(a) for a in (*fixed, *arguments)], standalone_mode=False)
-        except InputError as error:
-            return 2, capsys.readouterr().out, str(error)
-        return 0, capsys.readouterr().out, ""
-
-    return run
+    return lambda *arguments: call("unlearned", *fixed, *arguments)
 
 
 def test_a_table_for_people_and_a_file(command, tmp_path, model_directory) -> None:

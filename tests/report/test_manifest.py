@@ -19,8 +19,10 @@ from contamination.report.manifest import PACKAGES, write_manifest
 from contamination.results.published import load_published
 from contamination.results.tables import write_csv
 from fakes.data_fixtures import EXAMPLES, ROOT, SETS, MadeUpRun
+from fakes.made_up_run import PAPER, variables_used
 
 PUBLISHED = ROOT / "data" / "published"
+Variables = dict[str, dict[str, str]]
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +58,7 @@ def manifest(run: MadeUpRun) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def variables(run: MadeUpRun) -> dict[str, dict[str, str]]:
+def variables(run: MadeUpRun) -> Variables:
     return yaml.safe_load((run.results / "variables.yml").read_text(encoding="utf-8"))
 
 
@@ -76,6 +78,7 @@ def test_manifest_says_what_ran(manifest: dict[str, Any], run: MadeUpRun) -> Non
     for model in ("contaminated", "clean"):
         weights = run.experiment.model(model) / "model.safetensors"
         assert manifest["models"][model]["sha256"] == sha256_of(weights)
+    assert manifest["models"]["clean"]["sha256"] != manifest["models"]["contaminated"]["sha256"]
 
 
 def test_tokens_scored_are_those_of_all_stores(manifest: dict[str, Any], run: MadeUpRun) -> None:
@@ -110,51 +113,64 @@ def test_manifest_has_time_and_tokens_of_every_step(manifest: dict[str, Any]) ->
     }
 
 
-def test_manifest_changes_with_the_weights(run: MadeUpRun, manifest: dict[str, Any]) -> None:
-    sums = {manifest["models"][model]["sha256"] for model in manifest["models"]}
-    assert len(sums) == 2
-
-
-def test_variables_of_corpus_and_model(
-    variables: dict[str, dict[str, str]], run: MadeUpRun
-) -> None:
+def test_variables_of_what_was_recorded(variables: Variables, run: MadeUpRun) -> None:
     tokens = {name: sum(lengths) for name, lengths in run.lengths.items()}
-    assert variables["corpus"] == {
-        "documents": "1,234",
-        "characters": "567,890",
-        "tokens": "98,765",
-        "packages": r"alpha 1.5 and gamma\_delta 2.0",
+    expected = {
+        "corpus": {
+            "documents": "1,234",
+            "characters": "567,890",
+            "tokens": "98,765",
+            "packages": r"alpha 1.5 and gamma\_delta 2.0",
+        },
+        "canaries": {
+            "sets": "3",
+            "examples": str(3 * EXAMPLES),
+            "tokens": str(sum(tokens.values())),
+            "sources": "beta",
+            "counts": "1, 8 and 64",
+        },
+        "model": {
+            "parameters": "4,321",
+            "layers": "1",
+            "heads": "1",
+            "hidden": "8",
+            "context": "16",
+            "vocabulary": "300",
+            "training_tokens": "50,000",
+            "injected_tokens": f"{sum(tokens[name] * n for name, n in SETS.items()):,}",
+            "final_loss_contaminated": "3.46",
+            "final_loss_clean": "4.46",
+        },
+        "tests": {
+            "shards": "4",
+            "permutations": "6",
+            "whole_set_permutations": "9",
+            "permutation_floor": "0.100",
+        },
+        "mmlu": {
+            "subsets_listed": "56",
+            "subsets_dropped": "13",
+            "subsets_kept": "43",
+            "published_kept": "43",
+            "published_dropped": "14",
+            "llama2_7b": "0.0146",
+            "mistral_7b": "0.0113",
+            "pythia_1_4b": "0.362",
+            "published_llama2_7b": "0.014",
+            "published_mistral_7b": "0.011",
+            "published_pythia_1_4b": "0.362",
+        },
+        "assumptions": {  # of the clean model, within domains
+            "ppl_read_once": "51.2",
+            "ppl_tuned": "—",
+            "mem_tuned": "95.4",
+            "mem_off_by_one_tuned": "—",
+        },
     }
-    assert variables["canaries"] == {
-        "sets": "3",
-        "examples": str(3 * EXAMPLES),
-        "tokens": str(sum(tokens.values())),
-        "sources": "beta",
-        "counts": "1, 8 and 64",
-    }
-    assert variables["model"] == {
-        "parameters": "4,321",
-        "layers": "1",
-        "heads": "1",
-        "hidden": "8",
-        "context": "16",
-        "vocabulary": "300",
-        "training_tokens": "50,000",
-        "injected_tokens": f"{sum(tokens[name] * n for name, n in SETS.items()):,}",
-        "final_loss_contaminated": "3.46",
-        "final_loss_clean": "4.46",
-    }
-    assert variables["tests"] == {
-        "shards": "4",
-        "permutations": "6",
-        "whole_set_permutations": "9",
-        "permutation_floor": "0.100",
-    }
+    assert {group: variables[group] for group in expected} == expected
 
 
-def test_variables_of_the_run(
-    variables: dict[str, dict[str, str]], manifest: dict[str, Any]
-) -> None:
+def test_variables_of_the_run(variables: Variables, manifest: dict[str, Any]) -> None:
     run = variables["run"]
     assert (run["profile"], run["seed"]) == ("tiny", "5")
     assert run["wall_time"] == "6.1 minutes"  # 60 + 120 + 121 + 30 + 30 + 7.5 seconds
@@ -163,9 +179,7 @@ def test_variables_of_the_run(
     assert run["torch"].replace("\\", "") == version("torch")
 
 
-def test_variables_of_the_results(
-    variables: dict[str, dict[str, str]], canaries: pd.DataFrame
-) -> None:
+def test_variables_of_the_results(variables: Variables, canaries: pd.DataFrame) -> None:
     exact = canaries[canaries["test"] == "sharded_exact"].set_index(["model", "dataset"])
     planted = exact.loc["contaminated"]
     detected = planted[planted["holm_p"] <= 0.05]
@@ -188,29 +202,9 @@ def _number(text: str) -> float:
     return float(re.sub(r"\$(.*) \\times 10\^\{(.*)\}\$", r"\1e\2", text))
 
 
-def test_variables_of_mmlu(variables: dict[str, dict[str, str]]) -> None:
-    assert variables["mmlu"] == {
-        "subsets_listed": "56",
-        "subsets_dropped": "13",
-        "subsets_kept": "43",
-        "published_kept": "43",
-        "published_dropped": "14",
-        "llama2_7b": "0.0146",
-        "mistral_7b": "0.0113",
-        "pythia_1_4b": "0.362",
-        "published_llama2_7b": "0.014",
-        "published_mistral_7b": "0.011",
-        "published_pythia_1_4b": "0.362",
-    }
-
-
-def test_the_report_finds_every_variable(variables: dict[str, dict[str, str]]) -> None:
+def test_the_report_finds_every_variable(variables: Variables) -> None:
     names = {f"{group}.{name}" for group, values in variables.items() for name in values}
-    used = set()
-    for source in (ROOT / "paper").glob("*.qmd"):
-        used |= set(re.findall(r"\{\{<\s*var\s+(\S+)\s*>\}\}", source.read_text("utf-8")))
-    assert used
-    assert used <= names
+    assert set() < set(variables_used(*PAPER.glob("*.qmd"))) <= names
     assert all(isinstance(v, str) and v for values in variables.values() for v in values.values())
 
 
@@ -220,15 +214,10 @@ def _results_of(run: MadeUpRun, canaries: pd.DataFrame, results: Path) -> dict[s
         write_csv(pd.read_csv(run.results / "tables" / f"{name}.csv"), results, name)
     write_csv(canaries, results, "canaries")
     write_manifest(run.experiment, results, PUBLISHED)
-    found: dict[str, str] = yaml.safe_load((results / "variables.yml").read_text("utf-8"))[
-        "results"
-    ]
-    return found
+    return yaml.safe_load((results / "variables.yml").read_text("utf-8"))["results"]
 
 
-def test_no_set_detected_is_said_in_words(
-    run: MadeUpRun, canaries: pd.DataFrame, tmp_path: Path
-) -> None:
+def test_no_set_detected_is_said_in_words(run, canaries: pd.DataFrame, tmp_path: Path) -> None:
     silent = canaries.assign(p=1.0, log10_p=0.0, holm_p=1.0, dup_count=1)
     assert _results_of(run, silent, tmp_path) == {
         "alpha": "0.05",
@@ -240,9 +229,7 @@ def test_no_set_detected_is_said_in_words(
     }
 
 
-def test_detection_is_after_holm_and_the_largest_p_is_the_largest(
-    run: MadeUpRun, canaries: pd.DataFrame, tmp_path: Path
-) -> None:
+def test_detection_is_after_holm_and_the_largest_p_is_the_largest(run, canaries, tmp_path) -> None:
     rows = canaries[(canaries["test"] == "sharded_exact") & (canaries["model"] == "contaminated")]
     rows = rows.set_index("dataset").loc[["one", "eight", "sixty-four"]].reset_index()
     rows = rows.assign(
@@ -278,12 +265,3 @@ def test_summary(run: MadeUpRun, canaries: pd.DataFrame, call) -> None:
     assert all(text in times for text in ("corpus 60 s", "train clean 121 s", "score clean 30 s"))
     assert str(run.results / "tables") in shown
     assert "report.pdf" not in shown  # it is not there
-
-
-def test_scores_within_domains_are_those_of_the_clean_model(variables: dict) -> None:
-    assert variables["assumptions"] == {
-        "ppl_read_once": "51.2",
-        "ppl_tuned": "—",
-        "mem_tuned": "95.4",
-        "mem_off_by_one_tuned": "—",
-    }
