@@ -97,10 +97,9 @@ class Head:
             del raw, block  # before the next: fresh memory takes as long as half of the product
 
     def _raw(self, hidden: Tensor) -> Tensor:
-        if self._plain is None:
-            return self.layer(hidden)  # type: ignore[no-any-return]
-        # State models hand over more digits than their output layer takes.
-        return self.layer(hidden.to(self._plain.weight.dtype))  # type: ignore[no-any-return]
+        if self._plain is not None:  # state models hand over more digits than it takes
+            hidden = hidden.to(self._plain.weight.dtype)
+        return self.layer(hidden)  # type: ignore[no-any-return]
 
     def _finished(self, raw: Tensor, hidden: Tensor, tokens: Tensor | None) -> Tensor:
         if raw.dtype == torch.float32:
@@ -146,14 +145,10 @@ def objection(
     unit = max(torch.finfo(dtype).eps for dtype in (network.dtype, theirs.dtype))
     if not _same(theirs[0, :-1], theirs[1, :-1], unit):
         return "it sees the tokens that it is to predict; give a causal language model"
-    hidden = getattr(
-        network.base_model(input_ids=texts, use_cache=False), "last_hidden_state", None
-    )
-    if (
-        hidden is None
-        or head.layer is None
-        or hidden.shape[-1] != getattr(head.layer, "in_features", hidden.shape[-1])
-    ):
+    output = network.base_model(input_ids=texts, use_cache=False)
+    hidden = getattr(output, "last_hidden_state", None)
+    width = getattr(head.layer, "in_features", None)  # that of a quantised layer may be unknown
+    if hidden is None or head.layer is None or width not in (None, hidden.shape[-1]):
         return "its output layer cannot be separated from the rest of it; use another model"
     parts = [head.logits(part).clone() for part in hidden.flatten(0, 1).split(head.rows)]
     if not _same(torch.cat(parts), theirs.flatten(0, 1), unit):

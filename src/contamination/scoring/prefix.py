@@ -119,19 +119,10 @@ def lay_out(pieces: Sequence[Piece], start: int) -> Layout:
             inputs[r, here] = ids[:-1]
             positions[r, here] = widths[i] + np.arange(len(ids) - 1)
             blocks[r, here] = number
-    targets = [ids[1:] for _, row in rows for ids in row]
-    return Layout(
-        prefixes,
-        widths,
-        np.array([i for i, _ in rows], dtype=np.int64),
-        inputs,
-        positions,
-        blocks,
-        firsts,
-        np.flatnonzero(blocks >= 0),
-        np.concatenate([np.empty(0, dtype=np.int64), *targets]),
-        np.concatenate(order),
-    )
+    owners, scored = np.array([i for i, _ in rows], dtype=np.int64), np.flatnonzero(blocks >= 0)
+    targets = np.concatenate([np.empty(0, np.int64), *(ids[1:] for _, row in rows for ids in row)])
+    laid = prefixes, widths, owners, inputs, positions, blocks, firsts, scored, targets
+    return Layout(*laid, np.concatenate(order))
 
 
 def attention_mask(blocks: Tensor, widths: Tensor, longest: int, dtype: torch.dtype) -> Tensor:
@@ -276,14 +267,12 @@ def _agrees(scorer: TransformersScorer, pieces: list[Piece]) -> bool:
     if known is None or not _takes_masks(scorer):
         return False
     longest, widest = max(pieces, key=lambda p: p.span), max(pieces, key=lambda p: p.width)
-    if longest.span > known[0] or widest.width > known[1]:
+    size = max(longest.span, known[0]), max(widest.width, known[1])
+    if size != known:
         padded = min(pieces, key=lambda p: p.span)
         trial = {id(piece): piece for piece in (longest, widest, padded)}
-        right = _differ_little(scorer, list(trial.values()))
-        size = max(longest.span, known[0]), max(widest.width, known[1])
-        _agreed[scorer] = size if right else None
-        return right
-    return True
+        _agreed[scorer] = size if _differ_little(scorer, list(trial.values())) else None
+    return _agreed[scorer] is not None
 
 
 def _takes_masks(scorer: TransformersScorer) -> bool:

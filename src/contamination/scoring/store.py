@@ -6,10 +6,6 @@ are written whole and hold whole units. What is missing is what no part holds, s
 that is started again writes the same bytes as one that was not interrupted. Beside them lies a
 `run-*.json` for every run that has added parts.
 
-Columns of a part: shard, ordering (0 = canonical; of successors, the predecessor's index within the
-shard), example (index in canonical order), position (of the token within its example), logprob
-(float32, nats).
-
 Parts are read one at a time, and of a part only what is asked for: apart from what is returned, the
 memory needed does not grow with the number of permutations. If two runs at once have stored the
 same unit, the copy in the part that comes first by name counts, whatever its numbers.
