@@ -1,5 +1,7 @@
 """A small store of made-up numbers, and a reading of them that is slow and simple."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,6 +19,20 @@ HEADER = Header(
     shards=2,
     example_tokens=(3, 1, 2, 4, 2),  # shards [0, 3) and [3, 5)
 )
+SUCCESSORS = replace(HEADER, kind="successors", tokens_per_example=2)
+# Each makes a header of something else.
+OTHERS: list[dict] = [
+    {"model": "n"},
+    {"model_revision": "weights-2"},
+    {"dataset": "e"},
+    {"dataset_revision": "data-2"},
+    {"template": "text/2"},
+    {"seed": 2},
+    {"shards": 1},
+    {"example_tokens": (3, 1, 2, 4, 3)},
+    {"kind": "successors"},
+    {"tokens_per_example": 7},
+]
 COLUMNS = ["shard", "ordering", "example", "position", "logprob"]
 
 

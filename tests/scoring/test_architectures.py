@@ -1,10 +1,10 @@
-"""Toy models of many architectures against one float64 forward pass of the whole model a token.
+"""Tiny models of many architectures against one float64 forward pass of the whole model per token.
 
-Which is what the engine must not do: it scores windows in padded batches and the output layer
-apart from the rest.
+The scorer works differently: windows in padded batches, the output layer apart from the rest.
 """
 
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -17,24 +17,14 @@ from contamination.errors import InputError
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from fakes.float64_loop import float64_loop, random_ids, scored
+from fakes.tiny_models import SIZES, common, grouped, save_model, usual
 
 CONTEXT = 16
 NATS = 1e-4
 LENGTHS = (1, 3, CONTEXT, CONTEXT + 1, 29)
 
-USUAL = {
-    "vocab_size": 300,
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "intermediate_size": 48,
-    "max_position_embeddings": CONTEXT,
-    "bos_token_id": 0,
-    "eos_token_id": 0,
-    "pad_token_id": None,
-}
-GROUPED = USUAL | {"num_key_value_heads": 2, "head_dim": 8}
-GPT2 = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": CONTEXT, "vocab_size": 300}
+USUAL, GROUPED, COMMON = usual(CONTEXT), grouped(CONTEXT), common(CONTEXT, window=5)
+GPT2 = COMMON["GPT-2"][1]
 LONG = {
     "rope_type": "longrope",
     "rope_theta": 100.0,
@@ -42,62 +32,23 @@ LONG = {
     "short_factor": [1.0] * 4,
     "long_factor": [2.0, 3.0, 4.0, 5.0],
 }
+SWITCHES = {
+    "max_position_embeddings": 4 * CONTEXT,
+    "original_max_position_embeddings": CONTEXT,
+    "rope_parameters": LONG,
+}
+NARROW = {"ffn_dim": 48, "word_embed_proj_dim": 16, "do_layer_norm_before": True}
 
 # (model type, options); those without a context of their own are asked for one.
-MODELS: dict[str, tuple[str, dict[str, object]]] = {
-    "GPT-2": ("gpt2", GPT2),
+MODELS: dict[str, tuple[str, dict[str, object]]] = COMMON | {
     "GPT-2 untied": ("gpt2", GPT2 | {"tie_word_embeddings": False}),
-    "Llama": ("llama", GROUPED),
-    "Mistral with a sliding window": ("mistral", GROUPED | {"sliding_window": 5}),
-    "GPT-NeoX": ("gpt_neox", USUAL | {"tie_word_embeddings": False}),
-    "Gemma 2": (
-        "gemma2",
-        GROUPED
-        | {
-            "query_pre_attn_scalar": 8,
-            "sliding_window": 5,
-            "final_logit_softcapping": 5.0,
-            "attn_logit_softcapping": 9.0,
-        },
-    ),
     "Cohere": ("cohere", GROUPED | {"logit_scale": 0.25}),
     "Granite": ("granite", GROUPED | {"logits_scaling": 3.0, "embedding_multiplier": 2.0}),
     "Phi, whose output layer has a bias": ("phi", USUAL),
     "Mixtral": ("mixtral", GROUPED | {"num_local_experts": 4, "num_experts_per_tok": 2}),
-    "OPT": (
-        "opt",
-        USUAL
-        | {
-            "ffn_dim": 48,
-            "word_embed_proj_dim": 16,
-            "bos_token_id": 0,
-            "do_layer_norm_before": True,
-        },
-    ),
-    "Phi-3 long": (
-        "phi3",
-        GROUPED
-        | {
-            "max_position_embeddings": 4 * CONTEXT,
-            "original_max_position_embeddings": CONTEXT,
-            "rope_parameters": LONG,
-        },
-    ),
-    "BLOOM": ("bloom", {"vocab_size": 300, "hidden_size": 32, "n_layer": 2, "n_head": 4}),
-    "Mamba": (
-        "mamba",
-        {"vocab_size": 300, "hidden_size": 32, "num_hidden_layers": 2, "state_size": 4},
-    ),
-    "RWKV": (
-        "rwkv",
-        {
-            "vocab_size": 300,
-            "hidden_size": 32,
-            "attention_hidden_size": 32,
-            "num_hidden_layers": 2,
-            "context_length": CONTEXT,
-        },
-    ),
+    "OPT": ("opt", USUAL | NARROW),
+    "Phi-3 long": ("phi3", GROUPED | SWITCHES),
+    "RWKV": ("rwkv", SIZES | {"attention_hidden_size": 32, "context_length": CONTEXT}),
 }
 WITHOUT_CONTEXT = ("BLOOM", "Mamba")
 
@@ -106,37 +57,19 @@ WITHOUT_CONTEXT = ("BLOOM", "Mamba")
 def save(tokenizer, tmp_path_factory) -> Callable[..., Path]:
     """Return a function that saves a random model with a tokenizer and returns the directory."""
 
-    def to_directory(kind: str, options: dict[str, object], model_class=AutoModelForCausalLM):
-        config = transformers.AutoConfig.for_model(kind, **options)
-        torch.manual_seed(0)
-        if hasattr(model_class, "from_config"):
-            model = model_class.from_config(config)
-        else:
-            model = model_class(config)
-        with torch.no_grad():
-            for name, parameter in model.named_parameters():
-                if name.endswith("bias"):
-                    parameter.normal_()
-                elif parameter.ndim >= 2:
-                    # So that every token depends on those before it; a state adds up errors too.
-                    parameter.mul_(4 if kind in ("mamba", "rwkv") else 8)
-        directory = tmp_path_factory.mktemp("model")
-        model.save_pretrained(directory)
-        tokenizer.save_pretrained(directory)
-        return directory
+    def to_directory(*model) -> Path:
+        return save_model(tmp_path_factory.mktemp("model"), tokenizer, *model, biases=True)
 
     return to_directory
 
 
 @pytest.fixture(scope="session")
 def directories(save) -> Callable[[str], Path]:
-    """Return the directory of one of MODELS, made when it is first asked for."""
-    made: dict[str, Path] = {}
+    """Return a function that gives the directory of one of MODELS."""
 
+    @cache
     def directory(name: str) -> Path:
-        if name not in made:
-            made[name] = save(*MODELS[name])
-        return made[name]
+        return save(*MODELS[name])
 
     return directory
 
@@ -261,13 +194,15 @@ class TestRefused:
         directory = save("llama", GROUPED, transformers.LlamaModel)
         assert "the weights lack lm_head.weight" in self.refusal(directory)
 
-    def test_an_architecture_that_multiplies_where_granite_divides(self, save):
-        directory = save("hyperclovax", GROUPED | {"logits_scaling": 0.5})
-        assert "changes its logits after the output layer" in self.refusal(directory)
-
-    def test_an_architecture_whose_output_layer_is_not_the_last(self, save):
-        directory = save("modernbert-decoder", USUAL | {"pad_token_id": 1})
-        assert "changes its logits after the output layer" in self.refusal(directory)
+    @pytest.mark.parametrize(
+        "model",
+        [
+            ("hyperclovax", GROUPED | {"logits_scaling": 0.5}),  # multiplies where Granite divides
+            ("modernbert-decoder", USUAL | {"pad_token_id": 1}),  # its output layer is not the last
+        ],
+    )
+    def test_an_architecture_that_changes_its_logits(self, save, model):
+        assert "changes its logits after the output layer" in self.refusal(save(*model))
 
     def test_an_architecture_whose_parts_cannot_be_told_apart(self, save):
         options = GROUPED | {"intermediate_size_mlp": 32, "num_local_experts": 2}

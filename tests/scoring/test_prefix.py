@@ -1,125 +1,58 @@
 """Continuations of shared prefixes against one float64 forward pass for each of them."""
 
-from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cache
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import AutoConfig, AutoModelForCausalLM
+from transformers import AutoModelForCausalLM
 
 from contamination.errors import InputError
 from contamination.scoring import local
 from contamination.scoring import prefix as module
-from contamination.scoring.head import Head
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.prefix import attention_mask, continuation_logprobs
+from fakes.tiny_models import SIZES, common, save_model
 
 CONTEXT = 40
 WINDOW = 12
 FLOAT32_NATS = 1e-4
 BFLOAT16_NATS = 0.1
 
-USUAL = {
+GPT_NEO = {
     "vocab_size": 300,
     "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "intermediate_size": 48,
-    "max_position_embeddings": CONTEXT,
-    "bos_token_id": 0,
-    "eos_token_id": 0,
-    "pad_token_id": None,
+    "num_layers": 2,
+    "num_heads": 4,
+    "attention_types": [[["global", "local"], 1]],
+    "window_size": WINDOW,
+    "max_position_embeddings": 10 * CONTEXT,
 }
-GROUPED = USUAL | {"num_key_value_heads": 2, "head_dim": 8}
-BLOOM = {"vocab_size": 300, "hidden_size": 32, "n_layer": 2, "n_head": 4}
-# (model type, options, most inputs for which prefixes are shared)
-MODELS: dict[str, tuple[str, dict[str, object], int]] = {
-    "GPT-2": (
-        "gpt2",
-        {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": CONTEXT, "vocab_size": 300},
-        CONTEXT,
-    ),
-    "Llama": ("llama", GROUPED, CONTEXT),
-    "GPT-NeoX": ("gpt_neox", USUAL, CONTEXT),
-    "Mistral": ("mistral", GROUPED | {"sliding_window": WINDOW}, WINDOW),
-    "Gemma 2": (
-        "gemma2",
-        GROUPED
-        | {
-            "query_pre_attn_scalar": 8,
-            "sliding_window": WINDOW,
-            "final_logit_softcapping": 5.0,
-            "attn_logit_softcapping": 9.0,
-        },
-        WINDOW,
-    ),
-    "GPT-Neo, whose windows are its own": (
-        "gpt_neo",
-        {
-            "vocab_size": 300,
-            "hidden_size": 32,
-            "num_layers": 2,
-            "num_heads": 4,
-            "attention_types": [[["global", "local"], 1]],
-            "window_size": WINDOW,
-            "max_position_embeddings": 10 * CONTEXT,
-        },
-        0,
-    ),
-    "BLOOM, which has no positions": ("bloom", BLOOM, 0),
-    "MPT, which has none either": (
-        "mpt",
-        {
-            "vocab_size": 300,
-            "d_model": 32,
-            "n_layers": 2,
-            "n_heads": 4,
-            "max_seq_len": 10 * CONTEXT,
-        },
-        0,
-    ),
-    "Falcon, which refuses masks": (
-        "falcon",
-        {
-            "vocab_size": 300,
-            "hidden_size": 32,
-            "num_hidden_layers": 2,
-            "num_attention_heads": 4,
-            "alibi": True,
-            "max_position_embeddings": CONTEXT,
-        },
-        0,
-    ),
-    "Mamba, which has no keys": (
-        "mamba",
-        {"vocab_size": 300, "hidden_size": 32, "num_hidden_layers": 2, "state_size": 4},
-        0,
-    ),
+MPT = {"vocab_size": 300, "d_model": 32, "n_layers": 2, "n_heads": 4, "max_seq_len": 10 * CONTEXT}
+ALIBI = {"num_attention_heads": 4, "alibi": True, "max_position_embeddings": CONTEXT}
+MODELS: dict[str, tuple[str, dict[str, object]]] = common(CONTEXT, WINDOW) | {
+    "GPT-Neo": ("gpt_neo", GPT_NEO),
+    "MPT": ("mpt", MPT),
+    "Falcon": ("falcon", SIZES | ALIBI),
 }
+# Most inputs for which prefixes are shared. GPT-Neo has windows of its own, BLOOM and MPT have no
+# positions, Falcon refuses masks, and Mamba has no keys.
+MOST = dict.fromkeys(MODELS, 0) | dict.fromkeys(["GPT-2", "Llama", "GPT-NeoX"], CONTEXT)
+MOST |= dict.fromkeys(["Mistral", "Gemma 2"], WINDOW)
 
 
 @pytest.fixture(scope="session")
 def directories(tokenizer, tmp_path_factory) -> Callable[[str], Path]:
     """Return a function that gives the directory of one of MODELS."""
-    made: dict[str, Path] = {}
 
+    @cache
     def directory(name: str) -> Path:
-        if name not in made:
-            kind, options, _ = MODELS[name]
-            torch.manual_seed(0)
-            model = AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **options))
-            with torch.no_grad():
-                for parameter in model.parameters():
-                    if parameter.ndim >= 2:  # so that every token depends on those before it
-                        parameter.mul_(4 if kind == "mamba" else 8)
-            made[name] = tmp_path_factory.mktemp("model")
-            model.save_pretrained(made[name])
-            tokenizer.save_pretrained(made[name])
-        return made[name]
+        return save_model(tmp_path_factory.mktemp("model"), tokenizer, *MODELS[name])
 
     return directory
 
@@ -183,20 +116,14 @@ GROUPS = [
 SHARED = {CONTEXT: set(range(10)), WINDOW: {0, 1, 2, 3}, 0: set()}
 
 
-def check_form(groups, results: dict) -> None:
-    assert sorted(results) == list(range(len(groups)))
-    for index, (_, continuations) in enumerate(groups):
-        assert [len(values) for values in results[index]] == [len(c) for c in continuations]
-        assert all(values.dtype == np.float32 for values in results[index])
-
-
 def run(scorer, groups=GROUPS) -> np.ndarray:
-    """All values in order, as one array."""
-    results = list(continuation_logprobs(scorer, groups))
-    assert len(results) == len(groups)
-    check_form(groups, dict(results))
-    results = dict(results)
-    return np.concatenate([values for i in range(len(groups)) for values in results[i]])
+    """Return all values in order, as one array, checked for their form."""
+    results = sorted(continuation_logprobs(scorer, groups), key=itemgetter(0))
+    assert [index for index, _ in results] == list(range(len(groups)))
+    values = [each for _, of_group in results for each in of_group]
+    assert [len(each) for each in values] == [len(c) for _, cs in groups for c in cs]
+    assert all(each.dtype == np.float32 for each in values)
+    return np.concatenate(values)
 
 
 @pytest.fixture(scope="session")
@@ -261,11 +188,11 @@ def test_float32_agrees_with_a_float64_pass_for_each(make, reference, ran, direc
     # about ten in each of the two layers, from 2 eps to 20 and 400 at the worst position, where
     # 3e-5 of a hidden state of length 6 are 1e-4 nats. So each of its tokens has its own bound,
     # most of them below that of the other networks.
-    bound = float32_rounding(directories(name)) if "Mamba" in name else FLOAT32_NATS
+    bound = float32_rounding(directories(name)) if name == "Mamba" else FLOAT32_NATS
     assert (np.abs(run(make(name)) - reference(name)) <= bound).all()
     assert np.median(bound) <= FLOAT32_NATS
     used = {piece.group for batch in ran[1:] for piece in batch}  # the first is the comparison
-    assert used == SHARED[MODELS[name][2]]
+    assert used == SHARED[MOST[name]]
     assert bool(ran) == bool(used)
 
 
@@ -334,23 +261,6 @@ def test_everything_goes_through_network_and_output_layer_once(make):
     rows.clear()
     run(scorer, groups)  # one with less, and padding
     assert sum(rows) == 2 * (1 + 4 * 5) + (1 + 4 * 2)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("rows", [1, 5, 100])
-def test_tokens_of_one_hidden_state_are_scored_as_one_by_one(dtype, rows):
-    torch.manual_seed(0)
-    layer = torch.nn.Linear(16, 50).to(dtype)
-    hidden, tokens = (4 * torch.randn(7, 16)).to(dtype), torch.randint(50, (7, 4))
-    head = Head(layer, None, rows=rows)
-    with torch.inference_mode():
-        values = head(hidden, tokens)
-        one_by_one = torch.stack([head(hidden, column) for column in tokens.T], dim=1)
-        exact = (hidden.double() @ layer.weight.double().T + layer.bias.double()).log_softmax(1)
-    assert values.shape == (7, 4)
-    torch.testing.assert_close(values, one_by_one, rtol=0, atol=0.01)
-    # Rounded to bfloat16, logits of this size would be wrong by up to 0.03.
-    torch.testing.assert_close(values.double(), exact.gather(1, tokens), rtol=0, atol=0.01)
 
 
 def test_memory_running_out_halves_batches_and_then_groups(make, reference, monkeypatch):
@@ -432,7 +342,7 @@ def test_padding_is_compared_where_one_group_is_the_longest_and_the_widest(
 def test_larger_groups_are_compared_again(make, reference, monkeypatch, ran):
     """A window that the configuration hides does not matter in groups that it exceeds."""
     monkeypatch.setattr(module, "BY_INDEX", ())
-    name = "GPT-Neo, whose windows are its own"
+    name = "GPT-Neo"
     scorer = make(name)
     small, large = [group(2, 3, 3, 3)], [group(30, 6, 6, 6)]
     both = [small, large, small]
@@ -487,14 +397,15 @@ class MadeUp:
 
     def __init__(self, batch_tokens: int = 4096) -> None:
         self.batch_tokens = batch_tokens
-        self.calls: list[int] = []
+        self.calls: list[int] = []  # tokens read
+        self.asked: list[int] = []  # tokens to score of each sequence
 
     def token_logprobs(self, sequences, wanted) -> Iterator[tuple[int, np.ndarray]]:
         assert all(len(s) <= self.context for s in sequences)  # one window
-        assert all(
-            len(s) == len(w) and w.dtype == bool for s, w in zip(sequences, wanted, strict=True)
-        )
+        assert [w.shape for w in wanted] == [s.shape for s in sequences]
+        assert all(w.dtype == bool for w in wanted)
         self.calls.append(sum(map(len, sequences)))
+        self.asked += [int(w.sum()) for w in wanted]
         for i in reversed(range(len(sequences))):
             values = made_up(sequences[i])
             values[~wanted[i]] = np.nan
@@ -527,34 +438,25 @@ def test_few_concatenations_exist_at_a_time():
     assert len(scorer.calls) == 1 + sum(scorer.calls) // (module.PLAIN_BATCHES * 50)
 
 
-def test_only_the_tokens_of_continuations_are_asked_for(monkeypatch):
-    scorer, asked = MadeUp(), Counter()
-    inner = scorer.token_logprobs
-
-    def recorded(sequences, wanted):
-        asked.update(int(mask.sum()) for mask in wanted)
-        return inner(sequences, wanted)
-
-    monkeypatch.setattr(scorer, "token_logprobs", recorded)
+def test_only_the_tokens_of_continuations_are_asked_for():
+    scorer = MadeUp()
     run(scorer, [group(20, 5, 5, 3)])
-    assert asked == {5: 2, 3: 1}
+    assert sorted(scorer.asked) == [3, 5, 5]
 
 
-@pytest.mark.parametrize("kind", ["any", "network"])
-def test_a_continuation_longer_than_the_context_is_refused(make, kind):
-    scorer = MadeUp() if kind == "any" else make()
+@pytest.fixture(params=["any", "network"])
+def either(request, make):
+    return MadeUp() if request.param == "any" else make()
+
+
+def test_a_continuation_longer_than_the_context_is_refused(either):
     with pytest.raises(
         InputError, match=r"continuation 1 of group 1 has 41 tokens, but the context is 40; score"
     ):
-        run(scorer, [group(3, 4, 4), group(3, 4, CONTEXT + 1)])
+        run(either, [group(3, 4, 4), group(3, 4, CONTEXT + 1)])
 
 
-@pytest.mark.parametrize("kind", ["any", "network"])
-def test_nothing_is_no_result(make, kind):
-    scorer = MadeUp() if kind == "any" else make()
-    assert list(continuation_logprobs(scorer, [])) == []
+def test_nothing_is_no_result(either):
+    assert list(continuation_logprobs(either, [])) == []
     empty = np.empty(0, dtype=np.int32)
-    ((index, values),) = continuation_logprobs(scorer, [(empty, [empty, empty])])
-    assert index == 0
-    assert [v.shape for v in values] == [(0,), (0,)]
-    assert all(v.dtype == np.float32 for v in values)
+    assert run(either, [(empty, [empty, empty])]).shape == (0,)

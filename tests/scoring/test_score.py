@@ -1,10 +1,12 @@
 import json
 import os
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from copy import deepcopy
 from dataclasses import replace
 from datetime import datetime
 from importlib.metadata import version
+from typing import ClassVar
+from unittest.mock import DEFAULT, Mock
 
 import numpy as np
 import pytest
@@ -38,6 +40,12 @@ def small_parts(monkeypatch):
 def run(scorer, directory, permutations: int = 5, **changes):
     arguments = {"model": "m", "shards": SHARDS, "permutations": permutations, "seed": 1}
     return score(SET, scorer, directory, **(arguments | changes))
+
+
+@pytest.fixture
+def whole(tokenizer, tmp_path) -> dict[str, bytes]:
+    """Return what a run without any interruption leaves in its directory."""
+    return contents(run(MadeUpScorer(tokenizer), tmp_path / "whole").directory)
 
 
 def expected_sums(tokenizer, permutations: int) -> np.ndarray:
@@ -87,31 +95,26 @@ def test_every_ordering_scores_the_same_tokens_and_no_start_token(tokenizer, tmp
 
 @pytest.mark.parametrize("survives", [0, 1, 3, 7, 12, 17])
 def test_an_interrupted_run_ends_with_the_bytes_of_an_uninterrupted_one(
-    tokenizer, tmp_path, survives
+    tokenizer, tmp_path, whole, survives
 ):
-    run(MadeUpScorer(tokenizer), tmp_path / "whole")
-    broken = MadeUpScorer(tokenizer, survives=survives)
     with pytest.raises(Breakdown):
-        run(broken, tmp_path / "store")
+        run(MadeUpScorer(tokenizer, survives=survives), tmp_path / "store")
     kept = contents(tmp_path / "store")
-    assert kept.items() < contents(tmp_path / "whole").items()  # whole parts or none
+    assert kept.items() < whole.items()  # whole parts or none
     second = MadeUpScorer(tokenizer)
     run(second, tmp_path / "store")
-    assert contents(tmp_path / "store") == contents(tmp_path / "whole")
+    assert contents(tmp_path / "store") == whole
     # Work is lost for less than one part, never for what was finished.
     assert second.scored < 18 or len(kept) == 1
 
 
-def test_interruptions_at_every_sequence_still_end_with_the_same_bytes(tokenizer, tmp_path):
+def test_interruptions_in_every_part_still_end_with_the_same_bytes(tokenizer, tmp_path, whole):
     """A machine that never survives more than one part gets there all the same."""
-    run(MadeUpScorer(tokenizer), tmp_path / "whole")
     for _ in range(30):
-        try:
+        with suppress(Breakdown):
             run(MadeUpScorer(tokenizer, survives=4), tmp_path / "store")
-        except Breakdown:
-            continue
-        break
-    assert contents(tmp_path / "store") == contents(tmp_path / "whole")
+            break
+    assert contents(tmp_path / "store") == whole
 
 
 def test_a_complete_store_needs_no_model(tokenizer, tmp_path):
@@ -174,6 +177,7 @@ def test_a_damaged_part_is_scored_again_with_the_same_bytes(tokenizer, tmp_path,
         ("model revision", {"revision": "weights-2"}, {}),
         ("seed", {}, {"seed": 2}),
         ("shards", {}, {"shards": 2}),
+        ("tokens per example", {}, {"tokens_per_example": 2}),
     ],
 )
 def test_a_store_of_something_else_is_refused_before_any_scoring(
@@ -196,8 +200,9 @@ def test_too_few_examples_leave_nothing_behind(tokenizer, tmp_path):
     assert not (tmp_path / "store").exists()
 
 
-def test_a_number_that_is_not_one_is_refused_and_what_was_finished_stays(tokenizer, tmp_path):
-    run(MadeUpScorer(tokenizer), tmp_path / "whole")
+def test_a_number_that_is_not_one_is_refused_and_what_was_finished_stays(
+    tokenizer, tmp_path, whole
+):
     broken = MadeUpScorer(tokenizer)
     real = broken.token_logprobs
 
@@ -209,8 +214,8 @@ def test_a_number_that_is_not_one_is_refused_and_what_was_finished_stays(tokeniz
     with pytest.raises(InputError, match=r"^m: .*of shard \d of made-up is not finite"):
         run(broken, tmp_path / "store")
     kept = contents(tmp_path / "store")
-    assert 1 < len(kept) < len(contents(tmp_path / "whole"))
-    assert kept.items() < contents(tmp_path / "whole").items()
+    assert len(kept) > 1
+    assert kept.items() < whole.items()
 
 
 def test_an_example_without_a_token_is_refused(tokenizer, tmp_path):
@@ -234,29 +239,18 @@ class TestFirstTokens:
 
     def test_the_scorer_reads_everything_and_is_asked_for_these_alone(self, tokenizer, tmp_path):
         scorer = MadeUpScorer(tokenizer)
-        asked, real = [], scorer.token_logprobs
-
-        def recorded(sequences, wanted):
-            asked.extend(zip(sequences, wanted, strict=True))
-            return real(sequences, wanted)
-
-        scorer.token_logprobs = recorded
-        store = run(scorer, tmp_path, tokens_per_example=2)
+        run(scorer, tmp_path, tokens_per_example=2)
         ids = tokenize(tokenizer, EXAMPLES)
-        assert len(asked) == SHARDS * 6
-        for sequence, mask in asked:
+        assert len(scorer.wanted) == SHARDS * 6
+        for sequence, mask in zip(scorer.sequences, scorer.wanted, strict=True):
             lines = tokenizer.decode(sequence).splitlines(keepends=True)
             lengths = [len(ids[EXAMPLES.index(line)]) for line in lines]
             np.testing.assert_array_equal(mask, np.concatenate([np.arange(n) < 2 for n in lengths]))
-        assert store.header.tokens_per_example == 2
-
-    def test_another_number_is_another_store(self, tokenizer, tmp_path):
-        run(MadeUpScorer(tokenizer), tmp_path, tokens_per_example=2)
-        with pytest.raises(InputError, match="another tokens per example "):
-            run(MadeUpScorer(tokenizer), tmp_path, tokens_per_example=3)
 
 
 class TestSuccessors:
+    TWO: ClassVar[dict] = {"kind": "successors", "tokens_per_example": 2}
+
     @pytest.mark.parametrize("first", [2, None])
     def test_every_example_follows_every_other(self, tokenizer, tmp_path, first):
         store = run(MadeUpScorer(tokenizer), tmp_path, kind="successors", tokens_per_example=first)
@@ -274,12 +268,11 @@ class TestSuccessors:
     def test_an_interrupted_run_ends_with_the_bytes_of_an_uninterrupted_one(
         self, tokenizer, tmp_path
     ):
-        run(MadeUpScorer(tokenizer), tmp_path / "whole", kind="successors", tokens_per_example=2)
+        run(MadeUpScorer(tokenizer), tmp_path / "whole", **self.TWO)
         with pytest.raises(Breakdown):
-            broken = MadeUpScorer(tokenizer, survives=25)
-            run(broken, tmp_path / "store", kind="successors", tokens_per_example=2)
+            run(MadeUpScorer(tokenizer, survives=25), tmp_path / "store", **self.TWO)
         assert 1 < len(contents(tmp_path / "store")) < len(contents(tmp_path / "whole"))
-        run(MadeUpScorer(tokenizer), tmp_path / "store", kind="successors", tokens_per_example=2)
+        run(MadeUpScorer(tokenizer), tmp_path / "store", **self.TWO)
         assert contents(tmp_path / "store") == contents(tmp_path / "whole")
 
     def test_a_network_gives_what_it_gives_to_pairs(self, model_directory, tmp_path):
@@ -300,10 +293,9 @@ class TestSuccessors:
         assert contents(tmp_path) == before
 
     def test_the_number_of_permutations_means_nothing(self, tokenizer, tmp_path):
-        run(MadeUpScorer(tokenizer), tmp_path, kind="successors", tokens_per_example=2)
+        run(MadeUpScorer(tokenizer), tmp_path, **self.TWO)
         before = contents(tmp_path)
-        again = MadeUpScorer(tokenizer, survives=0)
-        run(again, tmp_path, kind="successors", tokens_per_example=2, permutations=77)
+        run(MadeUpScorer(tokenizer, survives=0), tmp_path, permutations=77, **self.TWO)
         assert contents(tmp_path) == before
 
 
@@ -365,10 +357,9 @@ def test_what_process_0_refuses_all_refuse(tokenizer, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("size", [2, 3, 50])
 def test_the_shares_of_several_processes_are_the_store_of_one(
-    tokenizer, tmp_path, monkeypatch, size
+    tokenizer, tmp_path, whole, monkeypatch, size
 ):
-    """One after the other: each is told what was missing before all of them."""
-    run(MadeUpScorer(tokenizer), tmp_path / "one")
+    """One after the other: each learns what was missing before all of them."""
     missing: list = []
 
     def gather(value):
@@ -386,11 +377,12 @@ def test_the_shares_of_several_processes_are_the_store_of_one(
         scored.append(scorer.scored)
     assert sum(scored) == SHARDS * 6
     assert size > 9 or min(scored) > 0
-    assert contents(tmp_path / "several") == contents(tmp_path / "one")
+    assert contents(tmp_path / "several") == whole
 
 
-def test_a_full_disk_keeps_the_finished_parts_and_the_run_resumes(tokenizer, tmp_path, monkeypatch):
-    run(MadeUpScorer(tokenizer), tmp_path / "whole")
+def test_a_full_disk_keeps_the_finished_parts_and_the_run_resumes(
+    tokenizer, tmp_path, whole, monkeypatch
+):
     flush, flushed = os.fsync, []
 
     def fills_up(descriptor: int) -> None:
@@ -405,9 +397,9 @@ def test_a_full_disk_keeps_the_finished_parts_and_the_run_resumes(tokenizer, tmp
             run(MadeUpScorer(tokenizer), tmp_path / "store")
     kept = contents(tmp_path / "store")
     assert len(kept) == 3
-    assert kept.items() < contents(tmp_path / "whole").items()
+    assert kept.items() < whole.items()
     run(MadeUpScorer(tokenizer), tmp_path / "store")
-    assert contents(tmp_path / "store") == contents(tmp_path / "whole")
+    assert contents(tmp_path / "store") == whole
 
 
 def test_a_network_that_breaks_down_leaves_the_same_bytes_too(
@@ -415,16 +407,10 @@ def test_a_network_that_breaks_down_leaves_the_same_bytes_too(
 ):
     """As above with a real model, in the precision of this machine."""
     run(TransformersScorer(model_directory, batch_tokens=25), tmp_path / "whole")
-    broken, calls = TransformersScorer(model_directory, batch_tokens=25), []
-    network = broken._forward
-
-    def breaks_down(*arguments):
-        calls.append(arguments)
-        if len(calls) > 50:
-            raise Breakdown
-        return network(*arguments)
-
-    monkeypatch.setattr(broken, "_forward", breaks_down)
+    broken = TransformersScorer(model_directory, batch_tokens=25)
+    monkeypatch.setattr(
+        broken, "_forward", Mock(wraps=broken._forward, side_effect=[DEFAULT] * 50 + [Breakdown])
+    )
     with pytest.raises(Breakdown):
         run(broken, tmp_path / "store")
     assert 1 < len(contents(tmp_path / "store")) < len(contents(tmp_path / "whole"))
@@ -437,12 +423,11 @@ def test_the_canonical_orderings_are_not_always_scored_first(tokenizer, tmp_path
     scorer = MadeUpScorer(tokenizer)
     run(scorer, tmp_path, permutations=9)
     texts = [tokenizer.decode(sequence) for sequence in scorer.sequences]
+    canonical_first = []
     for start, stop in shard_bounds(len(EXAMPLES), SHARDS):
-        mine = [text for text in texts if EXAMPLES[start] in text]
-        if mine[0] != "".join(EXAMPLES[start:stop]):
-            break
-    else:
-        pytest.fail("canonical first in every shard")
+        first = next(text for text in texts if EXAMPLES[start] in text)
+        canonical_first.append(first == "".join(EXAMPLES[start:stop]))
+    assert not all(canonical_first)
 
 
 def records(store) -> list[dict]:
@@ -518,13 +503,8 @@ class TestRecords:
         other.append(units(2))
         assert contents(store.directory) == contents(other.directory)
         assert store.done() == other.done()
-
-    def test_it_names_no_path_of_the_machine(self, store, scorer):
-        with scoring.recorded(store, scorer):
-            store.append(units(2))
-        (path,) = store.directory.glob("run-*.json")
-        assert str(store.directory.parent) not in path.read_text()
-        assert "/" not in json.dumps(json.loads(path.read_text()) | {"devices": []})
+        (record,) = records(store)
+        assert "/" not in json.dumps(record | {"devices": []})  # no path of the machine
 
     def test_a_model_that_runs_elsewhere_has_no_device_here(self, tokenizer, store):
         with scoring.recorded(store, MadeUpScorer(tokenizer)):

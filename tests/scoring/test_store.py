@@ -4,6 +4,8 @@ import subprocess
 import sys
 from collections import defaultdict
 from dataclasses import replace
+from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -15,7 +17,17 @@ from contamination import files
 from contamination.errors import InputError
 from contamination.scoring import store_format
 from contamination.scoring.store import Store, open_store
-from fakes.made_up_store import COLUMNS, HEADER, contents, rows, table_of, unit, units
+from fakes.made_up_store import (
+    COLUMNS,
+    HEADER,
+    OTHERS,
+    SUCCESSORS,
+    contents,
+    rows,
+    table_of,
+    unit,
+    units,
+)
 
 
 @pytest.fixture
@@ -43,39 +55,23 @@ def test_an_empty_store_holds_nothing(tmp_path):
         store.log_probs(1)
 
 
-@pytest.mark.parametrize(
-    ("change", "name"),
-    [
-        ({"model": "n"}, "model"),
-        ({"model_revision": "weights-2"}, "model revision"),
-        ({"dataset": "e"}, "dataset"),
-        ({"dataset_revision": "data-2"}, "dataset revision"),
-        ({"template": "text/2"}, "template"),
-        ({"seed": 2}, "seed"),
-        ({"shards": 1}, "shards"),
-        ({"example_tokens": (3, 1, 2, 4, 3)}, "example tokens"),
-        ({"kind": "successors"}, "kind"),
-        ({"tokens_per_example": 7}, "tokens per example"),
-    ],
-)
-def test_a_store_of_something_else_is_refused_by_name_and_left_alone(store, change, name):
+@pytest.mark.parametrize("change", OTHERS, ids=lambda change: next(iter(change)))
+def test_a_store_of_something_else_is_refused_by_name_and_left_alone(store, change):
+    (name,) = change
     before = contents(store.directory)
-    with pytest.raises(InputError, match=f"another {name} ") as caught:
+    with pytest.raises(InputError, match=f"another {name.replace('_', ' ')} ") as caught:
         Store(store.directory, replace(HEADER, **change))
     assert "\n" not in str(caught.value)
     assert str(store.directory) in str(caught.value)
     assert contents(store.directory) == before
 
 
-def test_a_store_of_something_else_makes_way_on_request(store):
+def test_only_a_store_of_something_else_makes_way_on_request(store):
+    assert Store(store.directory, HEADER, replace=True).done() == store.done() != set()
     other = Store(store.directory, replace(HEADER, seed=2), replace=True)
     assert other.parts() == []
     with pytest.raises(InputError, match="another seed"):
         Store(store.directory, HEADER)
-
-
-def test_a_store_of_the_same_thing_stays_on_that_request(store):
-    assert Store(store.directory, HEADER, replace=True).done() == store.done()
 
 
 def test_a_store_of_another_schema_is_refused(store):
@@ -179,9 +175,6 @@ def test_a_full_disk_leaves_the_store_as_it_was(store, monkeypatch):
     assert store.log_probs(3).shape == (2, 4)
 
 
-SUCCESSORS = replace(HEADER, kind="successors", tokens_per_example=2)
-
-
 @pytest.fixture
 def successors(tmp_path) -> Store:
     store = Store(tmp_path / "successors", SUCCESSORS)
@@ -190,8 +183,8 @@ def successors(tmp_path) -> Store:
 
 
 @st.composite
-def filled(draw, kind: str):
-    """Return (header, permutations, units, where these are cut into parts, rows of a group)."""
+def filled(draw, kind: str, directory):
+    """Return (store, permutations, its units), cut anywhere into parts with groups of any size."""
     sizes = draw(st.lists(st.integers(1, 5), min_size=2, max_size=9))
     header = replace(
         HEADER,
@@ -203,16 +196,12 @@ def filled(draw, kind: str):
     permutations = draw(st.integers(0, 4))
     items = units(permutations, header)
     cuts = sorted(draw(st.sets(st.integers(1, len(items) - 1)))) if len(items) > 1 else []
-    return header, permutations, items, cuts, draw(st.sampled_from([1, 7, 1 << 16]))
-
-
-def write(directory, monkeypatch, header, items, cuts, row_group) -> Store:
     store = Store(directory, header)
-    with monkeypatch.context() as patch:
-        patch.setattr(store_format, "ROW_GROUP", row_group)
-        for start, stop in zip([0, *cuts], [*cuts, len(items)], strict=True):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store_format, "ROW_GROUP", draw(st.sampled_from([1, 7, 1 << 16])))
+        for start, stop in pairwise([0, *cuts, len(items)]):
             store.append(items[start:stop])
-    return store
+    return store, permutations, items
 
 
 many_stores = settings(
@@ -228,14 +217,11 @@ def test_the_parts_hold_every_row(store):
 
 class TestLogProbs:
     @many_stores
-    @given(data=filled("orderings"))
-    def test_they_are_the_sums_however_units_are_cut_into_parts(
-        self, tmp_path_factory, monkeypatch, data
-    ):
-        header, permutations, items, cuts, row_group = data
-        directory = tmp_path_factory.mktemp("store")
-        store = write(directory, monkeypatch, header, items, cuts, row_group)
-        expected = np.zeros((header.shards, permutations + 1))
+    @given(data=st.data())
+    def test_they_are_the_sums_however_units_are_cut_into_parts(self, tmp_path_factory, data):
+        drawn = data.draw(filled("orderings", tmp_path_factory.mktemp("store")))
+        store, permutations, items = drawn
+        expected = np.zeros((store.header.shards, permutations + 1))
         for index, _, values in items:
             expected[index] = values.astype(np.float64).sum()
         for m in range(permutations + 1):
@@ -252,11 +238,14 @@ class TestLogProbs:
         assert store.log_probs(1).tolist() == [[-(2.0**24) - 1] * 2]
 
     def test_an_ordering_that_is_not_stored_is_named(self, store):
-        with pytest.raises(InputError, match=r"ordering 3 of shard 0.*score 3 permutations first"):
-            store.log_probs(3)
-        store.append([unit((0, 3))])
+        for read in (store.log_probs, partial(store.shard_tokens, 0)):
+            with pytest.raises(InputError, match=r"ordering 3 of shard 0.*score 3 permutations f"):
+                read(3)
+        store.append([unit((0, 3)), unit((0, 5))])
         with pytest.raises(InputError, match="ordering 3 of shard 1"):
             store.log_probs(3)
+        with pytest.raises(InputError, match="ordering 4 of shard 0"):
+            store.shard_tokens(0, 5)
 
     def test_of_two_copies_the_first_by_name_counts(self, store):
         """Two runs at once can score the same ordering into parts of different names."""
@@ -274,36 +263,31 @@ class TestLogProbs:
         tokens = store.shard_tokens(0, 2)
         np.testing.assert_allclose(tokens.logprobs.sum(axis=1), after[0], rtol=1e-5)
 
-    def test_a_damaged_part_is_told(self, store):
+    def test_a_damaged_part_is_reported(self, store):
         path = store.parts()[0]
         path.write_bytes(path.read_bytes()[:-30])
-        for read in (lambda: store.log_probs(2), lambda: store.shard_tokens(0, 2)):
+        for read in (store.log_probs, partial(store.shard_tokens, 0)):
             with pytest.raises(InputError, match=r"part-.*damaged.*score again"):
-                read()
+                read(2)
 
     def test_successors_have_none(self, successors):
-        with pytest.raises(InputError, match="holds successors, not orderings"):
-            successors.log_probs(0)
-        with pytest.raises(InputError, match="holds successors, not orderings"):
-            successors.shard_tokens(0, 0)
+        for read in (successors.log_probs, partial(successors.shard_tokens, 0)):
+            with pytest.raises(InputError, match="holds successors, not orderings"):
+                read(0)
 
 
 class TestShardTokens:
     @many_stores
-    @given(data=filled("orderings"))
-    def test_a_column_is_the_same_token_in_every_ordering(
-        self, tmp_path_factory, monkeypatch, data
-    ):
-        header, permutations, items, cuts, row_group = data
-        directory = tmp_path_factory.mktemp("store")
-        store = write(directory, monkeypatch, header, items, cuts, row_group)
+    @given(data=st.data())
+    def test_a_column_is_the_same_token_in_every_ordering(self, tmp_path_factory, data):
+        drawn = data.draw(filled("orderings", tmp_path_factory.mktemp("store")))
+        store, permutations, items = drawn
         expected = defaultdict(dict)  # (shard, ordering) -> (example, position) -> log-prob
-        for row in rows(items, header):
-            expected[row["shard"], row["ordering"]][row["example"], row["position"]] = row[
-                "logprob"
-            ]
+        for row in rows(items, store.header):
+            shard, index, example, position, value = row.values()
+            expected[shard, index][example, position] = value
         first = {index: examples[0] for index, examples, _ in items}
-        for shard in range(header.shards):
+        for shard in range(store.header.shards):
             found = store.shard_tokens(shard, permutations)
             places = list(zip(found.example.tolist(), found.position.tolist(), strict=True))
             assert places == sorted(expected[shard, 0])
@@ -315,15 +299,9 @@ class TestShardTokens:
                 np.testing.assert_array_equal(found.leading[index], leading)
 
     def test_fewer_permutations_are_the_first_ones(self, store):
-        for few, many in zip(
-            store.shard_tokens(0, 1)[:2], store.shard_tokens(0, 2)[:2], strict=True
-        ):
-            np.testing.assert_array_equal(few, many[:2])
-
-    def test_an_ordering_that_is_not_stored_is_named(self, store):
-        store.append([unit((0, 4))])
-        with pytest.raises(InputError, match=r"ordering 3 of shard 0.*score 4 permutations first"):
-            store.shard_tokens(0, 4)
+        few, many = store.shard_tokens(0, 1), store.shard_tokens(0, 2)
+        np.testing.assert_equal(few, many.first_orderings(1))
+        np.testing.assert_array_equal(few.logprobs, many.logprobs[:2])
 
     def test_only_parts_with_the_shard_are_read(self, tmp_path):
         store = Store(tmp_path, HEADER)
@@ -336,11 +314,11 @@ class TestShardTokens:
 
 class TestSuccessors:
     @many_stores
-    @given(data=filled("successors"))
-    def test_they_are_sums_over_the_first_tokens(self, tmp_path_factory, monkeypatch, data):
-        header, most, items, cuts, row_group = data
-        directory = tmp_path_factory.mktemp("store")
-        store = write(directory, monkeypatch, header, items, cuts, row_group)
+    @given(data=st.data())
+    def test_they_are_sums_over_the_first_tokens(self, tmp_path_factory, data):
+        drawn = data.draw(filled("successors", tmp_path_factory.mktemp("store")))
+        store, most, items = drawn
+        header = store.header
         first = min(1 + most, header.tokens_per_example or 6)  # any number from 1 to 5
         for shard, (start, stop) in enumerate(header.bounds):
             expected = np.full((stop - start, stop - start, 2), np.nan)  # of the first, of all
