@@ -62,11 +62,9 @@ def score(
 
     Parameters
     ----------
-    model : the model's name for people.
     shards, permutations : orderings 0..permutations of every shard. The whole-set permutation test
         is `shards=1`. Successors are all ordered pairs of a shard, whatever `permutations`.
-    seed : of the orderings.
-    kind, tokens_per_example : see `contamination.scoring.store_format.Header`.
+    model, seed, kind, tokens_per_example : see `contamination.scoring.store_format.Header`.
     enough : asked after each shard, with the store and the index of that shard, whether to stop
         there; the shards are then scored one after the other. None scores all at once. Under
         torchrun every process asks, and all must get the same answer.
@@ -90,7 +88,7 @@ def score(
         kind=kind,
         tokens_per_example=tokens_per_example,
     )
-    units = list(header.units(permutations))
+    units = header.units(permutations)
     work = [header.tokens_read(unit) for unit in units]
 
     rank, size = processes().process_index, processes().num_processes
@@ -174,10 +172,9 @@ def _scored(
     first, wanted = header.tokens_per_example, None
     found: Iterator[tuple[int, np.ndarray]]
     if header.kind == "successors":
-        begins = [header.bounds[shard][0] for (shard, _), _ in part]
         groups = [
-            (ids[begin + index], [ids[e][:first] for e in others])
-            for begin, ((_, index), others) in zip(begins, part, strict=True)
+            (ids[header.bounds[shard][0] + index], [ids[e][:first] for e in others])
+            for (shard, index), others in part
         ]
         found = ((i, np.concatenate(v)) for i, v in continuation_logprobs(scorer, groups))
     else:
@@ -206,7 +203,7 @@ def recorded(store: Store, scorer: Scorer) -> Iterator[None]:
     started, clock = datetime.now(UTC), time.perf_counter()
     path = store.directory / f"run-{started:%Y%m%dT%H%M%SZ}-{uuid4().hex[:8]}.json"
     before = set(store.parts())
-    record = {
+    record: dict[str, object] = {
         "started": started.isoformat(timespec="seconds"),
         "seconds": None,
         "processes": processes().num_processes,
@@ -222,12 +219,7 @@ def recorded(store: Store, scorer: Scorer) -> Iterator[None]:
         yield
     finally:
         added = [part for part in store.parts() if part not in before]
-        write_json(
-            path,
-            record
-            | {
-                "seconds": time.perf_counter() - clock,
-                "parts": [part.name for part in added],
-                "tokens": sum(pq.read_metadata(part).num_rows for part in added),
-            },
-        )
+        record["seconds"] = time.perf_counter() - clock
+        record["parts"] = [part.name for part in added]
+        record["tokens"] = sum(pq.read_metadata(part).num_rows for part in added)
+        write_json(path, record)
