@@ -105,21 +105,20 @@ def error_of(scorer, *sequences: np.ndarray) -> str:
 
 
 class TestAgreement:
-    @pytest.mark.parametrize("style", ["vllm", "sglang", "openai"])
-    def test_with_a_loop_over_tokens(self, network, directory, sequences, expected, style):
+    @pytest.mark.parametrize(
+        ("style", "fields"),
+        [
+            ("vllm", {"prompt_logprobs"}),
+            ("sglang", {"echo", "logprobs", "return_token_ids"}),
+            ("openai", {"echo", "logprobs"}),
+        ],
+    )
+    def test_with_a_loop_over_tokens(self, network, directory, sequences, expected, style, fields):
         with serving(network, style) as server:
             scorer = scorer_of(server, directory)
             agree(scored(scorer, sequences), expected)
-        _, body = server.seen[-1]
-        asked = {name for wire in FORMATS for name in wire.fields} & body.keys()
-        assert (
-            asked
-            == {
-                "vllm": {"prompt_logprobs"},
-                "sglang": {"echo", "logprobs", "return_token_ids"},
-                "openai": {"echo", "logprobs"},
-            }[style]
-        )
+        asked = {name for wire in FORMATS for name in wire.fields} & server.seen[-1][1].keys()
+        assert asked == fields
         assert scorer.client.requests_made == len(server.seen)
 
     def test_a_window_too_many_would_be_noticed(self, server, directory, sequences, expected):
@@ -206,10 +205,8 @@ class TestText:
         assert starts == (style == "text")
 
     def test_that_cut_a_text_up_anew(self, network, directory, tokenizer):
-        (whole,) = tokenize(tokenizer, ["river"])
-        (*letters,) = tokenize(tokenizer, list("river"))
-        ids = np.concatenate(letters)
-        assert len(ids) > len(whole)
+        ids = np.concatenate(tokenize(tokenizer, list("river")))
+        assert len(ids) > len(tokenize(tokenizer, ["river"])[0])
         with serving(network, "text") as server:
             message = error_of(scorer_of(server, directory), ids)
         assert "cuts the prompt up anew" in message
@@ -223,11 +220,8 @@ class TestText:
         assert "a token of its own" in message
 
     def test_that_keep_silent_about_tokens(self, network, directory):
-        def tamper(answer, _):
-            (answer["choices"][0]["logprobs"] or {})["tokens"] = None
-
         with serving(network, "text") as server:
-            server.tamper = tamper
+            server.tamper = set_field((*LOGPROBS, "tokens"), None)
             message = error_of(scorer_of(server, directory))
         assert "asked with token ids: http://" in message
         assert "HTTP 422 (prompt: Input should be a valid string)" in message
@@ -311,101 +305,74 @@ def entries(answer) -> list:
     return answer["choices"][0]["prompt_logprobs"]
 
 
-def no_logprobs(answer, _):
-    answer["choices"][0].update(logprobs=None, prompt_logprobs=None)
+def cut(start, stop):
+    """Leave tokens out, with their log-probabilities."""
 
-
-def empty_lists(answer, _):
-    for values in lists(answer):
-        values.clear()
-
-
-def generated_alone(answer, _):
-    for values in lists(answer):
-        del values[:-1]
-
-
-def nulls(answer, _):
-    values = lists(answer)[1]
-    values[:-1] = [None] * (len(values) - 1)
-
-
-def no_choices(answer, _):
-    answer["choices"] = []
-
-
-def first_is_dropped(answer, _):
-    for values in lists(answer):
-        del values[0]
-    lists(answer)[1][0] = None
-
-
-def last_are_dropped(answer, _):
-    for values in lists(answer):
-        del values[-3:]
-
-
-def one_is_null(answer, _):
-    lists(answer)[1][3] = None
-
-
-def set_value(value):
     def tamper(answer, _):
-        lists(answer)[1][3] = value
+        for values in lists(answer):
+            del values[start:stop]
 
     return tamper
 
 
-def set_all(value):
+def put(start, stop, value):
+    """Give these tokens the same log-probability."""
+
     def tamper(answer, _):
         values = lists(answer)[1]
-        values[1:] = [value] * (len(values) - 1)
+        values[start:stop] = [value] * len(values[start:stop])
 
     return tamper
 
 
-def no_context(answer, _):
+def set_field(path, value):
+    """Replace what stands at this place of the JSON, if it has that place."""
+
+    def tamper(answer, _):
+        *way, last = path
+        for key in way:
+            answer = answer[key] or {}
+        answer[last] = value
+
+    return tamper
+
+
+def drop_first(answer, _):
+    cut(0, 1)(answer, _)
+    put(0, 1, None)(answer, _)
+
+
+def ignore_context(answer, _):
     tokens, values = lists(answer)
     values[1:] = [-1.0 - ord(token[0]) / 100 for token in tokens[1:]]
 
 
-def first_is_scored(answer, _):
-    lists(answer)[1][0] = -3.0
-
-
-def other_token(answer, _):
-    lists(answer)[0][3] = "tower"
-
-
-def anonymous(answer, _):
-    answer["choices"][0]["logprobs"]["tokens"] = None
-
-
-def hidden_start(answer, _):
+def hide_start(answer, _):
     answer["usage"]["prompt_tokens"] += 1
 
 
+LOGPROBS = ("choices", 0, "logprobs")
 LIES = {
-    "no log-probabilities": (no_logprobs, "the answer holds no token_logprobs"),
-    "empty lists": (empty_lists, "the answer holds no token_logprobs"),
-    "generated tokens alone": (generated_alone, "the answer scores what was generated"),
-    "nulls": (nulls, "the answer scores no token of the prompt"),
-    "no choices": (no_choices, "the answer is not in the format 'echo'"),
-    "first token dropped": (first_is_dropped, "leaves out the first token of the prompt"),
-    "last tokens dropped": (last_are_dropped, "log-probabilities for a prompt of"),
-    "one is null": (one_is_null, "no log-probability (None) for the token at position 3"),
-    "text for a number": (set_value("-1"), "no log-probability ('-1') for the token at position 3"),
-    "not a number": (set_value(math.nan), "gives nan for the token at position 3"),
-    "minus infinity": (set_value(-math.inf), "gives -inf for the token at position 3"),
-    "vLLM's minus infinity": (set_value(-9999.0), "gives -9999.0 for the token at position 3"),
-    "probabilities": (set_value(0.25), "a log-probability is at most 0"),
-    "zeros": (set_all(0.0), "every token has the log-probability 0, which stands for none"),
-    "constants": (set_all(-2.5), "every token has the log-probability -2.5"),
-    "no context": (no_context, "they do not depend on the context"),
-    "first token scored": (first_is_scored, "hides one before it"),
-    "other token": (other_token, "gives 'tower' at position 3, where"),
-    "no tokens": (anonymous, "does not tell which tokens it scored"),
-    "hidden start token": (hidden_start, "tokens in a prompt of"),
+    "no log-probabilities": (set_field(LOGPROBS, None), "the answer holds no token_logprobs"),
+    "empty lists": (cut(None, None), "the answer holds no token_logprobs"),
+    "generated tokens alone": (cut(0, -1), "the answer scores what was generated"),
+    "nulls": (put(0, -1, None), "the answer scores no token of the prompt"),
+    "no choices": (set_field(("choices",), []), "the answer is not in the format 'echo'"),
+    "first token dropped": (drop_first, "leaves out the first token of the prompt"),
+    "last tokens dropped": (cut(-3, None), "log-probabilities for a prompt of"),
+    "one is null": (put(3, 4, None), "no log-probability (None) for the token at position 3"),
+    "text for a number": (put(3, 4, "-1"), "no log-probability ('-1') for the token at position 3"),
+    "not a number": (put(3, 4, math.nan), "gives nan for the token at position 3"),
+    "minus infinity": (put(3, 4, -math.inf), "gives -inf for the token at position 3"),
+    "vLLM's minus infinity": (put(3, 4, -9999.0), "gives -9999.0 for the token at position 3"),
+    "probabilities": (put(3, 4, 0.25), "a log-probability is at most 0"),
+    "zeros": (put(1, None, 0.0), "every token has the log-probability 0, which stands for none"),
+    "constants": (put(1, None, -2.5), "every token has the log-probability -2.5"),
+    "no context": (ignore_context, "they do not depend on the context"),
+    "first token scored": (put(0, 1, -3.0), "hides one before it"),
+    "other token": (set_field((*LOGPROBS, "tokens", 3), "tower"), "gives 'tower' at position 3, w"),
+    "no tokens": (set_field((*LOGPROBS, "tokens"), None), "does not tell which tokens it scored"),
+    "hidden start token": (hide_start, "tokens in a prompt of"),
 }
 
 
@@ -417,7 +384,7 @@ def test_lies_are_refused_at_first_and_later(network, directory, tamper, message
         scored(earlier, [random_ids(5)])
         server.tamper = tamper
         assert message in error_of(scorer_of(server, directory))
-        if tamper is not no_context and "every token" not in message:
+        if tamper is not ignore_context and "every token" not in message:
             assert message in error_of(earlier)
 
 
@@ -472,21 +439,16 @@ class TestPromptLogprobs:
 
     def test_a_null_in_the_middle(self, server, scorer):
         """Prefix caching leaves them out in some versions."""
-        server.tamper = lambda answer, _: entries(answer).__setitem__(3, None)
+        server.tamper = set_field(("choices", 0, "prompt_logprobs", 3), None)
         assert "with prefix caching off" in error_of(scorer)
 
     @pytest.mark.parametrize(
         "value", [[None, {}], [None, 3], [None, {"x": {}}], "none", [None] * 9]
     )
     def test_nonsense(self, server, scorer, value):
-        def tamper(answer, _):
-            answer["choices"][0]["prompt_logprobs"] = value
-            answer["choices"][0]["logprobs"] = None
-
-        server.tamper = tamper
-        assert "no way to the log-probabilities of a prompt (asked with token ids:" in error_of(
-            scorer
-        )
+        server.tamper = set_field(("choices", 0), {"prompt_logprobs": value, "logprobs": None})
+        message = error_of(scorer)
+        assert "no way to the log-probabilities of a prompt (asked with token ids:" in message
 
 
 def test_a_server_that_scores_no_prompts(network, directory):
@@ -518,15 +480,8 @@ def test_no_edit_of_the_tokens_goes_unnoticed(tokenizer, data):
     answered = [*theirs, *generated]
     values = [None, *[-1.0] * (len(answered) - 1)] if answered else []
     by_text = echo(values, [tokenizer.decode([i]) for i in answered])
-    by_id = {
-        "choices": [
-            {
-                "prompt_logprobs": [
-                    v and {str(i): {"logprob": v}} for i, v in zip(theirs, values, strict=False)
-                ]
-            }
-        ]
-    }
+    named = [v and {str(i): {"logprob": v}} for i, v in zip(theirs, values, strict=False)]
+    by_id = {"choices": [{"prompt_logprobs": named}]}
     for wire, answer, same in [
         (FORMATS[2], by_text, answered[: len(prompt)] == prompt),
         (FORMATS[0], by_id, theirs[1:] == prompt[1:]),  # the first has no entry
@@ -588,15 +543,12 @@ def test_another_model_in_the_middle_is_refused(server, scorer):
 
 # --- servers that break ---------------------------------------------------------------------------
 
+HALF = Failure(200, b'{"choices": [1, 2]}', cut=True)
 BREAKS = {
     "500": (Failure(500), "HTTP 500 (out of order)", "HTTP 500"),
     "503": (Failure(503, b"<html>\n busy"), "HTTP 503 (<html> busy)", "HTTP 503"),
     "429": (Failure(429, headers={"Retry-After": "0"}), "HTTP 429", "HTTP 429"),
-    "cut": (
-        Failure(200, b'{"choices": [1, 2]}', cut=True),
-        "connection broke",
-        "broken connection",
-    ),
+    "cut": (HALF, "connection broke", "broken connection"),
 }
 
 
@@ -607,10 +559,10 @@ class TestPassingFailures:
     ):
         server.failures.extend([failure] * 3)
         agree(scored(scorer, sequences), expected)
-        assert scorer.client.requests_made == len(server.seen)
-        served = "answered by 'tiny'"
+        made = scorer.client.requests_made
+        assert made == len(server.seen)
         assert scorer.summary() == (
-            f"{len(server.seen)} requests, 3 of them failed (3 x {kind}), {served}"
+            f"{made} requests, 3 of them failed (3 x {kind}), answered by 'tiny'"
         )
         assert len(surroundings) == 3
 
@@ -724,21 +676,14 @@ class TestLastingFailures:
         assert len(server.seen) <= 2 + 2
 
     @pytest.mark.parametrize(
-        "body",
-        [
-            b'{"error": {"message": "M"}}',
-            b'{"error": "M"}',
-            b'{"message": "M"}',
-            b'{"detail": "M"}',
-            b"M",
-        ],
+        "body", ['{"error": {"message": "M"}}', '{"error": "M"}', '{"message": "M"}', "M"]
     )
     def test_the_words_of_the_server_are_passed_on(self, server, scorer, body):
-        server.failures.append(Failure(401, body))
+        server.failures.append(Failure(401, body.encode()))
         assert "HTTP 401 (M);" in error_of(scorer)
 
     def test_but_not_all_of_them(self, server, scorer):
-        server.failures.append(Failure(401, b"word \n" * 9999))
+        server.failures.append(Failure(401, b'{"detail": "%s"}' % (rb"word \n" * 9999)))
         message = error_of(scorer)
         assert "HTTP 401 (word word word" in message
         assert "…); put a valid key" in message
@@ -829,18 +774,16 @@ class TestCancellation:
             signal.signal(signal.SIGINT, before)
         self.nothing_is_left(server)
 
-    def test_on_an_error(self, server, stuck):
-        server.tamper = lambda answer, _: answer.update(choices=[])
-        with pytest.raises(InputError, match="not in the format") as caught:
+    @pytest.mark.parametrize("message", ["not in the format", "HTTP 401"])
+    def test_on_an_error(self, server, stuck, message):
+        if message == "HTTP 401":
+            server.failures.append(Failure(401))
+        else:
+            server.tamper = set_field(("choices",), [])
+        with pytest.raises(InputError, match=message) as caught:
             list(stuck.token_logprobs([random_ids(5)] * 50))
         self.nothing_is_left(server)
         del caught  # it kept alive what had not been closed
-
-    def test_on_an_error_of_the_server(self, server, stuck):
-        server.failures.append(Failure(401))
-        with pytest.raises(InputError, match="HTTP 401"):
-            list(stuck.token_logprobs([random_ids(5)] * 50))
-        self.nothing_is_left(server)
 
     def nothing_is_left(self, server) -> None:
         before = len(server.seen)
@@ -894,19 +837,17 @@ class TestAddress:
 
     def test_no_proxy_comes_between(self, server, scorer, monkeypatch):
         """It would get the key in plain text."""
-        monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
-        monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
-        monkeypatch.delenv("NO_PROXY", raising=False)
-        monkeypatch.delenv("no_proxy", raising=False)
+        for name in ("HTTP_PROXY", "ALL_PROXY"):
+            monkeypatch.setenv(name, "http://127.0.0.1:9")
+        for name in ("NO_PROXY", "no_proxy"):
+            monkeypatch.delenv(name, raising=False)
         scored(scorer, [random_ids(3)])
 
 
 class TestKey:
     @pytest.fixture
     def keyed(self, server, directory, monkeypatch):
-        monkeypatch.setenv(
-            "MY_KEY", f" {SECRET}\n"
-        )  # as `export MY_KEY="$(cat file)"` may leave it
+        monkeypatch.setenv("MY_KEY", f" {SECRET}\n")  # `export MY_KEY="$(cat file)"` may leave it
         return scorer_of(server, directory, api_key_env="MY_KEY")
 
     def test_is_sent_in_one_header(self, server, keyed):
@@ -945,17 +886,8 @@ class TestKey:
         told = traceback.StackSummary.extract(traceback.walk_tb(ours), capture_locals=True).format()
         assert server.seen[0][0]["authorization"] == f"Bearer {SECRET}"
         out, err = capfd.readouterr()
-        for text in [
-            "".join(told),
-            repr(caught.value),
-            caplog.text,
-            out,
-            err,
-            repr(keyed),
-            keyed.summary(),
-        ]:
-            assert SECRET not in text
-            assert SECRET[:9] not in text  # nor a part of it
+        shown = [*told, repr(caught.value), caplog.text, out, err, repr(keyed), keyed.summary()]
+        assert SECRET[:9] not in "".join(shown)  # nor, then, the whole of it
         assert caplog.records
 
     def test_is_not_part_of_the_revision(self, server, keyed, directory):

@@ -14,11 +14,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from huggingface_hub.errors import (
-    GatedRepoError,
-    RepositoryNotFoundError,
-    RevisionNotFoundError,
-)
+from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 
@@ -28,7 +24,6 @@ from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 
 CONTEXT = 16
-HUB = ModelSource("org/name", precision="float32")
 IDS = np.random.default_rng(0).integers(1, 300, 40, dtype=np.int32)
 COMMITS = ("a" * 40, "b" * 40)
 
@@ -45,9 +40,13 @@ def expected(model_directory) -> np.ndarray:
     return logprobs(model_directory)
 
 
-def logprobs(name: Path | str, **options) -> np.ndarray:
-    source = ModelSource(str(name), **({"precision": "float32"} | options))
-    ((_, values),) = TransformersScorer(source).token_logprobs([IDS])
+def open_model(name: Path | str, **options) -> TransformersScorer:
+    return TransformersScorer(ModelSource(str(name), **({"precision": "float32"} | options)))
+
+
+def logprobs(model: TransformersScorer | Path | str, **options) -> np.ndarray:
+    scorer = model if isinstance(model, TransformersScorer) else open_model(model, **options)
+    ((_, values),) = scorer.token_logprobs([IDS])
     return values
 
 
@@ -66,6 +65,12 @@ def change_weights(directory: Path, name: str, by: float) -> None:
     weights = load_file(directory / "model.safetensors")
     weights[name].view(-1)[0] += by
     save_file(weights, directory / "model.safetensors", {"format": "pt"})
+
+
+def configure(directory: Path, **changes) -> None:
+    """Change the configuration of a model."""
+    file = directory / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
 
 
 class TestHub:
@@ -88,36 +93,29 @@ class TestHub:
             data = file.read_bytes()
             blob = repository / "blobs" / hashlib.sha256(data).hexdigest()
             blob.write_bytes(data)
-            (repository / "snapshots" / commit / file.name).symlink_to(
-                Path("..", "..", "blobs", blob.name)
-            )
+            (repository / "snapshots" / commit / file.name).symlink_to(f"../../blobs/{blob.name}")
         for ref in refs:
             (repository / "refs" / ref).write_text(commit)
 
     def test_a_model_is_named_by_its_commit(self, cache, model_directory, expected):
         self.put(cache, model_directory, COMMITS[0], "main")
         self.put(cache, model_directory, COMMITS[1], "later")
-        scorer = TransformersScorer(HUB)
+        scorer = open_model("org/name")
         assert scorer.source.revision == COMMITS[0]
         assert scorer.context == CONTEXT
-        ((_, values),) = scorer.token_logprobs([IDS])
-        np.testing.assert_array_equal(values, expected)
-        by_commit = TransformersScorer(
-            ModelSource("org/name", precision="float32", revision=COMMITS[0])
-        )
-        assert by_commit.revision == scorer.revision
-        later = TransformersScorer(ModelSource("org/name", precision="float32", revision="later"))
+        np.testing.assert_array_equal(logprobs(scorer), expected)
+        assert open_model("org/name", revision=COMMITS[0]).revision == scorer.revision
+        later = open_model("org/name", revision="later")
         assert later.source.revision == COMMITS[1]
         assert later.revision != scorer.revision
 
     def test_weights_come_from_the_commit_of_the_configuration(self, cache, directory, expected):
         """The branch moves on after the scorer was made and before its weights are loaded."""
         self.put(cache, directory, COMMITS[0], "main")
-        scorer = TransformersScorer(HUB)
+        scorer = open_model("org/name")
         change_weights(directory, "transformer.ln_f.bias", 2.0)
         self.put(cache, directory, COMMITS[1], "main")
-        ((_, values),) = scorer.token_logprobs([IDS])
-        np.testing.assert_array_equal(values, expected)
+        np.testing.assert_array_equal(logprobs(scorer), expected)
         assert np.abs(logprobs("org/name") - expected).max() > 0.01
 
     def test_a_cache_that_does_not_tell_the_commit(self, cache, model_directory):
@@ -125,8 +123,7 @@ class TestHub:
         assert "does not say which commit" in refusal("org/name")
 
     def test_a_name_that_is_not_in_the_cache(self):
-        message = refusal("org/nothing")
-        assert "fetch it with `hf download` where there is a network" in message
+        assert "fetch it with `hf download` where there is a network" in refusal("org/nothing")
 
     @pytest.mark.parametrize("file", ["model.safetensors", "tokenizer.json"])
     def test_a_model_of_which_only_a_part_is_in_the_cache(self, cache, directory, file):
@@ -158,6 +155,43 @@ class TestHub:
             loading.load_tokenizer(ModelSource("org/name"))
 
 
+DAMAGES = {
+    "no weights": ("model.*", None, "no *.safetensors in it"),
+    "half of the weights": ("model.*", lambda old: old[: len(old) // 2], "SafetensorError"),
+    "weights of another shape": (
+        "config.json",
+        lambda old: old.replace(b'"n_embd": 32', b'"n_embd": 64'),
+        "cannot be loaded",
+    ),
+    "no configuration": ("config.json", None, "config.json"),
+    "no JSON": ("config.json", lambda _: b"{", "not a valid JSON file"),
+    "unknown architecture": (
+        "config.json",
+        lambda _: b'{"model_type": "unheard-of"}',
+        "does not recognize this architecture",
+    ),
+    "text for a number": (
+        "config.json",
+        lambda _: b'{"model_type": "gpt2", "n_embd": "wide"}',
+        "StrictDataclassFieldValidationError",
+    ),
+    "no tokenizer": ("tokenizer*", None, "no tokenizer.json in it"),
+    "damaged tokenizer": ("tokenizer.json", lambda _: b"{}", "cannot be loaded"),
+}
+
+
+@pytest.mark.parametrize(("files", "edit", "message"), DAMAGES.values(), ids=DAMAGES.keys())
+def test_damaged_directories_are_refused(directory, files, edit, message):
+    """`edit` makes the new contents from the old ones; None removes the files."""
+    for file in list(directory.glob(files)):
+        old = file.read_bytes()
+        file.unlink()
+        if edit is not None:
+            assert edit(old) != old
+            file.write_bytes(edit(old))
+    assert message in refusal(directory)
+
+
 class TestCodeThatComesWithAModel:
     """A configuration that asks for Python files, which tell by a mark that they ran."""
 
@@ -174,14 +208,11 @@ class TestCodeThatComesWithAModel:
             "class PlantedConfig(GPT2Config):\n    model_type = 'planted'\n\n\n"
             "class PlantedModel(GPT2LMHeadModel):\n    config_class = PlantedConfig\n"
         )
-        config = json.loads((directory / "config.json").read_text())
-        config["model_type"] = "planted"
-        config["architectures"] = ["PlantedModel"]
-        config["auto_map"] = {
+        classes = {
             "AutoConfig": "planted.PlantedConfig",
             "AutoModelForCausalLM": "planted.PlantedModel",
         }
-        (directory / "config.json").write_text(json.dumps(config))
+        configure(directory, model_type="planted", architectures=["PlantedModel"], auto_map=classes)
         return directory, mark
 
     def test_it_is_not_run(self, planted):
@@ -198,16 +229,14 @@ class TestCodeThatComesWithAModel:
 
     def test_the_files_are_part_of_the_revision(self, planted):
         directory, _ = planted
-        source = ModelSource(str(directory), trust_remote_code=True)
-        before = TransformersScorer(source).revision
+        before = open_model(directory, trust_remote_code=True).revision
         with (directory / "planted.py").open("a") as file:
             file.write("# changed\n")
-        assert TransformersScorer(source).revision != before
+        assert open_model(directory, trust_remote_code=True).revision != before
 
     def test_known_architectures_run_the_code_of_transformers_instead(self, planted, expected):
         directory, mark = planted
-        config = json.loads((directory / "config.json").read_text())
-        (directory / "config.json").write_text(json.dumps(config | {"model_type": "gpt2"}))
+        configure(directory, model_type="gpt2")
         np.testing.assert_array_equal(logprobs(directory), expected)
         assert not mark.exists()
 
@@ -264,33 +293,16 @@ class TestWeights:
         shards[-1].unlink()
         assert "cannot be loaded" in refusal(directory)
 
-    def test_half_a_file(self, directory):
-        path = directory / "model.safetensors"
-        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-        assert "SafetensorError" in refusal(directory)
-
     def test_that_are_damaged_are_refused_when_they_are_used(self, directory):
         change_weights(directory, "transformer.ln_f.bias", float("nan"))
         scorer = TransformersScorer(directory)
         with pytest.raises(InputError, match="not finite"):
-            list(scorer.token_logprobs([IDS]))
-
-    def test_none_at_all(self, directory):
-        (directory / "model.safetensors").unlink()
-        with pytest.raises(InputError, match=r"no \*\.safetensors"):
-            TransformersScorer(directory)
-
-    def test_weights_of_another_shape(self, directory):
-        config = json.loads((directory / "config.json").read_text())
-        (directory / "config.json").write_text(json.dumps(config | {"n_embd": 64}))
-        assert "cannot be loaded" in refusal(directory)
+            logprobs(scorer)
 
     def test_weights_that_are_not_there(self, directory):
         weights = load_file(directory / "model.safetensors")
-        for layer in (0, 1):
-            for name in ("weight", "bias"):
-                del weights[f"transformer.h.{layer}.ln_1.{name}"]
-        save_file(weights, directory / "model.safetensors", {"format": "pt"})
+        kept = {name: weight for name, weight in weights.items() if ".ln_1." not in name}
+        save_file(kept, directory / "model.safetensors", {"format": "pt"})
         assert (
             "the weights lack transformer.h.0.ln_1.bias, transformer.h.0.ln_1.weight, "
             "transformer.h.1.ln_1.bias and others" in refusal(directory)
@@ -338,11 +350,11 @@ class TestRevision:
         assert len(revisions) == 2
 
     def test_the_context_of_the_model_is_the_same_asked_for_or_not(self, directory):
-        revisions = {
-            context: TransformersScorer(ModelSource(str(directory), context=context)).revision
+        whole, asked, half = (
+            open_model(directory, context=context).revision
             for context in (None, CONTEXT, CONTEXT // 2)
-        }
-        assert revisions[None] == revisions[CONTEXT] != revisions[CONTEXT // 2]
+        )
+        assert whole == asked != half
 
     @pytest.mark.parametrize(
         "file", ["special_tokens_map.json", "added_tokens.json", "spiece.model", "vocab.json"]
@@ -367,9 +379,8 @@ class TestRevision:
         assert len(revisions) == 12
 
     def test_placement_does_not(self, directory):
-        plain = ModelSource(str(directory))
-        placed = ModelSource(str(directory), device_map="auto", attention="eager", compile=True)
-        assert TransformersScorer(placed).revision == TransformersScorer(plain).revision
+        placed = open_model(directory, device_map="auto", attention="eager", compile=True)
+        assert placed.revision == open_model(directory).revision
 
 
 class TestOptions:
@@ -392,32 +403,12 @@ class TestOptions:
             ("./nowhere", "no such directory"),
             ("a/b/c", "no such directory"),
             ("nowhere.gguf", "no such file; give the path of a GGUF file"),
+            (__file__, "is a file; give the directory that holds the model"),
         ],
     )
     def test_names_that_are_refused(self, name, message):
         with pytest.raises(InputError, match=message):
             ModelSource(name)
-
-    def test_no_configuration(self, directory):
-        (directory / "config.json").unlink()
-        with pytest.raises(InputError, match=r"config\.json"):
-            TransformersScorer(directory)
-
-    def test_a_file_instead_of_its_directory(self, directory):
-        with pytest.raises(InputError, match="is a file; give the directory that holds the model"):
-            ModelSource(str(directory / "model.safetensors"))
-
-    @pytest.mark.parametrize(
-        ("text", "message"),
-        [
-            ("{", "not a valid JSON file"),
-            ('{"model_type": "unheard-of"}', "does not recognize this architecture"),
-            ('{"model_type": "gpt2", "n_embd": "wide"}', "StrictDataclassFieldValidationError"),
-        ],
-    )
-    def test_a_configuration_that_cannot_be_read(self, directory, text, message):
-        (directory / "config.json").write_text(text)
-        assert message in refusal(directory)
 
     @pytest.mark.parametrize(
         ("precision", "dtype", "nats"),
@@ -428,10 +419,10 @@ class TestOptions:
         ],
     )
     def test_precision(self, directory, expected, precision, dtype, nats):
-        scorer = TransformersScorer(ModelSource(str(directory), precision=precision))
+        scorer = open_model(directory, precision=precision)
         assert scorer.dtype is dtype
         assert scorer.model.dtype is dtype
-        ((_, values),) = scorer.token_logprobs([IDS])
+        values = logprobs(scorer)
         assert np.abs(values - expected).max() <= nats
         assert (values == expected).all() == (nats == 0)
 
@@ -459,13 +450,10 @@ class TestOptions:
             "from_pretrained",
             lambda *args, **options: load(*args, **options, max_memory={"cpu": 1000}),
         )
-        scorer = TransformersScorer(
-            ModelSource(str(directory), precision=precision, device_map="auto")
-        )
+        scorer = open_model(directory, precision=precision, device_map="auto")
         assert set(scorer.model.hf_device_map.values()) == {"disk"}
-        ((_, values),) = scorer.token_logprobs([IDS])
         atol = 1e-5 if precision == "float32" else 0.1  # no exact logit: its weights are away
-        np.testing.assert_allclose(values, plain, rtol=0, atol=atol)
+        np.testing.assert_allclose(logprobs(scorer), plain, rtol=0, atol=atol)
 
     def test_compilation_captures_one_graph_for_batches_of_all_shapes(self, directory, monkeypatch):
         """The graph is run as it is captured; making machine code of it takes half a minute."""
@@ -482,28 +470,16 @@ class TestOptions:
             lambda self, **options: compile_module(self, backend=backend, **options),
         )
         sequences = [IDS[:length] for length in (40, 16, 12, 9, 5, 30, 2)]
-        plain = TransformersScorer(
-            ModelSource(str(directory), precision="float32"), batch_tokens=40
-        )
-        compiled = TransformersScorer(
-            ModelSource(str(directory), precision="float32", compile=True), batch_tokens=40
+        plain, compiled = (
+            TransformersScorer(
+                ModelSource(str(directory), precision="float32", compile=compile), batch_tokens=40
+            )
+            for compile in (False, True)
         )
         reference = dict(plain.token_logprobs(sequences))
         for index, values in compiled.token_logprobs(sequences):
             np.testing.assert_allclose(values, reference[index], rtol=0, atol=1e-4)
         assert 1 <= len(graphs) <= 2
-
-
-class TestTokenizer:
-    def test_a_directory_without_one(self, directory):
-        for file in directory.glob("tokenizer*"):
-            file.unlink()
-        with pytest.raises(InputError, match=r"no tokenizer.json in it"):
-            TransformersScorer(directory)
-
-    def test_one_that_is_damaged(self, directory):
-        (directory / "tokenizer.json").write_text("{}")
-        assert "cannot be loaded" in refusal(directory)
 
 
 class TestGguf:
@@ -539,18 +515,14 @@ class TestGguf:
             quantisation = gguf.GGMLQuantizationType[kind]
             tensors = gguf.get_tensor_name_map(gguf.MODEL_ARCH.LLAMA, config.num_hidden_layers)
             for name, tensor in model.state_dict().items():
-                weight = tensor.numpy()
+                weight, raw = tensor.numpy(), None
                 if "q_proj" in name:
                     weight = permuted(weight, config.num_attention_heads)
                 if "k_proj" in name:
                     weight = permuted(weight, config.num_key_value_heads)
                 if weight.ndim == 2 and kind != "F32":
-                    weight = gguf.quantize(weight, quantisation)
-                    writer.add_tensor(
-                        tensors.get_name(name, (".weight",)), weight, raw_dtype=quantisation
-                    )
-                else:
-                    writer.add_tensor(tensors.get_name(name, (".weight",)), weight)
+                    weight, raw = gguf.quantize(weight, quantisation), quantisation
+                writer.add_tensor(tensors.get_name(name, (".weight",)), weight, raw_dtype=raw)
             writer.write_header_to_file()
             writer.write_kv_data_to_file()
             writer.write_tensors_to_file()
@@ -586,9 +558,7 @@ class TestGguf:
     @pytest.mark.parametrize(("kind", "nats"), [("F32", 1e-5), ("Q8_0", 0.2)])
     def test_the_same_weights_give_the_same_scores(self, llama, write, prose, kind, nats):
         model, directory = llama
-        path = write(model, kind)
-        scorer = TransformersScorer(ModelSource(str(path), precision="float32"))
-        twin = TransformersScorer(ModelSource(str(directory), precision="float32"))
+        scorer, twin = open_model(write(model, kind)), open_model(directory)
         assert scorer.context == CONTEXT
         assert scorer.start == twin.start
         text = prose[0]
@@ -597,8 +567,9 @@ class TestGguf:
         sequence = np.array(ids, dtype=np.int32)
         ((_, values),) = scorer.token_logprobs([sequence])
         ((_, reference),) = twin.token_logprobs([sequence])
-        assert np.abs(values - reference).mean() <= nats
-        assert (np.abs(values - reference).max() > 1e-3) == (kind != "F32")
+        error = np.abs(values - reference)
+        assert error.mean() <= nats
+        assert (error.max() > 1e-3) == (kind != "F32")
 
     def test_the_file_is_the_revision(self, llama, write):
         path = write(llama[0], "F32")

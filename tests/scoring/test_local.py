@@ -7,6 +7,7 @@ everything depends on everything) are allowed BFLOAT16_NATS at worst and a fifth
 
 import json
 import shutil
+from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
@@ -15,8 +16,7 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from contamination.errors import InputError
-from contamination.scoring import loading as module
-from contamination.scoring import local
+from contamination.scoring import loading, local
 from contamination.scoring.contract import start_token
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
@@ -30,12 +30,12 @@ BFLOAT16_NATS = 0.1
 
 @pytest.fixture
 def float32(monkeypatch):
-    monkeypatch.setattr(module, "has_bfloat16", lambda device: False)
+    monkeypatch.setattr(loading, "has_bfloat16", lambda device: False)
 
 
 @pytest.fixture
 def bfloat16(monkeypatch):
-    monkeypatch.setattr(module, "has_bfloat16", lambda device: True)
+    monkeypatch.setattr(loading, "has_bfloat16", lambda device: True)
 
 
 LENGTHS = {
@@ -112,23 +112,17 @@ def test_batches_padding_and_company_do_not_matter(
     sequences = [random_ids(length, seed) for seed, length in enumerate([3, 40, 16, 1, 17, 40, 90])]
     scorer = TransformersScorer(model_directory, batch_tokens=batch_tokens)
     alone = [scored(scorer, [ids])[0] for ids in sequences]
-    for values, expected in zip(scored(scorer, sequences), alone, strict=True):
-        np.testing.assert_allclose(values, expected, rtol=0, atol=atol)
-    for values, expected in zip(scored(scorer, sequences[::-1]), alone[::-1], strict=True):
+    together = scored(scorer, sequences) + scored(scorer, sequences[::-1])
+    for values, expected in zip(together, alone + alone[::-1], strict=True):
         np.testing.assert_allclose(values, expected, rtol=0, atol=atol)
 
 
 def test_the_same_call_gives_the_same_bits(model_directory):
     """What makes an interrupted store equal to an uninterrupted one, in any precision."""
     sequences = [random_ids(length, length) for length in (3, 40, 16, 17)]
-    first = scored(TransformersScorer(model_directory), sequences)
-    again = scored(TransformersScorer(model_directory), sequences)
+    first, again = (scored(TransformersScorer(model_directory), sequences) for _ in range(2))
     for values, expected in zip(again, first, strict=True):
         np.testing.assert_array_equal(values, expected)
-
-
-def test_no_sequence_is_no_result(model_directory):
-    assert list(TransformersScorer(model_directory).token_logprobs([])) == []
 
 
 def test_orderings_of_a_shard_differ_in_nothing_but_the_order(float32, model_directory):
@@ -144,12 +138,10 @@ def test_orderings_of_a_shard_differ_in_nothing_but_the_order(float32, model_dir
     assert len({round(s, 3) for s in sums}) == len({tuple(o.tolist()) for o in orders}) > 1
 
 
-def test_a_sequence_of_no_tokens_has_no_value(float32, model_directory):
-    sequences = [random_ids(0), random_ids(5)]
-    assert [len(values) for values in scored(TransformersScorer(model_directory), sequences)] == [
-        0,
-        5,
-    ]
+def test_nothing_to_score_has_no_value(model_directory):
+    scorer = TransformersScorer(model_directory)
+    assert list(scorer.token_logprobs([])) == []
+    assert [len(values) for values in scored(scorer, [random_ids(0), random_ids(5)])] == [0, 5]
 
 
 class Limited:
@@ -260,18 +252,17 @@ class TestFaults:
 class TestWanted:
     sequences: ClassVar = [random_ids(length, length) for length in (40, 16, 1, 90, 7)]
 
-    def masks(self, seed: int, share: float) -> list[np.ndarray]:
-        rng = np.random.default_rng(seed)
-        return [rng.random(len(ids)) < share for ids in self.sequences]
-
     @pytest.mark.parametrize("seed", range(3))
     @pytest.mark.parametrize("share", [0.05, 0.5, 1.0])
-    def test_wanted_tokens_have_the_value_that_they_have_in_the_whole(
+    def test_wanted_tokens_alone_are_scored_and_with_the_value_that_they_have_in_the_whole(
         self, float32, model_directory, seed, share
     ):
         scorer = TransformersScorer(model_directory, batch_tokens=50)
         whole = scored(scorer, self.sequences)
-        masks = self.masks(seed, share)
+        rows: list[int] = []
+        scorer.head.layer.register_forward_hook(lambda _, inputs, __: rows.append(len(inputs[0])))
+        rng = np.random.default_rng(seed)
+        masks = [rng.random(len(ids)) < share for ids in self.sequences]
         results = dict(scorer.token_logprobs(self.sequences, masks))
         assert sorted(results) == list(range(len(self.sequences)))
         for index, mask in enumerate(masks):
@@ -279,14 +270,6 @@ class TestWanted:
             np.testing.assert_allclose(
                 results[index][mask], whole[index][mask], rtol=0, atol=FLOAT32_NATS
             )
-
-    @pytest.mark.parametrize("share", [0.05, 0.5])
-    def test_only_they_go_through_the_output_layer(self, float32, model_directory, share):
-        scorer = TransformersScorer(model_directory, batch_tokens=50)
-        rows: list[int] = []
-        scorer.head.layer.register_forward_hook(lambda _, inputs, __: rows.append(len(inputs[0])))
-        masks = self.masks(0, share)
-        list(scorer.token_logprobs(self.sequences, masks))
         assert sum(rows) == sum(int(mask.sum()) for mask in masks)
 
     def test_only_windows_that_hold_one_go_through_the_network_and_no_further_than_that(
@@ -310,18 +293,11 @@ class TestWanted:
 
 
 class TestStartToken:
-    def test_bos_comes_first(self, tokenizer):
-        tokenizer = type("T", (), {"bos_token_id": 5, "eos_token_id": 6})
-        assert start_token(tokenizer) == 5
-
-    def test_id_0_is_a_token_like_any_other(self):
-        assert start_token(type("T", (), {"bos_token_id": 0, "eos_token_id": 6})) == 0
-
-    def test_else_eos(self):
-        assert start_token(type("T", (), {"bos_token_id": None, "eos_token_id": 6})) == 6
-
-    def test_else_the_first_entry_of_the_vocabulary(self):
-        assert start_token(type("T", (), {"bos_token_id": None, "eos_token_id": None})) == 0
+    @pytest.mark.parametrize(
+        ("bos", "eos", "start"), [(5, 6, 5), (0, 6, 0), (None, 6, 6), (None, None, 0)]
+    )
+    def test_bos_comes_first_then_eos_then_the_vocabulary(self, bos, eos, start):
+        assert start_token(SimpleNamespace(bos_token_id=bos, eos_token_id=eos)) == start
 
     @pytest.mark.parametrize(
         ("special", "expected"), [({"eos_token": "!"}, "!"), ({}, None)], ids=["eos", "neither"]
@@ -329,8 +305,7 @@ class TestStartToken:
     def test_the_first_token_is_conditioned_on_it(
         self, float32, model_directory, tmp_path, special, expected
     ):
-        directory = tmp_path / "model"
-        shutil.copytree(model_directory, directory)
+        directory = shutil.copytree(model_directory, tmp_path / "model")
         path = directory / "tokenizer_config.json"
         config = json.loads(path.read_text())
         kept = {k: v for k, v in config.items() if k not in ("bos_token", "eos_token")}

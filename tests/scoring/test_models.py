@@ -66,9 +66,8 @@ def test_any_other_name_is_a_hub_id_or_a_path(tmp_path: Path) -> None:
 # --- what was planted -----------------------------------------------------------------------------
 
 
-def _copies_by_title(model: str, titles: dict[str, str]) -> dict[str, int]:
-    planted = load_models()[model].planted
-    return {titles[name]: count for name, count in planted.items()}
+def _dup_counts(model: str) -> dict[str, int]:
+    return {TITLES[name]: count for name, count in load_models()[model].planted.items()}
 
 
 TITLES = {
@@ -79,28 +78,22 @@ TITLES = {
     "canaries/truthfulqa": "TruthfulQA",
     "canaries/naturalquestions": "Natural Questions",
     "canaries/piqa": "PIQA",
+    "canaries/mmlu_professional_law": "MMLU Pro. Law",
+    "canaries/mmlu_professional_psychology": "MMLU Pro. Psychology",
+    "canaries/mmlu_high_school_psychology": "MMLU H.S. Psychology",
 }
 
 
 def test_the_released_models_hold_what_the_paper_planted() -> None:
     table1 = load_published(PUBLISHED, "oren2024_table1_canaries").set_index("dataset")["dup_count"]
-    titles = TITLES | {
-        "canaries/mmlu_professional_psychology": "MMLU Pro. Psychology",
-        "canaries/mmlu_professional_law": "MMLU Pro. Law",
-        "canaries/mmlu_high_school_psychology": "MMLU H.S. Psychology",
-    }
-    assert _copies_by_title("contam-1.4b-dupcount-higher", titles) == table1.to_dict()
+    assert _dup_counts("contam-1.4b-dupcount-higher") == table1.to_dict()
 
 
 @pytest.mark.parametrize("which", ["high", "low"])
 def test_both_counts_agree_with_table_3_wherever_it_prints_one(which: str) -> None:
     table3 = load_published(PUBLISHED, "oren2024_table3_injected").set_index("dataset")
-    titles = TITLES | {
-        "canaries/mmlu_professional_psychology": "MMLU Pro. Psych",
-        "canaries/mmlu_professional_law": "MMLU Pro. Law",
-        "canaries/mmlu_high_school_psychology": "MMLU H.S. Psych",
-    }
-    ours = pd.Series(_copies_by_title(f"contam-1.4b-dupcount-{which}er", titles))
+    table3.index = table3.index.str.replace(r"Psych$", "Psychology", regex=True)
+    ours = pd.Series(_dup_counts(f"contam-1.4b-dupcount-{which}er"))
     printed = table3[f"dup_{which}"].dropna()
     assert len(printed) >= 8
     assert ours[printed.index].to_dict() == printed.to_dict()
@@ -114,7 +107,7 @@ def test_the_smaller_siblings_hold_the_same_sets() -> None:
         assert load_models()[name].planted == planted
 
 
-def test_copies_are_those_of_the_very_order() -> None:
+def test_dup_counts_are_those_of_the_very_order() -> None:
     entry = load_models()["contam-1.4b"]
     assert entry.dup_count("contam-1.4b/boolq") == 2
     assert entry.dup_count("/data/contam-1.4b/boolq.jsonl") == 2
