@@ -75,9 +75,7 @@ class EndpointScorer:
             raise InputError(f"concurrency is {concurrency}: give 1 request at a time or more")
         if timeout <= 0:
             raise InputError(f"timeout is {timeout}: give more than 0 seconds")
-        self.client = Client(
-            url, api_key_env, concurrency=concurrency, max_requests=max_requests, timeout=timeout
-        )
+        self.client = Client(url, api_key_env, concurrency, max_requests, timeout)
         self.url = self.client.url
         self.model = model
         self.tokenizer = load_tokenizer(ModelSource(str(tokenizer)))

@@ -17,7 +17,8 @@ tests of this project mean nothing. So every answer is checked.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from itertools import islice, zip_longest
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from transformers import PreTrainedTokenizerBase
@@ -39,14 +40,16 @@ class NoPromptLogprobs(InputError):
     """The answer holds no log-probabilities of the prompt: another format may bring them."""
 
 
-@dataclass(frozen=True)
-class Reading:
-    """What an answer says, position by position; None where it says nothing. Not checked yet."""
+class Position(NamedTuple):
+    """What an answer says of one token; None where it says nothing. Not checked yet."""
 
-    logprobs: Sequence[Any]
-    ids: Sequence[int | None]  # at least one for each log-probability, and so are the texts
-    texts: Sequence[str | None]
-    generated: bool  # whether tokens that were generated follow those of the prompt
+    logprob: Any
+    id: int | None = None
+    text: str | None = None
+
+
+# The positions, and whether tokens that were generated follow those of the prompt.
+Reading = tuple[list[Position], bool]
 
 
 @dataclass(frozen=True)
@@ -74,18 +77,14 @@ def _read_prompt_logprobs(
     entries = choice.get("prompt_logprobs")
     if not entries or not any(entries):
         raise NoPromptLogprobs("the answer holds no prompt_logprobs")
-    ids: list[int | None] = []
-    logprobs: list[Any] = []
-    for position, entry in enumerate(entries):
+    positions = []
+    for entry, token in zip_longest(entries, prompt[: len(entries)]):
         if entry is None:
-            ids.append(None)
-            logprobs.append(None)
-            continue
-        sent = str(prompt[position]) if position < len(prompt) else ""
-        found = sent if sent in entry else next(iter(entry), "none")
-        ids.append(int(found))
-        logprobs.append(entry[found]["logprob"])
-    return Reading(logprobs, ids, [None] * len(ids), generated=False)
+            positions.append(Position(None))
+        else:
+            found = str(token) if str(token) in entry else next(iter(entry), "none")
+            positions.append(Position(entry[found]["logprob"], int(found)))
+    return positions, False
 
 
 def _read_echo(answer: dict[str, Any], choice: dict[str, Any], prompt: Sequence[int]) -> Reading:
@@ -99,15 +98,13 @@ def _read_echo(answer: dict[str, Any], choice: dict[str, Any], prompt: Sequence[
         raise NoPromptLogprobs("the answer scores what was generated, not the prompt")
     if all(value is None for value in logprobs[: len(prompt)]):
         raise NoPromptLogprobs("the answer scores no token of the prompt")
-    padding = [None] * len(logprobs)
     ids = found.get("token_ids") or choice.get("prompt_token_ids") or []
-    texts = found.get("tokens") or []
-    return Reading(
-        logprobs,
-        [*(None if token is None else int(token) for token in ids), *padding],
-        [*(None if text is None else str(text) for text in texts), *padding],
-        generated=not parts,
-    )
+    columns = zip_longest(logprobs, ids, found.get("tokens") or [])
+    positions = [
+        Position(value, None if token is None else int(token), None if text is None else str(text))
+        for value, token, text in islice(columns, len(logprobs))
+    ]
+    return positions, not parts
 
 
 # The most telling first: ids prove more than texts. Strict servers refuse fields unknown to them.
@@ -182,8 +179,8 @@ class Route:
         Raises NoPromptLogprobs if the answer holds none, Misread if they belong to other tokens or
         may do so, and InputError if they are no log-probabilities.
         """
-        reading = self.format.read(answer, prompt)
-        self._require_same_tokens(reading, prompt)
+        positions, generated = self.format.read(answer, prompt)
+        self._require_same_tokens(positions, prompt, generated=generated)
         usage = answer.get("usage")
         counted = usage.get("prompt_tokens") if isinstance(usage, dict) else None
         if counted and counted != len(prompt):
@@ -191,59 +188,62 @@ class Route:
                 f"the server counts {counted} tokens in a prompt of {len(prompt)}, so it adds or "
                 f"drops some; {NO_EXTRAS}"
             )
-        if reading.logprobs[0]:
+        if positions[0].logprob:
             raise Misread(
                 "the server scores the first token of the prompt, so it hides one before it; "
                 f"{NO_EXTRAS}"
             )
-        return _checked(reading.logprobs[1 : len(prompt)])
+        return _checked([position.logprob for position in positions[1 : len(prompt)]])
 
-    def _require_same_tokens(self, reading: Reading, prompt: list[int]) -> None:
+    def _require_same_tokens(
+        self, positions: list[Position], prompt: list[int], *, generated: bool
+    ) -> None:
         """Raise Misread, with what the server seems to do, unless it speaks of the prompt."""
-        length, sent = len(reading.logprobs), len(prompt)
-        if all(token is None for token in [*reading.ids, *reading.texts]):
+        length, sent = len(positions), len(prompt)
+        if all(position.id is None and position.text is None for position in positions):
             raise Misread(f"the server does not tell which tokens it scored; {ADVICE}")
-        fits = length >= sent if reading.generated else length == sent
-        different = [t for t in range(min(length, sent)) if not self._same(reading, t, prompt[t])]
+        fits = length >= sent if generated else length == sent
+        pairs = enumerate(zip(positions, prompt, strict=False))
+        different = [t for t, (position, token) in pairs if not self._is_about(position, token)]
         if fits and not different:
             return
-        if all(self._same(reading, t, token) for t, token in enumerate(prompt, start=1)):
+        if self._begins_with(positions[1:], prompt):
             raise Misread(
-                f"the server puts a token of its own ({self._describe(reading, 0)}) before the "
+                f"the server puts a token of its own ({self._describe(positions[0])}) before the "
                 f"prompt; {NO_EXTRAS}"
             )
-        if all(self._same(reading, t, token) for t, token in enumerate(prompt[1:])):
+        if self._begins_with(positions, prompt[1:]):
             raise Misread(f"the server leaves out the first token of the prompt; {ADVICE}")
         if not different:
             raise Misread(
                 f"the server gives {length} log-probabilities for a prompt of {sent} tokens; "
                 f"{ADVICE}"
             )
-        position = different[0]
+        first = different[0]
         raise Misread(
-            f"the server gives {self._describe(reading, position)} at position {position}, where "
-            f"{self.spelling.describe(prompt[position])} was sent ({length} tokens for {sent}): it "
+            f"the server gives {self._describe(positions[first])} at position {first}, where "
+            f"{self.spelling.describe(prompt[first])} was sent ({length} tokens for {sent}): it "
             "tells its likeliest tokens alone, cuts the prompt up anew, or has another tokenizer; "
             f"name the tokenizer of the model, or {ADVICE}"
         )
 
-    def _same(self, reading: Reading, position: int, token: int) -> bool:
-        """Whether the answer is about that token there; prompts of text need positive proof."""
-        if position >= len(reading.logprobs):
-            return False
-        if (found := reading.ids[position]) is not None:
-            return found == token
-        surely = self.prompt_as != "token ids"
-        if (text := reading.texts[position]) is None:
-            return not surely
-        return self.spelling.fits(text, token, surely=surely)
+    def _begins_with(self, positions: list[Position], tokens: list[int]) -> bool:
+        pairs = zip(positions, tokens, strict=False)
+        return len(positions) >= len(tokens) and all(self._is_about(*pair) for pair in pairs)
 
-    def _describe(self, reading: Reading, position: int) -> str:
-        """Describe the token that the answer has there, for messages."""
-        token, text = reading.ids[position], reading.texts[position]
-        if token is not None:
-            return self.spelling.describe(token)
-        return "unnamed" if text is None else repr(text)
+    def _is_about(self, position: Position, token: int) -> bool:
+        """Whether the answer is about that token; prompts of text need positive proof."""
+        if position.id is not None:
+            return position.id == token
+        surely = self.prompt_as != "token ids"
+        if position.text is None:
+            return not surely
+        return self.spelling.fits(position.text, token, surely=surely)
+
+    def _describe(self, position: Position) -> str:
+        if position.id is not None:
+            return self.spelling.describe(position.id)
+        return "unnamed" if position.text is None else repr(position.text)
 
 
 def _checked(values: Sequence[Any]) -> np.ndarray:

@@ -12,6 +12,7 @@ import ipaddress
 import os
 from collections import Counter
 from collections.abc import Generator, Iterable
+from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Any
 from urllib.parse import urlsplit
@@ -56,6 +57,7 @@ class _CountingHttp(openai.DefaultAsyncHttpxClient):
         return response
 
 
+@dataclass
 class Client:
     """Posts to one endpoint, with the arguments of `contamination.scoring.endpoint.EndpointScorer`.
 
@@ -64,49 +66,44 @@ class Client:
     would send the key unencrypted over a network, and for a key that cannot be sent.
     """
 
-    def __init__(
-        self,
-        url: str,
-        key_variable: str,
-        *,
-        concurrency: int,
-        max_requests: int | None,
-        timeout: float,
-    ) -> None:
-        self._key_variable = key_variable
-        self._key = os.environ.get(key_variable, "").strip()
+    url: str
+    key_variable: str
+    concurrency: int
+    max_requests: int | None
+    timeout: float
+    requests_made: int = field(default=0, init=False)
+    failures: Counter[str] = field(default_factory=Counter, init=False)
+
+    def __post_init__(self) -> None:
+        """Take the key from the environment: it is no field, so that nothing prints it."""
+        self._reached = False
+        self._key = os.environ.get(self.key_variable, "").strip()
         # A header that cannot be sent would be printed by the HTTP library.
         if not (self._key.isascii() and self._key.isprintable() and " " not in self._key):
             raise InputError(
-                f"{key_variable}: the key holds a space, a line break or a character outside "
+                f"{self.key_variable}: the key holds a space, a line break or a character outside "
                 "ASCII; set the variable to the key alone"
             )
-        self.url = self._address(url)
-        self.concurrency = concurrency
-        self.max_requests = max_requests
-        self.timeout = timeout
-        self.requests_made = 0
-        self.failures: Counter[str] = Counter()
-        self._reached = False
+        self.url = self._address()
 
-    def _address(self, url: str) -> str:
+    def _address(self) -> str:
         """Return the address that `/completions` is to be added to, checked."""
         try:
-            parts = urlsplit(url.strip().rstrip("/").removesuffix("/completions"))
+            parts = urlsplit(self.url.strip().rstrip("/").removesuffix("/completions"))
         except ValueError:
             parts = urlsplit("")
         if "@" in parts.netloc or parts.query or parts.fragment:
             raise InputError(
                 "the URL of the endpoint holds a user name, a query or a fragment, which would end "
-                f"up in logs; leave that out and put the key into {self._key_variable}"
+                f"up in logs; leave that out and put the key into {self.key_variable}"
             )
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise InputError("no URL of an endpoint; give one such as http://127.0.0.1:8000/v1")
         if self._key and parts.scheme == "http" and not _is_loopback(parts.hostname):
             raise InputError(
-                f"{parts.geturl()}: the key in {self._key_variable} would cross the network "
+                f"{parts.geturl()}: the key in {self.key_variable} would cross the network "
                 "unencrypted; use https, a tunnel to 127.0.0.1, or unset "
-                f"{self._key_variable} if the server needs no key"
+                f"{self.key_variable} if the server needs no key"
             )
         return parts.geturl()
 
@@ -238,8 +235,8 @@ class Client:
                 return found
         answer = f"{self.url}: HTTP {status} ({self._short(_message(response))})"
         advice = {
-            401: f"put a valid key into {self._key_variable}",
-            403: f"ask for access to the model, or put another key into {self._key_variable}",
+            401: f"put a valid key into {self.key_variable}",
+            403: f"ask for access to the model, or put another key into {self.key_variable}",
             404: "check the model's name, and the URL, which mostly ends in /v1",
         }
         if status in advice:
