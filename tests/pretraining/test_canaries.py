@@ -1,6 +1,5 @@
 """Canary sets: disjoint, drawn with a seed, held out of the corpus."""
 
-import itertools
 import json
 from pathlib import Path
 
@@ -11,9 +10,8 @@ from contamination.errors import InputError
 from contamination.pretraining import canaries
 from contamination.pretraining.canaries import KINDS, build_canaries
 from contamination.pretraining.corpus import Docstring
-from contamination.pretraining.profile import CanarySpec, load_profile
+from contamination.pretraining.profile import CanarySpec
 from contamination.testsets.example_set import load_test_set
-from fakes.data_fixtures import PROFILES
 
 N = 60
 FILLER = "and some more words that make this paragraph long enough to count as an entry"
@@ -68,7 +66,11 @@ def test_no_docstring_serves_twice() -> None:
 def test_every_docstring_serves_once_and_not_more() -> None:
     sets = _build(0, [CanarySpec("all", 2 * N, 1, kind="question")])
     assert len({_source(record) for record in sets["all"]}) == 2 * N
-    with pytest.raises(InputError, match=rf"only {2 * N} records of kind question"):
+    message = (
+        f"canary set all: only {2 * N} records of kind question are left in alpha, beta, "
+        f"{2 * N + 1} wanted; lower `examples` or add a held-out package"
+    )
+    with pytest.raises(InputError, match=f"^{message}$"):
         _build(0, [CanarySpec("all", 2 * N + 1, 1, kind="question")])
 
 
@@ -102,16 +104,6 @@ def test_the_order_is_uniform(source: str) -> None:
     assert abs(np.mean(places) - 59.5) < 4 * 34.6 / np.sqrt(200)
     assert np.quantile(places, 0.25) < 45
     assert np.quantile(places, 0.75) > 74
-
-
-@pytest.mark.usefixtures("packages")
-def test_too_few_records_name_the_set_and_the_fix() -> None:
-    with pytest.raises(InputError) as caught:
-        _build(0, [CanarySpec("mine", 500, 1, kind="parameter")])
-    message = str(caught.value)
-    assert message.startswith("canary set mine: only ")
-    assert "500 wanted; lower `examples` or add a held-out package" in message
-    assert "\n" not in message
 
 
 @pytest.mark.usefixtures("packages")
@@ -166,15 +158,3 @@ def test_records() -> None:
         "type": "array_like, optional",
         "description": " ".join(["Some words that describe it"] * 3),
     }
-
-
-@pytest.mark.parametrize("path", PROFILES, ids=lambda p: p.stem)
-def test_profiles_hold_the_canary_packages_out(path: Path) -> None:
-    profile = load_profile(path)
-    assert not set(profile.corpus.packages) & set(profile.corpus.held_out)
-    if any(spec.kind for spec in profile.canaries):
-        assert profile.corpus.held_out
-    assert all(spec.kind in KINDS for spec in profile.canaries if spec.kind)
-    scoring = profile.scoring
-    for spec, shards in itertools.product(profile.canaries, (scoring.shards, 1)):
-        assert spec.examples >= 2 * shards

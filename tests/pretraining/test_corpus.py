@@ -97,11 +97,6 @@ def test_docstrings_are_dedented_and_trimmed(site: Path) -> None:
     assert by_name["alpha/latin.py", ""].text == "Caf\N{REPLACEMENT CHARACTER}."
 
 
-def test_harvest_twice_gives_the_same(site: Path) -> None:
-    assert harvest("alpha") == harvest("alpha")
-    assert repr(build_corpus(["alpha", "beta"])) == repr(build_corpus(["alpha", "beta"]))
-
-
 def test_a_file_removed_after_installation_is_left_out(site: Path) -> None:
     before = harvest("alpha")
     (site / "alpha" / "a.py").unlink()

@@ -55,7 +55,7 @@ def run(tmp_path: Path, canaries: Path, monkeypatch: pytest.MonkeyPatch) -> Expe
     site = tmp_path / "site"
     for name, documents in (("alpha", 60), ("gamma", 60), ("beta", 30)):
         source = module(name, documents)
-        if name == "beta":  # what the corpus holds, too, is not unseen
+        if name == "beta":  # what the corpus holds, too, is no non-member
             source = module("alpha", 60).replace("def f", "def g") + source
         make_distribution(site, name, {f"{name}.py": source})
     monkeypatch.syspath_prepend(str(site))
@@ -79,12 +79,11 @@ def test_each_domain_has_as_many_of_one_length(domains) -> None:
     sizes = {n: (len(d.members), len(d.non_members), len(d.spare)) for n, d in domains.items()}
     assert sizes == {"alpha": (8, 8, 4), "gamma": (8, 8, 4), "beta": (0, 8, 4)}
     for domain in domains.values():
-        assert {len(ids) for ids in (*domain.members, *domain.non_members, *domain.spare)} == {
-            LENGTH
-        }
+        lengths = {len(ids) for ids in (*domain.members, *domain.non_members, *domain.spare)}
+        assert lengths == {LENGTH}
 
 
-def test_seen_is_what_the_corpus_has_and_nothing_else_is(run, domains, tokenizer) -> None:
+def test_members_are_what_the_corpus_has_and_nothing_else_is(run, domains, tokenizer) -> None:
     documents = list(read_documents(run.corpus / "documents.jsonl"))
     read = {
         name: {
@@ -107,14 +106,14 @@ def test_seen_is_what_the_corpus_has_and_nothing_else_is(run, domains, tokenizer
         known |= set().union(*sides)
 
 
-def test_text_of_a_package_that_the_corpus_holds_is_not_unseen(domains, tokenizer) -> None:
+def test_text_of_a_package_that_the_corpus_holds_is_no_non_member(domains, tokenizer) -> None:
     for ids in (*domains["beta"].non_members, *domains["beta"].spare):
         text = tokenizer.decode(ids)
         number = int(text.split(" number ")[1].split()[0])
         assert sentence("beta", number).startswith(text)
 
 
-def test_a_domain_with_few_left_has_as_few_seen(run, tokenizer) -> None:
+def test_a_domain_with_few_non_members_has_as_few_members(run, tokenizer) -> None:
     path = run.corpus / "non_members.jsonl"
     lines = path.read_text().splitlines()
     alpha = [line for line in lines if '"alpha"' in line]
@@ -131,7 +130,7 @@ def test_the_corpus_is_trained_on_before_other_domains(domains) -> None:
     assert to_train_on({"alpha": Domain(members=domains["alpha"].members)}) == {}
 
 
-def test_a_whole_corpus_has_no_unseen_text_but_the_mirror(
+def test_a_whole_corpus_has_no_non_members_but_the_mirror(
     tmp_path: Path, canaries: Path, tokenizer
 ) -> None:
     for name in ("one", "two"):
@@ -145,25 +144,19 @@ def test_a_whole_corpus_has_no_unseen_text_but_the_mirror(
     assert list(to_train_on(domains)) == ["law"]
 
 
-@pytest.mark.parametrize("line", ['{"body": "b"}', "not json", "[]", '{"text": 5}'])
-def test_a_bad_line_of_the_mirror_is_told(tmp_path: Path, run, tokenizer, line: str) -> None:
-    mirror(tmp_path, "law", ['{"text": "short"}', line])
-    with pytest.raises(InputError, match=r"law\.jsonl\.gz, line 2: write"):
-        domain_texts(run, tokenizer, **WANTED)
+def test_a_bad_line_of_the_mirror_is_told(tmp_path: Path, run, tokenizer) -> None:
+    for line in ('{"body": "b"}', "not json", "[]", '{"text": 5}'):
+        mirror(tmp_path, "law", ['{"text": "short"}', line])
+        with pytest.raises(InputError, match=r"law\.jsonl\.gz, line 2: write"):
+            domain_texts(run, tokenizer, **WANTED)
 
 
-@pytest.mark.parametrize("wrong", [{"length": 1}, {"texts": 0}, {"spare": 0}])
-def test_arguments_that_cannot_be(run, tokenizer, wrong: dict[str, int]) -> None:
-    with pytest.raises(InputError, match="give at least 2 tokens and 1 text each"):
-        domain_texts(run, tokenizer, **(WANTED | wrong))
-
-
-def test_texts_longer_than_every_document(run, tokenizer) -> None:
+def test_arguments_that_cannot_be_and_no_corpus(run, tokenizer) -> None:
+    for wrong in ({"length": 1}, {"texts": 0}, {"spare": 0}):
+        with pytest.raises(InputError, match="give at least 2 tokens and 1 text each"):
+            domain_texts(run, tokenizer, **(WANTED | wrong))
     with pytest.raises(InputError, match="no document of 500 tokens; lower `length`"):
         domain_texts(run, tokenizer, **(WANTED | {"length": 500}))
-
-
-def test_no_corpus(run, tokenizer) -> None:
     (run.corpus / "corpus.json").unlink()
     with pytest.raises(InputError, match="the corpus stage first"):
         domain_texts(run, tokenizer, **WANTED)

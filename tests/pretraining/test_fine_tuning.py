@@ -94,23 +94,16 @@ def test_another_model_is_trained_again(make_model, tuned, texts) -> None:
     assert read_json(tuned / RECORD)["key"] != key
 
 
-@pytest.mark.parametrize("wrong", [{"epochs": 0}, {"learning_rate": 0.0}, {"batch_size": -1}])
-def test_settings_that_cannot_be(model_directory, texts, tmp_path, wrong) -> None:
-    with pytest.raises(InputError, match="give texts of one length and positive numbers"):
-        fine_tune(model_directory, texts, tmp_path / "none", **(SETTINGS | wrong))
-
-
-def test_texts_that_cannot_be(model_directory, texts, tmp_path) -> None:
-    for some in ([], [texts[0], texts[1][:5]]):
-        with pytest.raises(InputError, match="texts of one length"):
-            fine_tune(model_directory, some, tmp_path / "none", **SETTINGS)
-    with pytest.raises(InputError, match=r"texts of 28 tokens, and .* reads 16: shorten them"):
-        fine_tune(model_directory, [np.tile(texts[0], 2)], tmp_path / "none", **SETTINGS)
-    assert not (tmp_path / "none").exists()
-
-
-def test_a_loss_that_is_no_number_is_told(model_directory, texts, tmp_path) -> None:
-    settings = SETTINGS | {"learning_rate": 1e30}
-    with pytest.raises(InputError, match="lower the learning rate"):
-        fine_tune(model_directory, texts, tmp_path / "none", **settings)
-    assert not (tmp_path / "none").exists()
+def test_what_cannot_be_trained(model_directory, texts, tmp_path) -> None:
+    for some, change, message in (
+        (texts, {"epochs": 0}, "give texts of one length and positive numbers"),
+        (texts, {"learning_rate": 0.0}, "one length and positive numbers"),
+        (texts, {"batch_size": -1}, "one length and positive numbers"),
+        ([], {}, "give texts of one length"),
+        ([texts[0], texts[1][:5]], {}, "give texts of one length"),
+        ([np.tile(texts[0], 2)], {}, r"texts of 28 tokens, and .* reads 16: shorten them"),
+        (texts, {"learning_rate": 1e30}, "lower the learning rate"),
+    ):
+        with pytest.raises(InputError, match=message):
+            fine_tune(model_directory, some, tmp_path / "none", **(SETTINGS | change))
+        assert not (tmp_path / "none").exists()

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from contamination.errors import InputError
+from contamination.pretraining.canaries import KINDS
 from contamination.pretraining.experiment import Experiment
 from contamination.pretraining.profile import CanarySpec, load_profile
 from fakes.data_fixtures import PROFILES, profile_data, write_profile
@@ -18,9 +19,10 @@ from fakes.data_fixtures import PROFILES, profile_data, write_profile
 def refused(tmp_path: Path):
     """Return a function that gives the message about a bad profile, checked to be one line."""
 
-    def message(data: dict[str, Any] | str) -> str:
+    def message(data: dict[str, Any] | str | bytes) -> str:
         path = tmp_path / "mine.yaml"
-        path.write_text(data if isinstance(data, str) else yaml.safe_dump(data), encoding="utf-8")
+        text = yaml.safe_dump(data) if isinstance(data, dict) else data
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
         with pytest.raises(InputError) as caught:
             load_profile(path)
         text = str(caught.value)
@@ -39,10 +41,12 @@ def test_profiles_load(path: Path) -> None:
     assert all(spec.dup_count >= 1 for spec in profile.canaries)
     assert profile.model.n_embd % profile.model.n_head == 0
     assert profile.training.batch_size % profile.training.micro_batch_size == 0
-
-
-def test_there_are_profiles() -> None:
-    assert {"laptop", "quick"} <= {path.stem for path in PROFILES}
+    # Canary sets are made of what the corpus does not hold, and of as much as their shards need.
+    assert not set(profile.corpus.packages) & set(profile.corpus.held_out)
+    kinds = {spec.kind for spec in profile.canaries if spec.kind}
+    assert kinds <= set(KINDS)
+    assert profile.corpus.held_out or not kinds
+    assert all(spec.examples >= 2 * profile.scoring.shards for spec in profile.canaries)
 
 
 def test_values_arrive(tmp_path: Path) -> None:
@@ -64,16 +68,13 @@ def test_a_base_gives_what_the_profile_does_not(tmp_path: Path) -> None:
     assert (second.canaries, second.corpus) == (first.canaries, first.corpus)
 
 
-def test_a_base_has_no_base_of_its_own(refused, tmp_path: Path) -> None:
+def test_a_base_that_has_a_base_or_is_unknown(refused, tmp_path: Path) -> None:
     write_profile(tmp_path / "first.yaml")
     (tmp_path / "second.yaml").write_text("base: first\n", "utf-8")
     assert "its base has a base" in refused({"base": "second"})
-
-
-def test_an_unknown_base_is_told(tmp_path: Path) -> None:
-    (tmp_path / "mine.yaml").write_text("base: laptpo\n", "utf-8")
-    with pytest.raises(InputError, match=r"unknown profile 'laptpo': .* has mine"):
-        load_profile(tmp_path / "mine.yaml")
+    (tmp_path / "third.yaml").write_text("base: laptpo\n", "utf-8")
+    with pytest.raises(InputError, match=r"unknown profile 'laptpo': .* has first, mine, second"):
+        load_profile(tmp_path / "third.yaml")
 
 
 def _with(path: str, value: object) -> dict[str, Any]:
@@ -90,46 +91,27 @@ def _with(path: str, value: object) -> dict[str, Any]:
     return data
 
 
-@pytest.mark.parametrize("section", ["", "corpus", "model", "training", "scoring"])
-def test_unknown_key(section: str, refused) -> None:
-    message = refused(_with(f"{section}.sede".lstrip("."), 5))
-    where = f"{section}: " if section else ""
-    assert message.startswith(f"{where}unknown key 'sede'; choose from ")
-
-
-def test_unknown_key_of_a_canary_set_names_which(refused) -> None:
-    message = refused(_with("canaries.1.dupcount", 5))
-    assert message.startswith("canaries[1]: unknown key 'dupcount'; choose from name, examples, ")
-
-
-def test_keys_that_are_no_text(refused) -> None:
-    data = {**profile_data(), 1: 2, "zzz": 3, None: 4}
-    assert "unknown key" in refused(data)
-
-
-def test_a_name_in_the_file_is_refused(refused) -> None:
-    assert "unknown key 'name'" in refused(_with("name", "other"))
-
-
-@pytest.mark.parametrize(
-    ("path", "where"),
-    [
-        ("seed", ""),
-        ("model", ""),
-        ("notebooks", ""),
-        ("model.n_head", "model: "),
-        ("training.learning_rate", "training: "),
-        ("scoring.shards", "scoring: "),
-        ("canaries.2.dup_count", "canaries[2]: "),
-    ],
-)
-def test_missing_key(path: str, where: str, refused) -> None:
-    assert refused(_with(path, ...)) == f"{where}key '{path.rsplit('.', 1)[-1]}' is missing"
+DIRECTIONS = "give a kind, or file and template"
+SHAPE = profile_data()["model"]
 
 
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
+        ("sede", 5, "unknown key 'sede'; choose from seed, "),
+        ("name", "other", "unknown key 'name'; "),
+        ("corpus.sede", 5, "corpus: unknown key 'sede'; choose from packages, "),
+        ("model.sede", 5, "model: unknown key 'sede'; choose from "),
+        ("training.sede", 5, "training: unknown key 'sede'; choose from "),
+        ("scoring.sede", 5, "scoring: unknown key 'sede'; choose from "),
+        ("canaries.1.dupcount", 5, "canaries[1]: unknown key 'dupcount'; choose from name, examp"),
+        ("seed", ..., "key 'seed' is missing"),
+        ("model", ..., "key 'model' is missing"),
+        ("notebooks", ..., "key 'notebooks' is missing"),
+        ("model.n_head", ..., "model: key 'n_head' is missing"),
+        ("training.learning_rate", ..., "training: key 'learning_rate' is missing"),
+        ("scoring.shards", ..., "scoring: key 'shards' is missing"),
+        ("canaries.2.dup_count", ..., "canaries[2]: key 'dup_count' is missing"),
         ("seed", "five", "seed: 'five' is not a whole number of at least 0"),
         ("seed", 1.5, "seed: 1.5 is not a whole number"),
         ("seed", -1, "seed: -1 is not a whole number"),
@@ -147,14 +129,27 @@ def test_missing_key(path: str, where: str, refused) -> None:
         ("canaries", ["a"], "canaries[0]: write a mapping with the keys of CanarySpec"),
         ("canaries.0.name", 7, "canaries[0]: name: 7 is not text"),
         ("canaries.0.kind", 7, "canaries[0]: kind: 7 is not text"),
+        ("canaries.1.name", "one", "canary set 'one' is named twice"),
+        ("canaries.0.kind", ..., f"canary set 'one': {DIRECTIONS}"),
+        ("canaries.0.file", "a.jsonl", f"canary set 'one': {DIRECTIONS}"),
+        ("canaries.0.template", "text/1", f"canary set 'one': {DIRECTIONS}"),
         ("model", 7, "model: write a mapping with the keys of Architecture"),
+        ("sizes", SHAPE, "sizes: write a list of shapes, as of `model`"),
+        ("sizes", [SHAPE], "two models have n_embd 8; give each size its own"),
+        ("sizes", [SHAPE | {"n_embd": 4}] * 2, "two models have n_embd 4; give each size its own"),
+        ("corpus", {}, "give either corpus.packages or corpus.files"),
+        ("corpus.files", ["wiki.txt"], "give either corpus.packages or corpus.files"),
         ("notebooks", ["01_canary_eval"], "notebooks: write a mapping from notebook to parameters"),
         ("notebooks", None, "notebooks: write a mapping from notebook to parameters"),
         ("notebooks.01_canary_eval", 0.05, "notebooks.01_canary_eval: write a mapping of notebook"),
     ],
 )
-def test_wrong_type(path: str, value: object, message: str, refused) -> None:
+def test_a_wrong_key_or_value(path: str, value: object, message: str, refused) -> None:
     assert refused(_with(path, value)).startswith(message)
+
+
+def test_keys_that_are_no_text(refused) -> None:
+    assert "unknown key" in refused({**profile_data(), 1: 2, "zzz": 3, None: 4})
 
 
 @pytest.mark.parametrize("written", ["1e-3", "1.0e-3", "0.001", "1E-3"])
@@ -167,49 +162,16 @@ def test_a_number_without_a_dot(written: str, tmp_path: Path) -> None:
     assert rate == 0.001
 
 
-@pytest.mark.parametrize("width", [8, 4])
-def test_sizes_of_one_width(width: int, refused) -> None:
-    shape = {**profile_data()["model"], "n_embd": width}
-    both = [shape, {**shape, "n_layer": 2}]
-    message = refused({**profile_data(), "sizes": both})
-    assert message == f"two models have n_embd {width}; give each size its own"
-
-
-def test_a_shape_alone_is_no_list_of_sizes(refused) -> None:
-    message = refused({**profile_data(), "sizes": profile_data()["model"]})
-    assert message == "sizes: write a list of shapes, as of `model`"
-
-
-def test_canary_set_named_twice(refused) -> None:
-    assert refused(_with("canaries.1.name", "one")) == "canary set 'one' is named twice"
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        {},
-        {"file": "a.jsonl"},
-        {"template": "text/1"},
-        {"kind": "question", "file": "a.jsonl", "template": "text/1"},
-        {"kind": "question", "file": "a.jsonl"},
-        {"kind": "question", "template": "text/1"},
-    ],
-)
-def test_kind_or_file_and_template(given: dict[str, str], refused) -> None:
-    spec = {"name": "one", "examples": 12, "dup_count": 1, **given}
-    message = refused({**profile_data(), "canaries": [spec]})
-    assert message == "canary set 'one': give a kind, or file and template"
+@pytest.mark.parametrize("given", [{"file": "a.jsonl"}, {"template": "text/1"}])
+def test_a_file_goes_with_a_template(given: dict[str, str], refused) -> None:
+    data = profile_data() | {"canaries": [{"name": "a", "examples": 9, "dup_count": 1, **given}]}
+    assert refused(data) == f"canary set 'a': {DIRECTIONS}"
 
 
 def test_file_and_template(tmp_path: Path) -> None:
     spec = {"name": "a", "examples": 9, "dup_count": 1, "file": "a.csv", "template": "piqa/1"}
     path = write_profile(tmp_path / "mine.yaml", {**profile_data(), "canaries": [spec]})
     assert load_profile(path).canaries[0].file == "a.csv"
-
-
-@pytest.mark.parametrize("corpus", [{}, {"packages": ["alpha"], "files": ["wiki.txt"]}])
-def test_packages_or_files(corpus: dict[str, list[str]], refused) -> None:
-    assert refused(_with("corpus", corpus)) == "give either corpus.packages or corpus.files"
 
 
 def test_unknown_profile_lists_what_there_is(tmp_path: Path) -> None:
@@ -222,20 +184,16 @@ def test_unknown_profile_lists_what_there_is(tmp_path: Path) -> None:
         load_profile(tmp_path / "empty" / "three.yaml")
 
 
-@pytest.mark.parametrize("text", ["seed: [1\nmodel: {", "a: b: c", "seed: 2024-13-45", "\tseed: 1"])
-def test_malformed_yaml(text: str, refused) -> None:
-    assert refused(text).startswith("not valid YAML: ")
-
-
-@pytest.mark.parametrize("text", ["", "just words", "- a\n- b"])
-def test_yaml_that_is_no_mapping(text: str, refused) -> None:
-    assert refused(text) == "write `key: value` lines; see profiles/laptop.yaml"
-
-
-def test_not_utf8(tmp_path: Path) -> None:
-    (tmp_path / "mine.yaml").write_bytes(b"seed: 5 # caf\xe9\n")
-    with pytest.raises(InputError, match="not valid YAML"):
-        load_profile(tmp_path / "mine.yaml")
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        *((bad, "not valid YAML: ") for bad in ("seed: [1\nmodel: {", "a: b: c", "\tseed: 1")),
+        *((bad, "not valid YAML: ") for bad in ("seed: 2024-13-45", b"seed: 5 # caf\xe9\n")),
+        *((bad, "write `key: value` lines; see ") for bad in ("", "just words", "- a\n- b")),
+    ],
+)
+def test_a_file_that_is_no_mapping(text: str | bytes, message: str, refused) -> None:
+    assert refused(text).startswith(message)
 
 
 @pytest.mark.parametrize("path", PROFILES, ids=lambda p: p.stem)

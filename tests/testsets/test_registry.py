@@ -10,14 +10,7 @@ from contamination.errors import InputError
 from contamination.testsets import registry
 from contamination.testsets.example_set import TEMPLATES
 from contamination.testsets.records import FORMATS
-from contamination.testsets.registry import (
-    FIRST,
-    Hub,
-    Url,
-    entries,
-    lookup,
-    registered,
-)
+from contamination.testsets.registry import FIRST, Hub, entries, lookup, registered
 from fakes.data_fixtures import ROOT
 from fakes.made_up_registry import described, registry_of
 
@@ -101,12 +94,6 @@ def test_the_readme_names_every_set_and_every_difference() -> None:
         if isinstance(entry.source, Hub):
             assert entry.source.id in text
     assert "1,534" in text and "professional_law" in text and "544" in text
-
-
-def test_boolq_is_not_its_canary_set() -> None:
-    assert isinstance(lookup("boolq").source, Hub)
-    assert isinstance(lookup("canaries/boolq").source, Url)
-    assert lookup("boolq").records != lookup("canaries/boolq").records
 
 
 def test_a_family_fills_in_the_name(tmp_path, monkeypatch) -> None:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tokenizers.processors import TemplateProcessing
+from transformers import AutoTokenizer
 
 from contamination.pretraining.tokenizer import END_OF_TEXT, train_tokenizer
 from contamination.testsets.orderings import ordering, shard_bounds
@@ -58,11 +59,15 @@ def test_examples_are_tokenised_alone(bpe) -> None:
     assert bpe.eos_token_id not in _joined(together)
 
 
-def test_special_tokens_in_a_text_are_plain_text(bpe, tmp_path: Path) -> None:
-    from transformers import AutoTokenizer
-
+def test_a_saved_tokenizer_gives_the_same_tokens_and_special_ones_are_plain_text(
+    bpe, tmp_path: Path
+) -> None:
     bpe.save_pretrained(tmp_path / "saved")
-    for tokenizer in (bpe, AutoTokenizer.from_pretrained(tmp_path / "saved")):
+    loaded = AutoTokenizer.from_pretrained(tmp_path / "saved")
+    for a, b in zip(tokenize(bpe, TEXTS + AWKWARD), tokenize(loaded, TEXTS + AWKWARD), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert loaded.bos_token_id == loaded.eos_token_id == bpe.convert_tokens_to_ids(END_OF_TEXT)
+    for tokenizer in (bpe, loaded):
         (ids,) = tokenize(tokenizer, AWKWARD[:1])
         assert tokenizer.eos_token_id not in ids
         assert tokenizer.decode(ids) == AWKWARD[0]
@@ -79,13 +84,12 @@ def test_no_start_token_is_added(bpe) -> None:
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("text", AWKWARD, ids=range(len(AWKWARD)))
-def test_awkward_texts_survive(bpe, text: str) -> None:
-    assert bpe.decode(tokenize(bpe, [text])[0]) == text
-
-
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(st.text(st.characters(exclude_categories=["Cs"])))
+@example(AWKWARD[0])
+@example(AWKWARD[1])
+@example(AWKWARD[2])
+@example(AWKWARD[3])
 def test_any_text_survives(bpe, text: str) -> None:
     assert bpe.decode(tokenize(bpe, [text])[0]) == text
 
@@ -98,16 +102,6 @@ def test_training_twice_gives_the_same_bytes(bpe, tmp_path: Path) -> None:
         saved.append([(file.name, file.read_bytes()) for file in files])
     assert saved[0] == saved[1]
     assert "tokenizer.json" in [name for name, _ in saved[0]]
-
-
-def test_saved_tokenizer_gives_the_same_tokens(bpe, tmp_path: Path) -> None:
-    from transformers import AutoTokenizer
-
-    bpe.save_pretrained(tmp_path / "saved")
-    loaded = AutoTokenizer.from_pretrained(tmp_path / "saved")
-    for a, b in zip(tokenize(bpe, TEXTS + AWKWARD), tokenize(loaded, TEXTS + AWKWARD), strict=True):
-        np.testing.assert_array_equal(a, b)
-    assert loaded.bos_token_id == loaded.eos_token_id == bpe.convert_tokens_to_ids(END_OF_TEXT)
 
 
 def test_vocabulary_has_the_wanted_size(bpe) -> None:

@@ -20,6 +20,7 @@ from contamination.testsets.records import articles, read_text
 from contamination.testsets.sources import data_file
 
 Document = tuple[str, str]  # (source: package or file, text)
+Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 # Written at build time or different from wheel to wheel, so not "same lock, same bytes".
 GENERATED = re.compile(
@@ -55,7 +56,7 @@ def harvest(package: str) -> list[Docstring]:
     return [
         Docstring(package, dist.version, path, name, signature, text)
         for path, source in _sources(dist)
-        for name, signature, text in _docstrings(source, path)
+        for name, signature, text in _docstrings(_parse(source, path))
     ]
 
 
@@ -68,28 +69,25 @@ def _sources(dist: Distribution) -> Iterator[tuple[str, str]]:
             yield path, files[path].read_text(encoding="utf-8", errors="replace")
 
 
-def _docstrings(source: str, path: str) -> Iterator[tuple[str, str, str]]:
-    """Yield (dotted name, signature, cleaned docstring) for the module and all that it defines."""
+def _parse(source: str, path: str) -> ast.Module:
+    """Parse a module; a template that is none is as an empty one."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # invalid escapes in other people's strings
         try:
-            tree = ast.parse(source, filename=path)
+            return ast.parse(source, filename=path)
         except SyntaxError:
-            return  # a template, not a module
-    stack: list[tuple[str, ast.AST]] = [("", tree)]
-    while stack:
-        name, node = stack.pop()
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            text = ast.get_docstring(node, clean=False)
-            if text is not None:
-                signature = "" if isinstance(node, ast.Module | ast.ClassDef) else _signature(node)
-                yield name, signature, _clean(text)
-        children = [
-            (f"{name}.{child.name}".lstrip("."), child)
-            for child in ast.iter_child_nodes(node)
-            if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-        ]
-        stack.extend(reversed(children))
+            return ast.Module(body=[], type_ignores=[])
+
+
+def _docstrings(node: ast.Module | Definition, name: str = "") -> Iterator[tuple[str, str, str]]:
+    """Yield (dotted name, signature, cleaned docstring) of a node and all that it defines."""
+    text = ast.get_docstring(node, clean=False)
+    if text is not None:
+        signature = "" if isinstance(node, ast.Module | ast.ClassDef) else _signature(node)
+        yield name, signature, _clean(text)
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, Definition):
+            yield from _docstrings(child, f"{name}.{child.name}".lstrip("."))
 
 
 def _signature(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
