@@ -179,7 +179,7 @@ def test_no_other_experiment_makes_a_notebook_stale(project: Path, notebook: Pat
         "src/contamination/results/figures.py",
         "src/contamination/experiments/books/figures.py",
         "src/contamination/report/variables.py",
-        "src/contamination/statistics/fisher.py",
+        "src/contamination/statistics/__init__.py",
         "paper/report.qmd",
         "data/published/oren2024_table4_mmlu.csv",
     ],
@@ -189,7 +189,7 @@ def test_edits_of_notebooks_figures_and_reports_train_and_score_nothing(
 ) -> None:
     shown = remade(project, changed)
     assert not re.search(SCORING, shown)
-    assert ("stage report" in shown) == (project / changed).exists()
+    assert "stage report" in shown
 
 
 def test_an_edit_of_the_scoring_trains_nothing(project: Path) -> None:

@@ -7,8 +7,8 @@ import pytest
 from bs4 import BeautifulSoup
 
 from contamination.errors import InputError
-from contamination.report.render import options, out_of_space, render_report
-from contamination.report.variables import plain
+from contamination.report.render import out_of_space, pandoc_defaults, render_report
+from contamination.report.variables import escape_markdown
 from fakes.made_up_run import FEATURES, PAPER, made_up_value, variables_used
 
 
@@ -91,12 +91,16 @@ def test_a_full_disk_is_reported_in_one_line(tmp_path: Path) -> None:
 
 def test_an_unknown_option_of_the_project_file_is_an_error() -> None:
     with pytest.raises(InputError, match=r"_quarto\.yml: option code-fold is not known"):
-        options("html", ({"toc": True}, Path("a.qmd")), ({"code-fold": True}, Path("_quarto.yml")))
+        pandoc_defaults(
+            "html", ({"toc": True}, Path("a.qmd")), ({"code-fold": True}, Path("_quarto.yml"))
+        )
 
 
 def test_plain_text_survives_as_a_variable(project, tmp_path: Path) -> None:
     name = "Xeon_8488C @2.4GHz *fast* <b> $5 ~x~ #1"
     paper, results = project("On {{< var run.seed >}} we ran.")
-    (results / "variables.yml").write_text(f"run:\n  seed: '{plain(name)}'\n", encoding="utf-8")
+    (results / "variables.yml").write_text(
+        f"run:\n  seed: '{escape_markdown(name)}'\n", encoding="utf-8"
+    )
     page = render_report(paper, results, quarto="")[0].read_text(encoding="utf-8")
     assert f"On {name} we ran." in BeautifulSoup(page, "html.parser").get_text()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from contamination import statistics
 from contamination.cli.options import AuditOptions, add_options
 from contamination.cli.printing import print_table
 from contamination.cli.score import exit_if_interrupted, print_cost, run_audit
@@ -40,9 +41,8 @@ def test(
     if audit is None:
         return
 
-    from contamination.statistics import adjust
-
-    adjusted = adjust(log10_p=[result.log10_p for result in audit.results], method="holm").p
+    log10_p = [result.log10_p for result in audit.results]
+    adjusted = statistics.adjust(log10_p=log10_p, method="holm").p
     if options.as_json:
         names = [result.test for result in audit.results]
         rejected = dict(zip(names, (bool(p <= alpha) for p in adjusted), strict=True))

@@ -207,7 +207,7 @@ class Pandoc:
         if target == "revealjs":
             _stage_reveal(stage.root / "reveal")
         project, own = stage.settings(), stage.front_matter(document.name)
-        defaults = options(
+        defaults = pandoc_defaults(
             target,
             (project, stage.origin("_quarto.yml")),
             (project.get("format", {}).get(target, {}), stage.origin("_quarto.yml")),
@@ -233,7 +233,7 @@ class Pandoc:
                 raise InputError(f"{shown}: typst: {' '.join(str(error).split())}") from error
 
 
-def options(target: str, *settings: tuple[dict[str, Any], Path]) -> dict[str, Any]:
+def pandoc_defaults(target: str, *settings: tuple[dict[str, Any], Path]) -> dict[str, Any]:
     """Translate settings for one format into a pandoc defaults mapping; later ones win.
 
     Each comes with the file that it was read from, for messages.

@@ -17,7 +17,7 @@ from contamination.results.tables import format_p, read_csv
 MANY = 32  # dup_count from which on detection is expected beyond doubt
 
 
-def plain(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Escape `text` for variables.yml, whose values are one line of markdown.
 
     Use it for text that this project did not write, such as the name of a processor.
@@ -72,14 +72,14 @@ def build_variables(
         "mmlu": _mmlu(results, published),
         "assumptions": _assumptions(results),
         "run": {
-            "profile": plain(profile.name),
+            "profile": escape_markdown(profile.name),
             "seed": str(profile.seed),
-            "commit": plain(manifest["commit"]),
-            "hardware": plain(manifest["hardware"]),
+            "commit": escape_markdown(manifest["commit"]),
+            "hardware": escape_markdown(manifest["hardware"]),
             "wall_time": _duration(sum(step["seconds"] for step in steps.values())),
             "tokens_scored": _count(manifest["tokens_scored"]),
             "python": manifest["python"],
-            "torch": plain(manifest["packages"]["torch"]),
+            "torch": escape_markdown(manifest["packages"]["torch"]),
         },
     }
 
@@ -149,7 +149,7 @@ def _count(number: int) -> str:
 
 def _listed(items: Any) -> str:
     """Join as in prose: a, b and c."""
-    *first, last = [plain(str(item)) for item in items] or [""]
+    *first, last = [escape_markdown(str(item)) for item in items] or [""]
     return f"{', '.join(first)} and {last}" if first else last
 
 

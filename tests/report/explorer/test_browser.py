@@ -9,8 +9,8 @@ import pytest
 from selenium.webdriver import Keys
 
 from contamination.audit.battery import TESTS
-from contamination.report.explorer.page import plain_p, show
-from contamination.report.explorer.scored import Found, view_sets
+from contamination.report.explorer.page import format_plain_p, show
+from contamination.report.explorer.scored import ScoredSets, view_sets
 from contamination.scoring.store import open_store
 from fakes.browser import PALE, READY, Browser
 from fakes.made_up_sets import HOSTILE, make_set
@@ -22,11 +22,11 @@ def at(**parts: object) -> str:
     return "#" + urlencode(PLANTED | parts)
 
 
-def expected_p(found: Found, model: str, name: str, test: str, shards: int) -> str:
+def expected_p(found: ScoredSets, model: str, name: str, test: str, shards: int) -> str:
     (scored,) = [s for s in found.sets if (s.model, s.test_set.name) == (model, name)]
     stores = {(s.header.kind, s.header.shards): s for s in map(open_store, scored.stores)}
     result = TESTS[test].result(stores[TESTS[test].kind, shards], 9)
-    return f"p = {plain_p(result.log10_p)}"
+    return f"p = {format_plain_p(result.log10_p)}"
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def tab(browser: Browser, page: Path):
     assert {url.partition("#")[0] for url in browser.requested()} == {page.resolve().as_uri()}
 
 
-def test_first_sight(tab: Browser, found: Found) -> None:
+def test_first_sight(tab: Browser, found: ScoredSets) -> None:
     chosen = tab.run("['model', 'test'].map((id) => document.getElementById(id).value)")
     assert chosen == ["reader", "successor"]
     assert tab.text("#p") == expected_p(found, "reader", "planted", "successor", 2)
@@ -57,7 +57,7 @@ def test_first_sight(tab: Browser, found: Found) -> None:
     ],
 )
 def test_choosing_by_the_controls(
-    tab: Browser, found: Found, model: str, name: str, test: str, shards: int
+    tab: Browser, found: ScoredSets, model: str, name: str, test: str, shards: int
 ) -> None:
     tab.choose("model", model)
     tab.choose("set", "0" if name == "planted" else "1")
@@ -76,13 +76,13 @@ def test_choosing_by_the_controls(
     assert tab.text("#p") == expected_p(found, model, name, test, shards)
 
 
-def test_the_address_chooses(browser: Browser, page: Path, found: Found) -> None:
+def test_the_address_chooses(browser: Browser, page: Path, found: ScoredSets) -> None:
     browser.open(page, at(model="stranger", set="unread", test="sharded_exact", shards=6))
     assert browser.text("#p") == expected_p(found, "stranger", "unread", "sharded_exact", 6)
 
 
 def test_an_address_of_nothing_shows_the_closest_there_is(
-    browser: Browser, page: Path, found: Found
+    browser: Browser, page: Path, found: ScoredSets
 ) -> None:
     browser.open(page, at(model="nobody", test="sharded_exact", shards=99, b="many"))
     assert browser.text("#p") == expected_p(found, "reader", "planted", "sharded_exact", 6)
@@ -165,7 +165,7 @@ def test_charts_say_in_words_and_tables_what_they_draw(tab: Browser) -> None:
 
 @pytest.mark.parametrize("index", [0, 2])  # planted, under the reader and under the stranger
 def test_the_mark_stands_where_the_canonical_value_is(
-    tab: Browser, found: Found, index: int
+    tab: Browser, found: ScoredSets, index: int
 ) -> None:
     scored = found.sets[index]
     (outcome,) = [
@@ -197,7 +197,7 @@ def test_a_bar_opens_its_shard(tab: Browser) -> None:
     assert tab.run("document.activeElement.textContent").startswith("Shard 5, examples 17–20")
 
 
-def test_by_keyboard_alone(tab: Browser, found: Found) -> None:
+def test_by_keyboard_alone(tab: Browser, found: ScoredSets) -> None:
     """Tab reaches every control in the order of the page; arrows choose."""
     reached = []
     for _ in range(12):
@@ -251,7 +251,7 @@ def test_a_page_that_cannot_be_read_says_so(browser: Browser, page: Path, tmp_pa
 
 
 def test_a_notebook_shows_the_page_in_a_frame(
-    browser: Browser, found: Found, tmp_path: Path
+    browser: Browser, found: ScoredSets, tmp_path: Path
 ) -> None:
     notebook = tmp_path / "notebook.html"
     frame = show(found, title="tiny", sets=["unread"])

@@ -22,15 +22,15 @@ from contamination.report.explorer.page import (
     _MEANING,
     LONGEST_TEXT,
     _cut,
+    format_plain_p,
     payload,
-    plain_p,
     reading,
     render,
     show,
     verdict,
     write_page,
 )
-from contamination.report.explorer.scored import Found, ScoredSet, View
+from contamination.report.explorer.scored import ScoredSet, ScoredSets, View
 from contamination.statistics import ShardedExactResult, adjust
 from contamination.testsets.example_set import ExampleSet
 from fakes.made_up_sets import HOSTILE, make_set
@@ -59,7 +59,7 @@ def test_p_values_are_those_of_the_outcomes(html: str, views: list[View]) -> Non
             assert (shown["test"], shown["shards"]) == (outcome.test, shards)
             assert shown["b"] == outcome.b
             assert shown["log10_p"] == pytest.approx(log10_p, abs=1e-4)
-            assert shown["p"] == plain_p(log10_p)
+            assert shown["p"] == format_plain_p(log10_p)
             assert len(shown["by_shard"]) == shards
 
 
@@ -71,7 +71,7 @@ def test_what_was_planted_stands_out_and_nothing_else(html: str) -> None:
         assert ("The model prefers the published order" in verdicts) is read
 
 
-def test_texts_are_whole_and_stored_once(html: str, found: Found) -> None:
+def test_texts_are_whole_and_stored_once(html: str, found: ScoredSets) -> None:
     data = unpack(html)
     assert [each["name"] for each in data["sets"]] == ["planted", "unread"]
     for each, scored in zip(data["sets"], found.sets[:2], strict=True):
@@ -86,8 +86,8 @@ def test_joint_p_is_adjusted_by_holm_over_the_sets_of_a_model(views: list[View],
         joint = [v.joint_log10_p for v in views if v.scored.model == model]
         expected = adjust(log10_p=joint, method="holm").log10_p
         shown = [r for r in unpack(html)["results"] if r["model"] == model]
-        assert [r["joint"] for r in shown] == [plain_p(p) for p in joint]
-        assert [r["holm"] for r in shown] == [plain_p(p) for p in expected]
+        assert [r["joint"] for r in shown] == [format_plain_p(p) for p in joint]
+        assert [r["holm"] for r in shown] == [format_plain_p(p) for p in expected]
 
 
 def test_no_text_of_others_stands_in_the_page_as_markup(html: str) -> None:
@@ -117,8 +117,8 @@ def test_the_page_names_nothing_outside_itself(html: str) -> None:
     assert "@@" not in html
 
 
-def test_same_stores_same_bytes_in_a_file_and_in_a_notebook(found: Found, page: Path) -> None:
-    with_line = Found(found.sets, ("somewhere: <i>no store</i>",))
+def test_same_stores_same_bytes_in_a_file_and_in_a_notebook(found: ScoredSets, page: Path) -> None:
+    with_line = ScoredSets(found.sets, ("somewhere: <i>no store</i>",))
     assert page.name == "explorer.html"
     assert show(with_line, title="tiny").html == page.read_text(encoding="utf-8")
 
@@ -128,7 +128,7 @@ def test_long_texts_are_cut_and_say_so() -> None:
     assert _cut("x" * (LONGEST_TEXT + 7)) == "x" * LONGEST_TEXT + " […7 more characters]"
 
 
-def test_a_frame_holds_the_page_of_the_chosen_sets(found: Found) -> None:
+def test_a_frame_holds_the_page_of_the_chosen_sets(found: ScoredSets) -> None:
     one = unpack(show(found, title="tiny", sets=["unread"]).html)
     assert [each["name"] for each in one["sets"]] == ["unread"]
     assert [each["model"] for each in one["results"]] == ["reader", "stranger"]
@@ -136,9 +136,9 @@ def test_a_frame_holds_the_page_of_the_chosen_sets(found: Found) -> None:
         show(found, title="tiny", sets=["unread", "another"])
 
 
-def test_nothing_to_show_is_an_error(found: Found, tmp_path: Path) -> None:
+def test_nothing_to_show_is_an_error(found: ScoredSets, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="nothing to explore: no scored set was given"):
-        write_page(Found(()), tmp_path, title="t")
+        write_page(ScoredSets(()), tmp_path, title="t")
     empty = View(found.sets[0], (), 0.0, {}, ("m, s: not scored yet",))
     with pytest.raises(InputError, match="nothing to explore: m, s: not scored yet"):
         payload([empty], [], "t")
@@ -211,7 +211,7 @@ def test_all_of_mmlu_under_two_models_is_below_five_megabytes() -> None:
     ],
 )
 def test_plain_p(log10_p: float, text: str) -> None:
-    assert plain_p(log10_p) == text
+    assert format_plain_p(log10_p) == text
 
 
 @pytest.mark.parametrize(("p", "small"), [(0.0499, True), (0.05, True), (0.0501, False)])

@@ -14,12 +14,12 @@ from contamination.pretraining.experiment import Experiment
 from contamination.report.explorer import scored as scored_module
 from contamination.report.explorer.outcomes import store_outcomes
 from contamination.report.explorer.scored import (
-    Found,
     ScoredSet,
+    ScoredSets,
     View,
+    find_sets,
     scored_sets,
     view_sets,
-    walk,
 )
 from contamination.scoring.store import open_store
 from fakes.data_fixtures import EXAMPLES, SETS, write_profile
@@ -80,7 +80,7 @@ def test_walk_names_sets_as_their_stores_do(tmp_path: Path) -> None:
         asked.append((name, examples))
         return test_set
 
-    (found,) = walk(tmp_path, "Sets", load).sets
+    (found,) = find_sets(tmp_path, "Sets", load).sets
     assert asked == [("a set", 24)]
     assert (found.model, found.group, found.stores) == ("org/model", "Sets", (folder,))
 
@@ -95,7 +95,7 @@ def test_a_set_that_cannot_be_opened_is_reported_and_the_others_go_on(tmp_path: 
             raise InputError("no network")
         return sets[name]
 
-    found = walk(tmp_path, "Sets", load)
+    found = find_sets(tmp_path, "Sets", load)
     assert [each.test_set.name for each in found.sets] == ["here"]
     assert found.left_out == (f"{tmp_path / 'm' / 'gone'}: no network",)
 
@@ -222,7 +222,7 @@ def test_a_damaged_store_is_left_out_and_the_others_are_shown(tmp_path: Path) ->
 
 
 def test_diagnoses_are_made_once_per_set_and_shards(
-    found: Found, monkeypatch: pytest.MonkeyPatch
+    found: ScoredSets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
     real = scored_module.diagnose

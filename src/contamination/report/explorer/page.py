@@ -25,7 +25,7 @@ from contamination.audit.diagnostics import Diagnosis
 from contamination.errors import InputError
 from contamination.files import write_text
 from contamination.report.explorer.outcomes import Outcome
-from contamination.report.explorer.scored import Found, View, view_sets
+from contamination.report.explorer.scored import ScoredSets, View, view_sets
 from contamination.results.tables import SIGNIFICANT, format_p
 from contamination.statistics import adjust
 from contamination.testsets.orderings import shard_bounds
@@ -47,14 +47,14 @@ _MEANING = {
 }
 
 
-def write_page(found: Found, results: Path, *, title: str) -> Path:
+def write_page(found: ScoredSets, results: Path, *, title: str) -> Path:
     """Write `results/explorer.html` for these sets; `title` is shown in its heading."""
     path = results / "explorer.html"
-    write_text(path, page_of(found, title))
+    write_text(path, make_page(found, title))
     return path
 
 
-def page_of(found: Found, title: str) -> str:
+def make_page(found: ScoredSets, title: str) -> str:
     """The page of these sets, as HTML."""
     return render(payload(view_sets(found.sets), found.left_out, title))
 
@@ -76,7 +76,7 @@ class Frame:
         )
 
 
-def show(found: Found, *, title: str, sets: Sequence[str] = ()) -> Frame:
+def show(found: ScoredSets, *, title: str, sets: Sequence[str] = ()) -> Frame:
     """Show the page in a notebook: of the sets with these names, or of all.
 
     Raises InputError if no scored set has one of the names, or no store could be used.
@@ -85,7 +85,7 @@ def show(found: Found, *, title: str, sets: Sequence[str] = ()) -> Frame:
     if unknown := [name for name in sets if name not in names]:
         raise InputError(f"no set {unknown[0]!r} is scored: there are {', '.join(sorted(names))}")
     chosen = tuple(each for each in found.sets if not sets or each.test_set.name in sets)
-    return Frame(page_of(replace(found, sets=chosen), title))
+    return Frame(make_page(replace(found, sets=chosen), title))
 
 
 def payload(views: Sequence[View], left_out: Sequence[str], title: str) -> dict[str, Any]:
@@ -143,7 +143,7 @@ def _holm(views: Sequence[View]) -> list[str]:
     adjusted = table.groupby("key")["log10_p"].transform(
         lambda log10_p: adjust(log10_p=log10_p, method="holm").log10_p
     )
-    return [plain_p(each) for each in adjusted]
+    return [format_plain_p(each) for each in adjusted]
 
 
 def _set(views: Sequence[View]) -> dict[str, Any]:
@@ -175,14 +175,14 @@ def _diagnosis(diagnosis: Diagnosis) -> dict[str, Any]:
 
 
 def _p_or_dash(log10_p: float) -> str:
-    return "–" if np.isnan(log10_p) else plain_p(log10_p)
+    return "–" if np.isnan(log10_p) else format_plain_p(log10_p)
 
 
 def _result(view: View, holm: str) -> dict[str, Any]:
     return {
         "model": view.scored.model,
         "about": view.scored.about,
-        "joint": plain_p(view.joint_log10_p),
+        "joint": format_plain_p(view.joint_log10_p),
         "holm": holm,
         "outcomes": [_outcome(view, each) for each in view.outcomes],
     }
@@ -196,7 +196,7 @@ def _outcome(view: View, outcome: Outcome) -> dict[str, Any]:
         "b": outcome.b,
         "permutations": result.permutations,
         "usual": view.scored.is_usual(outcome),
-        "p": plain_p(result.log10_p),
+        "p": format_plain_p(result.log10_p),
         "log10_p": round(result.log10_p, 4),
         "verdict": verdict(result.log10_p),
         "reading": reading(outcome, view.diagnoses[result.shards]),
@@ -207,7 +207,7 @@ def _outcome(view: View, outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def plain_p(log10_p: float) -> str:
+def format_plain_p(log10_p: float) -> str:
     """A p-value in plain text: three decimals down to 0.001, powers of ten below, no floor."""
     text = format_p(10.0**log10_p, log10_p)
     power = re.fullmatch(r"\$(.+) \\times 10\^\{(.+)\}\$", text)
@@ -224,7 +224,7 @@ def reading(outcome: Outcome, diagnosis: Diagnosis) -> str:
     """What one outcome says, and what it does not."""
     result = outcome.result
     chance = "An order drawn at random stands out at least as much with probability "
-    parts = [f"{chance}{plain_p(result.log10_p)}."]
+    parts = [f"{chance}{format_plain_p(result.log10_p)}."]
     if verdict(result.log10_p) == "Nothing proved":
         parts.append("A model may have read the set without showing it here.")
     else:

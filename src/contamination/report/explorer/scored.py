@@ -54,14 +54,14 @@ class ScoredSet:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class ScoredSets:
     """Scored sets, and a line for each that could not be found or opened."""
 
     sets: tuple[ScoredSet, ...]
     left_out: tuple[str, ...] = ()
 
 
-def scored_sets(experiment: Experiment) -> Found:
+def scored_sets(experiment: Experiment) -> ScoredSets:
     """Everything that a run has scored: canary sets, subsets of MMLU, and what notebook 03 audits.
 
     Raises InputError if that is nothing.
@@ -69,16 +69,16 @@ def scored_sets(experiment: Experiment) -> Found:
     stores = experiment.build / "stores"
     found = [
         _canary_sets(experiment),
-        walk(stores / "mmlu", "MMLU", _subset_loader()),
-        walk(stores / "open_models", "Audited sets", partial(_open_audited, experiment)),
+        find_sets(stores / "mmlu", "MMLU", _subset_loader()),
+        find_sets(stores / "open_models", "Audited sets", partial(_open_audited, experiment)),
     ]
     sets = tuple(each for part in found for each in part.sets)
     if not sets:
         raise InputError(f"{stores}: no test set is scored; run `make reproduce` first")
-    return Found(sets, tuple(line for part in found for line in part.left_out))
+    return ScoredSets(sets, tuple(line for part in found for line in part.left_out))
 
 
-def walk(directory: Path, group: str, load: Load) -> Found:
+def find_sets(directory: Path, group: str, load: Load) -> ScoredSets:
     """Find the stores in `directory/<model>/<test set>/<store>/`, as audits leave them.
 
     Models and sets are named as in their stores. Sets segmented by line are a group of their own.
@@ -94,10 +94,10 @@ def walk(directory: Path, group: str, load: Load) -> Found:
                 continue
             named = f"{group} by line" if header.dataset.endswith(BY_LINE) else group
             sets.append(ScoredSet(header.model, named, test_set, stores))
-    return Found(tuple(sets), tuple(left_out))
+    return ScoredSets(tuple(sets), tuple(left_out))
 
 
-def _canary_sets(experiment: Experiment) -> Found:
+def _canary_sets(experiment: Experiment) -> ScoredSets:
     sets, left_out = [], []
     for model in MODELS:
         for spec in experiment.profile.canaries:
@@ -116,7 +116,7 @@ def _canary_sets(experiment: Experiment) -> Found:
                     experiment.profile.scoring.shards,
                 )
             )
-    return Found(tuple(sets), tuple(left_out))
+    return ScoredSets(tuple(sets), tuple(left_out))
 
 
 def _subset_loader() -> Load:
