@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib import pyplot as plt
 
 from contamination.experiments.books.audit import SCORES
 from contamination.experiments.books.figures import plot_books
@@ -17,25 +16,15 @@ RATES = {AGAIN: [0.75, 0.25, 1.0, 0.75], UNREAD: [0.5]}
 
 @pytest.fixture
 def figure():
-    aucs = pd.DataFrame(
-        [
-            (kind, score, 0.6 + 0.1 * i, 0.5, 0.9)
-            for kind in KINDS
-            for i, score in enumerate(("loss", "min_k_20", "lowercase", "zlib"))
-        ],
-        columns=["validation", "score", "auc", "auc_low", "auc_high"],
-    )
-    table = pd.DataFrame(
-        [
-            (kind, truth, rate / (1 + (kind == KINDS[1])), 0.1 + 0.3 * (kind == KINDS[1]))
-            for kind in KINDS
-            for truth, rates in RATES.items()
-            for rate in rates
-        ],
-        columns=["validation", "truth", "rate", "validation_fpr"],
-    )
-    yield plot_books(aucs, table, accused=0.5)
-    plt.close("all")
+    aucs, table = [], []
+    for index, kind in enumerate(KINDS):
+        for i, score in enumerate(("loss", "min_k_20", "lowercase", "zlib")):
+            aucs.append((kind, score, 0.6 + 0.1 * i, 0.5, 0.9))
+        for truth, rates in RATES.items():
+            table += [(kind, truth, rate / (1 + index), 0.1 + 0.3 * index) for rate in rates]
+    aucs = pd.DataFrame(aucs, columns=["validation", "score", "auc", "auc_low", "auc_high"])
+    table = pd.DataFrame(table, columns=["validation", "truth", "rate", "validation_fpr"])
+    return plot_books(aucs, table, accused=0.5)
 
 
 def test_a_row_for_each_score(figure) -> None:

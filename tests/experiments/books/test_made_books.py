@@ -25,9 +25,7 @@ from contamination.pretraining.corpus_stage import make_corpus
 from contamination.pretraining.experiment import Experiment
 from contamination.pretraining.members import MEMBERS, NON_MEMBERS
 from contamination.testsets.sources import DATA_VARIABLE
-from fakes.data_fixtures import make_distribution, profile_data, write_profile
-
-WORDS = ["apple", "river", "stone", "cloud", "lamp", "green", "tower", "quiet", "orbit", "maple"]
+from fakes.data_fixtures import WORDS, make_distribution, profile_data, write_profile
 
 
 def sentence(name: str, number: int) -> str:
@@ -154,11 +152,8 @@ def test_foreign_validation_books_accuse_the_unread(made) -> None:
     assert found.loc[("other packages", AGAIN), "accused"] == "10/10"
     assert int(found.loc[("other packages", UNREAD), "accused"].partition("/")[0]) >= 8
     assert found.loc[("other packages", UNREAD), "rejected"] == "10/10"
-    assert found.loc[("same packages", ELSEWHERE), ["books", "rate", "rejected"]].tolist() == [
-        10,
-        "0%",
-        "0/10",
-    ]
+    elsewhere = found.loc[("same packages", ELSEWHERE), ["books", "rate", "rejected"]]
+    assert elsewhere.tolist() == [10, "0%", "0/10"]
     assert found.loc[("same packages", ONCE), "books"] == 20
     thresholds = table.groupby("validation")["threshold"].first()
     assert thresholds["other packages"] < thresholds["same packages"]
@@ -166,12 +161,9 @@ def test_foreign_validation_books_accuse_the_unread(made) -> None:
 
 def test_the_threshold_stands_in_every_row(made) -> None:
     books, scored = made
-    fitted = {
-        "mine": Validation(
-            *(scored[scored["book"].str.startswith(f"{t} ")] for t in (AGAIN, UNREAD))
-        )
-    }
-    table = audit_made_books(books, scored, fitted)
-    assert set(table["threshold"]) == {fitted["mine"].threshold.value}
-    assert set(table["validation_fpr"]) == {fitted["mine"].false_positive_rate}
-    assert set(table["validation_tpr"]) == {fitted["mine"].tpr}
+    sides = [scored[scored["book"].str.startswith(f"{t} ")] for t in (AGAIN, UNREAD)]
+    mine = Validation(*sides)
+    table = audit_made_books(books, scored, {"mine": mine})
+    assert set(table["threshold"]) == {mine.threshold.value}
+    assert set(table["validation_fpr"]) == {mine.false_positive_rate}
+    assert set(table["validation_tpr"]) == {mine.tpr}

@@ -8,25 +8,14 @@ from contamination.experiments.books.tables import validation_layout, verdicts
 
 
 def test_the_layout_of_the_validations() -> None:
-    aucs = pd.DataFrame(
-        [
-            (kind, score, 0.5 + i / 10, 0.4, 0.9)
-            for i, kind in enumerate(("near", "far"))
-            for score in SCORES
-        ],
-        columns=["validation", "score", "auc", "auc_low", "auc_high"],
-    )
-    paper = pd.DataFrame(
-        [("Figure 3", "Min-20% Prob", 0.88), ("Figure 3", "Zlib", 0.8), ("Table 1", "PPL", 0.6)],
-        columns=["table", "method", "value"],
-    )
-    shown = validation_layout(aucs, paper)
-    assert shown.to_numpy().tolist() == [
-        ["Min-20%", "0.50 (0.40 to 0.90)", "0.60 (0.40 to 0.90)", "0.88"],
-        ["PPL", "0.50 (0.40 to 0.90)", "0.60 (0.40 to 0.90)", "—"],
-        ["Zlib", "0.50 (0.40 to 0.90)", "0.60 (0.40 to 0.90)", "0.80"],
-        ["Lowercase", "0.50 (0.40 to 0.90)", "0.60 (0.40 to 0.90)", "—"],
-    ]
+    values = {"near": 0.5, "far": 0.6}
+    rows = [(kind, score, auc, 0.4, 0.9) for kind, auc in values.items() for score in SCORES]
+    aucs = pd.DataFrame(rows, columns=["validation", "score", "auc", "auc_low", "auc_high"])
+    rows = [("Figure 3", "Min-20% Prob", 0.88), ("Figure 3", "Zlib", 0.8), ("Table 1", "PPL", 0.6)]
+    shown = validation_layout(aucs, pd.DataFrame(rows, columns=["table", "method", "value"]))
+    near, far = "0.50 (0.40 to 0.90)", "0.60 (0.40 to 0.90)"
+    published = {"Min-20%": "0.88", "PPL": "—", "Zlib": "0.80", "Lowercase": "—"}
+    assert shown.values.tolist() == [[name, near, far, one] for name, one in published.items()]
     assert list(shown) == ["Score", "Unread: near", "Unread: far", "Published"]
 
 

@@ -14,6 +14,8 @@ from contamination.experiments.seminar.classroom import (
 from contamination.statistics import sharded_exact_test
 from contamination.testsets.tokens import tokenize
 
+SETTINGS = {"dup_counts": [1, 150], "examples": 12, "documents": 60, "seed": 3}  # of `classroom`
+
 
 def _differences(log_probs):
     return log_probs[:, 0] - log_probs[:, 1:].mean(axis=1)
@@ -54,19 +56,16 @@ def test_scores_are_chain_rule_sums(classroom):
 
 def test_the_same_classroom_is_not_trained_twice(classroom, monkeypatch):
     monkeypatch.setattr(module, "train", lambda *args, **kwargs: pytest.fail("trained again"))
-    settings = {"dup_counts": [1, 150], "examples": 12, "documents": 60, "seed": 3}
-    again = open_classroom(classroom.directory.parent, **settings)
+    again = open_classroom(classroom.directory.parent, **SETTINGS)
     assert again.directory == classroom.directory
-    assert {n: s.revision for n, s in again.sets.items()} == {
-        n: s.revision for n, s in classroom.sets.items()
-    }
+    revisions = [[one.revision for one in room.sets.values()] for room in (again, classroom)]
+    assert revisions[0] == revisions[1]
 
 
 def test_other_settings_are_another_classroom(classroom, monkeypatch):
     trained = []
     monkeypatch.setattr(module, "train", lambda *args, **kwargs: trained.append(kwargs["label"]))
-    settings = {"dup_counts": [1, 150], "examples": 12, "documents": 60, "seed": 4}
-    other = open_classroom(classroom.directory.parent, **settings)
+    other = open_classroom(classroom.directory.parent, **SETTINGS | {"seed": 4})
     assert other.directory != classroom.directory
     assert trained == ["train contaminated model", "train clean model"]
 

@@ -3,19 +3,12 @@
 import matplotlib
 import numpy as np
 import pandas as pd
-import pytest
 
 from contamination.experiments.seminar import figures
 
 matplotlib.use("Agg")
 RNG = np.random.default_rng(0)
 MODELS = ("contaminated", "clean")
-
-
-@pytest.fixture(autouse=True)
-def close():
-    yield
-    matplotlib.pyplot.close("all")
 
 
 def test_null_has_a_panel_and_a_line_for_each_model():

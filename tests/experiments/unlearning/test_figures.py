@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib import pyplot as plt
 
 from contamination.experiments.unlearning.figures import plot_unlearning
 
@@ -25,8 +24,7 @@ def table() -> pd.DataFrame:
 
 @pytest.fixture
 def figure(table: pd.DataFrame):
-    yield plot_unlearning(table, window=1.15)
-    plt.close("all")
+    return plot_unlearning(table, window=1.15)
 
 
 def test_chunks_stand_by_their_ratio(figure) -> None:
@@ -53,10 +51,8 @@ def test_means_by_model_probe_and_group(figure) -> None:
     low, high = completion.containers[0].lines[2][0].get_segments()[0][:, 1]
     assert (high - low) / 2 == pytest.approx(1.96 * np.std([0.4, 0.8], ddof=1) / np.sqrt(2))
     assert len(answers.containers[0].lines[2]) == 0  # one chunk has no interval
-    assert [t.get_text() for t in answers.get_legend().get_texts()] == [
-        "Suspicious",
-        "Other chunks",
-    ]
+    labels = [text.get_text() for text in answers.get_legend().get_texts()]
+    assert labels == ["Suspicious", "Other chunks"]
     assert [t.get_text() for t in answers.get_xticklabels()] == ["Original", "Clean"]
 
 
@@ -64,4 +60,3 @@ def test_a_group_without_a_chunk_is_left_out(table: pd.DataFrame) -> None:
     alone = table.drop(columns=["completion_original", "answers_original", "answers_clean"])
     drawn = plot_unlearning(alone.assign(suspicious=True), window=1.15)
     assert [len(axes.containers) for axes in drawn.axes[1:]] == [1]
-    plt.close("all")

@@ -76,14 +76,11 @@ def test_treated_examples_lose_their_answers_and_others_keep_them() -> None:
 
 def test_other_examples_are_of_all_sets_with_the_template() -> None:
     templates = {"qa": "question/1", "text": "text/1", "more": "question/1"}
-    sets = {
-        name: SimpleNamespace(
-            name=name, template=template, examples=(f"{name} 0", f"{name} 1", "a")
-        )
-        for name, template in templates.items()
-    }
-    run = SimpleNamespace(
-        test_set=sets.__getitem__, profile=SimpleNamespace(canaries=list(sets.values()))
-    )
+    sets = {}
+    for name, template in templates.items():
+        examples = (f"{name} 0", f"{name} 1", "a")
+        sets[name] = SimpleNamespace(name=name, template=template, examples=examples)
+    profile = SimpleNamespace(canaries=list(sets.values()))
+    run = SimpleNamespace(test_set=sets.__getitem__, profile=profile)
     assert find_other_examples(run, "qa", ["qa 0"]) == ["qa 1", "a", "more 0", "more 1"]
     assert find_other_examples(run, "text", sets["text"].examples) == []

@@ -28,9 +28,8 @@ def test_precision_and_recall_by_counting() -> None:
     assert table.loc[1.5, "recall"] == 1
     nearness = -np.abs(np.log(ratio))
     assert (table["auc"] == auc(nearness, untreated)).all()
-    assert table["auc_ratio"].to_numpy() == pytest.approx(
-        4 / 9
-    )  # pairs in which the untreated one is smaller
+    # Pairs in which the untreated one is smaller.
+    assert table["auc_ratio"].to_numpy() == pytest.approx(4 / 9)
 
 
 def test_where_nothing_is_suspicious_there_is_no_precision() -> None:
@@ -42,16 +41,10 @@ def test_where_nothing_is_suspicious_there_is_no_precision() -> None:
 def test_means_of_two_groups_and_their_difference() -> None:
     rng = np.random.default_rng(0)
     flag = np.arange(40) % 4 == 0
-    table = pd.DataFrame(
-        {
-            "ratio": 1.0,
-            "suspicious": flag,
-            "treated": ~flag,
-            "completion_a": 0.5 * flag + rng.uniform(0, 0.2, 40),
-            "exact_a": flag,
-            "answers_b": np.where(np.arange(40) < 4, np.nan, 0.25),
-        }
-    )
+    table = pd.DataFrame({"ratio": 1.0, "suspicious": flag, "treated": ~flag})
+    table["completion_a"] = 0.5 * flag + rng.uniform(0, 0.2, 40)
+    table["exact_a"] = flag
+    table["answers_b"] = np.where(np.arange(40) < 4, np.nan, 0.25)
     found = mean_recalls(table).set_index(["probe", "model"])
     assert list(found.index) == [("completion", "a"), ("exact", "a"), ("answers", "b")]
     row = found.loc["completion", "a"]
@@ -76,15 +69,8 @@ def test_a_group_of_one_chunk_has_no_interval() -> None:
 
 def test_the_layouts() -> None:
     found = detection([1.0, 2.0, 3.0], [True, True, False], [1.1, 1.0001, 1.5])
-    shown = detection_layout(found)
-    assert shown.iloc[0].tolist() == [
-        "1.1",
-        "1/3",
-        "1.00 (0.03 to 1.00)",
-        "0.50 (0.01 to 0.99)",
-        "1.00",
-        "1.00",
-    ]
+    shares = ["1.00 (0.03 to 1.00)", "0.50 (0.01 to 0.99)"]
+    assert detection_layout(found).iloc[0].tolist() == ["1.1", "1/3", *shares, "1.00", "1.00"]
     assert detection_layout(detection([2.0, 3.0], [True, False], [1.1]))["Precision"][0] == "—"
     table = pd.DataFrame({"suspicious": [True, False, False], "completion_a": [0.0, 1.0, 0.5]})
     shown = recall_layout(mean_recalls(table), "S", "O")

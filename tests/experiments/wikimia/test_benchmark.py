@@ -3,7 +3,6 @@
 The numbers of records are those of the real splits; the texts are made up.
 """
 
-import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,9 +47,7 @@ def rows(length: int, variant: str = "original") -> list[dict[str, object]]:
 
 
 def parquet(records: list[dict[str, object]]) -> bytes:
-    buffer = io.BytesIO()
-    pd.DataFrame(records).to_parquet(buffer)
-    return buffer.getvalue()
+    return pd.DataFrame(records).to_parquet()
 
 
 @pytest.fixture(autouse=True)
@@ -74,8 +71,8 @@ def hub(server) -> HubServer:
         files[name] = parquet(rows(length))
     server.repositories[ORIGINAL_HUB.id] = Repository()
     server.repositories[ORIGINAL_HUB.id].push(files)
-    names = [split_name(length, kind) for length in (32, 64, 128) for kind in ("p", "q")]
-    names = [n.replace("_p", "_paraphrased").replace("_q", "_perturbed") for n in names]
+    kinds = ("paraphrased", "perturbed")
+    names = [split_name(length, kind) for length in (32, 64, 128) for kind in kinds]
     listed = "".join(f"  - split: {n}\n    path: data/{n}-*\n" for n in names)
     card = f"---\nconfigs:\n- config_name: default\n  data_files:\n{listed}---\n"
     files = {f"data/{n}-00000-of-00001.parquet": parquet(rows(32, n)) for n in names}
@@ -97,11 +94,8 @@ def mirror_of(root: Path, lengths=(32,), variant: str = "original") -> Path:
 
 def test_splits_of_the_hub(hub) -> None:
     parts = load_wikimia([32, 256])
-    assert [(part.variant, part.length) for part in parts] == [
-        ("original", 32),
-        ("original", 256),
-        ("paraphrased", 32),
-    ]
+    found = [(part.variant, part.length) for part in parts]
+    assert found == [("original", 32), ("original", 256), ("paraphrased", 32)]
     assert {part.status for part in parts} == {OK}
     for part in parts[:2]:
         wanted = rows(part.length)
@@ -183,11 +177,11 @@ def test_a_directory_of_ones_own(tmp_path) -> None:
 
 def test_a_clone_of_the_hubs_repository(tmp_path) -> None:
     folder = tmp_path / "WikiMIA"
+    (folder / "data").mkdir(parents=True)
     for split in ("WikiMIA_length32", "WikiMIA_length32_paraphrased"):
         for shard in (0, 1):
-            path = folder / "data" / f"{split}-0000{shard}-of-00002-abc.parquet"
-            path.parent.mkdir(parents=True, exist_ok=True)
             made = [{"input": f"{split} {shard} {i}", "label": i} for i in (1, 0)]
+            path = folder / "data" / f"{split}-0000{shard}-of-00002-abc.parquet"
             path.write_bytes(parquet(made))
     parts = load_directory(folder)
     assert [part.split for part in parts] == ["WikiMIA_length32", "WikiMIA_length32_paraphrased"]
@@ -275,12 +269,11 @@ def names(part: Part, *, members: bool) -> list[str]:
 def test_members_were_read_and_the_others_not(run: Experiment) -> None:
     read, control = load_known(run, [8], texts=100)
     assert [(p.source, p.status) for p in (read, control)] == [(READ_HERE, OK), (CONTROL, OK)]
+    non_members, others = names(read, members=False), names(control, members=True)
     assert all(name.startswith("members-") for name in names(read, members=True))
-    assert all(name.startswith("non_members-") for name in names(read, members=False))
-    assert names(control, members=False) == names(read, members=False)
-    others = names(control, members=True)
-    assert all(name.startswith("non_members-") for name in others)
-    assert not set(others) & set(names(control, members=False))
+    assert all(name.startswith("non_members-") for name in (*non_members, *others))
+    assert names(control, members=False) == non_members
+    assert not set(others) & set(non_members)
 
 
 def test_as_many_of_each_package_on_every_side(run: Experiment) -> None:
@@ -301,27 +294,18 @@ def test_texts_are_cut_after_the_last_word_and_keep_their_line_ends(run: Experim
     assert read.texts[0] == "members-a-1" + "\n word" * 9
 
 
-@pytest.mark.parametrize(
-    ("text", "count", "wanted"),
-    [
-        (" a  b\n\tc d ", 3, " a  b\n\tc"),
-        ("a b", 2, "a b"),
-        ("a b", 3, None),
-        ("a b c", 1, "a"),
-        ("", 1, None),
-        (" \n ", 1, None),
-    ],
-)
-def test_first_words(text: str, count: int, wanted: str | None) -> None:
-    assert first_words(text, count) == wanted
+def test_first_words() -> None:
+    assert first_words(" a  b\n\tc d ", 3) == " a  b\n\tc"
+    assert first_words("a b", 2) == "a b"
+    assert first_words("a b c", 1) == "a"
+    assert first_words("a b", 3) is first_words("", 1) is first_words(" \n ", 1) is None
 
 
 def test_a_corpus_taken_whole_has_no_benchmark(run: Experiment) -> None:
     (run.corpus / NON_MEMBERS).unlink()
     parts = load_known(run, [32, 64], texts=3)
-    assert [(p.source, p.length) for p in parts] == [
-        (source, length) for source in (READ_HERE, CONTROL) for length in (32, 64)
-    ]
+    found = [(part.source, part.length) for part in parts]
+    assert found == [(READ_HERE, 32), (READ_HERE, 64), (CONTROL, 32), (CONTROL, 64)]
     assert all(p.status.startswith("not run here: the corpus was taken whole") for p in parts)
     assert not any(p.texts for p in parts)
 

@@ -27,6 +27,7 @@ from contamination.experiments.wikimia.dated_pages import (
     read_pages,
 )
 from contamination.files import read_json
+from fakes.made_up_registry import jsonl
 
 BEFORE, FROM = date(2017, 1, 1), date(2023, 1, 1)
 OLD, NEW = "2010-01-01", "2023-02-01"  # of a member, and of a non-member
@@ -38,11 +39,14 @@ def page(name: str, day: date | str, words: int = 10, **more: Any) -> dict[str, 
     return {"title": f"Page {name}", "text": text, "date": str(day), **more}
 
 
-def build(folder: Path, pages: list[dict[str, Any]], rules: Rules = RULES) -> dict[str, Any]:
-    source = folder / "pages.jsonl"
+def write(folder: Path, pages: list[dict[str, Any]]) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    source.write_text("".join(json.dumps(one) + "\n" for one in pages))
-    return build_wikimia(source, folder / "out", rules)
+    (folder / "pages.jsonl").write_bytes(jsonl(pages))
+    return folder / "pages.jsonl"
+
+
+def build(folder: Path, pages: list[dict[str, Any]], rules: Rules = RULES) -> dict[str, Any]:
+    return build_wikimia(write(folder, pages), folder / "out", rules)
 
 
 def rows(folder: Path, name: str) -> list[tuple[str, int]]:
@@ -65,21 +69,13 @@ def test_days_decide_and_the_gap_is_left_out(tmp_path: Path) -> None:
 
 
 def test_texts_are_cut_to_words_and_short_pages_are_missing_from_a_length(tmp_path: Path) -> None:
-    pages = [
-        page("m8", OLD, 8),
-        page("m7", OLD, 7),
-        page("m3", OLD, 3),
-        page("n9", NEW, 9),
-        page("n4", NEW, 4),
-    ]
+    pages = [page(f"m{words}", OLD, words) for words in (8, 7, 3)]
+    pages += [page(f"n{words}", NEW, words) for words in (9, 4)]
     made = build(tmp_path, pages)
-    assert rows(tmp_path, "WikiMIA_length8") == [
-        ("m8 w1 w2 w3 w4 w5 w6 w7", 1),
-        ("n9 w1 w2 w3 w4 w5 w6 w7", 0),
-    ]
-    assert [text.split()[0] for text, _ in rows(tmp_path, "WikiMIA_length4")] == [
-        *("m8", "m7", "n9", "n4")
-    ]
+    rest = "w1 w2 w3 w4 w5 w6 w7"
+    assert rows(tmp_path, "WikiMIA_length8") == [(f"m8 {rest}", 1), (f"n9 {rest}", 0)]
+    shorter = [text.split()[0] for text, _ in rows(tmp_path, "WikiMIA_length4")]
+    assert shorter == ["m8", "m7", "n9", "n4"]
     assert made["splits"] == {
         "WikiMIA_length4": {"members": 2, "non_members": 2},
         "WikiMIA_length8": {"members": 1, "non_members": 1},
@@ -128,11 +124,8 @@ def test_as_many_pages_of_both_classes_drawn_by_the_seed(tmp_path: Path) -> None
 
 
 def test_members_that_were_changed_are_counted_or_left_out(tmp_path: Path) -> None:
-    pages = [
-        page("a", OLD, changed="2016-12-31"),
-        page("b", OLD, changed="2017-01-01"),
-        page("c", NEW, changed="2024-01-01"),
-    ]
+    days = {"a": (OLD, "2016-12-31"), "b": (OLD, "2017-01-01"), "c": (NEW, "2024-01-01")}
+    pages = [page(name, made, changed=changed) for name, (made, changed) in days.items()]
     rules = replace(RULES, balanced=False)
     made = build(tmp_path, pages, rules)
     assert made["kept"]["members_changed_since"] == 1
@@ -142,16 +135,11 @@ def test_members_that_were_changed_are_counted_or_left_out(tmp_path: Path) -> No
 
 
 def test_paraphrases_have_splits_of_their_own(tmp_path: Path) -> None:
-    pages = [
-        page("a", OLD, paraphrase="in other words than before"),
-        page("b", NEW, paraphrase="said  quite otherwise here"),
-        page("c", NEW),
-    ]
+    pages = [page("a", OLD, paraphrase="in other words than before"), page("c", NEW)]
+    pages.append(page("b", NEW, paraphrase="said  quite otherwise here"))
     made = build(tmp_path, pages, replace(RULES, balanced=False))
-    assert rows(tmp_path, "WikiMIA_length4_paraphrased") == [
-        ("in other words than", 1),
-        ("said quite otherwise here", 0),
-    ]
+    wanted = [("in other words than", 1), ("said quite otherwise here", 0)]
+    assert rows(tmp_path, "WikiMIA_length4_paraphrased") == wanted
     assert made["splits"]["WikiMIA_length8_paraphrased"] == {"members": 0, "non_members": 0}
     assert not (tmp_path / "out" / "WikiMIA_length8_paraphrased.jsonl").exists()
     plain = [{key: one[key] for key in ("title", "text", "date")} for one in pages]
@@ -178,14 +166,9 @@ def test_the_same_pages_give_the_same_bytes_wherever_they_lie(tmp_path: Path) ->
         assert found[0] == found[1]
     written = read_json(tmp_path / "one" / "out" / PROVENANCE)
     assert written["found"] == 10
-    assert written["rules"] == {
-        "members_before": "2017-01-01",
-        "non_members_from": "2023-01-01",
-        "lengths": [4, 8],
-        "balanced": True,
-        "drop_changed": False,
-        "seed": 0,
-    }
+    days = {"members_before": "2017-01-01", "non_members_from": "2023-01-01"}
+    rest = {"lengths": [4, 8], "balanced": True, "drop_changed": False, "seed": 0}
+    assert written["rules"] == days | rest
     assert written["dropped_pages"][0]["place"].startswith("pages.jsonl, line ")
     assert len(written["pages"]["sha256"]) == 64
 
@@ -255,38 +238,34 @@ def test_a_folder_with_an_index(tmp_path: Path) -> None:
         'file,title,date,changed\nb.md,"B, indeed",2023-05-06,\na.txt,A,2011-12-13,2012-01-02\n'
     )
     (first, second), files = read_pages(tmp_path)
-    assert (first.title, first.text, first.created) == (
-        "B, indeed",
-        "# Heading\n\nText of b\n",
-        date(2023, 5, 6),
-    )
+    assert (first.title, first.text) == ("B, indeed", "# Heading\n\nText of b\n")
+    assert first.created == date(2023, 5, 6)
     assert (second.text, second.changed) == ("Text of a", date(2012, 1, 2))
     assert second.place == f"{tmp_path / 'pages.csv'}, line 3"
     assert files == [tmp_path / name for name in ("pages.csv", "b.md", "a.txt")]
 
 
 @pytest.mark.parametrize(
-    ("line", "message"),
+    ("wrong", "message"),
     [
-        ('{"title": "A", "text": "x"}', "field 'date' is 'None'; write a date such as 2023-01-31"),
         *(
-            (
-                f'{{"title": "A", "text": "x", "date": "{day}"}}',
-                f"field 'date' is '{day}'; write a date such as 2023-01-31",
-            )
-            for day in ("2023-W05-1", "20230131", "2023-01-31x", "2016-13-01", "2016-01-011")
+            ({"date": day}, f"field 'date' is '{day}'; write a date such as 2023-01-31")
+            for day in ("2023-W05-1", "20230131", "2023-01-31x", "2016-13-01", "2016-01-011", None)
         ),
-        ('{"title": "A", "text": "x", "date": 2016}', "field 'date' is '2016'"),
-        (GOOD.strip().replace("}", ', "changed": "soon"}'), "field 'changed' is 'soon'"),
-        ('{"title": " ", "text": "x", "date": "2016-01-01"}', "field 'title' is ' '; write text"),
-        ('{"title": "A", "text": 3, "date": "2016-01-01"}', "field 'text' is '3'; write text"),
-        ('{"title": "A", "date": "2016-01-01"}', "field 'text' is 'None'; write text"),
+        ({"date": 2016}, "field 'date' is '2016'"),
+        ({"changed": "soon"}, "field 'changed' is 'soon'"),
+        ({"title": " "}, "field 'title' is ' '; write text"),
+        ({"text": 3}, "field 'text' is '3'; write text"),
+        ({"text": None}, "field 'text' is 'None'; write text"),
         ("{", "not JSON"),
     ],
 )
-def test_a_malformed_page_is_named(tmp_path: Path, line: str, message: str) -> None:
+def test_a_malformed_page_is_named(tmp_path: Path, wrong: Any, message: str) -> None:
     path = tmp_path / "pages.jsonl"
-    path.write_text(GOOD + line + "\n")
+    fields = {"title": "A", "text": "x", "date": "2016-01-01"}
+    if isinstance(wrong, dict):  # None: the field is missing
+        wrong = json.dumps({k: v for k, v in (fields | wrong).items() if v is not None})
+    path.write_text(GOOD + wrong + "\n")
     with pytest.raises(InputError) as caught:
         read_pages(path)
     assert str(caught.value).startswith(f"{path}, line 2: ")
@@ -295,14 +274,15 @@ def test_a_malformed_page_is_named(tmp_path: Path, line: str, message: str) -> N
 
 
 def test_a_folder_that_is_not_whole(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"no pages\.csv; write one with the columns file, title"):
-        read_pages(tmp_path)
-    (tmp_path / "pages.csv").write_text("file,title,date\ngone.txt,A,2016-01-01\n")
-    with pytest.raises(InputError, match=r"pages\.csv, line 2: .* has no file 'gone\.txt'"):
-        read_pages(tmp_path)
-    (tmp_path / "pages.csv").write_text("title,date\nA,2016-01-01\n")
-    with pytest.raises(InputError, match=r"pages\.csv, line 2: field 'file'"):
-        read_pages(tmp_path)
+    for index, message in (
+        (None, r"no pages\.csv; write one with the columns file, title"),
+        ("file,title,date\ngone.txt,A,2016-01-01", r"\.csv, line 2: .* has no file 'gone\.txt'"),
+        ("title,date\nA,2016-01-01", r"pages\.csv, line 2: field 'file'"),
+    ):
+        if index:
+            (tmp_path / "pages.csv").write_text(f"{index}\n")
+        with pytest.raises(InputError, match=message):
+            read_pages(tmp_path)
     with pytest.raises(InputError, match=r"no such file"):
         read_pages(tmp_path / "none.jsonl")
 
@@ -323,8 +303,7 @@ def command():
 
 def test_the_command(tmp_path: Path, command) -> None:
     pages = [page("a", OLD), page("b", NEW), page("c", "2019-01-01")]
-    source = tmp_path / "pages.jsonl"
-    source.write_text("".join(json.dumps(one) + "\n" for one in pages))
+    source = write(tmp_path, pages)
     days = ("--members-before", BEFORE, "--non-members-from", FROM)
     done = command(source, tmp_path / "out", *days, "--length", 4, "--length", 8, "--seed", 3)
     assert done.exit_code == 0, done.output

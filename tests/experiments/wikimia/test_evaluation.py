@@ -64,14 +64,9 @@ def planted(make_model, tokenizer, tmp_path_factory) -> pd.DataFrame:
     ids = tokenize(tokenizer, members)
     shortest = min(map(len, ids))
     assert shortest < 128
-    tuned = fine_tune(
-        blank,
-        [one[:shortest] for one in ids],
-        tmp_path_factory.mktemp("tuned"),
-        epochs=40,
-        learning_rate=5e-3,
-        seed=1,
-    )
+    ids = [one[:shortest] for one in ids]
+    directory = tmp_path_factory.mktemp("tuned")
+    tuned = fine_tune(blank, ids, directory, epochs=40, learning_rate=5e-3, seed=1)
     return run(
         [ModelEntry("blank", str(blank)), ModelEntry("tuned", str(tuned))],
         [part_of("planted", members, others), part_of("control", more, others)],
@@ -101,13 +96,10 @@ def test_texts_that_nobody_read_are_not(planted: pd.DataFrame) -> None:
         assert (found["auc_high"] >= 0.5).all(), (model, source)
 
 
-def test_parameters_are_counted(planted: pd.DataFrame, tokenizer) -> None:
+def test_parameters_are_counted_and_no_reference_is_no_score(planted, tokenizer) -> None:
     # Two layers of width 32 have 12 w^2 + 13 w each; embeddings of tokens and 128 places; a norm.
     wanted = 2 * (12 * 32**2 + 13 * 32) + (len(tokenizer) + 128) * 32 + 2 * 32
     assert set(planted["parameters"]) == {wanted}
-
-
-def test_without_a_reference_that_score_is_left_out(planted: pd.DataFrame) -> None:
     assert "reference_difference" not in cells(planted, "blank", "planted").index
 
 
@@ -117,11 +109,9 @@ def test_without_a_reference_that_score_is_left_out(planted: pd.DataFrame) -> No
 def test_the_auc_is_that_of_the_loss(scorers, tokenizer) -> None:
     part = part_of("p", texts_of(7, 1), texts_of(5, 2))
     table = run([ENTRY], [part])
-    losses = [log_probs_of(ids)[1:].mean() for ids in tokenize(tokenizer, part.texts)]
-    lowest = []
-    for ids in tokenize(tokenizer, part.texts):
-        values = np.sort(log_probs_of(ids)[1:])
-        lowest.append(values[: max(1, len(values) // 5)].mean())
+    values = [np.sort(log_probs_of(ids)[1:]) for ids in tokenize(tokenizer, part.texts)]
+    losses = [one.mean() for one in values]
+    lowest = [one[: max(1, len(one) // 5)].mean() for one in values]
     found = table.set_index("score")["auc"]
     assert found["loss"] == pytest.approx(roc_auc_score(part.members, losses))
     assert found["min_k_20"] == pytest.approx(roc_auc_score(part.members, lowest))

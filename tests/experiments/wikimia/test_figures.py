@@ -1,9 +1,10 @@
 """The figure of sizes and lengths: where its points and intervals lie, and the band of chance."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib import pyplot as plt
 
 from contamination.experiments.wikimia.benchmark import READ_HERE
 from contamination.experiments.wikimia.evaluation import FIELDS, SCORES
@@ -21,24 +22,16 @@ def auc_of(model: str, length: int, score: str, source: str) -> float:
 
 @pytest.fixture(scope="module")
 def table() -> pd.DataFrame:
+    sources = (READ_HERE, "control", "other", "control (other)")
+    variants, scores = ("original", "paraphrased"), ("loss", "min_k_20")
     rows = []
-    for model, size in SIZES.items():
-        for source in (READ_HERE, "control", "other", "control (other)"):
-            for variant in ("original", "paraphrased"):
-                for length in LENGTHS:
-                    for score in ("loss", "min_k_20"):
-                        auc = auc_of(model, length, score, source) - 0.3 * (variant != "original")
-                        known = [model, size, source, variant, "", length, score]
-                        rows.append([*known, auc, auc - 0.05, auc + 0.08])
+    for model, source, variant, length, score in product(SIZES, sources, variants, LENGTHS, scores):
+        auc = auc_of(model, length, score, source) - 0.3 * (variant != "original")
+        known = [model, SIZES[model], source, variant, "", length, score]
+        rows.append([*known, auc, auc - 0.05, auc + 0.08])
     found = pd.DataFrame(rows, columns=list(FIELDS)[: len(rows[0])])
     found["parameters"] = found["parameters"].astype("Int64")
     return found.assign(status="ok")
-
-
-@pytest.fixture(autouse=True)
-def close():
-    yield
-    plt.close("all")
 
 
 @pytest.fixture
@@ -65,10 +58,12 @@ def test_sizes_stand_on_the_left_and_lengths_of_the_largest_on_the_right(panels)
     assert (left.get_title(), right.get_title()) == ("64 words", "Model large")
 
 
-def test_intervals_and_the_level_of_chance(panels) -> None:
+def test_intervals_colours_and_the_level_of_chance(panels) -> None:
     for axes in panels:
-        bars = axes.containers[0].lines[2][0].get_segments()
-        for (_, low), (_, high) in bars:
+        for container in axes.containers:
+            (score,) = [name for name, label in SCORES.items() if label == container.get_label()]
+            assert container.lines[0].get_color() == score_style(score)[1]
+        for (_, low), (_, high) in axes.containers[0].lines[2][0].get_segments():
             assert high - low == pytest.approx(0.13)
         assert any(list(line.get_ydata()) == [0.5, 0.5] for line in axes.lines)
 
@@ -88,18 +83,10 @@ def test_a_public_benchmark_has_a_band_of_its_own(table) -> None:
         assert heights.min() > 0.7
 
 
-def test_a_score_has_its_colour(panels) -> None:
-    for axes in panels:
-        for container in axes.containers:
-            (score,) = [name for name, label in SCORES.items() if label == container.get_label()]
-            assert container.lines[0].get_color() == score_style(score)[1]
-
-
 def test_the_legend_names_what_is_drawn(table) -> None:
     figure = plot_wikimia(table, source=READ_HERE, length=64)
-    assert [t.get_text() for t in figure.legends[0].get_texts()] == [
-        *("PPL", "Min-20%", "Read by nobody")
-    ]
+    names = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert names == ["PPL", "Min-20%", "Read by nobody"]
 
 
 def test_one_model_and_no_control(table) -> None:
