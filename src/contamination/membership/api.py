@@ -1,8 +1,10 @@
 """Scores of texts or of token sequences under a model, as one table.
 
-from contamination.membership.api import membership_scores
+::
 
-table = membership_scores("gpt2", ["a text", "another text"])
+    from contamination.membership.api import membership_scores
+
+    table = membership_scores("gpt2", ["a text", "another text"])
 """
 
 from collections.abc import Iterator, Sequence
@@ -53,9 +55,14 @@ def membership_scores(
 ) -> pd.DataFrame:
     """Score texts by how likely they are to be members of a model's training data.
 
-    Every column has the same direction: the larger, the more likely a member. A text without a
-    score (PPL_200 of a short one) has NaN there. Texts are read once, and once more in lower case
-    and for each neighbour and prefix; see `contamination.membership.scores` for what columns mean.
+    The table has a row per text in the order given (index `text`, from 0) and a column per score:
+    `contamination.membership.scores` says what they mean. Every column has the same direction: the
+    larger, the more likely a member. A text without a score (PPL_200 of a short one) has NaN there.
+    Texts are read once, and once more in lower case and for each neighbour and prefix.
+
+    Raises InputError if there is no text, or one of fewer than two tokens (named by its number);
+    for a reference that does not know a character or, per token, cuts a text into other tokens; for
+    a score that does not exist; and for whatever loading and scoring refuse.
 
     Parameters
     ----------
@@ -65,23 +72,10 @@ def membership_scores(
     reference : a second model, with a tokenizer of its own, for `reference_*`.
     reference_per : "byte" compares the two by the log-probability of the whole text by its bytes,
         whatever their tokenizers; "token" by the mean over tokens, which must then be the same.
-    neighbours : of each text, for `neighbour`; 0 leaves it out.
-    perturbation : makes them.
+    neighbours : how many `perturbation` makes of each text, for `neighbour`; 0 leaves it out.
     prefix : text that the model has not seen, for `recall`.
     columns : as in `score_tokens`.
     seed : of the neighbours.
-
-    Returns
-    -------
-    DataFrame
-        A row per text in the order given (index `text`, from 0), a column per score.
-
-    Raises
-    ------
-    InputError
-        No text; one of fewer than two tokens, named by its number; a reference that does not know a
-        character, or, per token, one with other tokens; a score that does not exist; what loading
-        and scoring raise.
     """
     if not texts:
         raise InputError("there is no text to score; give one or more")
@@ -117,22 +111,11 @@ def score_tokens(
 ) -> pd.DataFrame:
     """Score token sequences, of two tokens or more each, in one pass of the model.
 
-    Parameters
-    ----------
-    columns : names of scores, in the order wanted: what `scores.score_named` knows, `zlib` and
-        `lowercase`. Those that need the whole distribution are left out where the scorer gives
-        log-probabilities alone. `zlib` compresses the decoded tokens, and `lowercase` takes one
-        more pass.
-
-    Returns
-    -------
-    DataFrame
-        A row per sequence (index `text`, from 0), a column per score, larger for members.
-
-    Raises
-    ------
-    InputError
-        A score that does not exist, a sequence of fewer than two tokens, and what scoring raises.
+    The table has a row per sequence (index `text`, from 0) and a column per score, larger for
+    members. `columns` are, in the order wanted, what `scores.score_named` knows, `zlib` (of the
+    decoded tokens) and `lowercase` (one more pass). Those that need the whole distribution are left
+    out where the scorer gives log-probabilities alone. Raises InputError for a score that does not
+    exist, a sequence of fewer than two tokens, and whatever scoring refuses.
     """
     return _score(scorer, sequences, columns, None)[1]
 
@@ -196,13 +179,11 @@ def _beside_reference(
     else:
         for side, sequences in ((scorer, ours), (reference, theirs)):
             _require_every_byte(side, sequences)
-    others = log_prob_signals(reference, theirs)
+    others = zip(signals, log_prob_signals(reference, theirs), texts, strict=True)
     if per == "token":
-        return [(scores.loss(a), scores.loss(b)) for a, b in zip(signals, others, strict=True)]
+        return [(scores.loss(a), scores.loss(b)) for a, b, _ in others]
     value = scores.log_likelihood_per_byte
-    return [
-        (value(a, text), value(b, text)) for a, b, text in zip(signals, others, texts, strict=True)
-    ]
+    return [(value(a, text), value(b, text)) for a, b, text in others]
 
 
 def _require_every_byte(scorer: Scorer, sequences: Sequence[np.ndarray]) -> None:

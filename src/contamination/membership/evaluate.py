@@ -25,16 +25,10 @@ ENDS = ((1 - 0.95) / 2, 1 - (1 - 0.95) / 2)  # quantiles of a 95% interval
 
 
 def auc(scores: ArrayLike, members: ArrayLike) -> float:
-    """Chance that a member has a larger score than a non-member; a tie counts half.
+    """Estimate the chance that a member has a larger score than a non-member; a tie counts half.
 
-    Parameters
-    ----------
-    scores, members : (n,) each; True, or 1, is a member.
-
-    Raises
-    ------
-    InputError
-        A score that is not finite, members and non-members not both there, or other lengths.
+    `scores` and `members` are (n,) each; True, or 1, is a member. Raises InputError for a score
+    that is not finite, for other lengths, and where members or non-members are missing.
     """
     fpr, tpr, _ = _curve(scores, members)
     return float(np.trapezoid(tpr, fpr))
@@ -50,9 +44,12 @@ def evaluate(
 ) -> pd.DataFrame:
     """Judge every column of a table of scores, as `membership_scores` gives it.
 
-    A text without a score (NaN, as PPL_200 of a short text) is left out for that score; the counts
-    say so, and measures are NaN where no member or no non-member is left. Intervals (95%) are
-    percentiles of a bootstrap that draws members and non-members apart.
+    The result has a row per score, with the columns score, members, non_members, auc, tpr_at_5_fpr,
+    tpr_at_1_fpr and tpr_at_0.1_fpr; each measure is followed by its 95% interval, _low and _high:
+    percentiles of a bootstrap that draws members and non-members apart. A text without a score
+    (NaN, as PPL_200 of a short text) is left out for that score; the counts say so, and measures
+    are NaN where no member or no non-member is left. Raises InputError as `auc` does, and for fewer
+    than 1 resample.
 
     Parameters
     ----------
@@ -61,17 +58,6 @@ def evaluate(
     rng : draws the resamples; every score is judged on the same stream, in the order of columns.
     groups : (n,), texts that are alike, such as the snippets of a book: whole groups are drawn, the
         same ones for every score, and no score may be NaN. None draws texts, others for each score.
-
-    Returns
-    -------
-    DataFrame
-        Columns score, members, non_members, auc, auc_low, auc_high, tpr_at_5_fpr, tpr_at_1_fpr,
-        tpr_at_0.1_fpr, each measure with _low and _high.
-
-    Raises
-    ------
-    InputError
-        As `auc`, or fewer than 1 resample.
     """
     require_resamples(resamples)
     _, truth = _checked(np.zeros(len(table)), members)  # wrong labels are wrong for every score
@@ -100,20 +86,11 @@ def evaluate(
 
 
 def weighted_aucs(table: pd.DataFrame, members: ArrayLike, weights: Floats) -> Floats:
-    """AUC of every score where texts count as often as they were drawn, (rows, scores).
+    """Compute the AUC of every score from texts drawn with `weights` (rows, n), (rows, scores).
 
-    One resample can so serve several models that score the same texts: what differs between them is
-    compared in pairs.
-
-    Parameters
-    ----------
-    table, members : as in `evaluate`, without NaN.
-    weights : (rows, n), how often each text was drawn.
-
-    Raises
-    ------
-    InputError
-        As `auc`.
+    A weight says how often a text was drawn. One resample can so serve several models that score
+    the same texts: what differs between them is compared in pairs. `table` and `members` as in
+    `evaluate`, without NaN; errors as in `auc`.
     """
     columns = (_checked(table[name], members) for name in table.columns)
     return np.stack([_measures(*column, weights)[:, 0] for column in columns], axis=1)
@@ -168,7 +145,7 @@ class Threshold:
         return cls(float(thresholds[np.argmax(np.round(right))]))
 
     def apply(self, scores: ArrayLike) -> NDArray[np.bool_]:
-        """Which texts are called members, (n,); one whose score is NaN is not."""
+        """Say which texts are called members, (n,); one whose score is NaN is not."""
         return np.asarray(scores, dtype=np.float64) >= self.value
 
 
@@ -178,8 +155,7 @@ def _curve(scores: ArrayLike, members: ArrayLike) -> tuple[Floats, Floats, Float
     From (0, 0, inf) down to the smallest score; equal scores enter together.
     """
     values, truth = _checked(scores, members)
-    fpr, tpr, thresholds = roc_curve(truth, values, drop_intermediate=False)
-    return fpr, tpr, thresholds
+    return roc_curve(truth, values, drop_intermediate=False)  # type: ignore[no-any-return]
 
 
 def _checked(scores: ArrayLike, members: ArrayLike) -> tuple[Floats, NDArray[np.bool_]]:

@@ -37,19 +37,11 @@ def continuations(
 ) -> list[list[np.ndarray]]:
     """Continue each prompt `samples` times, each by up to `new_tokens` tokens, int64.
 
-    The start token stands before a prompt, as in scoring. Of a prompt that leaves no room in the
-    context, the last tokens count. A continuation ends before the end-of-text token.
-
-    Parameters
-    ----------
-    prompts : token ids, any of which may be empty.
-    temperature : 0 is greedy, where all samples would be the same; the whole vocabulary is sampled.
-    seed : of the sampling; the same call gives the same texts.
-
-    Raises
-    ------
-    InputError
-        A model that does not run here, or counts that cannot be.
+    The start token stands before a prompt, which may be empty, as in scoring. Of a prompt that
+    leaves no room in the context, the last tokens count. A continuation ends before the end-of-text
+    token. Temperature 0 is greedy, where all samples would be the same; above it the whole
+    vocabulary is sampled, and the same seed gives the same texts. Raises InputError for a model
+    that does not run here, and for counts that cannot be.
     """
     if not isinstance(scorer, TransformersScorer):
         raise InputError("only a model that runs here writes text; give a directory or a hub id")
@@ -141,17 +133,14 @@ def completions(
 ) -> list[Completion]:
     """Give the model the beginning of each text and compare what it writes with the rest.
 
+    Raises InputError for a text of fewer than two tokens, a share that is not between 0 and 1, and
+    as `continuations` does.
+
     Parameters
     ----------
     share : of the tokens of a text that are the prompt, at least one.
     most : tokens of the rest that are compared.
     metadata : stands before each prompt, such as "The GSM8K data set, split test:\\n".
-
-    Raises
-    ------
-    InputError
-        A text of fewer than two tokens, a share that is not between 0 and 1, or what
-        `continuations` raises.
     """
     prompts, rests = split(scorer, texts, share)
     rests = [ids[:most] for ids in rests]
@@ -239,18 +228,10 @@ def generation_variation(
 ) -> NDArray[np.float64]:
     """Share of sampled continuations that are near the greedy one, (len(texts),).
 
-    Larger is more likely a member. Distances are in tokens; near is at most `alpha` times the
-    longest continuation, the greedy one included. The defaults are those of the paper.
-
-    Parameters
-    ----------
-    share : of the tokens of a text that are the prompt. 1 is the text as a whole: a question, say.
-
-    Raises
-    ------
-    InputError
-        As `continuations`; or `share` is not above 0 and at
-        most 1.
+    Larger is more likely a member. `share` of the tokens of a text are the prompt; 1 is the text as
+    a whole: a question, say. Distances are in tokens; near is at most `alpha` times the longest
+    continuation, the greedy one included. The defaults are those of the paper. Raises InputError as
+    `continuations` does, and if `share` is not above 0 and at most 1.
     """
     prompts = tokenize(scorer.tokenizer, texts) if share == 1 else split(scorer, texts, share)[0]
     greedy = continuations(scorer, prompts, new_tokens=new_tokens)

@@ -52,25 +52,14 @@ def option_order(
 
     The text of an order is the question and a line "A. ..." for each option, where letters keep
     their places. Letters and options are tokenised alone, so that all orders have the same tokens.
+    `orders` are scored of an item, the published one included: all k! of them if that is fewer,
+    else a random choice. Raises InputError for fewer than 2 orders, and as `continuation_logprobs`
+    does.
 
-    Parameters
-    ----------
-    orders : most orders scored for an item, the published one included: all k! of them if that is
-        fewer, else a random choice.
-    rng : draws the orders.
-
-    Returns
-    -------
-    DataFrame
-        `option_order`, the log-probability (nats) of the published order less the mean over the
-        others, larger is more likely a member; `p`, the share of the orders with at least the
-        log-probability of the published one, itself included, exact if the order of options
-        carries no information.
-
-    Raises
-    ------
-    InputError
-        Fewer than 2 orders, or what `continuation_logprobs` raises.
+    The column `option_order` is the log-probability (nats) of the published order less the mean
+    over the others, larger is more likely a member; `p` is the share of the orders with at least
+    the log-probability of the published one, itself included, exact if the order of options carries
+    no information.
     """
     if orders < 2:
         raise InputError(f"{orders} orders: give 2 or more, the published one included")
@@ -112,19 +101,11 @@ def slot_guessing(
     """Hide a wrong option of each item and see whether the model knows it, a row per item.
 
     The prompt is the question, the other options with their letters, and last the letter of the
-    hidden one. A wrong option cannot be reasoned out from the question.
+    hidden one, which is drawn at random: a wrong option cannot be reasoned out from the question.
 
-    Parameters
-    ----------
-    rng : draws the option to hide.
-    most : tokens of the option that are compared.
-
-    Returns
-    -------
-    DataFrame
-        `slot_log_prob`, mean log-probability (nats) of the tokens of the option; with a model that
-        runs here also `slot_exact` (1 if it writes the option token for token, else 0) and
-        `slot_rouge_l_f1`. Larger is more likely a member.
+    The column `slot_log_prob` is the mean log-probability (nats) of the tokens of the option, at
+    most `most`; with a model that runs here there are also `slot_exact` (1 if it writes the option
+    token for token, else 0) and `slot_rouge_l_f1`. Larger is more likely a member.
     """
     prompts, hidden = [], []
     for item in items:
@@ -135,10 +116,9 @@ def slot_guessing(
     asked = tokenize(scorer.tokenizer, prompts)
     expected = [ids[:most] for ids in tokenize(scorer.tokenizer, hidden)]
     groups = [(prompt, [option]) for prompt, option in zip(asked, expected, strict=True)]
-    values = {
-        i: float(v[0].mean(dtype=np.float64)) for i, v in continuation_logprobs(scorer, groups)
-    }
-    table = pd.DataFrame({"slot_log_prob": [values[i] for i in range(len(items))]})
+    values = dict(continuation_logprobs(scorer, groups))
+    means = [float(values[i][0].mean(dtype=np.float64)) for i in range(len(items))]
+    table = pd.DataFrame({"slot_log_prob": means})
     if not isinstance(scorer, TransformersScorer):
         return table
     written = continuations(scorer, asked, new_tokens=max(len(ids) for ids in expected))

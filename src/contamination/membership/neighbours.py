@@ -37,12 +37,8 @@ class Perturbation(Protocol):
 def word_neighbours(text: str, count: int, *, rng: np.random.Generator) -> list[str]:
     """Swap or leave out words: a tenth of them, one at least, with a fair coin for each.
 
-    A swap is with the next word. Spaces and line ends stay where they are.
-
-    Raises
-    ------
-    InputError
-        A text of one word: it can neither be swapped nor left out.
+    A swap is with the next word. Spaces and line ends stay where they are. Raises InputError for a
+    text of one word, which can neither be swapped nor left out.
     """
     parts = re.split(r"(\s+)", text)  # even: words, of which the outer ones may be empty
     places = [i for i in range(0, len(parts), 2) if parts[i]]
@@ -61,22 +57,15 @@ def _changed(
         if rng.random() < 0.5:
             new[here], new[following] = new[following], new[here]
         else:
-            new[here] = ""
-            new[here + 1] = ""
+            new[here] = new[here + 1] = ""
     return "".join(new)
 
 
 class MaskedLM:
-    """A fill-mask model as a `Perturbation`.
+    """A fill-mask model as a `Perturbation`, from a directory or a hub id.
 
-    Parameters
-    ----------
-    name : directory or hub id of a masked language model with a fast tokenizer.
-
-    Raises
-    ------
-    InputError
-        No such model, or a tokenizer without a mask, or one that cannot tell where tokens stand.
+    Raises InputError if there is no such model, or no fast tokenizer with a mask: another one
+    cannot tell where tokens stand.
     """
 
     def __init__(self, name: Path | str) -> None:
@@ -93,10 +82,7 @@ class MaskedLM:
     def __call__(self, text: str, count: int, *, rng: np.random.Generator) -> list[str]:
         """Return neighbours in which a tenth of the tokens, one at least, is another.
 
-        Raises
-        ------
-        InputError
-            A text without a token.
+        Raises InputError for a text without a token.
         """
         encoded = self._tokenizer(
             text,

@@ -166,10 +166,7 @@ OF_LOG_PROBS = ("loss", "ppl", "min_k")
 def score_named(name: str) -> Score:
     """Return the score of a column: loss, entropy, or one of `FAMILIES` with its k (min_k_12.5).
 
-    Raises
-    ------
-    InputError
-        No such score, or a k that cannot be, such as 0; it is tried on a made-up text.
+    Raises InputError if there is no such score, or no such k, as 0; a made-up text tries it.
     """
     family, _, k = name.rpartition("_")
     found: Score

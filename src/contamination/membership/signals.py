@@ -63,7 +63,7 @@ class Signals:
     Attributes
     ----------
     log_probs : of the tokens (nats), float32 (T,). The first is conditioned on the start token
-        alone, as everywhere in the engine; most scores leave it out (see `scores`).
+        alone, as in all scoring; most scores leave it out (see `scores`).
     distribution : None where only log-probabilities can be had (a model behind an endpoint).
     """
 
@@ -74,13 +74,9 @@ class Signals:
 def token_signals(scorer: Scorer, sequences: Sequence[np.ndarray]) -> list[Signals]:
     """Return the signals of token sequences, in their order, from one pass of the model.
 
-    Long sequences are read in the windows of the engine: every token is scored once. A network that
-    runs here is asked for everything, any other scorer for log-probabilities.
-
-    Raises
-    ------
-    InputError
-        What the scorer raises: unknown tokens, weights that give no numbers, too little memory.
+    Long sequences are read in windows, and every token is scored once. A network that runs here is
+    asked for everything, any other scorer for log-probabilities. Raises InputError as the scorer
+    does: unknown tokens, weights that give no numbers, too little memory.
     """
     if isinstance(scorer, TransformersScorer):
         return _in_order(_described(scorer, sequences), sequences)
@@ -123,20 +119,17 @@ def _described(
 
 
 def describe(head: Head, hidden: Tensor, tokens: Tensor, read: Tensor) -> Tensor:
-    """Describe the distributions that hidden states predict.
+    """Describe the distributions that hidden states predict, float32 [N, 5 + len(TOP)].
+
+    The columns: log-probability of the token (nats); its rank; the rank of the token read; mean and
+    standard deviation of the log-probability under the distribution; for each k of `TOP` the sum of
+    -p log p over the k most probable tokens. Rank 1 is the most probable token.
 
     Parameters
     ----------
     hidden : hidden states, [N, d].
     tokens : the tokens that they predict, int64 [N].
     read : the tokens that had just been read, one position before, int64 [N].
-
-    Returns
-    -------
-    Tensor, float32 [N, 5 + len(TOP)]
-        Log-probability of the token (nats); its rank; the rank of the token read; mean and standard
-        deviation of the log-probability under the distribution; for each k of `TOP` the sum of
-        -p log p over the k most probable tokens. Rank 1 is the most probable token.
     """
     result = torch.empty(len(tokens), 5 + len(TOP), dtype=torch.float32, device=hidden.device)
     elements = BLOCK.get(hidden.device.type, BLOCK["cpu"])
@@ -201,11 +194,8 @@ def conditional_log_probs(
 
     The prefix stands before every window of a sequence that is longer than what it leaves of the
     context; each token is scored once. Where texts fit, the prefix is read once for all of them.
-
-    Raises
-    ------
-    InputError
-        A prefix without a token, or one that leaves less than half of the context.
+    Raises InputError for a prefix without a token, or one that leaves less than half of the
+    context.
     """
     if not len(prefix):
         raise InputError("the prefix has no token; give text that the model has not seen")

@@ -63,12 +63,8 @@ def ngram_overlap(
     Larger is more likely a member. No model and no assumption is needed where the training data can
     be read (Brown et al. 2020, appendix C, with 13 words; Dodge et al. 2021). The corpus is read
     once and never kept: memory grows with the texts alone. Words are compared in lower case,
-    without punctuation; a text of fewer than n words has no n-gram and gets NaN.
-
-    Raises
-    ------
-    InputError
-        n below 1.
+    without punctuation; a text of fewer than n words has no n-gram and gets NaN. Raises InputError
+    for n below 1.
     """
     if n < 1:
         raise InputError(f"n-grams of {n} words: give n of 1 or more")
