@@ -3,70 +3,8 @@
 import math
 
 import pandas as pd
-import pytest
 
-from contamination.audit.published import published_p
 from contamination.experiments.open_models.tables import paper_layout
-from contamination.results.published import AUDITED, CONTROLS, load_published
-from contamination.scoring.models import ModelEntry, load_models
-from contamination.testsets.registry import registered
-from fakes.data_fixtures import ROOT
-
-PUBLISHED = ROOT / "data" / "published"
-COLUMNS = {**AUDITED, **CONTROLS}
-BY_COLUMN = {entry.published: entry for entry in load_models().values() if entry.published}
-
-
-def test_every_value_of_table_2_is_found_once() -> None:
-    table = load_published(PUBLISHED, "oren2024_table2_open_models")
-    printed = table[table["dataset"] != "MMLU (Fisher)"]
-    others = [name for name in registered() if not name.startswith(("canaries/", "mmlu/"))]
-    for column in COLUMNS:
-        found = [published_p(BY_COLUMN[column], name, PUBLISHED) for name in others]
-        assert sorted(p for p in found if not math.isnan(p)) == sorted(printed[column])
-
-
-def test_every_subset_of_table_4_is_found() -> None:
-    table = load_published(PUBLISHED, "oren2024_table4_mmlu").set_index("subset")
-    for column in COLUMNS:
-        for subset, p in table[column].items():
-            assert published_p(BY_COLUMN[column], f"mmlu/{subset}", PUBLISHED) == p
-    assert math.isnan(published_p(BY_COLUMN["biomedlm"], "mmlu/professional_law", PUBLISHED))
-
-
-def test_every_canary_set_of_table_1_is_found_for_its_model_alone() -> None:
-    table = load_published(PUBLISHED, "oren2024_table1_canaries")
-    names = registered("canaries/")
-    found = [published_p(BY_COLUMN["sharded_p"], name, PUBLISHED) for name in names]
-    assert sorted(found) == sorted(table["sharded_p"])
-    assert math.isnan(published_p(BY_COLUMN["sharded_p"], "boolq", PUBLISHED))
-    assert math.isnan(published_p(BY_COLUMN["gpt2_xl"], "canaries/boolq", PUBLISHED))
-
-
-@pytest.mark.parametrize(
-    ("model", "dataset", "p"),
-    [
-        ("mistral-7b", "arc_easy", 0.001),
-        ("biomedlm", "nq_open", 0.595),
-        ("pythia-1.4b", "mmlu/astronomy", 0.05),
-        ("contam-1.4b-dupcount-higher", "canaries/mnli", 1.96e-11),
-        ("gpt2", "arc_easy", None),
-        ("gpt2-xl", "hellaswag", None),
-        ("gpt2-xl", "files/mine.jsonl", None),
-    ],
-)
-def test_single_values(model: str, dataset: str, p: float | None) -> None:
-    found = published_p(load_models()[model], dataset, PUBLISHED)
-    assert math.isnan(found) if p is None else found == p
-    assert math.isnan(published_p(load_models()[model], dataset, None))
-
-
-def test_a_column_that_no_table_has_is_empty() -> None:
-    entry = ModelEntry("m", "x/m", published="some_other")
-    assert math.isnan(published_p(entry, "gsm8k", PUBLISHED))
-
-
-# --- layout ---------------------------------------------------------------------------------------
 
 
 def _row(model: str, dataset: str, p: float = math.nan, **fields: object) -> dict[str, object]:
