@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from operator import itemgetter
 from pathlib import Path
+from shutil import copytree
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -220,10 +222,9 @@ def test_batches_padding_and_company_do_not_matter(
         assert widest * len(pieces) <= max(batch_tokens, widest)
         assert all(len(p.members) == 1 for p in pieces if p.width > batch_tokens)
     assert bool(ran) == (batch_tokens > 1)
-    backwards = run(make(name, batch_tokens=batch_tokens), GROUPS[::-1])
-    ends = np.cumsum([sum(map(len, c)) for _, c in GROUPS[::-1]])[:-1]
-    backwards = np.concatenate(np.split(backwards, ends)[::-1])
-    np.testing.assert_allclose(backwards, expected, rtol=0, atol=FLOAT32_NATS)
+    backwards, expected = GROUPS[::-1], reference(name, GROUPS[::-1])
+    values = run(make(name, batch_tokens=batch_tokens), backwards)
+    np.testing.assert_allclose(values, expected, rtol=0, atol=FLOAT32_NATS)
 
 
 def test_a_mask_that_is_added_suits_eager_attention_too(make, reference, ran):
@@ -288,17 +289,12 @@ def test_memory_running_out_halves_batches_and_then_groups(make, reference, monk
 
 
 def test_other_errors_are_not_taken_for_want_of_memory(make, monkeypatch):
-    scorer, calls = make(), []
+    scorer, broken = make(), Mock(side_effect=RuntimeError("of this test"))
     run(scorer, [group(20, 6, 6, 6, 6)])
-
-    def fails(scorer, pieces):
-        calls.append(pieces)
-        raise RuntimeError("of this test")
-
-    monkeypatch.setattr(module, "_run", fails)
+    monkeypatch.setattr(module, "_run", broken)
     with pytest.raises(RuntimeError, match="of this test"):
         run(scorer, [group(20, 6, 6, 6, 6)])
-    assert len(calls) == 1
+    broken.assert_called_once()
 
 
 def every_key(blocks, widths, longest, dtype):
@@ -313,12 +309,11 @@ def padding_of_prefixes(blocks, widths, longest, dtype):
     return attention_mask(blocks, torch.full_like(widths, longest), longest, dtype)
 
 
-def fails(*_):
-    raise TypeError("of this test")
+refused = Mock(side_effect=TypeError("of this test"))
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
-@pytest.mark.parametrize("fault", [every_key, of_the_neighbour, padding_of_prefixes, fails])
+@pytest.mark.parametrize("fault", [every_key, of_the_neighbour, padding_of_prefixes, refused])
 def test_a_network_that_sees_something_else_never_shares(
     make, reference, monkeypatch, ran, precision, fault
 ):
@@ -376,10 +371,8 @@ def test_tokens_that_the_network_does_not_know_are_refused(make):
             run(scorer, groups)
 
 
-def test_damaged_weights_are_refused(make, directories, tokenizer, tmp_path):
-    source = directories("GPT-2")
-    for file in source.iterdir():
-        (tmp_path / file.name).write_bytes(file.read_bytes())
+def test_damaged_weights_are_refused(directories, tmp_path):
+    copytree(directories("GPT-2"), tmp_path, dirs_exist_ok=True)
     weights = load_file(tmp_path / "model.safetensors")
     weights["transformer.ln_f.bias"][0] = float("nan")
     save_file(weights, tmp_path / "model.safetensors", {"format": "pt"})

@@ -165,9 +165,8 @@ def test_a_damaged_part_is_scored_again_with_the_same_bytes(tokenizer, tmp_path,
     path.write_bytes(path.read_bytes()[:100])
     repair = MadeUpScorer(tokenizer)
     run(repair, tmp_path)
-    after = contents(tmp_path)
-    assert len(after.pop(path.with_suffix(".damaged").name)) == 100
-    assert after == before
+    damaged = {path.with_suffix(".damaged").name: before[path.name][:100]}
+    assert contents(tmp_path) == before | damaged
     assert 0 < repair.scored < 18
 
 
@@ -194,12 +193,6 @@ def test_a_store_of_something_else_is_refused_before_any_scoring(
     assert other.scored == changes.get("shards", SHARDS) * 6
 
 
-def test_too_few_examples_leave_nothing_behind(tokenizer, tmp_path):
-    with pytest.raises(InputError, match="at most 7 shards"):
-        run(MadeUpScorer(tokenizer), tmp_path / "store", shards=8)
-    assert not (tmp_path / "store").exists()
-
-
 def test_a_number_that_is_not_one_is_refused_and_what_was_finished_stays(
     tokenizer, tmp_path, whole
 ):
@@ -218,10 +211,19 @@ def test_a_number_that_is_not_one_is_refused_and_what_was_finished_stays(
     assert kept.items() < whole.items()
 
 
-def test_an_example_without_a_token_is_refused(tokenizer, tmp_path):
-    empty = replace(SET, examples=(*EXAMPLES[:3], "", *EXAMPLES[4:]))
-    with pytest.raises(InputError, match=r"made-up: example 3 has no token.*separator"):
-        score(empty, MadeUpScorer(tokenizer), tmp_path, model="m", shards=2, permutations=1, seed=1)
+@pytest.mark.parametrize(
+    ("examples", "shards", "message"),
+    [
+        (EXAMPLES, 8, "at most 7 shards"),
+        ((*EXAMPLES[:3], "", *EXAMPLES[4:]), 2, r"made-up: example 3 has no token.*separator"),
+    ],
+)
+def test_what_cannot_be_scored_leaves_nothing_behind(
+    tokenizer, tmp_path, examples, shards, message
+):
+    settings = {"model": "m", "shards": shards, "permutations": 1, "seed": 1}
+    with pytest.raises(InputError, match=message):
+        score(replace(SET, examples=examples), MadeUpScorer(tokenizer), tmp_path, **settings)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -337,7 +339,7 @@ class TestParts:
         assert wide.calls == [SHARDS * 6]
 
 
-def test_a_process_that_scores_something_else_is_refused(tokenizer, tmp_path, monkeypatch):
+def test_what_process_0_does_not_agree_to_is_refused(tokenizer, tmp_path, monkeypatch):
     run(MadeUpScorer(tokenizer), tmp_path)
     monkeypatch.setattr(processes(), "process_index", 3)
     monkeypatch.setattr(scoring, "gather", lambda mine: [[]])
@@ -345,11 +347,6 @@ def test_a_process_that_scores_something_else_is_refused(tokenizer, tmp_path, mo
         run(MadeUpScorer(tokenizer), tmp_path, seed=2)
     with pytest.raises(InputError, match=r"no such store.*several nodes"):
         run(MadeUpScorer(tokenizer), tmp_path / "not shared")
-
-
-def test_what_process_0_refuses_all_refuse(tokenizer, tmp_path, monkeypatch):
-    run(MadeUpScorer(tokenizer), tmp_path)
-    monkeypatch.setattr(processes(), "process_index", 3)
     monkeypatch.setattr(scoring, "gather", lambda mine: [InputError("another seed")])
     with pytest.raises(InputError, match="another seed"):
         run(MadeUpScorer(tokenizer), tmp_path)
@@ -450,8 +447,10 @@ class TestRecords:
     def test_a_record_says_what_ran_and_what_came_of_it(self, store, scorer):
         store.append(units(2)[:1])
         with scoring.recorded(store, scorer):
+            (begun,) = records(store)  # all that a kill would leave
             added = store.append(units(2)[1:4])
         (record,) = records(store)
+        assert begun == record | {"seconds": None, "parts": [], "tokens": 0}
         assert record.pop("seconds") > 0
         started = datetime.fromisoformat(record.pop("started"))
         assert started.utcoffset().total_seconds() == 0
@@ -473,17 +472,12 @@ class TestRecords:
         assert record["tokens"] == 6
         assert record["seconds"] > 0
 
-    def test_a_run_that_is_killed_has_left_its_beginning(self, store, scorer):
-        with scoring.recorded(store, scorer):
-            (record,) = records(store)
-        assert record["seconds"] is None
-        assert record["devices"] == [describe(scorer.device)]
-
-    def test_every_run_has_a_record_of_its_own(self, store, scorer):
-        for _ in range(3):
-            with scoring.recorded(store, scorer):
+    def test_every_run_has_a_record_of_its_own(self, store, scorer, tokenizer):
+        for each in (scorer, scorer, MadeUpScorer(tokenizer)):
+            with scoring.recorded(store, each):
                 pass
-        assert len(records(store)) == 3
+        places = [record["devices"] for record in records(store)]
+        assert sorted(places) == sorted([[describe(scorer.device)]] * 2 + [["elsewhere"]])
 
     def test_several_processes_write_one(self, store, scorer, monkeypatch):
         monkeypatch.setattr(scoring, "gather", lambda mine: [mine, "1 x another"])
@@ -505,8 +499,3 @@ class TestRecords:
         assert store.done() == other.done()
         (record,) = records(store)
         assert "/" not in json.dumps(record | {"devices": []})  # no path of the machine
-
-    def test_a_model_that_runs_elsewhere_has_no_device_here(self, tokenizer, store):
-        with scoring.recorded(store, MadeUpScorer(tokenizer)):
-            (record,) = records(store)
-        assert record["devices"] == ["elsewhere"]
