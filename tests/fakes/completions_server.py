@@ -16,18 +16,11 @@ from typing import Any
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-# What each server understands beyond model, prompt, max_tokens, temperature, echo and logprobs.
-FIELDS = {
-    "vllm": {"prompt_logprobs", "return_token_ids"},
-    "sglang": {"return_token_ids"},
-    "openai": set(),
-    "together": set(),
-    "text": set(),
-    "llama.cpp": set(),
-}
+# The styles are vllm, sglang, openai, together, text and llama.cpp. What all of them understand:
+KNOWN = {"model", "prompt", "max_tokens", "temperature", "echo", "logprobs"}
+FIELDS = {"vllm": {"prompt_logprobs", "return_token_ids"}, "sglang": {"return_token_ids"}}  # beyond
 STRICT = {"openai"}  # refuses other fields
 TEXT_ONLY = {"together", "text"}  # refuses token ids
-KNOWN = {"model", "prompt", "max_tokens", "temperature", "echo", "logprobs"}
 
 
 class Network:
@@ -115,34 +108,28 @@ class CompletionsServer(ThreadingHTTPServer):
             "choices": [choice],
             "usage": {"prompt_tokens": len(ids), "completion_tokens": 1},
         }
-        known = FIELDS[self.style]
-        if "prompt_logprobs" in known and body.get("prompt_logprobs") is not None:
+        asked = body.keys() & FIELDS.get(self.style, set())
+        if "prompt_logprobs" in asked:
             choice["prompt_logprobs"] = [
-                None if value is None else {str(token): self.entry(token, value)}
+                None if value is None else {str(token): {"logprob": value, "rank": 1}}
                 for token, value in zip(ids, values, strict=True)
             ]
-        if "return_token_ids" in known and body.get("return_token_ids"):
+        if "return_token_ids" in asked:
             choice["prompt_token_ids"] = ids
         if body.get("logprobs") is None:
             return answer
+        choice["logprobs"] = self.lists([generated], [its_value])
         if self.style == "llama.cpp":
             content = {"id": generated, "token": self.text(generated), "logprob": its_value}
             choice["logprobs"] = {"content": [content]}
-        elif self.style == "together":
-            choice["logprobs"] = self.lists([generated], [its_value])
-            if body.get("echo"):
-                answer["prompt"] = [{"text": "", "logprobs": self.lists(ids, values)}]
+        elif self.style == "together" and body.get("echo"):
+            answer["prompt"] = [{"text": "", "logprobs": self.lists(ids, values)}]
         elif body.get("echo"):
             choice["logprobs"] = self.lists([*ids, generated], [*values, its_value])
-        else:
-            choice["logprobs"] = self.lists([generated], [its_value])
         return answer
 
     def lists(self, ids: list[int], values: list[float | None]) -> dict[str, Any]:
         return {"tokens": [self.text(i) for i in ids], "token_logprobs": values}
-
-    def entry(self, token: int, value: float) -> dict[str, Any]:
-        return {"logprob": value, "rank": 1, "decoded_token": self.text(token)}
 
     def text(self, token: int) -> str:
         return self.network.tokenizer.decode([token])
@@ -161,7 +148,7 @@ class _Handler(BaseHTTPRequestHandler):
         server.hold(body)
         server.released.append(number)
         if server.failures:
-            self.fail(server.failures.popleft())
+            self.send_failure(server.failures.popleft())
         elif self.path != "/v1/completions":
             self.refuse(404, "no such path")
         elif server.style in STRICT and not body.keys() <= KNOWN:
@@ -175,7 +162,7 @@ class _Handler(BaseHTTPRequestHandler):
             server.tamper(answer, number)
             self.send(200, json.dumps(answer).encode())
 
-    def fail(self, failure: Failure) -> None:
+    def send_failure(self, failure: Failure) -> None:
         if failure.silent:
             self.server.closing.wait()
             self.close_connection = True

@@ -56,13 +56,7 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
         """Keep quiet."""
 
-    def do_HEAD(self) -> None:
-        self._answer()
-
     def do_GET(self) -> None:
-        self._answer()
-
-    def _answer(self) -> None:
         path = unquote(urlsplit(self.path).path)
         self.server.seen.append(f"{self.command} {path}")
         if path in self.server.files:
@@ -99,6 +93,8 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             data = files["/".join(rest).strip("/")]
             self._send(200, data, {"ETag": f'"{_oid(data)}"', "X-Repo-Commit": commit})
+
+    do_HEAD = do_GET
 
     def _send(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
         self.send_response(status)

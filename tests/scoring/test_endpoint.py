@@ -93,6 +93,12 @@ def agree(values, expected) -> None:
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=NATS)
 
 
+@pytest.fixture(scope="module")
+def route(tokenizer) -> Route:
+    """Token ids, answered with lists of texts and log-probabilities."""
+    return Route("m", "token ids", FORMATS[2], Spelling(tokenizer), 0)
+
+
 def is_whole(tokenizer, token: int) -> bool:
     """Whether the token has a text of its own, not a piece of a character."""
     return "\N{REPLACEMENT CHARACTER}" not in tokenizer.decode([token])
@@ -228,25 +234,26 @@ class TestText:
         assert "asked with text: " in message
         assert "does not tell which tokens it scored" in message
 
-    def test_that_name_some_tokens_alone(self, tokenizer):
+    def test_that_name_some_tokens_alone(self, tokenizer, route):
         """With ids, the count and the others prove enough; with text, each token must be named."""
         answer = echo([None, -1.0, -2.0], ["", tokenizer.decode([40]), None])
-        by_ids = Route("m", "token ids", FORMATS[2], Spelling(tokenizer), 0)
-        assert by_ids.read(answer, [0, 40, 41]).tolist() == [-1, -2]
+        assert route.read(answer, [0, 40, 41]).tolist() == [-1, -2]
         with pytest.raises(Misread, match="gives unnamed at position 2"):
-            replace(by_ids, prompt_as="text").read(answer, [0, 40, 41])
+            replace(route, prompt_as="text").read(answer, [0, 40, 41])
 
-    def test_pieces_of_characters_prove_nothing(self, network, directory, tokenizer):
+    def test_that_name_tokens_that_they_do_not_score(self, route):
+        with pytest.raises(Misread, match="does not tell which tokens it scored"):
+            route.read(echo([None, -1.0], [None, None, "H"]), [0, 40])
+
+    def test_pieces_of_characters_prove_nothing(self, tokenizer, route):
         """Their text is the same, whatever the piece."""
-        pieces = [i for i in range(300) if tokenizer.decode([i]) == "\N{REPLACEMENT CHARACTER}"]
-        route = Route("m", "text", FORMATS[2], Spelling(tokenizer), 0)
-        answer = echo([None, -1.0], ["", "\N{REPLACEMENT CHARACTER}"])
+        piece = next(i for i in range(300) if not is_whole(tokenizer, i))
+        answer = echo([None, -1.0], ["", tokenizer.decode([piece])])
         with pytest.raises(Misread):
-            route.read(answer, [0, pieces[0]])
-        by_ids = replace(route, prompt_as="token ids")
-        assert by_ids.read(answer, [0, pieces[0]]) == [-1.0]
+            replace(route, prompt_as="text").read(answer, [0, piece])
+        assert route.read(answer, [0, piece]) == [-1.0]
         with pytest.raises(Misread):
-            by_ids.read(echo([None, -1.0], ["", "<|endoftext|>"]), [0, pieces[0]])
+            route.read(echo([None, -1.0], ["", "<|endoftext|>"]), [0, piece])
 
 
 class TestSpelling:
@@ -254,16 +261,15 @@ class TestSpelling:
 
     @pytest.mark.parametrize("prompt_as", ["token ids", "text"])
     @pytest.mark.parametrize("name", ["decoded", "raw", "id"])
-    def test_of_byte_level_vocabularies(self, tokenizer, prompt_as, name):
+    def test_of_byte_level_vocabularies(self, tokenizer, route, prompt_as, name):
         whole = [i for i in range(1, 300) if is_whole(tokenizer, i)]
-        spaced = [i for i in whole if tokenizer.decode([i]).startswith(" ")]
-        assert spaced
+        assert any(tokenizer.decode([i]).startswith(" ") for i in whole)
         names = {
             "decoded": lambda i: tokenizer.decode([i]),
             "raw": tokenizer.convert_ids_to_tokens,
             "id": "token_id:{}".format,
         }
-        route = Route("m", prompt_as, FORMATS[2], Spelling(tokenizer), 0)
+        route = replace(route, prompt_as=prompt_as)
         for token in whole:
             answer = echo([None, -1.0], ["<|endoftext|>", names[name](token)])
             assert route.read(answer, [0, token]) == [-1]
@@ -271,18 +277,17 @@ class TestSpelling:
                 route.read(answer, [0, next(i for i in whole if i != token)])
 
     @pytest.mark.parametrize("name", ["▁river", " river", "river"])
-    def test_of_vocabularies_with_marked_spaces(self, name):
+    def test_of_vocabularies_with_marked_spaces(self, route, name):
         backend = Tokenizer(models.WordLevel({"<s>": 0, "▁river": 1, "▁stone": 2}, "<s>"))
         backend.decoder = decoders.Metaspace()
-        spelling = Spelling(PreTrainedTokenizerFast(tokenizer_object=backend, bos_token="<s>"))
-        route = Route("m", "token ids", FORMATS[2], spelling, 0)
+        marked = PreTrainedTokenizerFast(tokenizer_object=backend, bos_token="<s>")
+        route = replace(route, spelling=Spelling(marked))
         assert route.read(echo([None, -1.0], ["<s>", name]), [0, 1]) == [-1]
         with pytest.raises(Misread, match=r"where 2 .* was sent"):
             route.read(echo([None, -1.0], ["<s>", name]), [0, 2])
 
 
-def test_rounding_above_zero_is_certainty(tokenizer):
-    route = Route("m", "token ids", FORMATS[2], Spelling(tokenizer), 0)
+def test_rounding_above_zero_is_certainty(tokenizer, route):
     answer = echo([None, 5e-4, -0.5], ["", *map(chr, (72, 73))])
     ids = [0, *tokenizer.convert_tokens_to_ids(["H", "I"])]
     assert route.read(answer, ids).tolist() == [0, -0.5]
@@ -465,9 +470,8 @@ def test_a_server_that_scores_no_prompts(network, directory):
 
 @settings(max_examples=200, deadline=None)
 @given(data=st.data())
-def test_no_edit_of_the_tokens_goes_unnoticed(tokenizer, data):
+def test_no_edit_of_the_tokens_goes_unnoticed(tokenizer, route, data):
     """Whatever a server adds, drops, swaps or replaces: refused, in both ways to name tokens."""
-    spelling = Spelling(tokenizer)
     whole = st.sampled_from([i for i in range(300) if is_whole(tokenizer, i)])
     prompt = [0, *data.draw(st.lists(whole, min_size=1, max_size=8))]
     theirs = list(prompt)
@@ -486,12 +490,12 @@ def test_no_edit_of_the_tokens_goes_unnoticed(tokenizer, data):
         (FORMATS[2], by_text, answered[: len(prompt)] == prompt),
         (FORMATS[0], by_id, theirs[1:] == prompt[1:]),  # the first has no entry
     ]:
-        route = Route("m", "token ids", wire, spelling, 0)
+        asked = replace(route, format=wire)
         if same:
-            assert len(route.read(answer, prompt)) == len(prompt) - 1
+            assert len(asked.read(answer, prompt)) == len(prompt) - 1
         else:
             with pytest.raises(InputError):
-                route.read(answer, prompt)
+                asked.read(answer, prompt)
 
 
 JSON = st.recursive(
@@ -526,10 +530,9 @@ JSON = st.recursive(
         optional={"usage": JSON, "prompt": JSON},
     ),
 )
-def test_nonsense_is_refused_in_words(tokenizer, wire, answer):
-    route = Route("m", "token ids", wire, Spelling(tokenizer), 0)
+def test_nonsense_is_refused_in_words(route, wire, answer):
     with pytest.raises(InputError):
-        route.read(answer, [0, 7, 11])
+        replace(route, format=wire).read(answer, [0, 7, 11])
 
 
 def test_another_model_in_the_middle_is_refused(server, scorer):

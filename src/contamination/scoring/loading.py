@@ -14,23 +14,9 @@ from typing import Any, Literal, cast, get_args
 import torch
 import transformers
 from accelerate.utils.memory import should_reduce_batch_size
-from huggingface_hub import hf_hub_download
-from huggingface_hub.errors import (
-    GatedRepoError,
-    LocalEntryNotFoundError,
-    RepositoryNotFoundError,
-    RevisionNotFoundError,
-)
+from huggingface_hub import errors, hf_hub_download
 from huggingface_hub.file_download import REGEX_COMMIT_HASH
-from transformers import (
-    MODEL_FOR_CAUSAL_LM_MAPPING,
-    AutoConfig,
-    AutoModelForCausalLM,
-    AutoTokenizer,
-    BitsAndBytesConfig,
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
-)
+from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerBase
 
 from contamination.device import has_bfloat16
 from contamination.errors import InputError
@@ -42,11 +28,11 @@ Precision = Literal["auto", "float32", "bfloat16", "float16"]
 Bits = Literal["8", "4"]
 # For an error, or one that it was raised from; the first that fits.
 ADVICE: dict[type[Exception], str] = {
-    GatedRepoError: "log in with `hf auth login`, and ask for access on the model's page",
-    RepositoryNotFoundError: "check the name; if it is private, log in with `hf auth login`",
-    RevisionNotFoundError: "check the revision on the model's page",
-    LocalEntryNotFoundError: "fetch it with `hf download` where there is a network, or give a "
-    "model's directory or a .gguf file",
+    errors.GatedRepoError: "log in with `hf auth login`, and ask for access on the model's page",
+    errors.RepositoryNotFoundError: "check the name; if it is private, log in with `hf auth login`",
+    errors.RevisionNotFoundError: "check the revision on the model's page",
+    errors.LocalEntryNotFoundError: "fetch it with `hf download` where there is a network, or give "
+    "a model's directory or a .gguf file",
 }
 
 
@@ -142,9 +128,9 @@ def load_config(source: ModelSource) -> Any:
     model; the message says which.
     """
     with explain_load_errors(source.name):
-        config = AutoConfig.from_pretrained(**source.location)
+        config = transformers.AutoConfig.from_pretrained(**source.location)
     own_code = "AutoModelForCausalLM" in (getattr(config, "auto_map", None) or {})
-    causal = own_code or type(config) in MODEL_FOR_CAUSAL_LM_MAPPING
+    causal = own_code or type(config) in transformers.MODEL_FOR_CAUSAL_LM_MAPPING
     if not causal or getattr(config, "is_encoder_decoder", False):
         raise InputError(
             f"{source.name}: {config.model_type} is not a causal language model; give one that "
@@ -179,7 +165,7 @@ def load_tokenizer(source: ModelSource) -> PreTrainedTokenizerBase:
     if path.is_dir() and not any(file for kind in kinds for file in path.glob(kind)):
         raise InputError(f"{path}: no tokenizer.json in it; put the model's tokenizer there")
     with explain_load_errors(source.name):
-        return AutoTokenizer.from_pretrained(**source.location)
+        return transformers.AutoTokenizer.from_pretrained(**source.location)
 
 
 def load_network(source: ModelSource, dtype: torch.dtype, device: torch.device) -> PreTrainedModel:
@@ -195,7 +181,7 @@ def load_network(source: ModelSource, dtype: torch.dtype, device: torch.device) 
     if source.bits is not None:
         if importlib.util.find_spec("bitsandbytes") is None:
             raise InputError("quantised loading needs bitsandbytes: pip install bitsandbytes")
-        arguments["quantization_config"] = BitsAndBytesConfig(
+        arguments["quantization_config"] = transformers.BitsAndBytesConfig(
             load_in_8bit=source.bits == "8",
             load_in_4bit=source.bits == "4",
             bnb_4bit_compute_dtype=dtype,
