@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from fakes.data_fixtures import WORDS
@@ -14,6 +15,10 @@ from fakes.data_fixtures import WORDS
 # Before torch starts, and for subprocesses too: tiny matrices gain nothing from threads or a GPU.
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["ACCELERATE_USE_CPU"] = "true"
+
+# How long one example takes says how busy the machine is, and nothing about the code.
+hypothesis.settings.register_profile("no deadline", deadline=None)
+hypothesis.settings.load_profile("no deadline")
 
 
 @pytest.fixture(scope="session")

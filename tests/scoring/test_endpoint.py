@@ -468,7 +468,7 @@ def test_a_server_that_scores_no_prompts(network, directory):
     assert len(server.seen) == len(FORMATS)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(data=st.data())
 def test_no_edit_of_the_tokens_goes_unnoticed(tokenizer, route, data):
     """Whatever a server adds, drops, swaps or replaces: refused, in both ways to name tokens."""
@@ -507,7 +507,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     wire=st.sampled_from(FORMATS),
     answer=JSON

@@ -139,7 +139,7 @@ def test_more_permutations_score_only_what_is_missing(tokenizer, tmp_path):
     np.testing.assert_allclose(store.log_probs(10), at_once.log_probs(10), rtol=1e-14)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(data=st.data())
 def test_whichever_parts_are_missing_are_scored_to_the_same_bytes(
     tokenizer, tmp_path_factory, data

@@ -2,7 +2,7 @@ import mpmath
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from contamination.errors import InputError
@@ -109,7 +109,6 @@ def test_all_shards_equal():
 
 
 @given(st.integers(0, 2**32 - 1), st.floats(-50, 50))
-@settings(deadline=None)
 def test_invariances(seed, shift):
     rng = np.random.default_rng(seed)
     scores = rng.normal(size=(5, 7))

@@ -46,13 +46,6 @@ def exact(*shards):
     return sharded_exact_test([listed(shard) for shard in shards], weights="equal")
 
 
-def test_scores_follow_the_orderings():
-    scores = np.array([[np.nan, 1, 2], [10, np.nan, 20], [100, 200, np.nan]])
-    orders = [[0, 1, 2], [2, 1, 0], [1, 0, 2]]
-    np.testing.assert_array_equal(successor_scores(scores, orders), [21, 210, 12])
-    np.testing.assert_array_equal(listed(scores), [21, 202, 12, 120, 101, 210])
-
-
 @pytest.mark.parametrize("k", [3, 4, 7])
 def test_centring_is_least_squares_off_the_diagonal(k):
     scores = draw_successors(np.random.default_rng(k), k)
@@ -67,7 +60,7 @@ def test_centring_is_least_squares_off_the_diagonal(k):
 
 
 @given(SEEDS, st.integers(3, 7))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_centring_is_symmetric_and_removes_the_effects(seed, k):
     """Relabelling the examples relabels the residuals: the property that keeps the test exact."""
     rng = np.random.default_rng(seed)
@@ -136,14 +129,11 @@ def test_calibrated_on_heavy_tails():
 def test_centring_finds_what_edges_hide():
     rng = np.random.default_rng(6)
     shards = [draw_successors(rng, 8, df=5, shift=1.0, columns=10, rows=5) for _ in range(10)]
-    p = {}
-    for name, prepare in {
-        "as scored": lambda s: s,
-        "centred": centred_successors,
-    }.items():
-        scores = [sampled_successor_scores(prepare(s), resamples=2000, rng=rng) for s in shards]
-        p[name] = sharded_exact_test(scores).p
-    assert p["centred"] < 1e-6 < p["as scored"]
+    p = []
+    for each in (map(centred_successors, shards), shards):
+        scores = [sampled_successor_scores(s, resamples=2000, rng=rng) for s in each]
+        p.append(sharded_exact_test(scores).p)
+    assert p[0] < 1e-6 < p[1]
 
 
 def test_cost_counts_prefixes_and_continuations():
@@ -153,7 +143,6 @@ def test_cost_counts_prefixes_and_continuations():
 
 
 @given(st.integers(2, 300), st.floats(1, 500), st.integers(1, 64), st.floats(0, 60))
-@settings(deadline=None)
 def test_the_largest_shard_that_the_budget_allows(examples, mean_length, first, extra):
     setting = {"examples": examples, "mean_length": mean_length, "tokens_per_example": first}
     budget = successor_cost(2, **setting) * (1 + 1e-9) + examples * first * extra

@@ -97,7 +97,7 @@ def test_silent_tokens_are_zero_to_the_last_bit():
 
 
 @given(SEEDS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_permuting_the_orderings_permutes_the_scores(seed):
     """The property that makes the test exact."""
     rng = np.random.default_rng(seed)
@@ -109,7 +109,7 @@ def test_permuting_the_orderings_permutes_the_scores(seed):
 
 
 @given(SEEDS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_what_the_scores_ignore(seed):
     """A constant per token, the values of leading tokens, and the order of the tokens."""
     rng = np.random.default_rng(seed)
@@ -123,7 +123,7 @@ def test_what_the_scores_ignore(seed):
 
 
 @given(SEEDS, st.floats(0.01, 100))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_raising_a_canonical_value_raises_its_score_and_no_other(seed, rise):
     rng = np.random.default_rng(seed)
     logprobs, leading, position = draw_shard(rng)
