@@ -1,11 +1,13 @@
 """Heat maps and densities: what stands where."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib import pyplot as plt
 from matplotlib.patches import Rectangle
 
+from contamination.experiments.assumptions import figures
 from contamination.experiments.assumptions.figures import plot_cross, plot_density
 
 SEEN, UNSEEN = ("b", "a"), ("b", "a", "c")
@@ -19,13 +21,7 @@ def value(phase: str, seen: str, unseen: str, metric: str) -> float:
 
 @pytest.fixture
 def cross() -> pd.DataFrame:
-    rows = [
-        (p, s, u, m, value(p, s, u, m))
-        for p in PHASES
-        for s in SEEN
-        for u in UNSEEN
-        for m in METRICS
-    ]
+    rows = [(*key, value(*key)) for key in product(PHASES, SEEN, UNSEEN, METRICS)]
     columns = ["phase", "seen_domain", "unseen_domain", "metric", "auc_percent"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -44,17 +40,9 @@ def scored() -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["phase", "domain", "member", "loss"])
 
 
-@pytest.fixture(autouse=True)
-def close():
-    yield
-    plt.close("all")
-
-
 @pytest.mark.parametrize("stacked", [True, False])
 def test_each_cell_says_its_auc(cross, monkeypatch: pytest.MonkeyPatch, stacked: bool) -> None:
-    monkeypatch.setattr(
-        "contamination.experiments.assumptions.figures.WIDEST", 0 if stacked else 99
-    )
+    monkeypatch.setattr(figures, "WIDEST", 0 if stacked else 99)
     figure = plot_cross(cross, METRICS, "pre-training")
     panels = figure.axes[: len(METRICS)]
     assert [axes.get_title() for axes in panels] == ["PPL", "Mem 25"]
@@ -75,10 +63,8 @@ def test_each_cell_says_its_auc(cross, monkeypatch: pytest.MonkeyPatch, stacked:
 
 def test_densities_of_all_domains_and_of_the_pair_furthest_apart(scored, cross) -> None:
     figure = plot_density(scored, cross, "loss")
-    titles = [axes.get_title() for axes in figure.axes]
-    assert titles == [
-        text for p in PHASES for text in (f"{p}, within domains", f"{p}, a against c")
-    ]
+    expected = [f"{p}, {pair}" for p in PHASES for pair in ("within domains", "a against c")]
+    assert [axes.get_title() for axes in figure.axes] == expected
     assert all(len(axes.collections) == 2 for axes in figure.axes)
     peaks = [_peak(axes, index) for axes in figure.axes[1::2] for index in (0, 1)]
     assert peaks == pytest.approx([5, 10, 5, 10], abs=1)
@@ -98,9 +84,7 @@ def test_a_single_domain_has_no_density_across(scored, cross) -> None:
 
 
 def test_no_non_members_is_said(scored, cross) -> None:
-    for figure in (
-        plot_cross(cross[:0], METRICS, PHASES[0]),
-        plot_density(scored, cross[:0], "loss"),
-    ):
+    empty = cross[:0]
+    for figure in (plot_cross(empty, METRICS, PHASES[0]), plot_density(scored, empty, "loss")):
         (text,) = figure.texts
         assert text.get_text() == "No non-members at hand"

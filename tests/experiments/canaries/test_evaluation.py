@@ -30,9 +30,7 @@ def test_one_row_per_model_set_and_test(table: pd.DataFrame) -> None:
     assert not table.isna().any(axis=None)
 
 
-def test_every_p_value_comes_from_the_scores_of_its_store(
-    table: pd.DataFrame, run: MadeUpRun
-) -> None:
+def test_every_p_value_comes_from_the_scores_of_its_store(table, run) -> None:
     rows = table.set_index(["model", "dataset", "test"])
     for model in MODELS:
         for name in SETS:

@@ -79,9 +79,7 @@ def test_a_set_for_each_source_in_halves(sets: tuple[ContaminantSet, ...]) -> No
         assert all(text.endswith("\n") for text in one.texts)
 
 
-def test_the_base_read_none_of_them(
-    experiment: Experiment, sets: tuple[ContaminantSet, ...]
-) -> None:
+def test_the_base_read_none_of_them(experiment, sets) -> None:
     planted = {text for name in OUTLIERS for text in experiment.test_set(name).examples}
     read = {text + "\n" for _, text in read_documents(experiment.corpus / "documents.jsonl")}
     for one in sets:
@@ -103,9 +101,7 @@ def test_the_generator_decides_who_is_injected(experiment: Experiment, tokenizer
         assert set(one.members) != set(again.members)
 
 
-def test_the_background_holds_no_contaminant_and_unread_text_first(
-    experiment: Experiment, tokenizer, sets: tuple[ContaminantSet, ...]
-) -> None:
+def test_the_background_holds_no_contaminant_and_unread_text_first(experiment, tokenizer, sets):
     left = sum(1 for _ in read_documents(experiment.corpus / NON_MEMBERS)) - 16
     everything = collect_background(experiment, tokenizer, sets, tokens=28_000)
     documents = [

@@ -1,8 +1,5 @@
 """The figure of controlled contamination draws what the table holds."""
 
-from collections.abc import Iterator
-
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,12 +18,6 @@ LABELS = {"loss": "PPL", "min_k_20": "Min-20%"}
 @pytest.fixture(scope="module")
 def table() -> pd.DataFrame:
     return auc_table(made_up(STRONG, half=20), rng=np.random.default_rng(0), resamples=20)
-
-
-@pytest.fixture(autouse=True)
-def _close() -> Iterator[None]:
-    yield
-    plt.close("all")
 
 
 def _heights(axes: Axes, style: str) -> list[list[float]]:

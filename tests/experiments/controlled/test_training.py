@@ -201,9 +201,7 @@ def test_one_epoch_at_a_constant_rate_on_texts_that_differ_in_one_thing(
     assert not _places(texts["dup-counts"].ravel().tolist(), ids)
 
 
-def test_only_what_is_missing_or_changed_is_trained_again(
-    trained, experiment, sets, background
-) -> None:
+def test_only_what_is_missing_or_changed_is_trained_again(trained, experiment, sets, background):
     weights = {run.name: path / "model.safetensors" for run, path in trained.items()}
     before = {name: (path.stat().st_mtime_ns, path.read_bytes()) for name, path in weights.items()}
     (trained[RUNS.by_experiment[SIZE][0]] / RECORD).unlink()  # as after a kill

@@ -176,9 +176,7 @@ def test_spans_may_be_shorter_than_the_context(run: Experiment) -> None:
 
 
 @pytest.mark.usefixtures("made_up")
-def test_with_little_text_the_threshold_gets_its_twenty_spans_first(
-    run: Experiment, tmp_path: Path
-) -> None:
+def test_with_little_text_the_threshold_gets_its_twenty_spans_first(run, tmp_path) -> None:
     lines = (tmp_path / "data" / "lost.jsonl").read_text().splitlines(keepends=True)
     (tmp_path / "data" / "few.jsonl").write_text("".join(lines[60:84]))
     table = baseline(run, validation_files={"lost": "few.jsonl"})

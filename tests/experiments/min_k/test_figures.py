@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib import pyplot as plt
 
 from contamination.experiments.min_k.figures import plot_min_k
 
@@ -15,19 +14,19 @@ LABELS = {"loss": "Loss", "min_k_20": "Min-20%"}
 def figure():
     models = ("contaminated", "clean")
     shares = [
-        (model, name, copies, score, (0.1 + 0.02 * i + 0.05 * copies) * (model != "clean"))
+        (model, name, count, score, (0.1 + 0.02 * i + 0.05 * count) * (model != "clean"))
         for model in models
-        for i, (name, copies) in enumerate(SETS.items())
+        for i, (name, count) in enumerate(SETS.items())
         for score in (*LABELS, "zlib")
     ]
     tests = [
-        (model, name, copies, test, 0.01 if (model, name) == ("contaminated", "b") else 0.2)
+        (model, name, count, test, 0.01 if (model, name) == ("contaminated", "b") else 0.2)
         for model in models
-        for name, copies in SETS.items()
+        for name, count in SETS.items()
         for test in ("sharded_t", "sharded_exact", "permutation")
     ]
     columns = ["model", "dataset", "dup_count"]
-    yield plot_min_k(
+    return plot_min_k(
         pd.DataFrame(shares, columns=[*columns, "score", "share_detected"]),
         pd.DataFrame(tests, columns=[*columns, "test", "holm_p"]),
         LABELS,
@@ -35,7 +34,6 @@ def figure():
         fpr=0.05,
         alpha=0.05,
     )
-    plt.close("all")
 
 
 def test_points_means_and_the_level(figure):
@@ -50,7 +48,7 @@ def test_points_means_and_the_level(figure):
     assert [t.get_text() for t in figure.legends[0].get_texts()] == list(LABELS.values())
 
 
-def test_verdicts_stand_below_their_copies(figure):
+def test_verdicts_stand_below_their_duplication_count(figure):
     below = figure.axes[1]
     found = {text.xy: text.get_text() for text in below.texts}
     assert found == {

@@ -223,8 +223,6 @@ def test_without_subsets_no_model_is_opened(world: World) -> None:
         ({"permutations": 0}, "permutations is 0: give at least 1"),
     ],
 )
-def test_mistakes_are_told_before_anything_is_scored(
-    settings: dict[str, object], told: str, world: World
-) -> None:
+def test_mistakes_are_told_before_anything_is_scored(settings, told, world) -> None:
     with pytest.raises(InputError, match=told):
         world.audit(**settings)

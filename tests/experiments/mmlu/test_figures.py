@@ -49,17 +49,11 @@ def made_up_lines() -> pd.DataFrame:
 
 def test_segmentations_are_drawn_side_by_side() -> None:
     figure = plot_segmentations(made_up_lines())
-    assert [a.get_title() for a in figure.axes] == [
-        "Compressor",
-        "clean, sharded t",
-        "clean, successor",
-    ]
+    titles = ["Compressor", "clean, sharded t", "clean, successor"]
+    assert [axes.get_title() for axes in figure.axes] == titles
     labels = figure.axes[0].get_yticklabels()
-    assert [label.get_text() for label in labels] == [
-        "Philosophy (1.0)",
-        "Nutrition (2.0)",
-        "High School US History (4.8)",
-    ]
+    names = ["Philosophy (1.0)", "Nutrition (2.0)", "High School US History (4.8)"]
+    assert [label.get_text() for label in labels] == names
     assert [label.get_fontweight() for label in labels] == ["bold", "normal", "bold"]
     points = {line.get_label(): line.get_xdata() for line in figure.axes[1].get_lines()}
     np.testing.assert_allclose(points["record"], [-1.0, -0.2, -0.5])

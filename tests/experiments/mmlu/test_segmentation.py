@@ -53,14 +53,8 @@ def single_lines(count: int) -> ExampleSet:
 
 
 def test_lines_are_those_of_a_csv_file(tmp_path: Path) -> None:
-    questions = [
-        'He said "yes",\nthen\n\nno.',
-        "plain",
-        " \n starts late",
-        "ends so\n",
-        "é\u2028x",
-        "a\n  \nb",
-    ]
+    questions = ['He said "yes",\nthen\n\nno.', "plain", " \n starts late"]
+    questions += ["ends so\n", "é\u2028x", "a\n  \nb"]
     records = [make_record(q) for q in questions]
     path = tmp_path / "records.csv"
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -84,23 +78,15 @@ def test_choices_may_be_four_fields_or_a_list() -> None:
 def test_by_line_is_another_test_set() -> None:
     records = passages(3)
     lines = by_line(records)
+    assert segmented({"a": records}) == {"record": {"a": records}, "line": {"a": lines}}
     assert len(lines.examples) == 12
     assert all(text.endswith("\n") and text.count("\n") == 1 for text in lines.examples)
     assert lines.examples[0].startswith('"')
-    assert lines.records == ()
-    assert lines.name == "passages-by-line"
-    assert lines.template == "csv-line/1"
+    found = (lines.name, lines.template, lines.records)
+    assert found == ("passages-by-line", "csv-line/1", ())
     assert lines.revision != records.revision
     assert lines.revision == by_line(records).revision
     assert lines.revision != by_line(make_set(["x"], "other")).revision
-
-
-def test_segmented() -> None:
-    sets = {"passages": passages(3), "single": single_lines(5)}
-    both = segmented(sets)
-    assert list(both) == ["record", "line"]
-    assert both["record"] == sets
-    assert [len(both["line"][name].examples) for name in sets] == [12, 5]
 
 
 # --- without a model ------------------------------------------------------------------------------
@@ -115,12 +101,8 @@ def free() -> pd.DataFrame:
 def test_torn_records_are_found_and_whole_ones_are_quiet(free: pd.DataFrame) -> None:
     assert tuple(free) == MODEL_FREE
     rows = free.set_index(["subset", "segmentation"])
-    assert rows["examples"].to_dict() == {
-        ("passages", "record"): 40,
-        ("passages", "line"): 160,
-        ("single", "record"): 80,
-        ("single", "line"): 80,
-    }
+    counts = rows["examples"].unstack()[["record", "line"]]
+    assert counts.to_dict("list") == {"record": [40, 80], "line": [160, 80]}
     torn = rows.loc["passages", "line"]
     assert torn["verdict"] == "order carries information"
     assert torn["compressor_log10_p"] < -3

@@ -1,7 +1,5 @@
 """The subsets of MMLU: their names, and what a run says that cannot have them."""
 
-from collections.abc import Callable
-
 import pytest
 
 from contamination.errors import InputError
@@ -12,17 +10,15 @@ from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.registry import lookup
 from fakes.data_fixtures import ROOT
 
-Opened = list[tuple[str, int]]
-
 
 @pytest.fixture
-def registry_of(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Opened]:
+def registry_of(monkeypatch):
     """Return a function that puts a made-up world in the place of the registered sets."""
 
-    def stand_in(missing: tuple[str, ...] = (), damaged: tuple[str, ...] = ()) -> Opened:
-        opened: Opened = []
+    def stand_in(missing=(), damaged=()) -> list[tuple[str, int]]:
+        opened = []
 
-        def open_test_set(name: str, *, max_records: int) -> ExampleSet:
+        def open_test_set(name, *, max_records):
             opened.append((name, max_records))
             if name in missing + damaged:
                 raise InputError(f"{name}: fetch it with `some command`")
@@ -58,9 +54,7 @@ def test_titles(subset: str, shown: str) -> None:
     assert title(subset) == shown
 
 
-def test_subsets_are_opened_in_order_under_their_own_names(
-    registry_of: Callable[..., Opened],
-) -> None:
+def test_subsets_are_opened_in_order_under_their_own_names(registry_of) -> None:
     opened = registry_of()
     sets, reason = subsets_at_hand(7, wanted=True)
     assert reason == ""
@@ -70,32 +64,29 @@ def test_subsets_are_opened_in_order_under_their_own_names(
     assert sets["virology"].revision == "revision of mmlu/virology"
 
 
-def test_what_is_not_wanted_is_not_opened(registry_of: Callable[..., Opened]) -> None:
+def test_what_is_not_wanted_is_not_opened(registry_of) -> None:
     opened = registry_of(missing=("mmlu/anatomy",))
     sets, reason = subsets_at_hand(7, wanted=False)
-    assert sets == {}
-    assert opened == []
+    assert (sets, opened) == ({}, [])
     assert reason.startswith("not run here: this profile measures nothing")
     assert "PROFILE=benchmarks" in reason
     assert "\n" not in reason
 
 
-def test_without_a_network_the_reason_says_what_to_do(registry_of: Callable[..., Opened]) -> None:
+def test_without_a_network_the_reason_says_what_to_do(registry_of) -> None:
     registry_of(missing=("mmlu/anatomy", "mmlu/virology"))
-    assert subsets_at_hand(7, wanted=True) == (
-        {},
-        "not run here: mmlu/anatomy: fetch it with `some command` (data/README.md)",
-    )
+    reason = "not run here: mmlu/anatomy: fetch it with `some command` (data/README.md)"
+    assert subsets_at_hand(7, wanted=True) == ({}, reason)
 
 
-def test_files_that_are_here_and_wrong_are_an_error(registry_of: Callable[..., Opened]) -> None:
+def test_files_that_are_here_and_wrong_are_an_error(registry_of) -> None:
     registry_of(damaged=("mmlu/anatomy",))
     with pytest.raises(InputError, match="mmlu/anatomy: fetch it"):
         subsets_at_hand(7, wanted=True)
 
 
 @pytest.mark.parametrize("wanted", [True, False])
-def test_a_single_record_has_no_order(wanted: bool, registry_of: Callable[..., Opened]) -> None:
+def test_a_single_record_has_no_order(wanted: bool, registry_of) -> None:
     registry_of(missing=("mmlu/anatomy",))
     with pytest.raises(InputError, match="max_records is 1: give at least two records"):
         subsets_at_hand(1, wanted=wanted)

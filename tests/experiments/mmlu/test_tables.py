@@ -51,9 +51,7 @@ def combined(subsets: pd.DataFrame) -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("model", "printed"), [("LLaMA2-7B", 0.0146), ("Mistral-7B", 0.0113), ("Pythia-1.4B", 0.362)]
 )
-def test_fisher_reproduces_the_paper_to_the_last_digit(
-    model: str, printed: float, combined: pd.DataFrame
-) -> None:
+def test_fisher_reproduces_the_paper_to_the_last_digit(model, printed, combined) -> None:
     assert float(f"{combined.loc[model, 'p']:.3g}") == printed
     assert combined.loc[model, "log10_p"] == pytest.approx(np.log10(combined.loc[model, "p"]))
     # Table 2 cuts off after three decimals.

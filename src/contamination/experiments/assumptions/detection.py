@@ -166,4 +166,4 @@ def _mean(found: pd.DataFrame) -> pd.DataFrame:
 
 def _join(rows: Sequence[pd.DataFrame], columns: Sequence[str]) -> pd.DataFrame:
     names = list(columns)
-    return pd.concat(rows, ignore_index=True)[names] if rows else pd.DataFrame(columns=names)
+    return pd.concat(rows or [pd.DataFrame(columns=names)], ignore_index=True)[names]

@@ -57,12 +57,8 @@ def published_layout(table3: pd.DataFrame, within: pd.DataFrame) -> pd.DataFrame
     """Summarise Tables 3 and 7-15 as published: a row per table and model.
 
     For each family of metrics: the mean AUC in percent over domains and k, with the lowest and the
-    highest. Rows without a number are left out: Table 8 prints perplexities in the place of the
-    AUCs of PPL_200.
-
-    Parameters
-    ----------
-    table3, within : `fu2025_table3` and `fu2025_within_domain_auc` of `data/published`.
+    highest. `within` is `fu2025_within_domain_auc` of `data/published`. Rows without a number are
+    left out: Table 8 prints perplexities in the place of the AUCs of PPL_200.
     """
     both = pd.concat([table3, within])
     both["auc"] = pd.to_numeric(both["auc_percent"], errors="coerce")
@@ -93,14 +89,9 @@ def conclusions(
 ) -> pd.DataFrame:
     """Confront the conclusions of Fu with the tables of `assumptions.detection`.
 
-    The columns are conclusion, measured (text) and holds: yes, no, undecided where intervals are
+    All but that on sizes are about `model`. `near` is how many percentage points of AUC still count
+    as near chance, or as no difference. A conclusion holds: yes, no, undecided where intervals are
     too wide, or — where nothing was measured.
-
-    Parameters
-    ----------
-    within : of one model or of several sizes; cross : of `model`.
-    model : the one that all conclusions but that on sizes are about.
-    near : percentage points of AUC that still count as near chance, or as no difference.
     """
     own = within[within["model"] == model]
     every, some = f"every metric within {near:g} points of chance", f"more than {near:g} points off"

@@ -37,21 +37,14 @@ ROWS = (
 
 @dataclass(frozen=True)
 class PowerSettings:
-    """The settings that every test is tried with.
+    """The settings that every test is tried with."""
 
-    Attributes
-    ----------
-    shards : of the orderings. successor_shards : of the successor matrices, one store each.
-    permutations : numbers of orderings to try, the largest being scored.
-    fractions : of the shards, each drawn `replicates` times unless it is all of them.
-    """
-
-    shards: int
-    permutations: Sequence[int]
-    successor_shards: Sequence[int] = ()
-    fractions: Sequence[float] = (1.0,)
-    replicates: int = 1
-    datasets: Sequence[str] = ()
+    shards: int  # of the orderings
+    permutations: Sequence[int]  # numbers of orderings to try, the largest being scored
+    successor_shards: Sequence[int] = ()  # of the successor matrices, one store each
+    fractions: Sequence[float] = (1.0,)  # of the shards
+    replicates: int = 1  # draws of each fraction that is not all shards
+    datasets: Sequence[str] = ()  # all canary sets if none is named
 
 
 def power_rows(

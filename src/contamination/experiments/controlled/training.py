@@ -55,22 +55,14 @@ class TrainingRuns:
 
     Raises InputError for fewer than two values of what is varied, one that is not positive or comes
     twice, or `fixed_tokens` that are not in `sizes`.
-
-    Attributes
-    ----------
-    sizes : tokens of a mixture; contaminants are injected once.
-    learning_rate : of all runs but those of `other_rates`.
-    fixed_tokens : one of `sizes`, where duplication counts and learning rates are compared.
-    dup_counts : in one mixture of that size, each for an equal part of the members.
-    batch_size : blocks of a step.
     """
 
-    sizes: tuple[int, ...]
-    learning_rate: float
+    sizes: tuple[int, ...]  # tokens of a mixture; contaminants are injected once
+    learning_rate: float  # of all runs but those of `other_rates`
     other_rates: tuple[float, ...]
-    fixed_tokens: int
-    dup_counts: tuple[int, ...]
-    batch_size: int = 8
+    fixed_tokens: int  # one of `sizes`, where duplication counts and learning rates are compared
+    dup_counts: tuple[int, ...]  # in one mixture of that size, each for an equal part of members
+    batch_size: int = 8  # blocks of a step
 
     def __post_init__(self) -> None:
         """Refuse what cannot be compared."""
@@ -191,15 +183,13 @@ def score_runs(
     """
     columns = ["loss", f"min_k_{k:g}", f"min_k_pp_{k:g}", "zlib"]
     texts = [text for one in sets for text in one.texts]
-    keys = pd.DataFrame(
-        [
-            (one.contaminant, one.name, member, i)
-            for one in sets
-            for member, half in ((True, one.members), (False, one.non_members))
-            for i in range(len(half))
-        ],
-        columns=["contaminant", "dataset", "member", "text"],
-    )
+    each = [
+        (one.contaminant, one.name, member, i)
+        for one in sets
+        for member, half in ((True, one.members), (False, one.non_members))
+        for i in range(len(half))
+    ]
+    keys = pd.DataFrame(each, columns=["contaminant", "dataset", "member", "text"])
 
     def scored(directory: Path) -> pd.DataFrame:
         return pd.concat([keys, membership_scores(directory, texts, columns=columns)], axis=1)

@@ -12,22 +12,13 @@ BESIDE = ("sharded_t", "sharded_exact", "successor")  # tests that stand beside 
 
 
 def beside_the_tests(
-    table: pd.DataFrame,
-    canaries: pd.DataFrame,
-    model: str,
-    labels: Mapping[str, str],
-    alpha: float,
+    table: pd.DataFrame, canaries: pd.DataFrame, model: str, labels: Mapping[str, str], alpha: float
 ) -> pd.DataFrame:
     """Lay out Oren's Table 5 as text: a row per set, shares detected and p-values of one model.
 
-    The duplication count is 0 under the clean model. A share is "13%"; the p-value of each test of
+    `table` comes from `min_k_baseline`, `canaries` is notebook 01's, `labels` head the scores. The
+    duplication count is 0 under the clean model. A share is "13%"; the p-value of each test of
     `BESIDE` is bold where Holm's correction over the sets leaves at most `alpha`.
-
-    Parameters
-    ----------
-    table : of `contamination.experiments.min_k.baseline.min_k_baseline`.
-    canaries : of notebook 01, `contamination.experiments.canaries.evaluation.canary_table`.
-    labels : score -> its heading.
     """
     keys = ["dataset", "dup_count", "spans"]
     shares = table[(table["model"] == model) & table["score"].isin(list(labels))]

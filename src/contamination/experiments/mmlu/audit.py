@@ -43,10 +43,8 @@ class MmluAudit:
     Parameters
     ----------
     experiment : run whose models may be named; stores lie in its `stores/mmlu/`.
-    models : audited by record; names for `contamination.scoring.models.find_model`, or of the run's
-        models.
+    models : audited by record; models of the run, or names for `find_model`.
     controls : models that cannot have read MMLU: audited by record and by line.
-    tests : names from `contamination.audit.battery.TESTS`.
     permutations : m, shuffled orderings per shard, in tests of whole orderings.
     published : directory of the papers' tables.
     """

@@ -89,14 +89,9 @@ def fisher_table(
 
     published_p is printed to three decimals, cut off and not rounded (0.0146 stands there as
     0.014); cauchy_p and harmonic_mean_p are of rules that do not assume independent subsets. A
-    model of which no subset is kept has no p-value.
-
-    Parameters
-    ----------
-    subsets : of `published_subsets`, `measured_subsets` or both.
-    table2 : Table 2 of the paper.
-    measured : audited models that were measured here -> their column of Table 2, where they have
-        one. The audited models of the paper are always combined.
+    model of which no subset is kept has no p-value. `measured` maps the audited models that were
+    measured here to their column of Table 2, where they have one; those of the paper are always
+    combined.
     """
     printed = table2.set_index("dataset").loc["MMLU (Fisher)"]
     columns = {name: column for column, name in AUDITED.items()} | dict(measured or {})

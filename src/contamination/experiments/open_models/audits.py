@@ -48,18 +48,15 @@ def audit_models(
 ) -> pd.DataFrame:
     """Test every model on every set, and correct for their number.
 
-    A row for each model, set and test, those that failed included:
-
-    - `holm_p` and `bh_p` (FDR) correct each test over all cells but those of negative controls,
-      which have none.
-    - `published_p` is the paper's sharded t-test whatever our test.
-    - `dup_count` is how often the set was planted, where that is known.
-    - `verdict` is on the order of the records, see `contamination.audit.diagnostics`.
-    - `control_p` is the same test under the first negative control of the audit, or the exact test
-      under a compressor; `control` says which.
-    - `status` is "ok", "failed: reason", or "not run here: reason" where the hub is out of reach.
-    - `tokens_scored` is what the model had to read for the test, now or before.
-    - `model_revision` is the commit of a hub id, else the checksum of what was loaded.
+    A row for each model, set and test, those that failed included. `holm_p` and `bh_p` (FDR)
+    correct each test over all cells but those of negative controls, which have none. `published_p`
+    is the paper's sharded t-test whatever our test, `dup_count` how often the set was planted,
+    where that is known, `verdict` that of `contamination.audit.diagnostics` on the records.
+    `control_p` is the same test under the first negative control of the audit, or the exact test
+    under a compressor; `control` says which. `status` is "ok", "failed: reason", or "not run here:
+    reason" where the hub is out of reach. `tokens_scored` is what the model had to read for the
+    test, now or before, `model_revision` the commit of a hub id, else the checksum of what was
+    loaded.
 
     Raises InputError for no model, set or test, one that is unknown or ambiguous, or no
     permutation.
@@ -128,7 +125,8 @@ class _Audit:
         revision, problem = "", ""
         try:
             scorer = self.open_scorer(entry)
-            revision = _revision(scorer)
+            source = getattr(scorer, "source", None)
+            revision = (source.revision if source else None) or scorer.revision
         except FAILURES as error:
             problem = status_of(error)
         for name in self.names:
@@ -170,8 +168,3 @@ class _Audit:
             "verdict": self.sets.verdict(name, header.shards, header.seed),
             "tokens_scored": header.tokens_of(permutations),
         }
-
-
-def _revision(scorer: Scorer) -> str:
-    source = getattr(scorer, "source", None)
-    return (source.revision if source else None) or scorer.revision
