@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 from transformers import AutoTokenizer
 
 from contamination.errors import InputError
@@ -14,7 +13,8 @@ from contamination.pretraining.corpus_stage import make_corpus
 from contamination.pretraining.experiment import Experiment
 from contamination.pretraining.members import members, non_members
 from contamination.testsets.sources import DATA_VARIABLE
-from fakes.data_fixtures import TRAINING
+from fakes.data_fixtures import TRAINING, write_profile
+from fakes.made_up_registry import jsonl
 
 ARTICLES = [
     f" = Title {i} = \n\n Body of article {i} , with words . \n = = Part = = \n More ."
@@ -40,19 +40,15 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     directory = tmp_path / "data"
     directory.mkdir()
     (directory / "wiki.txt").write_text("\n" + "\n".join(ARTICLES) + "\n", encoding="utf-8")
-    lines = [json.dumps({"text": text}) for text in TEXTS]
-    (directory / "more.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    records = "".join(json.dumps(record) + "\n" for record in RECORDS)
-    (directory / "piqa.jsonl").write_text(records, encoding="utf-8")
+    (directory / "more.jsonl").write_bytes(jsonl([{"text": text} for text in TEXTS]))
+    (directory / "piqa.jsonl").write_bytes(jsonl(RECORDS))
     monkeypatch.setenv(DATA_VARIABLE, str(directory))
     return directory
 
 
 def experiment(tmp_path: Path, build: str = "build", **corpus: object) -> Experiment:
     profile = PROFILE | {"corpus": {**PROFILE["corpus"], **corpus}}
-    path = tmp_path / "files.yaml"
-    path.write_text(yaml.safe_dump(profile), encoding="utf-8")
-    return Experiment(path, tmp_path / build)
+    return Experiment(write_profile(tmp_path / "files.yaml", profile), tmp_path / build)
 
 
 @pytest.fixture

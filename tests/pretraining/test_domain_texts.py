@@ -15,6 +15,7 @@ from contamination.pretraining.members import read_documents
 from contamination.testsets.sources import DATA_VARIABLE
 from contamination.testsets.tokens import tokenize
 from fakes.data_fixtures import WORDS, make_distribution, profile_data, write_profile
+from fakes.made_up_registry import jsonl
 
 LENGTH = 24
 WANTED = {"length": LENGTH, "texts": 8, "spare": 4}
@@ -45,7 +46,7 @@ def canaries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv(DATA_VARIABLE, str(tmp_path / "data"))
     (tmp_path / "data").mkdir()
     path = tmp_path / "data" / "canaries.jsonl"
-    path.write_text("".join(json.dumps({"text": f"canary {i}"}) + "\n" for i in range(3)))
+    path.write_bytes(jsonl([{"text": f"canary {i}"} for i in range(3)]))
     return path
 
 
@@ -73,14 +74,6 @@ def mirror(tmp_path: Path, name: str, lines: list[str]) -> Path:
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(gzip.compress("".join(line + "\n" for line in lines).encode()))
     return path
-
-
-def test_each_domain_has_as_many_of_one_length(domains) -> None:
-    sizes = {n: (len(d.members), len(d.non_members), len(d.spare)) for n, d in domains.items()}
-    assert sizes == {"alpha": (8, 8, 4), "gamma": (8, 8, 4), "beta": (0, 8, 4)}
-    for domain in domains.values():
-        lengths = {len(ids) for ids in (*domain.members, *domain.non_members, *domain.spare)}
-        assert lengths == {LENGTH}
 
 
 def test_members_are_what_the_corpus_has_and_nothing_else_is(run, domains, tokenizer) -> None:
@@ -124,7 +117,12 @@ def test_a_domain_with_few_non_members_has_as_few_members(run, tokenizer) -> Non
     assert list(to_train_on(domains)) == ["beta"]  # since no domain of the corpus has any to spare
 
 
-def test_the_corpus_is_trained_on_before_other_domains(domains) -> None:
+def test_each_domain_has_texts_of_one_length_and_the_corpus_is_trained_on_first(domains) -> None:
+    sizes = {n: (len(d.members), len(d.non_members), len(d.spare)) for n, d in domains.items()}
+    assert sizes == {"alpha": (8, 8, 4), "gamma": (8, 8, 4), "beta": (0, 8, 4)}
+    for domain in domains.values():
+        lengths = {len(ids) for ids in (*domain.members, *domain.non_members, *domain.spare)}
+        assert lengths == {LENGTH}
     assert list(to_train_on(domains)) == ["alpha", "gamma"]
     assert to_train_on(domains)["alpha"] is domains["alpha"].spare
     assert to_train_on({"alpha": Domain(members=domains["alpha"].members)}) == {}
@@ -134,8 +132,8 @@ def test_a_whole_corpus_has_no_non_members_but_the_mirror(
     tmp_path: Path, canaries: Path, tokenizer
 ) -> None:
     for name in ("one", "two"):
-        lines = [json.dumps({"text": sentence(name, i)}) for i in range(20)]
-        (canaries.parent / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
+        lines = jsonl([{"text": sentence(name, i)} for i in range(20)])
+        (canaries.parent / f"{name}.jsonl").write_bytes(lines)
     mirror(tmp_path, "law", [json.dumps({"text": sentence("law", i)}) for i in range(20)])
     run = run_of(tmp_path, canaries, files=["one.jsonl", "two.jsonl"])
     domains = domain_texts(run, tokenizer, **WANTED)

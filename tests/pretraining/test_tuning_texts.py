@@ -1,6 +1,5 @@
 """Text that was never planted: of the same kind, and not in any set."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from contamination.pretraining.experiment import Experiment
 from contamination.pretraining.tuning_texts import tuning_texts
 from contamination.testsets.sources import DATA_VARIABLE
 from fakes.data_fixtures import profile_data, write_profile
+from fakes.made_up_registry import jsonl
 
 KINDS = {"first": "question", "second": "signature", "third": "question"}
 RECORDS = [{"goal": f"Goal {i}", "sol1": f"Do {i}", "sol2": f"Leave {i}"} for i in range(40)]
@@ -52,7 +52,7 @@ def from_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Experiment:
         "piqa.jsonl": RECORDS + RECORDS[20:25],
         "more.jsonl": [*RECORDS[:30], {"goal": "G", "sol1": "a", "sol2": "b"}],
     }.items():
-        (folder / name).write_text("".join(json.dumps(r) + "\n" for r in records))
+        (folder / name).write_bytes(jsonl(records))
     data = profile_data() | {"corpus": {"files": ["text.jsonl"], "vocabulary": 300}}
     data["canaries"] = [
         {"name": n, "file": "piqa.jsonl", "template": "piqa/1", "examples": e, "dup_count": 2}

@@ -78,12 +78,10 @@ class TestHub:
             *(f"test-0000{i}-of-00002.parquet" for i in "01"),
         }
 
-    def test_a_configuration_with_a_directory(self, repository):
-        assert fetched(Hub("org/name", "two")) == TAIL
-
-    def test_a_branch_and_a_commit(self, repository):
+    def test_a_configuration_with_a_directory_of_a_branch_and_of_a_commit(self, repository):
         before = repository.refs["main"]
         later = repository.push(FILES | {"two/t.jsonl": jsonl(HEAD)}, "later")
+        assert fetched(Hub("org/name", "two")) == TAIL
         assert fetched(Hub("org/name", "two", "later")) == HEAD
         assert fetched(Hub("org/name", "two", later)) == HEAD
         assert fetched(Hub("org/name", "two", before)) == TAIL
@@ -148,13 +146,11 @@ class TestHub:
         repository.push({"README.md": card(arrow), "data/test.arrow": b"x"})
         assert "test.arrow: unknown kind of file; give one of .jsonl" in refusal(Hub("org/name"))
 
-    def test_what_is_not_there(self, repository):
+    def test_what_is_not_there_or_gated(self, repository):
         message = refusal(Hub("org/nothing"))
         assert "check the name; if it is private, log in with `hf auth login`" in message
         message = refusal(Hub("org/name", None, "v9"))
         assert "check the revision on https://huggingface.co/datasets/org/name" in message
-
-    def test_a_gated_set(self, repository):
         repository.gated = True
         message = refusal(Hub("org/name", "one"))
         assert "ask for access on https://huggingface.co/datasets/org/name, and log in" in message
@@ -237,34 +233,30 @@ class TestUrl:
         download(other, "test", tmp_path, again=True)
         assert server.seen == ["GET /sets.zip"] * 2
 
-    def test_no_such_member(self, archive, tmp_path):
+    def test_no_such_member_and_no_archive(self, server, archive, tmp_path):
         message = refusal(Url(archive.url, "answers.jsonl"), directory=tmp_path)
         assert "0 members are called answers.jsonl; the archive has sets/questions.jsonl" in message
-
-    def test_no_archive(self, server, tmp_path):
-        server.files["/sets.zip"] = b"<html>"
-        message = refusal(Url(f"{server.url}/sets.zip", "a.jsonl"), directory=tmp_path)
+        server.files["/other.zip"] = b"<html>"
+        message = refusal(Url(f"{server.url}/other.zip", "a.jsonl"), directory=tmp_path)
         assert "cannot be had (BadZipFile: File is not a zip file); remove " in message
 
-    @pytest.mark.parametrize("path", ["/missing.jsonl", None])
-    def test_no_answer(self, path, server, tmp_path):
-        url = f"{server.url}{path}" if path else "http://127.0.0.1:9/test.jsonl"
-        message = refusal(Url(url), directory=tmp_path)
-        assert "check the network and the address, or use a local mirror (--mirror)" in message
+    def test_no_answer(self, server, tmp_path):
+        for url in (f"{server.url}/missing.jsonl", "http://127.0.0.1:9/test.jsonl"):
+            message = refusal(Url(url), directory=tmp_path)
+            assert "check the network and the address, or use a local mirror (--mirror)" in message
 
 
 class TestDirectory:
     """Directories that `datasets` saved, and clones of repositories."""
 
-    @pytest.fixture
-    def saved(self, tmp_path) -> Path:
-        path = tmp_path / "saved"
+    def test_one_split_and_a_damaged_one(self, tmp_path):
         datasets.disable_progress_bars()
-        datasets.Dataset.from_list(QUESTIONS).save_to_disk(path)
-        return path
-
-    def test_one_split(self, saved):
-        assert [record for _, record in read_directory(saved, None, "test")] == QUESTIONS
+        datasets.Dataset.from_list(QUESTIONS).save_to_disk(tmp_path / "saved")
+        found = read_directory(tmp_path / "saved", None, "test")
+        assert [record for _, record in found] == QUESTIONS
+        next((tmp_path / "saved").glob("*.arrow")).unlink()
+        with pytest.raises(InputError, match=r"saved: cannot be had \(.*; save it again"):
+            read_directory(tmp_path / "saved", None, "test")
 
     def test_several_splits(self, tmp_path):
         parts = {"test": datasets.Dataset.from_list(TAIL), "dev": datasets.Dataset.from_list(HEAD)}
@@ -275,11 +267,6 @@ class TestDirectory:
         with pytest.raises(InputError, match="no split 'train'; give --split test, dev"):
             read_directory(tmp_path / "saved", None, "train")
 
-    def test_a_damaged_one(self, saved):
-        next(saved.glob("*.arrow")).unlink()
-        with pytest.raises(InputError, match=r"saved: cannot be had \(.*; save it again"):
-            read_directory(saved, None, "test")
-
     def test_a_clone(self, tmp_path):
         for name, data in FILES.items():
             path = tmp_path / "clone" / name
@@ -289,7 +276,6 @@ class TestDirectory:
         assert [record for _, record in records] == QUESTIONS
         with pytest.raises(InputError, match="several configurations; write NAME:CONFIG"):
             read_directory(tmp_path / "clone", None, "test")
-
-    def test_an_empty_one(self, tmp_path):
+        (tmp_path / "empty").mkdir()
         with pytest.raises(InputError, match="no data files of split 'test'"):
-            read_directory(tmp_path, None, "test")
+            read_directory(tmp_path / "empty", None, "test")

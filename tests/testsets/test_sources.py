@@ -16,9 +16,10 @@ import pandas as pd
 import pooch
 import pytest
 
+from contamination.testsets import registry
 from contamination.testsets.example_set import render
 from contamination.testsets.records import read_records
-from contamination.testsets.registry import Entry, Hub, Url, lookup, registered
+from contamination.testsets.registry import Entry, Url, lookup, registered
 from contamination.testsets.sources import (
     available,
     cache_directory,
@@ -55,17 +56,7 @@ SUBSETS = described(
     mirror="mmlu/{name}_test.csv",
     checksum=None,
 ) | {"members": {"first": {"records": 2}, "second": {"records": 2}}}
-ENTRY = Entry(
-    name="questions",
-    title="Questions",
-    source=Hub("org/questions"),
-    split="test",
-    licence="MIT",
-    template="question/1",
-    records=6,
-    checksum=CHECKSUM,
-    mirror="questions/test.csv",
-)
+ENTRY = registry._entry("questions", described())
 UNPINNED = replace(ENTRY, checksum=None)
 
 
@@ -240,7 +231,9 @@ def test_a_revision_is_kept_beside_others(repository) -> None:
 )
 def test_no_test_set(what: str | Path, message: str, server) -> None:
     assert message in refusal(open_test_set, what)
-    assert not server.seen
+    wrong = refusal(open_test_set, "org/questions", template="text/9")
+    assert "unknown template 'text/9'" in wrong
+    assert not server.seen  # neither of these is fetched first
 
 
 def test_options_that_do_not_apply(mirror) -> None:
@@ -253,12 +246,6 @@ def test_options_that_do_not_apply(mirror) -> None:
     ):
         told = f"{what} is {kind}: --split and --data-revision go with ORG/NAME of the hub"
         assert refusal(open_test_set, what, mirror=mirror, **option) == told
-
-
-def test_a_wrong_template_is_told_before_anything_is_fetched(server) -> None:
-    message = refusal(open_test_set, "org/questions", template="text/9")
-    assert "unknown template 'text/9'" in message
-    assert not server.seen
 
 
 # --- where it lies --------------------------------------------------------------------------------

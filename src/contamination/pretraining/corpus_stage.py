@@ -46,24 +46,20 @@ def make_corpus(experiment: Experiment) -> None:
     profile, target = experiment.profile, experiment.corpus
     (target / "corpus.json").unlink(missing_ok=True)  # an interrupted stage must not look finished
     with _no_garbage_collection():
-        documents, sources = _documents(
-            profile, target, rng=np.random.default_rng([profile.seed, 0])
-        )
-        canaries = _canary_files(
-            profile, target / "canaries", rng=np.random.default_rng([profile.seed, 1])
-        )
+        rng = np.random.default_rng([profile.seed, 0])
+        documents, sources = _documents(profile, target, rng=rng)
+        rng = np.random.default_rng([profile.seed, 1])
+        canaries = _canary_files(profile, target / "canaries", rng=rng)
     counts = _write_documents(documents, target / DOCUMENTS)
     texts = (f"{text}\n" for _, text in read_documents(target / DOCUMENTS))
     tokenizer = train_tokenizer(texts, profile.corpus.vocabulary)
     with replacing(target / "tokenizer") as temporary:
         tokenizer.save_pretrained(temporary)
-    tokens = _write_tokens(tokenizer, target, sum(counts["documents"].values()))
-
+    counts["tokens"] = _write_tokens(tokenizer, target, sum(counts["documents"].values()))
     for name, facts in canaries.items():
         test_set = load_test_set(target / "canaries" / f"{name}.jsonl", facts["template"])
         ids = tokenize(tokenizer, test_set.examples)
         facts |= {"tokens": sum(map(len, ids)), "revision": test_set.revision}
-    counts["tokens"] = tokens
     write_json(
         target / "corpus.json",
         {

@@ -21,6 +21,7 @@ from contamination.scoring.contract import start_token
 from contamination.testsets.tokens import tokenize
 
 RECORD = "fine_tuning.json"
+PIECE = 128  # tokens that are read at once of texts of any length
 
 
 def fine_tune(
@@ -105,17 +106,16 @@ def fine_tune_on_texts(
     seed: int,
     epochs: int = 1,
     batch_size: int = 8,
-    length: int = 128,
 ) -> Path:
     """Let a model read texts, one after the other, by `fine_tune`; return the new directory.
 
-    Pieces are of `length` tokens or, if that is less, of the context; the rest of the last text is
+    Pieces are of `PIECE` tokens or, if that is less, of the context; the rest of the last text is
     left out. Raises InputError as `fine_tune`; texts of fewer tokens than a piece are no text.
     """
     tokenizer = AutoTokenizer.from_pretrained(model, local_files_only=True)
     context = AutoConfig.from_pretrained(model, local_files_only=True).max_position_embeddings
     stream = np.concatenate(tokenize(tokenizer, texts))
-    size = min(length, context)
+    size = min(PIECE, context)
     return fine_tune(
         model,
         [stream[i : i + size] for i in range(0, len(stream) - size + 1, size)],
