@@ -7,7 +7,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from contamination.errors import InputError
-from contamination.report.render import out_of_space, pandoc_defaults, render_report
+from contamination.report.render import out_of_space, render_report
 from contamination.report.variables import escape_markdown
 from fakes.made_up_run import FEATURES, PAPER, made_up_value, variables_used
 
@@ -87,13 +87,6 @@ def test_results_of_no_run_are_reported(tmp_path: Path) -> None:
 def test_a_full_disk_is_reported_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no space left"), out_of_space(tmp_path):
         raise OSError(28, "No space left on device")
-
-
-def test_an_unknown_option_of_the_project_file_is_an_error() -> None:
-    with pytest.raises(InputError, match=r"_quarto\.yml: option code-fold is not known"):
-        pandoc_defaults(
-            "html", ({"toc": True}, Path("a.qmd")), ({"code-fold": True}, Path("_quarto.yml"))
-        )
 
 
 def test_plain_text_survives_as_a_variable(project, tmp_path: Path) -> None:

@@ -82,17 +82,23 @@ def test_no_reveal_is_reported(project, monkeypatch: pytest.MonkeyPatch) -> None
         render_report(*project("Text."), quarto="")
 
 
-def test_options_of_the_slides_are_named_by_their_file(project) -> None:
+@pytest.mark.parametrize(
+    ("name", "old", "new", "message"),
+    [
+        ("slides.qmd", "css:", "logo: a.png\n    css:", r"slides\.qmd: option logo is not known"),
+        (
+            "_quarto.yml",
+            "lang:",
+            "code-fold: 1\nlang:",
+            r"quarto\.yml: option code-fold",
+        ),
+        ("slides.css", "--muted: #575d66", "--muted: #b0b0b0", r"paper/slides\.css:2: --muted #b0"),
+    ],
+)
+def test_options_and_colours_are_named_by_their_file(project, name, old, new, message) -> None:
     paper, results = project("Text.")
-    slides = paper / "slides.qmd"
-    slides.write_text(slides.read_text().replace("css:", "logo: a.png\n    css:"))
-    with pytest.raises(InputError, match=r"slides\.qmd: option logo is not known"):
-        render_report(paper, results, quarto="")
-
-
-def test_hard_to_read_colours_stop_the_report(project) -> None:
-    paper, results = project("Text.")
-    sheet = paper / "slides.css"
-    sheet.write_text(sheet.read_text().replace("--muted: #575d66", "--muted: #b0b0b0"))
-    with pytest.raises(InputError, match=r"paper/slides\.css:2: --muted #b0b0b0 on"):
+    text = (paper / name).read_text(encoding="utf-8")
+    assert old in text
+    (paper / name).write_text(text.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(InputError, match=message):
         render_report(paper, results, quarto="")

@@ -104,9 +104,8 @@ class Test(StoreNeed):
 
 def summed(tokens: "ShardTokens") -> "np.ndarray":
     """Log-probability of every ordering (nats), as in Oren's tests."""
-    import numpy as np
-
-    return np.asarray(tokens.logprobs.sum(axis=1, dtype=np.float64))
+    sums: np.ndarray = tokens.logprobs.sum(axis=1, dtype="float64")
+    return sums
 
 
 def standardised(tokens: "ShardTokens") -> "np.ndarray":

@@ -36,7 +36,7 @@ def books(
     as_json: AsJson = False,
     csv: CsvFile = None,
 ) -> None:
-    """Estimate which share of the snippets of each book in FOLDER MODEL has read.
+    """Estimate for each book in FOLDER which share of its snippets MODEL has read.
 
     The threshold of Min-20% Prob comes from two folders of validation books.
     """

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
+
 from contamination.errors import InputError
 from contamination.files import read_json, sha256_of, write_json, write_text
 from contamination.testsets.example_set import ExampleSet, make_test_set, parse, render
@@ -206,8 +208,6 @@ def fetch(entry: Entry, *, again: bool = False) -> Path:
     has to bring the same. Raises InputError as `contamination.testsets.fetching.download`, and if
     what arrived is not what was fetched before or what the registry has; then nothing is kept.
     """
-    from filelock import FileLock
-
     path, source = cache_path(entry), str(entry.source)
     cache_directory().mkdir(parents=True, exist_ok=True)
     with FileLock(cache_directory() / ".lock"):  # several processes may start with one set

@@ -167,15 +167,12 @@ def _cut(text: str) -> str:
 
 
 def _diagnosis(diagnosis: Diagnosis) -> dict[str, Any]:
-    rows = [
-        [row.diagnostic, row.reading, *(_p_or_dash(p) for p in (row.log10_p, np.log10(row.holm_p)))]
-        for row in diagnosis.table.itertuples()
-    ]
+    rows = []
+    for row in diagnosis.table.itertuples():
+        both = (row.log10_p, np.log10(row.holm_p))
+        shown = ["–" if np.isnan(log10_p) else format_plain_p(log10_p) for log10_p in both]
+        rows.append([row.diagnostic, row.reading, *shown])
     return {"verdict": diagnosis.verdict, "reasons": list(diagnosis.reasons), "rows": rows}
-
-
-def _p_or_dash(log10_p: float) -> str:
-    return "–" if np.isnan(log10_p) else format_plain_p(log10_p)
 
 
 def _result(view: View, holm: str) -> dict[str, Any]:
