@@ -51,19 +51,14 @@ def test_a_table_for_people(audit):
     assert "tok/s" in err  # the bar, where it does not disturb the output
 
 
-def test_json_for_programs_is_all_of_the_output(audit):
-    status, out, _ = audit("test", "--json", "--alpha", "1e-9")
+@pytest.mark.parametrize(("alpha", "rejected"), [("1e-9", False), ("1", True)])
+def test_json_is_all_of_the_output_and_the_status_that_of_a_rejection(audit, alpha, rejected):
+    status, out, _ = audit("test", "--json", "--alpha", alpha)
     output = json.loads(out)
-    assert status == 0
-    assert output["rejected"] == {"successor": False}
+    assert status == rejected
+    assert output["rejected"] == {"successor": rejected}
     assert output["template"] == "{question} {answer}\n"
     assert output["plan"]["examples"] == 20
-
-
-def test_the_status_is_that_of_a_rejection(audit):
-    status, out, _ = audit("test", "--json", "--alpha", "1")
-    assert status == 1
-    assert json.loads(out)["rejected"] == {"successor": True}
 
 
 def test_several_tests_are_corrected_before_the_status(audit):
@@ -71,10 +66,8 @@ def test_several_tests_are_corrected_before_the_status(audit):
     p = [result["p"] for result in json.loads(out)["results"]]
     between = (min(p) + min(2 * min(p), max(p))) / 2
     assert min(p) < between
-    status, *_ = audit(
-        "test", "--test", "sharded_exact", "--test", "permutation", "--alpha", str(between)
-    )
-    assert status == 0
+    tests = ("--test", "sharded_exact", "--test", "permutation")
+    assert audit("test", *tests, "--alpha", str(between))[0] == 0
 
 
 def test_score_then_test_scores_once(audit, monkeypatch):

@@ -38,7 +38,7 @@ def _code(path: Path) -> list[dict[str, Any]]:
 def _parameters(path: Path) -> dict[str, object]:
     """Parameters of a notebook and their defaults; fails unless they are literals."""
     (cell,) = [c for c in _code(path) if "parameters" in c["metadata"].get("tags", [])]
-    assert cell is _code(path)[0] or cell == _code(path)[0]
+    assert cell == _code(path)[0]
     values = {}
     for statement in ast.parse(_source(cell)).body:
         assert isinstance(statement, ast.Assign), ast.unparse(statement)
@@ -49,11 +49,6 @@ def _parameters(path: Path) -> dict[str, object]:
 
 
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
-
-
-def test_there_are_notebooks() -> None:
-    wanted = {"01_canary_eval", "02_shard_permutation_ablation", "04_mmlu_fisher"}
-    assert wanted <= {path.stem for path in NOTEBOOKS}
 
 
 @each_notebook
@@ -74,15 +69,12 @@ def test_no_definitions(path: Path) -> None:
 
 
 @each_notebook
-def test_parameters_cell_comes_first_and_holds_literals(path: Path) -> None:
-    assert set(_parameters(path)) >= PATHS
-
-
-@each_notebook
-def test_every_parameter_is_used(path: Path) -> None:
+def test_parameters_are_literals_in_the_first_cell_and_every_one_is_used(path: Path) -> None:
+    parameters = set(_parameters(path))
+    assert parameters >= PATHS
     source = "\n".join(_source(cell) for cell in _code(path)[1:])
     names = {n.id for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Name)}
-    assert set(_parameters(path)) - names <= {"profile", "build"}  # `04` needs no run
+    assert parameters - names <= {"profile", "build"}  # `04` needs no run
 
 
 @each_notebook

@@ -22,6 +22,10 @@ def at(**parts: object) -> str:
     return "#" + urlencode(PLANTED | parts)
 
 
+STRANGER = at(model="stranger", set="unread", test="sharded_exact", shards=6)
+NOWHERE = at(model="nobody", test="sharded_exact", shards=99, b="many")
+
+
 def expected_p(found: ScoredSets, model: str, name: str, test: str, shards: int) -> str:
     (scored,) = [s for s in found.sets if (s.model, s.test_set.name) == (model, name)]
     stores = {(s.header.kind, s.header.shards): s for s in map(open_store, scored.stores)}
@@ -56,9 +60,7 @@ def test_first_sight(tab: Browser, found: ScoredSets) -> None:
         ("reader", "planted", "sharded_t", 4),
     ],
 )
-def test_choosing_by_the_controls(
-    tab: Browser, found: ScoredSets, model: str, name: str, test: str, shards: int
-) -> None:
+def test_choosing_by_the_controls(tab: Browser, found, model, name, test, shards) -> None:
     tab.choose("model", model)
     tab.choose("set", "0" if name == "planted" else "1")
     tab.choose("test", test)
@@ -76,18 +78,17 @@ def test_choosing_by_the_controls(
     assert tab.text("#p") == expected_p(found, model, name, test, shards)
 
 
-def test_the_address_chooses(browser: Browser, page: Path, found: ScoredSets) -> None:
-    browser.open(page, at(model="stranger", set="unread", test="sharded_exact", shards=6))
-    assert browser.text("#p") == expected_p(found, "stranger", "unread", "sharded_exact", 6)
-
-
-def test_an_address_of_nothing_shows_the_closest_there_is(
-    browser: Browser, page: Path, found: ScoredSets
-) -> None:
-    browser.open(page, at(model="nobody", test="sharded_exact", shards=99, b="many"))
-    assert browser.text("#p") == expected_p(found, "reader", "planted", "sharded_exact", 6)
-    browser.open(page, "#%E0%A4%A&&==")
-    assert browser.text("#p") == expected_p(found, "reader", "planted", "successor", 2)
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        (STRANGER, ("stranger", "unread", "sharded_exact", 6)),
+        (NOWHERE, ("reader", "planted", "sharded_exact", 6)),
+        ("#%E0%A4%A&&==", ("reader", "planted", "successor", 2)),
+    ],
+)
+def test_the_address_chooses_the_closest_there_is(browser, page, found, address, shown) -> None:
+    browser.open(page, address)
+    assert browser.text("#p") == expected_p(found, *shown)
 
 
 def test_b_is_kept_over_sets_and_marked_where_it_was_set_in_advance(tab: Browser) -> None:
@@ -164,9 +165,7 @@ def test_charts_say_in_words_and_tables_what_they_draw(tab: Browser) -> None:
 
 
 @pytest.mark.parametrize("index", [0, 2])  # planted, under the reader and under the stranger
-def test_the_mark_stands_where_the_canonical_value_is(
-    tab: Browser, found: ScoredSets, index: int
-) -> None:
+def test_the_mark_stands_where_the_canonical_value_is(tab: Browser, found, index: int) -> None:
     scored = found.sets[index]
     (outcome,) = [
         o
@@ -250,9 +249,7 @@ def test_a_page_that_cannot_be_read_says_so(browser: Browser, page: Path, tmp_pa
     assert "could not be read" in browser.text("#problem")
 
 
-def test_a_notebook_shows_the_page_in_a_frame(
-    browser: Browser, found: ScoredSets, tmp_path: Path
-) -> None:
+def test_a_notebook_shows_the_page_in_a_frame(browser: Browser, found, tmp_path: Path) -> None:
     notebook = tmp_path / "notebook.html"
     frame = show(found, title="tiny", sets=["unread"])
     notebook.write_text(f"<!doctype html>{frame._repr_html_()}", encoding="utf-8")
