@@ -36,7 +36,7 @@ from contamination.pretraining.profile import Architecture
 from contamination.pretraining.tokenizer import train_tokenizer
 from contamination.pretraining.training import gpt2_config
 from contamination.results.tables import write_csv
-from contamination.scoring.cost import repeated
+from contamination.scoring.cost import sequence_workload
 from contamination.scoring.loading import model_shape
 from contamination.testsets.tokens import tokenize
 
@@ -71,7 +71,8 @@ def make_inputs(name: str, directory: Path, *, factor: int) -> dict:
             strings.append(string)
             lengths.append(n)
     (directory / "strings.json").write_text(json.dumps(strings))
-    work = [repeated(lengths[:n], 1, shape.n_positions) for n in (len(strings), naive * factor)]
+    counts = (len(strings), naive * factor)
+    work = [sequence_workload(lengths[:n], 1, shape.n_positions) for n in counts]
     cost = model_shape(AutoConfig.from_pretrained(directory))
     parameters = sum(p.numel() for p in model.parameters())
     return {

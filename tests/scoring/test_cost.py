@@ -8,7 +8,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, GPTNeoXConfig, LlamaC
 
 from contamination.errors import InputError
 from contamination.scoring import cost
-from contamination.scoring.cost import Workload, repeated, total
+from contamination.scoring.cost import Workload, sequence_workload, total
 from contamination.scoring.loading import model_shape
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.plan import StorePlan
@@ -47,7 +47,7 @@ def test_the_scorer_reads_what_was_predicted(model_directory):
     lengths = [5, 16, 17, 61]
     sequences = [np.arange(1, n + 1, dtype=np.int32) for n in lengths]
     scored = sum(len(values) for _, values in scorer.token_logprobs(sequences))
-    work = repeated(lengths, 1, scorer.context)
+    work = sequence_workload(lengths, 1, scorer.context)
     assert (work.scored, work.read, work.windows) == (scored, sum(widths), len(widths))
 
 
@@ -91,5 +91,6 @@ def test_the_rate_is_flops_over_time(model_directory, monkeypatch):
     monkeypatch.setattr(cost.time, "perf_counter", lambda: next(times))
     sequences = [np.ones(10, dtype=np.int32)] * 50
     shape = model_shape(scorer.config)
+    work = sequence_workload([10] * 7, 1, 16)  # 70 tokens >= 64
     rate = cost.flops_per_second(scorer, shape, sequences)
-    assert rate == pytest.approx(2 * shape.flops(repeated([10] * 7, 1, 16)))  # 70 tokens >= 64
+    assert rate == pytest.approx(2 * shape.flops(work))

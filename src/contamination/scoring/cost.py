@@ -88,7 +88,7 @@ def successor_workload(lengths: Sequence[int], *, shards: int, tokens_per_exampl
     return total(parts)
 
 
-def repeated(lengths: Sequence[int], times: int, context: int) -> Workload:
+def sequence_workload(lengths: Sequence[int], times: int, context: int) -> Workload:
     """Count what scoring sequences of these lengths takes, each of them so many times."""
     widths = np.array([w.width for n in lengths for w in windows(n, context)], dtype=np.int64)
     return Workload(
@@ -113,4 +113,4 @@ def flops_per_second(scorer: "Scorer", shape: Shape, sequences: Sequence[np.ndar
     started = time.perf_counter()
     list(scorer.token_logprobs(sample))
     seconds = time.perf_counter() - started
-    return shape.flops(repeated([len(ids) for ids in sample], 1, scorer.context)) / seconds
+    return shape.flops(sequence_workload([len(ids) for ids in sample], 1, scorer.context)) / seconds

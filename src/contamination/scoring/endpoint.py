@@ -107,7 +107,7 @@ class EndpointScorer:
         # first.
         np.random.default_rng(SHUFFLE_SEED).shuffle(jobs)
         probes = len(PROBES) if jobs and self._route is None else 0
-        self.client.require(len(jobs) + probes)
+        self.client.require_budget(len(jobs) + probes)
         return self._results(sequences, jobs)
 
     def _results(
@@ -122,7 +122,7 @@ class EndpointScorer:
             return
         if self._route is None:
             self._route = self._find_route()
-            self.client.require(len(jobs))  # to find it may have taken more than planned
+            self.client.require_budget(len(jobs))  # to find it may have taken more than planned
         prompts = [
             np.append(window.inputs(sequences[i], self.start), sequences[i][window.stop - 1])
             for i, window in jobs

@@ -107,7 +107,7 @@ class Client:
             )
         return parts.geturl()
 
-    def require(self, requests: int) -> None:
+    def require_budget(self, requests: int) -> None:
         """Refuse work that takes more requests than the budget has left."""
         if self.max_requests is None or requests <= self.max_requests - self.requests_made:
             return

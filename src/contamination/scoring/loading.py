@@ -139,8 +139,8 @@ def load_config(source: ModelSource) -> Any:
     return config
 
 
-def pinned(source: ModelSource) -> ModelSource:
-    """Name the commit that a hub id's branch or tag stands for now; a local source stays as it is.
+def pin_commit(source: ModelSource) -> ModelSource:
+    """Put in the commit that a hub id's branch or tag stands for now; leave a local source alone.
 
     Configuration, tokenizer and weights then come from one commit, though a branch may move before
     the weights are loaded. Raises `InputError` as `load_config` does.

@@ -46,7 +46,7 @@ class TransformersScorer:
         self, source: ModelSource | Path | str, *, batch_tokens: int | None = None
     ) -> None:
         source = source if isinstance(source, ModelSource) else ModelSource(str(source))
-        self.source = loading.pinned(source)
+        self.source = loading.pin_commit(source)
         self.device = processes().device
         self.dtype = loading.choose_dtype(self.source, self.device)
         self.config = loading.load_config(self.source)

@@ -77,7 +77,7 @@ class StorePlan:
         Raises InputError for fewer than two examples per shard, or successors longer than the
         context.
         """
-        from contamination.scoring.cost import repeated, successor_workload
+        from contamination.scoring.cost import sequence_workload, successor_workload
         from contamination.testsets.orderings import shard_bounds
 
         if self.kind == "successors":
@@ -90,7 +90,7 @@ class StorePlan:
             return successor_workload(lengths, shards=self.shards, tokens_per_example=longest)
         bounds = shard_bounds(len(lengths), self.shards)
         sums = [sum(lengths[start:stop]) for start, stop in bounds]
-        return repeated(sums, permutations + 1, context)
+        return sequence_workload(sums, permutations + 1, context)
 
 
 def stores_of(directory: Path | str, model: str, dataset: str) -> Path:
