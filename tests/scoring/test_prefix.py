@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import accumulate
 from operator import itemgetter
 from pathlib import Path
 from shutil import copytree
@@ -406,19 +407,12 @@ class MadeUp:
 
 
 def made_up(tokens: np.ndarray) -> np.ndarray:
-    state, values = 17, []
-    for token in tokens.tolist():
-        state = (state * 31 + token) % 1009
-        values.append(-state / 100)
-    return np.array(values, dtype=np.float32)
+    states = accumulate(tokens.tolist(), lambda state, token: (state * 31 + token) % 1009)
+    return -np.fromiter(states, dtype=np.float32) / 100
 
 
 def test_any_scorer_gets_each_continuation_behind_its_prefix():
-    expected = []
-    for prefix, continuations in GROUPS:
-        for c in continuations:
-            kept = prefix[max(0, len(prefix) + len(c) - CONTEXT) :]
-            expected.append(made_up(np.concatenate([kept, c]))[len(kept) :])
+    expected = [made_up(np.concatenate([kept, c]))[len(kept) :] for kept, c in alone(GROUPS)]
     np.testing.assert_array_equal(run(MadeUp()), np.concatenate(expected))
 
 

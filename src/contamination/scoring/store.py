@@ -1,10 +1,9 @@
 """The log-probability store: score once, test many ways.
 
 One store holds the per-token log-probabilities of one test set under one model for one number of
-shards: a directory with a header (`store.json`) that says what was scored, and Parquet parts. Parts
-are written whole and hold whole units. What is missing is what no part holds, so an interrupted run
-that is started again writes the same bytes as one that was not interrupted. Beside them lies a
-`run-*.json` for every run that has added parts.
+shards: a directory with a header (`store.json`) that says what was scored, Parquet parts, and a
+`run-*.json` for every run that has added parts. What no part holds is missing, so an interrupted
+run that is started again writes the same bytes as one that was not interrupted.
 
 Parts are read one at a time, and of a part only what is asked for: apart from what is returned, the
 memory needed does not grow with the number of permutations. If two runs at once have stored the
@@ -111,12 +110,9 @@ class Store:
         They are sums over the tokens that are stored. Raises InputError if the store lacks one of
         these orderings or is damaged.
         """
-        sums = np.full((self.header.shards, permutations + 1), np.nan)
+        sums = np.zeros((self.header.shards, permutations + 1))
         for unit, _, _, logprob in self._units("orderings", None, permutations):
             sums[unit] = logprob.sum(dtype=np.float64)
-        if np.isnan(sums).any():
-            shard, index = np.argwhere(np.isnan(sums))[0].tolist()
-            raise self._not_scored((shard, index), permutations)
         return sums
 
     def shard_tokens(self, shard: int, permutations: int) -> ShardTokens:
@@ -134,8 +130,6 @@ class Store:
             logprobs[index, offsets[example - start] + position] = logprob
             front = example[0] - start
             leading[index, offsets[front] : offsets[front] + lengths[front]] = True
-        if (missing := np.flatnonzero(~leading.any(axis=1))).size:
-            raise self._not_scored((shard, int(missing[0])), permutations)
         examples = np.repeat(np.arange(start, stop, dtype=np.int32), lengths)
         return ShardTokens(logprobs, leading, positions(lengths), examples)
 
@@ -163,36 +157,30 @@ class Store:
         start, stop = self.header.bounds[shard]
         size = stop - start
         tokens = np.zeros((size, size, tokens_per_example), dtype=np.float32)
-        stored = np.zeros(size, dtype=bool)
         for (_, index), example, position, logprob in self._units("successors", shard, None):
             kept = position < tokens_per_example
             tokens[index, example[kept] - start, position[kept]] = logprob[kept]
-            stored[index] = True
-        if not stored.all():
-            raise self._not_scored((shard, int(np.argmin(stored))), None)
         tokens[np.arange(size), np.arange(size)] = np.nan
         return tokens
 
     def _units(self, kind: Kind, shard: int | None, permutations: int | None) -> Iterator[UnitRows]:
-        """Yield each unit once; of two copies, the one in the part that comes first by name."""
+        """Yield each unit once, from the first part by name; raise if one is missing at the end."""
         if self.header.kind != kind:
             raise InputError(
                 f"{self.directory}: the store holds {self.header.kind}, not {kind}; score {kind}"
             )
-        seen: set[Unit] = set()
+        missing = dict.fromkeys(self.header.units(permutations or 0, shard))  # in their order
         for path in self.parts():
             if not may_hold(path, shard, permutations):
                 continue
             for rows in read_units(path, self.header, shard, permutations):
-                if rows.unit not in seen:
-                    seen.add(rows.unit)
+                if rows.unit in missing:
+                    del missing[rows.unit]
                     yield rows
-
-    def _not_scored(self, unit: Unit, permutations: int | None) -> InputError:
-        what = "the store to its end" if permutations is None else f"{permutations} permutations"
-        return InputError(
-            f"{self.directory}: {self.header.name_of(unit)} is not scored yet; score {what} first"
-        )
+        if missing:
+            name = self.header.name_of(next(iter(missing)))
+            what = f"{permutations} permutations" if kind == "orderings" else "the whole store"
+            raise InputError(f"{self.directory}: {name} is not scored yet; score {what} first")
 
 
 def open_store(directory: Path | str) -> Store:

@@ -105,13 +105,12 @@ class Header:
         first = self.tokens_per_example
         return lengths if first is None else lengths.clip(max=first)
 
-    def units(self, permutations: int) -> list[Unit]:
-        """All units of a full store, in order; `permutations` counts for orderings alone."""
-        return [
-            (shard, index)
-            for shard, (start, stop) in enumerate(self.bounds)
-            for index in range(permutations + 1 if self.kind == "orderings" else stop - start)
-        ]
+    def units(self, permutations: int, shard: int | None = None) -> list[Unit]:
+        """Units of a full store or shard, in order; `permutations` counts for orderings alone."""
+        orderings = permutations + 1 if self.kind == "orderings" else None
+        sizes = [orderings or stop - start for start, stop in self.bounds]
+        shards = range(self.shards) if shard is None else [shard]
+        return [(each, index) for each in shards for index in range(sizes[each])]
 
     def examples(self, unit: Unit) -> np.ndarray:
         """Examples whose tokens the unit holds, in the order in which they are stored, int32."""
