@@ -22,25 +22,8 @@ PAIRS = np.where(np.eye(5, dtype=bool), np.nan, np.random.default_rng(2).normal(
 NULLS = np.arange(1, 21) / 20
 P_VALUES = np.array([0.02, 0.9, 0.011, 0.0125])
 TRIED = np.array([0.04, 0.3, 0.011])
-VERDICTS = {
-    "A": "contaminated",
-    "B": "no evidence",
-    "C": "the order carries information",
-    "D": "no evidence",
-}
-FACTS = {
-    "1": {"flips": 10, "heads": 9},
-    "2": {"scores": SCORES},
-    "3": {"token_logprobs": TOKENS},
-    "4": {"target": 0.001},
-    "5": {"log_probs": SHARDS},
-    "6": {"log_probs": SMALL},
-    "7": {"successors": PAIRS},
-    "8": {"p_values": NULLS, "alpha": 0.05},
-    "9": {"p_values": P_VALUES},
-    "10": {"p_values": TRIED},
-    "11": {},
-}
+VERDICTS = {"A": "contaminated", "B": "no evidence", "D": "no evidence"}
+VERDICTS["C"] = "the order carries information"
 
 
 def _s() -> np.ndarray:
@@ -51,19 +34,21 @@ def _t(ddof: int) -> float:
     return math.sqrt(len(SHARDS)) * _s().mean() / np.std(_s(), ddof=ddof)
 
 
-RIGHT = {
-    "1": 11 / 1024,
-    "2": 4 / 20,
-    "3": float(TOKENS.sum()),
-    "4": 999,
-    "5": scipy.stats.ttest_1samp(_s(), 0, alternative="greater").pvalue,
-    "6": np.mean([sum(each) >= -46 for each in itertools.product(*SMALL.tolist())]),
-    "7": PAIRS[0, 1] + PAIRS[1, 2] + PAIRS[2, 3] + PAIRS[3, 4],
-    "8": 0.05,
-    "9": [0.044, 0.9, 0.044, 0.044],
-    "10": 0.033,
-    "11": VERDICTS,
+COUNTED = np.mean([sum(each) >= -46 for each in itertools.product(*SMALL.tolist())])
+CASES = {  # exercise -> its facts and the right answer
+    "1": ({"flips": 10, "heads": 9}, 11 / 1024),
+    "2": ({"scores": SCORES}, 4 / 20),
+    "3": ({"token_logprobs": TOKENS}, float(TOKENS.sum())),
+    "4": ({"target": 0.001}, 999),
+    "5": ({"log_probs": SHARDS}, scipy.stats.ttest_1samp(_s(), 0, alternative="greater").pvalue),
+    "6": ({"log_probs": SMALL}, COUNTED),
+    "7": ({"successors": PAIRS}, PAIRS[0, 1] + PAIRS[1, 2] + PAIRS[2, 3] + PAIRS[3, 4]),
+    "8": ({"p_values": NULLS, "alpha": 0.05}, 0.05),
+    "9": ({"p_values": P_VALUES}, [0.044, 0.9, 0.044, 0.044]),
+    "10": ({"p_values": TRIED}, 0.033),
+    "11": ({}, VERDICTS),
 }
+FACTS, RIGHT = ({name: case[i] for name, case in CASES.items()} for i in (0, 1))
 WRONG = [
     ("1", 22 / 1024, "two-sided"),
     ("1", 10 / 1024, "exactly"),
@@ -116,7 +101,7 @@ WRONG = [
 
 
 def test_the_tables_of_this_test_name_every_exercise():
-    assert set(FACTS) == set(RIGHT) == {name for name, _, _ in WRONG} == set(EXERCISES)
+    assert set(CASES) == {name for name, _, _ in WRONG} == set(EXERCISES)
 
 
 @pytest.mark.parametrize("name", EXERCISES)
@@ -159,10 +144,10 @@ def test_an_open_exercise_is_no_error(nothing, capsys):
         ("2", [0.1, 0.2], "Give one number, not list"),
         ("9", 0.044, "Give 4 numbers"),
         ("5", float("nan"), "not a finite number"),
-        ("11", "contaminated", "dictionary with the keys A, B, C, D"),
-        ("11", {"A": "contaminated"}, "dictionary with the keys A, B, C, D"),
-        ("11", np.array(["contaminated"] * 4), "dictionary with the keys A, B, C, D"),
-        ("11", pd.Series(VERDICTS), "dictionary with the keys A, B, C, D"),
+        *(
+            ("11", wrong, "dictionary with the keys A, B, C, D")
+            for wrong in ("p", {"A": "p"}, np.array(["contaminated"] * 4), pd.Series(VERDICTS))
+        ),
     ],
 )
 def test_answers_of_another_kind(name, answer, told, capsys):

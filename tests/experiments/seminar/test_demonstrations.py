@@ -61,10 +61,8 @@ def test_a_start_token_stands_before_every_example_and_is_not_counted(classroom)
     scores = with_bos_between(classroom, "contaminated", planted, shards=3, permutations=2)
     assert scores.shape == (3, 3)
     ids = tokenize(scorer.tokenizer, planted.examples[4:8])  # the second shard
-    start = np.array([scorer.start])
-    ((_, values),) = scorer.token_logprobs(
-        [np.concatenate([ids[0], start, ids[1], start, ids[2], start, ids[3]])]
-    )
+    started = [np.append(one, scorer.start) for one in ids[:3]]
+    ((_, values),) = scorer.token_logprobs([np.concatenate([*started, ids[3]])])
     inserted = np.cumsum([len(ids[0]), 1 + len(ids[1]), 1 + len(ids[2])])
     expected = np.delete(values.astype(np.float64), inserted).sum()
     assert scores[1, 0] == pytest.approx(expected, abs=1e-3)
@@ -102,9 +100,8 @@ def test_statistics_share_their_orderings(classroom):
 def test_null_experiments_keep_their_level():
     p = null_p_values(POOL, shards=8, trials=600, rng=np.random.default_rng(0))
     assert list(p) == ["sharded_t", "sharded_t, ddof=0", "sharded_exact"]
-    rates = (p <= 0.1).mean()
-    assert rates["sharded_t"] == pytest.approx(0.1, abs=0.04)
-    assert rates["sharded_exact"] == pytest.approx(0.1, abs=0.04)
+    for test in ("sharded_t", "sharded_exact"):
+        assert (p[test] <= 0.1).mean() == pytest.approx(0.1, abs=0.04)
     assert (p["sharded_t, ddof=0"] <= p["sharded_t"])[p["sharded_t"] < 0.5].all()
 
 
@@ -120,8 +117,6 @@ def test_the_best_of_many_rejects_too_often_and_the_corrected_ones_do_not():
     p = chosen_afterwards(scores, trials=80, rng=np.random.default_rng(0))
     rates = (p <= 0.1).mean()
     assert rates["best, as it is"] > 0.25
-    assert rates["fixed in advance"] < 0.2
-    assert rates["best, times q"] < 0.2
-    assert rates["min_p"] < 0.2
+    assert rates[["fixed in advance", "best, times q", "min_p"]].max() < 0.2
     assert (p["best, as it is"] <= p["fixed in advance"]).all()
     assert (p["best, times q"] == np.minimum(1, 6 * p["best, as it is"])).all()

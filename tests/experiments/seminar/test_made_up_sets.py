@@ -49,6 +49,8 @@ def test_bad_input():
         made_up_records(0, rng=rng)
     with pytest.raises(InputError, match="0 documents wanted"):
         made_up_documents(0, 6, rng=rng)
+    with pytest.raises(InputError, match="no field 'village'"):
+        sorted_by(SET, "village")
 
 
 def test_every_line_becomes_an_example():
@@ -67,15 +69,7 @@ def test_sorting_moves_records_with_their_examples():
     assert all(record["question"] in example for record, example in pairs)
 
 
-def test_numbers_count_from_one():
+def test_numbers_count_from_one_and_each_is_another_test_set():
     assert numbered(SET).examples[8] == f"9. {SET.examples[8]}"
-
-
-def test_each_is_another_test_set():
     spoiled = [SET, by_physical_line(SET), sorted_by(SET, "town"), numbered(SET)]
     assert len({each.revision for each in spoiled}) == len({each.name for each in spoiled}) == 4
-
-
-def test_an_unknown_field_is_told():
-    with pytest.raises(InputError, match="no field 'village'"):
-        sorted_by(SET, "village")

@@ -66,6 +66,8 @@ def test_days_decide_and_the_gap_is_left_out(tmp_path: Path) -> None:
     assert why(made) == {"none": GAP, "nor": GAP}
     assert made["kept"]["first_day"] == "2016-12-31"
     assert made["kept"]["last_day"] == "2023-01-01"
+    one_day = replace(RULES, members_before=FROM)
+    assert build(tmp_path, [page("a", OLD), page("b", FROM)], one_day)["dropped"] == {}
 
 
 def test_texts_are_cut_to_words_and_short_pages_are_missing_from_a_length(tmp_path: Path) -> None:
@@ -147,12 +149,10 @@ def test_paraphrases_have_splits_of_their_own(tmp_path: Path) -> None:
 
 
 def test_a_length_with_one_class_is_not_written_and_an_old_one_goes(tmp_path: Path) -> None:
-    pages = [page("a", OLD, 9), page("b", NEW, 9)]
-    build(tmp_path, pages)
-    assert (tmp_path / "out" / "WikiMIA_length8.jsonl").exists()
-    made = build(tmp_path, [pages[0], page("b", NEW, 5)])
-    assert made["splits"]["WikiMIA_length8"] == {"members": 1, "non_members": 0}
-    assert not (tmp_path / "out" / "WikiMIA_length8.jsonl").exists()
+    for words, written in ((9, 1), (5, 0)):
+        made = build(tmp_path, [page("a", OLD, 9), page("b", NEW, words)])
+        assert made["splits"]["WikiMIA_length8"] == {"members": 1, "non_members": written}
+        assert (tmp_path / "out" / "WikiMIA_length8.jsonl").exists() == written
 
 
 def test_the_same_pages_give_the_same_bytes_wherever_they_lie(tmp_path: Path) -> None:
@@ -199,11 +199,6 @@ def test_rules_that_cannot_be(tmp_path: Path, wrong: dict[str, Any], message: st
     with pytest.raises(InputError, match=message):
         build(tmp_path, [page("a", OLD), page("b", NEW)], replace(RULES, **wrong))
     assert not (tmp_path / "out").exists()
-
-
-def test_the_two_days_may_be_one(tmp_path: Path) -> None:
-    rules = replace(RULES, members_before=FROM)
-    assert build(tmp_path, [page("a", OLD), page("b", FROM)], rules)["dropped"] == {}
 
 
 # --- the forms of pages ---------------------------------------------------------------------------

@@ -38,19 +38,14 @@ def detection(ratio: ArrayLike, untreated: ArrayLike, windows: Sequence[float]) 
     rows = []
     for window in windows:
         suspicious = is_suspicious(values, window=window)
-        counts = {
-            "chunks": len(values),
-            "untreated": int(truth.sum()),
-            "suspicious": int(suspicious.sum()),
-            "hits": int((suspicious & truth).sum()),
-        }
-        shares: dict[str, float] = {}
-        for name, of in (("precision", counts["suspicious"]), ("recall", counts["untreated"])):
-            shares |= dict.fromkeys((name, f"{name}_low", f"{name}_high"), np.nan)
-            if of:
-                low, high = proportion_confint(counts["hits"], of, method="beta")
-                shares |= {name: counts["hits"] / of, f"{name}_low": low, f"{name}_high": high}
-        rows.append({"window": window, **counts, **shares, **aucs})
+        found, untreated_chunks = int(suspicious.sum()), int(truth.sum())
+        hits = int((suspicious & truth).sum())
+        row = {"window": window, "chunks": len(values), "untreated": untreated_chunks}
+        row |= {"suspicious": found, "hits": hits}
+        for name, of in (("precision", found), ("recall", untreated_chunks)):
+            low, high = proportion_confint(hits, of, method="beta") if of else (np.nan, np.nan)
+            row |= {name: hits / of if of else np.nan, f"{name}_low": low, f"{name}_high": high}
+        rows.append(row | aucs)
     return pd.DataFrame(rows)
 
 
