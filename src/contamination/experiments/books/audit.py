@@ -36,7 +36,6 @@ def read_books(folder: Path) -> dict[str, str]:
 
     Raises InputError without the folder, without such a file, and for one that is not UTF-8.
     """
-    folder = Path(folder)
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder; give one with a .txt or .md file of each book")
     paths = [p for p in sorted(folder.iterdir()) if p.suffix.lower() in SUFFIXES and p.is_file()]

@@ -170,19 +170,9 @@ def _train(
         for planted, count in classroom.dup_counts.items()
         if name == "contaminated"
     }
-    pieces, _ = mix(
-        np.concatenate(texts),
-        np.cumsum([len(ids) for ids in texts]),
-        canaries,
-        end,
-        rng=np.random.default_rng([classroom.seed, 1]),
-    )
-    train(
-        np.concatenate(pieces),
-        tokenizer,
-        SHAPE,
-        SPEC,
-        _record_of(classroom, name).parent,
-        seed=classroom.seed,
-        label=f"train {name} model",
-    )
+    ends = np.cumsum([len(ids) for ids in texts])
+    rng = np.random.default_rng([classroom.seed, 1])
+    pieces, _ = mix(np.concatenate(texts), ends, canaries, end, rng=rng)
+    stream, directory = np.concatenate(pieces), _record_of(classroom, name).parent
+    label = f"train {name} model"
+    train(stream, tokenizer, SHAPE, SPEC, directory, seed=classroom.seed, label=label)

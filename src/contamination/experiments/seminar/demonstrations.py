@@ -119,14 +119,12 @@ def with_bos_between(
     scorer = classroom.scorers[model]
     ids = tokenize(scorer.tokenizer, test_set.examples)
     started = [np.append(example, scorer.start) for example in ids]
-    sequences = [
-        np.concatenate([started[example] for example in order])
+    orders = [
+        ordering(bounds, j, seed=classroom.seed, dataset=test_set.revision, shard=shard)
         for shard, bounds in enumerate(shard_bounds(len(ids), shards))
-        for order in (
-            ordering(bounds, j, seed=classroom.seed, dataset=test_set.revision, shard=shard)
-            for j in range(permutations + 1)
-        )
+        for j in range(permutations + 1)
     ]
+    sequences = [np.concatenate([started[example] for example in order]) for order in orders]
     scores = np.zeros(len(sequences))
     for index, values in scorer.token_logprobs(sequences):
         own = sequences[index] != scorer.start

@@ -80,7 +80,7 @@ def wikimia_table(
     rows: list[Row] = []
     at_hand = [part for part in parts if part.status == OK and models]
     for part in parts:
-        if part not in at_hand:
+        if part.status != OK or not models:
             rows.append(_describe(part, NO_MODEL if part.status == OK else part.status))
     for entry in tqdm(models, desc="models", unit="model", leave=False, disable=None):
         reference = (references or {}).get(entry.name)
