@@ -55,10 +55,8 @@ def test_exact_tests_keep_their_level():
     table = calibration_table(pools, tests, shards=[5], alphas=[0.05], trials=300, rng=rng)
     limit = stats.binom(300, 0.05).isf(1e-4)
     assert (table["rejections"] <= limit).all()
-    assert (
-        table.set_index("test").loc[["sharded_exact", "sharded_exact_monte_carlo"], "rejections"]
-        > 0
-    ).all()
+    found = table.set_index("test")["rejections"]
+    assert (found[["sharded_exact", "sharded_exact_monte_carlo"]] > 0).all()
 
 
 @pytest.mark.parametrize("kind", ["sum", "boundary", "successor", "heavy_tailed"])
@@ -77,16 +75,9 @@ def test_sampling_stands_for_the_exact_test_on_the_pools_of_the_study(run, kind)
 def test_processes_that_share_the_work_change_nothing():
     pools = heavy_tailed([4, 9], shards=12, rng=np.random.default_rng(1))
     tests = {"heavy_tailed": ["sharded_t", "sharded_exact_monte_carlo"]}
+    settings = {"shards": [3, 6], "alphas": [0.2], "trials": 20}
     alone, shared = (
-        calibration_table(
-            pools,
-            tests,
-            shards=[3, 6],
-            alphas=[0.2],
-            trials=20,
-            rng=np.random.default_rng(2),
-            jobs=jobs,
-        )
+        calibration_table(pools, tests, rng=np.random.default_rng(2), jobs=jobs, **settings)
         for jobs in (1, 2)
     )
     pd.testing.assert_frame_equal(alone, shared)
@@ -117,12 +108,7 @@ def run_pools(run):
 
 def test_pools_hold_the_scores_of_every_shard(run):
     pools = run_pools(run)
-    assert {key: pool.shape for key, pool in pools.items()} == {
-        **{
-            (kind, m): (8, m + 1)
-            for kind in ("sum", "token_standardised", "boundary")
-            for m in (2, 6)
-        },
-        ("successor", 6): (4, 7),
-    }
+    kinds = ("sum", "token_standardised", "boundary")
+    shapes = {(kind, m): (8, m + 1) for m in (2, 6) for kind in kinds}
+    assert {key: pool.shape for key, pool in pools.items()} == shapes | {("successor", 6): (4, 7)}
     np.testing.assert_allclose(pools["sum", 6][:4], run.sums["clean", "one", 4], rtol=1e-6)

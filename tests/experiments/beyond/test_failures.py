@@ -51,9 +51,8 @@ def test_long_examples_exceed_the_context_and_are_null_to_a_clean_model(experime
 
 def test_another_model_has_stores_of_its_own(experiment, make_model):
     def p():
-        return failure_table(experiment, "clean", "colours", orders=[LONG])[
-            "log10_p_sharded_exact"
-        ].item()
+        table = failure_table(experiment, "clean", "colours", orders=[LONG])
+        return table["log10_p_sharded_exact"].item()
 
     first = p()
     assert p() == first

@@ -1,7 +1,5 @@
 """Power per token: every row is the test it names, at the cost it names."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -54,9 +52,8 @@ def test_successors_cost_their_pairs_and_no_permutations(rows: pd.DataFrame, run
     assert successor_tokens(store, 5).sum() == by_hand
     chosen = rows[(rows["test"] == "successor_8") & (rows["dataset"] == "one")]
     assert set(chosen["permutations"]) == {0}
-    assert set(chosen.loc[chosen["fraction"] == 1.0, "tokens"]) == {
-        successor_tokens(store, 8).sum()
-    }
+    whole = chosen.loc[chosen["fraction"] == 1.0, "tokens"]
+    assert set(whole) == {successor_tokens(store, 8).sum()}
 
 
 def test_fewer_shards_are_drawn_anew_and_cost_less(rows: pd.DataFrame) -> None:
@@ -67,7 +64,7 @@ def test_fewer_shards_are_drawn_anew_and_cost_less(rows: pd.DataFrame) -> None:
     assert (half["tokens"].to_numpy() < whole[half["dataset"]].to_numpy()).all()
 
 
-def test_planted_copies_are_found_and_cheaper_by_successors(rows: pd.DataFrame) -> None:
+def test_planted_sets_are_found_and_cheaper_by_successors(rows: pd.DataFrame) -> None:
     planted = rows[(rows["dataset"] == "sixty-four") & (rows["fraction"] == 1.0)]
     best = planted.groupby("test")["log10_p"].min()
     assert best["successor_32"] < -3
@@ -117,10 +114,9 @@ def test_the_ranking_takes_the_most_permutations_and_the_best_first() -> None:
     assert table["4"].tolist() == pytest.approx([(-6 + (-6 + np.log10(0.5)) / 3) / 2, -1.0])
 
 
-def test_sampled_successors_put_the_canonical_ordering_first(run: MadeUpRun, tmp_path: Path):
-    store = run.scored(
-        "contaminated", "sixty-four", shards=2, kind="successors", tokens_per_example=32
-    )
+def test_sampled_successors_put_the_canonical_ordering_first(run: MadeUpRun) -> None:
+    successors = {"kind": "successors", "tokens_per_example": 32}
+    store = run.scored("contaminated", "sixty-four", shards=2, **successors)
     rng = np.random.default_rng(1)
     for shard in range(2):
         scores = sampled_successors(store, shard, 32, orderings=SAMPLED_ORDERINGS, rng=rng)

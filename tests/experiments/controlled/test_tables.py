@@ -12,41 +12,35 @@ from contamination.results.published import load_published
 from fakes.data_fixtures import ROOT
 
 LABELS = {"loss": "PPL", "min_k_20": "Min-20%"}
+SCORES = (*LABELS, "zlib")
 
 
 @pytest.fixture
 def table() -> pd.DataFrame:
     """AUCs that say where they stand; intervals leave out 0.5 under the trained model alone."""
-    rows = []
-    for experiment, tokens, rate, model in (
+    runs = [
         (SIZE, 0, 0.0, BASE),
         (SIZE, 100, 1e-3, TRAINED),
         (SIZE, 300, 1e-3, TRAINED),
         (RATE, 0, 0.0, BASE),
         (RATE, 100, 1e-3, TRAINED),
         (RATE, 100, 1e-4, TRAINED),
-    ):
-        for dataset in ("question", "files.jsonl", LEFT_OUT, MEAN):
-            if dataset == LEFT_OUT and experiment == RATE:
-                continue
-            for score in (*LABELS, "zlib"):
-                auc = 0.5 if model == BASE else 0.6 + tokens / 1000 + rate * 20
-                rows.append(
-                    {
-                        "experiment": experiment,
-                        "contaminant": INSIDE if dataset == LEFT_OUT else OUTLIER,
-                        "dataset": dataset,
-                        "model": model,
-                        "corpus_tokens": tokens,
-                        "learning_rate": rate,
-                        "score": score,
-                        "auc": auc + 0.01 * (score == "loss"),
-                        "auc_low": auc - 0.1,
-                        "auc_high": auc + 0.1,
-                        "tpr_at_5_fpr": tokens / 1000,
-                    }
-                )
-    return pd.DataFrame(rows)
+    ]
+    names = ["experiment", "corpus_tokens", "learning_rate", "model", "dataset", "score"]
+    sets = ("question", "files.jsonl", LEFT_OUT, MEAN)
+    rows = [(*run, dataset, score) for run in runs for dataset in sets for score in SCORES]
+    table = pd.DataFrame(rows, columns=names)
+    left = table["dataset"] == LEFT_OUT
+    table = table.assign(contaminant=left.map({True: INSIDE, False: OUTLIER}))
+    table = table[~left | (table["experiment"] == SIZE)]
+    auc = 0.6 + table["corpus_tokens"] / 1000 + table["learning_rate"] * 20
+    auc = auc.where(table["model"] != BASE, 0.5)
+    return table.assign(
+        auc=auc + 0.01 * (table["score"] == "loss"),
+        auc_low=auc - 0.1,
+        auc_high=auc + 0.1,
+        tpr_at_5_fpr=table["corpus_tokens"] / 1000,
+    )
 
 
 def test_table_3_is_at_the_largest_size(table: pd.DataFrame) -> None:

@@ -84,12 +84,8 @@ def test_thirteen_of_56_subsets_are_dropped(subsets: pd.DataFrame) -> None:
 def test_reasons_name_the_control(subsets: pd.DataFrame) -> None:
     table4 = TABLE4.set_index("subset")
     one = subsets[subsets["model"] == "Mistral-7B"].set_index("subset")
-    assert set(one["reason"]) == {
-        "",
-        "p < 0.05 under BioMedLM",
-        "p < 0.05 under GPT-2 XL",
-        "p < 0.05 under BioMedLM, GPT-2 XL",
-    }
+    rejecting = ("BioMedLM", "GPT-2 XL", "BioMedLM, GPT-2 XL")
+    assert set(one["reason"]) == {"", *(f"p < 0.05 under {names}" for names in rejecting)}
     for column, name in CONTROLS.items():
         named = one["reason"].str.contains(name)
         pd.testing.assert_series_equal(named, table4[column] < 0.05, check_names=False)
@@ -100,10 +96,8 @@ def test_reasons_name_the_control(subsets: pd.DataFrame) -> None:
 
 
 def test_a_stricter_level_keeps_more() -> None:
-    kept = [
-        56 - int(published_subsets(TABLE4, level)["excluded"].sum()) // 5
-        for level in (1e-9, 0.01, 0.05, 0.5)
-    ]
+    excluded = (published_subsets(TABLE4, level)["excluded"] for level in (1e-9, 0.01, 0.05, 0.5))
+    kept = [56 - int(each.sum()) // 5 for each in excluded]
     assert kept == sorted(kept, reverse=True)
     assert kept[1] > kept[2] == 43 > kept[3]
 
@@ -129,17 +123,13 @@ def test_table_4_laid_out(subsets: pd.DataFrame) -> None:
     rows = table.set_index("Subset")
     assert len(rows) == 57
     assert list(rows.index) == sorted(rows.index)
-    assert rows.loc["anatomy"].tolist() == [
-        *("135", "0.586", "0.605", "0.605", "0.649", "0.439"),
-        "0.250",
-    ]
+    anatomy = ["135", "0.586", "0.605", "0.605", "0.649", "0.439", "0.250"]
+    assert rows.loc["anatomy"].tolist() == anatomy
     assert rows.loc["professional_law"].tolist()[:-1] == ["60", *["—"] * 5]
     assert rows.loc["professional_law"].iloc[-1] == r"**$3.2 \times 10^{-501}$**"
     assert rows.loc["virology"].iloc[-1] == r"$1.2 \times 10^{-5}$"
-    assert rows.loc["astronomy"].tolist()[1:] == [
-        *("**0.550**", "**0.657**", "**0.050**", "**0.050**", "**0.003**"),
-        "—",
-    ]
+    astronomy = ["**0.550**", "**0.657**", "**0.050**", "**0.050**", "**0.003**", "—"]
+    assert rows.loc["astronomy"].tolist()[1:] == astronomy
     assert rows.loc["high_school_us_history", "LLaMA2-7B"] == r"**$1.0 \times 10^{-38}$**"
     assert list(table4_layout(subsets)) == ["Subset", "Examples", *models]
 
@@ -169,14 +159,12 @@ def made_up_measurements() -> pd.DataFrame:
 
 
 def filtered(controls: list[str], compressor: Sequence[float]) -> pd.DataFrame:
-    free = pd.DataFrame(
-        [
-            (subset, kind, 20, 1.0, 0.0, 0.0, "quiet", value if kind == "record" else -20.0)
-            for subset, value in zip(NAMES, compressor, strict=True)
-            for kind in ("record", "line")
-        ],
-        columns=list(MODEL_FREE),
-    )
+    rows = [
+        (subset, kind, 20, 1.0, 0.0, 0.0, "quiet", value if kind == "record" else -20.0)
+        for subset, value in zip(NAMES, compressor, strict=True)
+        for kind in ("record", "line")
+    ]
+    free = pd.DataFrame(rows, columns=list(MODEL_FREE))
     return measured_subsets(made_up_measurements(), free, controls, 0.05)
 
 
@@ -250,16 +238,15 @@ SUBSETS = ("nutrition", "high_school_us_history", "professional_law")
 
 
 def made_up_free() -> pd.DataFrame:
-    rows = [
-        (subset, segmentation, 10, 1.5, 0.5, 0.0, verdict, log10_p)
-        for subset, verdicts, values in zip(
-            SUBSETS,
-            [("quiet", "order carries information"), ("suspicious", "quiet"), ("quiet", "quiet")],
-            [(-0.1, -4.0), (-2.0, -2.0), (np.log10(0.05), -1.31)],
-            strict=True,
-        )
-        for segmentation, verdict, log10_p in zip(("record", "line"), verdicts, values, strict=True)
-    ]
+    found = {
+        ("nutrition", "record"): ("quiet", -0.1),
+        ("nutrition", "line"): ("order carries information", -4.0),
+        ("high_school_us_history", "record"): ("suspicious", -2.0),
+        ("high_school_us_history", "line"): ("quiet", -2.0),
+        ("professional_law", "record"): ("quiet", np.log10(0.05)),
+        ("professional_law", "line"): ("quiet", -1.31),
+    }
+    rows = [(*key, 10, 1.5, 0.5, 0.0, *values) for key, values in found.items()]
     return pd.DataFrame(rows, columns=list(MODEL_FREE))
 
 
@@ -288,12 +275,10 @@ def test_line_table(lines: pd.DataFrame) -> None:
     assert row["published_gpt2_xl"] == 0.865
     assert row["published_biomedlm"] == 0.609
     of = lines.drop_duplicates("subset").set_index("subset")["excluded_in_paper"]
-    assert of["nutrition"] is np.False_ or of["nutrition"] == False  # noqa: E712
-    assert of["high_school_us_history"]
-    assert pd.isna(of["professional_law"])
-    everything = (
-        made_up_free().iloc[:1].drop(columns="subset").merge(TABLE4[["subset"]], how="cross")
-    )
+    subsets = [of[name] for name in ("nutrition", "high_school_us_history", "professional_law")]
+    assert subsets == [False, True, pd.NA]
+    one = made_up_free().iloc[:1].drop(columns="subset")
+    everything = one.merge(TABLE4[["subset"]], how="cross")
     table = line_table(everything[list(MODEL_FREE)], made_up_rows(), TABLE4, 0.05)
     assert table.drop_duplicates("subset")["excluded_in_paper"].sum() == 13
 
@@ -302,24 +287,13 @@ def test_outcomes(lines: pd.DataFrame) -> None:
     found = outcomes(lines, 0.05)
     assert len(found) == 3 * 4
     outcome = found.pivot(index="subset", columns="evidence", values="outcome")
-    assert outcome.loc["nutrition"].to_dict() == {
-        "diagnostics": "by line only",
-        COMPRESSOR: "by line only",
-        "clean, sharded_t": "by line only",
-        "clean, successor": "by both",
+    expected = {  # suspicious is not enough, and p = 0.05 itself is not below 0.05
+        "diagnostics": ["by line only", "by neither", "by neither"],
+        COMPRESSOR: ["by line only", "by both", "by line only"],
+        "clean, sharded_t": ["by line only", "by record only", "by neither"],
+        "clean, successor": ["by both", "by both", "by line only"],
     }
-    assert outcome.loc["high_school_us_history"].to_dict() == {
-        "diagnostics": "by neither",  # suspicious is not enough
-        COMPRESSOR: "by both",
-        "clean, sharded_t": "by record only",
-        "clean, successor": "by both",
-    }
-    assert outcome.loc["professional_law"].to_dict() == {
-        "diagnostics": "by neither",
-        COMPRESSOR: "by line only",  # p = 0.05 itself is not below 0.05
-        "clean, sharded_t": "by neither",
-        "clean, successor": "by line only",
-    }
+    assert outcome.loc[list(SUBSETS)].to_dict("list") == expected
     nutrition = found[found["subset"] == "nutrition"].set_index("evidence")
     assert nutrition["record"].sum() == 1
     assert nutrition["line"].all()
@@ -338,7 +312,5 @@ def test_the_exclusions_laid_out() -> None:
 
 
 def test_without_a_model_the_other_evidence_remains() -> None:
-    table = line_table(made_up_free(), made_up_rows().iloc[:0], TABLE4, 0.05)
-    found = outcomes(table, 0.05)
-    assert set(found["evidence"]) == {"diagnostics", COMPRESSOR}
-    assert len(found) == 6
+    found = outcomes(line_table(made_up_free(), made_up_rows().iloc[:0], TABLE4, 0.05), 0.05)
+    assert (set(found["evidence"]), len(found)) == ({"diagnostics", COMPRESSOR}, 6)
