@@ -35,11 +35,10 @@ def plot_cross(cross: pd.DataFrame, metrics: Sequence[str], phase: str) -> Figur
     )
     panels = grid.ravel()
     for axes, metric in zip(panels, metrics, strict=True):
-        values = chosen[chosen["metric"] == metric].pivot(
-            index="seen_domain", columns="unseen_domain", values="auc_percent"
-        )
+        cells = chosen[chosen["metric"] == metric].set_index(["seen_domain", "unseen_domain"])
+        values = cells["auc_percent"].unstack().reindex(index=rows, columns=columns)
         sns.heatmap(
-            values.reindex(index=rows, columns=columns).astype(float),
+            values.astype(float),
             ax=axes,
             vmin=0,
             vmax=100,

@@ -65,9 +65,8 @@ def plot_calibration(table: pd.DataFrame, alpha: float) -> Figure:
     shades = plt.get_cmap("viridis")(np.linspace(0.05, 0.8, len(shards)))
     for level, shade in zip(shards, shades, strict=True):
         for line, (scores, test) in enumerate(names):
-            chosen = rows[
-                (rows["scores"] == scores) & (rows["test"] == test) & (rows["shards"] == level)
-            ]
+            chosen = rows[(rows["scores"] == scores) & (rows["test"] == test)]
+            chosen = chosen[chosen["shards"] == level]
             middle = line + 0.2 * (shards.index(level) - (len(shards) - 1) / 2)
             height = middle + np.linspace(-0.07, 0.07, len(chosen))
             axes.errorbar(
@@ -81,10 +80,8 @@ def plot_calibration(table: pd.DataFrame, alpha: float) -> Figure:
                 label=f"{level} shards" if line == 0 else None,
             )
     axes.axvline(alpha, color="0.35", lw=0.9, ls="--")
-    labels = [
-        f"{P_VALUES[test][0]}: {SCORES.get(scores) or TESTS[scores].label.lower()}"
-        for scores, test in names
-    ]
+    named = SCORES | {name: test.label.lower() for name, test in TESTS.items()}
+    labels = [f"{P_VALUES[test][0]}: {named[scores]}" for scores, test in names]
     axes.set_yticks(range(len(names)), labels)
     axes.invert_yaxis()
     axes.set(xlabel=f"Share of null trials rejected at {alpha:g}")

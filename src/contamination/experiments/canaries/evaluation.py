@@ -22,20 +22,18 @@ def canary_table(experiment: Experiment) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for model in MODELS:
         for spec in experiment.profile.canaries:
+            facts = {
+                "model": model,
+                "dataset": spec.name,
+                "kind": experiment.corpus_facts["canaries"][spec.name]["kind"],
+                "examples": spec.examples,
+                "dup_count": spec.dup_count,
+            }
             for name in CANARY_TESTS:
                 store, permutations = experiment.store_for(model, spec.name, TESTS[name])
-                result = TESTS[name].result(store, permutations)
-                rows.append(
-                    {
-                        "model": model,
-                        "dataset": spec.name,
-                        "kind": experiment.corpus_facts["canaries"][spec.name]["kind"],
-                        "examples": spec.examples,
-                        "dup_count": spec.dup_count,
-                        **outcome_row(result),
-                        "tokens_scored": store.header.tokens_of(permutations),
-                    }
-                )
+                result = outcome_row(TESTS[name].result(store, permutations))
+                cost = {"tokens_scored": store.header.tokens_of(permutations)}
+                rows.append(facts | result | cost)
     table = pd.DataFrame(rows)
     table["holm_p"] = table.groupby(["model", "test"])["log10_p"].transform(
         lambda log10_p: adjust(log10_p=log10_p, method="holm").p

@@ -47,12 +47,8 @@ def plot_min_k(
     above.set(ylabel="Spans detected (%)", ylim=(-4, 104))
     figure.legend(loc="outside upper center", ncols=len(labels), fontsize="small")
     for line, test in enumerate(tests):
-        rejected = (
-            verdicts[verdicts["test"] == test]
-            .assign(rejected=verdicts["holm_p"] <= alpha)
-            .groupby("dup_count")["rejected"]
-            .agg(["sum", "size"])
-        )
+        own = verdicts[verdicts["test"] == test]
+        rejected = (own["holm_p"] <= alpha).groupby(own["dup_count"]).agg(["sum", "size"])
         colour = TESTS[test].colour
         for count, (hits, sets) in rejected.iterrows():
             below.scatter(place[count], line, s=330, color=colour, alpha=0.75 * hits / sets, lw=0)

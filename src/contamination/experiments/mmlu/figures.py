@@ -35,9 +35,8 @@ def plot_mmlu_ecdf(panels: Mapping[str, Curves], level: float = 0.95) -> Figure:
         for name, curves in panels.items()
     }
     drawn = {name: curves for name, curves in drawn.items() if curves}
-    figure, axes = plt.subplots(
-        1, len(drawn), figsize=(1.4 + 3.8 * len(drawn), 4.4), sharey=True, squeeze=False
-    )
+    size = (1.4 + 3.8 * len(drawn), 4.4)
+    figure, axes = plt.subplots(1, len(drawn), figsize=size, sharey=True, squeeze=False)
     for panel, (name, curves) in zip(axes[0], drawn.items(), strict=True):
         _draw_ecdf(panel, curves, level)
         panel.set(title=name, xlabel="p-value")
@@ -48,9 +47,8 @@ def plot_mmlu_ecdf(panels: Mapping[str, Curves], level: float = 0.95) -> Figure:
 def _draw_ecdf(axes: Axes, curves: Curves, level: float) -> None:
     width = dkw_band(min(np.size(values) for values in curves.values()), level)
     grid = np.array([0.0, 1.0])
-    axes.fill_between(
-        grid, grid - width, grid + width, color="0.88", label=f"{level:.0%} band, uniform"
-    )
+    name = f"{level:.0%} band, uniform"
+    axes.fill_between(grid, grid - width, grid + width, color="0.88", label=name)
     axes.plot(grid, grid, color="0.4", lw=1, ls="--")
     for (name, values), colour in zip(curves.items(), MODEL_COLOURS, strict=False):
         x, height = ecdf(values)

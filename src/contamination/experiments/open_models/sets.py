@@ -103,6 +103,5 @@ class ExampleSets:
         self, name: SetName, kind: Kind, shards: int, permutations: int, seed: int
     ) -> float:
         """Test the same shards under a compressor: the p-value."""
-        return compressor_test(
-            self.opened[name], kind=kind, shards=shards, permutations=permutations, seed=seed
-        ).p
+        settings = {"shards": shards, "permutations": permutations, "seed": seed}
+        return compressor_test(self.opened[name], kind=kind, **settings).p
