@@ -28,13 +28,10 @@ def draw_successors(rng, k, *, df=2.0, shift=0.0, columns=5.0, rows=1.0):
     return scores
 
 
-def walk(scores, order):
-    return sum(scores[a, b] for a, b in itertools.pairwise(order))
-
-
 def walks(scores):
     """Scores of all orderings by the definition, the canonical one first."""
-    return np.array([walk(scores, order) for order in itertools.permutations(range(len(scores)))])
+    orders = itertools.permutations(range(len(scores)))
+    return np.array([sum(scores[pair] for pair in itertools.pairwise(order)) for order in orders])
 
 
 def listed(scores):
@@ -143,9 +140,9 @@ def test_cost_counts_prefixes_and_continuations():
 
 
 @given(st.integers(2, 300), st.floats(1, 500), st.integers(1, 64), st.floats(0, 60))
-def test_the_largest_shard_that_the_budget_allows(examples, mean_length, first, extra):
-    setting = {"examples": examples, "mean_length": mean_length, "tokens_per_example": first}
-    budget = successor_cost(2, **setting) * (1 + 1e-9) + examples * first * extra
+def test_the_largest_shard_that_the_budget_allows(examples, mean_length, tokens, extra):
+    setting = {"examples": examples, "mean_length": mean_length, "tokens_per_example": tokens}
+    budget = successor_cost(2, **setting) * (1 + 1e-9) + examples * tokens * extra
     k = shard_size_for_budget(budget, **setting)
     assert 2 <= k <= examples
     assert successor_cost(k, **setting) <= budget
@@ -166,9 +163,9 @@ def test_bad_input():
         centred_successors(np.zeros((2, 2)))
     with pytest.raises(InputError, match="resamples is 0"):
         sampled_successor_scores(np.zeros((3, 3)), resamples=0, rng=rng)
+    good = {"examples": 20, "mean_length": 50, "tokens_per_example": 10}
     with pytest.raises(InputError, match="give at least 1200"):
-        shard_size_for_budget(1199, examples=20, mean_length=50, tokens_per_example=10)
-    for setting in ((1, 50, 10), (20, 0, 10), (20, 50, 0)):
-        names = dict(zip(("examples", "mean_length", "tokens_per_example"), setting, strict=True))
+        shard_size_for_budget(1199, **good)
+    for wrong in ({"examples": 1}, {"mean_length": 0}, {"tokens_per_example": 0}):
         with pytest.raises(InputError, match="lengths above 0"):
-            shard_size_for_budget(1e6, **names)
+            shard_size_for_budget(1e6, **good | wrong)

@@ -11,12 +11,9 @@ def test_ecdf():
     np.testing.assert_array_equal(heights, [0.25, 0.5, 0.75, 1.0])
 
 
-def test_dkw_band_textbook_value():
-    assert dkw_band(100, 0.95) == pytest.approx(1.3581 / 10, rel=1e-4)
-
-
 def test_dkw_band_covers_uniform_samples():
     """The band is conservative, and nearly exact: 5% of samples leave it, never many more."""
+    assert dkw_band(100, 0.95) == pytest.approx(1.3581 / 10, rel=1e-4)  # as in textbooks
     rng = np.random.default_rng(0)
     n, trials, outside = 50, 2000, 0
     for _ in range(trials):
