@@ -98,49 +98,50 @@ def test_revision_does_not_depend_on_the_kind_of_file(save, tmp_path) -> None:
     assert len({load_test_set(tmp_path / name).revision for name in names}) == 1
 
 
-def test_first_records(save) -> None:
+def test_first_records_alone(save) -> None:
     path = save("a.txt", "a\nb\nc\n")
     assert load_test_set(path, max_records=2).examples == ("a\n", "b\n")
     assert fault(path, max_records=4) == f"{path}: 3 records, 4 wanted; ask for fewer"
-
-
-def test_a_bad_record_behind_the_first_ones_is_not_looked_at(save) -> None:
-    path = save("a.jsonl", '{"text": "a"}\n{"txt": "b"}\n')
+    path = save("a.jsonl", '{"text": "a"}\n{"txt": "b"}\n')  # no text, but it is not wanted either
     assert load_test_set(path, max_records=1).examples == ("a\n",)
 
 
-RECORDS = {
-    "boolq/1": {"passage": "P.", "question": "is it", "answer": True},
-    "hellaswag/1": {"ctx": "C", "endings": ["one", "two"]},
-    "openbookqa/1": {"question": {"stem": "S"}, "answerKey": "A"},
-    "naturalquestions/1": {"question": "q", "answer": ["a", "b"]},
-    "mmlu/1": {"input": "q", "A": 1, "B": 2, "C": 3, "D": 4, "target": "B"},
-    "piqa/1": {"goal": "g", "sol1": "{s}", "sol2": "t"},
-    "choices/1": {"question": "q?", "choices": {"text": ["x", "y"]}, "answerKey": "B"},
-    "openbookqa/2": {"question_stem": "q", "choices": {"text": ["x", "y"]}, "answerKey": "B"},
-    "mnli/2": {"premise": "p", "hypothesis": "h", "label": 0},
-    "truthfulqa/2": {"question": "q?", "best_answer": "a"},
-    "mmlu/2": {"question": "q", "choices": [1, 2, 3, 4], "answer": "B"},
-}
-RENDERED = {
-    "boolq/1": "P.\nQuestion: is it?\nAnswer: True\n",
-    "hellaswag/1": "C one\n",
-    "openbookqa/1": "S\nA\n",
-    "naturalquestions/1": "Question: q?\nAnswer: a\n",
-    "mmlu/1": "q\nA. 1\nB. 2\nC. 3\nD. 4\nAnswer: B\n",
-    "piqa/1": "g\n{s}\nt\n",  # braces of the record are text
-    "choices/1": "Question: q?\nx\ny\nAnswer: B\n",
-    "openbookqa/2": "q\nx\ny\nAnswer: B\n",
-    "mnli/2": "p\nh\n0\n",
-    "truthfulqa/2": "Q: q?\nA: a\n",
-    "mmlu/2": "q\nA. 1\nB. 2\nC. 3\nD. 4\nAnswer: B\n",
+# template -> a record, and the example that it becomes
+RENDERED: dict[str, tuple[dict[str, object], str]] = {
+    "boolq/1": (
+        {"passage": "P.", "question": "is it", "answer": True},
+        "P.\nQuestion: is it?\nAnswer: True\n",
+    ),
+    "hellaswag/1": ({"ctx": "C", "endings": ["one", "two"]}, "C one\n"),
+    "openbookqa/1": ({"question": {"stem": "S"}, "answerKey": "A"}, "S\nA\n"),
+    "naturalquestions/1": ({"question": "q", "answer": ["a", "b"]}, "Question: q?\nAnswer: a\n"),
+    "mmlu/1": (
+        {"input": "q", "A": 1, "B": 2, "C": 3, "D": 4, "target": "B"},
+        "q\nA. 1\nB. 2\nC. 3\nD. 4\nAnswer: B\n",
+    ),
+    # Braces of the record are text.
+    "piqa/1": ({"goal": "g", "sol1": "{s}", "sol2": "t"}, "g\n{s}\nt\n"),
+    "choices/1": (
+        {"question": "q?", "choices": {"text": ["x", "y"]}, "answerKey": "B"},
+        "Question: q?\nx\ny\nAnswer: B\n",
+    ),
+    "openbookqa/2": (
+        {"question_stem": "q", "choices": {"text": ["x", "y"]}, "answerKey": "B"},
+        "q\nx\ny\nAnswer: B\n",
+    ),
+    "mnli/2": ({"premise": "p", "hypothesis": "h", "label": 0}, "p\nh\n0\n"),
+    "truthfulqa/2": ({"question": "q?", "best_answer": "a"}, "Q: q?\nA: a\n"),
+    "mmlu/2": (
+        {"question": "q", "choices": [1, 2, 3, 4], "answer": "B"},
+        "q\nA. 1\nB. 2\nC. 3\nD. 4\nAnswer: B\n",
+    ),
 }
 
 
-@pytest.mark.parametrize("template", RECORDS)
+@pytest.mark.parametrize("template", RENDERED)
 def test_templates(template: str, save) -> None:
-    path = save("a.jsonl", json.dumps(RECORDS[template]))
-    assert load_test_set(path, template).examples == (RENDERED[template],)
+    record, text = RENDERED[template]
+    assert load_test_set(save("a.jsonl", json.dumps(record)), template).examples == (text,)
 
 
 def test_a_field_is_a_template(save) -> None:
@@ -206,7 +207,7 @@ def test_malformed_json_names_line_and_column(save) -> None:
     assert message.endswith("write one JSON object per line")
 
 
-def test_missing_field_in_record_17(save) -> None:
+def test_missing_field_in_record_17_and_in_an_empty_one(save) -> None:
     lines = ['{"question": "q", "answer": "a"}'] * 40
     lines[16] = '{"question": "q", "anwser": "a"}'
     path = save("a.jsonl", "\n".join(lines))
@@ -214,9 +215,6 @@ def test_missing_field_in_record_17(save) -> None:
         f"{path}, line 17: field 'answer' is missing, which template question/1 needs; "
         "the record has anwser, question"
     )
-
-
-def test_missing_field_of_an_empty_record(save) -> None:
     assert fault(save("a.jsonl", "{}\n")).endswith("the record has no fields")
 
 
@@ -230,7 +228,7 @@ def test_missing_field_of_an_empty_record(save) -> None:
     ],
 )
 def test_missing_inner_field(template: str, bad: dict[str, object], save) -> None:
-    path = save("a.jsonl", json.dumps(RECORDS[template]) + "\n" + json.dumps(bad))
+    path = save("a.jsonl", json.dumps(RENDERED[template][0]) + "\n" + json.dumps(bad))
     assert fault(path, template).startswith(
         f"{path}, line 2: the record has not the inner fields that template {template} needs ("
     )

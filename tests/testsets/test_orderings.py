@@ -31,16 +31,13 @@ def test_shards_are_contiguous_and_the_first_ones_take_the_extra_examples(shards
     assert sizes == [small + 1] * large + [small] * (shards - large)
 
 
-@pytest.mark.parametrize(("examples", "shards"), [(0, 1), (1, 1), (9, 5), (3, 2)])
-def test_fewer_than_two_examples_for_a_shard_is_refused(examples, shards):
-    with pytest.raises(InputError, match=f"at most {examples // 2} shards"):
-        shard_bounds(examples, shards)
-
-
-@pytest.mark.parametrize("shards", [0, -3])
-def test_no_shard_is_refused(shards):
-    with pytest.raises(InputError, match="at least 1"):
-        shard_bounds(10, shards)
+def test_no_shard_and_fewer_than_two_examples_for_one_are_refused():
+    for examples, shards in ((0, 1), (1, 1), (9, 5), (3, 2)):
+        with pytest.raises(InputError, match=f"at most {examples // 2} shards"):
+            shard_bounds(examples, shards)
+    for shards in (0, -3):
+        with pytest.raises(InputError, match="at least 1"):
+            shard_bounds(10, shards)
 
 
 def test_ordering_0_is_canonical_and_the_others_permute_the_examples_of_the_shard():

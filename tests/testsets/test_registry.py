@@ -54,7 +54,7 @@ def test_no_two_sets_share_a_file_a_checksum_or_a_source() -> None:
     assert len({(e.source, e.split) for e in found}) == len(found)
 
 
-def test_the_sets_of_the_issue_are_there() -> None:
+def test_the_sets_of_the_tables_are_there() -> None:
     wanted = {"arc_easy", "boolq", "gsm8k", "lambada", "nq_open", "openbookqa", "piqa"}
     wanted |= {"hellaswag", "truthfulqa", "mnli", "commonsense_qa"}
     wanted |= {"wikitext/validation", "wikitext/test"}

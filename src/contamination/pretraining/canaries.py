@@ -4,7 +4,7 @@ Oren (section 4.1, Table 3) injects ten test sets of short, medium and long exam
 pre-training data. Here the records come from the docstrings of packages that are *not* in the
 corpus, no docstring serves two sets, and each set is shuffled once with a fixed seed, so its
 examples are exchangeable by construction: the only thing that can make the canonical order likely
-is having seen it.
+is having read it.
 """
 
 import re

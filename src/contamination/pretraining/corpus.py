@@ -1,8 +1,8 @@
 """Training documents: docstrings of the pinned packages, or files of the data directory.
 
-Oren (section 4.1) trains on Wikitext and injects canaries. A machine without a download has other
-English at hand: the docstrings of the scientific stack that the lock file pins. They are read from
-the sources with `ast`, never imported, so that one lock gives one corpus, byte for byte.
+Oren (section 4.1) trains on Wikitext and injects canaries. Without a download there is other
+English: the docstrings of the scientific stack that the lock file pins. They are read from the
+sources with `ast`, never imported, so that one lock gives one corpus, byte for byte.
 """
 
 import ast
@@ -70,7 +70,7 @@ def _sources(dist: Distribution) -> Iterator[tuple[str, str]]:
 
 
 def _parse(source: str, path: str) -> ast.Module:
-    """Parse a module; a template that is none is as an empty one."""
+    """Parse a module; a template, which is not Python, counts as an empty module."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # invalid escapes in other people's strings
         try:

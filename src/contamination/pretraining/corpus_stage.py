@@ -8,8 +8,7 @@ import gc
 import json
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -45,11 +44,14 @@ def make_corpus(experiment: Experiment) -> None:
     started = time.perf_counter()
     profile, target = experiment.profile, experiment.corpus
     (target / "corpus.json").unlink(missing_ok=True)  # an interrupted stage must not look finished
-    with _no_garbage_collection():
+    gc.disable()  # parsing makes millions of live nodes, which the collector would walk for nothing
+    try:
         rng = np.random.default_rng([profile.seed, 0])
         documents, sources = _documents(profile, target, rng=rng)
         rng = np.random.default_rng([profile.seed, 1])
         canaries = _canary_files(profile, target / "canaries", rng=rng)
+    finally:
+        gc.enable()
     counts = _write_documents(documents, target / DOCUMENTS)
     texts = (f"{text}\n" for _, text in read_documents(target / DOCUMENTS))
     tokenizer = train_tokenizer(texts, profile.corpus.vocabulary)
@@ -76,16 +78,6 @@ def make_corpus(experiment: Experiment) -> None:
             "seconds": time.perf_counter() - started,
         },
     )
-
-
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Parsing makes millions of live nodes that the collector would walk in vain."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def _documents(

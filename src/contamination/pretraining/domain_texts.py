@@ -113,7 +113,7 @@ def other_domains(experiment: Experiment) -> Iterator[tuple[str, Iterator[Docume
         found = [read_documents(experiment.corpus / DOCUMENTS), non_members(experiment.corpus)]
         known = {first_paragraph(text) for documents in found for _, text in documents}
         for package in held_out:
-            texts = build_corpus([package])  # in the order of files, of which a few are no sample
+            texts = build_corpus([package])  # shuffled: the first few files would not be a sample
             order = np.random.default_rng(experiment.profile.seed).permutation(len(texts))
             yield package, _distinct(((package, texts[i].text) for i in order), known)
     for path in sorted((data_directory() / MIRROR).glob("*.jsonl.gz")):

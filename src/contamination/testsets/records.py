@@ -1,8 +1,7 @@
 """Records of a file: one JSONL line, JSON item, CSV or Parquet row, or non-empty line of text.
 
 A record is never a physical line of the file: one that spans lines stays whole (Oren, section 2,
-takes a data set as a sequence of examples). Each comes with its place, so that what is wrong with
-it can be told.
+takes a data set as a sequence of examples). Each comes with its place, which error messages name.
 """
 
 import csv
@@ -164,7 +163,7 @@ def _read_csv(path: Path) -> list[Record]:
                     f"{path}, line {start}: the row has {len(row)} columns and the header "
                     f"{len(header)}; check its quotes and commas"
                 )
-            elif row:  # a blank line is none
+            elif row:  # a blank line is no record
                 records.append((f"line {start}", dict(zip(header, row, strict=True))))
             start = reader.line_num + 1
     except csv.Error as error:
