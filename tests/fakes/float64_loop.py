@@ -11,21 +11,32 @@ def random_ids(length: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).integers(1, 300, length, dtype=np.int32)
 
 
-@torch.inference_mode()
 def float64_loop(directory: Path, ids: np.ndarray, context: int, start: int = 0) -> np.ndarray:
-    """Return log-probabilities in the windows of Oren's appendix A, which a loop moves along."""
+    """Return log-probabilities of the tokens, (T,)."""
+    rows = float64_distributions(directory, ids, context, start)
+    return np.array([row[token] for row, token in zip(rows, ids, strict=True)])
+
+
+@torch.inference_mode()
+def float64_distributions(
+    directory: Path, ids: np.ndarray, context: int, start: int = 0
+) -> np.ndarray:
+    """Return log-probabilities of the whole vocabulary before each token, [T, V].
+
+    A loop moves along the windows of Oren's appendix A.
+    """
     # Fused experts do not compute in float64.
     model = AutoModelForCausalLM.from_pretrained(directory, experts_implementation="eager")
     model = model.double().eval()
     stream = [start, *ids.tolist()]  # token t is stream[t + 1]
-    result: list[float] = []
+    result: list[np.ndarray] = []
     begin = 0
     while len(result) < len(ids):
         while len(result) < min(begin + context, len(ids)):
             t = len(result)
             inputs = torch.tensor([stream[begin : t + 1]])
             logits = model(inputs, use_cache=False).logits[0, -1].double()
-            result.append(float(torch.log_softmax(logits, dim=0)[stream[t + 1]]))
+            result.append(torch.log_softmax(logits, dim=0).numpy())
         begin += context // 2
     return np.array(result)
 

@@ -1,8 +1,7 @@
-"""Toy models whose whole distribution can be computed in a loop, and signals made from it."""
+"""Texts of many lengths, and a model that knows some of them by heart."""
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 TEXTS = [
@@ -16,30 +15,6 @@ TEXTS = [
 @pytest.fixture(scope="session")
 def texts() -> list[str]:
     return TEXTS
-
-
-@pytest.fixture(scope="session")
-def distributions():
-    """Return a function: log-probabilities of the whole vocabulary before each token, float64.
-
-    One forward pass in float64 for each token, in the windows of Oren's appendix A.
-    """
-    import torch
-    from transformers import AutoModelForCausalLM
-
-    @torch.inference_mode()
-    def of(directory: Path, ids: np.ndarray, context: int) -> np.ndarray:
-        model = AutoModelForCausalLM.from_pretrained(directory).double().eval()
-        stream = [model.config.bos_token_id, *np.asarray(ids).tolist()]
-        rows, begin = [], 0
-        while len(rows) < len(ids):
-            while len(rows) < min(begin + context, len(ids)):
-                logits = model(torch.tensor([stream[begin : len(rows) + 1]])).logits[0, -1]
-                rows.append(torch.log_softmax(logits, dim=0).numpy())
-            begin += context // 2
-        return np.array(rows)
-
-    return of
 
 
 @pytest.fixture
@@ -84,3 +59,12 @@ def trained(tokenizer, seen_and_unseen, tmp_path_factory) -> Path:
     model.save_pretrained(directory)
     tokenizer.save_pretrained(directory)
     return directory
+
+
+@pytest.fixture(scope="session")
+def taught(trained):
+    """Return a scorer of the model of `trained`."""
+    from contamination.scoring.loading import ModelSource
+    from contamination.scoring.local import TransformersScorer
+
+    return TransformersScorer(ModelSource(str(trained), precision="float32"))

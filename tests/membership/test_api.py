@@ -14,7 +14,6 @@ from contamination.membership.neighbours import word_neighbours
 from contamination.membership.signals import log_prob_signals, token_signals
 from contamination.pretraining.tokenizer import train_tokenizer
 from contamination.scoring.loading import ModelSource
-from contamination.scoring.local import TransformersScorer
 from contamination.testsets.tokens import tokenize
 from fakes.made_up_scorer import MadeUpScorer, log_probs_of
 
@@ -25,15 +24,10 @@ COLUMNS = [*OF_LOG_PROBS, *OF_DISTRIBUTION, "zlib", "lowercase"]
 
 
 @pytest.fixture(scope="module")
-def scorer(trained) -> TransformersScorer:
-    return TransformersScorer(ModelSource(str(trained), precision="float32"))
-
-
-@pytest.fixture(scope="module")
-def everything(scorer, trained, seen_and_unseen, make_model) -> pd.DataFrame:
+def everything(taught, seen_and_unseen, make_model) -> pd.DataFrame:
     seen, unseen = seen_and_unseen
     return membership_scores(
-        scorer,
+        taught,
         [*seen, *unseen],
         reference=ModelSource(str(make_model(96)), precision="float32"),
         neighbours=5,
@@ -42,18 +36,18 @@ def everything(scorer, trained, seen_and_unseen, make_model) -> pd.DataFrame:
     )
 
 
-def test_columns_and_rows(scorer, texts):
-    table = membership_scores(scorer, texts, columns=COLUMNS)
+def test_columns_and_rows(taught, texts):
+    table = membership_scores(taught, texts, columns=COLUMNS)
     assert list(table) == COLUMNS
     assert list(table.index) == list(range(len(texts))) and table.index.name == "text"
     assert (table.dtypes == np.float64).all()
     assert table.drop(columns=["ppl_3", "ppl_200", "lowercase"]).notna().all(axis=None)
 
 
-def test_values_are_those_of_the_scores(scorer, texts):
-    table = membership_scores(scorer, texts, columns=COLUMNS)
-    signals = token_signals(scorer, tokenize(scorer.tokenizer, texts))
-    lower = log_prob_signals(scorer, tokenize(scorer.tokenizer, [t.lower() for t in texts]))
+def test_values_are_those_of_the_scores(taught, texts):
+    table = membership_scores(taught, texts, columns=COLUMNS)
+    signals = token_signals(taught, tokenize(taught.tokenizer, texts))
+    lower = log_prob_signals(taught, tokenize(taught.tokenizer, [t.lower() for t in texts]))
     for i, (one, text) in enumerate(zip(signals, texts, strict=True)):
         wanted = {
             **{name: scores.score_named(name)(one) for name in OF_LOG_PROBS + OF_DISTRIBUTION},
@@ -63,10 +57,10 @@ def test_values_are_those_of_the_scores(scorer, texts):
         assert table.loc[i].to_dict() == pytest.approx(wanted, nan_ok=True)
 
 
-def test_a_row_does_not_depend_on_the_other_texts(scorer, everything, seen_and_unseen):
+def test_a_row_does_not_depend_on_the_other_texts(taught, everything, seen_and_unseen):
     seen, unseen = seen_and_unseen
     several = [*seen, *unseen]
-    part = membership_scores(scorer, several[:3], neighbours=5, seed=3)
+    part = membership_scores(taught, several[:3], neighbours=5, seed=3)
     pd.testing.assert_frame_equal(part, everything.loc[:2, list(part)], rtol=1e-3, atol=1e-3)
 
 
@@ -128,66 +122,59 @@ def test_texts_that_the_model_has_not_seen_are_alike(everything, seen_and_unseen
 # --- neighbours, prefix, reference ----------------------------------------------------------------
 
 
-def test_neighbours(scorer, everything, seen_and_unseen):
+def test_neighbours(taught, everything, seen_and_unseen):
     text = seen_and_unseen[0][4]
     made = word_neighbours(text, 5, rng=np.random.default_rng([3, 4]))
-    one, *others = log_prob_signals(scorer, tokenize(scorer.tokenizer, [text, *made]))
+    one, *others = log_prob_signals(taught, tokenize(taught.tokenizer, [text, *made]))
     wanted = np.mean(one.log_probs[1:]) - np.mean([np.mean(o.log_probs[1:]) for o in others])
     assert everything.loc[4, "neighbour"] == pytest.approx(wanted, abs=1e-3)
 
 
-def test_another_perturbation(scorer, texts):
-    table = membership_scores(
-        scorer, texts, neighbours=2, perturbation=lambda text, count, *, rng: [text] * count
-    )
-    np.testing.assert_allclose(table["neighbour"], 0, atol=1e-5)
-
-
-def test_the_prefix(scorer, everything, seen_and_unseen):
+def test_the_prefix(taught, everything, seen_and_unseen):
     seen, unseen = seen_and_unseen
-    (prefix,) = tokenize(scorer.tokenizer, [" ".join(unseen[0].split()[:6])])
-    (ids,) = tokenize(scorer.tokenizer, [seen[0]])
-    assert len(prefix) + len(ids) <= scorer.context
-    results = dict(scorer.token_logprobs([np.concatenate([prefix, ids]), ids]))
+    (prefix,) = tokenize(taught.tokenizer, [" ".join(unseen[0].split()[:6])])
+    (ids,) = tokenize(taught.tokenizer, [seen[0]])
+    assert len(prefix) + len(ids) <= taught.context
+    results = dict(taught.token_logprobs([np.concatenate([prefix, ids]), ids]))
     wanted = results[0][len(prefix) + 1 :].mean() / results[1][1:].mean()
     assert everything.loc[0, "recall"] == pytest.approx(wanted, rel=1e-3)
 
 
-def test_a_reference_with_another_tokenizer_compares_per_byte(scorer, prose, texts):
+def test_a_reference_with_another_tokenizer_compares_per_byte(taught, prose, texts):
     other = MadeUpScorer(train_tokenizer(prose, 280))
-    table = membership_scores(scorer, texts, reference=other)
+    table = membership_scores(taught, texts, reference=other)
     for i, text in enumerate(texts):
-        (ours,) = tokenize(scorer.tokenizer, [text])
+        (ours,) = tokenize(taught.tokenizer, [text])
         (theirs,) = tokenize(other.tokenizer, [text])
-        ((_, log_probs),) = scorer.token_logprobs([ours])
+        ((_, log_probs),) = taught.token_logprobs([ours])
         a, b = (float(x.sum()) / len(text.encode()) for x in (log_probs, log_probs_of(theirs)))
         assert table.loc[i, "reference_difference"] == pytest.approx(a - b, rel=1e-4)
         assert table.loc[i, "reference_ratio"] == pytest.approx(b / a, rel=1e-4)
     asked = other.scored
     with pytest.raises(InputError, match="text 0 has other tokens under the reference model"):
-        membership_scores(scorer, texts, reference=other, reference_per="token")
+        membership_scores(taught, texts, reference=other, reference_per="token")
     assert other.scored == asked  # refused before it is read
 
 
-def test_per_token_with_the_same_tokenizer(scorer, tokenizer, texts):
+def test_per_token_with_the_same_tokenizer(taught, tokenizer, texts):
     table = membership_scores(
-        scorer, texts, reference=MadeUpScorer(tokenizer), reference_per="token"
+        taught, texts, reference=MadeUpScorer(tokenizer), reference_per="token"
     )
     for i, ids in enumerate(tokenize(tokenizer, texts)):
         wanted = table.loc[i, "loss"] - log_probs_of(ids)[1:].mean(dtype=np.float64)
         assert table.loc[i, "reference_difference"] == pytest.approx(wanted)
 
 
-def test_a_reference_that_does_not_know_a_character_is_refused(scorer):
+def test_a_reference_that_does_not_know_a_character_is_refused(taught):
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
     backend = Tokenizer(models.WordLevel({"?": 0, "lamp": 1, "stone": 2}, unk_token="?"))
     backend.pre_tokenizer = pre_tokenizers.Whitespace()
     other = PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="?")
-    membership_scores(scorer, ["lamp stone"], reference=MadeUpScorer(other))
+    membership_scores(taught, ["lamp stone"], reference=MadeUpScorer(other))
     with pytest.raises(InputError, match="text 1 has characters that a tokenizer"):
-        membership_scores(scorer, ["lamp stone", "lamp Étude"], reference=MadeUpScorer(other))
+        membership_scores(taught, ["lamp stone", "lamp Étude"], reference=MadeUpScorer(other))
 
 
 # --- refusals -------------------------------------------------------------------------------------
@@ -204,9 +191,9 @@ def test_a_reference_that_does_not_know_a_character_is_refused(scorer):
         (["one two", "Unpronounceable"], {"neighbours": 1}, "text 1: .* has one word and so no"),
     ],
 )
-def test_what_cannot_be_scored_is_refused(scorer, texts, options, message):
+def test_what_cannot_be_scored_is_refused(taught, texts, options, message):
     with pytest.raises(InputError, match=message):
-        membership_scores(scorer, texts, **options)
+        membership_scores(taught, texts, **options)
 
 
 @pytest.mark.parametrize("name", ["ppl_0", "min_k_0", "min_k_pp_0", "mem_0", "entropy_7"])
@@ -223,17 +210,17 @@ def test_a_score_that_does_not_exist_is_refused(tokenizer, name):
         membership_scores(MadeUpScorer(tokenizer), ["one two"], columns=[name])
 
 
-def test_neighbours_of_one_token_are_refused(scorer):
+def test_neighbours_of_one_token_are_refused(taught):
     with pytest.raises(InputError, match="text 1 is so short that a neighbour has one token"):
         membership_scores(
-            scorer,
+            taught,
             ["one two", "two three"],
             neighbours=3,
             perturbation=lambda text, count, *, rng: [text if "one" in text else "lamp"] * count,
         )
 
 
-def test_lower_case_of_one_token_has_no_value(scorer, tokenizer):
+def test_lower_case_of_one_token_has_no_value(taught, tokenizer):
     assert [len(ids) for ids in tokenize(tokenizer, ["LAMP", "lamp"])] == [4, 1]
-    table = membership_scores(scorer, ["LAMP"])
+    table = membership_scores(taught, ["LAMP"])
     assert math.isnan(table.loc[0, "lowercase"])

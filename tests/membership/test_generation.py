@@ -15,9 +15,9 @@ from contamination.membership.generation import (
     metadata_gain,
 )
 from contamination.membership.similarity import rouge_l
-from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.tokens import tokenize
+from fakes.float64_loop import random_ids
 from fakes.made_up_scorer import MadeUpScorer
 
 CONTEXT = 16
@@ -26,10 +26,6 @@ CONTEXT = 16
 @pytest.fixture
 def scorer(float32, model_directory) -> TransformersScorer:
     return TransformersScorer(model_directory)
-
-
-def random_ids(length: int) -> np.ndarray:
-    return np.random.default_rng(length).integers(1, 300, length, dtype=np.int32)
 
 
 @torch.inference_mode()
@@ -49,7 +45,7 @@ def greedy(scorer, prompt, new_tokens: int) -> list[int]:
 def test_greedy_continuations_in_batches(scorer, batch_tokens, new_tokens):
     """Prompts of all lengths, also of none and of more than the context."""
     scorer.batch_tokens = batch_tokens
-    prompts = [random_ids(n) for n in (3, 0, 9, 1, 40, 10, 3)]
+    prompts = [random_ids(n, n) for n in (3, 0, 9, 1, 40, 10, 3)]
     found = continuations(scorer, prompts, new_tokens=new_tokens)
     for prompt, (ids,) in zip(prompts, found, strict=True):
         assert ids.tolist() == greedy(scorer, prompt, new_tokens)
@@ -60,7 +56,7 @@ def test_a_continuation_ends_before_the_end_of_text(scorer):
     with torch.no_grad():
         weight = scorer.model.transformer.wte.weight
         weight[scorer.tokenizer.eos_token_id] = 100 * weight.std() * torch.randn(weight.shape[1])
-    prompts = [random_ids(n) for n in range(1, 9)]
+    prompts = [random_ids(n, n) for n in range(1, 9)]
     found = continuations(scorer, prompts, new_tokens=7)
     lengths = {len(ids) for (ids,) in found}
     assert min(lengths) < 7
@@ -70,7 +66,7 @@ def test_a_continuation_ends_before_the_end_of_text(scorer):
 
 
 def test_samples_have_the_probabilities_of_the_model(scorer):
-    prompt = random_ids(4)
+    prompt = random_ids(4, 4)
     with torch.inference_mode():
         logits = scorer.model(torch.tensor([[scorer.start, *prompt.tolist()]])).logits[0, -1]
     temperature = float(logits.std())
@@ -93,7 +89,7 @@ def test_samples_have_the_probabilities_of_the_model(scorer):
 def test_samples_belong_to_their_prompts(scorer, batch_tokens):
     """Next to temperature 0, sampling is greedy."""
     scorer.batch_tokens = batch_tokens
-    prompts = [random_ids(n) for n in (3, 9, 1, 4)]
+    prompts = [random_ids(n, n) for n in (3, 9, 1, 4)]
     arguments = {"new_tokens": 5, "temperature": 1e-3, "samples": 3}
     for prompt, samples in zip(prompts, continuations(scorer, prompts, **arguments), strict=True):
         wanted = greedy(scorer, prompt, 5)
@@ -101,7 +97,7 @@ def test_samples_belong_to_their_prompts(scorer, batch_tokens):
 
 
 def test_what_the_model_ships_with_does_not_interfere(scorer):
-    prompts = [random_ids(5)]
+    prompts = [random_ids(5, 5)]
     before = continuations(scorer, prompts, new_tokens=6)
     scorer.model.generation_config = GenerationConfig(repetition_penalty=50.0, min_new_tokens=6)
     after = continuations(scorer, prompts, new_tokens=6)
@@ -109,7 +105,7 @@ def test_what_the_model_ships_with_does_not_interfere(scorer):
 
 
 def test_the_seed_decides_and_the_global_state_stays(scorer):
-    prompts = [random_ids(3), random_ids(4)]
+    prompts = [random_ids(3, 3), random_ids(4, 4)]
     arguments = {"new_tokens": 5, "temperature": 100.0, "samples": 4}
     torch.manual_seed(11)
     state = torch.get_rng_state()
@@ -141,20 +137,15 @@ def test_no_prompt_is_no_text(scorer):
 )
 def test_counts_that_cannot_be_are_refused(scorer, arguments, message):
     with pytest.raises(InputError, match=message):
-        continuations(scorer, [random_ids(2)], **arguments)
+        continuations(scorer, [random_ids(2, 2)], **arguments)
 
 
 def test_only_a_model_that_runs_here_writes(tokenizer):
     with pytest.raises(InputError, match="only a model that runs here writes text"):
-        continuations(MadeUpScorer(tokenizer), [random_ids(2)], new_tokens=3)
+        continuations(MadeUpScorer(tokenizer), [random_ids(2, 2)], new_tokens=3)
 
 
 # --- completion and variation: a model that knows its texts by heart ------------------------------
-
-
-@pytest.fixture(scope="module")
-def taught(trained) -> TransformersScorer:
-    return TransformersScorer(ModelSource(str(trained), precision="float32"))
 
 
 def test_what_was_learnt_comes_back_and_nothing_else_does(taught, seen_and_unseen):

@@ -9,21 +9,21 @@ import pytest
 from contamination.errors import InputError
 from contamination.membership import scores
 from contamination.membership.signals import TOP, Distribution, Signals, token_signals
+from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.tokens import tokenize
+from fakes.float64_loop import float64_distributions
 
 CONTEXT = 16
 
 
 @pytest.fixture(scope="module")
-def scored(model_directory, distributions, texts):
+def scored(model_directory, texts):
     """Return for each text: text, ids, log-probabilities of the vocabulary [T, V], signals."""
-    from contamination.scoring.loading import ModelSource
-
     scorer = TransformersScorer(ModelSource(str(model_directory), precision="float32"))
     sequences = tokenize(scorer.tokenizer, texts)
     signals = token_signals(scorer, sequences)
-    rows = [distributions(model_directory, ids, CONTEXT) for ids in sequences]
+    rows = [float64_distributions(model_directory, ids, CONTEXT) for ids in sequences]
     return list(zip(texts, sequences, rows, signals, strict=True))
 
 

@@ -20,6 +20,7 @@ from contamination.membership.signals import (
 from contamination.scoring.head import Head
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.tokens import tokenize
+from fakes.float64_loop import float64_distributions, random_ids
 from fakes.made_up_scorer import MadeUpScorer, log_probs_of
 
 CONTEXT = 16
@@ -60,15 +61,13 @@ def check(signals, wanted: dict[str, np.ndarray]) -> None:
 
 
 @pytest.mark.parametrize("batch_tokens", [1, 60, 10_000])
-def test_all_signals_of_short_and_long_texts(
-    float32, model_directory, distributions, texts, batch_tokens
-):
+def test_all_signals_of_short_and_long_texts(float32, model_directory, texts, batch_tokens):
     scorer = TransformersScorer(model_directory, batch_tokens=batch_tokens)
     sequences = tokenize(scorer.tokenizer, texts)
     assert max(map(len, sequences)) > 3 * CONTEXT
     found = token_signals(scorer, sequences)
     for ids, signals in zip(sequences, found, strict=True):
-        check(signals, expected(distributions(model_directory, ids, CONTEXT), ids))
+        check(signals, expected(float64_distributions(model_directory, ids, CONTEXT), ids))
 
 
 def test_log_probabilities_are_those_of_plain_scoring(model_directory, texts):
@@ -252,10 +251,6 @@ def test_no_matrix_of_all_tokens_by_the_vocabulary(monkeypatch):
 # --- after a prefix -------------------------------------------------------------------------------
 
 
-def random_ids(length: int) -> np.ndarray:
-    return np.random.default_rng(length).integers(1, 300, length, dtype=np.int32)
-
-
 @torch.inference_mode()
 def after_prefix(directory, ids) -> np.ndarray:
     """For each window of ROOM tokens: the start token, the prefix, what the window reads."""
@@ -272,7 +267,7 @@ def after_prefix(directory, ids) -> np.ndarray:
 
 
 def test_texts_of_any_length(float32, model_directory):
-    sequences = [random_ids(n) for n in (1, 2, ROOM - 1, ROOM, ROOM + 1, 2 * ROOM, 57)]
+    sequences = [random_ids(n, n) for n in (1, 2, ROOM - 1, ROOM, ROOM + 1, 2 * ROOM, 57)]
     found = conditional_log_probs(TransformersScorer(model_directory), PREFIX, sequences)
     for ids, values in zip(sequences, found, strict=True):
         assert values.dtype == np.float32
@@ -280,7 +275,7 @@ def test_texts_of_any_length(float32, model_directory):
 
 
 def test_any_scorer_will_do(tokenizer):
-    sequences = [random_ids(5), random_ids(8)]
+    sequences = [random_ids(5, 5), random_ids(8, 8)]
     found = conditional_log_probs(MadeUpScorer(tokenizer), PREFIX, sequences)
     for ids, values in zip(sequences, found, strict=True):
         wanted = log_probs_of(np.concatenate([PREFIX, ids]))[len(PREFIX) :]
@@ -291,9 +286,9 @@ def test_any_scorer_will_do(tokenizer):
     ("prefix", "message"),
     [
         (PREFIX[:0], "the prefix has no token"),
-        (random_ids(9), "the prefix has 9 tokens, more than half of the context of 16"),
+        (random_ids(9, 9), "the prefix has 9 tokens, more than half of the context of 16"),
     ],
 )
 def test_a_prefix_that_leaves_nothing_to_do_or_no_room(model_directory, prefix, message):
     with pytest.raises(InputError, match=message):
-        conditional_log_probs(TransformersScorer(model_directory), prefix, [random_ids(4)])
+        conditional_log_probs(TransformersScorer(model_directory), prefix, [random_ids(4, 4)])
