@@ -155,7 +155,7 @@ def _judge(table: pd.DataFrame, alpha: float, *, few: bool) -> Diagnosis:
 
 @dataclass(frozen=True, eq=False)
 class _Orders:
-    """The orderings (m+1, n) that all diagnostics share, and the shards they permute within."""
+    """The orderings (m+1, n) that all diagnostics share, and the shards that they permute."""
 
     orderings: NDArray[np.int32]
     bounds: list[tuple[int, int]]

@@ -16,7 +16,7 @@ TABLE2 = "oren2024_table2_open_models"
 
 
 def published_p(entry: ModelEntry, dataset: str, published: Path | str | None) -> float:
-    """Return the p-value that the paper prints for a model and a set (Tables 1, 2 and 4), or NaN.
+    """Return the p-value that the paper prints for a model and a set, or NaN if it prints none.
 
     Theirs is the sharded t-test with 50 shards and 250 permutations, 1,000 for MMLU.
     """

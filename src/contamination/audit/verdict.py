@@ -167,9 +167,9 @@ class Audit:
         verdict, reasons = self.diagnosis.verdict, list(self.diagnosis.reasons)
         return {name: getattr(self.header, name) for name in IDENTITY} | {
             "plan": asdict(self.plan),
-            "results": [_described(result) for result in self.results],
+            "results": [_describe(result) for result in self.results],
             "diagnosis": {"verdict": verdict, "reasons": reasons},
-            "control": [_described(result) for result in self.control],
+            "control": [_describe(result) for result in self.control],
             "stores": [str(path) for path in self.stores],
             "tokens_scored": self.tokens_scored,
             "seconds": self.seconds,
@@ -275,15 +275,10 @@ def score_and_test(
     lengths = [len(ids) for ids in tokenize(scorer.tokenizer, test_set.examples)]
     plan = choose_store(test, lengths, scorer.context, request)
     plan.work(lengths, request.permutations, scorer.context)  # refuse now what cannot be read
-    revisions = sha256_of(scorer.revision, test_set.revision, str(request.seed))
-    store = fill_store(
-        plan,
-        scorer,
-        test_set,
-        request,
-        identity=revisions if keep_revisions else None,
-        replace=not keep_revisions,
-    )
+    identity = None
+    if keep_revisions:
+        identity = sha256_of(scorer.revision, test_set.revision, str(request.seed))
+    store = fill_store(plan, scorer, test_set, request, identity=identity, replace=identity is None)
     return TESTS[test].result(store, request.permutations), store
 
 
@@ -304,8 +299,8 @@ def diagnose_order(test_set: ExampleSet, request: Request) -> Diagnosis:
     return diagnose(test_set.examples, test_set.records or None, rng=rng)
 
 
-def _described(result: TestResult) -> dict[str, Any]:
-    kept = ("test", "statistic", "p", "log10_p", "shards", "permutations")
-    described = {name: getattr(result, name) for name in kept}
-    best = {"best": result.best} if isinstance(result, WestfallYoungResult) else {}
-    return described | best
+def _describe(result: TestResult) -> dict[str, Any]:
+    kept = ["test", "statistic", "p", "log10_p", "shards", "permutations"]
+    if isinstance(result, WestfallYoungResult):
+        kept.append("best")
+    return {name: getattr(result, name) for name in kept}

@@ -60,7 +60,7 @@ def evaluate(
         same ones for every score, and no score may be NaN. None draws texts, others for each score.
     """
     require_resamples(resamples)
-    _, truth = _checked(np.zeros(len(table)), members)  # wrong labels are wrong for every score
+    _, truth = _check(np.zeros(len(table)), members)  # wrong labels are wrong for every score
     measures = ["auc", *(f"tpr_at_{100 * fpr:g}_fpr" for fpr in FPRS)]
     fixed = None if groups is None else _draw_groups(truth, groups, rng, resamples)
     rows = []
@@ -72,7 +72,7 @@ def evaluate(
         point, low, high = np.full((3, len(measures)), np.nan)
         if all(sizes):
             try:
-                values, sides = _checked(scores[known], truth[known])
+                values, sides = _check(scores[known], truth[known])
             except InputError as error:
                 raise InputError(f"{name}: {error}") from None
             (point,) = _measures(values, sides, np.ones((1, len(values))))
@@ -92,7 +92,7 @@ def weighted_aucs(table: pd.DataFrame, members: ArrayLike, weights: Floats) -> F
     the same texts: what differs between them is compared in pairs. `table` and `members` as in
     `evaluate`, without NaN; errors as in `auc`.
     """
-    columns = (_checked(table[name], members) for name in table.columns)
+    columns = (_check(table[name], members) for name in table.columns)
     return np.stack([_measures(*column, weights)[:, 0] for column in columns], axis=1)
 
 
@@ -154,11 +154,11 @@ def _curve(scores: ArrayLike, members: ArrayLike) -> tuple[Floats, Floats, Float
 
     From (0, 0, inf) down to the smallest score; equal scores enter together.
     """
-    values, truth = _checked(scores, members)
+    values, truth = _check(scores, members)
     return roc_curve(truth, values, drop_intermediate=False)  # type: ignore[no-any-return]
 
 
-def _checked(scores: ArrayLike, members: ArrayLike) -> tuple[Floats, NDArray[np.bool_]]:
+def _check(scores: ArrayLike, members: ArrayLike) -> tuple[Floats, NDArray[np.bool_]]:
     """Scores (n,) and the truth (n,), if a curve can be drawn of them."""
     values, truth = np.asarray(scores, dtype=np.float64), np.asarray(members)
     if values.ndim != 1 or truth.shape != values.shape:

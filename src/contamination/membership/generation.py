@@ -109,7 +109,7 @@ def _write(
 
 
 def _until_end(ids: np.ndarray, end: int | None) -> np.ndarray:
-    ends = np.flatnonzero(ids == end)  # of None, which equals no id, there is none
+    ends = np.flatnonzero(ids == end)  # None equals no id
     return ids[: ends[0]] if len(ends) else ids
 
 
@@ -139,7 +139,7 @@ def completions(
     Parameters
     ----------
     share : of the tokens of a text that are the prompt, at least one.
-    most : tokens of the rest that are compared.
+    most : how many tokens of the rest count.
     metadata : stands before each prompt, such as "The GSM8K data set, split test:\\n".
     """
     prompts, rests = split(scorer, texts, share)
@@ -150,10 +150,10 @@ def completions(
         [np.concatenate([before, ids]) for ids in prompts],
         new_tokens=max((len(ids) for ids in rests), default=1),
     )
-    return [compared(scorer, ids, rest) for (ids,), rest in zip(written, rests, strict=True)]
+    return [compare(scorer, ids, rest) for (ids,), rest in zip(written, rests, strict=True)]
 
 
-def compared(scorer: TransformersScorer, ids: np.ndarray, expected: np.ndarray) -> Completion:
+def compare(scorer: TransformersScorer, ids: np.ndarray, expected: np.ndarray) -> Completion:
     """Compare what a model wrote, up to the length of what was expected, with that."""
     ours = ids[: len(expected)]
     said, wanted = (scorer.tokenizer.decode(side) for side in (ours, expected))

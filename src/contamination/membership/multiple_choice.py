@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from contamination.errors import InputError
-from contamination.membership.generation import compared, continuations
+from contamination.membership.generation import compare, continuations
 from contamination.scoring.contract import Scorer
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.prefix import continuation_logprobs
@@ -122,9 +122,7 @@ def slot_guessing(
     if not isinstance(scorer, TransformersScorer):
         return table
     written = continuations(scorer, asked, new_tokens=max(len(ids) for ids in expected))
-    found = [
-        compared(scorer, ids, option) for (ids,), option in zip(written, expected, strict=True)
-    ]
+    found = [compare(scorer, ids, option) for (ids,), option in zip(written, expected, strict=True)]
     return table.assign(
         slot_exact=[float(one.exact) for one in found],
         slot_rouge_l_f1=[one.rouge_l.f1 for one in found],

@@ -45,10 +45,10 @@ def word_neighbours(text: str, count: int, *, rng: np.random.Generator) -> list[
     if len(places) < 2:
         raise InputError(f"{text[:40]!r} has one word and so no neighbour; leave it out")
     changes = max(1, round(SHARE * len(places)))
-    return [_changed(parts, places, changes, rng) for _ in range(count)]
+    return [_change(parts, places, changes, rng) for _ in range(count)]
 
 
-def _changed(
+def _change(
     parts: Sequence[str], places: Sequence[int], changes: int, rng: np.random.Generator
 ) -> str:
     new = list(parts)
@@ -108,7 +108,7 @@ class MaskedLM:
                 mask[[places[i][1] for i in indices if places[i][0] == number]] = True
             for row, position, token in self._substitutes(ids, masks, rng):
                 spans[row].append((encoded["offset_mapping"][number][position], token))
-        return [self._filled(text, changed) for changed in spans]
+        return [self._fill(text, changed) for changed in spans]
 
     def _substitutes(
         self, ids: np.ndarray, masks: np.ndarray, rng: np.random.Generator
@@ -130,7 +130,7 @@ class MaskedLM:
                 drawn = tokens[rng.choice(len(tokens), p=chance)]
                 yield start + int(row), int(position), int(drawn)
 
-    def _filled(self, text: str, spans: _Spans) -> str:
+    def _fill(self, text: str, spans: _Spans) -> str:
         for (first, stop), token in sorted(spans, reverse=True):
             old = text[first:stop]
             space = old[: len(old) - len(old.lstrip())]  # some tokenizers count it to the token

@@ -79,7 +79,7 @@ def token_signals(scorer: Scorer, sequences: Sequence[np.ndarray]) -> list[Signa
     does: unknown tokens, weights that give no numbers, too little memory.
     """
     if isinstance(scorer, TransformersScorer):
-        return _in_order(_described(scorer, sequences), sequences)
+        return _in_order(_distributions(scorer, sequences), sequences)
     return log_prob_signals(scorer, sequences)
 
 
@@ -104,7 +104,7 @@ def _in_order(
     return [found[index] for index in range(len(sequences))]
 
 
-def _described(
+def _distributions(
     scorer: TransformersScorer, sequences: Sequence[np.ndarray]
 ) -> Iterator[tuple[int, Signals]]:
     results = scorer.token_values(
