@@ -306,10 +306,6 @@ def lists(answer) -> tuple[list, list]:
     return found["tokens"], found["token_logprobs"]
 
 
-def entries(answer) -> list:
-    return answer["choices"][0]["prompt_logprobs"]
-
-
 def cut(start, stop):
     """Leave tokens out, with their log-probabilities."""
 
@@ -424,19 +420,15 @@ class TestPromptLogprobs:
     """Lies of vLLM's format."""
 
     def test_likeliest_tokens_alone(self, server, scorer):
-        def tamper(answer, _):
-            top = {"17": {"logprob": -0.5}, "18": {"logprob": -0.7}}
-            found = entries(answer)
-            found[2:] = [top] * (len(found) - 2)
-
-        server.tamper = tamper
+        top = {"17": {"logprob": -0.5}, "18": {"logprob": -0.7}}
+        server.tamper = set_field(("choices", 0, "prompt_logprobs", slice(2, 4)), [top, top])
         message = error_of(scorer)
         assert "the server gives 17 (" in message
         assert "its likeliest tokens alone" in message
 
     def test_the_likeliest_beside_the_token_do_no_harm(self, server, scorer, sequences, expected):
         def tamper(answer, _):
-            found = entries(answer)
+            found = answer["choices"][0]["prompt_logprobs"]
             found[1:] = [{"301": {"logprob": -0.5}} | entry for entry in found[1:]]
 
         server.tamper = tamper
@@ -536,11 +528,8 @@ def test_nonsense_is_refused_in_words(route, wire, answer):
 
 
 def test_another_model_in_the_middle_is_refused(server, scorer):
-    def tamper(answer, number):
-        answer["model"] = "tiny" if number < 4 else "tiny-turbo"
-
-    server.tamper = tamper
     scored(scorer, [random_ids(5)])
+    server.tamper = set_field(("model",), "tiny-turbo")
     assert "came from 'tiny' at first and from 'tiny-turbo' now" in error_of(scorer)
 
 
@@ -953,8 +942,8 @@ class TestScorer:
         def revision(url=server.url, model="tiny", tokens=directory, context=CONTEXT, **others):
             return EndpointScorer(url, model, tokens, context=context, **others).revision
 
-        def changed_tokenizer(name: str, file: str, old: str, new: str) -> Path:
-            copy = shutil.copytree(directory, tmp_path / name)
+        def changed_tokenizer(file: str, old: str, new: str) -> Path:
+            copy = shutil.copytree(directory, tmp_path / file)
             text = (copy / file).read_text()
             assert old in text
             (copy / file).write_text(text.replace(old, new))
@@ -967,8 +956,8 @@ class TestScorer:
         others = [
             revision(url="http://127.0.0.1:1/v1"),
             revision(model="tiny-2"),
-            revision(tokens=changed_tokenizer("a", "tokenizer.json", *prefix)),
-            revision(tokens=changed_tokenizer("b", "tokenizer_config.json", *start)),
+            revision(tokens=changed_tokenizer("tokenizer.json", *prefix)),
+            revision(tokens=changed_tokenizer("tokenizer_config.json", *start)),
             revision(context=CONTEXT - 1),
         ]
         monkeypatch.setattr(endpoint, "start_token", lambda _: 7)

@@ -157,16 +157,8 @@ def test_a_missing_registry_and_an_empty_name_are_told(tmp_path: Path) -> None:
 
 
 def test_every_field_but_the_name_may_stand_in_the_registry(tmp_path: Path) -> None:
-    values = {
-        "id": "x/y",
-        "revision": "v1",
-        "role": "contaminated",
-        "parameters": 5,
-        "context": 7,
-        "published": "p",
-        "planted": {"a/b": 3},
-        "note": "n",
-    }
+    values = {"id": "x/y", "revision": "v1", "role": "contaminated", "parameters": 5, "context": 7}
+    values |= {"published": "p", "planted": {"a/b": 3}, "note": "n"}
     assert set(values) == {f.name for f in fields(ModelEntry)} - {"name"}
     path = tmp_path / "models.yaml"
     path.write_text(f"m: {values}")
