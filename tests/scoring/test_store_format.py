@@ -50,13 +50,6 @@ def test_tokens_that_are_not_stored_are_read_all_the_same():
     assert read == [3 + 1 + 2, 1 + 2 + 2, 2 + 2 + 1, 4 + 2, 2 + 2]
 
 
-def test_a_header_survives_its_json():
-    for header in (HEADER, SUCCESSORS):
-        again = Header.from_json(header.as_json())
-        assert again == header
-        assert again.key == header.key
-
-
 def test_headers_that_differ_in_anything_have_different_keys():
     changes = [*OTHERS, {"tokens_per_example": 5}]
     keys = {HEADER.key, *(replace(HEADER, **change).key for change in changes)}

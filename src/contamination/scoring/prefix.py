@@ -28,14 +28,14 @@ from contamination.scoring.loading import is_out_of_memory
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.windows import Job, Window
 
-# Times in units of that for one input to attend to one key, measured on a CPU with models of 4 and
-# 124 million parameters; the least of all costs is so flat that it holds elsewhere.
+# Costs in units of the time in which one input attends to one key, measured on a CPU with models of
+# 4 and 124 million parameters. The minimum is so flat that they serve other machines as well.
 COPY = 32  # a key and its value
 NETWORK = 2000  # all of an input but attention
-ATTENTIONS = ("sdpa", "eager")  # that take a mask for every pair of tokens
+ATTENTIONS = ("sdpa", "eager")  # kinds that take a mask for every pair of tokens
 ARGUMENTS = {"attention_mask", "position_ids", "past_key_values"}  # others are silently ignored
-WINDOWS = ("sliding_window", "attention_chunk_size")  # as configurations call them
-BY_INDEX = ("gpt_neo",)  # have windows of their own besides the mask
+WINDOWS = ("sliding_window", "attention_chunk_size")  # names in configurations
+BY_INDEX = ("gpt_neo",)  # architectures with windows of their own besides the mask
 FLOAT32_NATS = 1e-3  # most that a token's log-probability may differ from plain scoring
 ROUGH_NATS = 0.1  # its average over a continuation, where rounding depends on the batch
 PLAIN_BATCHES = 64  # of concatenations that exist at a time

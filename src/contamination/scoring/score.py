@@ -32,8 +32,8 @@ from contamination.scoring.store_format import Header, Kind, Unit, positions
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.tokens import tokenize
 
-PARTS = 256  # in which a plan is cut, if they then are neither too small nor too large
-SMALLEST_PART = 1 << 14  # tokens read, as below
+PARTS = 256  # that the work is cut into, unless they become too small or too large
+SMALLEST_PART = 1 << 14  # tokens that the model reads, as below
 LARGEST_PART = 1 << 20  # the work that an interruption may cost in each process
 BATCHES = 4  # of a part at least: between two parts the device waits
 PACKAGES = ("contamination", "torch", "transformers", "tokenizers", "numpy", "pyarrow")
@@ -65,10 +65,10 @@ def score(
     shards, permutations : orderings 0..permutations of every shard. The whole-set permutation test
         is `shards=1`. Successors are all ordered pairs of a shard, whatever `permutations`.
     model, seed, kind, tokens_per_example : see `contamination.scoring.store_format.Header`.
-    enough : asked after each shard, with the store and the index of that shard, whether to stop
-        there; the shards are then scored one after the other. None scores all at once. Under
-        torchrun every process asks, and all must get the same answer.
-    replace : a store of something else in `directory` makes way instead of being refused.
+    enough : called after each shard with the store and the index of that shard; scoring ends when
+        it returns True. The shards are then scored one after the other; None scores all at once.
+        Under torchrun every process calls it, and all must get the same answer.
+    replace : remove a store of something else from `directory` instead of raising an error.
     """
     ids = tokenize(scorer.tokenizer, test_set.examples)
     if empty := [index for index, tokens in enumerate(ids) if len(tokens) == 0]:

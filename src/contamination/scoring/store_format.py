@@ -8,8 +8,8 @@ canonical order), position (of the token within its example), logprob (float32, 
 Measured on stores of models trained here: 3.1 to 3.3 bytes a token (float32 in plain encoding with
 zstd: 3.6). Only 0.15 of them name the token: runs of the same shard, ordering and example, and
 positions that repeat, are next to nothing as dictionary indices. The rest is the logarithm itself,
-whose 23 mantissa bits are noise and whose exponent has 3 bits of entropy: 3.3 bytes is the floor
-for values that never repeat. BYTE_STREAM_SPLIT puts the exponents side by side, where zstd finds
+whose 23 mantissa bits are noise and whose exponent has 3 bits of entropy: at least 3.3 bytes for
+values that never repeat. BYTE_STREAM_SPLIT puts the exponents side by side, where zstd finds
 them. Long sequences repeat values exactly, where two orderings share a window: 1.0 byte a token.
 """
 
@@ -35,7 +35,7 @@ Unit = tuple[int, int]  # (shard, ordering), or (shard, index of the predecessor
 
 INDICES = ["shard", "ordering", "example", "position"]
 SCHEMA = pa.schema([*((name, pa.int32()) for name in INDICES), ("logprob", pa.float32())])
-ROW_GROUP = 1 << 16  # what reading a single shard may decode in vain
+ROW_GROUP = 1 << 16  # rows: at most so many are decoded in vain when a single shard is read
 _NAME = re.compile(r"part-(\d+)\.(\d+)-(\d+)\.(\d+)\.parquet")
 
 
@@ -232,7 +232,7 @@ def read_units(
         raise _damaged(path) from error
     if (table.schema.metadata or {}).get(b"key") != header.key.encode():
         raise InputError(f"{path}: the part belongs to another store; remove it and score again")
-    if not table.schema.equals(SCHEMA):  # names and types lie where no checksum is
+    if not table.schema.equals(SCHEMA):  # no checksum covers names and types
         raise _damaged(path)
     if len(table) == 0:
         return
