@@ -35,18 +35,16 @@ BOOK_COLUMNS = (
 
 
 def made_books(experiment: Experiment, *, words: int, each: int) -> pd.DataFrame:
-    """Make the books of every package of a run.
+    """Make the books of every package of a run, of `words` words each.
 
-    Returns book (a name: source, truth and number), source (package or file), truth (one of
-    `TRUTHS`), validation (whether a threshold may be fitted to it; else it is audited) and text
-    (its first words), by truth, source and number. A corpus that was taken whole has no unread
+    There are `each` books of a package, a kind and a use (validation or audit), if there is text
+    for as many; the last document of a bundle is cut. A corpus that was taken whole has no unread
     books of its own. Raises InputError if the corpus stage has not finished, for numbers below 1,
     and where there is too little text for a single book that was read, or that was not.
 
-    Parameters
-    ----------
-    words : of a book; the last document of a bundle is cut there.
-    each : books of a package, a kind and a use (validation or audit), if there is text for as many.
+    Returns book (a name: source, truth and number), source (package or file), truth (one of
+    `TRUTHS`), validation (whether a threshold may be fitted to it; else it is audited) and text, by
+    truth, source and number.
     """
     if min(words, each) < 1:
         raise InputError(f"books of {words} words, {each} of each kind: give 1 or more")

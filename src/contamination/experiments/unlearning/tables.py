@@ -18,20 +18,15 @@ PROBES = {"completion": "Completion", "exact": "Word for word", "answers": "Answ
 def detection(ratio: ArrayLike, untreated: ArrayLike, windows: Sequence[float]) -> pd.DataFrame:
     """How well suspicion finds the chunks that unlearning left alone, where they are known.
 
+    `ratio` (n,) is of `score_ratio`; `untreated` (n,) is True where nothing was done against the
+    chunk. Raises InputError for other lengths, a ratio that is not finite, chunks of one kind
+    alone, or a window of 1 or less.
+
     Returns a row per window: window, chunks, untreated, suspicious, hits (both), precision and
     recall with _low and _high (NaN of none), and two numbers that need no window, the same in every
     row: auc, the chance that the log ratio of an untreated chunk is nearer to 0 than that of a
     treated one, and auc_ratio, the chance that its ratio is smaller. Intervals are of 95% (Clopper
     and Pearson) and take chunks as independent.
-
-    Raises InputError for other lengths, a ratio that is not finite, chunks of one kind alone, or a
-    window of 1 or less.
-
-    Parameters
-    ----------
-    ratio : (n,), of `score_ratio`.
-    untreated : (n,), True where nothing was done against the chunk.
-    windows : to be tried.
     """
     values, truth = np.asarray(ratio, dtype=np.float64), np.asarray(untreated, dtype=bool)
     aucs = {"auc": auc(-np.abs(np.log(values)), truth), "auc_ratio": auc(-values, truth)}

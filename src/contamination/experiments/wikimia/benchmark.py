@@ -94,13 +94,9 @@ def load_wikimia(
     Each split is looked for in the mirror (`wikimia/WikiMIA_length32.jsonl`), then in the cache,
     then on the hub; what is fetched is recorded with its commit and checksum
     (`contamination.testsets.sources`). No code of a repository is run. `Part.status` says why a
-    split cannot be had; after one that is out of reach, the hub is not asked again. Raises
-    InputError without a length, or for one that the benchmark does not have.
-
-    Parameters
-    ----------
-    mirror : directory of a local mirror; None is that of CONTAMINATION_DATA, else `data`.
-    network : False asks the mirror and the cache alone.
+    split cannot be had; after one that is out of reach, the hub is not asked again. Without a
+    `mirror` it is the directory of CONTAMINATION_DATA, else `data`; without `network` the hub is
+    not asked at all. Raises InputError without a length, or for one that the benchmark lacks.
     """
     if not lengths or (unknown := sorted(set(lengths) - set(LENGTHS))):
         raise InputError(
@@ -163,13 +159,9 @@ def load_known(
     Returns the parts of source "read here" by length, then those of source "control". Of every
     package there are as many members as non-members. The control sets the same non-members against
     as many others, so that its AUC shows how far from 0.5 chance alone goes. Texts keep their line
-    ends: the models have read them verbatim. Raises InputError if the corpus stage has not
-    finished, or an argument is below 1.
-
-    Parameters
-    ----------
-    lengths : words of a text; shorter documents are left out of that length.
-    texts : most members of a length.
+    ends: the models have read them verbatim. A length has at most `texts` members, and leaves out
+    documents of fewer words. Raises InputError if the corpus stage has not finished, or an argument
+    is below 1.
     """
     if texts < 1 or not lengths or min(lengths) < 1:
         raise InputError(f"lengths {list(lengths)}, texts {texts}: give positive numbers")
