@@ -130,7 +130,7 @@ class Spelling:
         self._known = lru_cache(maxsize=1 << 16)(self._texts)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Text of the tokens, special ones included, nothing tidied up."""
+        """Return the text of the tokens, special ones included, nothing tidied up."""
         return str(self._tokenizer.decode(list(ids), clean_up_tokenization_spaces=False))
 
     def _texts(self, token: int) -> tuple[set[str], bool]:
@@ -150,7 +150,7 @@ class Spelling:
         return text in texts or not (whole or surely or text in self._special)
 
     def describe(self, token: int) -> str:
-        """Id and text, for messages."""
+        """Name a token by id and text, for messages."""
         known = 0 <= token < len(self._tokenizer)
         return f"{token} ({self.decode([token])!r})" if known else str(token)
 
@@ -166,7 +166,7 @@ class Route:
     start: int
 
     def body(self, prompt: list[int]) -> dict[str, Any]:
-        """JSON of the request for a prompt of token ids."""
+        """Return the JSON of the request for a prompt of token ids."""
         sent: list[int] | str = prompt
         if self.prompt_as != "token ids":
             server_starts = self.prompt_as != "text" and prompt[0] == self.start
@@ -193,7 +193,7 @@ class Route:
                 "the server scores the first token of the prompt, so it hides one before it; "
                 f"{NO_EXTRAS}"
             )
-        return _checked([position.logprob for position in positions[1 : len(prompt)]])
+        return _to_logprobs([position.logprob for position in positions[1 : len(prompt)]])
 
     def _require_same_tokens(
         self, positions: list[Position], prompt: list[int], *, generated: bool
@@ -246,8 +246,8 @@ class Route:
         return "unnamed" if position.text is None else repr(position.text)
 
 
-def _checked(values: Sequence[Any]) -> np.ndarray:
-    """Return them as float32 if they can be log-probabilities."""
+def _to_logprobs(values: Sequence[Any]) -> np.ndarray:
+    """Turn what the server gave into float32; InputError for what is no log-probability."""
     for position, value in enumerate(values, start=1):
         where = f"for the token at position {position}"
         if not isinstance(value, int | float):
