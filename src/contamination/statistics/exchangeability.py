@@ -48,7 +48,7 @@ def random_orderings(
 ) -> NDArray[np.int32]:
     """Orderings of 0..n-1, int32 (m+1, n): the canonical one, then m = `permutations` random ones.
 
-    These are independent and uniform among the orderings that keep every record in its shard.
+    The random ones are independent and uniform among those that keep every record in its shard.
     `bounds` are contiguous shards from 0 to n, as `contamination.testsets.orderings.shard_bounds`
     gives them. Raises InputError for fewer than 1 permutation.
     """
@@ -68,8 +68,9 @@ def order_test(values: ArrayLike, *, alternative: Alternative) -> OrderResult:
 
     H0: the order of the records within each shard is exchangeable. Then P(p <= alpha) <= alpha
     exactly, for every n and m and any statistic: both distances treat the m+1 orderings alike. Ties
-    count against rejection, so a constant statistic has p = 1. The +1: Phipson and Smyth (2010), as
-    in `permutation_test`. Raises InputError unless `values` is finite with m >= 1.
+    count against rejection, so a constant statistic has p = 1; the smallest p is 1 / (1 + m). The
+    +1: Phipson and Smyth (2010), as in `permutation_test`. Raises InputError unless `values` is
+    finite with m >= 1.
     """
     array = as_log_probs(values, ndim=1)
     expected, null_sd = float(array.mean()), float(array.std())
