@@ -134,11 +134,13 @@ def made_up(log_prob: float, rank: float, entropy: float) -> Signals:
     return Signals(log_prob * each, seen)
 
 
+NAMES = ("loss", "ppl_5", "min_k_20", "min_k_pp_20", "mem_5", "mem_off_by_one_5", "entropy")
+
+
 @pytest.mark.parametrize(
     "score",
     [
-        scores.loss,
-        lambda s: scores.ppl(s, 5),
+        *map(scores.score_named, (*NAMES, "entropy_5")),
         lambda s: scores.zlib(s, "text"),
         lambda s: scores.lowercase(s, made_up(-3, 9, 1)),
         lambda s: scores.log_likelihood_per_byte(s, "text"),
@@ -146,12 +148,6 @@ def made_up(log_prob: float, rank: float, entropy: float) -> Signals:
         lambda s: scores.reference_ratio(scores.loss(s), -3),
         lambda s: scores.neighbour(s, [made_up(-3, 9, 1)]),
         lambda s: scores.recall(s, np.full(12, -3.0)),
-        lambda s: scores.min_k(s, 20),
-        lambda s: scores.min_k_plus_plus(s, 20),
-        lambda s: scores.mem(s, 5),
-        lambda s: scores.mem_off_by_one(s, 5),
-        scores.entropy,
-        lambda s: scores.entropy(s, 5),
     ],
 )
 def test_larger_is_a_member(score):

@@ -117,9 +117,9 @@ def min_k_plus_plus(signals: Signals, k: float) -> float:
     (log p(x_t | x_<t) - mu) / sigma, with the mean and the standard deviation of the
     log-probability under the predictive distribution. As many tokens as in `min_k`.
     """
-    seen = _distribution(signals)
-    std = np.maximum(seen.std[1:], SMALLEST_STD)
-    return _lowest((_scored(signals) - seen.mean[1:]) / std, k)
+    predicted = _distribution(signals)
+    std = np.maximum(predicted.std[1:], SMALLEST_STD)
+    return _lowest((_scored(signals) - predicted.mean[1:]) / std, k)
 
 
 def mem(signals: Signals, k: int) -> float:
@@ -144,11 +144,11 @@ def entropy(signals: Signals, k: int | None = None) -> float:
     With k, one of `signals.TOP`: of the k most probable tokens alone, sum of -p log p with p as it
     is; None is the whole vocabulary.
     """
-    seen = _distribution(signals)
+    predicted = _distribution(signals)
     if k is None:
-        return float(seen.mean[1:].mean(dtype=np.float64))
+        return float(predicted.mean[1:].mean(dtype=np.float64))
     _require(k in TOP, f"Entropy {k} is not kept: give one of {', '.join(map(str, TOP))}")
-    return -float(seen.top_entropy[1:, TOP.index(k)].mean(dtype=np.float64))
+    return -float(predicted.top_entropy[1:, TOP.index(k)].mean(dtype=np.float64))
 
 
 # Scores with a k, by the beginning of their columns' names; the first two need no distribution.
