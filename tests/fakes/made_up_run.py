@@ -97,15 +97,11 @@ def fill_results(results: Path, *documents: Path) -> Path:
         for name in re.findall(pattern, text):
             (results / name).parent.mkdir(parents=True, exist_ok=True)
             (results / name).write_text(content, encoding="utf-8")
-    values = {name: made_up_value(name) for name in variables_used(*documents)}
-    assert len(set(values.values())) == len(values)
-    (results / "variables.yml").write_text(yaml.safe_dump(nested(values)), encoding="utf-8")
-    return results
-
-
-def nested(flat: dict[str, str]) -> dict[str, dict[str, str]]:
+    names = variables_used(*documents)
+    assert len(set(map(made_up_value, names))) == len(names)
     tree: dict[str, dict[str, str]] = {}
-    for name, value in flat.items():
+    for name in names:
         group, _, leaf = name.partition(".")
-        tree.setdefault(group, {})[leaf] = value
-    return tree
+        tree.setdefault(group, {})[leaf] = made_up_value(name)
+    (results / "variables.yml").write_text(yaml.safe_dump(tree), encoding="utf-8")
+    return results
