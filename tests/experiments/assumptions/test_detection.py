@@ -60,10 +60,9 @@ def made_up_models() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def domains() -> dict[str, Domain]:
     rng = np.random.default_rng(0)
+    sides = ((CORPUS, 40), (NOBODY, 40), (TUNED, 25))
     found = {
-        name: Domain(
-            *(texts(rng, name, by, n) for by, n in ((CORPUS, 40), (NOBODY, 40), (TUNED, 25)))
-        )
+        name: Domain(*(texts(rng, name, reader, count) for reader, count in sides))
         for name in ("alpha", "beta")
     }
     return found | {"far": Domain((), texts(rng, "far", NOBODY, 40), texts(rng, "far", NOBODY, 25))}
@@ -92,9 +91,8 @@ def auc(members, others) -> float:
 
 
 def loss(scorer, some) -> list[float]:
-    return [
-        float(np.mean(one.log_probs[1:], dtype=np.float64)) for one in made_up_signals(scorer, some)
-    ]
+    found = made_up_signals(scorer, some)
+    return [float(np.mean(one.log_probs[1:], dtype=np.float64)) for one in found]
 
 
 def cell(table: pd.DataFrame, **where: str) -> pd.Series:
@@ -166,9 +164,8 @@ def test_within_is_the_auc_of_all_pairs(within, domains) -> None:
 
 def test_the_interval_of_a_mean_ends_at_all_and_nothing() -> None:
     ends = {"auc_percent": [99.0, 1.0], "auc_low": [95.0, 0.0], "auc_high": [100.0, 9.0]}
-    mean = module._mean(
-        pd.DataFrame({"metric": ["a", "b"], "members": 5, "non_members": 5, **ends})
-    )
+    counts = {"metric": ["a", "b"], "members": 5, "non_members": 5}
+    mean = module._mean(pd.DataFrame(counts | ends))
     assert mean[["auc_low", "auc_high"]].to_numpy().tolist() == [[96.5, 100], [0, 5.5]]
 
 
@@ -213,11 +210,8 @@ def test_no_non_members_give_tables_with_columns_alone(domains) -> None:
 
 
 def test_a_domain_without_non_members_has_no_shift(domains) -> None:
-    some = {
-        "alpha": Domain(domains["alpha"].members),
-        "far": Domain((), domains["far"].non_members),
-    }
-    found = score_phases(some, {}, BEFORE, None)
+    alpha, far = Domain(domains["alpha"].members), Domain((), domains["far"].non_members)
+    found = score_phases({"alpha": alpha, "far": far}, {}, BEFORE, None)
     cross = cross_table(found, ["loss"], model="m", rng=np.random.default_rng(0), resamples=10)
     row = cell(cross, seen_domain="alpha", unseen_domain="far")
     assert row["auc_percent"] > 99

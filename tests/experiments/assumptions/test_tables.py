@@ -43,16 +43,13 @@ def verdict(start: str, *args, near: float = 5, **kwargs) -> tuple[str, str]:
 
 
 def test_a_phase_is_laid_out_by_metric_and_domain() -> None:
+    aucs = {"b": (51.0, 55.04), "a": (45.0, 46.5), MEAN: (48.0, 54.25)}
     rows = [
-        ("pre-training", "b", "loss", 51.0),
-        ("pre-training", "b", "mem_off_by_one_5", 55.04),
-        ("pre-training", "a", "loss", 45.0),
-        ("pre-training", "a", "mem_off_by_one_5", 46.5),
-        ("pre-training", MEAN, "loss", 48.0),
-        ("pre-training", MEAN, "mem_off_by_one_5", 54.25),
-        ("control", "a", "loss", 99.0),
+        ("pre-training", domain, metric, auc)
+        for domain, values in aucs.items()
+        for metric, auc in zip(("loss", "mem_off_by_one_5"), values, strict=True)
     ]
-    table = within_layout(within_of(rows), "pre-training")
+    table = within_layout(within_of([*rows, ("control", "a", "loss", 99.0)]), "pre-training")
     assert list(table) == ["Metric", "Mean", "b", "a"]
     assert table.to_numpy().tolist() == [
         ["PPL", "48.0 (44.0 to 52.0)", "51.0", "**45.0**"],
@@ -116,9 +113,8 @@ def test_signs_do_not_cancel() -> None:
 )
 def test_ranks_change_the_verdict_where_one_interval_leaves_out_chance(right, off, changed) -> None:
     table = within_of(phase_of("fine-tuning", 70, right, off))
-    holds, measured = verdict(
-        "Ranks at the right position change the verdict on Mem 25 in fine", table, NO_CROSS
-    )
+    claim = "Ranks at the right position change the verdict on Mem 25 in fine"
+    holds, measured = verdict(claim, table, NO_CROSS)
     assert holds == changed
     assert measured == (
         f"right {right}.0 ({right - 4}.0 to {right + 4}.0); "
@@ -132,27 +128,27 @@ def test_without_a_measurement_there_is_no_verdict() -> None:
     assert set(table["holds"]) == set(table["measured"]) == {"—"}
 
 
-def sizes_of(*losses: float, width: float = WIDTH) -> pd.DataFrame:
+def sizes_of(*losses: float) -> pd.DataFrame:
     """Models m, n, ... in pre-training, each with the AUC of its loss."""
     parts = [
-        within_of(phase_of("pre-training", loss), width).assign(model=model)
+        within_of(phase_of("pre-training", loss)).assign(model=model)
         for model, loss in zip("mno", losses, strict=False)
     ]
     return pd.concat(parts, ignore_index=True)
 
 
 @pytest.mark.parametrize(
-    ("losses", "width", "holds"),
+    ("losses", "holds"),
     [
-        ((51, 48), 4, "yes"),
-        ((51, 60), 4, "no"),
-        ((51, 40), 4, "no"),  # either way
-        ((51, 58), 4, "undecided"),
-        ((51,), 4, "—"),
+        ((51, 48), "yes"),
+        ((51, 60), "no"),
+        ((51, 40), "no"),  # either way
+        ((51, 58), "undecided"),
+        ((51,), "—"),
     ],
 )
-def test_sizes_are_near_chance_if_each_of_them_is(losses, width, holds) -> None:
-    assert verdict("Of every size", sizes_of(*losses, width=width), NO_CROSS)[0] == holds
+def test_sizes_are_near_chance_if_each_of_them_is(losses, holds) -> None:
+    assert verdict("Of every size", sizes_of(*losses), NO_CROSS)[0] == holds
 
 
 def test_the_other_conclusions_are_about_one_model() -> None:

@@ -67,11 +67,8 @@ def sets(experiment: Experiment, tokenizer) -> tuple[ContaminantSet, ...]:
 
 
 def test_a_set_for_each_source_in_halves(sets: tuple[ContaminantSet, ...]) -> None:
-    assert [(one.contaminant, one.name) for one in sets] == [
-        (OUTLIER, "question"),
-        (OUTLIER, "signature"),
-        (INSIDE, LEFT_OUT),
-    ]
+    names = [(OUTLIER, "question"), (OUTLIER, "signature"), (INSIDE, LEFT_OUT)]
+    assert [(one.contaminant, one.name) for one in sets] == names
     for one in sets:
         assert len(one.members) == len(one.non_members) == 8
         assert one.texts == (*one.members, *one.non_members)
@@ -151,9 +148,7 @@ def test_a_source_with_too_few_texts(experiment: Experiment, tokenizer, monkeypa
         return dict.fromkeys(OUTLIERS, "more.jsonl"), {"more.jsonl": ("a\n",) * 15}
 
     monkeypatch.setattr(contaminants, "tuning_texts", few)
-    message = (
-        "more.jsonl: 15 texts, 16 wanted.* or name a file with more text in `validation_files`"
-    )
+    message = "more.jsonl: 15 texts, 16 wanted.* name a file with more text in `validation_files`"
     with pytest.raises(InputError, match=message):
         _sets(experiment, tokenizer, files={"first": "more.jsonl"})
 

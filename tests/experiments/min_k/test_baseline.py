@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,7 +14,7 @@ from scipy import stats
 from contamination.errors import InputError
 from contamination.experiments.min_k import baseline as module
 from contamination.experiments.min_k.baseline import cut, judge, min_k_baseline
-from contamination.experiments.min_k.tables import beside_the_tests
+from contamination.experiments.min_k.tables import BESIDE, beside_the_tests
 from contamination.membership import api
 from contamination.membership.signals import TOP, Distribution, Signals
 from contamination.pretraining.corpus_stage import make_corpus
@@ -124,12 +125,8 @@ def test_the_threshold_depends_on_the_tuning_spans_alone() -> None:
 
 
 def test_without_text_to_check_the_rate_is_unknown() -> None:
-    rows = judge(
-        *(pd.DataFrame({"loss": np.arange(float(n))}) for n in (3, 20, 0)),
-        fpr=0.05,
-        rng=np.random.default_rng(0),
-        resamples=10,
-    )
+    scores = (pd.DataFrame({"loss": np.arange(float(n))}) for n in (3, 20, 0))
+    rows = judge(*scores, fpr=0.05, rng=np.random.default_rng(0), resamples=10)
     assert rows["validation_fpr"].isna().all()
     assert rows["share_detected"].tolist() == [0.0]
 
@@ -190,18 +187,20 @@ def test_with_little_text_the_threshold_gets_its_twenty_spans_first(run, tmp_pat
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"length": 1}, {"validation_spans": 19}, {"ks": ()}, {"fpr": 0.0}, {"fpr": 1.0}]
+    ("wrong", "message"),
+    [
+        ({"length": 1}, "length 1, .*: give at least 2 tokens"),
+        ({"validation_spans": 19}, "validation_spans 19, .* 20 spans"),
+        ({"ks": ()}, r"ks \[\]: .* one k"),
+        ({"ks": (0,)}, "k = 0"),
+        ({"fpr": 0.0}, "fpr is 0.0: give a rate between 0 and 1"),
+        ({"fpr": 1.0}, "fpr is 1.0: give a rate"),
+    ],
 )
 @pytest.mark.usefixtures("made_up")
-def test_wrong_arguments(run: Experiment, wrong: dict[str, object]) -> None:
-    with pytest.raises(InputError):
+def test_wrong_arguments(run: Experiment, wrong: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
         baseline(run, **wrong)
-
-
-@pytest.mark.usefixtures("made_up")
-def test_a_k_that_cannot_be(run: Experiment) -> None:
-    with pytest.raises(InputError, match="k = 0"):
-        baseline(run, ks=(0,))
 
 
 def test_a_network_is_read_token_by_token(run: Experiment, model_directory: Path) -> None:
@@ -227,25 +226,20 @@ def test_a_network_is_read_token_by_token(run: Experiment, model_directory: Path
 
 
 def test_the_layout_of_table_5() -> None:
-    table = pd.DataFrame(
-        [
-            (model, name, copies, 30 + copies, score, share)
-            for model in MODELS
-            for name, copies in (("b", 8), ("a", 1))
-            for score, share in (("loss", 0.25), ("min_k_20", copies / 8))
-        ],
-        columns=["model", "dataset", "dup_count", "spans", "score", "share_detected"],
-    )
+    rows = [
+        (model, name, count, 30 + count, score, share)
+        for model in MODELS
+        for name, count in (("b", 8), ("a", 1))
+        for score, share in (("loss", 0.25), ("min_k_20", count / 8))
+    ]
+    columns = ["model", "dataset", "dup_count", "spans", "score", "share_detected"]
+    table = pd.DataFrame(rows, columns=columns)
     p = {("contaminated", "b"): 1e-9, ("contaminated", "a"): 0.04}
-    canaries = pd.DataFrame(
-        [
-            (model, name, test, p.get((model, name), 0.5))
-            for name in ("a", "b")
-            for model in MODELS
-            for test in ("permutation", "sharded_t", "sharded_exact", "successor")
-        ],
-        columns=["model", "dataset", "test", "p"],
-    ).assign(holm_p=lambda t: 2 * t["p"], log10_p=lambda t: np.log10(t["p"]))
+    tested = product(MODELS, ("a", "b"), ("permutation", *BESIDE))
+    canaries = pd.DataFrame(tested, columns=["model", "dataset", "test"])
+    keys = zip(canaries["model"], canaries["dataset"], strict=True)
+    canaries["p"] = [p.get(key, 0.5) for key in keys]
+    canaries = canaries.assign(holm_p=2 * canaries["p"], log10_p=np.log10(canaries["p"]))
     shown = beside_the_tests(table, canaries, "contaminated", {"min_k_20": "Min-20%"}, 0.05)
     bold = "**$1.0 \\times 10^{-9}$**"
     tests = ["Sharded t", "Sharded exact", "Successor"]
