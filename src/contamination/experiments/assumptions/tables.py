@@ -57,12 +57,10 @@ def published_layout(table3: pd.DataFrame, within: pd.DataFrame) -> pd.DataFrame
     """Summarise Tables 3 and 7-15 as published: a row per table and model.
 
     For each family of metrics: the mean AUC in percent over domains and k, with the lowest and the
-    highest. `within` is `fu2025_within_domain_auc` of `data/published`. Rows without a number are
-    left out: Table 8 prints perplexities in the place of the AUCs of PPL_200.
+    highest. `within` is `fu2025_within_domain_auc` of `data/published`.
     """
     both = pd.concat([table3, within])
-    both["auc"] = pd.to_numeric(both["auc_percent"], errors="coerce")
-    groups = both.dropna(subset="auc").groupby(["table", "model"], sort=False)
+    groups = both.assign(auc=both["auc_percent"]).groupby(["table", "model"], sort=False)
     rows = [
         {
             "Table": table.removeprefix("Table "),
