@@ -277,14 +277,14 @@ def test_every_output_that_make_knows_is_written_by_its_notebook() -> None:
 # --- the command line of make ---------------------------------------------------------------------
 
 
-def test_a_path_with_a_blank_is_told(tmp_path: Path) -> None:
+def test_a_path_with_a_blank_is_reported(tmp_path: Path) -> None:
     folder = tmp_path / "two words"
     folder.mkdir()
     shutil.copy(ROOT / "Makefile", folder)
     assert "has a blank in it" in make(folder, "help", check=False)
 
 
-def test_two_installations_at_once_are_told(project: Path) -> None:
+def test_two_installations_at_once_are_reported(project: Path) -> None:
     (project / "build" / "installing").mkdir()
     try:
         shown = make(project, "-W", "requirements.lock", "setup", check=False)
@@ -321,7 +321,7 @@ def test_documented_targets_exist() -> None:
     make(ROOT, "--dry-run", *sorted(files))  # fails with "No rule to make target"
 
 
-def test_unknown_profile_is_told_by_make() -> None:
+def test_unknown_profile_is_reported_by_make() -> None:
     shown = make(ROOT, "reproduce", "PROFILE=lapotp", check=False)
     assert "unknown PROFILE 'lapotp'" in shown and "laptop" in shown
     assert not (ROOT / "build" / "lapotp").exists()

@@ -47,7 +47,7 @@ def test_what_cannot_start_writes_nothing(command, profile, message, refused, tm
     assert _files(tmp_path) == ["bad.yaml", "tiny.yaml"]
 
 
-def test_a_second_make_is_told_and_a_third_may_come_later(refused, tmp_path: Path) -> None:
+def test_a_second_make_is_refused_and_a_third_may_come_later(refused, tmp_path: Path) -> None:
     write_profile(tmp_path / "tiny.yaml")
     build = tmp_path / "build"
     build.mkdir()
@@ -185,12 +185,12 @@ def test_parameters_of_the_command_line_take_the_place_of_the_profile_s(executed
         ("models=[a, b", "--parameter models=[a, b: the value is not YAML"),
     ],
 )
-def test_a_malformed_parameter_is_told(text: str, message: str, executed) -> None:
+def test_a_malformed_parameter_is_reported(text: str, message: str, executed) -> None:
     line = executed(text, status=2).splitlines()[-1]
     assert line.startswith(f"error: {message}")
 
 
-def test_an_unknown_parameter_is_told_before_anything_runs(refused, tmp_path: Path) -> None:
+def test_an_unknown_parameter_is_reported_before_anything_runs(refused, tmp_path: Path) -> None:
     message = refused(
         *("stage", "notebook", ROOT / "notebooks" / "03_open_model_audit.ipynb"),
         *("--profile", write_profile(tmp_path / "tiny.yaml", {**profile_data(), "notebooks": {}})),

@@ -197,7 +197,7 @@ def test_each_control_is_read_at_the_level_asked_for(run, monkeypatch):
     assert UNRELIABLE in lines[loud + 1]
 
 
-def test_a_budget_is_kept_and_told(run):
+def test_a_budget_is_kept_and_printed(run):
     status, out, _ = run("--budget", "2500", "--dry-run", "--json")
     plan = json.loads(out)
     assert status == 0

@@ -76,7 +76,7 @@ def books(
         (
             (
                 row.book,
-                f"{row.snippets}",
+                row.snippets,
                 f"{row.rate:.0%}",
                 f"{row.low:.0%} to {row.high:.0%}",
                 f"{row.p:.3f}",

@@ -37,7 +37,7 @@ def list_sets(names: Names = None, mirror: Mirror = None) -> None:
         (
             entry.name,
             entry.split,
-            f"{entry.records:,}",
+            entry.records,
             entry.licence,
             _place(entry, locate(entry, mirror)),
             f"hub {entry.source.id}" if isinstance(entry.source, Hub) else "URL",
@@ -68,7 +68,7 @@ def check_sets(names: Names = None, mirror: Mirror = None) -> None:
 
     Exit status 2 if one is not what the registry says, or one of NAMES is not here.
     """
-    rows: list[tuple[str, ...]] = []
+    rows: list[tuple[object, ...]] = []
     problems = []
     for entry in map(lookup, _expanded(names)):
         try:
@@ -77,7 +77,7 @@ def check_sets(names: Names = None, mirror: Mirror = None) -> None:
                 records = len(read_verified(entry, here))
                 known = expected_checksum(entry, here) is not None
                 verdict = "checksum agrees" if known else "counted; no checksum is known"
-                rows.append((entry.name, f"{records:,}", _place(entry, here), verdict))
+                rows.append((entry.name, records, _place(entry, here), verdict))
             elif names:
                 problems.append(f"{entry.name}: not here; `contamination data fetch {entry.name}`")
         except InputError as error:

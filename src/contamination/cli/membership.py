@@ -124,7 +124,7 @@ def _print_summary(table: "pd.DataFrame", title: str) -> None:
     rows = []
     for name in table.columns:
         quantiles = (f"{value:.4g}" for value in table[name].quantile([0.05, 0.5, 0.95]))
-        rows.append((name, *quantiles, f"{table[name].notna().sum():,}"))
+        rows.append((name, *quantiles, table[name].notna().sum()))
     print_table(("score", "5%", "median", "95%", "texts"), rows, title=title)
 
 
@@ -135,8 +135,8 @@ def _print_evaluation(judged: "pd.DataFrame", title: str) -> None:
             f"{row['auc']:.3f}",
             f"{row['auc_low']:.3f} to {row['auc_high']:.3f}",
             f"{row['tpr_at_5_fpr']:.3f}",
-            f"{row['members']:,}",
-            f"{row['non_members']:,}",
+            row["members"],
+            row["non_members"],
         )
         for row in judged.to_dict("records")
     ]

@@ -57,7 +57,7 @@ def _print_power_plan(plan: "PowerPlan", test: str) -> None:
         ("orderings per shard", "shards", "95% interval", "tokens", "95% interval"),
         (
             (
-                f"{design.permutations:,}",
+                design.permutations,
                 _number(design.shards),
                 f"{_number(design.shards_low)} to {_number(design.shards_high)}",
                 _number(design.tokens),

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterable, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,21 +17,22 @@ if TYPE_CHECKING:
 
 def print_table(
     columns: Sequence[str],
-    rows: Iterable[Sequence[str]],
+    rows: Iterable[Iterable[object]],
     *,
     title: str | None = None,
     text: Collection[str] = (),
 ) -> None:
     """Print a table; the first column and those named in `text` stand left, numbers right.
 
-    There is no header if no column has a name.
+    Counts get their thousands separated. There is no header if no column has a name.
     """
     table = Table(title=title, show_header=any(columns))
     for index, column in enumerate(columns):
         left = index == 0 or column in text
         table.add_column(column, justify="left" if left else "right", no_wrap=index == 0)
     for row in rows:
-        table.add_row(*row)
+        cells = (f"{cell:,}" if isinstance(cell, Integral) else str(cell) for cell in row)
+        table.add_row(*cells)
     Console().print(table, highlight=False)
 
 

@@ -89,15 +89,15 @@ def _print_plan(plan: "ScoringPlan", as_json: bool) -> None:
     if as_json:
         print(json.dumps(asdict(plan), indent=2))
         return
-    rows = {
-        "examples": f"{plan.examples:,}",
+    rows: dict[str, object] = {
+        "examples": plan.examples,
         "shards": ", ".join(dict.fromkeys(str(store.shards) for store in plan.stores)),
-        "permutations": f"{plan.permutations:,}",
-        "sequences": f"{plan.work.sequences:,}",
-        "forward passes or requests": f"{plan.work.windows:,}",
-        "tokens scored": f"{plan.work.scored:,}",
-        "tokens read": f"{plan.work.read:,}",
-        "tokens stored already": f"{plan.work.scored - plan.missing:,}",
+        "permutations": plan.permutations,
+        "sequences": plan.work.sequences,
+        "forward passes or requests": plan.work.windows,
+        "tokens scored": plan.work.scored,
+        "tokens read": plan.work.read,
+        "tokens stored already": plan.work.scored - plan.missing,
     }
     if plan.flops is not None:
         rows["FLOPs"] = f"{plan.flops:.2g}"

@@ -75,17 +75,13 @@ def _print_corpus(experiment: "Experiment") -> None:
     facts, profile = experiment.corpus_facts, experiment.profile
     columns = ["package", "version", "available", "documents", "characters", "tokens"]
     rows = [*facts["packages"], facts | {"package": "total"}]
-    cells = [[_cell(row.get(column, "")) for column in columns] for row in rows]
+    cells = [[row.get(column, "") for column in columns] for row in rows]
     print_table(columns, cells, title="Training corpus", text=("version",))
     columns = ["set", "template", "examples", "tokens", "dup_count"]
     rows = [{"set": spec.name} | facts["canaries"][spec.name] for spec in profile.canaries]
-    cells = [[_cell(row[column]) for column in columns] for row in rows]
+    cells = [[row[column] for column in columns] for row in rows]
     sources = ", ".join(profile.corpus.held_out) or "files of the profile"
     print_table(columns, cells, title=f"Canary test sets (from {sources})", text=("template",))
-
-
-def _cell(value: object) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 @app.command()
@@ -208,9 +204,7 @@ def summary(results: ResultsDirectory) -> None:
     for (dup_count, dataset), row in exact.iterrows():
         mark = "*" if row["holm_p", "contaminated"] <= alpha else " "
         p = row["p"]
-        rows.append(
-            (dataset, f"{dup_count}", f"{p['contaminated']:.2g} {mark}", f"{p['clean']:.2g}")
-        )
+        rows.append((dataset, dup_count, f"{p['contaminated']:.2g} {mark}", f"{p['clean']:.2g}"))
     print_table(
         ("canary set", "planted", "p, contaminated model", "p, clean model"),
         rows,

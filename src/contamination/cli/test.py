@@ -78,7 +78,7 @@ def _print_audit(audit: "Audit", adjusted: Iterable[float], alpha: float) -> Non
         (
             (
                 result.test,
-                str(result.shards),
+                result.shards,
                 str(result.permutations),
                 f"{result.p:.3g}",
                 f"{result.log10_p:.1f}",

@@ -64,7 +64,7 @@ def build(
     print_table(
         ("split", "members", "non-members"),
         (
-            (name, f"{counts['members']:,}", f"{counts['non_members']:,}")
+            (name, counts["members"], counts["non_members"])
             for name, counts in made["splits"].items()
         ),
         title=f"{made['found']:,} pages",
