@@ -25,7 +25,7 @@ for name, group in (("data", data), ("wikimia", wikimia), ("stage", stage)):
 
 
 def main() -> None:
-    """Run the command line; an `InputError` is the user's to mend and gets no traceback."""
+    """Run the command line; an `InputError` becomes one line, without a traceback."""
     try:
         app()
     except InputError as error:

@@ -1,4 +1,4 @@
-"""`contamination unlearned`: what a model still knows that was made to forget (Shi, section 7)."""
+"""`contamination unlearned`: what a model that was made to forget still knows (Shi, section 7)."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -35,10 +35,10 @@ def unlearned(
     ] = 1.15,
     csv: CsvFile = None,
 ) -> None:
-    """Find chunks of TEXTS that UNLEARNED scores like ORIGINAL, and what it brings back of them.
+    """Find chunks of TEXTS that UNLEARNED scores like ORIGINAL, and what it reproduces of them.
 
-    A chunk is suspicious where Min-K% Prob of the two models differs by less than the window. The
-    models complete its second half, and answer its question if there is a marker.
+    A chunk is suspicious where Min-K% Prob of the two models differs by less than the window. Each
+    model completes the second half of a chunk and, with --marker, answers its question.
     """
     if options.endpoint is not None:
         raise InputError("an unlearned model has to run here, since it writes; drop --endpoint")

@@ -1,7 +1,7 @@
 """Executing a notebook with the parameters of a profile, through papermill.
 
 A parameter that the notebook does not have is an error: papermill would inject it all the same, and
-the run would silently use the default of the one that was meant.
+a misspelt name would leave the right one at its default.
 """
 
 # ruff: noqa: E402 - one import is prevented before the others
