@@ -86,12 +86,7 @@ def test_no_reveal_is_reported(project, monkeypatch: pytest.MonkeyPatch) -> None
     ("name", "old", "new", "message"),
     [
         ("slides.qmd", "css:", "logo: a.png\n    css:", r"slides\.qmd: option logo is not known"),
-        (
-            "_quarto.yml",
-            "lang:",
-            "code-fold: 1\nlang:",
-            r"quarto\.yml: option code-fold",
-        ),
+        ("_quarto.yml", "lang:", "code-fold: 1\nlang:", r"quarto\.yml: option code-fold"),
         ("slides.css", "--muted: #575d66", "--muted: #b0b0b0", r"paper/slides\.css:2: --muted #b0"),
     ],
 )

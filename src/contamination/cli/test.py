@@ -25,8 +25,7 @@ def test(
     options: AuditOptions,
     alpha: Annotated[float, typer.Option(help="Level at which the exit status is 1.")] = 0.05,
     stop: Annotated[
-        bool,
-        typer.Option("--stop", help="Score shard by shard, and stop once --alpha is reached."),
+        bool, typer.Option("--stop", help="Score shard by shard, and stop once --alpha is reached.")
     ] = False,
 ) -> None:
     """Test whether MODEL has seen DATASET in its published order: a p-value.
