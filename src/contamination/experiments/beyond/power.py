@@ -118,9 +118,9 @@ def summarise(rows: pd.DataFrame, alphas: Sequence[float]) -> pd.DataFrame:
     """Average log10 p and power of every test at every cost over sets, by duplication count.
 
     Intervals are over sets: replicates of one set share its data, so a set counts once, by its
-    share of rejections. Power has Wilson's 95% interval (power_<alpha>, low_<alpha> and
-    high_<alpha>), the mean log10 p its standard error (se_log10_p); tokens and passes are means
-    over sets.
+    share of rejections. Power has Wilson's 95% interval (`power_<alpha>`, `low_<alpha>`
+    and `high_<alpha>`), the mean log10 p its standard error (`se_log10_p`); tokens and passes are
+    means over sets.
     """
     keys = ["dup_count", "test", "shards", "permutations", "fraction"]
     rows = rows.assign(**{f"power_{a:g}": rows["log10_p"] <= np.log10(a) for a in alphas})
