@@ -1,7 +1,4 @@
-import csv
 import gc
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -57,33 +54,20 @@ def records():
     return make_records(np.random.default_rng(1), 120)
 
 
-# --- exchangeable sets ----------------------------------------------------------------------------
-
-
 def test_shuffled_records_are_quiet(records):
     found = diagnosis(records)
     assert found.verdict == "quiet"
     assert rejected(found) == set()
-    assert list(found.table.columns) == [
-        "diagnostic",
-        "observed",
-        "expected",
-        "z",
-        "p",
-        "log10_p",
-        "holm_p",
-        "alternative",
-        "reading",
-    ]
+    columns = "diagnostic observed expected z p log10_p holm_p alternative reading"
+    assert list(found.table) == columns.split()
     least = found.table.loc[found.table["p"].idxmin()]
     assert found.reasons == (f"the smallest p is {least['p']:.3g} ({least['diagnostic']})",)
     assert len(found.table) == TESTS + 1
 
 
 def test_same_generator_same_table(records):
-    first, second, other = diagnosis(records), diagnosis(records), diagnosis(records, seed=1)
-    assert first.table.equals(second.table)
-    assert not first.table.equals(other.table)
+    first, second, other = (diagnosis(records, seed=seed).table for seed in (0, 0, 1))
+    assert first.equals(second) and not first.equals(other)
 
 
 @pytest.mark.parametrize("shards", [1, 5])
@@ -112,9 +96,6 @@ def test_calibrated_on_exchangeable_records(shards):
     assert together <= high
     for name in ("similarity", "length_autocorrelation", "length_trend", "sequential_id"):
         assert alone[name] >= low, alone
-
-
-# --- planted order --------------------------------------------------------------------------------
 
 
 def test_sorted_by_length(records):
@@ -233,9 +214,6 @@ def test_ids_matter_only_in_the_text(records):
     assert row(diagnosis(both), "sequential_id")["p"] > 0.01  # `row` is sorted, and in no text
 
 
-# --- reading by line ------------------------------------------------------------------------------
-
-
 def test_records_over_several_lines_are_told_and_do_not_decide(records):
     broken = [{**r, "text": f"Read this:\n{r['text']}\nWhich?"} for r in records]
     found = diagnosis(broken)
@@ -245,28 +223,6 @@ def test_records_over_several_lines_are_told_and_do_not_decide(records):
     lines = [line for text in texts_of(broken) for line in text.split("\n")]
     by_line = diagnose(lines, rng=np.random.default_rng(0))
     assert by_line.verdict == "order carries information"
-
-
-@pytest.mark.skipif(
-    "CONTAMINATION_DATA" not in os.environ,
-    reason="set CONTAMINATION_DATA to a directory with mmlu/test/*_test.csv to read real records",
-)
-@pytest.mark.parametrize("subset", ["european", "us", "world"])
-def test_history_of_mmlu_is_quiet_by_record_and_not_by_line(subset):
-    """Three subsets that Oren exclude at p = 1e-38: what rejects is the reading by line."""
-    name = f"high_school_{subset}_history_test.csv"
-    content = Path(os.environ["CONTAMINATION_DATA"], "mmlu", "test", name).read_text("utf-8")
-    rows = list(csv.DictReader(content.splitlines(keepends=True)))
-    texts = [" ".join(record.values()) for record in rows]
-    by_record = diagnose(texts, rows, rng=np.random.default_rng(0))
-    assert by_record.verdict == "quiet"
-    assert row(by_record, "spans_lines")["observed"] == 1
-    lines = [line for line in content.split("\n")[1:] if line]
-    by_line = diagnose(lines, rng=np.random.default_rng(0))
-    assert "similarity" in rejected(by_line)
-
-
-# --- verdicts and edges ---------------------------------------------------------------------------
 
 
 def test_suspicious_is_between():

@@ -4,17 +4,15 @@ from pathlib import Path
 
 import pytest
 
-TEXTS = [
-    "apple river stone. It was 5.\nÉtude №3.",
-    "Tower, tower: QUIET maple!",
-    "orbit!",
-    "green lamp cloud river apple apple stone maple tower quiet orbit lamp green. " * 3,
-]
-
 
 @pytest.fixture(scope="session")
 def texts() -> list[str]:
-    return TEXTS
+    return [
+        "apple river stone. It was 5.\nÉtude №3.",
+        "Tower, tower: QUIET maple!",
+        "orbit!",
+        "green lamp cloud river apple apple stone maple tower quiet orbit lamp green. " * 3,
+    ]
 
 
 @pytest.fixture
@@ -25,14 +23,20 @@ def float32(monkeypatch):
 
 
 @pytest.fixture(scope="session")
-def seen_and_unseen(prose) -> tuple[list[str], list[str]]:
-    """Return texts that the model of `trained` has read many times, and others like them."""
-    return [text[:90] for text in prose[:20]], [text[:90] for text in prose[20:]]
+def members(prose) -> list[str]:
+    """Return texts that the model of `trained` has read many times."""
+    return [text[:90] for text in prose[:20]]
 
 
 @pytest.fixture(scope="session")
-def trained(tokenizer, seen_and_unseen, tmp_path_factory) -> Path:
-    """Return a model that has read its texts until it knows them by heart: some seconds."""
+def non_members(prose) -> list[str]:
+    """Return texts like the members that no model has read."""
+    return [text[:90] for text in prose[20:]]
+
+
+@pytest.fixture(scope="session")
+def trained(tokenizer, members, tmp_path_factory) -> Path:
+    """Return a model that has read the members until it knows them by heart: some seconds."""
     import torch
     from transformers import GPT2LMHeadModel
 
@@ -43,7 +47,7 @@ def trained(tokenizer, seen_and_unseen, tmp_path_factory) -> Path:
     torch.manual_seed(0)
     shape = Architecture(n_embd=64, n_layer=2, n_head=2, n_positions=96)
     model = GPT2LMHeadModel(gpt2_config(shape, len(tokenizer), tokenizer.eos_token_id))
-    sequences = tokenize(tokenizer, seen_and_unseen[0])
+    sequences = tokenize(tokenizer, members)
     width = max(map(len, sequences)) + 1
     inputs = torch.full((len(sequences), width), tokenizer.eos_token_id)
     labels = torch.full_like(inputs, -100)

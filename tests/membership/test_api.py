@@ -24,28 +24,23 @@ COLUMNS = [*OF_LOG_PROBS, *OF_DISTRIBUTION, "zlib", "lowercase"]
 
 
 @pytest.fixture(scope="module")
-def everything(taught, seen_and_unseen, make_model) -> pd.DataFrame:
-    seen, unseen = seen_and_unseen
+def everything(taught, members, non_members, make_model) -> pd.DataFrame:
     return membership_scores(
         taught,
-        [*seen, *unseen],
+        [*members, *non_members],
         reference=ModelSource(str(make_model(96)), precision="float32"),
         neighbours=5,
-        prefix=" ".join(unseen[0].split()[:6]),
+        prefix=" ".join(non_members[0].split()[:6]),
         seed=3,
     )
 
 
-def test_columns_and_rows(taught, texts):
+def test_columns_rows_and_values_are_those_of_the_scores(taught, texts):
     table = membership_scores(taught, texts, columns=COLUMNS)
     assert list(table) == COLUMNS
     assert list(table.index) == list(range(len(texts))) and table.index.name == "text"
     assert (table.dtypes == np.float64).all()
     assert table.drop(columns=["ppl_3", "ppl_200", "lowercase"]).notna().all(axis=None)
-
-
-def test_values_are_those_of_the_scores(taught, texts):
-    table = membership_scores(taught, texts, columns=COLUMNS)
     signals = token_signals(taught, tokenize(taught.tokenizer, texts))
     lower = log_prob_signals(taught, tokenize(taught.tokenizer, [t.lower() for t in texts]))
     for i, (one, text) in enumerate(zip(signals, texts, strict=True)):
@@ -57,19 +52,15 @@ def test_values_are_those_of_the_scores(taught, texts):
         assert table.loc[i].to_dict() == pytest.approx(wanted, nan_ok=True)
 
 
-def test_a_row_does_not_depend_on_the_other_texts(taught, everything, seen_and_unseen):
-    seen, unseen = seen_and_unseen
-    several = [*seen, *unseen]
-    part = membership_scores(taught, several[:3], neighbours=5, seed=3)
+def test_a_row_does_not_depend_on_the_other_texts(taught, everything, members):
+    part = membership_scores(taught, members[:3], neighbours=5, seed=3)
     pd.testing.assert_frame_equal(part, everything.loc[:2, list(part)], rtol=1e-3, atol=1e-3)
 
 
 def test_a_path_and_a_source_are_loaded(trained, texts):
     by_path = membership_scores(trained, texts)
-    by_name = membership_scores(str(trained), texts)
-    by_source = membership_scores(ModelSource(str(trained)), texts)
-    pd.testing.assert_frame_equal(by_path, by_name)
-    pd.testing.assert_frame_equal(by_path, by_source)
+    for named in (str(trained), ModelSource(str(trained))):
+        pd.testing.assert_frame_equal(membership_scores(named, texts), by_path)
 
 
 def test_a_scorer_of_log_probabilities_has_the_scores_that_need_no_more(tokenizer, texts):
@@ -88,16 +79,12 @@ def test_a_scorer_of_log_probabilities_has_the_scores_that_need_no_more(tokenize
     assert (table["reference_difference"] == 0).all() and (table["reference_ratio"] == 1).all()
 
 
-# --- what is found --------------------------------------------------------------------------------
-
-
-def test_texts_learnt_by_heart_are_told_from_others(everything, seen_and_unseen):
-    seen, unseen = seen_and_unseen
-    members = np.repeat([1, 0], [len(seen), len(unseen)])
+def test_texts_learnt_by_heart_are_told_from_others(everything, members, non_members):
+    labels = np.repeat([1, 0], [len(members), len(non_members)])
     short = everything.columns[everything.isna().any()]
     assert set(short) <= {"ppl_50", "ppl_100", "ppl_200"}
     judged = evaluate(
-        everything.drop(columns=short), members, rng=np.random.default_rng(0), resamples=200
+        everything.drop(columns=short), labels, rng=np.random.default_rng(0), resamples=200
     ).set_index("score")
     # Of 300 tokens the best 15 are nearly all that occur; and one off, a rank tells little.
     weak = [f"mem_{k}" for k in (15, 25)] + [f"mem_off_by_one_{k}" for k in (5, 15, 25)]
@@ -106,15 +93,15 @@ def test_texts_learnt_by_heart_are_told_from_others(everything, seen_and_unseen)
     assert judged.loc["mem_off_by_one_5", "auc"] < 0.8
 
 
-def test_texts_that_the_model_has_not_seen_are_alike(everything, seen_and_unseen):
-    """Halves of them, labelled as if one had been seen: intervals mostly contain a half."""
-    unseen = everything.iloc[len(seen_and_unseen[0]) :]
+def test_non_members_are_alike(everything, members):
+    """Halves of them, labelled as if one were of members: intervals mostly contain a half."""
+    others = everything.iloc[len(members) :]
     columns = ["loss", "min_k_20", "min_k_pp_20", "mem_5", "entropy", "zlib", "neighbour", "recall"]
     rng = np.random.default_rng(0)
     held = []
     for _ in range(50):
-        members = rng.permutation(np.arange(len(unseen)) % 2)
-        judged = evaluate(unseen[columns], members, rng=rng, resamples=200)
+        labels = rng.permutation(np.arange(len(others)) % 2)
+        judged = evaluate(others[columns], labels, rng=rng, resamples=200)
         held.append((judged["auc_low"] <= 0.5) & (judged["auc_high"] >= 0.5))
     assert 0.85 < np.mean(held) < 1
 
@@ -122,18 +109,16 @@ def test_texts_that_the_model_has_not_seen_are_alike(everything, seen_and_unseen
 # --- neighbours, prefix, reference ----------------------------------------------------------------
 
 
-def test_neighbours(taught, everything, seen_and_unseen):
-    text = seen_and_unseen[0][4]
+def test_neighbours(taught, everything, members):
+    text = members[4]
     made = word_neighbours(text, 5, rng=np.random.default_rng([3, 4]))
     one, *others = log_prob_signals(taught, tokenize(taught.tokenizer, [text, *made]))
     wanted = np.mean(one.log_probs[1:]) - np.mean([np.mean(o.log_probs[1:]) for o in others])
     assert everything.loc[4, "neighbour"] == pytest.approx(wanted, abs=1e-3)
 
 
-def test_the_prefix(taught, everything, seen_and_unseen):
-    seen, unseen = seen_and_unseen
-    (prefix,) = tokenize(taught.tokenizer, [" ".join(unseen[0].split()[:6])])
-    (ids,) = tokenize(taught.tokenizer, [seen[0]])
+def test_the_prefix(taught, everything, members, non_members):
+    prefix, ids = tokenize(taught.tokenizer, [" ".join(non_members[0].split()[:6]), members[0]])
     assert len(prefix) + len(ids) <= taught.context
     results = dict(taught.token_logprobs([np.concatenate([prefix, ids]), ids]))
     wanted = results[0][len(prefix) + 1 :].mean() / results[1][1:].mean()
@@ -144,8 +129,7 @@ def test_a_reference_with_another_tokenizer_compares_per_byte(taught, prose, tex
     other = MadeUpScorer(train_tokenizer(prose, 280))
     table = membership_scores(taught, texts, reference=other)
     for i, text in enumerate(texts):
-        (ours,) = tokenize(taught.tokenizer, [text])
-        (theirs,) = tokenize(other.tokenizer, [text])
+        ours, theirs = (tokenize(one.tokenizer, [text])[0] for one in (taught, other))
         ((_, log_probs),) = taught.token_logprobs([ours])
         a, b = (float(x.sum()) / len(text.encode()) for x in (log_probs, log_probs_of(theirs)))
         assert table.loc[i, "reference_difference"] == pytest.approx(a - b, rel=1e-4)
@@ -157,9 +141,8 @@ def test_a_reference_with_another_tokenizer_compares_per_byte(taught, prose, tex
 
 
 def test_per_token_with_the_same_tokenizer(taught, tokenizer, texts):
-    table = membership_scores(
-        taught, texts, reference=MadeUpScorer(tokenizer), reference_per="token"
-    )
+    reference = MadeUpScorer(tokenizer)
+    table = membership_scores(taught, texts, reference=reference, reference_per="token")
     for i, ids in enumerate(tokenize(tokenizer, texts)):
         wanted = table.loc[i, "loss"] - log_probs_of(ids)[1:].mean(dtype=np.float64)
         assert table.loc[i, "reference_difference"] == pytest.approx(wanted)
@@ -177,7 +160,8 @@ def test_a_reference_that_does_not_know_a_character_is_refused(taught):
         membership_scores(taught, ["lamp stone", "lamp Étude"], reference=MadeUpScorer(other))
 
 
-# --- refusals -------------------------------------------------------------------------------------
+def shorten(text: str, count: int, *, rng) -> list[str]:
+    return [text if "a" in text else "lamp"] * count
 
 
 @pytest.mark.parametrize(
@@ -189,6 +173,7 @@ def test_a_reference_that_does_not_know_a_character_is_refused(taught):
         (["one two"], {"reference_per": "word"}, "reference_per is 'word': give byte or token"),
         (["one two"], {"neighbours": -1}, "-1 neighbours"),
         (["one two", "Unpronounceable"], {"neighbours": 1}, "text 1: .* has one word and so no"),
+        (["a b", "b c"], {"neighbours": 3, "perturbation": shorten}, "text 1 .* has one token"),
     ],
 )
 def test_what_cannot_be_scored_is_refused(taught, texts, options, message):
@@ -208,16 +193,6 @@ def test_k_that_cannot_be_is_refused_before_anything_is_read(tokenizer, name):
 def test_a_score_that_does_not_exist_is_refused(tokenizer, name):
     with pytest.raises(InputError, match=f"no score '{name}': give loss"):
         membership_scores(MadeUpScorer(tokenizer), ["one two"], columns=[name])
-
-
-def test_neighbours_of_one_token_are_refused(taught):
-    with pytest.raises(InputError, match="text 1 is so short that a neighbour has one token"):
-        membership_scores(
-            taught,
-            ["one two", "two three"],
-            neighbours=3,
-            perturbation=lambda text, count, *, rng: [text if "one" in text else "lamp"] * count,
-        )
 
 
 def test_lower_case_of_one_token_has_no_value(taught, tokenizer):

@@ -29,9 +29,6 @@ def test_the_area_is_the_chance_that_a_member_has_the_larger_score(n, gap, digit
     assert auc(-scores, members) == pytest.approx(1 - auc(scores, members))  # no side is chosen
 
 
-# --- tables ---------------------------------------------------------------------------------------
-
-
 def judged(table: dict, members, **arguments) -> pd.DataFrame:
     fixed = {"rng": np.random.default_rng(0)}
     return evaluate(pd.DataFrame(table), members, **(fixed | arguments)).set_index("score")
@@ -111,7 +108,7 @@ def test_weights_count_a_text_as_often_as_it_is_drawn():
         np.testing.assert_allclose(row, wanted, rtol=1e-12)
 
 
-def test_groups_are_drawn_whole_and_for_all_scores_at_once():
+def test_groups_are_drawn_whole_and_for_all_scores_at_once_by_the_seed_alone():
     rng = np.random.default_rng(5)
     groups = np.repeat(list("abcdef"), 4)
     groups[12:16] = "a"  # of which members and non-members share the name
@@ -126,11 +123,6 @@ def test_groups_are_drawn_whole_and_for_all_scores_at_once():
     wanted = np.quantile(again, [0.025, 0.975])
     for _, row in found.iterrows():
         np.testing.assert_allclose([row["auc_low"], row["auc_high"]], wanted, rtol=1e-9)
-
-
-def test_the_same_seed_gives_the_same_interval():
-    scores, members = sample(100, 1.0)
-    pd.testing.assert_frame_equal(judged({"s": scores}, members), judged({"s": scores}, members))
 
 
 def test_texts_without_a_score_are_left_out():
@@ -176,9 +168,6 @@ def test_a_table_tells_which_score_is_wrong():
         judged({"first": [1.0, 2.0]}, [0, 0])
     with pytest.raises(InputError, match="0 resamples"):
         judged({"first": [1.0, 2.0]}, [0, 1], resamples=0)
-
-
-# --- thresholds -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("digits", [9, 0])

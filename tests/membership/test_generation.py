@@ -148,18 +148,16 @@ def test_only_a_model_that_runs_here_writes(tokenizer):
 # --- completion and variation: a model that knows its texts by heart ------------------------------
 
 
-def test_what_was_learnt_comes_back_and_nothing_else_does(taught, seen_and_unseen):
-    seen, unseen = seen_and_unseen
-    known, new = (completion_scores(taught, texts) for texts in (seen, unseen))
+def test_what_was_learnt_comes_back_and_nothing_else_does(taught, members, non_members):
+    known, new = (completion_scores(taught, texts) for texts in (members, non_members))
     assert list(known) == ["verbatim", "rouge_l_recall", "rouge_l_f1"]
     assert known["verbatim"].mean() > 0.9 and new["verbatim"].mean() == 0
     assert known["rouge_l_f1"].min() > new["rouge_l_f1"].mean() + 0.3
 
 
-def test_a_completion_is_compared_with_the_rest_of_the_text(taught, seen_and_unseen):
-    text = seen_and_unseen[1][0]
-    (ids,) = tokenize(taught.tokenizer, [text])
-    (one,) = completions(taught, [text], share=0.25, most=5)
+def test_a_completion_is_compared_with_the_rest_of_the_text(taught, non_members):
+    (ids,) = tokenize(taught.tokenizer, non_members[:1])
+    (one,) = completions(taught, non_members[:1], share=0.25, most=5)
     cut = len(ids) // 4
     assert one.expected == taught.tokenizer.decode(ids[cut : cut + 5])
     assert len(tokenize(taught.tokenizer, [one.found])[0]) <= 6
@@ -167,30 +165,29 @@ def test_a_completion_is_compared_with_the_rest_of_the_text(taught, seen_and_uns
     assert one.rouge_l == rouge_l(one.found, one.expected)
 
 
-def test_metadata_stands_before_the_prompt(monkeypatch, taught, seen_and_unseen):
+def test_metadata_stands_before_the_prompt(monkeypatch, taught, members):
     asked = []
 
     def written(taught, prompts, *, new_tokens):
         asked.extend(taught.tokenizer.decode(ids) for ids in prompts)
         return [[ids[:0]] for ids in prompts]
 
-    text = seen_and_unseen[0][0]
     monkeypatch.setattr(generation, "continuations", written)
-    (one,) = completions(taught, [text], share=0.5, metadata="The set, split test:\n")
-    assert asked == [f"The set, split test:\n{text.removesuffix(one.expected)}"]
+    (one,) = completions(taught, members[:1], share=0.5, metadata="The set, split test:\n")
+    assert asked == [f"The set, split test:\n{members[0].removesuffix(one.expected)}"]
     assert one.found == "" and not one.exact
 
 
-def test_the_gain_from_metadata(taught, seen_and_unseen):
-    seen, unseen = seen_and_unseen
-    plain = completions(taught, seen[:4])
-    with_it = completions(taught, seen[:4], metadata=unseen[0][:60])
-    gain = metadata_gain(taught, seen[:4], unseen[0][:60])
+def test_the_gain_from_metadata(taught, members, non_members):
+    metadata = non_members[0][:60]
+    plain = completions(taught, members[:4])
+    with_it = completions(taught, members[:4], metadata=metadata)
+    gain = metadata_gain(taught, members[:4], metadata)
     wanted = [a.rouge_l.recall - b.rouge_l.recall for a, b in zip(with_it, plain, strict=True)]
     assert gain.tolist() == wanted
     assert gain.min() < 0
     with pytest.raises(InputError, match="the metadata is empty"):
-        metadata_gain(taught, seen[:4], "")
+        metadata_gain(taught, members[:4], "")
 
 
 @pytest.mark.parametrize(
@@ -206,11 +203,11 @@ def test_completions_that_cannot_be(taught, texts, share, message):
         completions(taught, texts, share=share)
 
 
-def test_texts_known_by_heart_vary_less(taught, seen_and_unseen):
-    seen, unseen = seen_and_unseen
-    arguments = {"share": 0.5, "samples": 8, "new_tokens": 20}
-    known = generation_variation(taught, seen[:8], **arguments)
-    new = generation_variation(taught, unseen[:8], **arguments)
+def test_texts_known_by_heart_vary_less(taught, members, non_members):
+    known, new = (
+        generation_variation(taught, texts[:8], share=0.5, samples=8, new_tokens=20)
+        for texts in (members, non_members)
+    )
     assert known.mean() > new.mean() + 0.2
     assert (known <= 1).all() and (new >= 0).all()
 
@@ -218,7 +215,7 @@ def test_texts_known_by_heart_vary_less(taught, seen_and_unseen):
 def test_the_peak_is_the_share_of_samples_near_the_greedy_text(monkeypatch, taught):
     """CDD by hand: a threshold of 0.25 times the longest of all, which has 8 tokens."""
     greedy = [np.array([1, 2, 3, 4])]
-    samples = [
+    drawn = [
         np.array([1, 2, 3, 4]),  # 0 edits
         np.array([1, 9, 9, 4]),  # 2
         np.array([9, 9, 9, 4]),  # 3
@@ -228,9 +225,8 @@ def test_the_peak_is_the_share_of_samples_near_the_greedy_text(monkeypatch, taug
 
     def written(taught, prompts, *, new_tokens, temperature=0.0, samples=1, seed=0):
         asked.append((len(prompts[0]), new_tokens, temperature, samples, seed))
-        return [greedy] if temperature == 0 else [all_samples]
+        return [greedy] if temperature == 0 else [drawn]
 
-    all_samples = samples
     monkeypatch.setattr(generation, "continuations", written)
     found = generation_variation(taught, ["lamp stone"], alpha=0.25, seed=7)
     length = len(tokenize(taught.tokenizer, ["lamp stone"])[0])

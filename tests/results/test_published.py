@@ -11,27 +11,13 @@ from fakes.data_fixtures import ROOT
 
 PUBLISHED = ROOT / "data" / "published"
 
+AUDITED_COLUMNS = "llama2_7b mistral_7b pythia_1_4b"
 # file -> (rows, text columns, number columns, number columns that may be empty)
 FILES = {
-    "oren2024_table1_canaries": (
-        10,
-        "dataset",
-        "size dup_count permutation_p sharded_p",
-        "",
-    ),
-    "oren2024_table2_open_models": (
-        8,
-        "dataset",
-        "llama2_7b mistral_7b pythia_1_4b",
-        "size gpt2_xl biomedlm",
-    ),
+    "oren2024_table1_canaries": (10, "dataset", "size dup_count permutation_p sharded_p", ""),
+    "oren2024_table2_open_models": (8, "dataset", AUDITED_COLUMNS, "size gpt2_xl biomedlm"),
     "oren2024_table3_injected": (10, "dataset tokens", "examples avg_words dup_high", "dup_low"),
-    "oren2024_table4_mmlu": (
-        56,
-        "subset",
-        "size llama2_7b mistral_7b pythia_1_4b gpt2_xl biomedlm",
-        "",
-    ),
+    "oren2024_table4_mmlu": (56, "subset", f"size {AUDITED_COLUMNS} gpt2_xl biomedlm", ""),
     "oren2024_table5_mink": (5, "dataset", "size dup_count mink_detected_percent", ""),
     "oren2024_text": (2, "key where", "value", ""),
     "shi2023_downstream": (60, "table setting method metric", "value", ""),

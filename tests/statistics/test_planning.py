@@ -9,13 +9,7 @@ from hypothesis import strategies as st
 
 from contamination.errors import InputError
 from contamination.statistics import sharded_exact_monte_carlo
-from contamination.statistics.planning import (
-    FRESH_SHARDS,
-    NO_EVIDENCE,
-    _effects,
-    _moments,
-    plan,
-)
+from contamination.statistics.planning import FRESH_SHARDS, NO_EVIDENCE, _effects, _moments, plan
 
 
 def scores(rng, shards, permutations, effect, spread=1.0):

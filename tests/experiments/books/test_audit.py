@@ -19,8 +19,6 @@ from contamination.experiments.books.audit import (
 from contamination.membership.api import membership_scores
 from contamination.membership.evaluate import auc
 
-# --- books and snippets ---------------------------------------------------------------------------
-
 
 @pytest.mark.parametrize(("count", "words"), [(0, 3), (2, 3), (3, 3), (7, 3), (9, 3), (5, 1)])
 def test_snippets_are_the_words_in_order_without_the_rest(count: int, words: int) -> None:
@@ -89,9 +87,6 @@ def test_scores_are_those_of_the_membership_table(model_directory, prose) -> Non
     pd.testing.assert_frame_equal(scored[["book", "snippet"]], sampled[["book", "snippet"]])
     reference = membership_scores(model_directory, sampled["text"].tolist())
     assert scored[list(SCORES)].to_numpy() == pytest.approx(reference[list(SCORES)].to_numpy())
-
-
-# --- thresholds and rates -------------------------------------------------------------------------
 
 
 def scored(means: dict[str, float], size: int = 20, *, seed: int = 0) -> pd.DataFrame:
@@ -211,9 +206,6 @@ def test_settings_that_cannot_be(validation: Validation) -> None:
         validation.aucs(rng=np.random.default_rng(0), resamples=0)
 
 
-# --- the whole, with a network --------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def library(prose) -> dict[str, dict[str, str]]:
     texts = [" ".join(prose[i : i + 3]) for i in range(0, 24, 3)]
@@ -253,14 +245,8 @@ def test_every_part_is_scored_as_what_it_is(library, monkeypatch) -> None:
     ("change", "message"),
     [
         ({"books": {"z": "x Y"}, "members": {"r": "X  y\n"}}, "r of the members .* z of the audit"),
-        (
-            {"members": {"r": "x y"}, "non_members": {"z": "x y"}},
-            "z of the non-members .* r of",
-        ),
-        (
-            {"books": {"a": "x y", "b": "x y"}},
-            "b of the audited books is the same book as a of",
-        ),
+        ({"members": {"r": "x y"}, "non_members": {"z": "x y"}}, "z of the non-members .* r of"),
+        ({"books": {"a": "x y", "b": "x y"}}, "b of the audited books is the same book as a of"),
         ({"fpr": 2.0}, "give a rate between 0 and 1"),
     ],
 )

@@ -107,8 +107,6 @@ def test_a_whole_corpus_has_unread_books_of_the_mirror_alone(tmp_path, monkeypat
     assert books["source"].tolist() == ["one.jsonl"] * 3 + ["law"] * 2
 
 
-# --- verdicts -------------------------------------------------------------------------------------
-
 LEVELS = {AGAIN: 4.0, ONCE: 2.2, UNREAD: 2.0, ELSEWHERE: -3.0}
 
 

@@ -93,9 +93,6 @@ def _judged(scored: pd.DataFrame, **chosen: object) -> pd.DataFrame:
     return evaluate(scored[names], scored["member"], rng=rng).set_index("score")
 
 
-# --- what is varied -------------------------------------------------------------------------------
-
-
 def test_every_experiment_changes_one_thing() -> None:
     given = TrainingRuns((300, 100), 1e-3, (1e-4, 1e-5), 100, (1, 4)).by_experiment
     runs = {
@@ -126,9 +123,6 @@ def test_every_experiment_changes_one_thing() -> None:
 def test_what_cannot_be_compared(changed: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
         dataclasses.replace(RUNS, **changed)
-
-
-# --- the mixture ----------------------------------------------------------------------------------
 
 
 def _places(stream: list[int], ids: list[int]) -> list[int]:
@@ -165,9 +159,6 @@ def test_a_mixture_that_cannot_be(sets, background, tokenizer, tokens: int) -> N
     run = Run("some", tokens, 1e-3)
     with pytest.raises(InputError, match=r"some: .* raise the size, or lower `examples`"):
         mixture(sets, background, run, tokenizer, context=CONTEXT, rng=np.random.default_rng(0))
-
-
-# --- training -------------------------------------------------------------------------------------
 
 
 def test_one_epoch_at_a_constant_rate_on_texts_that_differ_in_one_thing(
@@ -210,9 +201,6 @@ def test_a_base_that_is_not_trained(experiment, sets, background, tmp_path) -> N
     bare = SimpleNamespace(**(vars(experiment) | {"model": lambda name: tmp_path / name}))
     with pytest.raises(InputError, match="clean is not trained: run"):
         fine_tune_runs(bare, RUNS, sets, background)
-
-
-# --- scores ---------------------------------------------------------------------------------------
 
 
 def test_a_text_read_sixty_four_times_is_found(scored) -> None:

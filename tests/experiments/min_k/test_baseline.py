@@ -88,9 +88,6 @@ def baseline(run: Experiment, **changes: object) -> pd.DataFrame:
     return min_k_baseline(run, rng=np.random.default_rng(1), **(FEW | changes))
 
 
-# --- spans and thresholds -------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("length", [2, 7, 16])
 def test_spans_are_the_set_in_order_without_the_rest(tokenizer, length: int) -> None:
     texts = [f"apple {i} river stone {i * i}\n" for i in range(9)]
@@ -129,9 +126,6 @@ def test_without_text_to_check_the_rate_is_unknown() -> None:
     rows = judge(*scores, fpr=0.05, rng=np.random.default_rng(0), resamples=10)
     assert rows["validation_fpr"].isna().all()
     assert rows["share_detected"].tolist() == [0.0]
-
-
-# --- the whole ------------------------------------------------------------------------------------
 
 
 def test_a_row_per_model_set_and_score(run: Experiment, made_up: list[tuple[str, int]]) -> None:
@@ -220,9 +214,6 @@ def test_a_network_is_read_token_by_token(run: Experiment, model_directory: Path
         values = found[np.arange(1, LENGTH), ids[1:]]
         assert row["loss"] == pytest.approx(values.mean(), rel=5e-3)  # of bfloat16
         assert row["min_k_20"] == pytest.approx(np.sort(values)[:3].mean(), rel=5e-3)  # of bfloat16
-
-
-# --- the layout -----------------------------------------------------------------------------------
 
 
 def test_the_layout_of_table_5() -> None:

@@ -90,9 +90,6 @@ def world(tmp_path: Path, tokenizer, monkeypatch: pytest.MonkeyPatch) -> World:
 BOTH = segmented(SETS)
 
 
-# --- rows -----------------------------------------------------------------------------------------
-
-
 def test_models_by_record_and_controls_by_both(world: World) -> None:
     rows = world.audit().rows(BOTH)
     assert tuple(rows) == ROWS
@@ -158,9 +155,6 @@ def test_work_counts_what_the_rows_read(world: World) -> None:
     pd.testing.assert_frame_equal(counted, read.set_axis(counted.columns, axis=1))
 
 
-# --- once, interrupted, anew ----------------------------------------------------------------------
-
-
 def test_a_second_audit_scores_nothing_and_says_the_same(world: World) -> None:
     first = world.audit().rows(BOTH)
     world.scorers.clear()
@@ -201,9 +195,6 @@ def test_a_model_of_the_paper_stands_beside_its_published_values(world: World) -
     assert ours["nutrition"] == table4["nutrition"]
     assert np.isnan(ours["professional_law"])
     assert audit.models["llama2-7b"].published == "llama2_7b"  # its column of Table 2
-
-
-# --- nothing to measure, and mistakes -------------------------------------------------------------
 
 
 def test_without_subsets_no_model_is_opened(world: World) -> None:

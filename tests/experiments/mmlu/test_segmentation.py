@@ -49,9 +49,6 @@ def single_lines(count: int) -> ExampleSet:
     return make_set([" ".join(rng.choice(WORDS, 8)) for _ in range(count)], "single")
 
 
-# --- what the examples are ------------------------------------------------------------------------
-
-
 def test_lines_are_those_of_a_csv_file(tmp_path: Path) -> None:
     questions = ['He said "yes",\nthen\n\nno.', "plain", " \n starts late"]
     questions += ["ends so\n", "é\u2028x", "a\n  \nb"]

@@ -5,12 +5,7 @@ import pytest
 
 from contamination.errors import InputError
 from contamination.experiments.seminar import classroom as module
-from contamination.experiments.seminar.classroom import (
-    MODELS,
-    final_losses,
-    open_classroom,
-    records_as_set,
-)
+from contamination.experiments.seminar.classroom import MODELS, final_losses, open_classroom
 from contamination.statistics import sharded_exact_test
 from contamination.testsets.tokens import tokenize
 
@@ -82,12 +77,6 @@ def test_the_clean_model_reads_no_copy(tmp_path, monkeypatch):
         whole = "".join(room.sets[name].examples)
         assert streams["contaminated"].count(whole) == count
         assert not any(example in streams["clean"] for example in room.sets[name].examples)
-
-
-def test_a_new_set_is_a_new_draw():
-    one, other = (records_as_set("s", 5, rng=np.random.default_rng(i)) for i in (0, 1))
-    assert one.revision != other.revision
-    assert len(one.examples) == len(one.records) == 5
 
 
 @pytest.mark.parametrize("dup_counts", [[], [1, 1], [0, 4]])

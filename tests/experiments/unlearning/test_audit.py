@@ -17,8 +17,6 @@ from contamination.membership.generation import completion_scores
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.tokens import tokenize
 
-# --- the ratio and its window ---------------------------------------------------------------------
-
 
 def test_ratios_and_the_ends_of_their_window_which_are_left_out() -> None:
     # A chunk that became less likely has a ratio above 1.
@@ -52,9 +50,6 @@ def test_scores_and_windows_that_cannot_be() -> None:
             is_suspicious([1.0], window=window)
 
 
-# --- questions ------------------------------------------------------------------------------------
-
-
 def test_a_question_is_cut_behind_the_marker() -> None:
     assert split_question("Question: a\nAnswer: b c\n") == ("Question: a\nAnswer:", "b c")
     assert split_question("Q: a A: b A: c", " A:") == ("Q: a A:", "b A: c")
@@ -83,9 +78,6 @@ def test_what_the_model_writes_is_compared_with_the_answer(scorer, monkeypatch) 
     # The first is cut after as many tokens as its answer has: "river" is not reached.
     assert answer_recall(scorer, questions).tolist() == pytest.approx([1 / 2, 1 / 2, 1 / 3])
     assert asked == [(list(said), max(lengths))]
-
-
-# --- the whole ------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

@@ -282,9 +282,6 @@ def test_a_folder_that_is_not_whole(tmp_path: Path) -> None:
         read_pages(tmp_path / "none.jsonl")
 
 
-# --- command --------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def command():
     app = typer.Typer()

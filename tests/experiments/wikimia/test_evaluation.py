@@ -54,9 +54,6 @@ def scorers(monkeypatch: pytest.MonkeyPatch, tokenizer) -> dict[str, MadeUpScore
     return known
 
 
-# --- a model ------------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def planted(make_model, tokenizer, tmp_path_factory) -> pd.DataFrame:
     """Scores of a model that has read 20 texts again and again, beside those it never saw."""
@@ -104,9 +101,6 @@ def test_parameters_are_counted_and_no_reference_is_no_score(planted, tokenizer)
     assert "reference_difference" not in cells(planted, "blank", "planted").index
 
 
-# --- a made-up scorer ---------------------------------------------------------------------------
-
-
 def test_the_auc_is_that_of_the_loss(scorers, tokenizer) -> None:
     part = part_of("p", texts_of(7, 1), texts_of(5, 2))
     table = run([ENTRY], [part])
@@ -145,9 +139,6 @@ def test_other_tokens_are_compared_by_bytes(scorers, prose) -> None:
     found = table.set_index("score").loc["reference_difference"]
     assert found["auc"] == pytest.approx(roc_auc_score(part.members, per_byte))
     assert found["reference"] == "small"
-
-
-# --- what cannot be had ---------------------------------------------------------------------------
 
 
 def test_a_part_that_is_not_at_hand_is_one_row(scorers) -> None:

@@ -58,7 +58,9 @@ def test_sizes_stand_on_the_left_and_lengths_of_the_largest_on_the_right(panels)
     assert (left.get_title(), right.get_title()) == ("64 words", "Model large")
 
 
-def test_intervals_colours_and_the_level_of_chance(panels) -> None:
+def test_intervals_colours_legend_and_the_level_of_chance(panels) -> None:
+    names = [text.get_text() for text in panels[0].figure.legends[0].get_texts()]
+    assert names == ["PPL", "Min-20%", "Read by nobody"]
     for axes in panels:
         for container in axes.containers:
             (score,) = [name for name, label in SCORES.items() if label == container.get_label()]
@@ -83,17 +85,11 @@ def test_a_public_benchmark_has_a_band_of_its_own(table) -> None:
         assert heights.min() > 0.7
 
 
-def test_the_legend_names_what_is_drawn(table) -> None:
-    figure = plot_wikimia(table, source=READ_HERE, length=64)
-    names = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert names == ["PPL", "Min-20%", "Read by nobody"]
-
-
 def test_one_model_and_no_control(table) -> None:
-    alone = table[(table["model"] == "large") & (table["source"] == READ_HERE)]
+    with_control = table[table["model"] == "large"]
+    alone = with_control[with_control["source"] == READ_HERE]
     left = plot_wikimia(alone, source=READ_HERE, length=64).axes[0]
     assert [len(values) for _, values in series(left)] == [1, 1]
-    with_control = table[table["model"] == "large"]
     left = plot_wikimia(with_control, source=READ_HERE, length=64).axes[0]
     places = left.collections[-1].get_paths()[0].vertices[:, 0]
     assert places.min() < 4_300_000 < places.max()
