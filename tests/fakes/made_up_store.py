@@ -3,10 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from contamination.scoring.store import Store
 from contamination.scoring.store_format import Header
 
 HEADER = Header(
@@ -56,11 +53,6 @@ def rows(items, header: Header = HEADER) -> list[dict]:
             row = (shard, index, example, position, value)
             result.append(dict(zip(COLUMNS, row, strict=True)))
     return result
-
-
-def table_of(store: Store) -> pa.Table:
-    """Return all parts of a store, one after the other."""
-    return pa.concat_tables(pq.read_table(path) for path in store.parts())
 
 
 def contents(directory) -> dict[str, bytes]:

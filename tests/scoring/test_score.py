@@ -5,10 +5,11 @@ from copy import deepcopy
 from dataclasses import replace
 from datetime import datetime
 from importlib.metadata import version
-from typing import ClassVar
 from unittest.mock import DEFAULT, Mock
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 from hypothesis import given, settings
@@ -25,10 +26,11 @@ from contamination.scoring.store import Store
 from contamination.testsets.orderings import ordering, shard_bounds
 from contamination.testsets.tokens import tokenize
 from fakes.made_up_scorer import Breakdown, MadeUpScorer, log_probs_of
-from fakes.made_up_store import HEADER, contents, table_of, units
+from fakes.made_up_store import HEADER, contents, units
 from fakes.scoring_run import EXAMPLES, SET
 
 SHARDS = 3
+ORDERINGS, SUCCESSORS = {}, {"kind": "successors", "tokens_per_example": 2}
 
 
 @pytest.fixture(autouse=True)
@@ -49,27 +51,25 @@ def whole(tokenizer, tmp_path) -> dict[str, bytes]:
 
 
 def test_the_store_holds_every_ordering_of_every_shard(tokenizer, tmp_path):
+    """From example and position alone, each stored log-probability can be worked out again."""
     store = run(MadeUpScorer(tokenizer), tmp_path)
     assert len(store.parts()) > 3
     ids = tokenize(tokenizer, EXAMPLES)
+    table = pa.concat_tables(map(pq.read_table, store.parts())).to_pandas()
+    stored = dict(iter(table.groupby(["shard", "ordering"])))
     expected = np.zeros((SHARDS, 6))
     for shard, bounds in enumerate(shard_bounds(len(ids), SHARDS)):
         for index in range(6):
             order = ordering(bounds, index, seed=1, dataset="data-1", shard=shard)
             values = log_probs_of(np.concatenate([ids[e] for e in order]))
             expected[shard, index] = values.astype(np.float64).sum()
+            rows = stored.pop((shard, index))
+            assert rows["example"].drop_duplicates().tolist() == order.tolist()
+            places = zip(rows["example"], rows["position"], strict=True)
+            sequence = np.array([ids[e][p] for e, p in places])
+            np.testing.assert_array_equal(rows["logprob"], log_probs_of(sequence))
+    assert not stored
     np.testing.assert_allclose(store.log_probs(5), expected, rtol=1e-14)
-
-
-def test_each_row_names_the_token_it_belongs_to(tokenizer, tmp_path):
-    """From example and position alone, each stored log-probability can be worked out again."""
-    store = run(MadeUpScorer(tokenizer), tmp_path)
-    ids = tokenize(tokenizer, EXAMPLES)
-    table = table_of(store).to_pandas()
-    for _, rows in table.groupby(["shard", "ordering"]):
-        places = zip(rows["example"], rows["position"], strict=True)
-        sequence = np.array([ids[e][p] for e, p in places])
-        np.testing.assert_array_equal(rows["logprob"], log_probs_of(sequence))
 
 
 def test_every_ordering_scores_the_same_tokens_and_no_start_token(tokenizer, tmp_path):
@@ -87,19 +87,24 @@ def test_every_ordering_scores_the_same_tokens_and_no_start_token(tokenizer, tmp
             assert tokenizer.bos_token_id not in sequence
 
 
-@pytest.mark.parametrize("survives", [0, 1, 3, 7, 12, 17])
+@pytest.mark.parametrize(
+    ("survives", "kind"), [*((n, ORDERINGS) for n in (0, 1, 3, 7, 12, 17)), (25, SUCCESSORS)]
+)
 def test_an_interrupted_run_ends_with_the_bytes_of_an_uninterrupted_one(
-    tokenizer, tmp_path, whole, survives
+    tokenizer, tmp_path, survives, kind
 ):
+    uninterrupted = MadeUpScorer(tokenizer)
+    whole = contents(run(uninterrupted, tmp_path / "whole", **kind).directory)
     with pytest.raises(Breakdown):
-        run(MadeUpScorer(tokenizer, survives=survives), tmp_path / "store")
+        run(MadeUpScorer(tokenizer, survives=survives), tmp_path / "store", **kind)
     kept = contents(tmp_path / "store")
     assert kept.items() < whole.items()  # whole parts or none
     second = MadeUpScorer(tokenizer)
-    run(second, tmp_path / "store")
+    run(second, tmp_path / "store", **kind)
     assert contents(tmp_path / "store") == whole
     # Work is lost for less than one part, never for what was finished.
-    assert second.scored < 18 or len(kept) == 1
+    assert second.scored < uninterrupted.scored or len(kept) == 1
+    assert len(kept) > 1 or survives < 25
 
 
 def test_interruptions_in_every_part_still_end_with_the_same_bytes(tokenizer, tmp_path, whole):
@@ -111,12 +116,13 @@ def test_interruptions_in_every_part_still_end_with_the_same_bytes(tokenizer, tm
     assert contents(tmp_path / "store") == whole
 
 
-def test_a_complete_store_needs_no_model(tokenizer, tmp_path):
-    run(MadeUpScorer(tokenizer), tmp_path)
+@pytest.mark.parametrize(("kind", "permutations"), [(ORDERINGS, (5, 3)), (SUCCESSORS, (5, 77))])
+def test_a_complete_store_needs_no_model(tokenizer, tmp_path, kind, permutations):
+    """The number of permutations means nothing to successors."""
+    run(MadeUpScorer(tokenizer), tmp_path, **kind)
     before = contents(tmp_path)
-    store = run(MadeUpScorer(tokenizer, survives=0), tmp_path)
-    assert store.log_probs(5).shape == (SHARDS, 6)
-    run(MadeUpScorer(tokenizer, survives=0), tmp_path, permutations=3)
+    for number in permutations:
+        run(MadeUpScorer(tokenizer, survives=0), tmp_path, permutations=number, **kind)
     assert contents(tmp_path) == before
 
 
@@ -245,8 +251,6 @@ class TestFirstTokens:
 
 
 class TestSuccessors:
-    TWO: ClassVar[dict] = {"kind": "successors", "tokens_per_example": 2}
-
     @pytest.mark.parametrize("first", [2, None])
     def test_every_example_follows_every_other(self, tokenizer, tmp_path, first):
         store = run(MadeUpScorer(tokenizer), tmp_path, kind="successors", tokens_per_example=first)
@@ -260,16 +264,6 @@ class TestSuccessors:
                     expected[a, b] = both[-len(tokens) :].astype(np.float64).sum()
             found = store.successors(shard, first or 1000)
             np.testing.assert_allclose(found, expected, rtol=1e-12)
-
-    def test_an_interrupted_run_ends_with_the_bytes_of_an_uninterrupted_one(
-        self, tokenizer, tmp_path
-    ):
-        run(MadeUpScorer(tokenizer), tmp_path / "whole", **self.TWO)
-        with pytest.raises(Breakdown):
-            run(MadeUpScorer(tokenizer, survives=25), tmp_path / "store", **self.TWO)
-        assert 1 < len(contents(tmp_path / "store")) < len(contents(tmp_path / "whole"))
-        run(MadeUpScorer(tokenizer), tmp_path / "store", **self.TWO)
-        assert contents(tmp_path / "store") == contents(tmp_path / "whole")
 
     def test_a_network_gives_what_it_gives_to_pairs(self, model_directory, tmp_path):
         """As above with a real model, whichever parts it is asked for."""
@@ -286,12 +280,6 @@ class TestSuccessors:
         for path in store.parts()[::2]:
             path.unlink()
         run(scorer, tmp_path, **settings)
-        assert contents(tmp_path) == before
-
-    def test_the_number_of_permutations_means_nothing(self, tokenizer, tmp_path):
-        run(MadeUpScorer(tokenizer), tmp_path, **self.TWO)
-        before = contents(tmp_path)
-        run(MadeUpScorer(tokenizer, survives=0), tmp_path, permutations=77, **self.TWO)
         assert contents(tmp_path) == before
 
 
@@ -397,16 +385,16 @@ def test_a_network_that_breaks_down_leaves_the_same_bytes_too(
     model_directory, tmp_path, monkeypatch
 ):
     """As above with a real model, in the precision of this machine."""
-    run(TransformersScorer(model_directory, batch_tokens=25), tmp_path / "whole")
-    broken = TransformersScorer(model_directory, batch_tokens=25)
-    monkeypatch.setattr(
-        broken, "_forward", Mock(wraps=broken._forward, side_effect=[DEFAULT] * 50 + [Breakdown])
-    )
-    with pytest.raises(Breakdown):
-        run(broken, tmp_path / "store")
-    assert 1 < len(contents(tmp_path / "store")) < len(contents(tmp_path / "whole"))
+    scorer = TransformersScorer(model_directory, batch_tokens=25)
+    whole = contents(run(scorer, tmp_path / "whole").directory)
+    broken = Mock(wraps=scorer._forward, side_effect=[DEFAULT] * 50 + [Breakdown])
+    with monkeypatch.context() as patch:
+        patch.setattr(scorer, "_forward", broken)
+        with pytest.raises(Breakdown):
+            run(scorer, tmp_path / "store")
+    assert 1 < len(contents(tmp_path / "store")) < len(whole)
     run(TransformersScorer(model_directory, batch_tokens=25), tmp_path / "store")
-    assert contents(tmp_path / "store") == contents(tmp_path / "whole")
+    assert contents(tmp_path / "store") == whole
 
 
 def test_the_canonical_orderings_are_not_always_scored_first(tokenizer, tmp_path):
