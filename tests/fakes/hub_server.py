@@ -5,6 +5,7 @@ import json
 import threading
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 
@@ -104,6 +105,20 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command == "GET":
             self.wfile.write(body)
+
+
+def put_in_cache(repository: Path, files: dict[str, bytes], commit: str, *refs: str) -> None:
+    """Store files as a commit that the refs point to, as the hub's client lays out its cache."""
+    for name, data in files.items():
+        blob = repository / "blobs" / hashlib.sha256(data).hexdigest()
+        link = repository / "snapshots" / commit / name
+        for path in (blob, link):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        blob.write_bytes(data)
+        link.symlink_to(blob)
+    for ref in refs:
+        (repository / "refs").mkdir(exist_ok=True)
+        (repository / "refs" / ref).write_text(commit)
 
 
 def _oid(data: bytes) -> str:

@@ -1,4 +1,4 @@
-"""Two real processes score one store, on a CPU, with and without torchrun."""
+"""Two real processes score one store, on a CPU, with and without torchrun; and those alone."""
 
 import json
 import os
@@ -8,9 +8,12 @@ import sys
 
 import pytest
 import torch
+from accelerate.state import PartialState
 from torch.distributed import TCPStore
 
+from contamination.errors import InputError
 from contamination.scoring import score as scoring
+from contamination.scoring.processes import gather, processes
 from fakes import scoring_run
 from fakes.made_up_store import contents
 
@@ -60,6 +63,20 @@ def torchrun(*arguments) -> subprocess.CompletedProcess:
 
 def records(directory) -> list[dict]:
     return [json.loads(path.read_text()) for path in sorted(directory.glob("run-*.json"))]
+
+
+def test_a_process_alone_meets_nobody():
+    assert (processes().process_index, processes().num_processes) == (0, 1)
+    assert gather({"parts": [1, 2]}) == [{"parts": [1, 2]}]
+
+
+def test_several_processes_that_cannot_meet_are_refused(monkeypatch):
+    for name in ("RANK", "MASTER_ADDR", "MASTER_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setattr(PartialState, "_shared_state", {})
+    with pytest.raises(InputError, match=r"WORLD_SIZE is 2.*start them with torchrun"):
+        processes.__wrapped__()
 
 
 def test_the_store_of_two_processes_is_that_of_one(tmp_path, one_process, model_directory):

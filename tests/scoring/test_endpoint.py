@@ -210,20 +210,16 @@ class TestText:
         starts = server.seen[-1][1]["prompt"].startswith("<|endoftext|>")
         assert starts == (style == "text")
 
-    def test_that_cut_a_text_up_anew(self, network, directory, tokenizer):
-        ids = np.concatenate(tokenize(tokenizer, list("river")))
-        assert len(ids) > len(tokenize(tokenizer, ["river"])[0])
-        with serving(network, "text") as server:
-            message = error_of(scorer_of(server, directory), ids)
-        assert "cuts the prompt up anew" in message
-
-    def test_that_start_every_text_anew(self, network, directory, tokenizer, prose):
-        """Where a sequence is longer than the context, their start token would be in its middle."""
-        (ids,) = tokenize(tokenizer, [prose[0] * 3])
-        ids = ids[: WINDOW + 5]
-        with serving(network, "together") as server:
-            message = error_of(scorer_of(server, directory), ids)
-        assert "a token of its own" in message
+    def test_that_cut_a_text_up_anew_or_start_it_anew(self, network, directory, tokenizer, prose):
+        """A start token would be in the middle of what is longer than the context."""
+        split, whole = np.concatenate(tokenize(tokenizer, list("river"))), prose[0] * 3
+        assert len(split) > len(tokenize(tokenizer, ["river"])[0])
+        for style, ids, message in (
+            ("text", split, "cuts the prompt up anew"),
+            ("together", tokenize(tokenizer, [whole])[0][: WINDOW + 5], "a token of its own"),
+        ):
+            with serving(network, style) as server:
+                assert message in error_of(scorer_of(server, directory), ids)
 
     def test_that_keep_silent_about_tokens(self, network, directory):
         with serving(network, "text") as server:
@@ -240,10 +236,8 @@ class TestText:
         assert route.read(answer, [0, 40, 41]).tolist() == [-1, -2]
         with pytest.raises(Misread, match="gives unnamed at position 2"):
             replace(route, prompt_as="text").read(answer, [0, 40, 41])
-
-    def test_that_name_tokens_that_they_do_not_score(self, route):
         with pytest.raises(Misread, match="does not tell which tokens it scored"):
-            route.read(echo([None, -1.0], [None, None, "H"]), [0, 40])
+            route.read(echo([None, -1.0], [None, None, "H"]), [0, 40])  # not those that it scores
 
     def test_pieces_of_characters_prove_nothing(self, tokenizer, route):
         """Their text is the same, whatever the piece."""
@@ -288,9 +282,8 @@ class TestSpelling:
 
 
 def test_rounding_above_zero_is_certainty(tokenizer, route):
-    answer = echo([None, 5e-4, -0.5], ["", *map(chr, (72, 73))])
     ids = [0, *tokenizer.convert_tokens_to_ids(["H", "I"])]
-    assert route.read(answer, ids).tolist() == [0, -0.5]
+    assert route.read(echo([None, 5e-4, -0.5], ["", "H", "I"]), ids).tolist() == [0, -0.5]
 
 
 def echo(logprobs, tokens) -> dict:
@@ -575,22 +568,18 @@ def test_a_server_that_stalls_is_asked_again(server, directory, sequences, expec
     assert "1 of them failed (1 x no answer in time)" in scorer.summary()
 
 
-def test_a_server_that_went_away_is_waited_for(network, directory, surroundings):
+def test_a_server_that_went_away_is_waited_for_and_one_that_never_was_there_is_not(
+    network, directory, surroundings
+):
     with serving(network) as server:
-        scorer = scorer_of(server, directory)
+        scorer, another = (scorer_of(server, directory) for _ in range(2))
         scored(scorer, [random_ids(5)])
-    message = error_of(scorer)
-    assert f"tried {endpoint_client.ATTEMPTS} times" in message
-    assert len(surroundings) == endpoint_client.ATTEMPTS - 1
-
-
-def test_a_server_that_never_was_there_is_not(network, directory, surroundings):
-    with serving(network) as server:
-        pass
-    message = error_of(scorer_of(server, directory))
+    message = error_of(another)
     assert message.startswith(f"{server.url}: cannot be reached (")
     assert message.endswith("start the server or correct the URL")
     assert surroundings == []
+    assert f"tried {endpoint_client.ATTEMPTS} times" in error_of(scorer)
+    assert len(surroundings) == endpoint_client.ATTEMPTS - 1
 
 
 class TestWaits:
@@ -603,11 +592,17 @@ class TestWaits:
             assert 0.75 * longest <= wait <= longest
         assert len({wait / 2**tries for tries, wait in enumerate(surroundings)}) > 1
 
+    NOW = 1_000_000.0
+
     @pytest.mark.parametrize("status", [429, 503])
-    def test_are_as_long_as_the_server_asks(self, server, scorer, surroundings, status):
-        server.failures.append(Failure(status, headers={"Retry-After": "77"}))
+    @pytest.mark.parametrize("until", ["90", formatdate(NOW + 90, usegmt=True)])
+    def test_are_as_long_as_the_server_asks(
+        self, server, scorer, surroundings, monkeypatch, status, until
+    ):
+        monkeypatch.setattr("time.time", lambda: self.NOW)
+        server.failures.append(Failure(status, headers={"Retry-After": until}))
         scored(scorer, [random_ids(5)])
-        assert surroundings == [77]
+        assert surroundings == [90]
 
     @pytest.mark.parametrize("value", [formatdate(0), "-5", "soon", "nan"])
     def test_are_our_own_where_it_asks_for_none(self, server, scorer, surroundings, value):
@@ -616,19 +611,14 @@ class TestWaits:
         (wait,) = surroundings
         assert 0.3 < wait <= 0.5
 
-    def test_may_end_at_a_date(self, server, scorer, surroundings, monkeypatch):
-        now = 1_000_000.0
-        monkeypatch.setattr("time.time", lambda: now)
-        header = {"Retry-After": formatdate(now + 90, usegmt=True)}
-        server.failures.append(Failure(429, headers=header))
-        scored(scorer, [random_ids(5)])
-        assert surroundings == [90]
-
     def test_of_hours_are_left_to_the_user(self, server, scorer, surroundings):
         server.failures.append(Failure(429, headers={"Retry-After": "86400"}))
         message = error_of(scorer)
         assert "the server asks to wait (Retry-After: 86400); tried 1 times. Run it" in message
         assert surroundings == []
+
+
+SAYING_M = (b'{"error": {"message": "M"}}', b'{"error": "M"}', b'{"message": "M"}', b"M")
 
 
 class TestLastingFailures:
@@ -641,8 +631,8 @@ class TestLastingFailures:
             (Failure(200, b"<html>"), "the answer is not JSON (application/json); give the base"),
             (Failure(200, b'{"choices": [', {"Content-Type": "text/html"}), "not JSON (text/html)"),
             (Failure(307, headers={"Location": "http://example.org/v1"}), "redirects to http://ex"),
+            *((Failure(401, body), "HTTP 401 (M);") for body in SAYING_M),
         ],
-        ids=["401", "403", "404", "not JSON", "half of JSON", "redirect"],
     )
     def test_are_told_at_once(self, server, scorer, failure, told):
         server.failures.append(failure)
@@ -667,14 +657,7 @@ class TestLastingFailures:
         assert message.endswith("give a smaller context")
         assert len(server.seen) <= 2 + 2
 
-    @pytest.mark.parametrize(
-        "body", ['{"error": {"message": "M"}}', '{"error": "M"}', '{"message": "M"}', "M"]
-    )
-    def test_the_words_of_the_server_are_passed_on(self, server, scorer, body):
-        server.failures.append(Failure(401, body.encode()))
-        assert "HTTP 401 (M);" in error_of(scorer)
-
-    def test_but_not_all_of_them(self, server, scorer):
+    def test_not_all_words_of_the_server_are_passed_on(self, server, scorer):
         server.failures.append(Failure(401, b'{"detail": "%s"}' % (rb"word \n" * 9999)))
         message = error_of(scorer)
         assert "HTTP 401 (word word word" in message
@@ -821,11 +804,8 @@ class TestAddress:
         EndpointScorer(f"https://{host}/v1", "m", directory, context=64)
         with pytest.raises(InputError, match="the key in OPENAI_API_KEY would cross the network"):
             EndpointScorer(f"http://{host}/v1", "m", directory, context=64)
-
-    @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "127.8.9.1"])
-    def test_this_machine_is_no_network(self, directory, monkeypatch, host):
-        monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-        EndpointScorer(f"http://{host}/v1", "m", directory, context=64)
+        for here in ("127.0.0.1", "localhost", "[::1]", "127.8.9.1"):  # is no network
+            EndpointScorer(f"http://{here}/v1", "m", directory, context=64)
 
     def test_no_proxy_comes_between(self, server, scorer, monkeypatch):
         """It would get the key in plain text."""
@@ -882,9 +862,6 @@ class TestKey:
         assert SECRET[:9] not in "".join(shown)  # nor, then, the whole of it
         assert caplog.records
 
-    def test_is_not_part_of_the_revision(self, server, keyed, directory):
-        assert keyed.revision == scorer_of(server, directory).revision
-
     def test_does_not_follow_a_redirect(self, network, server, keyed):
         with serving(network) as other:
             location = {"Location": f"{other.url}/completions"}
@@ -926,12 +903,10 @@ class TestScorer:
             scorer = scorer_of(server, small, context=16)
             assert np.isfinite(scored(scorer, [random_ids(50)])[0]).all()
 
-    def test_sizes(self, server, directory):
+    def test_nothing_is_asked_before_it_must(self, server, directory):
         scorer = scorer_of(server, directory, concurrency=5)
         assert (scorer.context, scorer.batch_tokens) == (WINDOW, 5 * WINDOW)
         assert len(scorer.tokenizer) == 300
-
-    def test_nothing_is_asked_before_it_must(self, server, scorer):
         assert len(scorer.revision) == 64
         scorer.token_logprobs([random_ids(3)])
         assert server.seen == []
@@ -950,6 +925,8 @@ class TestScorer:
             return copy
 
         assert revision(concurrency=2, max_requests=9, timeout=3.0) == revision()
+        monkeypatch.setenv("MY_KEY", SECRET)
+        assert revision(api_key_env="MY_KEY") == revision()
         assert revision(tokens=shutil.copytree(directory, tmp_path / "copy")) == revision()
         prefix = '"add_prefix_space": false', '"add_prefix_space": true'
         start = '"bos_token": "<|endoftext|>"', '"bos_token": "!"'

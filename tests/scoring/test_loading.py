@@ -1,6 +1,5 @@
 """Where models come from, without a network: hub caches, directories and GGUF files made here."""
 
-import hashlib
 import importlib.util
 import json
 import os
@@ -16,12 +15,14 @@ import torch
 import transformers
 from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
 from safetensors.torch import load_file, save_file
-from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
+from transformers import AutoModelForCausalLM, LlamaForCausalLM
 
 from contamination.errors import InputError
 from contamination.scoring import loading
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
+from fakes.hub_server import put_in_cache
+from fakes.tiny_models import grouped, save_model
 
 CONTEXT = 16
 IDS = np.random.default_rng(0).integers(1, 300, 40, dtype=np.int32)
@@ -81,23 +82,14 @@ class TestHub:
     @pytest.fixture(autouse=True)
     def cache(self, monkeypatch, tmp_path) -> Path:
         path = tmp_path / "hub"
-        path.mkdir()
         monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(path))
         monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
         return path
 
-    def put(self, cache: Path, files: Path, commit: str, *refs: str) -> None:
-        """Store a directory as a commit of org/name that the refs point to."""
-        repository = cache / "models--org--name"
-        for folder in ("blobs", "refs", f"snapshots/{commit}"):
-            (repository / folder).mkdir(parents=True, exist_ok=True)
-        for file in files.iterdir():
-            data = file.read_bytes()
-            blob = repository / "blobs" / hashlib.sha256(data).hexdigest()
-            blob.write_bytes(data)
-            (repository / "snapshots" / commit / file.name).symlink_to(f"../../blobs/{blob.name}")
-        for ref in refs:
-            (repository / "refs" / ref).write_text(commit)
+    def put(self, cache: Path, directory: Path, commit: str, ref: str) -> None:
+        """Store a directory as a commit of org/name."""
+        files = {file.name: file.read_bytes() for file in directory.iterdir()}
+        put_in_cache(cache / "models--org--name", files, commit, ref)
 
     def test_a_model_is_named_by_its_commit(self, cache, model_directory, expected):
         self.put(cache, model_directory, COMMITS[0], "main")
@@ -157,26 +149,17 @@ class TestHub:
             loading.load_tokenizer(ModelSource("org/name"))
 
 
+CONFIG, WIDER = "config.json", (b'"n_embd": 32', b'"n_embd": 64')
+UNHEARD_OF = b'{"model_type": "unheard-of"}'
+WORDY = b'{"model_type": "gpt2", "n_embd": "wide"}'
 DAMAGES = {
     "no weights": ("model.*", None, "no *.safetensors in it"),
     "half of the weights": ("model.*", lambda old: old[: len(old) // 2], "SafetensorError"),
-    "weights of another shape": (
-        "config.json",
-        lambda old: old.replace(b'"n_embd": 32', b'"n_embd": 64'),
-        "cannot be loaded",
-    ),
-    "no configuration": ("config.json", None, "config.json"),
-    "no JSON": ("config.json", lambda _: b"{", "not a valid JSON file"),
-    "unknown architecture": (
-        "config.json",
-        lambda _: b'{"model_type": "unheard-of"}',
-        "does not recognize this architecture",
-    ),
-    "text for a number": (
-        "config.json",
-        lambda _: b'{"model_type": "gpt2", "n_embd": "wide"}',
-        "StrictDataclassFieldValidationError",
-    ),
+    "weights of another shape": (CONFIG, lambda old: old.replace(*WIDER), "cannot be loaded"),
+    "no configuration": (CONFIG, None, "config.json"),
+    "no JSON": (CONFIG, lambda _: b"{", "not a valid JSON file"),
+    "unknown architecture": (CONFIG, lambda _: UNHEARD_OF, "does not recognize this architecture"),
+    "text for a number": (CONFIG, lambda _: WORDY, "StrictDataclassFieldValidationError"),
     "no tokenizer": ("tokenizer*", None, "no tokenizer.json in it"),
     "damaged tokenizer": ("tokenizer.json", lambda _: b"{}", "cannot be loaded"),
 }
@@ -210,11 +193,11 @@ class TestCodeThatComesWithAModel:
             "class PlantedConfig(GPT2Config):\n    model_type = 'planted'\n\n\n"
             "class PlantedModel(GPT2LMHeadModel):\n    config_class = PlantedConfig\n"
         )
-        classes = {
-            "AutoConfig": "planted.PlantedConfig",
-            "AutoModelForCausalLM": "planted.PlantedModel",
-        }
-        configure(directory, model_type="planted", architectures=["PlantedModel"], auto_map=classes)
+        classes = {"AutoConfig": "Config", "AutoModelForCausalLM": "Model"}
+        auto_map = {name: f"planted.Planted{ours}" for name, ours in classes.items()}
+        configure(
+            directory, model_type="planted", auto_map=auto_map, architectures=["PlantedModel"]
+        )
         return directory, mark
 
     def test_it_is_not_run(self, planted):
@@ -331,12 +314,9 @@ class TestWeights:
 
 
 class TestRevision:
-    def test_a_copy_has_the_revision_of_the_original(self, directory, model_directory):
-        expected = TransformersScorer(model_directory).revision
-        assert TransformersScorer(directory).revision == expected
-
-    def test_it_changes_with_the_weights(self, directory):
-        before = TransformersScorer(directory).revision
+    def test_it_is_that_of_a_copy_and_changes_with_the_weights(self, directory, model_directory):
+        before = TransformersScorer(model_directory).revision
+        assert TransformersScorer(directory).revision == before
         change_weights(directory, "transformer.ln_f.bias", 1e-3)
         assert TransformersScorer(directory).revision != before
 
@@ -348,10 +328,8 @@ class TestRevision:
         assert len(revisions) == 2
 
     def test_the_context_of_the_model_is_the_same_asked_for_or_not(self, directory):
-        whole, asked, half = (
-            open_model(directory, context=context).revision
-            for context in (None, CONTEXT, CONTEXT // 2)
-        )
+        contexts = (None, CONTEXT, CONTEXT // 2)
+        whole, asked, half = (open_model(directory, context=c).revision for c in contexts)
         assert whole == asked != half
 
     @pytest.mark.parametrize("file", HASHED)
@@ -433,13 +411,12 @@ class TestOptions:
         np.testing.assert_allclose(values, expected, rtol=0, atol=1e-4)
         assert "cannot be loaded" in refusal(directory, attention="nonsense")
 
-    def test_placement_by_accelerate(self, directory, expected):
-        np.testing.assert_array_equal(logprobs(directory, device_map="auto"), expected)
-
     @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
     def test_weights_that_wait_on_disk(self, directory, monkeypatch, precision):
-        """Accelerate's placement of a model that is larger than all devices and the host."""
+        """Accelerate's placement: of a model that fits, and of one larger than all devices."""
         plain = logprobs(directory, precision=precision)
+        placed = logprobs(directory, precision=precision, device_map="auto")
+        np.testing.assert_array_equal(placed, plain)
         load = AutoModelForCausalLM.from_pretrained
         monkeypatch.setattr(
             loading.AutoModelForCausalLM,
@@ -529,27 +506,9 @@ class TestGguf:
 
     @pytest.fixture
     def llama(self, tokenizer, tmp_path) -> tuple[LlamaForCausalLM, Path]:
-        config = LlamaConfig(
-            vocab_size=len(tokenizer),
-            hidden_size=32,
-            intermediate_size=64,
-            num_hidden_layers=2,
-            num_attention_heads=4,
-            num_key_value_heads=2,
-            max_position_embeddings=CONTEXT,
-            bos_token_id=tokenizer.bos_token_id,
-            eos_token_id=tokenizer.eos_token_id,
-        )
-        torch.manual_seed(0)
-        model = LlamaForCausalLM(config)
-        with torch.no_grad():
-            for parameter in model.parameters():
-                if parameter.ndim >= 2:
-                    parameter.mul_(8)
-        directory = tmp_path / "llama"
-        model.save_pretrained(directory)
-        tokenizer.save_pretrained(directory)
-        return model, directory
+        options = grouped(CONTEXT) | {"intermediate_size": 64}  # blocks of 32 can be quantised
+        directory = save_model(tmp_path / "llama", tokenizer, "llama", options)
+        return AutoModelForCausalLM.from_pretrained(directory), directory
 
     @pytest.mark.parametrize(("kind", "nats"), [("F32", 1e-5), ("Q8_0", 0.2)])
     def test_the_same_weights_give_the_same_scores(self, llama, write, prose, kind, nats):

@@ -1,6 +1,5 @@
 """What the hub, a URL and a directory give, over HTTP and from caches in the hub's own layout."""
 
-import hashlib
 import io
 import json
 import zipfile
@@ -15,7 +14,7 @@ from contamination.errors import InputError
 from contamination.testsets.fetching import download, read_directory
 from contamination.testsets.registry import Hub, Url
 from fakes import made_up_registry
-from fakes.hub_server import Repository
+from fakes.hub_server import Repository, put_in_cache
 from fakes.made_up_registry import QUESTIONS, jsonl
 
 HEAD, TAIL = QUESTIONS[:4], QUESTIONS[4:]
@@ -171,17 +170,8 @@ class TestCacheOfTheHub:
         monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
         return path
 
-    def put(self, cache: Path, files: dict[str, bytes], commit: str = "a" * 40) -> None:
-        repository = cache / "datasets--org--name"
-        for name, data in files.items():
-            blob = repository / "blobs" / hashlib.sha256(data).hexdigest()
-            link = repository / "snapshots" / commit / name
-            for path in (blob, link):
-                path.parent.mkdir(parents=True, exist_ok=True)
-            blob.write_bytes(data)
-            link.symlink_to(blob)
-        (repository / "refs").mkdir(exist_ok=True)
-        (repository / "refs" / "main").write_text(commit)
+    def put(self, cache: Path, files: dict[str, bytes]) -> None:
+        put_in_cache(cache / "datasets--org--name", files, "a" * 40, "main")
 
     def test_parquet_and_jsonl(self, cache):
         self.put(cache, FILES)
@@ -249,23 +239,19 @@ class TestUrl:
 class TestDirectory:
     """Directories that `datasets` saved, and clones of repositories."""
 
-    def test_one_split_and_a_damaged_one(self, tmp_path):
+    def test_one_split_or_several_and_a_damaged_one(self, tmp_path):
         datasets.disable_progress_bars()
-        datasets.Dataset.from_list(QUESTIONS).save_to_disk(tmp_path / "saved")
-        found = read_directory(tmp_path / "saved", None, "test")
-        assert [record for _, record in found] == QUESTIONS
-        next((tmp_path / "saved").glob("*.arrow")).unlink()
-        with pytest.raises(InputError, match=r"saved: cannot be had \(.*; save it again"):
-            read_directory(tmp_path / "saved", None, "test")
-
-    def test_several_splits(self, tmp_path):
-        parts = {"test": datasets.Dataset.from_list(TAIL), "dev": datasets.Dataset.from_list(HEAD)}
-        datasets.disable_progress_bars()
-        datasets.DatasetDict(parts).save_to_disk(tmp_path / "saved")
-        records = read_directory(tmp_path / "saved", None, "test")
-        assert [record for _, record in records] == TAIL
+        test, dev = (datasets.Dataset.from_list(records) for records in (TAIL, HEAD))
+        saved, several = tmp_path / "saved", tmp_path / "several"
+        test.save_to_disk(saved)
+        datasets.DatasetDict({"test": test, "dev": dev}).save_to_disk(several)
+        for path in (saved, several):
+            assert [record for _, record in read_directory(path, None, "test")] == TAIL
         with pytest.raises(InputError, match="no split 'train'; give --split test, dev"):
-            read_directory(tmp_path / "saved", None, "train")
+            read_directory(several, None, "train")
+        next(saved.glob("*.arrow")).unlink()
+        with pytest.raises(InputError, match=r"saved: cannot be had \(.*; save it again"):
+            read_directory(saved, None, "test")
 
     def test_a_clone(self, tmp_path):
         for name, data in FILES.items():
