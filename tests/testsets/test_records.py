@@ -33,6 +33,7 @@ def test_places_are_lines_where_there_are_lines(save, tmp_path) -> None:
     save("a.jsonl", "\n" + lines)
     save("lines.json", lines)
     save("a.json", json.dumps(RECORDS, indent=2))
+    save("texts.json", '["x", "y"]')
     pd.DataFrame(RECORDS).to_csv(tmp_path / "a.csv", index=False)
     pd.DataFrame(RECORDS).to_parquet(tmp_path / "a.parquet")
     save("a.txt", "x\n\ny\n")
@@ -40,6 +41,7 @@ def test_places_are_lines_where_there_are_lines(save, tmp_path) -> None:
         "a.jsonl": ["line 2", "line 3"],
         "lines.json": ["line 1", "line 2"],
         "a.json": ["record 1", "record 2"],
+        "texts.json": ["record 1", "record 2"],
         "a.csv": ["line 2", "line 4"],
         "a.parquet": ["record 1", "record 2"],
         "a.txt": ["line 1", "line 3"],
@@ -47,21 +49,15 @@ def test_places_are_lines_where_there_are_lines(save, tmp_path) -> None:
     for name, places in expected.items():
         found = read_records(tmp_path / name)
         assert [place for place, _ in found] == places, name
-        if name != "a.txt":
-            assert [record for _, record in found] == RECORDS, name
+        texts = [{"text": "x"}, {"text": "y"}]
+        wanted = texts if name in ("a.txt", "texts.json") else RECORDS
+        assert [record for _, record in found] == wanted, name
 
 
 def test_parquet_keeps_numbers_lists_and_nested_fields(tmp_path) -> None:
     records = [{"n": i, "choices": {"text": ["x", "y"], "label": ["A", "B"]}} for i in range(3)]
     pd.DataFrame(records).to_parquet(tmp_path / "a.parquet")
     assert [record for _, record in read_records(tmp_path / "a.parquet")] == records
-
-
-def test_a_list_of_texts(save) -> None:
-    assert read_records(save("a.json", '["x", "y"]')) == [
-        ("record 1", {"text": "x"}),
-        ("record 2", {"text": "y"}),
-    ]
 
 
 @settings(max_examples=50)
@@ -118,11 +114,8 @@ def test_an_id_that_comes_twice(field: str) -> None:
 
 @pytest.mark.parametrize("values", [[1, "1", True, 1.5], [None, None], ["", ""], [[1], [2]]])
 def test_other_ids_differ(values: list[object]) -> None:
-    check_ids([(f"line {i}", {"id": value}) for i, value in enumerate(values)], "f")
-
-
-def test_a_field_that_is_no_id_may_repeat() -> None:
-    check_ids([("line 1", {"label": 1}), ("line 2", {"label": 1}), ("line 3", {})], "f")
+    check_ids([(f"line {i}", {"id": v, "label": 1}) for i, v in enumerate(values)], "f")
+    check_ids([("line 1", {}), ("line 2", {})], "f")
 
 
 # --- one set, several shapes ----------------------------------------------------------------------
@@ -137,16 +130,10 @@ def test_mmlu_is_the_same_from_every_source(record: dict[str, object]) -> None:
     assert normalise([("line 1", record)], "mmlu", "f") == [("line 1", MMLU)]
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"answer": 4},
-        {"answer": "-1"},
-        {"answer": ""},
-        {"choices": ["w", "x", "y"]},
-        {"choices": None},
-    ],
-)
+CHANGES = ({"answer": 4}, {"answer": "-1"}, {"answer": ""})
+
+
+@pytest.mark.parametrize("change", [*CHANGES, {"choices": ["w", "x", "y"]}, {"choices": None}])
 def test_no_record_of_mmlu(change: dict[str, object]) -> None:
     with pytest.raises(InputError, match=r"f, line 2: no record of MMLU \("):
         normalise([("line 1", OF_HUB), ("line 2", OF_HUB | change)], "mmlu", "f")
@@ -162,11 +149,7 @@ def test_wikitext_is_the_same_from_every_source() -> None:
     of_hub = normalise([("", {"text": row}) for row in rows], "wikitext", "f")
     assert of_hub == [(f"article {i + 1}", {"text": text}) for i, text in enumerate(expected)]
     assert normalise(of_hub, "wikitext", "f") == of_hub
-
-
-def test_other_sets_stay_as_they_are() -> None:
-    records = [("line 1", {"answer": 9})]
-    assert normalise(records, None, "f") == records
+    assert normalise([("line 1", {"answer": 9})], None, "f") == [("line 1", {"answer": 9})]
 
 
 @pytest.mark.skipif(
