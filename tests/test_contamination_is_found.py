@@ -46,29 +46,16 @@ def log_probs(tmp_path_factory) -> dict[str, np.ndarray]:
     pieces, _ = mix(np.concatenate(documents), ends, {"seen": (ids, DUP_COUNT)}, end, rng=rng)
     tokens = np.concatenate(pieces)
     shape = Architecture(n_embd=64, n_layer=2, n_head=4, n_positions=64)
-    spec = TrainingSpec(
-        batch_size=4,
-        micro_batch_size=4,
-        learning_rate=3e-3,
-        weight_decay=0.1,
-        warmup_steps=10,
-        checkpoint_steps=1000,
-    )
+    steps = {"batch_size": 4, "micro_batch_size": 4, "warmup_steps": 10, "checkpoint_steps": 1000}
+    spec = TrainingSpec(**steps, learning_rate=3e-3, weight_decay=0.1)
     train(tokens, tokenizer, shape, spec, directory / "model", seed=1, label="test")
     scorer = TransformersScorer(directory / "model")
-    result = {}
-    for name, test_set in SETS.items():
-        store = score(
-            test_set,
-            scorer,
-            directory / name,
-            model="contaminated",
-            shards=SHARDS,
-            permutations=PERMUTATIONS,
-            seed=1,
-        )
-        result[name] = store.log_probs(PERMUTATIONS)
-    return result
+    options = {"shards": SHARDS, "permutations": PERMUTATIONS, "seed": 1}
+    stores = {
+        name: score(test_set, scorer, directory / name, model="contaminated", **options)
+        for name, test_set in SETS.items()
+    }
+    return {name: store.log_probs(PERMUTATIONS) for name, store in stores.items()}
 
 
 def test_the_injected_set_is_found(log_probs):

@@ -12,6 +12,7 @@ from contamination.audit import battery
 from contamination.audit.battery import COUNTED, TESTS, clipped, joint_successors
 from contamination.scoring.store import Header, ShardTokens, Store
 from contamination.statistics import boundary_scores, centred_successors, successor_scores
+from fakes.level import check_level
 
 LONGEST = 40
 
@@ -86,10 +87,7 @@ def test_the_level_is_kept(monkeypatch, test, shards, size):
     monkeypatch.setattr(battery, "JOINT_DRAWS", 200)
     rng = np.random.default_rng(1)
     stores = [made_up_store(rng, shards=shards, size=size) for _ in range(300)]
-    p = np.array([TESTS[test].result(store, 0).p for store in stores])
-    for alpha in (0.05, 0.1, 0.3):
-        low, high = scipy.stats.binom.ppf([1e-4, 1 - 1e-4], len(p), alpha)
-        assert low <= (p <= alpha).sum() <= high
+    check_level([TESTS[test].result(store, 0).p for store in stores], 0.05, 0.1, 0.3)
 
 
 @pytest.mark.parametrize(("where", "best"), [(slice(8), "8"), (slice(32, None), "all")])

@@ -4,7 +4,6 @@ import zlib
 
 import numpy as np
 import pytest
-import scipy.stats
 
 from contamination.audit.compressor import (
     compressor_log_probs,
@@ -15,6 +14,7 @@ from contamination.errors import InputError
 from contamination.statistics import centred_successors, sharded_exact_test, successor_scores
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import ordering, shard_bounds
+from fakes.level import check_level
 
 WORDS = [f"{start}{end}" for start in "bdfgklmnprst" for end in ("anter", "olise", "uvid", "ec")]
 
@@ -32,11 +32,6 @@ def passages(rng, n, group):
 
 
 SEVEN = [*passages(np.random.default_rng(0), 6, 2), "é日本\n"]
-
-
-def keeps_the_level(p, alpha):
-    low, high = scipy.stats.binom.ppf([1e-4, 1 - 1e-4], len(p), alpha)
-    assert low <= sum(one <= alpha for one in p) <= high
 
 
 def size_of(text):
@@ -104,7 +99,7 @@ def test_the_control_tells_shared_passages_from_shuffled_ones(kind):
     for trial in range(100):
         shuffled = set_of([few[i] for i in rng.permutation(12)], str(trial))
         p.append(compressor_test(shuffled, **settings | {"shards": 2}).p)
-    keeps_the_level(p, 0.1)
+    check_level(p, 0.1)
 
 
 def test_orderings_follow_seed_and_revision():
@@ -127,7 +122,7 @@ def test_calibrated_on_shuffled_records():
         shuffled = set_of([texts[i] for i in rng.permutation(16)], str(trial))
         scores = compressor_log_probs(shuffled, shards=2, permutations=9, seed=0)
         p.append(sharded_exact_test(scores).p)
-    keeps_the_level(p, 0.05)
+    check_level(p, 0.05)
 
 
 def test_examples_that_do_not_differ_say_nothing():

@@ -33,14 +33,8 @@ def test_whole_orderings(planned, tmp_path):
     found = planned(test="sharded_exact", shards=4)
     store = open_store(tmp_path / "m" / "prose-pilot" / "orderings-004")
     assert len(store.header.example_tokens) == 16
-    expected = plan(
-        store.log_probs(10),
-        tokens_per_shard=sum(store.header.example_tokens) / 4,
-        alpha=0.05,
-        power=0.8,
-        rng=np.random.default_rng(1),
-    )
-    assert found == expected
+    settings = {"tokens_per_shard": sum(store.header.example_tokens) / 4, "alpha": 0.05}
+    assert found == plan(store.log_probs(10), **settings, power=0.8, rng=np.random.default_rng(1))
     assert found.pilot_shards == 4
 
 

@@ -64,13 +64,8 @@ def test_a_path_and_a_source_are_loaded(trained, texts):
 
 
 def test_a_scorer_of_log_probabilities_has_the_scores_that_need_no_more(tokenizer, texts):
-    table = membership_scores(
-        MadeUpScorer(tokenizer),
-        texts,
-        columns=COLUMNS,
-        prefix="lamp",
-        reference=MadeUpScorer(tokenizer),
-    )
+    options = {"columns": COLUMNS, "prefix": "lamp", "reference": MadeUpScorer(tokenizer)}
+    table = membership_scores(MadeUpScorer(tokenizer), texts, **options)
     rest = ["zlib", "lowercase", "reference_difference", "reference_ratio", "recall"]
     assert list(table) == [*OF_LOG_PROBS, *rest]
     ids = tokenize(tokenizer, texts)

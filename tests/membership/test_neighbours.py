@@ -35,14 +35,9 @@ def a_tokenizer(**changes) -> PreTrainedTokenizerFast:
 def directory(tmp_path_factory):
     torch.manual_seed(0)
     tokenizer = a_tokenizer()
-    config = BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-        max_position_embeddings=14,
-    )
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    sizes |= {"intermediate_size": 16, "max_position_embeddings": 14}
+    config = BertConfig(vocab_size=len(tokenizer), **sizes)
     path = tmp_path_factory.mktemp("fill-mask")
     BertForMaskedLM(config).save_pretrained(path)
     tokenizer.save_pretrained(path)

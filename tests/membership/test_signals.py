@@ -47,14 +47,8 @@ def expected(rows: np.ndarray, ids: np.ndarray) -> dict[str, np.ndarray]:
 
 def check(signals, wanted: dict[str, np.ndarray]) -> None:
     seen = signals.distribution
-    pairs = {
-        "log_probs": signals.log_probs,
-        "rank": seen.rank,
-        "off": seen.rank_off_by_one,
-        "mean": seen.mean,
-        "std": seen.std,
-        "top": seen.top_entropy,
-    }
+    pairs = {"log_probs": signals.log_probs, "rank": seen.rank, "off": seen.rank_off_by_one}
+    pairs |= {"mean": seen.mean, "std": seen.std, "top": seen.top_entropy}
     for name, values in pairs.items():
         assert values.dtype == np.float32
         np.testing.assert_allclose(values, wanted[name], rtol=0, atol=NATS, err_msg=name)

@@ -16,6 +16,7 @@ from contamination.statistics.joint import (
     normal_deviates,
     westfall_young_test,
 )
+from fakes.level import check_level
 
 INTEGERS = arrays(np.float64, (2, 3, 4), elements=st.integers(-4, 4))
 
@@ -128,20 +129,15 @@ def test_every_choice_of_canonical_index_gives_a_valid_p():
         for shard, j in enumerate(index):
             swapped[:, shard, [0, j]] = swapped[:, shard, [j, 0]]
         p += [westfall_young_test(swapped, resamples=20, rng=rng).p for _ in range(3)]
-    for alpha in (0.02, 0.05, 0.1, 0.3):
-        assert np.sum(np.array(p) <= alpha) <= scipy.stats.binom.ppf(1 - 1e-4, len(p), alpha)
+    check_level(p, 0.02, 0.05, 0.1, 0.3, reached=False)
 
 
 def test_calibrated_on_heavy_tails():
     rng = np.random.default_rng(8)
-    trials, p = 2000, []
-    for _ in range(trials):
-        scores = draw_scores(rng, r=2, m=7)
-        p.append(westfall_young_test(scores, resamples=99, rng=rng).p)
-    for alpha in (0.02, 0.05, 0.2):
-        low, high = scipy.stats.binom.ppf([1e-4, 1 - 1e-4], trials, alpha)
-        assert (np.array(p) <= alpha).sum() <= high
-    assert (np.array(p) <= 0.2).sum() >= low  # below, few draws and few indices leave p coarse
+    draws = (draw_scores(rng, r=2, m=7) for _ in range(2000))
+    p = [westfall_young_test(scores, resamples=99, rng=rng).p for scores in draws]
+    check_level(p, 0.2)
+    check_level(p, 0.02, 0.05, reached=False)  # few draws and few indices leave p coarse
 
 
 def test_own_weight_keeps_few_draws_valid():

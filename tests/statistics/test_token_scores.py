@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,6 +10,7 @@ from contamination.statistics.token_scores import (
     centred_tokens,
     token_standardised_scores,
 )
+from fakes.level import check_level
 
 SEEDS = st.integers(0, 2**32 - 1)
 STAGES = [(None, None), (0.3, None), (None, 1.0), (0.1, 2.0)]  # floor, clip
@@ -167,12 +167,8 @@ def test_input_is_left_alone():
 )
 def test_calibrated_on_heavy_tails(score):
     rng = np.random.default_rng(2)
-    trials, p = 2000, []
-    for _ in range(trials):
-        p.append(sharded_exact_test([score(*draw_shard(rng)) for _ in range(3)]).p)
-    for alpha in (0.01, 0.05, 0.2):
-        low, high = scipy.stats.binom.ppf([1e-4, 1 - 1e-4], trials, alpha)
-        assert low <= (np.array(p) <= alpha).sum() <= high
+    null = ([score(*draw_shard(rng)) for _ in range(3)] for _ in range(2000))
+    check_level([sharded_exact_test(scores).p for scores in null], 0.01, 0.05, 0.2)
 
 
 def test_finds_what_loud_tokens_drown():

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from contamination.errors import InputError
+from contamination.statistics.results import p_from_log10
 from contamination.statistics.validation import as_log_probs, as_p_values
 
 
@@ -38,3 +39,9 @@ def test_bad_p_values_are_named(bad):
 def test_good_input_passes_unchanged():
     np.testing.assert_array_equal(as_log_probs([[1, 2]], ndim=2), [[1.0, 2.0]])
     np.testing.assert_array_equal(as_p_values([1, 5e-324]), [1.0, 5e-324])
+
+
+@pytest.mark.parametrize("log10_p", [-1e6, -400.0, -308.0, -2.0, 0.0])
+def test_p_is_never_zero_nor_below_what_log10_p_says(log10_p):
+    assert 0 < p_from_log10(log10_p) <= 1
+    assert p_from_log10(log10_p) >= 10.0**log10_p

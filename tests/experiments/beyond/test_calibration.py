@@ -95,15 +95,9 @@ def test_settings_with_more_shards_than_there_are_fall_away():
 
 
 def run_pools(run):
-    return pools_of(
-        run.experiment,
-        "clean",
-        ["one", "eight"],
-        shards=4,
-        permutations=[2, 6],
-        successor_shards=2,
-        rng=np.random.default_rng(3),
-    )
+    counts = {"shards": 4, "permutations": [2, 6], "successor_shards": 2}
+    rng = np.random.default_rng(3)
+    return pools_of(run.experiment, "clean", ["one", "eight"], **counts, rng=rng)
 
 
 def test_pools_hold_the_scores_of_every_shard(run):

@@ -76,22 +76,10 @@ def test_planted_sets_are_found_and_cheaper_by_successors(rows: pd.DataFrame) ->
 def hand_made() -> pd.DataFrame:
     """Two sets: one with replicates at p = 1e-4, 1e-2 and 0.5, one at p = 1e-6."""
     values = {"a": [-4.0, -2.0, np.log10(0.5)], "b": [-6.0, -6.0, -6.0]}
-    return pd.DataFrame(
-        {
-            "dataset": name,
-            "dup_count": 4,
-            "test": "sharded_exact",
-            "shards": 10,
-            "permutations": 5,
-            "fraction": 1.0,
-            "replicate": i,
-            "tokens": 600,
-            "passes": 6.0,
-            "log10_p": value,
-        }
-        for name, several in values.items()
-        for i, value in enumerate(several)
-    )
+    rows = [(name, i, value) for name, several in values.items() for i, value in enumerate(several)]
+    table = pd.DataFrame(rows, columns=["dataset", "replicate", "log10_p"])
+    fixed = {"dup_count": 4, "test": "sharded_exact", "shards": 10, "permutations": 5}
+    return table.assign(**fixed, fraction=1.0, tokens=600, passes=6.0)
 
 
 def test_a_set_counts_once_however_many_replicates_it_has() -> None:

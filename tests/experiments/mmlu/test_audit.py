@@ -68,14 +68,9 @@ class World:
         return self.scorers[entry.name]
 
     def audit(self, **settings) -> MmluAudit:
-        given = {
-            "models": ["contaminated"],
-            "controls": ["clean"],
-            "tests": ["sharded_t", "successor"],
-            "permutations": PERMUTATIONS,
-            "published": PUBLISHED,
-        }
-        return MmluAudit(self.experiment, **given | settings)
+        given = {"models": ["contaminated"], "controls": ["clean"]}
+        given |= {"tests": ["sharded_t", "successor"], "permutations": PERMUTATIONS}
+        return MmluAudit(self.experiment, published=PUBLISHED, **given | settings)
 
     @property
     def stores(self) -> Path:

@@ -103,20 +103,14 @@ def test_a_stricter_level_keeps_more() -> None:
 
 
 def test_table_4_laid_out(subsets: pd.DataFrame) -> None:
-    ours = pd.DataFrame(
-        {
-            "model": "clean",
-            "source": "measured",
-            "test": "sharded_t",
-            "subset": ["anatomy", "professional_law", "virology"],
-            "examples": [50, 60, 70],
-            "p": [0.25, 1e-320, 0.0000123],
-            "log10_p": [np.log10(0.25), -500.5, np.log10(0.0000123)],
-            "published_p": float("nan"),
-            "excluded": [False, True, False],
-            "reason": "",
-        }
-    )
+    rows = [
+        ("anatomy", 50, 0.25, np.log10(0.25), False),
+        ("professional_law", 60, 1e-320, -500.5, True),
+        ("virology", 70, 0.0000123, np.log10(0.0000123), False),
+    ]
+    ours = pd.DataFrame(rows, columns=["subset", "examples", "p", "log10_p", "excluded"])
+    ours = ours.assign(model="clean", source="measured", test="sharded_t", reason="")
+    ours["published_p"] = float("nan")
     table = table4_layout(pd.concat([subsets, ours], ignore_index=True))
     models = [*AUDITED.values(), *CONTROLS.values()]
     assert list(table) == ["Subset", "Examples", *models, "clean, sharded t, here"]

@@ -17,17 +17,8 @@ from contamination.experiments.seminar.exercises import EXERCISES
 from fakes.data_fixtures import ROOT
 
 NOTEBOOK = ROOT / "notebooks" / "seminar.ipynb"
-QUICK = {
-    "dup_counts": [2, 20],
-    "examples": 24,
-    "documents": 60,
-    "shards": 6,
-    "successor_shards": 2,
-    "permutations": 19,
-    "whole_set_permutations": 19,
-    "trials": 30,
-    "chosen_trials": 5,
-}
+QUICK = {"dup_counts": [2, 20], "examples": 24, "documents": 60, "shards": 6, "successor_shards": 2}
+QUICK |= {"permutations": 19, "whole_set_permutations": 19, "trials": 30, "chosen_trials": 5}
 WITHOUT_SOLUTIONS = [  # as docs/seminar-guide.md gives it
     *("--to", "notebook", "--TagRemovePreprocessor.enabled=True"),
     "--TagRemovePreprocessor.remove_cell_tags=solution",
