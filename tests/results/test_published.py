@@ -11,7 +11,7 @@ from fakes.data_fixtures import ROOT
 
 PUBLISHED = ROOT / "data" / "published"
 
-AUDITED_COLUMNS = "llama2_7b mistral_7b pythia_1_4b"
+AUDITED_COLUMNS, AUC = "llama2_7b mistral_7b pythia_1_4b", "auc_percent"
 # file -> (rows, text columns, number columns, number columns that may be empty)
 FILES = {
     "oren2024_table1_canaries": (10, "dataset", "size dup_count permutation_p sharded_p", ""),
@@ -22,14 +22,9 @@ FILES = {
     "oren2024_text": (2, "key where", "value", ""),
     "shi2023_downstream": (60, "table setting method metric", "value", ""),
     "shi2023_headline": (28, "table setting method metric", "value", ""),
-    "fu2025_table3": (91, "table model domain metric", "auc_percent", ""),
-    "fu2025_within_domain_auc": (972, "table model domain metric", "auc_percent", ""),
-    "fu2025_cross_domain_auc": (
-        81,
-        "figure model metric seen_domain unseen_domain",
-        "auc_percent",
-        "",
-    ),
+    "fu2025_table3": (91, "table model domain metric", AUC, ""),
+    "fu2025_within_domain_auc": (972, "table model domain metric", AUC, ""),
+    "fu2025_cross_domain_auc": (81, "figure model metric seen_domain unseen_domain", AUC, ""),
 }
 
 

@@ -36,16 +36,11 @@ def shards_for(pilot, m, **settings):
     return planned(pilot, permutations=[m], **settings).designs[0].shards
 
 
-@pytest.mark.parametrize(
-    ("effect", "spread", "m", "alpha"),
-    [
-        (0.7, 1.0, 1, 0.05),
-        (0.7, 1.0, 2, 0.05),
-        (0.7, 1.0, 25, 0.05),
-        (2.0, 1.0, 2, 0.01),
-        (1.0, 1.8, 5, 0.01),
-    ],
-)
+CASES = [(0.7, 1.0, 1, 0.05), (0.7, 1.0, 2, 0.05), (0.7, 1.0, 25, 0.05)]
+CASES += [(2.0, 1.0, 2, 0.01), (1.0, 1.8, 5, 0.01)]
+
+
+@pytest.mark.parametrize(("effect", "spread", "m", "alpha"), CASES)
 def test_the_planned_shards_have_the_wanted_power(effect, spread, m, alpha):
     rng = np.random.default_rng(1)
     pilot = scores(rng, 3000, 40, effect, spread)  # so large that only the model can be wrong

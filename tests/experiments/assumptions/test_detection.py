@@ -139,12 +139,8 @@ def test_a_model_that_is_not_tuned(domains) -> None:
 
 def test_within_is_the_auc_of_all_pairs(within, domains) -> None:
     assert tuple(within) == WITHIN_COLUMNS
-    sides = {
-        "control": (BEFORE, "spare"),
-        "pre-training": (BEFORE, "members"),
-        "fine-tuning": (AFTER, "spare"),
-    }
-    for phase, (scorer, side) in sides.items():
+    sides = ((BEFORE, "spare"), (BEFORE, "members"), (AFTER, "spare"))
+    for phase, (scorer, side) in zip(PHASES, sides, strict=True):
         found = []
         for name in ("alpha", "beta"):
             members, others = getattr(domains[name], side), domains[name].non_members

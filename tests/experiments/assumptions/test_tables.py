@@ -65,12 +65,9 @@ def test_a_phase_that_was_not_measured_has_a_heading_alone() -> None:
 @pytest.mark.parametrize(
     ("auc", "width", "near", "far"),
     [
-        (54.9, 9.0, "yes", "no"),
-        (45.1, 0.5, "yes", "no"),
-        (58.0, 4.0, "undecided", "undecided"),
-        (42.0, 4.0, "undecided", "undecided"),
-        (59.1, 4.0, "no", "yes"),
-        (40.9, 4.0, "no", "yes"),
+        *((auc, width, "yes", "no") for auc, width in ((54.9, 9.0), (45.1, 0.5))),
+        *((auc, 4.0, "undecided", "undecided") for auc in (58.0, 42.0)),
+        *((auc, 4.0, "no", "yes") for auc in (59.1, 40.9)),
     ],
 )
 def test_near_chance_is_decided_by_estimate_and_interval(auc, width, near, far) -> None:
@@ -139,15 +136,9 @@ def sizes_of(*losses: float) -> pd.DataFrame:
 
 @pytest.mark.parametrize(
     ("losses", "holds"),
-    [
-        ((51, 48), "yes"),
-        ((51, 60), "no"),
-        ((51, 40), "no"),  # either way
-        ((51, 58), "undecided"),
-        ((51,), "—"),
-    ],
+    [((51, 48), "yes"), ((51, 60), "no"), ((51, 40), "no"), ((51, 58), "undecided"), ((51,), "—")],
 )
-def test_sizes_are_near_chance_if_each_of_them_is(losses, holds) -> None:
+def test_sizes_are_near_chance_if_none_is_far_either_way(losses, holds) -> None:
     assert verdict("Of every size", sizes_of(*losses), NO_CROSS)[0] == holds
 
 

@@ -30,10 +30,8 @@ OUTLIERS = ["first", "second", "third"]  # two of one kind
 
 def _document(package: str, i: int) -> Docstring:
     text = f"Compute quantity number {i} of {package} from values that were seen before or after."
-    text += (
-        f"\n\nIt is computed by method {i % 7}, which is the one to be used for quantity {i} alone,"
-    )
-    text += " and it takes as many steps as there are values, whatever these are."
+    text += f"\n\nIt is computed by method {i % 7}, which is the one to be used for quantity {i}"
+    text += " alone, and it takes as many steps as there are values, whatever these are."
     if i % 5 == 0:
         text += " Nothing more is known of it." * 10  # no context holds it
     return Docstring(package, "1", f"{package}/m.py", f"function_{i}", f"(x{i})", text)

@@ -1,12 +1,10 @@
 """Figures hold what they were given."""
 
-import matplotlib
 import numpy as np
 import pandas as pd
 
 from contamination.experiments.seminar import figures
 
-matplotlib.use("Agg")
 RNG = np.random.default_rng(0)
 MODELS = ("contaminated", "clean")
 
