@@ -6,7 +6,7 @@ import pytest
 
 from contamination.audit import sequential
 from contamination.audit.battery import Request
-from contamination.audit.sequential import audit_until
+from contamination.audit.verdict import audit_until
 from contamination.errors import InputError
 from contamination.scoring import score as scoring
 from contamination.scoring.processes import processes

@@ -1,7 +1,7 @@
 """A p-value for one model and one test set, in one call (Oren, Algorithm 1, and what goes beyond).
 
 `plan_audit` counts shards, tokens, FLOPs and time before anything is paid for; `audit` scores what
-no store holds yet, and tests.
+no store holds yet, and tests; `audit_until` scores shard after shard, and stops early.
 """
 
 import math
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
+from tqdm import tqdm
 
 from contamination.audit.battery import TESTS, Request
 from contamination.audit.compressor import compressor_test
@@ -25,12 +26,16 @@ from contamination.scoring.loading import ModelSource, model_shape
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.models import label
 from contamination.scoring.plan import StorePlan, kept_tokens, plan_store
+from contamination.scoring.processes import processes
 from contamination.scoring.score import score
 from contamination.scoring.store import Store
 from contamination.scoring.store_format import Header
 from contamination.statistics import (
+    AnytimeResult,
+    EProcess,
     TestResult,
     WestfallYoungResult,
+    anytime_test,
     shard_size_for_budget,
     successor_cost,
 )
@@ -226,6 +231,61 @@ def audit(
         control=tuple(controls[store.kind, store.shards] for store in plan.stores),
         stores=tuple(store.directory for store in stores.values()),
         seconds=seconds,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Stopped:
+    """What an audit that stops early found.
+
+    Attributes
+    ----------
+    result : `shards` is how many were looked at, `stopped_at` the one that sufficed, if any did.
+    diagnosis, control : as in `Audit`, of the whole set.
+    """
+
+    result: AnytimeResult
+    diagnosis: Diagnosis
+    control: TestResult
+
+
+def audit_until(scorer: Scorer, test_set: ExampleSet, request: Request, *, alpha: float) -> Stopped:
+    """Score shard after shard until the evidence reaches 1 / alpha, or all are scored.
+
+    The anytime-valid test (`statistics.anytime`) may be looked at after every shard, and its
+    guarantee holds for any rule of stopping. What is not scored is not paid for; an audit that did
+    not stop can go on later, with the shards that are left.
+
+    Raises InputError for several tests, for one that needs all shards at once, and for whatever
+    planning and scoring refuse.
+    """
+    if len(request.tests) > 1:
+        raise InputError("--stop follows the evidence of one test: give --test once")
+    (test,) = request.tests
+    if not TESTS[test].stops:
+        known = [name for name, chosen in TESTS.items() if chosen.stops]
+        raise InputError(f"test is {test!r}: stopping early needs one of {', '.join(known)}")
+    lengths = [len(ids) for ids in tokenize(scorer.tokenizer, test_set.examples)]
+    plan = choose_store(test, lengths, scorer.context, request)
+    evidence, scores = EProcess(), list[np.ndarray]()
+
+    def suffices(store: Store, shard: int) -> bool:
+        nonlocal evidence
+        scores.append(TESTS[test].shard_scores(store, shard, request.permutations))
+        evidence = evidence.update(scores[-1])
+        bar.update()
+        return evidence.rejects(alpha)
+
+    with tqdm(
+        total=plan.shards,
+        desc=f"{name_model(scorer, request)}: shards until p <= {alpha:g}",
+        disable=not processes().is_main_process,
+    ) as bar:
+        fill_store(plan, scorer, test_set, request, enough=suffices)
+    return Stopped(
+        anytime_test(scores, alpha=alpha),
+        diagnose_order(test_set, request),
+        run_control(plan, test_set, request),
     )
 
 

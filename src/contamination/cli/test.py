@@ -15,8 +15,7 @@ from contamination.errors import InputError
 
 if TYPE_CHECKING:
     from contamination.audit.diagnostics import Diagnosis
-    from contamination.audit.sequential import Stopped
-    from contamination.audit.verdict import Audit
+    from contamination.audit.verdict import Audit, Stopped
     from contamination.statistics import TestResult
 
 
@@ -59,7 +58,7 @@ def _test_until_decided(options: AuditOptions, alpha: float) -> None:
     examples = options.load(options.dataset)
     request = options.request()
 
-    from contamination.audit.sequential import audit_until
+    from contamination.audit.verdict import audit_until
     from contamination.scoring.processes import processes
 
     with exit_if_interrupted(options.directory):

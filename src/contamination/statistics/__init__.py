@@ -39,10 +39,13 @@ if TYPE_CHECKING:
         CombinedResult,
         adjust,
         cauchy,
+        dkw_band,
+        ecdf,
         fisher,
         harmonic_mean,
+        null_scores,
     )
-    from contamination.statistics.permutation import permutation_test
+    from contamination.statistics.oren import permutation_test, sharded_t_test
     from contamination.statistics.planning import Design, PowerPlan, plan
     from contamination.statistics.results import (
         MonteCarloResult,
@@ -57,7 +60,6 @@ if TYPE_CHECKING:
         sharded_exact_monte_carlo,
         sharded_exact_test,
     )
-    from contamination.statistics.sharded_t import sharded_t_test
     from contamination.statistics.successor import (
         centred_successors,
         sampled_successor_scores,
@@ -70,7 +72,6 @@ if TYPE_CHECKING:
         centred_tokens,
         token_standardised_scores,
     )
-    from contamination.statistics.uniformity import dkw_band, ecdf, null_scores
 
 __all__ = [
     "AdjustedResult",

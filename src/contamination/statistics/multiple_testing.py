@@ -1,8 +1,9 @@
 """Many p-values: one verdict for all of them, or one verdict each.
 
 Fisher's rule (Oren section 4.3) and rules that survive dependence combine; `adjust` controls error
-rates over a whole audit of models and test sets. Every function takes p-values, or their decimal
-logarithms where these lie below the smallest float, and works in logarithms throughout.
+rates over a whole audit of models and test sets. They take p-values, or their decimal logarithms
+where these lie below the smallest float, and work in logarithms throughout. Studies of calibration
+ask whether p-values under H0 are uniform: `ecdf` and `dkw_band` are their law and a band around it.
 """
 
 import math
@@ -212,6 +213,38 @@ def adjust(
     adjusted = np.empty_like(raw)
     adjusted[order] = np.minimum(stepped, 0)
     return AdjustedResult(p=np.maximum(10.0**adjusted, np.finfo(np.float64).tiny), log10_p=adjusted)
+
+
+def ecdf(p_values: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Empirical distribution function as sorted p-values and its heights i/n there, both (n,).
+
+    Raises InputError for an entry that is NaN, zero or outside (0, 1], or no entry.
+    """
+    x = np.sort(as_p_values(p_values))
+    return x, np.arange(1, len(x) + 1) / len(x)
+
+
+def dkw_band(n: int, level: float) -> float:
+    """Half-width of the band that holds the whole true law with probability at least `level`.
+
+    sqrt(log(2 / alpha) / (2 n)) with alpha = 1 - level, for n independent p-values; valid for every
+    n and every law (Dvoretzky, Kiefer and Wolfowitz 1956, with the constant of Massart 1990).
+    Raises InputError for n below 1, or a level outside (0, 1).
+    """
+    if n < 1:
+        raise InputError(f"n is {n}: a band needs at least 1 p-value")
+    if not 0 < level < 1:
+        raise InputError(f"level is {level}: give a coverage between 0 and 1, such as 0.95")
+    return math.sqrt(math.log(2 / (1 - level)) / (2 * n))
+
+
+def null_scores(pool: np.ndarray, shards: int, *, rng: np.random.Generator) -> np.ndarray:
+    """Scores of `shards` random shards of the pool, a random ordering of each called canonical."""
+    rows = pool[rng.choice(len(pool), size=shards, replace=False)]
+    canonical = rng.integers(pool.shape[1], size=shards)
+    where = np.arange(shards)
+    rows[where, 0], rows[where, canonical] = rows[where, canonical], rows[where, 0].copy()
+    return rows
 
 
 def _as_log10_p(p_values: ArrayLike | None, log10_p: ArrayLike | None) -> NDArray[np.float64]:
