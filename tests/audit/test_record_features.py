@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contamination.audit.record_features import (
+from contamination.audit.diagnostics import (
     codes,
     label_codes,
     number_columns,

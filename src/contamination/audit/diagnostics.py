@@ -12,23 +12,17 @@ matter to a test that only ever permutes records of one topic.
 """
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from sklearn.feature_extraction.text import TfidfVectorizer
 
-from contamination.audit.record_features import (
-    Columns,
-    Record,
-    codes,
-    label_codes,
-    number_columns,
-    span_lines,
-    tf_idf,
-)
 from contamination.errors import InputError
 from contamination.statistics import adjust
 from contamination.statistics.exchangeability import (
@@ -46,10 +40,15 @@ from contamination.testsets.orderings import shard_bounds
 
 Verdict = Literal["quiet", "suspicious", "order carries information", "too few records"]
 Row = dict[str, Any]
+Record = Mapping[str, Any]
+Columns = dict[str, NDArray[np.float64]]
 
 TESTS = 8  # rows that can have a p-value
 LAGS = (1, 2, 3, 4, 5)
 NEAR = 0.8  # cosine above which records share a passage or differ in a few words
+# Where data sets keep the label, likeliest first.
+LABEL_FIELDS = ("label", "gold_label", "answerKey", "answer", "target", "class", "completion")
+MOST_LABELS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,9 +165,7 @@ def _rows(texts: Sequence[str], records: Sequence[Record] | None, orders: _Order
     return [
         _spans_lines(texts, records),
         *_likeness(texts, orders),
-        *_lengths(texts, orders),
-        _label_runs(label_codes(records), orders),
-        _alphabetical(texts, orders),
+        *_ordered_values(texts, records, orders),
         _sequential_id(*number_columns(texts, records), orders),
     ]
 
@@ -196,13 +193,8 @@ def _test(
     observed, expected = float(shown[0]), float(shown.mean())
     what, form = reading
     text = f"{what}: {observed:{form}}, {expected:{form}} expected"
-    return _only_inform(diagnostic, text, observed) | {
-        "expected": expected,
-        "z": result.z,
-        "p": result.p,
-        "log10_p": result.log10_p,
-        "alternative": alternative,
-    }
+    tested = {"expected": expected, "alternative": alternative, **asdict(result)}
+    return _only_inform(diagnostic, text, observed) | tested
 
 
 def _spans_lines(texts: Sequence[str], records: Sequence[Record] | None) -> Row:
@@ -236,31 +228,24 @@ def _likeness(texts: Sequence[str], orders: _Orders) -> Iterator[Row]:
     yield _test("similarity", highest, "greater", (reading, ".4f"), found.means[best])
 
 
-def _lengths(texts: Sequence[str], orders: _Orders) -> Iterator[Row]:
+def _ordered_values(
+    texts: Sequence[str], records: Sequence[Record] | None, orders: _Orders
+) -> Iterator[Row]:
+    """Rows for what every record has one value of: length, label, place in the alphabet."""
+    along = (orders.orderings, orders.bounds)
     sizes = [len(text) for text in texts]
-    for name, statistic, what in (
-        ("length_autocorrelation", autocorrelation, "lengths of neighbours"),
-        ("length_trend", trend, "length and position"),
-    ):
-        values = statistic(sizes, orders.orderings, orders.bounds)
-        reading = (f"rank correlation of {what}", "+.3f")
-        yield _test(name, values, "two-sided", reading)
-
-
-def _label_runs(found: tuple[str, NDArray[np.intp]] | None, orders: _Orders) -> Row:
-    if found is None:
-        return _only_inform("label_runs", "no field looks like a label")
-    field, labels = found
-    values = equal_neighbours(labels, orders.orderings, orders.bounds)
-    reading = (f"share of neighbours with equal {field!r}", ".1%")
-    return _test("label_runs", values, "two-sided", reading)
-
-
-def _alphabetical(texts: Sequence[str], orders: _Orders) -> Row:
+    reading = ("rank correlation of lengths of neighbours", "+.3f")
+    yield _test("length_autocorrelation", autocorrelation(sizes, *along), "two-sided", reading)
+    reading = ("rank correlation of length and position", "+.3f")
+    yield _test("length_trend", trend(sizes, *along), "two-sided", reading)
+    if found := label_codes(records):
+        reading = (f"share of neighbours with equal {found[0]!r}", ".1%")
+        yield _test("label_runs", equal_neighbours(found[1], *along), "two-sided", reading)
+    else:
+        yield _only_inform("label_runs", "no field looks like a label")
     ranks = np.unique([text.casefold() for text in texts], return_inverse=True)[1]
-    values = ascending_neighbours(ranks, orders.orderings, orders.bounds)
     reading = ("share of neighbours in alphabetical order", ".1%")
-    return _test("alphabetical", values, "two-sided", reading)
+    yield _test("alphabetical", ascending_neighbours(ranks, *along), "two-sided", reading)
 
 
 def _sequential_id(shown: Columns, hidden: Columns, orders: _Orders) -> Row:
@@ -277,3 +262,93 @@ def _sequential_id(shown: Columns, hidden: Columns, orders: _Orders) -> Row:
     what = f"rank correlation of {name}, shown in the texts, and position"
     row = _test("sequential_id", strongest, "greater", (what, "+.3f"), values[best])
     return row | {"alternative": "two-sided"}  # by its absolute value
+
+
+# --- what the order could follow; nothing below knows it ------------------------------------------
+
+
+def codes(values: Sequence[object]) -> NDArray[np.intp]:
+    """Number the distinct values from 0, of any type; 1, "1" and True differ."""
+    seen: dict[str, int] = {}
+    return np.array([seen.setdefault(repr(value), len(seen)) for value in values])
+
+
+def label_codes(records: Sequence[Record] | None) -> tuple[str, NDArray[np.intp]] | None:
+    """Find the field that holds the label, and number its values, (n,); None if there is none.
+
+    It is the first of `LABEL_FIELDS` that every record has, with at least two values, at most
+    `MOST_LABELS`, and each of them twice on average.
+    """
+    for field in LABEL_FIELDS:
+        if records is not None and all(field in record for record in records):
+            found = codes([record[field] for record in records])
+            if 2 <= found.max() + 1 <= min(MOST_LABELS, len(records) // 2):
+                return field, found
+    return None
+
+
+def span_lines(texts: Sequence[str], records: Sequence[Record] | None) -> NDArray[np.bool_]:
+    """Whether each record holds a line break of its own, (n,): in a field, else inside its text."""
+    if records is None:
+        return np.array(["\n" in text.strip("\n") for text in texts])
+    return np.array([any("\n" in s for s in _strings(record)) for record in records])
+
+
+def number_columns(
+    texts: Sequence[str], records: Sequence[Record] | None
+) -> tuple[Columns, Columns]:
+    """Numbers that could be ids, as columns (n,): those that the texts show, those they do not.
+
+    A field counts where it is, or ends in, a number in every record ("test/0012") and most records
+    have their own. So does the number that the texts start with, after a word or two.
+    """
+    shown: dict[str, list[float]] = {}
+    hidden: dict[str, list[float]] = {}
+    starts = [re.match(r"[^\d\n]{0,20}(\d+)", text) for text in texts]
+    if all(starts):
+        shown["the number that the texts start with"] = [float(m[1]) for m in starts if m]
+    for field in records[0] if records else ():
+        values = [record.get(field) for record in records or ()]
+        numbers = [number for number in map(_number, values) if number is not None]
+        if len(numbers) == len(values):
+            pairs = zip(values, texts, strict=True)
+            in_text = all(re.search(rf"(?<!\w){re.escape(str(v))}(?!\w)", t) for v, t in pairs)
+            (shown if in_text else hidden)[f"field {field!r}"] = numbers
+    return _mostly_distinct(shown), _mostly_distinct(hidden)
+
+
+def tf_idf(texts: Sequence[str]) -> csr_matrix:
+    """Rows of length 1 with the weights of character 4-grams within words; 0 for a blank text.
+
+    Characters need no notion of what a word is in the language at hand.
+    """
+    if not any(text.strip() for text in texts):
+        return csr_matrix((len(texts), 1))
+    vectorizer = TfidfVectorizer(analyzer="char_wb", ngram_range=(4, 4), sublinear_tf=True)
+    return vectorizer.fit_transform(texts)
+
+
+def _strings(value: object) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    inner = value if isinstance(value, list | tuple) else ()
+    return [string for each in inner for string in _strings(each)]
+
+
+def _number(value: object) -> float | None:
+    try:
+        number = float(str(value))
+    except ValueError:
+        match = re.fullmatch(r"\S{0,40}?(\d+)", str(value))
+        number = float(match[1]) if match else math.nan
+    return number if math.isfinite(number) else None
+
+
+def _mostly_distinct(columns: Mapping[str, list[float]]) -> Columns:
+    return {
+        name: np.array(column)
+        for name, column in columns.items()
+        if len(set(column)) > len(column) / 2
+    }

@@ -169,31 +169,26 @@ def _beside_reference(
     Per token, they must cut it alike; a mean over other tokens would compare nothing.
     """
     ours, theirs = (tokenize(side.tokenizer, texts) for side in (scorer, reference))
-    if per == "token":
-        for number, pair in enumerate(zip(ours, theirs, strict=True)):
-            if not np.array_equal(*pair):
-                raise InputError(
-                    f"text {number} has other tokens under the reference model, so that means over "
-                    "tokens do not compare; compare per byte"
-                )
-    else:
-        for side, sequences in ((scorer, ours), (reference, theirs)):
-            _require_every_byte(side, sequences)
+    unknown = [side.tokenizer.unk_token_id for side in (scorer, reference)]
+    for number, pair in enumerate(zip(ours, theirs, strict=True)):
+        if per == "token" and not np.array_equal(*pair):
+            raise InputError(
+                f"text {number} has other tokens under the reference model, so that means over "
+                "tokens do not compare; compare per byte"
+            )
+        missing = (
+            token in ids for token, ids in zip(unknown, pair, strict=True) if token is not None
+        )
+        if per == "byte" and any(missing):
+            raise InputError(
+                f"text {number} has characters that a tokenizer of the two models does not know, "
+                "and their bytes would cost nothing; leave it out, or give another reference"
+            )
     others = zip(signals, log_prob_signals(reference, theirs), texts, strict=True)
     if per == "token":
         return [(scores.loss(a), scores.loss(b)) for a, b, _ in others]
     value = scores.log_likelihood_per_byte
     return [(value(a, text), value(b, text)) for a, b, text in others]
-
-
-def _require_every_byte(scorer: Scorer, sequences: Sequence[np.ndarray]) -> None:
-    unknown = scorer.tokenizer.unk_token_id
-    for number, ids in enumerate(sequences):
-        if unknown is not None and unknown in ids:
-            raise InputError(
-                f"text {number} has characters that a tokenizer of the two models does not know, "
-                "and their bytes would cost nothing; leave it out, or give another reference"
-            )
 
 
 def _of_neighbours(

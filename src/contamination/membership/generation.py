@@ -74,7 +74,8 @@ def continuations(
         for batch in _batches(starts, new_tokens, max(1, scorer.batch_tokens // samples)):
             written = _write(scorer, [starts[i] for i in batch], settings)
             for number, ids in enumerate(written):
-                found[batch[number // samples]].append(_until_end(ids, settings.eos_token_id))
+                ends = np.flatnonzero(ids == settings.eos_token_id)  # None equals no id
+                found[batch[number // samples]].append(ids[: ends[0]] if len(ends) else ids)
     return found
 
 
@@ -106,11 +107,6 @@ def _write(
         scorer.send(inputs), attention_mask=scorer.send(mask), generation_config=settings
     )
     return written[:, width:].cpu().numpy()  # type: ignore[no-any-return]
-
-
-def _until_end(ids: np.ndarray, end: int | None) -> np.ndarray:
-    ends = np.flatnonzero(ids == end)  # None equals no id
-    return ids[: ends[0]] if len(ends) else ids
 
 
 @dataclass(frozen=True)
@@ -238,11 +234,8 @@ def generation_variation(
     sampled = continuations(
         scorer, prompts, new_tokens=new_tokens, temperature=temperature, samples=samples, seed=seed
     )
-    return np.array(
-        [_peak(one, others, alpha) for (one,), others in zip(greedy, sampled, strict=True)]
-    )
-
-
-def _peak(greedy: np.ndarray, sampled: Sequence[np.ndarray], alpha: float) -> float:
-    longest = max(len(ids) for ids in (greedy, *sampled))
-    return float(np.mean(edit_distances(greedy, sampled) <= alpha * longest))
+    shares = []
+    for (one,), others in zip(greedy, sampled, strict=True):
+        longest = max(len(ids) for ids in (one, *others))
+        shares.append(np.mean(edit_distances(one, others) <= alpha * longest))
+    return np.array(shares)

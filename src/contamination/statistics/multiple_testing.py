@@ -17,7 +17,7 @@ from scipy.special import gammaln, logsumexp, xlogy
 
 from contamination.errors import InputError
 from contamination.statistics.results import p_from_log10
-from contamination.statistics.validation import as_floats, as_p_values
+from contamination.statistics.validation import as_p_values
 
 Method = Literal["holm", "benjamini_hochberg", "benjamini_yekutieli"]
 
@@ -253,18 +253,7 @@ def _as_log10_p(p_values: ArrayLike | None, log10_p: ArrayLike | None) -> NDArra
         return np.asarray(np.log10(as_p_values(p_values)))
     if p_values is not None or log10_p is None:
         raise InputError("give either p_values or log10_p")
-    array = as_floats(log10_p, "log10_p")
-    if array.ndim != 1 or not len(array):
-        raise InputError(
-            f"log10_p has shape {array.shape}: give a list of one or more logarithms, shape (n,)"
-        )
-    bad = np.flatnonzero(~(np.isfinite(array) & (array <= 0)))
-    if len(bad):
-        raise InputError(
-            f"log10_p[{bad[0]}] is {array[bad[0]]}: the logarithm of a p-value is finite and at "
-            "most 0; correct or drop it"
-        )
-    return array
+    return as_p_values(log10_p, log10=True)
 
 
 def _combined(statistic: float, log_p: float) -> CombinedResult:

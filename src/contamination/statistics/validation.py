@@ -56,20 +56,22 @@ def as_log_probs(log_probs: ArrayLike, *, ndim: int, min_shards: int = 1) -> NDA
     return array
 
 
-def as_p_values(p_values: ArrayLike) -> NDArray[np.float64]:
+def as_p_values(p_values: ArrayLike, *, log10: bool = False) -> NDArray[np.float64]:
     """Return `p_values` as a float64 array of shape (n,), n >= 1, every entry in (0, 1].
 
-    Raises InputError otherwise.
+    With `log10` they are decimal logarithms, finite and at most 0. Raises InputError otherwise.
     """
-    array = as_floats(p_values, "p_values")
+    name, what = ("log10_p", "logarithms") if log10 else ("p_values", "p-values")
+    array = as_floats(p_values, name)
     if array.ndim != 1 or not len(array):
         raise InputError(
-            f"p_values has shape {array.shape}: give a list of one or more p-values, shape (n,)"
+            f"{name} has shape {array.shape}: give a list of one or more {what}, shape (n,)"
         )
-    bad = np.flatnonzero(~((array > 0) & (array <= 1)))
-    if len(bad):
-        raise InputError(
-            f"p_values[{bad[0]}] is {array[bad[0]]}: a p-value lies in (0, 1] and is never zero; "
-            "correct or drop it"
-        )
+    valid = np.isfinite(array) & (array <= 0) if log10 else (array > 0) & (array <= 1)
+    if not valid.all():
+        rule = "a p-value lies in (0, 1] and is never zero"
+        if log10:
+            rule = "the logarithm of a p-value is finite and at most 0"
+        bad = int(np.argmin(valid))
+        raise InputError(f"{name}[{bad}] is {array[bad]}: {rule}; correct or drop it")
     return array

@@ -17,8 +17,7 @@ import pandas as pd
 
 from contamination.audit.battery import TESTS
 from contamination.audit.compressor import compressor_test
-from contamination.audit.diagnostics import diagnose
-from contamination.audit.record_features import Record
+from contamination.audit.diagnostics import Record, diagnose
 from contamination.files import sha256_of
 from contamination.scoring.plan import plan_store
 from contamination.testsets.example_set import ExampleSet
