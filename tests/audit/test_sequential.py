@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from contamination.audit import sequential
+from contamination.audit import verdict
 from contamination.audit.battery import Request
 from contamination.audit.verdict import audit_until
 from contamination.errors import InputError
@@ -129,7 +129,7 @@ def test_an_interrupt_is_no_rejection(stop, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sequential, "fill_store", interrupted)
+    monkeypatch.setattr(verdict, "fill_store", interrupted)
     status, out, err = stop("--test=sharded_exact")
     assert (status, out) == (130, "")
     assert err.splitlines()[-1].endswith("run the same command again to go on")
