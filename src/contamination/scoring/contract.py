@@ -39,7 +39,5 @@ class Scorer(Protocol):
 
 def start_token(tokenizer: PreTrainedTokenizerBase) -> int:
     """Return the id put before a sequence: BOS, else EOS, else the vocabulary's first entry."""
-    for candidate in (tokenizer.bos_token_id, tokenizer.eos_token_id):
-        if candidate is not None:
-            return int(candidate)
-    return 0
+    candidates = (tokenizer.bos_token_id, tokenizer.eos_token_id)
+    return next((int(token) for token in candidates if token is not None), 0)

@@ -5,15 +5,13 @@ the log-probabilities of a prompt. How to ask is found out with the first reques
 a sequence is one request; the answers count in any order.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
-from transformers import PreTrainedTokenizerBase
 
 from contamination.errors import InputError
 from contamination.files import sha256_of
@@ -29,7 +27,7 @@ from contamination.scoring.endpoint_answers import (
 )
 from contamination.scoring.endpoint_client import Client, Rejected
 from contamination.scoring.loading import ModelSource, load_tokenizer
-from contamination.scoring.windows import Job, windows_of
+from contamination.scoring.windows import Job, assemble, windows_of
 from contamination.testsets.tokens import tokenize
 
 # Texts that end alike after different beginnings, of at most 13 tokens in any vocabulary.
@@ -82,9 +80,10 @@ class EndpointScorer:
         self.start = start_token(self.tokenizer)
         self.context = context - NOT_INPUTS
         self.batch_tokens = concurrency * self.context
-        self.revision = sha256_of(
-            self.url, model, _identity(self.tokenizer), str(self.context), str(self.start)
-        )
+        # What the tokenizer does, whether it came from a directory or the hub.
+        backend = getattr(self.tokenizer, "backend_tokenizer", None)
+        rules = backend.to_str() if backend else str(sorted(self.tokenizer.get_vocab().items()))
+        self.revision = sha256_of(self.url, model, rules, str(self.context), str(self.start))
         self._route: Route | None = None
         self._served: str | None = None
 
@@ -108,16 +107,14 @@ class EndpointScorer:
         np.random.default_rng(SHUFFLE_SEED).shuffle(jobs)
         probes = len(PROBES) if jobs and self._route is None else 0
         self.client.require_budget(len(jobs) + probes)
-        return self._results(sequences, jobs)
+        scores = [np.full(len(ids), np.nan, dtype=np.float32) for ids in sequences]
+        owners = [job.sequence for job in jobs]
+        return assemble(scores, owners, self._results(sequences, jobs))
 
     def _results(
         self, sequences: Sequence[np.ndarray], jobs: Sequence[Job]
-    ) -> Iterator[tuple[int, np.ndarray]]:
-        scores = [np.full(len(ids), np.nan, dtype=np.float32) for ids in sequences]
-        missing = Counter(job.sequence for job in jobs)
-        for index, values in enumerate(scores):
-            if not missing[index]:
-                yield index, values
+    ) -> Iterator[tuple[int, slice, np.ndarray]]:
+        """Yield (index of the sequence, the tokens scored, their values) as answers arrive."""
         if not jobs:
             return
         if self._route is None:
@@ -130,10 +127,7 @@ class EndpointScorer:
         try:
             for number, values in self._ask(self._route, prompts):
                 index, (start, first, stop) = jobs[number]
-                scores[index][first:stop] = values[first - start :]
-                missing[index] -= 1
-                if not missing[index]:
-                    yield index, scores[index]
+                yield index, slice(first, stop), values[first - start :]
         except Rejected as error:
             raise InputError(f"{error}; if it is too long, give a smaller context") from None
 
@@ -146,18 +140,14 @@ class EndpointScorer:
                     values = route.read(answer, prompts[number].tolist())
                 except InputError as error:
                     raise type(error)(f"{self.url}: {error}") from None
-                self._require_same_model(answer)
+                served = answer.get("model")
+                self._served = self._served or served
+                if served and served != self._served:  # routers and updates change the model
+                    raise InputError(
+                        f"{self.url}: the answers came from {self._served!r} at first and from "
+                        f"{served!r} now; ask for one model by its exact name"
+                    )
                 yield number, values
-
-    def _require_same_model(self, answer: dict[str, Any]) -> None:
-        """Refuse a server that changes its model between answers: routers and updates do."""
-        served = answer.get("model")
-        self._served = self._served or served
-        if served and served != self._served:
-            raise InputError(
-                f"{self.url}: the answers came from {self._served!r} at first and from {served!r} "
-                "now; ask for one model by its exact name"
-            )
 
     def _find_route(self) -> Route:
         """Try the wire formats, with token ids, and with text where the server refuses ids."""
@@ -200,9 +190,3 @@ class EndpointScorer:
                 f"{self.url}: tokens have the same log-probabilities after different texts, so "
                 f"they do not depend on the context; {ADVICE}"
             )
-
-
-def _identity(tokenizer: PreTrainedTokenizerBase) -> str:
-    """What the tokenizer does, whether it came from a directory or the hub."""
-    backend = getattr(tokenizer, "backend_tokenizer", None)
-    return str(sorted(tokenizer.get_vocab().items()) if backend is None else backend.to_str())

@@ -52,22 +52,16 @@ class Position(NamedTuple):
 Reading = tuple[list[Position], bool]
 
 
-@dataclass(frozen=True)
-class Format:
-    """A wire format: fields that ask for log-probabilities, and the reader of the answer."""
+class Format(NamedTuple):
+    """A wire format: fields that ask for log-probabilities, and the reader of the answer.
+
+    The reader takes the answer, its first choice and the prompt. What it raises other than
+    `NoPromptLogprobs` means that the answer is in another format.
+    """
 
     name: str
     fields: dict[str, Any]
-    reader: Callable[[dict[str, Any], dict[str, Any], Sequence[int]], Reading]
-
-    def read(self, answer: Any, prompt: Sequence[int]) -> Reading:
-        """Find the log-probabilities in the JSON of an answer, or raise `NoPromptLogprobs`."""
-        try:
-            return self.reader(answer, answer["choices"][0], prompt)
-        except NoPromptLogprobs:
-            raise
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-            raise NoPromptLogprobs(f"the answer is not in the format {self.name!r}") from None
+    read: Callable[[dict[str, Any], dict[str, Any], Sequence[int]], Reading]
 
 
 def _read_prompt_logprobs(
@@ -179,7 +173,14 @@ class Route:
         Raises NoPromptLogprobs if the answer holds none, Misread if they belong to other tokens or
         may do so, and InputError if they are no log-probabilities.
         """
-        positions, generated = self.format.read(answer, prompt)
+        try:
+            positions, generated = self.format.read(answer, answer["choices"][0], prompt)
+        except NoPromptLogprobs:
+            raise
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            raise NoPromptLogprobs(
+                f"the answer is not in the format {self.format.name!r}"
+            ) from None
         self._require_same_tokens(positions, prompt, generated=generated)
         usage = answer.get("usage")
         counted = usage.get("prompt_tokens") if isinstance(usage, dict) else None

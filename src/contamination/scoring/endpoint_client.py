@@ -40,20 +40,36 @@ class _Final(openai.OpenAIError):
 
 
 class _CountingHttp(openai.DefaultAsyncHttpxClient):
-    """HTTP connections that report every try to the client that they belong to."""
+    """HTTP connections that count every try for the client that they belong to."""
 
     def __init__(self, owner: "Client", **options: Any) -> None:
         super().__init__(**options)
         self._owner = owner
 
     async def send(self, request: Any, **options: Any) -> Any:
-        self._owner.count_request()
+        """Send within the budget; give up an address where nobody ever answered."""
+        owner = self._owner
+        if owner.max_requests is not None and owner.requests_made >= owner.max_requests:
+            raise _Final(
+                f"{owner.url}: the budget is used up ({owner.summary()}); what is stored is kept: "
+                "run it again with a larger one"
+            )
+        owner.requests_made += 1
         try:
             response = await super().send(request, **options)
         except Exception as error:
-            self._owner.count_silence(error)
+            # The HTTP library is the `openai` client's choice, so its errors go by their names.
+            name = type(error).__name__
+            if name.startswith("Connect") and not owner.reached:
+                raise _Final(
+                    f"{owner.url}: cannot be reached ({owner.shorten(str(error) or name)}); start "
+                    "the server or correct the URL"
+                ) from None
+            owner.failures["no answer in time" if "Timeout" in name else "broken connection"] += 1
             raise
-        self._owner.count_answer(response.status_code)
+        owner.reached = True
+        if _is_temporary(response.status_code):
+            owner.failures[f"HTTP {response.status_code}"] += 1
         return response
 
 
@@ -62,8 +78,9 @@ class Client:
     """Posts to one endpoint, with the arguments of `contamination.scoring.endpoint.EndpointScorer`.
 
     `requests_made` counts the requests, retries included, and `failures` those that failed, by
-    reason. Raises InputError for an address that is not http(s), that may hold secrets or that
-    would send the key unencrypted over a network, and for a key that cannot be sent.
+    reason; `reached` is whether any was answered. Raises InputError for an address that is not
+    http(s), that may hold secrets or that would send the key unencrypted over a network, and for a
+    key that cannot be sent.
     """
 
     url: str
@@ -73,10 +90,10 @@ class Client:
     timeout: float
     requests_made: int = field(default=0, init=False)
     failures: Counter[str] = field(default_factory=Counter, init=False)
+    reached: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         """Take the key from the environment: it is no field, so that nothing prints it."""
-        self._reached = False
         self._key = os.environ.get(self.key_variable, "").strip()
         # A header that cannot be sent would be printed by the HTTP library.
         if not (self._key.isascii() and self._key.isprintable() and " " not in self._key):
@@ -124,32 +141,6 @@ class Client:
             reasons = ", ".join(f"{n:,} x {kind}" for kind, n in self.failures.most_common())
             text += f", {self.failures.total():,} of them failed ({reasons})"
         return text
-
-    def count_request(self) -> None:
-        """Take one request from the budget."""
-        if self.max_requests is not None and self.requests_made >= self.max_requests:
-            raise _Final(
-                f"{self.url}: the budget is used up ({self.summary()}); what is stored is kept: "
-                "run it again with a larger one"
-            )
-        self.requests_made += 1
-
-    def count_silence(self, error: Exception) -> None:
-        """Note a request without an answer; refuse an address where nobody ever answered."""
-        # The HTTP library below the client is the client's choice, so its errors go by their names.
-        name = type(error).__name__
-        if name.startswith("Connect") and not self._reached:
-            raise _Final(
-                f"{self.url}: cannot be reached ({self._short(str(error) or name)}); start the "
-                "server or correct the URL"
-            )
-        self.failures["no answer in time" if "Timeout" in name else "broken connection"] += 1
-
-    def count_answer(self, status: int) -> None:
-        """Note an answer, and whether it is a failure that may pass."""
-        self._reached = True
-        if _is_temporary(status):
-            self.failures[f"HTTP {status}"] += 1
 
     def answers(self, bodies: Iterable[dict[str, Any]]) -> Generator[tuple[int, Any], None, None]:
         """Post the bodies, some at a time; yield (index, JSON of the answer) as they arrive.
@@ -214,7 +205,7 @@ class Client:
             reason = f"no answer within {self.timeout:g} s"
         except openai.APIConnectionError as error:
             cause = error.__cause__ or error
-            reason = f"the connection broke ({self._short(str(cause) or type(cause).__name__)})"
+            reason = f"the connection broke ({self.shorten(str(cause) or type(cause).__name__)})"
         except _Final as error:
             raise InputError(str(error)) from None
         raise InputError(f"{self.url}: {reason}; tried {ATTEMPTS} times. {RETRY}")
@@ -226,14 +217,14 @@ class Client:
             try:
                 found = response.json()
             except ValueError:
-                kind = self._short(response.headers.get("content-type", "no content type"))
+                kind = self.shorten(response.headers.get("content-type", "no content type"))
                 raise InputError(
                     f"{self.url}: the answer is not JSON ({kind}); give the base URL of an "
                     "OpenAI-compatible API, which mostly ends in /v1"
                 ) from None
             if not isinstance(found, dict) or "error" not in found:
                 return found
-        answer = f"{self.url}: HTTP {status} ({self._short(_message(response))})"
+        answer = f"{self.url}: HTTP {status} ({self.shorten(_message(response))})"
         advice = {
             401: f"put a valid key into {self.key_variable}",
             403: f"ask for access to the model, or put another key into {self.key_variable}",
@@ -242,7 +233,7 @@ class Client:
         if status in advice:
             raise InputError(f"{answer}; {advice[status]}") from None
         if response.is_redirect:
-            target = self._short(response.headers["location"])
+            target = self.shorten(response.headers["location"])
             raise InputError(
                 f"{self.url}: redirects to {target}; give the address that it ends at"
             ) from None
@@ -250,11 +241,11 @@ class Client:
             raise Rejected(answer) from None
         tries = 1 + int(response.request.headers.get("x-stainless-retry-count", 0))
         if tries < ATTEMPTS:
-            asked = self._short(response.headers.get("retry-after", "not now"))
+            asked = self.shorten(response.headers.get("retry-after", "not now"))
             answer += f"; the server asks to wait (Retry-After: {asked})"
         raise InputError(f"{answer}; tried {tries} times. {RETRY}") from None
 
-    def _short(self, text: str) -> str:
+    def shorten(self, text: str) -> str:
         """Return a text from outside as one short line without the key, which some repeat."""
         if self._key:
             text = text.replace(self._key, "***")

@@ -7,7 +7,7 @@ back.
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +22,7 @@ from contamination.scoring.head import Head, logit_transform, objection
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.models import ModelEntry
 from contamination.scoring.processes import processes
-from contamination.scoring.windows import Batches, Job, windows_of
+from contamination.scoring.windows import Batches, Job, assemble, windows_of
 
 BATCH_TOKENS = {"cpu": 4096, "cuda": 65536}  # where more tokens no longer make it faster
 LOGITS = {"cpu": 1 << 24, "cuda": 1 << 28}  # of the float32 [rows, vocabulary] buffer
@@ -117,23 +117,17 @@ class TransformersScorer:
         self.require_known_tokens(sequences)
         masks = [np.ones(len(s), dtype=bool) for s in sequences] if wanted is None else wanted
         scores = [np.full((len(ids), *columns), np.nan, dtype=np.float32) for ids in sequences]
-        missing = [int(mask.sum()) for mask in masks]
-        for index, count in enumerate(missing):
-            if count == 0:
-                yield index, scores[index]
         jobs = [Job(i, w) for i, mask in enumerate(masks) for w in windows_of(mask, self.context)]
 
-        def forward(batch: list[Job]) -> Tensor:
-            return self._forward(batch, sequences, masks, output)
+        def parts() -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+            forward = partial(self._forward, sequences=sequences, masks=masks, output=output)
+            for batch, values in self.results(jobs, forward):
+                stop = 0
+                for index, window in batch:
+                    tokens = window.scored(masks[index])
+                    yield index, tokens, values[stop : (stop := stop + len(tokens))]
 
-        for batch, values in self.results(jobs, forward):
-            ends = np.cumsum([int(masks[i][w.first : w.stop].sum()) for i, w in batch])
-            for (index, window), part in zip(batch, np.split(values, ends[:-1]), strict=True):
-                where = slice(window.first, window.stop)
-                scores[index][where][masks[index][where]] = part
-                missing[index] -= len(part)
-                if missing[index] == 0:
-                    yield index, scores[index]
+        yield from assemble(scores, [job.sequence for job in jobs], parts())
 
     def require_known_tokens(self, sequences: Sequence[np.ndarray]) -> None:
         """Refuse ids that the network has no row for: a GPU would fail without saying why."""
@@ -185,7 +179,7 @@ class TransformersScorer:
         places, targets = [], []
         for row, (index, window) in enumerate(jobs):
             ids[row, : window.width] = window.inputs(sequences[index], self.start)
-            scored = window.first + np.flatnonzero(masks[index][window.first : window.stop])
+            scored = window.scored(masks[index])
             places.append(row * width + scored - window.start)
             targets.append(sequences[index][scored])
         inputs, positions = self.send(ids), self.send(np.concatenate(places))

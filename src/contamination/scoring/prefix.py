@@ -26,7 +26,7 @@ from contamination.errors import InputError
 from contamination.scoring.contract import Scorer
 from contamination.scoring.loading import is_out_of_memory
 from contamination.scoring.local import TransformersScorer
-from contamination.scoring.windows import Job, Window
+from contamination.scoring.windows import Job, Window, assemble
 
 # Costs in units of the time in which one input attends to one key, measured on a CPU with models of
 # 4 and 124 million parameters. The minimum is so flat that they serve other machines as well.
@@ -191,15 +191,8 @@ def continuation_logprobs(
         for piece in _pieces(group, prefix, continuations, scorer)
     ]
     found = [[np.empty(0, dtype=np.float32) for _ in ids] for _, ids in groups]
-    missing = [sum(len(ids) > 0 for ids in continuations) for _, continuations in groups]
-    for group, values in enumerate(found):
-        if not missing[group]:
-            yield group, values
-    for group, member, value in _scored(scorer, pieces):
-        found[group][member] = value
-        missing[group] -= 1
-        if not missing[group]:
-            yield group, found[group]
+    owners = [piece.group for piece in pieces for _ in piece.members]
+    yield from assemble(found, owners, _scored(scorer, pieces))
 
 
 def _pieces(
@@ -263,8 +256,13 @@ def _agrees(scorer: TransformersScorer, pieces: list[Piece]) -> bool:
     Positions counted by index, windows and states of all kinds, masks or caches that are refused:
     whatever an architecture does shows in the numbers, or as an error.
     """
-    known = _agreed.get(scorer, (0, 0))
-    if known is None or not _takes_masks(scorer):
+    known, config = _agreed.get(scorer, (0, 0)), scorer.model.config
+    if (
+        known is None
+        or config._attn_implementation not in ATTENTIONS
+        or config.get_text_config().model_type in BY_INDEX
+        or not signature(scorer.model.base_model.forward).parameters.keys() >= ARGUMENTS
+    ):
         return False
     longest, widest = max(pieces, key=lambda p: p.span), max(pieces, key=lambda p: p.width)
     size = max(longest.span, known[0]), max(widest.width, known[1])
@@ -273,16 +271,6 @@ def _agrees(scorer: TransformersScorer, pieces: list[Piece]) -> bool:
         trial = {id(piece): piece for piece in (longest, widest, padded)}
         _agreed[scorer] = size if _differ_little(scorer, list(trial.values())) else None
     return _agreed[scorer] is not None
-
-
-def _takes_masks(scorer: TransformersScorer) -> bool:
-    """Whether the network at least accepts a mask for every pair of tokens, and positions."""
-    config = scorer.model.config
-    return (
-        config._attn_implementation in ATTENTIONS
-        and config.get_text_config().model_type not in BY_INDEX
-        and signature(scorer.model.base_model.forward).parameters.keys() >= ARGUMENTS
-    )
 
 
 def _differ_little(scorer: TransformersScorer, pieces: list[Piece]) -> bool:
@@ -301,18 +289,13 @@ def _differ_little(scorer: TransformersScorer, pieces: list[Piece]) -> bool:
 
 def _together(scorer: TransformersScorer, pieces: list[Piece]) -> Iterator[Scored]:
     """Score pieces in batches, each prefix read once."""
-
-    def forward(batch: list[Job]) -> Tensor:
-        return _forward(scorer, [pieces[job.sequence] for job in batch])
-
     jobs = [Job(i, Window(0, 0, piece.width)) for i, piece in enumerate(pieces)]
-    for batch, values in scorer.results(jobs, forward):
-        start = 0
+    batches = scorer.results(jobs, lambda jobs: _forward(scorer, [pieces[i] for i, _ in jobs]))
+    for batch, values in batches:
+        stop = 0
         for piece in (pieces[job.sequence] for job in batch):
             for member, ids in zip(piece.members, piece.continuations, strict=True):
-                stop = start + len(ids)
-                yield piece.group, member, values[start:stop]
-                start = stop
+                yield piece.group, member, values[stop : (stop := stop + len(ids))]
 
 
 def _forward(scorer: TransformersScorer, pieces: list[Piece]) -> Tensor:

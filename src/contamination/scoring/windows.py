@@ -6,8 +6,9 @@ hardly any padding, and the first one is the hungriest, so if it fits, the other
 caller restores the order of the results.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,9 +33,11 @@ class Window(NamedTuple):
 
     def inputs(self, ids: np.ndarray, start_token: int) -> np.ndarray:
         """Input ids, (width,)."""
-        if self.start == 0:
-            return np.concatenate([[start_token], ids[: self.stop - 1]])
-        return ids[self.start - 1 : self.stop - 1]
+        return np.append(start_token, ids[: self.stop - 1])[self.start :]
+
+    def scored(self, wanted: np.ndarray) -> np.ndarray:
+        """Positions of the tokens scored here that are wanted (boolean mask of the sequence)."""
+        return self.first + np.flatnonzero(wanted[self.first : self.stop])
 
 
 def windows(length: int, context: int) -> Iterator[Window]:
@@ -47,10 +50,10 @@ def windows(length: int, context: int) -> Iterator[Window]:
 
 def windows_of(wanted: np.ndarray, context: int) -> Iterator[Window]:
     """Yield the windows that hold a wanted token (boolean mask), each cut behind its last one."""
-    for start, first, stop in windows(len(wanted), context):
-        hits = np.flatnonzero(wanted[first:stop])
-        if len(hits):
-            yield Window(start, first, first + int(hits[-1]) + 1)
+    for window in windows(len(wanted), context):
+        scored = window.scored(wanted)
+        if len(scored):
+            yield window._replace(stop=int(scored[-1]) + 1)
 
 
 PADDING = 0.03  # of a batch at most, once it holds half of the tokens that it may
@@ -61,6 +64,22 @@ class Job(NamedTuple):
 
     sequence: int
     window: Window
+
+
+def assemble(
+    wholes: Sequence[Any], owners: Iterable[int], parts: Iterable[tuple[int, Any, np.ndarray]]
+) -> Iterator[tuple[int, Any]]:
+    """Put parts (index of the whole, place in it, values) in place; yield (index, complete whole).
+
+    `owners` names the whole of each part to come; what waits for no part is yielded first.
+    """
+    missing = Counter(owners)
+    yield from ((index, whole) for index, whole in enumerate(wholes) if not missing[index])
+    for index, place, values in parts:
+        wholes[index][place] = values
+        missing[index] -= 1
+        if not missing[index]:
+            yield index, wholes[index]
 
 
 class Batches:
