@@ -8,23 +8,19 @@ from transformers import PreTrainedTokenizerBase
 
 
 class Scorer(Protocol):
-    """A causal language model, seen as a function from tokens to log-probabilities."""
+    """A causal language model, seen as a function from tokens to log-probabilities.
 
-    @property
-    def revision(self) -> str:
-        """Names the weights, the tokenizer and the precision: another revision, another store."""
+    Attributes
+    ----------
+    revision : names weights, tokenizer and precision: another revision, another store.
+    context : most tokens that one window holds: the last is predicted from those before it.
+    batch_tokens : that the model works on at a time; calls with fewer leave it idle.
+    """
 
-    @property
-    def tokenizer(self) -> PreTrainedTokenizerBase:
-        """Tokenizer of the model."""
-
-    @property
-    def context(self) -> int:
-        """Most tokens that one window holds: the last is predicted from those before it."""
-
-    @property
-    def batch_tokens(self) -> int:
-        """Tokens that the model works on at a time; calls with fewer leave it idle."""
+    revision: str
+    tokenizer: PreTrainedTokenizerBase
+    context: int
+    batch_tokens: int
 
     def token_logprobs(
         self, sequences: Sequence[np.ndarray], wanted: Sequence[np.ndarray] | None = None

@@ -8,6 +8,7 @@ import importlib.util
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
@@ -58,11 +59,9 @@ def _advice(error: Exception) -> str:
         return "use a lower precision, quantise (bits), or spread it over devices (device_map)"
     if "trust_remote_code" in str(error):
         return "read the code that comes with it, then allow it with --trust-remote-code"
-    for cause in causes(error):
-        for kind, advice in ADVICE.items():
-            if isinstance(cause, kind):
-                return advice
-    return "give a complete model: a directory, a .gguf file or a hub id"
+    pairs = product(causes(error), ADVICE.items())
+    fitting = (advice for cause, (kind, advice) in pairs if isinstance(cause, kind))
+    return next(fitting, "give a complete model: a directory, a .gguf file or a hub id")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import yaml
 
@@ -81,23 +81,21 @@ def load_models(registry: Path = REGISTRY) -> Mapping[str, ModelEntry]:
         raise InputError(f"{registry}: not YAML ({' '.join(str(error).split())})") from error
     if not isinstance(content, dict):
         raise InputError(f"{registry}: write a mapping from the names of models to what they are")
-    return {str(name): _entry(str(name), value, registry) for name, value in content.items()}
-
-
-def _entry(name: str, value: Any, registry: Path) -> ModelEntry:
-    where = f"{registry}: {name}"
-    if not isinstance(value, dict):
-        raise InputError(f"{where}: write a mapping with the keys id and role")
-    known = [f.name for f in fields(ModelEntry) if f.name != "name"]
-    if unknown := sorted(set(value) - set(known), key=str):
-        raise InputError(f"{where}: unknown key {unknown[0]!r}; choose from {', '.join(known)}")
-    if missing := [key for key in ("id", "role") if key not in value]:
-        raise InputError(f"{where}: key {missing[0]!r} is missing")
-    if value["role"] not in get_args(Role):
-        raise InputError(
-            f"{where}: role is {value['role']!r}; give one of {', '.join(get_args(Role))}"
-        )
-    return ModelEntry(name, **value)
+    entries, known = {}, [f.name for f in fields(ModelEntry) if f.name != "name"]
+    for name, value in content.items():
+        where = f"{registry}: {name}"
+        if not isinstance(value, dict):
+            raise InputError(f"{where}: write a mapping with the keys id and role")
+        if unknown := sorted(set(value) - set(known), key=str):
+            raise InputError(f"{where}: unknown key {unknown[0]!r}; choose from {', '.join(known)}")
+        if missing := [key for key in ("id", "role") if key not in value]:
+            raise InputError(f"{where}: key {missing[0]!r} is missing")
+        if value["role"] not in get_args(Role):
+            raise InputError(
+                f"{where}: role is {value['role']!r}; give one of {', '.join(get_args(Role))}"
+            )
+        entries[str(name)] = ModelEntry(str(name), **value)
+    return entries
 
 
 def label(model: str) -> str:

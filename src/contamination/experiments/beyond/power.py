@@ -7,7 +7,7 @@ per duplication count; so does `summarise`.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -104,14 +104,9 @@ def _scored(
 
 def successor_tokens(store: Store, tokens_per_example: int) -> np.ndarray:
     """Count the tokens that each shard's matrix costs with so many tokens a pair, int64 (r,)."""
-    lengths = np.asarray(store.header.example_tokens)
-    return np.array(
-        [
-            lengths[start:stop].sum()
-            + (stop - start - 1) * lengths[start:stop].clip(max=tokens_per_example).sum()
-            for start, stop in store.header.bounds
-        ]
-    )
+    header = replace(store.header, tokens_per_example=tokens_per_example)
+    shards = range(header.shards)
+    return np.array([sum(map(header.tokens_read, header.units(0, shard))) for shard in shards])
 
 
 def summarise(rows: pd.DataFrame, alphas: Sequence[float]) -> pd.DataFrame:
