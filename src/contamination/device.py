@@ -1,5 +1,6 @@
 """What the machine at hand can do: its device, and whether it computes in bfloat16."""
 
+import gc
 import platform
 
 import torch
@@ -13,6 +14,13 @@ def has_bfloat16(device: torch.device) -> bool:
         capabilities = torch.cpu.get_capabilities()
         return any(capabilities.get(name) for name in ("avx512_bf16", "amx_bf16", "bf16"))
     return False
+
+
+def free_memory() -> None:
+    """Give back the memory of models that nobody refers to any more."""
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
 
 
 def describe(device: torch.device) -> str:

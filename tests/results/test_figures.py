@@ -38,13 +38,13 @@ def test_tests_have_colours_and_markers_of_their_own() -> None:
 
 
 def test_scores_differ_from_each_other_and_from_the_tests_beside_them() -> None:
-    assert len({colour for _, colour, _ in SCORES.values()}) == len(SCORES)
-    assert len({marker for _, _, marker in SCORES.values()}) == len(SCORES)
+    for columns in zip(*SCORES.values(), strict=True):  # colours, then markers
+        assert len(set(columns)) == len(SCORES)
     beside = {TESTS[test].colour for test in ("sharded_t", "sharded_exact", "successor")}
     for score in ("loss", "zlib", "min_k_20", "min_k_pp_20"):
-        assert score_style(score)[1] not in beside
-    assert score_style("min_k_pp_5")[0] == "Min-5%++"
-    assert score_style("reference_difference")[0] == "Smaller Ref"
+        assert score_style(score)["color"] not in beside
+    assert score_style("min_k_pp_5") == {"color": "#000000", "marker": "v"}
+    assert score_style("reference_difference")["marker"] == "X"
 
 
 def test_the_same_data_give_the_same_bytes(tmp_path: Path) -> None:

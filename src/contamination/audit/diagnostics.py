@@ -36,6 +36,7 @@ from contamination.statistics.exchangeability import (
     random_orderings,
     trend,
 )
+from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import shard_bounds
 
 Verdict = Literal["quiet", "suspicious", "order carries information", "too few records"]
@@ -107,6 +108,12 @@ def diagnose(
     table.loc[tested, "holm_p"] = adjust(table.loc[tested, "p"], method="holm").p
     possible = sum(math.lgamma(stop - start + 1) for start, stop in bounds)  # log of orderings
     return _judge(table, alpha, few=possible < math.log(TESTS / alpha))
+
+
+def diagnose_order(test_set: ExampleSet, *, seed: int, shards: int = 1) -> Diagnosis:
+    """Diagnose a test set with the seed of its shards, at the level and numbers of `diagnose`."""
+    rng = np.random.default_rng(seed)
+    return diagnose(test_set.examples, test_set.records or None, shards=shards, rng=rng)
 
 
 def _check(

@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from contamination.audit.battery import TESTS, Request
 from contamination.audit.compressor import compressor_test
-from contamination.audit.diagnostics import Diagnosis, diagnose
+from contamination.audit.diagnostics import Diagnosis, diagnose_order
 from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.scoring import cost
@@ -227,7 +227,7 @@ def audit(
             TESTS[test].result(stores[store], request.permutations)
             for test, store in zip(request.tests, plan.stores, strict=True)
         ),
-        diagnosis=diagnose_order(examples, request),
+        diagnosis=diagnose_order(examples, seed=request.seed),
         control=tuple(controls[store.kind, store.shards] for store in plan.stores),
         stores=tuple(store.directory for store in stores.values()),
         seconds=seconds,
@@ -284,7 +284,7 @@ def audit_until(scorer: Scorer, test_set: ExampleSet, request: Request, *, alpha
         fill_store(plan, scorer, test_set, request, enough=suffices)
     return Stopped(
         anytime_test(scores, alpha=alpha),
-        diagnose_order(test_set, request),
+        diagnose_order(test_set, seed=request.seed),
         run_control(plan, test_set, request),
     )
 
@@ -351,12 +351,6 @@ def run_control(store: StorePlan, test_set: ExampleSet, request: Request) -> Tes
         permutations=request.permutations,
         seed=request.seed,
     )
-
-
-def diagnose_order(test_set: ExampleSet, request: Request) -> Diagnosis:
-    """Look for information in the order of the records, without any model."""
-    rng = np.random.default_rng(request.seed)
-    return diagnose(test_set.examples, test_set.records or None, rng=rng)
 
 
 def _describe(result: TestResult) -> dict[str, Any]:

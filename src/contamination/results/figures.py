@@ -2,12 +2,15 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 
 from contamination.files import replacing
 from contamination.results.tables import SIGNIFICANT
@@ -17,13 +20,13 @@ MODEL_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9")
 READ, UNREAD = "#D55E00", "#0072B2"
 # Membership scores by family; the first four stand beside tests and have none of their colours.
 SCORES = {
-    "loss": ("PPL", "#009E73", "o"),
-    "zlib": ("Zlib", "#56B4E9", "s"),
-    "min_k": ("Min-{k}%", "#E69F00", "^"),
-    "min_k_pp": ("Min-{k}%++", "#000000", "v"),
-    "lowercase": ("Lowercase", "#CC79A7", "P"),
-    "neighbour": ("Neighbor", "#0072B2", "D"),
-    "reference_difference": ("Smaller Ref", "#D55E00", "X"),
+    "loss": ("#009E73", "o"),
+    "zlib": ("#56B4E9", "s"),
+    "min_k": ("#E69F00", "^"),
+    "min_k_pp": ("#000000", "v"),
+    "lowercase": ("#CC79A7", "P"),
+    "neighbour": ("#0072B2", "D"),
+    "reference_difference": ("#D55E00", "X"),
 }
 
 
@@ -54,11 +57,22 @@ def save_figure(figure: Figure, results: Path | str, name: str) -> None:
             figure.savefig(temporary, dpi=160, metadata=metadata)
 
 
-def score_style(score: str) -> tuple[str, str, str]:
-    """Label, colour and marker of a column of membership scores; `min_k_20` is "Min-20%"."""
-    family, _, k = score.rpartition("_")
-    label, colour, marker = SCORES[score if score in SCORES else family]
-    return label.format(k=k), colour, marker
+def score_style(score: str) -> dict[str, Any]:
+    """Colour and marker of a column of membership scores, as matplotlib takes them."""
+    colour, marker = SCORES[score if score in SCORES else score.rpartition("_")[0]]
+    return {"color": colour, "marker": marker}
+
+
+def draw_intervals(
+    axes: Axes, at: ArrayLike, rows: pd.DataFrame, *, sideways: bool = False, **style: Any
+) -> None:
+    """Draw estimates and their intervals at places `at`; columns of `rows` are value, low, high."""
+    value, low, high = (rows[name] for name in rows)
+    errors = [value - low, high - value]
+    if sideways:
+        axes.errorbar(value, at, xerr=errors, **style)
+    else:
+        axes.errorbar(at, value, yerr=errors, **style)
 
 
 def short_count(value: float) -> str:

@@ -64,7 +64,7 @@ def test_intervals_colours_legend_and_the_level_of_chance(panels) -> None:
     for axes in panels:
         for container in axes.containers:
             (score,) = [name for name, label in SCORES.items() if label == container.get_label()]
-            assert container.lines[0].get_color() == score_style(score)[1]
+            assert container.lines[0].get_color() == score_style(score)["color"]
         for (_, low), (_, high) in axes.containers[0].lines[2][0].get_segments():
             assert high - low == pytest.approx(0.13)
         assert any(list(line.get_ydata()) == [0.5, 0.5] for line in axes.lines)

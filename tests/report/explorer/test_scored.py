@@ -225,13 +225,13 @@ def test_diagnoses_are_made_once_per_set_and_shards(
     found: ScoredSets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
-    real = scored_module.diagnose
+    real = scored_module.diagnose_order
 
-    def counting(texts, records, *, shards, rng):
-        asked.append((texts, shards))
-        return real(texts, records, shards=shards, rng=rng)
+    def counting(test_set, **how):
+        asked.append((test_set.name, how["shards"]))
+        return real(test_set, **how)
 
-    monkeypatch.setattr(scored_module, "diagnose", counting)
+    monkeypatch.setattr(scored_module, "diagnose_order", counting)
     for view in view_sets(found.sets):
         assert set(view.diagnoses) == {1, 2, 4, 6}
     assert len(asked) == 2 * 4  # sets times numbers of shards; two models share them

@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 
 from contamination.audit.battery import COMPARED, TESTS, variant_name
 from contamination.experiments.beyond.calibration import P_VALUES
+from contamination.results.figures import draw_intervals
 from contamination.results.tables import SIGNIFICANT
 
 SCORES = {"sum": "all tokens", "heavy_tailed": "heavy tails"}  # others are named as their test is
@@ -69,16 +70,9 @@ def plot_calibration(table: pd.DataFrame, alpha: float) -> Figure:
             chosen = chosen[chosen["shards"] == level]
             middle = line + 0.2 * (shards.index(level) - (len(shards) - 1) / 2)
             height = middle + np.linspace(-0.07, 0.07, len(chosen))
-            axes.errorbar(
-                chosen["rate"],
-                height,
-                xerr=[chosen["rate"] - chosen["low"], chosen["high"] - chosen["rate"]],
-                fmt="o",
-                ms=2.5,
-                lw=0.8,
-                color=shade,
-                label=f"{level} shards" if line == 0 else None,
-            )
+            style = {"color": shade, "label": f"{level} shards" if line == 0 else None}
+            rates = chosen[["rate", "low", "high"]]
+            draw_intervals(axes, height, rates, sideways=True, fmt="o", ms=2.5, lw=0.8, **style)
     axes.axvline(alpha, color="0.35", lw=0.9, ls="--")
     named = SCORES | {name: test.label.lower() for name, test in TESTS.items()}
     labels = [f"{P_VALUES[test][0]}: {named[scores]}" for scores, test in names]

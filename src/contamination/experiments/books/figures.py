@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from contamination.experiments.books.audit import SCORES
 from contamination.experiments.books.made_books import AGAIN, ELSEWHERE, ONCE, TRUTHS, VALIDATIONS
 from contamination.experiments.books.made_books import UNREAD as UNREAD_BOOKS
-from contamination.results.figures import READ, UNREAD
+from contamination.results.figures import READ, UNREAD, draw_intervals
 
 STYLES = {
     AGAIN: (READ, "o"),
@@ -51,16 +51,8 @@ def _draw_aucs(axes: Axes, aucs: pd.DataFrame, kinds: list[str]) -> None:
         colour, marker = OF_VALIDATION[kind]
         rows = aucs[aucs["validation"] == kind].set_index("score").loc[list(SCORES)]
         y = np.arange(len(SCORES)) + 0.22 * (index - (len(kinds) - 1) / 2)
-        axes.errorbar(
-            rows["auc"],
-            y,
-            xerr=[rows["auc"] - rows["auc_low"], rows["auc_high"] - rows["auc"]],
-            fmt=marker,
-            color=colour,
-            ms=5,
-            lw=1.2,
-            label=kind,
-        )
+        style = {"fmt": marker, "color": colour, "ms": 5, "lw": 1.2, "label": kind}
+        draw_intervals(axes, y, rows[["auc", "auc_low", "auc_high"]], sideways=True, **style)
     axes.axvline(0.5, color="0.35", lw=0.9, ls="--")
     axes.set_yticks(range(len(SCORES)), list(SCORES.values()))
     axes.invert_yaxis()

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from contamination.experiments.controlled.aucs import MEAN, VARIED
 from contamination.experiments.controlled.contaminants import INSIDE, OUTLIER
 from contamination.experiments.controlled.training import BASE, COUNT, SIZE, TRAINED
-from contamination.results.figures import score_style, short_count
+from contamination.results.figures import draw_intervals, score_style, short_count
 
 PANELS = (  # experiment, contaminant, title, label of the horizontal axis
     (SIZE, OUTLIER, "a  Outliers", "Tokens read"),
@@ -37,33 +37,24 @@ def plot_controlled(table: pd.DataFrame, labels: Mapping[str, str]) -> Figure:
         rows = rows.assign(x=rows[key].map({value: i for i, value in enumerate(values)}))
         for index, score in enumerate(labels):
             shift = 0.1 * (index - (len(labels) - 1) / 2)  # scores stand side by side
-            _draw(axes, rows[rows["score"] == score].sort_values("x"), score_style(score), shift)
+            _draw(axes, rows[rows["score"] == score].sort_values("x"), score, shift)
         axes.axhline(0.5, color="0.35", lw=0.9, ls=":")
         axes.set_xticks(range(len(values)), [short_count(value) for value in values])
         axes.set(title=title, xlabel=label)
     panels[0].set_ylabel("AUC")
-    handles = [
-        Line2D([], [], color=score_style(score)[1], marker=score_style(score)[2], label=label)
-        for score, label in labels.items()
-    ]
+    handles = [Line2D([], [], label=label, **score_style(score)) for score, label in labels.items()]
     handles.append(Line2D([], [], color="0.35", ls="--", label="before training"))
     figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), fontsize="small")
     return figure
 
 
-def _draw(axes: Axes, rows: pd.DataFrame, style: tuple[str, str, str], shift: float) -> None:
+def _draw(axes: Axes, rows: pd.DataFrame, score: str, shift: float) -> None:
     """Draw one score: a line with intervals, and its control."""
-    _, colour, marker = style
+    style = score_style(score)
+    colour = style["color"]
     one = rows[rows["model"] == TRAINED]
-    errors = [one["auc"] - one["auc_low"], one["auc_high"] - one["auc"]]
-    axes.errorbar(
-        *(one["x"] + shift, one["auc"], errors),
-        color=colour,
-        marker=marker,
-        ms=4.5,
-        lw=1.2,
-        elinewidth=0.8,
-    )
+    aucs = one[["auc", "auc_low", "auc_high"]]
+    draw_intervals(axes, one["x"] + shift, aucs, ms=4.5, lw=1.2, elinewidth=0.8, **style)
     base = rows[rows["model"] == BASE]
     if len(base) == 1:  # one model before all of them
         axes.axhline(base["auc"].item(), color=colour, lw=0.9, ls="--")

@@ -38,11 +38,11 @@ def plot_min_k(
     for index, (score, label) in enumerate(labels.items()):
         rows = shares[shares["score"] == score]
         x = rows["dup_count"].map(place) + 0.13 * (index - (len(labels) - 1) / 2)
-        _, colour, marker = score_style(score)
-        above.plot(x, 100 * rows["share_detected"], marker, color=colour, ms=4.5, alpha=0.6)
+        style = score_style(score)
+        above.plot(x, 100 * rows["share_detected"], ls="", ms=4.5, alpha=0.6, **style)
         mean = (100 * rows.groupby("dup_count")["share_detected"].mean()).reindex(counts)
-        above.plot(range(len(counts)), mean, marker, color=colour, label=label)
-        above.plot(range(len(counts))[1:], mean.iloc[1:], color=colour, lw=1.2)
+        above.plot(range(len(counts)), mean, ls="", label=label, **style)
+        above.plot(range(len(counts))[1:], mean.iloc[1:], color=style["color"], lw=1.2)
     above.axhline(100 * fpr, color="0.35", lw=0.9, ls="--")
     above.set(ylabel="Spans detected (%)", ylim=(-4, 104))
     figure.legend(loc="outside upper center", ncols=len(labels), fontsize="small")

@@ -17,7 +17,7 @@ import pandas as pd
 
 from contamination.audit.battery import TESTS
 from contamination.audit.compressor import compressor_test
-from contamination.audit.diagnostics import Record, diagnose
+from contamination.audit.diagnostics import Record, diagnose_order
 from contamination.files import sha256_of
 from contamination.scoring.plan import plan_store
 from contamination.testsets.example_set import ExampleSet
@@ -94,8 +94,7 @@ def model_free(sets: Segmented, *, seed: int) -> pd.DataFrame:
             one = sets[segmentation][subset]
             count = len(one.examples)
             shards = plan_store(TESTS["sharded_t"], count, None).shards
-            rng = np.random.default_rng(seed)
-            verdict = diagnose(one.examples, one.records or None, shards=shards, rng=rng).verdict
+            verdict = diagnose_order(one, seed=seed, shards=shards).verdict
             settings = {"shards": shards, "permutations": COMPRESSOR_PERMUTATIONS, "seed": seed}
             compressed = compressor_test(one, kind="orderings", **settings)
             rows.append((subset, segmentation, count, *facts, verdict, compressed.log10_p))

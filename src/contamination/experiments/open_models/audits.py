@@ -5,19 +5,18 @@ say why, and the others are audited. What is scored stays in stores, so that an 
 resumes where it stopped.
 """
 
-import gc
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
-import torch
 from tqdm import tqdm
 
 from contamination.audit.battery import TESTS, Request
 from contamination.audit.published import published_p
 from contamination.audit.verdict import score_and_test
+from contamination.device import free_memory
 from contamination.errors import InputError
 from contamination.experiments.open_models.sets import ExampleSets, SetName, set_names
 from contamination.experiments.open_models.tables import Row, add_controls, corrected
@@ -88,9 +87,7 @@ def audit_models(
             for row in audit.rows(entry):
                 rows.append(row)
                 bar.update()
-            gc.collect()  # the model goes before the next one comes
-            if torch.cuda.is_available():
-                torch.cuda.empty_cache()
+            free_memory()  # the model goes before the next one comes
     add_controls(rows, opened)
     return corrected(rows)
 

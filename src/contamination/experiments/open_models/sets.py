@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import numpy as np
 from tqdm import tqdm
 
 from contamination.audit.compressor import compressor_test
-from contamination.audit.diagnostics import Verdict, diagnose
+from contamination.audit.diagnostics import Verdict, diagnose_order
 from contamination.errors import InputError
 from contamination.pretraining.experiment import Experiment
 from contamination.scoring.status import FAILURES, status_of
@@ -95,9 +94,7 @@ class ExampleSets:
 
     def _verdict(self, name: SetName, shards: int, seed: int) -> Verdict:
         """Diagnose the order of the records within the shards of a test."""
-        examples, rng = self.opened[name], np.random.default_rng(seed)
-        records = examples.records or None
-        return diagnose(examples.examples, records, shards=shards, rng=rng).verdict
+        return diagnose_order(self.opened[name], seed=seed, shards=shards).verdict
 
     def _compressor_p(
         self, name: SetName, kind: Kind, shards: int, permutations: int, seed: int

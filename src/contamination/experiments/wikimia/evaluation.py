@@ -5,15 +5,14 @@ fixed: the larger, the more likely a member. A model or a part that cannot be ha
 why.
 """
 
-import gc
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
 from tqdm import tqdm
 
+from contamination.device import free_memory
 from contamination.errors import InputError
 from contamination.experiments.wikimia.benchmark import Part
 from contamination.membership.api import membership_scores
@@ -101,9 +100,7 @@ def wikimia_table(
             measured = judged[["score", *MEASURES, "members", "non_members"]].to_dict("records")
             rows += [row | one for one in measured]
         del score
-        gc.collect()  # the model goes before the next one comes
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
+        free_memory()  # the model goes before the next one comes
     table = pd.DataFrame(rows, columns=list(FIELDS))
     counts = ["parameters", "members", "non_members"]
     table[counts] = table[counts].astype("Int64")

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from contamination.experiments.wikimia.benchmark import CONTROL, ORIGINAL, READ_HERE
 from contamination.experiments.wikimia.evaluation import SCORES
-from contamination.results.figures import score_style, short_count
+from contamination.results.figures import draw_intervals, score_style, short_count
 from contamination.scoring.status import OK
 
 SPREAD = 0.06  # octaves between neighbouring scores, so that intervals do not hide each other
@@ -52,19 +52,9 @@ def _draw_panel(axes: Axes, rows: pd.DataFrame, control: pd.DataFrame, x: str) -
     for index, score in enumerate(present):
         one = rows[rows["score"] == score].sort_values(x)
         place = one[x].to_numpy(dtype=float) * 2 ** (SPREAD * (index - (len(present) - 1) / 2))
-        low, high = one["auc"] - one["auc_low"], one["auc_high"] - one["auc"]
-        _, colour, marker = score_style(score)
-        axes.errorbar(
-            place,
-            one["auc"],
-            yerr=[low, high],
-            label=SCORES[score],
-            color=colour,
-            marker=marker,
-            ms=4.5,
-            lw=1.2,
-            elinewidth=0.7,
-        )
+        style = score_style(score) | {"label": SCORES[score]}
+        aucs = one[["auc", "auc_low", "auc_high"]]
+        draw_intervals(axes, place, aucs, ms=4.5, lw=1.2, elinewidth=0.7, **style)
     if len(control):
         band = control.groupby(control[x].astype(float))["auc"].agg(["min", "max"])
         places = band.index.to_numpy()

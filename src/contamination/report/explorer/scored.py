@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 from tqdm import tqdm
 
 from contamination.audit.battery import TESTS
-from contamination.audit.diagnostics import Diagnosis, diagnose
+from contamination.audit.diagnostics import Diagnosis, diagnose_order
 from contamination.errors import InputError
 from contamination.experiments.mmlu.segmentation import by_line
 from contamination.experiments.mmlu.subsets import FAMILY
@@ -187,12 +186,7 @@ def _view(scored: ScoredSet, diagnoses: dict[tuple[str, int], Diagnosis]) -> Vie
                     f"{directory}: scored from another revision of the test set; score it again"
                 )
             if (of_set := (test_set.revision, header.shards)) not in diagnoses:
-                diagnoses[of_set] = diagnose(
-                    test_set.examples,
-                    test_set.records or None,
-                    shards=header.shards,
-                    rng=np.random.default_rng(header.seed),
-                )
+                diagnoses[of_set] = diagnose_order(test_set, seed=header.seed, shards=header.shards)
             outcomes = store_outcomes(store)
         except InputError as error:
             left_out.append(f"{scored.model}, {test_set.name}: {error}")
