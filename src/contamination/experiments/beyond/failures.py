@@ -15,7 +15,6 @@ import pandas as pd
 from contamination.audit import Request, audit
 from contamination.pretraining.experiment import Experiment
 from contamination.scoring.local import TransformersScorer
-from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.tokens import tokenize
 
 TESTS = ("successor", "sharded_exact")
@@ -71,7 +70,13 @@ def failure_table(
     )
     rows = []
     for order in orders:
-        changed = _arranged(original, order)
+        changed = replace(
+            original,
+            name=f"{original.name}-{order.replace(' ', '-')}",
+            examples=tuple(ORDERS[order](original.examples)),
+            revision=f"{original.revision} {order}",
+            records=(),
+        )
         lengths = [len(ids) for ids in tokenize(scorer.tokenizer, changed.examples)]
         found = audit(scorer, changed, request)
         rows.append(
@@ -87,13 +92,3 @@ def failure_table(
             }
         )
     return pd.DataFrame(rows)
-
-
-def _arranged(original: ExampleSet, order: str) -> ExampleSet:
-    return replace(
-        original,
-        name=f"{original.name}-{order.replace(' ', '-')}",
-        examples=tuple(ORDERS[order](original.examples)),
-        revision=f"{original.revision} {order}",
-        records=(),
-    )

@@ -76,6 +76,5 @@ def _draw_rates(axes: Axes, table: pd.DataFrame, truths: list[str], accused: flo
     axes.axhline(100 * table["validation_fpr"].iloc[0], color="0.35", lw=1.1, ls=":")
     axes.set_xticks(range(len(truths)), [truth.replace(" ", "\n") for truth in truths])
     axes.tick_params(axis="x", labelsize="small")
-    axes.set_xlim(-0.5, len(truths) - 0.5)
-    axes.set_ylim(-4, 104)
+    axes.set(xlim=(-0.5, len(truths) - 0.5), ylim=(-4, 104))
     axes.grid(visible=False, axis="x")

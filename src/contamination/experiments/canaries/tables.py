@@ -8,6 +8,8 @@ import pandas as pd
 from contamination.audit.battery import TESTS
 from contamination.results.tables import format_p, lay_out
 
+PRINTED = {"permutation_p": "permutation", "sharded_p": "sharded_t"}  # column of Table 1 -> test
+
 
 def canary_layout(canaries: pd.DataFrame, model: str, alpha: float) -> pd.DataFrame:
     """Lay out Table 1 for one model: a row for each set, a column for each test.
@@ -34,11 +36,12 @@ def canary_layout(canaries: pd.DataFrame, model: str, alpha: float) -> pd.DataFr
 
 def published_layout(table1: pd.DataFrame) -> pd.DataFrame:
     """Lay out Table 1 as printed: a row for each set, a column for each of the paper's tests."""
-    shown = {"permutation_p": "Permutation p", "sharded_p": "Sharded t p"}
     return lay_out(
         table1,
         {"dataset": "Set", "size": "Examples", "dup_count": "Duplication count"},
-        lambda row: {heading: format_p(row[name]) for name, heading in shown.items()},
+        lambda row: {
+            f"{TESTS[test].label} p": format_p(row[name]) for name, test in PRINTED.items()
+        },
     )
 
 
@@ -47,6 +50,6 @@ def published_power(table1: pd.DataFrame) -> pd.DataFrame:
 
     The paper prints 1e-38 for every smaller p-value.
     """
-    tests = {"permutation_p": "permutation", "sharded_p": "sharded_t"}
-    rows = table1.melt(["dataset", "dup_count"], list(tests), var_name="test", value_name="p")
-    return rows.assign(test=rows["test"].map(tests), log10_p=np.log10(rows["p"])).drop(columns="p")
+    rows = table1.melt(["dataset", "dup_count"], list(PRINTED), var_name="test", value_name="p")
+    rows["test"] = rows["test"].map(PRINTED)
+    return rows.assign(log10_p=np.log10(rows["p"])).drop(columns="p")

@@ -56,9 +56,8 @@ def plot_min_k(
                 f"{hits}/{sets}", (place[count], line), ha="center", va="center", fontsize="small"
             )
     below.set_yticks(range(len(tests)), [TESTS[test].label for test in tests])
-    below.set_ylim(len(tests) - 0.4, -0.6)
     below.set_xticks(range(len(counts)), [str(c) if c else "0 (clean)" for c in counts])
-    below.set_xlim(-0.5, len(counts) - 0.5)
+    below.set(xlim=(-0.5, len(counts) - 0.5), ylim=(len(tests) - 0.4, -0.6))
     below.set(xlabel="Duplication count", ylabel="Sets rejected")
     below.grid(visible=False)
     return figure

@@ -89,7 +89,11 @@ def model_free(sets: Segmented, *, seed: int) -> pd.DataFrame:
     """
     rows = []
     for subset, records in sets.get("record", {}).items():
-        facts = _line_facts(records)
+        lines = [physical_lines(record) for record in records.records]
+        holders = Counter(line for single in lines for line in set(single))
+        shared = [holders[max(single, key=len)] > 1 for single in lines]
+        lengths = np.array([len(single) for single in lines])
+        facts = float(lengths.mean()), float((lengths > 1).mean()), float(np.mean(shared))
         for segmentation in SEGMENTATIONS:
             one = sets[segmentation][subset]
             count = len(one.examples)
@@ -99,12 +103,3 @@ def model_free(sets: Segmented, *, seed: int) -> pd.DataFrame:
             compressed = compressor_test(one, kind="orderings", **settings)
             rows.append((subset, segmentation, count, *facts, verdict, compressed.log10_p))
     return pd.DataFrame(rows, columns=list(MODEL_FREE))
-
-
-def _line_facts(records: ExampleSet) -> tuple[float, float, float]:
-    """Return lines_per_record, spanning and shared_passages."""
-    lines = [physical_lines(record) for record in records.records]
-    holders = Counter(line for single in lines for line in set(single))
-    shared = [holders[max(single, key=len)] > 1 for single in lines]
-    counts = np.array([len(single) for single in lines])
-    return float(counts.mean()), float((counts > 1).mean()), float(np.mean(shared))

@@ -161,7 +161,12 @@ class _Audit:
             result, store = score_and_test(test, scorer, examples, request, keep_revisions=True)
         header = store.header
         return outcome_row(result) | {
-            "store": (header.kind, header.shards, permutations, header.seed),
+            "store": {
+                "kind": header.kind,
+                "shards": header.shards,
+                "permutations": permutations,
+                "seed": header.seed,
+            },
             "verdict": self.sets.verdict(name, header.shards, header.seed),
             "tokens_scored": header.tokens_of(permutations),
         }

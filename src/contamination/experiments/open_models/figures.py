@@ -11,15 +11,8 @@ from contamination.audit.battery import TESTS
 from contamination.results.tables import SIGNIFICANT
 
 # Okabe and Ito's colours, a marker each: print in grey still tells the models.
-MODELS = (
-    ("#D55E00", "D"),
-    ("#0072B2", "o"),
-    ("#009E73", "^"),
-    ("#CC79A7", "v"),
-    ("#E69F00", "s"),
-    ("#56B4E9", "P"),
-    ("#000000", "X"),
-)
+COLOURS = ("#D55E00", "#0072B2", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+MODELS = tuple(zip(COLOURS, "Do^vsPX", strict=True))
 
 
 def plot_open_models(rows: pd.DataFrame, alpha: float) -> Figure:

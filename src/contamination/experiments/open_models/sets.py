@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from tqdm import tqdm
 
@@ -17,7 +18,6 @@ from contamination.audit.diagnostics import Verdict, diagnose_order
 from contamination.errors import InputError
 from contamination.pretraining.experiment import Experiment
 from contamination.scoring.status import FAILURES, status_of
-from contamination.scoring.store_format import Kind
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.registry import registered
 from contamination.testsets.sources import available, open_test_set
@@ -96,9 +96,6 @@ class ExampleSets:
         """Diagnose the order of the records within the shards of a test."""
         return diagnose_order(self.opened[name], seed=seed, shards=shards).verdict
 
-    def _compressor_p(
-        self, name: SetName, kind: Kind, shards: int, permutations: int, seed: int
-    ) -> float:
-        """Test the same shards under a compressor: the p-value."""
-        settings = {"shards": shards, "permutations": permutations, "seed": seed}
-        return compressor_test(self.opened[name], kind=kind, **settings).p
+    def _compressor_p(self, name: SetName, **store: Any) -> float:
+        """Test the shards of a store under a compressor: the p-value."""
+        return compressor_test(self.opened[name], **store).p

@@ -32,7 +32,7 @@ Row = dict[str, Any]  # of the table, with `name` (SetName) and, where done, `st
 def add_controls(rows: Sequence[Row], sets: ExampleSets) -> None:
     """Put beside each p-value that of the first negative control, else that of a compressor.
 
-    The compressor reads what the model has read: `store` is its (kind, shards, permutations, seed).
+    The compressor reads what the model has read: `store` says kind, shards, permutations and seed.
     """
     done = [row for row in rows if row["status"] == OK]
     controls: dict[tuple[str, str], Row] = {}
@@ -44,7 +44,7 @@ def add_controls(rows: Sequence[Row], sets: ExampleSets) -> None:
         if control is not None and control["model"] != row["model"]:
             row |= {"control": control["model"], "control_p": control["p"]}
         else:
-            p = sets.compressor_p(row["name"], *row["store"])
+            p = sets.compressor_p(row["name"], **row["store"])
             row |= {"control": COMPRESSOR, "control_p": p}
 
 

@@ -34,9 +34,8 @@ def plot_unlearning(table: pd.DataFrame, *, window: float) -> Figure:
         axes.set_xticks(
             range(len(models)), [name.capitalize() for name in models], fontsize="small"
         )
-        axes.set_xlim(-0.5, len(models) - 0.5)
-        axes.set_ylim(-0.05, 1.16)  # means are below 1, their intervals may not be
-        axes.set_yticks(np.linspace(0, 1, 6))
+        # Means are below 1, their intervals may not be.
+        axes.set(xlim=(-0.5, len(models) - 0.5), ylim=(-0.05, 1.16), yticks=np.linspace(0, 1, 6))
         axes.set_title(label, fontsize="medium")
         axes.grid(visible=False, axis="x")
         if index == 0:
