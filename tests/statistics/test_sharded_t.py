@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from contamination.errors import InputError
 from contamination.statistics import sharded_t_test
-from contamination.statistics.oren import _log_t_survival
+from contamination.statistics.sharded_t import _log_t_survival
 
 
 def log10_survival(t, df):

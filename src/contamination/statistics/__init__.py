@@ -45,7 +45,7 @@ if TYPE_CHECKING:
         harmonic_mean,
         null_scores,
     )
-    from contamination.statistics.oren import permutation_test, sharded_t_test
+    from contamination.statistics.permutation import permutation_test
     from contamination.statistics.planning import Design, PowerPlan, plan
     from contamination.statistics.results import (
         MonteCarloResult,
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
         sharded_exact_monte_carlo,
         sharded_exact_test,
     )
+    from contamination.statistics.sharded_t import sharded_t_test
     from contamination.statistics.successor import (
         centred_successors,
         sampled_successor_scores,

@@ -1,4 +1,4 @@
-"""The two tests of Oren et al. (2024), section 3: on a whole set, and on its shards."""
+"""The sharded likelihood comparison test (Oren section 3.2, Algorithm 1)."""
 
 import math
 
@@ -8,58 +8,12 @@ import scipy.stats
 from numpy.typing import ArrayLike
 
 from contamination.errors import InputError
-from contamination.statistics.results import ShardedTResult, TestResult, p_from_log10
+from contamination.statistics.results import ShardedTResult, p_from_log10
 from contamination.statistics.validation import ROUNDING, as_log_probs
 
 
-def permutation_test(log_probs: ArrayLike) -> TestResult:
-    """Rank the canonical ordering of a whole set among m shuffled ones (section 3.1).
-
-    p = (1 + #{j >= 1 : L[j] >= L[0]}) / (1 + m)
-
-    Parameters
-    ----------
-    log_probs : array_like, shape (m+1,)
-        Log-probability (nats) of the whole set in each ordering; entry 0 is canonical, the others
-        are independent uniform permutations. Larger is more evidence.
-
-    Returns
-    -------
-    TestResult
-        The statistic is L[0] in nats.
-
-    Raises
-    ------
-    InputError
-        Wrong number of dimensions, fewer than 1 permutation, or a value that is not finite.
-
-    Notes
-    -----
-    H0: the orderings are exchangeable given the model, which has never seen the set in its order;
-    so the rank of L[0] is uniform. Alternative: the canonical ordering is more likely.
-    P(p <= alpha) <= alpha holds exactly for every m and every distribution; ties count against the
-    canonical ordering. The smallest p is 1 / (1 + m).
-
-    References
-    ----------
-    Phipson and Smyth (2010), "Permutation p-values should never be zero", Statistical Applications
-    in Genetics and Molecular Biology 9(1), article 39.
-    """
-    values = as_log_probs(log_probs, ndim=1)
-    canonical, null = values[0], values[1:]
-    p = (1 + int(np.count_nonzero(null >= canonical))) / (1 + len(null))
-    return TestResult(
-        test="permutation",
-        statistic=float(canonical),
-        p=p,
-        log10_p=float(np.log10(p)),
-        shards=1,
-        permutations=len(null),
-    )
-
-
 def sharded_t_test(log_probs: ArrayLike, *, ddof: int = 1) -> ShardedTResult:
-    """One-sided one-sample t-test on the per-shard differences (section 3.2, Algorithm 1).
+    """One-sided one-sample t-test on the per-shard differences.
 
     s_i = L[i, 0] - mean_{j >= 1} L[i, j];  t = sqrt(r) mean(s) / sd(s);  p = P(t_{r-1} >= t)
 
@@ -90,6 +44,10 @@ def sharded_t_test(log_probs: ArrayLike, *, ddof: int = 1) -> ShardedTResult:
     likely. p is asymptotic in r: exact only if the s_i are i.i.d. normal with mean 0, and nothing
     bounds its error for few shards of skewed or unequal scores (`sharded_exact_test` needs neither
     assumption). Where every s_i is 0, nothing speaks for the canonical ordering: t = 0, p = 1.
+
+    References
+    ----------
+    Oren et al. (2024), section 3.2 and Algorithm 1.
     """
     if ddof not in (0, 1):
         raise InputError(f"ddof is {ddof}: give 1, or 0 to repeat the public script of the paper")
