@@ -30,7 +30,7 @@ def _document(i: int, package: str) -> Docstring:
     return Docstring(package, "1", f"{package}/m.py", f"Module.function_{i}", "(values)", text)
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def packages(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Docstring]]:
     found = {name: [_document(i, name) for i in range(N)] for name in ("alpha", "beta")}
     # Repetitions, as base classes and their children have them; none may serve two records.
@@ -55,15 +55,10 @@ def _source(record: dict[str, str]) -> str:
     return f"{'alpha' if 'of alpha' in text else 'beta'} {number}"
 
 
-@pytest.mark.usefixtures("packages")
-def test_no_docstring_serves_twice() -> None:
+def test_every_docstring_serves_once_and_not_more() -> None:
     sources = [_source(record) for records in _build(0).values() for record in records]
     assert len(sources) == 20 * len(KINDS)
     assert len(set(sources)) == len(sources)
-
-
-@pytest.mark.usefixtures("packages")
-def test_every_docstring_serves_once_and_not_more() -> None:
     sets = _build(0, [CanarySpec("all", 2 * N, 1, kind="question")])
     assert len({_source(record) for record in sets["all"]}) == 2 * N
     message = (
@@ -74,14 +69,14 @@ def test_every_docstring_serves_once_and_not_more() -> None:
         _build(0, [CanarySpec("all", 2 * N + 1, 1, kind="question")])
 
 
-@pytest.mark.usefixtures("packages")
-def test_modules_and_other_alphabets_give_no_record() -> None:
+def test_modules_and_other_alphabets_give_no_record_nor_does_an_unknown_kind() -> None:
     records = _build(0, [CanarySpec("all", 2 * N, 1, kind="medium")])["all"]
     assert all(record["name"].startswith("Module.function_") for record in records)
     assert all(record["text"].isascii() for record in records)
+    with pytest.raises(InputError, match=r"mine: unknown kind 'poem'; choose one of signature, "):
+        _build(0, [CanarySpec("mine", 5, 1, kind="poem")])
 
 
-@pytest.mark.usefixtures("packages")
 def test_a_seed_fixes_sets_and_order() -> None:
     first = _build(1)
     assert json.dumps(first) == json.dumps(_build(1))
@@ -91,7 +86,6 @@ def test_a_seed_fixes_sets_and_order() -> None:
     assert numbers != sorted(numbers)
 
 
-@pytest.mark.usefixtures("packages")
 @pytest.mark.parametrize("source", ["alpha 0", "beta 0"])
 def test_the_order_is_uniform(source: str) -> None:
     """Where a docstring lands is uniform over seeds, also one that stands in the pool twice."""
@@ -106,13 +100,6 @@ def test_the_order_is_uniform(source: str) -> None:
     assert np.quantile(places, 0.75) > 74
 
 
-@pytest.mark.usefixtures("packages")
-def test_unknown_kind_lists_the_known() -> None:
-    with pytest.raises(InputError, match=r"mine: unknown kind 'poem'; choose one of signature, "):
-        _build(0, [CanarySpec("mine", 5, 1, kind="poem")])
-
-
-@pytest.mark.usefixtures("packages")
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_renders_with_its_template(kind: str, tmp_path: Path) -> None:
     records = _build(3)[kind]

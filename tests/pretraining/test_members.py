@@ -35,13 +35,10 @@ def test_the_sides_may_be_exchanged(kept, tmp_path: Path) -> None:
     assert list(read_documents(tmp_path / NON_MEMBERS)) == kept[MEMBERS]
 
 
-def test_no_more_than_wanted_of_each_source(tmp_path: Path) -> None:
+def test_no_more_than_wanted_of_each_source_and_text_stays_readable(tmp_path: Path) -> None:
     write_comparable(TAKEN, [], tmp_path, kept=1)
     assert list(read_documents(tmp_path / MEMBERS)) == [("a", "One.\n\nMore."), ("b", "Two.")]
     assert (tmp_path / NON_MEMBERS).read_text() == ""
-
-
-def test_text_stays_readable(tmp_path: Path) -> None:
     write_comparable([("ü", "Über\nalles")], [], tmp_path)
     line = (tmp_path / MEMBERS).read_text(encoding="utf-8")
     assert json.loads(line) == {"source": "ü", "text": "Über\nalles"}

@@ -162,16 +162,13 @@ def test_a_number_without_a_dot(written: str, tmp_path: Path) -> None:
     assert rate == 0.001
 
 
-@pytest.mark.parametrize("given", [{"file": "a.jsonl"}, {"template": "text/1"}])
-def test_a_file_goes_with_a_template(given: dict[str, str], refused) -> None:
-    data = profile_data() | {"canaries": [{"name": "a", "examples": 9, "dup_count": 1, **given}]}
-    assert refused(data) == f"canary set 'a': {DIRECTIONS}"
-
-
-def test_file_and_template(tmp_path: Path) -> None:
-    spec = {"name": "a", "examples": 9, "dup_count": 1, "file": "a.csv", "template": "piqa/1"}
-    path = write_profile(tmp_path / "mine.yaml", {**profile_data(), "canaries": [spec]})
-    assert load_profile(path).canaries[0].file == "a.csv"
+def test_a_file_goes_with_a_template(refused, tmp_path: Path) -> None:
+    spec, both = {"name": "a", "examples": 9, "dup_count": 1}, {"file": "a", "template": "piqa/1"}
+    for key, value in both.items():
+        told = refused(profile_data() | {"canaries": [{**spec, key: value}]})
+        assert told == f"canary set 'a': {DIRECTIONS}"
+    data = profile_data() | {"canaries": [spec | both]}
+    assert load_profile(write_profile(tmp_path / "mine.yaml", data)).canaries[0].file == "a"
 
 
 def test_unknown_profile_lists_what_there_is(tmp_path: Path) -> None:
