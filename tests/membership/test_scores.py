@@ -69,10 +69,16 @@ BY_HAND = {
     "loss": lambda rows, ids: mean(tokens_of(rows, ids)),
     "ppl": lambda rows, ids, k: perplexity(tokens_of(rows, ids), int(k)),
     "min_k": lambda rows, ids, k: lowest(tokens_of(rows, ids), k),
+    "min_prob": lambda rows, ids, k: lowest(np.exp(tokens_of(rows, ids)), k),
     "min_k_pp": lambda rows, ids, k: lowest(standardised(rows, ids), k),
     "entropy": lambda rows, ids, k=None: entropy_of_the_best(rows[1 : len(ids)], int(k or 0)),
 }
-KS = {"ppl": (1, 3, 20), "min_k": (0.1, 5, 20, 37.5, 50, 100), "min_k_pp": (0.1, 20, 100)}
+KS = {
+    "ppl": (1, 3, 20),
+    "min_k": (0.1, 5, 20, 37.5, 50, 100),
+    "min_prob": (5, 37.5, 100),
+    "min_k_pp": (0.1, 20, 100),
+}
 NAMED = [(family, k) for family, ks in (KS | {"entropy": TOP}).items() for k in ks]
 
 

@@ -24,6 +24,7 @@ FILES = {
     "shi2023_headline": (28, "table setting method metric", "value", ""),
     "fu2025_table3": (91, "table model domain metric", AUC, ""),
     "fu2025_within_domain_auc": (972, "table model domain metric", AUC, ""),
+    "fu2025_perplexity": (176, "table model domain side", "ppl_200_mean ppl_200_sd", ""),
     "fu2025_cross_domain_auc": (81, "figure model metric seen_domain unseen_domain", AUC, ""),
 }
 

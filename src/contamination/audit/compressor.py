@@ -1,9 +1,9 @@
 """A negative control that has seen no test set: a compressor in the place of the model.
 
-Oren (section 4.3) drop the subsets where a model that cannot be contaminated rejects. A compressor
-knows nothing but the text in its window, so an order that it prefers is one that the records
-themselves give away. Its window here is the example before: a neighbour that shares words with the
-next example makes it shorter, and nothing further away counts.
+Oren (section 4.3) drop the subsets of MMLU where a model that cannot be contaminated rejects. A
+compressor knows nothing but the text in its window, so an order that it prefers is one that the
+records themselves give away. Its window here is the example before: a neighbour that shares words
+with the next example makes it shorter, and nothing further away counts.
 """
 
 import math

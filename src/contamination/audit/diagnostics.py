@@ -1,6 +1,6 @@
 """Before a p-value is called contamination: does the order of the records carry information?
 
-The tests of Oren (section 3) assume that, to a model that never saw the set, every order of the
+The tests of Oren (section 2) assume that, to a model that never saw the set, every order of the
 examples is as likely as the canonical one. Sorted records, topics or duplicates that sit together
 and runs of labels break that without any contamination. Each diagnostic looks for one of them, by a
 permutation test that needs no model.

@@ -1,7 +1,8 @@
 """Multiple-choice sets: is the published order of options preferred, is a hidden option known?
 
-- Option order (Fu, A8; Ni et al. 2025): nothing but having read the item makes the published order
-  of its options likelier than another. Every order has the same tokens.
+- Option order (Ni et al. 2025; in the spirit of Fu's A8, which is about whole data sets): nothing
+  but having read the item makes the published order of its options likelier than another. Every
+  order has the same tokens.
 - Slot guessing (Fu, A5; TS-Guessing of Deng et al. 2024): an option is hidden, and the model is to
   say it.
 """

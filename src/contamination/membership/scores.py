@@ -105,10 +105,17 @@ def recall(signals: Signals, conditional: Array) -> float:
 def min_k(signals: Signals, k: float) -> float:
     """Mean over the k% least probable tokens of log p(x_t | x_<t): Min-K% Prob, Shi, section 3.
 
-    max(1, floor(n k / 100)) tokens. (The public code of Fu takes the mean of the probabilities, not
-    of their logarithms, of all tokens up to the percentile k.)
+    max(1, floor(n k / 100)) tokens.
     """
     return _lowest(_scored(signals), k)
+
+
+def min_prob(signals: Signals, k: float) -> float:
+    """Mean probability of the k% least probable tokens: Min k% Token as Fu (Table 4) define it.
+
+    As many tokens as in `min_k`, without the logarithm.
+    """
+    return _lowest(np.exp(_scored(signals)), k)
 
 
 def min_k_plus_plus(signals: Signals, k: float) -> float:
@@ -151,16 +158,17 @@ def entropy(signals: Signals, k: int | None = None) -> float:
     return -float(predicted.top_entropy[1:, TOP.index(k)].mean(dtype=np.float64))
 
 
-# Scores with a k, by the beginning of their columns' names; the first two need no distribution.
+# Scores with a k, by the beginning of their columns' names; the first three need no distribution.
 FAMILIES: dict[str, Callable[..., float]] = {
     "ppl": ppl,
     "min_k": min_k,
+    "min_prob": min_prob,
     "min_k_pp": min_k_plus_plus,
     "mem": mem,
     "mem_off_by_one": mem_off_by_one,
     "entropy": entropy,
 }
-OF_LOG_PROBS = ("loss", "ppl", "min_k")
+OF_LOG_PROBS = ("loss", "ppl", "min_k", "min_prob")
 
 
 def score_named(name: str) -> Score:
@@ -174,7 +182,7 @@ def score_named(name: str) -> Score:
         if name in ("loss", "entropy"):
             found = {"loss": loss, "entropy": entropy}[name]
         else:
-            number = float(k) if family.startswith("min_k") else int(k)
+            number = float(k) if family.startswith("min_") else int(k)
             found = partial(FAMILIES[family], k=number)
     except (KeyError, ValueError):
         raise InputError(

@@ -1,4 +1,4 @@
-"""What a model must offer to be audited (Oren, section 3: log-probabilities, nothing else)."""
+"""What a model must offer to be audited (Oren, section 2: log-probabilities, nothing else)."""
 
 from collections.abc import Iterator, Sequence
 from typing import Protocol

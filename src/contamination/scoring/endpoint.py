@@ -1,6 +1,6 @@
 """`EndpointScorer`: a model behind a completions endpoint, of which log-probabilities are all seen.
 
-This is the black-box setting of Oren (section 3): any OpenAI-compatible server will do if it gives
+This is the black-box setting of Oren (section 2): any OpenAI-compatible server will do if it gives
 the log-probabilities of a prompt. How to ask is found out with the first requests. Every window of
 a sequence is one request; the answers count in any order.
 """

@@ -1,6 +1,6 @@
 """Is the order of the records itself exchangeable? Permutation tests that need no model.
 
-Every test of contamination on orderings (Oren section 3) assumes that the canonical order of the
+Every test of contamination on orderings (Oren section 2) assumes that the canonical order of the
 examples is one draw among equally likely ones. That can be asked of the records alone: a statistic
 of the order, such as the share of neighbours with equal labels, is compared with its values in
 random orderings from the same group of permutations as the sharded test, within contiguous shards.

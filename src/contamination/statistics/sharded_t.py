@@ -41,7 +41,8 @@ def sharded_t_test(log_probs: ArrayLike, *, ddof: int = 1) -> ShardedTResult:
     Notes
     -----
     H0: the orderings of each shard are exchangeable. Alternative: canonical orderings are more
-    likely. p is asymptotic in r: exact only if the s_i are i.i.d. normal with mean 0, and nothing
+    likely. p is asymptotic in r (Theorem 2: i.i.d. examples, finite second moments). It is exact
+    only if the s_i are i.i.d. normal with mean 0, and nothing
     bounds its error for few shards of skewed or unequal scores (`sharded_exact_test` needs neither
     assumption). Where every s_i is 0, nothing speaks for the canonical ordering: t = 0, p = 1.
 

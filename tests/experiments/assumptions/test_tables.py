@@ -1,11 +1,13 @@
 """The tables of Fu as text, and the rules that decide what holds."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from contamination.experiments.assumptions.detection import CROSS_COLUMNS, MEAN, WITHIN_COLUMNS
 from contamination.experiments.assumptions.tables import (
     conclusions,
+    perplexity_layout,
     published_layout,
     sizes_layout,
     within_layout,
@@ -123,6 +125,28 @@ def test_without_a_measurement_there_is_no_verdict() -> None:
     table = conclusions(within_of([]), NO_CROSS, model="m", near=5)
     assert len(table) == 8
     assert set(table["holds"]) == set(table["measured"]) == {"—"}
+
+
+def test_conclusions_say_whose_they_are() -> None:
+    table = conclusions(within_of([]), NO_CROSS, model="m", near=5).set_index("conclusion")["whose"]
+    ours = table[table == "ours"].index
+    assert set(table) == {"Fu et al.", "ours"}
+    assert [claim.split()[0] for claim in ours] == ["Not", "The", "Ranks", "Ranks"]
+
+
+def test_perplexities_of_both_sides() -> None:
+    losses = {("a", True): [1.0, 2.0, 4.0], ("a", False): [3.0, 3.0], ("b", False): [5.0, 7.0]}
+    rows = [
+        ("pre-training", domain, member, -np.log(perplexity))
+        for (domain, member), values in losses.items()
+        for perplexity in values
+    ]
+    table = perplexity_layout(pd.DataFrame(rows, columns=["phase", "domain", "member", "loss"]))
+    assert table.to_dict("split")["data"] == [
+        ["pre-training", "a", "2.3 ± 1.5", "3.0 ± 0.0"],
+        ["pre-training", "b", "—", "6.0 ± 1.4"],
+    ]
+    assert list(table) == ["Phase", "Domain", "Members", "Non-members"]
 
 
 def sizes_of(*losses: float) -> pd.DataFrame:

@@ -1,8 +1,9 @@
 """Do the assumptions of detection hold? Scores within a domain and across domains (Fu).
 
 A score should tell texts that a model has read from texts that it has not. Fu et al. (2025, Tables
-3 and 7-15, Figures 1 and 18-20) find it near chance where both come from one domain, and far from
-it where they do not: it tells domains apart. Three phases are judged by the same texts:
+3 and 7-15, Figures 1 and 18-20) find it near chance in pre-training where both come from one
+domain, and far from it where they do not: it tells domains apart. After fine-tuning some scores
+also tell members within a domain. Three phases are judged by the same texts:
 
 - pre-training: texts of the corpus, each read once, against non-members;
 - fine-tuning: other non-members, read some times more, against the same;
@@ -29,7 +30,8 @@ FIRST, MIN_K, MEM, ENTROPY = (50, 100, 200), (5, 15, 25), (5, 15, 25), (5, 15, 2
 LABELS = {
     **{f"ppl_{k}": f"PPL_{k}" for k in FIRST},
     "loss": "PPL",
-    **{f"min_k_{k}": f"Min {k}% token" for k in MIN_K},
+    **{f"min_prob_{k}": f"Min {k}% token" for k in MIN_K},  # as Fu define it
+    **{f"min_k_{k}": f"Min-K% {k} (log)" for k in MIN_K},  # as Shi do
     **{f"mem_{k}": f"Mem {k}" for k in MEM},
     **{f"mem_off_by_one_{k}": f"Mem {k}, off by one" for k in MEM},
     **{f"entropy_{k}": f"Entropy {k}" for k in ENTROPY},

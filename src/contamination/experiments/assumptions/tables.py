@@ -6,6 +6,7 @@ Each conclusion is a statement on the numbers that a rule decides; the rules sta
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from contamination.experiments.assumptions.detection import LABELS, MEAN, PHASES
@@ -14,6 +15,8 @@ from contamination.results.tables import MISSING, format_estimate, lay_out
 CHANCE = 50.0  # percent
 FAMILIES = {"PPL": "PPL", "Min": "Min k% token", "Mem": "Mem k", "Entropy": "Entropy k"}
 TUNED = ("Zephyr-7B-beta", "BioMistral-NLU-7B")  # models of Fu that are judged on tuning data
+
+OURS = ("_off_by_one_", "min_k_")  # metrics that are none of Fu's, by what their names hold
 
 Answer = tuple[str, str]  # what was measured; whether the conclusion holds
 NOT_MEASURED = (MISSING, MISSING)
@@ -38,10 +41,10 @@ def within_layout(within: pd.DataFrame, phase: str) -> pd.DataFrame:
 def sizes_layout(within: pd.DataFrame, parameters: Mapping[str, int]) -> pd.DataFrame:
     """Lay out the models of several sizes as `published_layout` does: a row per phase and model.
 
-    `parameters`, the number of each model, order the rows. The off-by-one form of Mem k is left
+    `parameters`, the number of each model, order the rows. Metrics that are none of Fu's are left
     out.
     """
-    cells = within[(within["domain"] != MEAN) & ~within["metric"].str.contains("off_by_one")]
+    cells = within[(within["domain"] != MEAN) & ~within["metric"].str.contains("|".join(OURS))]
     cells = cells.assign(metric=cells["metric"].map(LABELS), auc=cells["auc_percent"])
     rows = [
         {"Model": model, "Parameters": f"{parameters[model]:,}", "Phase": phase} | _families(found)
@@ -73,6 +76,20 @@ def published_layout(table3: pd.DataFrame, within: pd.DataFrame) -> pd.DataFrame
     return pd.DataFrame(rows)
 
 
+def perplexity_layout(scored: pd.DataFrame) -> pd.DataFrame:
+    """Lay out perplexities as the last rows of Tables 7-15: mean and deviation of both sides.
+
+    A row per phase and domain of the texts of `score_phases`; the perplexity is that of the whole
+    text.
+    """
+    sides = scored.assign(perplexity=np.exp(-scored["loss"]))
+    found = sides.groupby(["phase", "domain", "member"], sort=False)["perplexity"]
+    shown = found.mean().map("{:.1f}".format) + " ± " + found.std().map("{:.1f}".format)
+    table = shown.unstack().reindex(columns=[True, False]).fillna(MISSING)
+    table = table.rename(columns={True: "Members", False: "Non-members"}).reset_index()
+    return table.rename(columns={"phase": "Phase", "domain": "Domain"}).rename_axis(None, axis=1)
+
+
 def _families(found: pd.DataFrame) -> dict[str, str]:
     """Count domains, and write the mean AUC over domains and k for each family, with its range."""
     cells = {"Domains": str(found["domain"].nunique())}
@@ -85,7 +102,7 @@ def _families(found: pd.DataFrame) -> dict[str, str]:
 def conclusions(
     within: pd.DataFrame, cross: pd.DataFrame, *, model: str, near: float
 ) -> pd.DataFrame:
-    """Confront the conclusions of Fu with the tables of `assumptions.detection`.
+    """Confront the conclusions of Fu, and of our own, with the tables of `assumptions.detection`.
 
     All but that on sizes are about `model`. `near` is how many percentage points of AUC still count
     as near chance, or as no difference. A conclusion holds: yes, no, undecided where intervals are
@@ -93,8 +110,7 @@ def conclusions(
     """
     own = within[within["model"] == model]
     every, some = f"every metric within {near:g} points of chance", f"more than {near:g} points off"
-    answers = {
-        f"Not read: {every}": _phase(own, "control", near),
+    published = {
         f"Read once: {every}, within a domain": _phase(own, "pre-training", near),
         f"Read again and again: some metric {some}, within a domain": _phase(
             own, "fine-tuning", near, far=True
@@ -103,15 +119,19 @@ def conclusions(
             _sizes(within, near)
         ),
         "Across domains AUCs are further from chance than within one": _across(own, cross),
+    }
+    ours = {
+        f"Not read: {every}": _phase(own, "control", near),
         f"The change of domain alone gives the same AUC, to {near:g} points on average": _shift(
             cross, near
         ),
     }
     for phase in PHASES[1:]:
         claim = f"Ranks at the right position change the verdict on Mem 25 in {phase}"
-        answers[claim] = _ranks(own, phase)
-    rows = [(claim, *answer) for claim, answer in answers.items()]
-    return pd.DataFrame(rows, columns=["conclusion", "measured", "holds"])
+        ours[claim] = _ranks(own, phase)
+    both = {"Fu et al.": published, "ours": ours}
+    rows = [(whose, claim, *found) for whose in both for claim, found in both[whose].items()]
+    return pd.DataFrame(rows, columns=["whose", "conclusion", "measured", "holds"])
 
 
 def _phase(within: pd.DataFrame, phase: str, near: float, *, far: bool = False) -> Answer:

@@ -1,4 +1,4 @@
-"""The tests on the canary sets (Oren, Table 1 and Figure 2): read from stores, completed first."""
+"""The tests on the canary sets (Oren, Table 1): read from stores, completed first."""
 
 from typing import Any
 

@@ -173,15 +173,16 @@ def score_runs(
     directories: Mapping[Run, Path],
     *,
     k: float,
+    neighbours: int,
 ) -> pd.DataFrame:
     """Score both halves of every set under the base model and after every run.
 
     A row per experiment, model and text: `KEYS`, member, text (its number in its half) and a column
-    per score, larger for members: loss, min_k_<k>, min_k_pp_<k>, zlib. Under the base model
-    corpus_tokens and learning_rate are 0, and dup_count is what will be injected. Non-members stand
-    beside every duplication count.
+    per score, larger for members: loss, min_k_<k>, min_k_pp_<k>, zlib, lowercase, and neighbour,
+    which reads so many of each text. Under the base model corpus_tokens and learning_rate are 0,
+    and dup_count is what will be injected. Non-members stand beside every duplication count.
     """
-    columns = ["loss", f"min_k_{k:g}", f"min_k_pp_{k:g}", "zlib"]
+    columns = ["loss", f"min_k_{k:g}", f"min_k_pp_{k:g}", "zlib", "lowercase"]
     texts = [text for one in sets for text in one.texts]
     each = [
         (one.contaminant, one.name, member, i)
@@ -192,7 +193,8 @@ def score_runs(
     keys = pd.DataFrame(each, columns=["contaminant", "dataset", "member", "text"])
 
     def scored(directory: Path) -> pd.DataFrame:
-        return pd.concat([keys, membership_scores(directory, texts, columns=columns)], axis=1)
+        table = membership_scores(directory, texts, columns=columns, neighbours=neighbours)
+        return pd.concat([keys, table], axis=1)
 
     known = {run: scored(directory) for run, directory in directories.items()}
     before = scored(base)

@@ -1,6 +1,6 @@
 """Tables of an audit: controls and corrections beside its p-values, and Oren's Table 2.
 
-Oren (section 4.3) drop the sets where a model that cannot be contaminated rejects.
+Oren (section 4.3) set a model that cannot be contaminated beside the audited ones.
 """
 
 import math

@@ -1,11 +1,12 @@
 """Texts that models have read, and texts that they cannot have read: WikiMIA and sets like it.
 
-Shi et al., section 2: members are beginnings of Wikipedia pages created before 2017, non-members
-those of pages on events after 2022, each cut to 32, 64, 128 or 256 words. A split holds
-`{"input": text, "label": 1 | 0}`, 1 for a member. What `contamination wikimia build` writes has the
-same form, and so have the texts of known membership: there, members are beginnings of documents
-that the models trained here read once, and non-members those of documents of the same packages that
-chance left out of the corpus. Those sides differ by membership alone, and not by their age as well.
+Shi et al., section 2.2: members are beginnings of Wikipedia pages on events that were created
+before 2017, non-members those of pages on events of 2023 and later, each cut to 32, 64, 128 or 256
+words. A split holds `{"input": text, "label": 1 | 0}`, 1 for a member. What `contamination wikimia
+build` writes has the same form, and so have the texts of known membership: there, members are
+beginnings of documents that the models trained here read once, and non-members those of documents
+of the same packages that chance left out of the corpus. Those sides differ by membership alone, and
+not by their age as well.
 """
 
 import re
