@@ -1,8 +1,8 @@
 """Canary test sets: records made from packages that the training corpus holds out.
 
-Oren (section 4.1, Table 3) injects ten test sets of short, medium and long examples into the
-pre-training data. Here the records come from the docstrings of packages that are *not* in the
-corpus, no docstring serves two sets, and each set is shuffled once with a fixed seed, so its
+Oren (section 4.1, Table 3) inject ten test sets into the pre-training data, short, medium and long
+ones by their tokens in all. Here the records come from the docstrings of packages that are *not* in
+the corpus, no docstring serves two sets, and each set is shuffled once with a fixed seed, so its
 examples are exchangeable by construction: the only thing that can make the canonical order likely
 is having read it.
 """

@@ -1,8 +1,8 @@
 """The training mixture: a corpus, and canary sets injected whole at random positions.
 
-Oren (section 4.1): each canary set is duplicated `dup_count` times and every copy is inserted whole
-and contiguous, in canonical order, at a random place of the pre-training data. Here a place is a
-boundary between two documents, and places are drawn uniformly and independently.
+Oren (section 4.1) duplicate each canary set `dup_count` times, and do not say where copies stand.
+Here every copy is inserted whole, in canonical order, at a boundary between two documents; these
+places are drawn uniformly and independently.
 """
 
 from collections.abc import Mapping

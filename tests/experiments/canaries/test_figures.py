@@ -43,6 +43,11 @@ def test_every_point_and_the_colour_of_its_test(rows: pd.DataFrame) -> None:
         ratio = np.asarray(line.get_xdata()) / chosen["dup_count"].to_numpy()
         np.testing.assert_allclose(ratio, ratio[0])
         assert (np.abs(np.log2(ratio)) < 0.25).all()
+        means = [one for one in axes.get_lines() if len(one.get_ydata()) == 3]
+        (mean,) = [one for one in means if to_hex(one.get_color()) == test.colour.lower()]
+        wanted = chosen.groupby("dup_count")["log10_p"].mean()
+        np.testing.assert_allclose(mean.get_ydata(), wanted)
+        np.testing.assert_allclose(mean.get_xdata() / wanted.index, ratio[0])
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1", "8", "64"]
     level = next(line for line in axes.get_lines() if line.get_linestyle() == "--")
     assert level.get_ydata()[0] == pytest.approx(np.log10(0.05))
