@@ -85,6 +85,20 @@ def test_samples_have_the_probabilities_of_the_model(scorer):
     assert (counts[np.argsort(-p)[50:]] > 0).any()
 
 
+def test_a_nucleus_leaves_out_what_is_unlikely(scorer):
+    prompt = random_ids(4, 4)
+    with torch.inference_mode():
+        logits = scorer.model(torch.tensor([[scorer.start, *prompt.tolist()]])).logits[0, -1]
+    p = logits.double().softmax(0).numpy()
+    best = np.argsort(-p)
+    nucleus = set(best[: int(np.searchsorted(np.cumsum(p[best]), 0.3)) + 1])
+    arguments = {"new_tokens": 1, "temperature": 1.0, "samples": 1000}
+    for top_p, inside in ((0.3, True), (1.0, False)):
+        ((*samples,),) = continuations(scorer, [prompt], top_p=top_p, **arguments)
+        drawn = {ids[0] if len(ids) else scorer.tokenizer.eos_token_id for ids in samples}
+        assert (drawn <= nucleus) == inside
+
+
 @pytest.mark.parametrize("batch_tokens", [1, 80, 1000])
 def test_samples_belong_to_their_prompts(scorer, batch_tokens):
     """Next to temperature 0, sampling is greedy."""
@@ -133,6 +147,7 @@ def test_no_prompt_is_no_text(scorer):
         ({"new_tokens": 3, "samples": 0}, "0 samples at temperature 0"),
         ({"new_tokens": 3, "samples": 2}, "2 samples at temperature 0"),
         ({"new_tokens": 3, "temperature": -1.0}, "1 samples at temperature -1"),
+        ({"new_tokens": 3, "top_p": 0.0}, "top_p is 0: give a share above 0 and up to 1"),
     ],
 )
 def test_counts_that_cannot_be_are_refused(scorer, arguments, message):
@@ -223,13 +238,13 @@ def test_the_peak_is_the_share_of_samples_near_the_greedy_text(monkeypatch, taug
     ]
     asked = []
 
-    def written(taught, prompts, *, new_tokens, temperature=0.0, samples=1, seed=0):
-        asked.append((len(prompts[0]), new_tokens, temperature, samples, seed))
+    def written(taught, prompts, *, new_tokens, temperature=0.0, top_p=1.0, samples=1, seed=0):
+        asked.append((len(prompts[0]), new_tokens, temperature, top_p, samples, seed))
         return [greedy] if temperature == 0 else [drawn]
 
     monkeypatch.setattr(generation, "continuations", written)
     found = generation_variation(taught, ["lamp stone"], alpha=0.25, seed=7)
     length = len(tokenize(taught.tokenizer, ["lamp stone"])[0])
-    assert asked == [(length, 100, 0.0, 1, 0), (length, 100, 0.8, 50, 7)]
+    assert asked == [(length, 100, 0.0, 1.0, 1, 0), (length, 100, 0.8, 1.0, 50, 7)]
     assert found.tolist() == [0.5]
     assert generation_variation(taught, ["lamp stone"], alpha=0).tolist() == [0.25]

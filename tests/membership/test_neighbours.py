@@ -11,7 +11,12 @@ from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerFast
 
 from contamination.errors import InputError
 from contamination.membership import neighbours as module
-from contamination.membership.neighbours import MaskedLM, word_neighbours
+from contamination.membership.neighbours import (
+    MaskedLM,
+    blank_neighbours,
+    character_neighbours,
+    word_neighbours,
+)
 
 WORDS = ["the", "cat", "sat", "on", "mat", "dog", "ran", "red", "big", "old", "sun", "moon"]
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -164,12 +169,37 @@ def test_longer_texts_change_in_more_places():
     assert all(c <= 20 for c in changed)
 
 
-def test_spaces_around_a_text_stay():
-    for made in neighbours(word_neighbours, "  one two  ", 20):
+@pytest.mark.parametrize("how", [word_neighbours, character_neighbours, blank_neighbours])
+def test_spaces_around_a_text_stay(how):
+    for made in neighbours(how, "  one two  ", 20):
         assert made.startswith("  ") and made.endswith("  ")
+        assert not made.startswith("   ") and not made.endswith("   ")
+
+
+def test_a_neighbour_swaps_or_leaves_out_one_character_in_ten():
+    text = "abcde\nfg hij"  # ten letters: one change
+    made = set(neighbours(character_neighbours, text, 400))
+    swaps = {text[:i] + text[i + 1] + text[i] + text[i + 2 :] for i in (0, 1, 2, 3, 6, 9, 10)}
+    across = {"abcdf\neg hij", "abcde\nfh gij"}  # the next letter stands behind a blank
+    losses = {text[:i] + text[i + 1 :] for i in (0, 1, 2, 3, 4, 6, 7, 9, 10)}
+    assert made == swaps | across | losses
+
+
+def test_a_neighbour_doubles_one_gap_in_ten():
+    text = "a b\nc  d"
+    assert set(neighbours(blank_neighbours, text, 100)) == {
+        "a  b\nc  d",
+        "a b\n\nc  d",
+        "a b\nc   d",
+    }
+    long = " ".join("w" * 41)
+    assert {len(made) - len(long) for made in neighbours(blank_neighbours, long, 50)} == {4}
 
 
 @pytest.mark.parametrize("text", ["word", " word\n", "", "  "])
 def test_a_single_word_has_no_neighbour(text):
-    with pytest.raises(InputError, match="one word and so no neighbour"):
-        neighbours(word_neighbours, text, 1)
+    for how in (word_neighbours, blank_neighbours):
+        with pytest.raises(InputError, match="one word and so no neighbour"):
+            neighbours(how, text, 1)
+    with pytest.raises(InputError, match="'x ' has one character"):
+        neighbours(character_neighbours, "x ", 1)

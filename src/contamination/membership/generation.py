@@ -32,6 +32,7 @@ def continuations(
     *,
     new_tokens: int,
     temperature: float = 0.0,
+    top_p: float = 1.0,
     samples: int = 1,
     seed: int = 0,
 ) -> list[list[np.ndarray]]:
@@ -39,8 +40,9 @@ def continuations(
 
     The start token stands before a prompt, which may be empty, as in scoring. Of a prompt that
     leaves no room in the context, the last tokens count. A continuation ends before the end-of-text
-    token. Temperature 0 is greedy, where all samples would be the same; above it the whole
-    vocabulary is sampled, and the same seed gives the same texts. Raises InputError for a model
+    token. Temperature 0 is greedy, where all samples would be the same. Above it the tokens that
+    hold `top_p` of the probability are sampled (Holtzman et al. 2020), 1 being the whole
+    vocabulary, and the same seed gives the same texts. Raises InputError for a model
     that does not run here, and for counts that cannot be.
     """
     if not isinstance(scorer, TransformersScorer):
@@ -54,6 +56,8 @@ def continuations(
             f"{samples} samples at temperature {temperature}: give 1 or more, and several of them "
             "a temperature above 0"
         )
+    if not 0 < top_p <= 1:
+        raise InputError(f"top_p is {top_p:g}: give a share above 0 and up to 1")
     scorer.require_known_tokens(prompts)
     room = scorer.context - new_tokens
     starts = [
@@ -65,7 +69,7 @@ def continuations(
         num_return_sequences=samples,
         eos_token_id=scorer.tokenizer.eos_token_id,
         pad_token_id=scorer.start,
-        **({"temperature": temperature, "top_k": 0, "top_p": 1.0} if temperature > 0 else {}),
+        **({"temperature": temperature, "top_k": 0, "top_p": top_p} if temperature > 0 else {}),
     )
     found: list[list[np.ndarray]] = [[] for _ in prompts]
     cuda = [scorer.device] if scorer.device.type == "cuda" else []
@@ -218,6 +222,7 @@ def generation_variation(
     share: float = 1.0,
     samples: int = 50,
     temperature: float = 0.8,
+    top_p: float = 1.0,
     new_tokens: int = 100,
     alpha: float = ALPHA,
     seed: int = 0,
@@ -232,7 +237,13 @@ def generation_variation(
     prompts = tokenize(scorer.tokenizer, texts) if share == 1 else split(scorer, texts, share)[0]
     greedy = continuations(scorer, prompts, new_tokens=new_tokens)
     sampled = continuations(
-        scorer, prompts, new_tokens=new_tokens, temperature=temperature, samples=samples, seed=seed
+        scorer,
+        prompts,
+        new_tokens=new_tokens,
+        temperature=temperature,
+        top_p=top_p,
+        samples=samples,
+        seed=seed,
     )
     shares = []
     for (one,), others in zip(greedy, sampled, strict=True):

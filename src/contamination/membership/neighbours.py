@@ -2,8 +2,10 @@
 
 Mattern et al. (2023) compare the loss of a text with that of its neighbours, which they draw from
 BERT with dropout in the embeddings. `word_neighbours` swaps and leaves out words at random, without
-weights. `MaskedLM` draws a substitute from the `CANDIDATES` most probable tokens in proportion to
-their probability, the token itself left out; the rest of the text stays as it is, letter by letter.
+weights; `character_neighbours` and `blank_neighbours` change letters and blanks, as Maini et al.
+(2024) also do. `MaskedLM` draws a substitute from the `CANDIDATES` most probable tokens in
+proportion to their probability, the token itself left out; the rest of the text stays as it is,
+letter by letter.
 """
 
 import re
@@ -46,6 +48,32 @@ def word_neighbours(text: str, count: int, *, rng: np.random.Generator) -> list[
         raise InputError(f"{text[:40]!r} has one word and so no neighbour; leave it out")
     changes = max(1, round(SHARE * len(places)))
     return [_change(parts, places, changes, rng) for _ in range(count)]
+
+
+def character_neighbours(text: str, count: int, *, rng: np.random.Generator) -> list[str]:
+    """Swap or leave out characters that are no blanks, as `word_neighbours` does words.
+
+    Raises InputError for a text of one such character.
+    """
+    parts = [part for character in text for part in (character, "")]
+    places = [i for i in range(0, len(parts), 2) if not parts[i].isspace()]
+    if len(places) < 2:
+        raise InputError(f"{text[:40]!r} has one character and so no neighbour; leave it out")
+    changes = max(1, round(SHARE * len(places)))
+    return [_change(parts, places, changes, rng) for _ in range(count)]
+
+
+def blank_neighbours(text: str, count: int, *, rng: np.random.Generator) -> list[str]:
+    """Double a blank: in a tenth of the gaps between words, one at least.
+
+    Raises InputError for a text without a gap.
+    """
+    gaps = [match.start() for match in re.finditer(r"(?<=\S)\s(?=\s*\S)", text)]
+    if not gaps:
+        raise InputError(f"{text[:40]!r} has one word and so no neighbour; leave it out")
+    changes = max(1, round(SHARE * len(gaps)))
+    chosen = [set(rng.choice(gaps, size=changes, replace=False)) for _ in range(count)]
+    return ["".join(c * (1 + (i in where)) for i, c in enumerate(text)) for where in chosen]
 
 
 def _change(
