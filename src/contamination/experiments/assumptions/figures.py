@@ -15,7 +15,7 @@ from contamination.results.figures import READ, UNREAD
 
 SIDES = {True: ("members", READ), False: ("non-members", UNREAD)}
 
-WIDEST = 15  # cells of heat maps side by side
+WIDEST = 15  # cells of heat maps in one row
 
 
 def plot_cross(cross: pd.DataFrame, metrics: Sequence[str], phase: str) -> Figure:
@@ -27,12 +27,12 @@ def plot_cross(cross: pd.DataFrame, metrics: Sequence[str], phase: str) -> Figur
     if chosen.empty:
         return _empty()
     rows, columns = (list(dict.fromkeys(chosen[f"{side}_domain"])) for side in ("seen", "unseen"))
-    stacked = len(columns) * len(metrics) > WIDEST
-    across, down = (1, len(metrics)) if stacked else (len(metrics), 1)
+    across = len(metrics)
+    if len(columns) * across > WIDEST:
+        across = 1 if across % 2 else across // 2  # two rows, or a column
+    down = len(metrics) // across
     size = (1.8 + 0.5 * len(columns) * across, 1.4 + (0.4 + 0.34 * len(rows)) * down)
-    figure, grid = plt.subplots(
-        down, across, figsize=size, sharex=stacked, sharey=not stacked, squeeze=False
-    )
+    figure, grid = plt.subplots(down, across, figsize=size, sharex=True, sharey=True, squeeze=False)
     panels = grid.ravel()
     for axes, metric in zip(panels, metrics, strict=True):
         cells = chosen[chosen["metric"] == metric].set_index(["seen_domain", "unseen_domain"])
