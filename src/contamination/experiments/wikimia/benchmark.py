@@ -2,8 +2,8 @@
 
 Shi et al., section 2.2: members are beginnings of Wikipedia pages on events that were created
 before 2017, non-members those of pages on events of 2023 and later, each cut to 32, 64, 128 or 256
-words. A split holds `{"input": text, "label": 1 | 0}`, 1 for a member. What `contamination wikimia
-build` writes has the same form, and so have the texts of known membership: there, members are
+words. A split holds `{"input": text, "label": 1 | 0}`, 1 for a member; so do the sets
+that `contamination wikimia build` writes, and the texts of known membership: there, members are
 beginnings of documents that the models trained here read once, and non-members those of documents
 of the same packages that chance left out of the corpus. Those sides differ by membership alone, and
 not by their age as well.
