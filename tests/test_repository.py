@@ -117,6 +117,10 @@ def _lock() -> dict[str, str]:
     return pins
 
 
+def test_torch_is_pinned_exactly() -> None:
+    assert _lock()["torch"] == "2.13.0"
+
+
 def test_lock_satisfies_every_dependency() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     extras = project["project"]["optional-dependencies"]

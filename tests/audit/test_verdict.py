@@ -303,3 +303,15 @@ def test_successors_longer_than_the_context_are_refused_before_scoring(scorer, p
     with pytest.raises(InputError, match=message):
         audit(scorer, path, Request(directory=tmp_path / "stores"))
     assert not (tmp_path / "stores").exists()
+
+
+def test_a_compressor_rejects_where_neighbours_repeat_each_other(scorer, tmp_path):
+    rng, path = np.random.default_rng(0), tmp_path / "pairs.txt"
+    path.write_text(
+        "".join(
+            f"{text}\n{text} too\n"
+            for text in (" ".join(rng.choice(list("abcdefgh"), 12)) for _ in range(20))
+        )
+    )
+    found = audit(scorer, path, Request(["sharded_exact"], permutations=9, directory=tmp_path))
+    assert found.control[0].p < 0.001
