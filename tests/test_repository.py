@@ -2,6 +2,7 @@
 
 import ast
 import re
+import subprocess
 import sys
 import tomllib
 from functools import cache
@@ -115,6 +116,14 @@ def _lock() -> dict[str, str]:
         assert canonicalize_name(match[1]) not in pins, f"{match[1]} is pinned twice"
         pins[canonicalize_name(match[1])] = match[2]
     return pins
+
+
+def test_the_statistics_are_used_without_torch() -> None:
+    code = (
+        "import sys, contamination.statistics as s; [getattr(s, name) for name in s.__all__]; "
+        "sys.exit(bool({'torch', 'pandas'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_torch_is_pinned_exactly() -> None:
