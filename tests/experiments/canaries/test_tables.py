@@ -1,11 +1,9 @@
-"""Table 1 laid out: our p-values as text, and the paper's in long form."""
+"""Table 1 laid out: our p-values as text."""
 
 import numpy as np
 import pandas as pd
 
-from contamination.experiments.canaries.tables import canary_layout, published_power
-from contamination.results.published import load_published
-from fakes.data_fixtures import ROOT
+from contamination.experiments.canaries.tables import canary_layout
 
 
 def test_one_model_laid_out() -> None:
@@ -28,12 +26,3 @@ def test_one_model_laid_out() -> None:
     clean = canary_layout(canaries, "clean", 0.05)
     assert set(clean["Duplication count"]) == {"0"}
     assert set(clean["Sharded exact, Holm"]) == {"0.200"}
-
-
-def test_the_published_table_in_long_form() -> None:
-    table1 = load_published(ROOT / "data" / "published", "oren2024_table1_canaries")
-    rows = published_power(table1).set_index(["dataset", "test"])
-    assert len(rows) == 2 * len(table1)
-    for row in table1.itertuples():
-        assert rows.loc[(row.dataset, "sharded_t"), "log10_p"] == np.log10(row.sharded_p)
-        assert rows.loc[(row.dataset, "permutation"), "dup_count"] == row.dup_count

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from contamination.audit.battery import TESTS
@@ -43,13 +42,3 @@ def published_layout(table1: pd.DataFrame) -> pd.DataFrame:
             f"{TESTS[test].label} p": format_p(row[name]) for name, test in PRINTED.items()
         },
     )
-
-
-def published_power(table1: pd.DataFrame) -> pd.DataFrame:
-    """Table 1 in long form, as Figure 2 plots it: dataset, dup_count, test, log10_p.
-
-    The paper prints 1e-38 for every smaller p-value.
-    """
-    rows = table1.melt(["dataset", "dup_count"], list(PRINTED), var_name="test", value_name="p")
-    rows["test"] = rows["test"].map(PRINTED)
-    return rows.assign(log10_p=np.log10(rows["p"])).drop(columns="p")
