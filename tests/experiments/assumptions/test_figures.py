@@ -71,6 +71,15 @@ def test_densities_of_all_domains_and_of_the_pair_furthest_apart(scored, cross) 
     figure.canvas.draw()
 
 
+def test_a_perplexity_is_drawn_as_the_log_probability_that_it_is_made_of(scored, cross) -> None:
+    scored, cross = (
+        t.replace("loss", "ppl_200").rename(columns={"loss": "ppl_200"}) for t in (scored, cross)
+    )
+    figure = plot_density(scored, cross, "ppl_200")
+    axis = "Log-probability of the first 200 tokens (nats per token)"
+    assert [axes.get_xlabel() for axes in figure.axes[-2:]] == [axis] * 2
+
+
 def _peak(axes, index: int) -> float:
     """Where the first (members) or second (non-members) density is highest."""
     points = axes.collections[index].get_paths()[0].vertices

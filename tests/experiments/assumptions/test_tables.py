@@ -142,7 +142,8 @@ def test_perplexities_of_both_sides() -> None:
         for (domain, member), values in losses.items()
         for perplexity in values
     ]
-    table = perplexity_layout(pd.DataFrame(rows, columns=["phase", "domain", "member", "loss"]))
+    scored = pd.DataFrame(rows, columns=["phase", "domain", "member", "ppl_200"])
+    table = perplexity_layout(scored.assign(loss=-9.0), "ppl_200")
     assert table.to_dict("split")["data"] == [
         ["pre-training", "a", "2.3 ± 1.5", "3.0 ± 0.0"],
         ["pre-training", "b", "—", "6.0 ± 1.4"],

@@ -10,16 +10,22 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
-from contamination.experiments.assumptions.detection import LABELS
+from contamination.experiments.assumptions.detection import FIRST, LABELS
 from contamination.results.figures import READ, UNREAD
 
 SIDES = {True: ("members", READ), False: ("non-members", UNREAD)}
+
+# Scores that are the logarithm of what their label names.
+AXES = {
+    "loss": "Log-probability (nats per token)",
+    **{f"ppl_{k}": f"Log-probability of the first {k} tokens (nats per token)" for k in FIRST},
+}
 
 WIDEST = 15  # cells of heat maps in one row
 
 
 def plot_cross(cross: pd.DataFrame, metrics: Sequence[str], phase: str) -> Figure:
-    """Draw AUCs of members against non-members of all domains, a heat map a metric (Figures 18-20).
+    """Draw AUCs of members against non-members, a heat map a metric (Fu, Figures 1 and 18-20).
 
     `cross` comes from `cross_table`. A cell where both sides are of one domain has a frame.
     """
@@ -62,7 +68,7 @@ def plot_cross(cross: pd.DataFrame, metrics: Sequence[str], phase: str) -> Figur
 
 
 def plot_density(scored: pd.DataFrame, cross: pd.DataFrame, metric: str) -> Figure:
-    """Draw densities of a score: members against non-members, within a domain and across two.
+    """Draw densities of a score of members and non-members, within and across (Fu, Figures 2-17).
 
     A row for each phase with members. Within: all domains that have both sides. Across: the pair
     of domains whose AUC is furthest from 50. `scored` comes from `score_phases`, `cross` from
@@ -88,7 +94,7 @@ def plot_density(scored: pd.DataFrame, cross: pd.DataFrame, metric: str) -> Figu
         chosen = texts["domain"] == texts["member"].map({True: first, False: second})
         _draw_densities(across, texts[chosen], metric, f"{phase}, {first} against {second}")
     for axes in panels[-1]:
-        axes.set_xlabel("Log-probability (nats per token)" if metric == "loss" else LABELS[metric])
+        axes.set_xlabel(AXES.get(metric, LABELS[metric]))
     handles = [Line2D([], [], color=colour, label=label) for label, colour in SIDES.values()]
     figure.legend(handles=handles, loc="outside upper center", ncols=2, fontsize="small")
     return figure

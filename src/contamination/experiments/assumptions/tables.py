@@ -76,13 +76,13 @@ def published_layout(table3: pd.DataFrame, within: pd.DataFrame) -> pd.DataFrame
     return pd.DataFrame(rows)
 
 
-def perplexity_layout(scored: pd.DataFrame) -> pd.DataFrame:
+def perplexity_layout(scored: pd.DataFrame, metric: str) -> pd.DataFrame:
     """Lay out perplexities as the last rows of Tables 7-15: mean and deviation of both sides.
 
-    A row per phase and domain of the texts of `score_phases`; the perplexity is that of the whole
-    text.
+    A row per phase and domain of the texts of `score_phases`. `metric` is the perplexity that is
+    meant: `ppl_200` as in the paper, `loss` for that of the whole text.
     """
-    sides = scored.assign(perplexity=np.exp(-scored["loss"]))
+    sides = scored.assign(perplexity=np.exp(-scored[metric]))
     found = sides.groupby(["phase", "domain", "member"], sort=False)["perplexity"]
     shown = found.mean().map("{:.1f}".format) + " ± " + found.std().map("{:.1f}".format)
     table = shown.unstack().reindex(columns=[True, False]).fillna(MISSING)
