@@ -1,8 +1,11 @@
 import errno
 import os
 import signal
+import stat
 import subprocess
 import sys
+import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -91,36 +94,179 @@ def test_another_operating_system_error_keeps_its_type(tmp_path):
         raise PermissionError(errno.EACCES, "not allowed")
 
 
-def test_data_are_on_disk_before_the_name_is(kind, tmp_path, monkeypatch):
-    """Otherwise a power failure could leave the new name on an empty file."""
+def test_data_are_on_disk_before_the_name_is_and_the_name_before_it_ends(
+    kind, tmp_path, monkeypatch
+):
+    """Otherwise a power cut could leave the new name on an empty file, or no name at all."""
     path, order = tmp_path / "target.txt", []
     flush, rename = os.fsync, Path.replace
-    monkeypatch.setattr(files.os, "fsync", lambda fd: (order.append("flush"), flush(fd)))
-    monkeypatch.setattr(
-        Path, "replace", lambda self, to: (order.append("rename"), rename(self, to))
-    )
+
+    def flushing(descriptor: int) -> None:
+        order.append(os.fstat(descriptor).st_ino)
+        flush(descriptor)
+
+    def renamed(source: Path, target: Path) -> None:
+        order.append("rename")
+        rename(source, target)
+
+    monkeypatch.setattr(files.os, "fsync", flushing)
+    monkeypatch.setattr(Path, "replace", renamed)
     with replacing(path) as temporary:
         fill(kind, temporary, "new")
-    assert order == ["flush", "rename"]
+    inside = [path / "inner" / "file.txt", path / "inner"] if kind == "directory" else []
+    flushed = [each.stat().st_ino for each in [*inside, path, tmp_path]]
+    assert order == [*flushed[:-1], "rename", flushed[-1]]
 
 
-def test_a_kill_leaves_the_old(kind, tmp_path):
+def test_a_folder_that_cannot_be_flushed_does_not_stop_anybody(tmp_path, monkeypatch):
+    """Some network file systems answer EINVAL; nothing else is passed over."""
+    flush = os.fsync
+
+    def only_files(number: int, descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(number, os.strerror(number))
+        flush(descriptor)
+
+    monkeypatch.setattr(files.os, "fsync", partial(only_files, errno.EINVAL))
+    write_text(tmp_path / "a", "new")
+    assert (tmp_path / "a").read_text() == "new"
+    monkeypatch.setattr(files.os, "fsync", partial(only_files, errno.EIO))
+    with pytest.raises(InputError, match=r"b: cannot be written \(Input/output error\)"):
+        write_text(tmp_path / "b", "new")
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from contamination.files import replacing
+with replacing(Path(sys.argv[1])) as temporary:
+    if sys.argv[2] == "directory":
+        temporary.mkdir()
+        temporary = temporary / "file.txt"
+    temporary.write_text("half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_kill_leaves_the_old_and_the_next_writer_tidies_up(kind, tmp_path):
     path = tmp_path / "target.txt"
     fill(kind, path, "old")
-    code = (
-        "import os, signal, sys; from pathlib import Path\n"
-        "from contamination.files import replacing\n"
-        "with replacing(Path(sys.argv[1])) as temporary:\n"
-        "    if sys.argv[2] == 'directory': temporary.mkdir(); temporary = temporary / 'file.txt'\n"
-        "    temporary.write_text('half')\n"
-        "    os.kill(os.getpid(), signal.SIGKILL)\n"
-    )
-    child = subprocess.run([sys.executable, "-c", code, path, kind], check=False)
+    child = subprocess.run([sys.executable, "-c", KILLED, path, kind], check=False)
     assert child.returncode == -signal.SIGKILL
     assert content(kind, path) == "old"
     # What it leaves is hidden, so that no reader takes it for a result.
     (left,) = [p for p in tmp_path.iterdir() if p != path]
     assert left.name.startswith(".")
+    write_text(tmp_path / "another", "")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["another", "target.txt"]
+
+
+def test_what_a_writer_at_work_has_is_left_to_it(kind, tmp_path):
+    path = tmp_path / "target.txt"
+    with replacing(path) as first:
+        fill(kind, first, "first")
+        with replacing(path) as second:
+            assert second != first
+            fill(kind, second, "second")
+        assert content(kind, path) == "second"
+        assert content(kind, first) == "first"
+    assert content(kind, path) == "first"
+    assert [p.name for p in tmp_path.iterdir()] == ["target.txt"]
+
+
+def test_two_processes_may_write_the_same_at_once(kind, tmp_path):
+    """Each writes a hundred times; with one temporary name, one would rename the other's away."""
+    code = KILLED.replace("with replacing", "for i in range(100):\n  with replacing").replace(
+        "    os.kill(os.getpid(), signal.SIGKILL)", "    temporary.write_text('whole')"
+    )
+    path = tmp_path / "target.txt"
+    children = [
+        subprocess.Popen([sys.executable, "-c", code, path, kind], stderr=subprocess.PIPE)
+        for _ in range(2)
+    ]
+    for child in children:
+        assert child.communicate()[1] == b""
+        assert child.returncode == 0
+    file = path / "file.txt" if kind == "directory" else path
+    assert file.read_text() == "whole"
+    assert [p.name for p in tmp_path.iterdir()] == ["target.txt"]
+
+
+@pytest.mark.parametrize(("age", "left"), [(0, True), (7200, False)])
+def test_what_another_machine_left_is_removed_when_it_is_old(kind, tmp_path, age, left):
+    """There, process numbers mean something else."""
+    other = tmp_path / f".00000000-{2**22 + 1}-00000000.partial.txt"
+    fill(kind, other, "half")
+    then = time.time() - age
+    os.utime(other, (then, then))
+    write_text(tmp_path / "target", "")
+    assert other.exists() == left
+
+
+def test_modes_are_those_of_the_umask(kind, tmp_path):
+    before = os.umask(0o027)
+    try:
+        with replacing(tmp_path / "target") as temporary:
+            fill(kind, temporary, "")
+    finally:
+        os.umask(before)
+    mode = (tmp_path / "target").stat().st_mode & 0o777
+    assert mode == (0o750 if kind == "directory" else 0o640)
+
+
+def must_not_start() -> None:
+    raise AssertionError("the work starts, although it cannot be written")
+
+
+@pytest.mark.parametrize(
+    ("where", "reason"),
+    [
+        ("/dev/null", "no regular file"),
+        ("/proc/target", "cannot be written"),
+        ("/proc/version/target", "cannot be written"),
+        ("/", "a directory that cannot be replaced"),
+        ("file/target", "cannot be written"),
+        ("pipe", "no regular file"),
+        ("x" * 300, "File name too long"),
+        ("loop/target", "cannot be written"),
+    ],
+)
+def test_where_nothing_can_be_written_is_told_before_the_work(tmp_path, where, reason):
+    (tmp_path / "file").touch()
+    (tmp_path / "loop").symlink_to("loop")
+    os.mkfifo(tmp_path / "pipe")
+    before = {p.name for p in tmp_path.iterdir()}
+    path = tmp_path / where
+    with pytest.raises(InputError, match=reason) as caught, replacing(path):
+        must_not_start()
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert {p.name for p in tmp_path.iterdir()} == before
+
+
+def test_a_folder_that_is_not_writable_is_told_before_the_work(tmp_path, monkeypatch):
+    def forbidden(*_, **__) -> None:  # modes mean nothing to root
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(Path, "touch", forbidden)
+    with (
+        pytest.raises(InputError, match=r"target: cannot be written \(Permission denied\)"),
+        replacing(tmp_path / "target"),
+    ):
+        must_not_start()
+
+
+def test_a_file_and_a_directory_do_not_replace_each_other(kind, tmp_path):
+    path = tmp_path / "target.txt"
+    there = "file" if kind == "directory" else "directory"
+    fill(there, path, "old")
+    with (
+        pytest.raises(InputError, match=r"target.txt: cannot be written \((Is|Not) a directory"),
+        replacing(path) as temporary,
+    ):
+        fill(kind, temporary, "new")
+    assert content(there, path) == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["target.txt"]
 
 
 def test_text_and_json_round_trip_as_equal_bytes(tmp_path):
@@ -131,6 +277,20 @@ def test_text_and_json_round_trip_as_equal_bytes(tmp_path):
     assert read_json(tmp_path / "x.json") == value
     write_text(tmp_path / "t.txt", "é\n")
     assert (tmp_path / "t.txt").read_bytes() == b"\xc3\xa9\n"
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b'{"a": 1', b"\xff\xfe", b"[1]", b"null", b"[" * 100_000, b"9" * 5000]
+)
+def test_json_that_is_damaged_is_told_in_one_line(tmp_path, data):
+    path = tmp_path / "x.json"
+    path.write_bytes(data)
+    with pytest.raises(InputError, match=r"x\.json: it is damaged; remove it") as caught:
+        read_json(path)
+    assert "\n" not in str(caught.value)
+    for where in (tmp_path, tmp_path / "nothing", path / "within"):
+        with pytest.raises(InputError, match=f"{where}: cannot be read"):
+            read_json(where)
 
 
 def test_a_checksum_names_the_contents_and_where_they_end(tmp_path):

@@ -1,60 +1,137 @@
 """Files that are either whole or absent, and the checksums that name them.
 
 Everything that the project writes goes through `replacing`: a temporary file beside the target,
-flushed to disk, then renamed over it. A reader never meets half a file, whether the writer was
-interrupted, killed or out of disk.
+flushed to disk, then renamed over it, and the new name flushed, too. A reader never meets half a
+file, whether the writer was interrupted, killed, out of disk or without power. Two processes may
+write the same file: each has a temporary file of its own, and whoever ends last has the last word.
 """
 
 import errno
 import hashlib
 import json
 import os
+import platform
+import re
 import shutil
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from contamination.errors import InputError
+
+ABANDONED_SECONDS = 3600.0  # a temporary file that old, of another machine, belongs to a dead run
+_TEMPORARY = re.compile(r"\.(?P<machine>[0-9a-f]{8})-(?P<process>\d+)-[0-9a-f]{8}\.partial.*")
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path (file or directory) that replaces `path` if the block succeeds.
 
-    If it fails, the temporary file is removed and `path` is as it was. Raises InputError if the
-    disk is full.
+    If it fails, the temporary file is removed and `path` is as it was. What a killed process left
+    in the folder of `path` is removed, too. Raises InputError if the disk is full, or if `path`
+    cannot be written: it is a device, its name is too long, its folder is a file or not writable.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # The suffix is kept last: writers such as matplotlib read the format from it. The name is the
-    # same every time, so that the next try replaces what a kill left behind.
-    temporary = path.with_name(f".{path.stem}.partial{path.suffix}")
-    if temporary.is_dir():
-        shutil.rmtree(temporary)
+    if not path.name:
+        raise InputError(f"{path}: a directory that cannot be replaced; name something in it")
+    temporary = _temporary(path)
+    preparing_or_renaming = True
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise InputError(f"{path}: no regular file, so it cannot be replaced; name another one")
+        remove_leftovers(path.parent)
+        temporary.touch()  # whether it can be written is found out before any work is done
+        temporary.unlink()
+        preparing_or_renaming = False
         yield temporary
-        if temporary.is_dir():
-            for file in temporary.rglob("*"):
-                if file.is_file():
-                    _flush(file)
-            if path.exists():
-                shutil.rmtree(path)
-        else:
-            _flush(temporary)
-        temporary.replace(path)
+        preparing_or_renaming = True
+        _flush(temporary)
+        _rename(temporary, path)
+        _flush_names(path.parent)
     except Exception as error:
         if _is_full_disk(error):
             raise InputError(
                 f"no space left on the disk that holds {path.parent}: free some and run the same "
                 "command again; what was finished before is kept"
             ) from error
+        if preparing_or_renaming and isinstance(error, OSError):
+            raise InputError(
+                f"{path}: cannot be written ({error.strerror or error}); give a path that can be"
+            ) from error
         raise
     finally:
-        if temporary.is_dir():
-            shutil.rmtree(temporary, ignore_errors=True)
+        _remove(temporary)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what `replacing` could not: temporary files in `folder` of processes that were killed.
+
+    Those of another machine count as such after an hour without a change.
+    """
+    for path in folder.iterdir():
+        found = _TEMPORARY.fullmatch(path.name)
+        if found and _is_abandoned(path, found["machine"], int(found["process"])):
+            _remove(path)
+
+
+def _is_abandoned(path: Path, machine: str, process: int) -> bool:
+    try:
+        if machine != _machine():
+            return time.time() - path.stat().st_mtime > ABANDONED_SECONDS
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return True
+    except OSError:  # removed meanwhile, or another user's
+        return False
+    return False
+
+
+@cache
+def _machine() -> str:
+    """What process numbers count in: the host and, on Linux, the container."""
+    try:
+        namespace = Path("/proc/self/ns/pid").readlink().name
+    except OSError:
+        namespace = ""
+    return sha256_of(platform.node(), namespace)[:8]
+
+
+def _temporary(path: Path) -> Path:
+    """Name beside `path` that no other process and no other call uses."""
+    # The suffix is kept last: writers such as matplotlib read the format from it.
+    name = f".{_machine()}-{os.getpid()}-{uuid4().hex[:8]}.partial{path.suffix}"
+    return path.with_name(name)
+
+
+def _rename(temporary: Path, path: Path) -> None:
+    """Rename a file or a directory over what is there of the same kind."""
+    while True:
+        try:
+            temporary.replace(path)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
         else:
-            temporary.unlink(missing_ok=True)
+            return
+        # A directory with something in it gives way to no other, which its own rename may.
+        old = _temporary(path)
+        with suppress(FileNotFoundError):  # another process was faster
+            path.replace(old)
+        _remove(old)
+
+
+def _remove(path: Path) -> None:
+    """Remove a file or a directory, if it is there and can be removed."""
+    with suppress(OSError):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
 
 
 def _is_full_disk(error: Exception) -> bool:
@@ -64,9 +141,27 @@ def _is_full_disk(error: Exception) -> bool:
     return any(os.strerror(code) in str(error) for code in (errno.ENOSPC, errno.EDQUOT))
 
 
-def _flush(file: Path) -> None:
-    with file.open("rb") as handle:
-        os.fsync(handle.fileno())
+def _flush(path: Path) -> None:
+    """Have a file, or all that is in a directory, on disk."""
+    if path.is_dir():
+        for inner in path.iterdir():
+            _flush(inner)
+        _flush_names(path)
+    else:
+        with path.open("rb") as handle:
+            os.fsync(handle.fileno())
+
+
+def _flush_names(folder: Path) -> None:
+    """Have the names in a directory on disk, where the file system can be asked to."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # what some network file systems answer
+            raise
+    finally:
+        os.close(handle)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -80,9 +175,22 @@ def write_json(path: Path, value: Any) -> None:
     write_text(path, json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
 
 
-def read_json(path: Path) -> Any:
-    """Read a JSON file that this project wrote."""
-    return json.loads(Path(path).read_text(encoding="utf-8"))
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a JSON file that this project wrote, which holds an object.
+
+    Raises InputError if it cannot be read, or holds anything else.
+    """
+    try:
+        value = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be read ({error.strerror}); run the command that writes it"
+        ) from error
+    except (ValueError, RecursionError):  # not UTF-8, not JSON, nested beyond all bounds
+        value = None
+    if not isinstance(value, dict):
+        raise InputError(f"{path}: it is damaged; remove it and run the command that writes it")
+    return value
 
 
 def sha256_of(*parts: bytes | str | Path) -> str:

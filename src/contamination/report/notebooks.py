@@ -17,6 +17,7 @@ import papermill
 from papermill.exceptions import PapermillExecutionError
 
 from contamination.errors import InputError
+from contamination.files import replacing
 from contamination.pretraining.experiment import Experiment
 from contamination.testsets.sources import DATA_VARIABLE
 
@@ -62,5 +63,6 @@ def execute_notebook(source: Path, experiment: Experiment, profile: Path, result
             failed.unlink()
             raise InputError(f"{source}: {error.evalue}") from error
         raise
-    failed.replace(target)
+    with replacing(target) as temporary:
+        failed.replace(temporary)
     return target
