@@ -51,7 +51,7 @@ STORES  := $(TRAINED:%=$(B)/stores/%.json)
 07_min_k_baseline := min_k | $(STORES) $(R)/notebooks/01_canary_eval.ipynb | min_k.csv min_k.md min_k_clean.md min_k_published.md | min_k
 08_detection_assumptions := assumptions | $(ALL) | assumptions_within.csv assumptions_cross.csv assumptions_within.md assumptions_tuned.md assumptions_sizes.md assumptions_published.md assumptions_conclusions.md assumptions_perplexity.md | assumptions_cross assumptions_density $(addprefix assumptions_density_,min_prob_25 mem_25 entropy_25)
 09_controlled_contamination := controlled | $(CLEAN) | controlled_contamination.csv controlled_trends.csv controlled_contamination.md controlled_rates.md controlled_published.md controlled_conclusions.md | controlled_contamination
-10_book_audit := books | $(CLEAN) | books.csv books_validation.csv books.md books_validation.md | books
+10_book_audit := books | $(CLEAN) | books.csv books_validation.csv books.md books_validation.md books_published.md | books
 11_unlearning_audit := unlearning | $(ALL) | unlearning.csv unlearning_detection.csv unlearning.md unlearning_detection.md unlearning_truth.md | unlearning
 NOTEBOOKS := $(sort $(basename $(notdir $(wildcard notebooks/[01]*.ipynb))))
 EXECUTED  := $(NOTEBOOKS:%=$(R)/notebooks/%.ipynb)

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from contamination.results.published import load_published
 from fakes.data_fixtures import ROOT
 
 PAGE = ROOT / "docs" / "fidelity.md"
@@ -48,3 +49,26 @@ def _numbered(text: str, kind: str) -> set[int]:
             for first, last in re.findall(r"(\d+)[a-c]?(?: to (\d+))?", named):
                 found |= set(range(int(first), int(last or first) + 1))
     return found
+
+
+def test_what_the_text_of_shi_says_is_quoted_as_it_stands_in_its_file() -> None:
+    text = load_published(ROOT / "data" / "published", "shi2023_text").set_index("key")["value"]
+    rows = {row.split("|")[1].strip(): row for row in ITEMS}
+    quoted = {
+        "section 5, Figure 4, Table 2: contamination rates": "books",
+        "section 7.2.1, Figures 6 and 7: chunks and stories": "chunks|completions",
+        "section 7.2.2: questions": "questions|recall",
+    }
+    for item, keys in quoted.items():
+        said = re.search(r"Theirs: (.*?) \|$", rows[item])
+        assert said is not None, item
+        found = re.findall(r"(?<!\w)\d[\d,]*(?:\.\d+)?", said[1])
+        numbers = {float(number.rstrip(",").replace(",", "")) for number in found}
+        known = set(text[text.index.str.match(keys)])
+        assert numbers - {50} <= known, item  # 50%: the rate that is asked, not a result
+        assert len(numbers & known) >= 3
+    # Prose of the report and of the notebooks takes them from there.
+    prose = [ROOT / "paper" / "report.qmd", *(ROOT / "notebooks").glob("1[01]_*.ipynb")]
+    for path in prose:
+        typed = re.search(r"\b(188|103|5\.3%|0\.23|(about|nearly) 90%)", path.read_text("utf-8"))
+        assert typed is None, (path, typed)

@@ -166,6 +166,21 @@ def test_variables_of_what_was_recorded(variables: Variables, run: MadeUpRun) ->
             "mem_tuned": "95.4",
             "mem_off_by_one_tuned": "—",
         },
+        "shi": {  # as printed
+            "books_audited": "100",
+            "book_snippets": "100",
+            "book_snippet_words": "512",
+            "books_above_half_percent": "90",
+            "books_listed": "20",
+            "books_highest_rate_percent": "100",
+            "chunks": "1,000",
+            "chunks_suspicious": "188",
+            "completions_alike_percent": "5.3",
+            "questions": "1,000",
+            "questions_suspicious": "103",
+            "recall_suspicious": "0.23",
+            "recall_others": "0.10",
+        },
     }
     assert {group: variables[group] for group in expected} == expected
 

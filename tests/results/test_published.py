@@ -20,6 +20,7 @@ FILES = {
     "oren2024_table4_mmlu": (56, "subset", f"size {AUDITED_COLUMNS} gpt2_xl biomedlm", ""),
     "oren2024_table5_mink": (5, "dataset", "size dup_count mink_detected_percent", ""),
     "oren2024_text": (2, "key where", "value", ""),
+    "shi2023_text": (13, "key where", "value", ""),
     "shi2023_downstream": (60, "table setting method metric", "value", ""),
     "shi2023_headline": (28, "table setting method metric", "value", ""),
     "fu2025_table3": (91, "table model domain metric", AUC, ""),
@@ -62,3 +63,25 @@ def test_values_are_in_range() -> None:
 def test_missing_table_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none\.csv: no such published table; restore"):
         load_published(tmp_path, "none")
+
+
+def test_the_averages_that_shi_prints_are_those_of_the_sets() -> None:
+    table = load_published(PUBLISHED, "shi2023_downstream")
+    cells = table.pivot(index=["table", "method"], columns="setting", values="value")
+    sets = ["BoolQ", "CommonsenseQA", "IMDB", "TruthfulQA"]
+    for name, digit in (("Table 3", 0.01), ("Table 7", 1)):
+        rows = cells.loc[name]
+        assert len(rows) == 5
+        off = (rows[sets].mean(axis=1) - rows["downstream average"]).abs()
+        assert (off <= digit / 2 + 1e-9).all()
+    # Table 4 at the larger rate is the Min-20% row of Table 3.
+    rates, row = cells.loc["Table 4"].iloc[0], cells.loc[("Table 3", "Min-20% Prob")]
+    assert [rates[f"{name} lr 1e-4"] for name in sets] == row[sets].tolist()
+
+
+def test_cells_of_shi_in_both_files_agree() -> None:
+    keys = ["table", "setting", "method", "metric"]
+    ours = load_published(PUBLISHED, "shi2023_headline")
+    both = ours.merge(load_published(PUBLISHED, "shi2023_downstream"), on=keys)
+    assert len(both) == 10
+    assert (both["value_x"] == both["value_y"]).all()

@@ -71,6 +71,7 @@ def build_variables(
         "results": _results(read_csv(results, "canaries"), profile),
         "mmlu": _mmlu(results, published),
         "assumptions": _assumptions(results),
+        "shi": _shi(published),
         "run": {
             "profile": escape_markdown(profile.name),
             "seed": str(profile.seed),
@@ -141,6 +142,15 @@ def _assumptions(results: Path) -> dict[str, str]:
         "mem_off_by_one_tuned": ("fine-tuning", "mem_off_by_one_25"),
     }
     return {name: f"{auc[key]:.1f}" if key in auc else "—" for name, key in asked.items()}
+
+
+def _shi(published: Path) -> dict[str, str]:
+    """What the text of Shi et al. says, as they print it: recalls with two decimals."""
+    text = load_published(published, "shi2023_text").set_index("key")["value"]
+    return {
+        key: f"{value:.2f}" if key.startswith("recall") else f"{value:,g}"
+        for key, value in text.items()
+    }
 
 
 def _count(number: int) -> str:

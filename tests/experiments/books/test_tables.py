@@ -4,7 +4,9 @@ import pandas as pd
 
 from contamination.experiments.books.audit import SCORES
 from contamination.experiments.books.made_books import AGAIN, UNREAD
-from contamination.experiments.books.tables import validation_layout, verdicts
+from contamination.experiments.books.tables import published_layout, validation_layout, verdicts
+from contamination.results.published import load_published
+from fakes.data_fixtures import ROOT
 
 
 def test_the_layout_of_the_validations() -> None:
@@ -32,3 +34,13 @@ def test_verdicts_stand_by_validation_and_truth() -> None:
     found = verdicts(table, accused=0.5, alpha=0.1)
     shown = list(zip(found["validation"], found["truth"], strict=True))
     assert shown == [(v, t) for v in ("near", "far") for t in (AGAIN, UNREAD)]
+
+
+def test_what_the_paper_prints_of_books_stands_with_its_section_and_without_titles() -> None:
+    shown = published_layout(load_published(ROOT / "data" / "published", "shi2023_text"))
+    assert list(shown) == ["Published", "Value", "Where"]
+    values = dict(zip(shown["Published"], shown["Value"], strict=True))
+    assert values["Books with a rate above 50%"] == "90%"
+    assert values["Highest rate listed"] == "100%"
+    assert values["Words of a snippet"] == "512"
+    assert set(shown["Where"]) == {"section 5.1", "section 5.2, nearly", "Table 2"}

@@ -1,4 +1,4 @@
-"""Tables of the audit of books, as text: validation AUCs, and verdicts beside the truth."""
+"""Tables of the audit of books, as text: AUCs, verdicts beside the truth, and the published."""
 
 from typing import Any
 
@@ -7,6 +7,16 @@ import pandas as pd
 from contamination.experiments.books.audit import SCORES
 from contamination.experiments.books.made_books import TRUTHS
 from contamination.results.tables import MISSING, format_estimate, lay_out
+
+# What Shi prints of the books: key of `shi2023_text.csv` -> what it is, and its unit.
+PUBLISHED = {
+    "books_audited": ("Books audited", ""),
+    "book_snippets": ("Snippets of a book", ""),
+    "book_snippet_words": ("Words of a snippet", ""),
+    "books_above_half_percent": ("Books with a rate above 50%", "%"),
+    "books_listed": ("Books listed, those with the highest rates", ""),
+    "books_highest_rate_percent": ("Highest rate listed", "%"),
+}
 
 
 def validation_layout(aucs: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
@@ -42,3 +52,16 @@ def verdicts(table: pd.DataFrame, *, accused: float, alpha: float) -> pd.DataFra
                 rows.append((label, truth, len(found), f"{found['rate'].mean():.0%}", *shown))
     names = ["validation", "truth", "books", "rate", "accused", "rejected"]
     return pd.DataFrame(rows, columns=names)
+
+
+def published_layout(text: pd.DataFrame) -> pd.DataFrame:
+    """Lay out what Shi prints of the rates of books (section 5, Table 2).
+
+    Takes `shi2023_text.csv`. Returns the columns Published, Value and Where, all text.
+    """
+    rows = text.set_index("key").loc[list(PUBLISHED)]
+    values = zip(PUBLISHED.values(), rows["value"], rows["where"], strict=True)
+    return pd.DataFrame(
+        [(what, f"{value:g}{unit}", where) for (what, unit), value, where in values],
+        columns=["Published", "Value", "Where"],
+    )
