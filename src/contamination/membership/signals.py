@@ -85,8 +85,10 @@ def token_signals(scorer: Scorer, sequences: Sequence[np.ndarray]) -> list[Signa
 
 def log_prob_signals(scorer: Scorer, sequences: Sequence[np.ndarray]) -> list[Signals]:
     """Return the log-probabilities of token sequences alone, in their order."""
-    results = scorer.token_logprobs(sequences)
-    return _in_order(((index, Signals(values)) for index, values in results), sequences)
+    # A server may drift: members are not to be asked for before the others.
+    order = np.random.default_rng(0).permutation(len(sequences))
+    results = scorer.token_logprobs([sequences[i] for i in order])
+    return _in_order(((order[i], Signals(values)) for i, values in results), sequences)
 
 
 def _in_order(

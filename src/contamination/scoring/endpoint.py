@@ -2,7 +2,8 @@
 
 This is the black-box setting of Oren (section 2): any OpenAI-compatible server will do if it gives
 the log-probabilities of a prompt. How to ask is found out with the first requests. Every window of
-a sequence is one request; the answers count in any order.
+a sequence is one request; the answers count in any order. Requests are sent in the order of the
+sequences: a server may drift, so whoever compares sequences gives them in a random order.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,7 +34,6 @@ from contamination.testsets.tokens import tokenize
 # Texts that end alike after different beginnings, of at most 13 tokens in any vocabulary.
 PROBES = ("I saw a dog", "We fed a dog")
 SMALLEST_CONTEXT = 16
-SHUFFLE_SEED = 0
 # The last token of a window is sent behind its inputs, and the server generates one more.
 NOT_INPUTS = 2
 
@@ -102,9 +102,6 @@ class EndpointScorer:
         """
         masks = [np.ones(len(s), dtype=bool) for s in sequences] if wanted is None else wanted
         jobs = [Job(i, w) for i, mask in enumerate(masks) for w in windows_of(mask, self.context)]
-        # A server may drift: no ordering of a test, the canonical one least of all, always goes
-        # first.
-        np.random.default_rng(SHUFFLE_SEED).shuffle(jobs)
         probes = len(PROBES) if jobs and self._route is None else 0
         self.client.require_budget(len(jobs) + probes)
         scores = [np.full(len(ids), np.nan, dtype=np.float32) for ids in sequences]

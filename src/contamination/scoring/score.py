@@ -6,6 +6,12 @@ and of m shuffled ones; or of every example right after every other.
 The work is cut into parts by the header, the number of permutations and the scorer's batches alone.
 So one process and many, a run that was interrupted and one that was not, write the same parts. A
 `run-*.json` beside them says what each run was; neither the header nor any part depends on it.
+
+A number may depend on when and where it was computed: a float on its place in the batch, an answer
+on the requests before it. So the units of a shard are scored in a random order, one shard after
+another, and so are the examples after a predecessor: places then say nothing about the canonical
+order, the orderings stay exchangeable under H0, and a drift, slow against a shard, cancels in it.
+Units that are missing from an older run are scored after it; only they are put in a random order.
 """
 
 import platform
@@ -14,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from importlib.metadata import version
+from operator import itemgetter
 from pathlib import Path
 from uuid import uuid4
 
@@ -23,7 +30,7 @@ from tqdm import tqdm
 
 from contamination.device import describe
 from contamination.errors import InputError
-from contamination.files import write_json
+from contamination.files import sha256_of, write_json
 from contamination.scoring.contract import Scorer
 from contamination.scoring.prefix import continuation_logprobs
 from contamination.scoring.processes import gather, processes
@@ -88,7 +95,7 @@ def score(
         kind=kind,
         tokens_per_example=tokens_per_example,
     )
-    units = header.units(permutations)
+    units = _shuffled_units(header, permutations)
     work = [header.tokens_read(unit) for unit in units]
 
     rank, size = processes().process_index, processes().num_processes
@@ -113,9 +120,6 @@ def score(
     if enough is not None:
         owners = np.array([shard for shard, _ in units])
         stages = [_within(parts, set(np.flatnonzero(owners == s).tolist())) for s in range(shards)]
-    # An endpoint may drift, so the canonical orderings are not always the first of their shards.
-    for stage in stages:
-        np.random.default_rng(0).shuffle(stage)
     with (
         recorded(store, scorer) if parts else nullcontext(),
         tqdm(
@@ -130,9 +134,9 @@ def score(
     ):
         for shard, stage in enumerate(stages):
             for indices in stage[rank::size]:
-                part = [(units[i], header.examples(units[i])) for i in indices]
-                scores = dict(_scored(part, header, ids, scorer, bar.update))
-                store.append((*item, scores[i]) for i, item in enumerate(part))
+                part = [units[i] for i in indices]
+                scored = _scored(part, header, ids, scorer, bar.update)
+                store.append(sorted(scored, key=itemgetter(0)))
             if stage:
                 gather(None)
             if enough is not None and enough(store, shard):
@@ -161,31 +165,48 @@ def _parts(work: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
         yield part
 
 
+def _shuffled_units(header: Header, permutations: int) -> list[Unit]:
+    """Units of a full store, shard by shard, each shard in a random order of its own."""
+    shards = (header.units(permutations, shard) for shard in range(header.shards))
+    return [units[i] for units in shards for i in _order(header, len(units), "units", units[0][0])]
+
+
+def _order(header: Header, count: int, *of: object) -> np.ndarray:
+    """Order of work, int64[count], from a stream that no ordering and no test is drawn from."""
+    entropy = int(sha256_of("order of work", header.key, *map(str, of)), 16)
+    return np.random.default_rng(entropy).permutation(count)
+
+
 def _scored(
-    part: Sequence[tuple[Unit, np.ndarray]],
+    part: Sequence[Unit],
     header: Header,
     ids: list[np.ndarray],
     scorer: Scorer,
     report: Callable[[int], object],
-) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield (index in the part, log-probabilities to store) of units, given their examples."""
+) -> Iterator[tuple[Unit, np.ndarray, np.ndarray]]:
+    """Yield (unit, its examples, log-probabilities to store), as they come."""
     first, wanted = header.tokens_per_example, None
+    examples = [header.examples(unit) for unit in part]
     found: Iterator[tuple[int, np.ndarray]]
     if header.kind == "successors":
+        orders = [_order(header, len(e), *unit) for unit, e in zip(part, examples, strict=True)]
         groups = [
-            (ids[header.bounds[shard][0] + index], [ids[e][:first] for e in others])
-            for (shard, index), others in part
+            (ids[header.bounds[shard][0] + index], [ids[e][:first] for e in others[order]])
+            for (shard, index), others, order in zip(part, examples, orders, strict=True)
         ]
-        found = ((i, np.concatenate(v)) for i, v in continuation_logprobs(scorer, groups))
+        found = (
+            (i, np.concatenate([values[place] for place in np.argsort(orders[i])]))
+            for i, values in continuation_logprobs(scorer, groups)
+        )
     else:
-        sequences = [np.concatenate([ids[e] for e in order]) for _, order in part]
+        sequences = [np.concatenate([ids[e] for e in order]) for order in examples]
         if first is not None:
             lengths = np.asarray(header.example_tokens)
-            wanted = [positions(lengths[order]) < first for _, order in part]
+            wanted = [positions(lengths[order]) < first for order in examples]
         found = scorer.token_logprobs(sequences, wanted)
-    for index, values in found:
-        report(header.tokens_read(part[index][0]))
-        yield index, values if wanted is None else values[wanted[index]]
+    for i, values in found:
+        report(header.tokens_read(part[i]))
+        yield part[i], examples[i], values if wanted is None else values[wanted[i]]
 
 
 @contextmanager
