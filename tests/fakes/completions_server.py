@@ -54,6 +54,9 @@ class Failure:
     headers: dict[str, str] = field(default_factory=dict)
     cut: bool = False  # close the connection in the middle of the body
     silent: bool = False  # no answer until the server is closed
+    raw: bytes | None = None  # everything that is sent, in place of all the above
+    forever: bytes = b""  # sent behind that, again and again until the client goes away
+    pause: float = 0.0  # seconds between the times
 
 
 class CompletionsServer(ThreadingHTTPServer):
@@ -166,6 +169,13 @@ class _Handler(BaseHTTPRequestHandler):
         if failure.silent:
             self.server.closing.wait()
             self.close_connection = True
+        elif failure.raw is not None:
+            self.close_connection = True
+            self.wfile.write(failure.raw)
+            self.wfile.flush()
+            while failure.forever and not self.server.closing.wait(failure.pause):
+                self.wfile.write(failure.forever)
+                self.wfile.flush()
         else:
             self.send(failure.status, failure.body, failure.headers, cut=failure.cut)
 

@@ -4,6 +4,8 @@ The server runs a small network; every way to lie, break or stall that real serv
 on in turn. Nothing sleeps: waits between tries are set to nothing, and servers wait for events.
 """
 
+import base64
+import gzip
 import itertools
 import logging
 import math
@@ -11,10 +13,13 @@ import os
 import shutil
 import signal
 import threading
+import time
 import traceback
+import tracemalloc
 from dataclasses import replace
 from email.utils import formatdate
 from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 import pytest
@@ -356,6 +361,15 @@ LIES = {
     "last tokens dropped": (cut(-3, None), "log-probabilities for a prompt of"),
     "one is null": (put(3, 4, None), "no log-probability (None) for the token at position 3"),
     "text for a number": (put(3, 4, "-1"), "no log-probability ('-1') for the token at position 3"),
+    "true": (put(3, 4, True), "no log-probability (True) for the token at position 3"),
+    "false": (put(3, 4, False), "no log-probability (False) for the token at position 3"),
+    "a list": (put(3, 4, [-1.0]), "no log-probability (a list) for the token at position 3"),
+    "a huge number": (put(3, 4, -(10**4000)), "0… for the token at position 3"),
+    "a long text": (put(3, 4, "x" * 9999), "x…) for the token"),
+    "too large a number": (put(3, 4, math.inf), "gives inf for the token at position 3"),
+    "true for ids": (set_field((*LOGPROBS, "token_ids"), [True] * 9), "not in the format 'echo'"),
+    "ids of text": (set_field((*LOGPROBS, "token_ids"), ["0"] * 9), "not in the format 'echo'"),
+    "broken ids": (set_field((*LOGPROBS, "token_ids"), [0.5] * 9), "not in the format 'echo'"),
     "not a number": (put(3, 4, math.nan), "gives nan for the token at position 3"),
     "minus infinity": (put(3, 4, -math.inf), "gives -inf for the token at position 3"),
     "vLLM's minus infinity": (put(3, 4, -9999.0), "gives -9999.0 for the token at position 3"),
@@ -665,6 +679,122 @@ class TestLastingFailures:
         assert len(message) < 300
 
 
+# --- servers without end --------------------------------------------------------------------------
+
+
+def http(body: bytes = b"", status: str = "200 OK", *headers: str) -> bytes:
+    """What a server sends, as it stands."""
+    lines = (f"HTTP/1.1 {status}", "Content-Type: application/json", *headers)
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+LARGE = "the answer is larger than 1,114,112 bytes, the most that a prompt of the whole context"
+LATE = "no answer within 0.75 s, all tries and waits included"
+CHUNKED = "Transfer-Encoding: chunked"
+BOMB = gzip.compress(bytes(1 << 26))
+UNENDING = {
+    "a fast body": (Failure(raw=http(b"["), forever=b"0," * 9999), LARGE),
+    "a slow body": (Failure(raw=http(b"["), forever=b"0,", pause=0.02), LATE),
+    "tiny chunks": (
+        Failure(raw=http(b"", "200 OK", CHUNKED), forever=b"1\r\n0\r\n", pause=0.02),
+        LATE,
+    ),
+    "an error's body": (Failure(raw=http(b"", "500 no"), forever=b"no " * 9999), LARGE),
+    "a redirect's body": (Failure(raw=http(b"", "302 no"), forever=b"no " * 9999), LARGE),
+    "a gzip bomb": (Failure(200, BOMB, {"Content-Encoding": "gzip"}), LARGE),
+    "a gzip bomb of an error": (Failure(400, BOMB, {"Content-Encoding": "gzip"}), LARGE),
+    "a huge body": (Failure(200, b" " * (1 << 21)), LARGE),
+    "early replies": (Failure(raw=b"", forever=b"HTTP/1.1 100 Continue\r\n\r\n", pause=0.02), LATE),
+    "headers": (Failure(raw=b"HTTP/1.1 200 OK\r\n", forever=b"X: y\r\n" * 9999), "broke"),
+    "a header": (Failure(raw=b"HTTP/1.1 200 OK\r\nX: ", forever=b"y" * 9999), "broke"),
+    "silence": (Failure(silent=True), LATE),
+}
+
+
+@pytest.mark.parametrize("earlier", [False, True], ids=["at first", "later"])
+@pytest.mark.parametrize(("failure", "told"), UNENDING.values(), ids=UNENDING.keys())
+def test_no_time_and_no_memory_without_limit(server, directory, failure, told, earlier):
+    scorer = scorer_of(server, directory)
+    if earlier:
+        scored(scorer, [random_ids(5)])
+    scorer.client.timeout = 0.15 if told == LATE else 9.0
+    server.failures.extend([failure] * 99)
+    tracemalloc.start()
+    started = time.perf_counter()
+    try:
+        message = error_of(scorer)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert message.startswith(f"{server.url}: ")
+    assert told in message
+    assert peak < 16 << 20
+    assert time.perf_counter() - started < 10  # on a machine with other things to do
+
+
+def test_the_longest_answer_is_far_below_the_limit(server, scorer):
+    sizes = []
+    server.tamper = lambda answer, _: sizes.append(len(str(answer)))
+    scored(scorer, [random_ids(2 * CONTEXT)])
+    assert max(sizes) < endpoint.TOKEN_BYTES * CONTEXT / 4
+
+
+DEEP = b"[" * 99_999
+ODD = {
+    "a redirect without a location": (
+        Failure(raw=http(b"", "302 Found", "Content-Length: 0")),
+        "redirects to no address; give the address that it ends at",
+    ),
+    "not modified": (Failure(304, b""), "redirects to no address"),
+    "a redirect to nonsense": (
+        Failure(307, headers={"Location": "http://[::"}),
+        "redirects to http://[::;",
+    ),
+    "deep nesting": (Failure(200, DEEP), "the answer is not JSON (it nests too deep)"),
+    "deep nesting of an error": (Failure(401, b'{"error": ' + DEEP), 'HTTP 401 ({"error": [[['),
+    "a deep error": (Failure(400, b'{"error":' * 900 + b"1" + b"}" * 900), "HTTP 400 ("),
+    "a key twice": (
+        Failure(200, b'{"choices": [], "choices": []}'),
+        "the answer is not JSON (a key stands there twice)",
+    ),
+    "a number of 5,000 digits": (Failure(200, b'{"choices": %s}' % (b"9" * 5000)), "not JSON (Ex"),
+    "bytes that are no text": (Failure(200, b'{"choices": "\xff\xfe"}'), "the answer is not JSON"),
+    "an encoding that is none": (
+        Failure(401, b"no", {"Content-Type": "text/plain; charset=hex"}),
+        "HTTP 401 (no); put a valid key",
+    ),
+    "text for a terminal": (Failure(401, b"\x1b[2J\x07 no"), "HTTP 401 ([2J no)"),
+    "half a character": (Failure(401, rb'"\ud800 no"'), "HTTP 401 (no)"),
+    "nothing": (Failure(200, b""), "the answer is not JSON"),
+    "a body shorter than it says": (
+        Failure(raw=http(b"{", "200 OK", "Content-Length: 9")),
+        "broke",
+    ),
+    "a body longer than it says": (
+        Failure(raw=http(b'{"choices": []}', "200 OK", "Content-Length: 9")),
+        "the answer is not JSON",
+    ),
+    "chunks cut short": (Failure(raw=http(b"9\r\n{", "200 OK", CHUNKED)), "broke"),
+    "no HTTP": (Failure(raw=b"SSH-2.0-OpenSSH_9.9\r\n"), "broke"),
+    "damaged gzip": (Failure(200, b"{}", {"Content-Encoding": "gzip"}), "broke"),
+    "a wait of years": (
+        Failure(429, headers={"Retry-After": "99999999"}),
+        "(Retry-After: 99999999)",
+    ),
+    "a wait without number": (Failure(429, headers={"Retry-After": "1e400"}), "Retry-After: 1e400"),
+}
+
+
+@pytest.mark.parametrize(("failure", "told"), ODD.values(), ids=ODD.keys())
+def test_odd_answers_are_told_in_one_line(server, scorer, failure, told):
+    server.failures.extend([failure] * 99)
+    message = error_of(scorer)
+    assert message.startswith((f"{server.url}: ", "no way to the log-probabilities of a prompt"))
+    assert told in message
+    assert len(message) < 600
+    assert message.isprintable()
+
+
 # --- budget, cancellation -------------------------------------------------------------------------
 
 
@@ -861,6 +991,36 @@ class TestKey:
         shown = [*told, repr(caught.value), caplog.text, out, err, repr(keyed), keyed.summary()]
         assert SECRET[:9] not in "".join(shown)  # nor, then, the whole of it
         assert caplog.records
+
+    @pytest.mark.parametrize("status", [200, 400, 401])
+    @pytest.mark.parametrize(
+        "spell",
+        [
+            str.upper,
+            str.title,
+            lambda key: quote(key).replace("-", "%2D"),
+            lambda key: "".join(f"%{ord(c):02x}" for c in key),
+            lambda key: "".join(f"&#x{ord(c):x};" for c in key),
+            lambda key: key.encode().hex(),
+            lambda key: base64.b64encode(key.encode()).decode(),
+            lambda key: base64.b64encode(f":{key}".encode()).decode(),
+            lambda key: base64.urlsafe_b64encode(f"me:{key}".encode()).decode(),
+            lambda key: base64.b64encode(f"Bearer {key}".encode()).decode().rstrip("="),
+        ],
+    )
+    def test_is_struck_out_in_every_spelling(self, server, keyed, spell, status):
+        """Where a server repeats it: in its error, or in the answer itself."""
+        spelt = spell(SECRET)
+        server.failures.extend([Failure(status, f'{{"error": "<{spelt}>"}}'.encode())] * 9)
+        message = error_of(keyed)
+        assert "***" in message
+        assert all(spelt[i : i + 7].lower() not in message.lower() for i in (4, 9, 14))
+        server.failures.clear()
+        server.tamper = set_field(("model",), spelt)
+        scored(keyed, [random_ids(5)])
+        server.tamper = set_field(("choices", 0, "prompt_logprobs", 3), {"7": {"logprob": spelt}})
+        told = error_of(keyed) + keyed.summary()
+        assert spelt[4:11].lower() not in told.lower()
 
     def test_does_not_follow_a_redirect(self, network, server, keyed):
         with serving(network) as other:

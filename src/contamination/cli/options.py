@@ -129,6 +129,13 @@ class ModelOptions:
     )
     concurrency: Annotated[int, _endpoint("Requests at a time.")] = 8
     max_requests: Annotated[int | None, _endpoint("Budget of requests, retries included.")] = None
+    timeout: Annotated[
+        float,
+        _endpoint(
+            "Seconds for an answer. It is asked for up to 7 times, within 5 times as long; it may "
+            "have 1 MiB, and 1 KiB more per token of --context."
+        ),
+    ] = 120.0
     api_key_env: Annotated[str, _endpoint("Environment variable that holds the key.")] = (
         "OPENAI_API_KEY"
     )
@@ -161,6 +168,7 @@ class ModelOptions:
             context=self.context,
             concurrency=self.concurrency,
             max_requests=self.max_requests,
+            timeout=self.timeout,
             api_key_env=self.api_key_env,
         )
 

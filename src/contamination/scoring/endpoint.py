@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from itertools import takewhile
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 
@@ -36,6 +36,8 @@ PROBES = ("I saw a dog", "We fed a dog")
 SMALLEST_CONTEXT = 16
 # The last token of a window is sent behind its inputs, and the server generates one more.
 NOT_INPUTS = 2
+# Of an answer at most; a token with its log-probability, id and text takes about 100 bytes.
+BASE_BYTES, TOKEN_BYTES = 1 << 20, 1 << 10
 
 
 class EndpointScorer:
@@ -51,7 +53,9 @@ class EndpointScorer:
     context : tokens that the server reads and generates at most (vLLM: --max-model-len).
     concurrency : requests under way at the same time.
     max_requests : budget of requests, retries included; None is no limit.
-    timeout : seconds of silence after which a request is given up and repeated.
+    timeout : seconds after which an answer has to be complete, else it is asked for again; after
+        five times as long with all its tries and waits, a request ends the run. An answer may have
+        1 MiB, and 1 KiB more for each token of the context.
     api_key_env : environment variable with the key; unset or empty where the server needs none.
     """
 
@@ -73,7 +77,8 @@ class EndpointScorer:
             raise InputError(f"concurrency is {concurrency}: give 1 request at a time or more")
         if timeout <= 0:
             raise InputError(f"timeout is {timeout}: give more than 0 seconds")
-        self.client = Client(url, api_key_env, concurrency, max_requests, timeout)
+        largest = BASE_BYTES + TOKEN_BYTES * context
+        self.client = Client(url, api_key_env, concurrency, max_requests, timeout, largest)
         self.url = self.client.url
         self.model = model
         self.tokenizer = load_tokenizer(ModelSource(str(tokenizer)))
@@ -85,12 +90,15 @@ class EndpointScorer:
         rules = backend.to_str() if backend else str(sorted(self.tokenizer.get_vocab().items()))
         self.revision = sha256_of(self.url, model, rules, str(self.context), str(self.start))
         self._route: Route | None = None
-        self._served: str | None = None
+        self._served: Any = None
 
     def summary(self) -> str:
         """One line for people: requests made, why some failed, and what the model calls itself."""
-        served = f", answered by {self._served!r}" if self._served else ""
+        served = f", answered by {self._name(self._served)}" if self._served else ""
         return self.client.summary() + served
+
+    def _name(self, served: Any) -> str:
+        return repr(self.client.shorten(str(served)))
 
     def token_logprobs(
         self, sequences: Sequence[np.ndarray], wanted: Sequence[np.ndarray] | None = None
@@ -136,13 +144,14 @@ class EndpointScorer:
                 try:
                     values = route.read(answer, prompts[number].tolist())
                 except InputError as error:
-                    raise type(error)(f"{self.url}: {error}") from None
+                    # What the server gave stands in there, and may hold the key.
+                    raise type(error)(f"{self.url}: {self.client.redact(str(error))}") from None
                 served = answer.get("model")
                 self._served = self._served or served
                 if served and served != self._served:  # routers and updates change the model
                     raise InputError(
-                        f"{self.url}: the answers came from {self._served!r} at first and from "
-                        f"{served!r} now; ask for one model by its exact name"
+                        f"{self.url}: the answers came from {self._name(self._served)} at first "
+                        f"and from {self._name(served)} now; ask for one model by its exact name"
                     )
                 yield number, values
 

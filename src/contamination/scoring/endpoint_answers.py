@@ -28,6 +28,7 @@ from contamination.errors import InputError
 ADVICE = "use a server that scores prompts of token ids, such as vLLM or SGLang"
 NO_EXTRAS = "turn that off (add_special_tokens, add_bos_token)"
 ROUNDING = 1e-3  # nats that a log-probability may lie above 0
+BRIEF = 60  # characters of what a server gave, in a message
 ZERO_PROBABILITY = -9999.0  # what vLLM writes for minus infinity
 # One token is generated: to some servers 0 means "no limit". The temperature is 1: some servers
 # divide the logits of the prompt by it as well.
@@ -95,10 +96,16 @@ def _read_echo(answer: dict[str, Any], choice: dict[str, Any], prompt: Sequence[
     ids = found.get("token_ids") or choice.get("prompt_token_ids") or []
     columns = zip_longest(logprobs, ids, found.get("tokens") or [])
     positions = [
-        Position(value, None if token is None else int(token), None if text is None else str(text))
+        Position(value, _id(token), None if text is None else str(text))
         for value, token, text in islice(columns, len(logprobs))
     ]
     return positions, not parts
+
+
+def _id(token: Any) -> int | None:
+    if token is not None and type(token) is not int:  # true is 1 to Python, and 7.5 would become 7
+        raise TypeError
+    return token
 
 
 # The most telling first: ids prove more than texts. Strict servers refuse fields unknown to them.
@@ -244,25 +251,34 @@ class Route:
     def _describe(self, position: Position) -> str:
         if position.id is not None:
             return self.spelling.describe(position.id)
-        return "unnamed" if position.text is None else repr(position.text)
+        return "unnamed" if position.text is None else _brief(position.text)
+
+
+def _brief(value: Any) -> str:
+    """Name what a server gave, however much it is."""
+    if isinstance(value, list | dict):
+        return f"a {type(value).__name__}"
+    text = repr(value)
+    return text if len(text) <= BRIEF else f"{text[:BRIEF]}…"
 
 
 def _to_logprobs(values: Sequence[Any]) -> np.ndarray:
     """Turn what the server gave into float32; InputError for what is no log-probability."""
     for position, value in enumerate(values, start=1):
         where = f"for the token at position {position}"
-        if not isinstance(value, int | float):
+        if type(value) not in (int, float):  # to Python, true is 1
             raise InputError(
-                f"the server gives no log-probability ({value!r}) {where}; {ADVICE}, with prefix "
-                "caching off"
+                f"the server gives no log-probability ({_brief(value)}) {where}; {ADVICE}, with "
+                "prefix caching off"
             )
         if not value > ZERO_PROBABILITY:  # NaN is not, either
             raise InputError(
-                f"the server gives {value} {where}: the model is damaged, overflows in its "
+                f"the server gives {_brief(value)} {where}: the model is damaged, overflows in its "
                 "precision, or is not allowed that token"
             )
         if value > ROUNDING:
             raise InputError(
-                f"the server gives {value} {where}, but a log-probability is at most 0; {ADVICE}"
+                f"the server gives {_brief(value)} {where}, but a log-probability is at most 0; "
+                f"{ADVICE}"
             )
     return np.minimum(np.array(values, dtype=np.float32), np.float32(0))

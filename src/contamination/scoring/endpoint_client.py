@@ -1,24 +1,29 @@
 """Requests to an endpoint: through the `openai` client, several at a time, within a budget.
 
 The client deserves ten years: compatible servers are tested against it, and OpenAI keeps it up to
-date with connections, keys, time limits and the failures that another try may cure. What is added
-here is the budget, one line for every failure, and that the key is never shown.
+date with connections, keys and the failures that another try may cure. What is added here is the
+budget, limits of time and size, one line for every failure, and that the key is never shown.
 
 Requests run on an event loop in a thread of its own, which works in notebooks too (they have a loop
 already) and lets an error or Ctrl-C cancel at once what is under way.
 """
 
 import ipaddress
+import json
 import os
+import re
+import sys
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Generator, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from queue import SimpleQueue
 from typing import Any
 from urllib.parse import urlsplit
 
 import openai
-from anyio import create_task_group
+from anyio import create_task_group, fail_after
 from anyio.from_thread import start_blocking_portal
 
 from contamination.errors import InputError
@@ -26,7 +31,11 @@ from contamination.errors import InputError
 ATTEMPTS = 7  # the waits between them grow to 8 s, and are those that the server asks for up to 120
 TEMPORARY = {408, 409, 429}  # and everything from 500 on
 RETRY = "Run it again later: what is stored is kept"
+PATIENCE = 5  # times the time limit of one try: for a request with all its tries and waits
 SHORT = 200  # characters of a server's own message
+SECRET = 8  # characters of base64 that give a key away; fewer are in many words
+# What describes the bytes as they were sent, not the body that is kept of an answer.
+SENT = {"content-encoding", "content-length", "transfer-encoding"}
 # What the client would take from the environment and send to whichever server it talks to.
 UNSENT = {"OpenAI-Organization": openai.Omit(), "OpenAI-Project": openai.Omit()}
 
@@ -39,15 +48,20 @@ class _Final(openai.OpenAIError):
     """Ends a request without another try: the client retries no error of its own."""
 
 
-class _CountingHttp(openai.DefaultAsyncHttpxClient):
-    """HTTP connections that count every try for the client that they belong to."""
+# The HTTP library is the `openai` client's choice, and so are the errors that it tries again on.
+_HTTP = next(c for c in openai.DefaultAsyncHttpxClient.__mro__ if c.__name__ == "AsyncClient")
+_TimedOut: type[Exception] = sys.modules[_HTTP.__module__.partition(".")[0]].ReadTimeout
+
+
+class _LimitedHttp(openai.DefaultAsyncHttpxClient):
+    """HTTP connections within the limits of the client that they belong to; every try counts."""
 
     def __init__(self, owner: "Client", **options: Any) -> None:
         super().__init__(**options)
         self._owner = owner
 
     async def send(self, request: Any, **options: Any) -> Any:
-        """Send within the budget; give up an address where nobody ever answered."""
+        """Return the whole answer; give up an address where nobody ever answered."""
         owner = self._owner
         if owner.max_requests is not None and owner.requests_made >= owner.max_requests:
             raise _Final(
@@ -56,9 +70,11 @@ class _CountingHttp(openai.DefaultAsyncHttpxClient):
             )
         owner.requests_made += 1
         try:
-            response = await super().send(request, **options)
+            with fail_after(owner.timeout):
+                response = await self._fetch(request, **options)
+        except _Final:
+            raise
         except Exception as error:
-            # The HTTP library is the `openai` client's choice, so its errors go by their names.
             name = type(error).__name__
             if name.startswith("Connect") and not owner.reached:
                 raise _Final(
@@ -66,21 +82,47 @@ class _CountingHttp(openai.DefaultAsyncHttpxClient):
                     "the server or correct the URL"
                 ) from None
             owner.failures["no answer in time" if "Timeout" in name else "broken connection"] += 1
+            if isinstance(error, TimeoutError):
+                raise _TimedOut("") from None
             raise
         owner.reached = True
         if _is_temporary(response.status_code):
             owner.failures[f"HTTP {response.status_code}"] += 1
         return response
 
+    async def _fetch(self, request: Any, **options: Any) -> Any:
+        """Return the answer with its body unpacked, of which no more is read than may be."""
+        response = await super().send(request, **options | {"stream": True})
+        try:
+            body = bytearray()
+            async for piece in response.aiter_bytes():
+                body += piece
+                if len(body) > self._owner.largest:
+                    raise _Final(
+                        f"{self._owner.url}: the answer is larger than {self._owner.largest:,} "
+                        "bytes, the most that a prompt of the whole context takes; check the "
+                        "server, and that the context is the model's"
+                    )
+        finally:
+            await response.aclose()
+        headers = {name: v for name, v in response.headers.items() if name not in SENT}
+        # JSON is UTF-8, whatever else it is called.
+        headers["content-type"] = headers.get("content-type", "no content type").partition(";")[0]
+        return type(response)(
+            response.status_code, headers=headers, content=bytes(body), request=request
+        )
+
 
 @dataclass
 class Client:
     """Posts to one endpoint, with the arguments of `contamination.scoring.endpoint.EndpointScorer`.
 
-    `requests_made` counts the requests, retries included, and `failures` those that failed, by
-    reason; `reached` is whether any was answered. Raises InputError for an address that is not
-    http(s), that may hold secrets or that would send the key unencrypted over a network, and for a
-    key that cannot be sent.
+    `timeout` is the time in seconds of one try, from the first byte sent to the last received, and
+    a request ends after `PATIENCE` times as long with all its tries and waits; `largest` is the
+    size in bytes of an answer, unpacked. `requests_made` counts the requests, retries included, and
+    `failures` those that failed, by reason; `reached` is whether any was answered. Raises
+    InputError for an address that is not http(s), that may hold secrets or that would send the key
+    unencrypted over a network, and for a key that cannot be sent.
     """
 
     url: str
@@ -88,6 +130,7 @@ class Client:
     concurrency: int
     max_requests: int | None
     timeout: float
+    largest: int
     requests_made: int = field(default=0, init=False)
     failures: Counter[str] = field(default_factory=Counter, init=False)
     reached: bool = field(default=False, init=False)
@@ -165,7 +208,7 @@ class Client:
     ) -> None:
         queue = enumerate(bodies)
         encrypted = self.url.startswith("https")
-        http = _CountingHttp(
+        http = _LimitedHttp(
             self,
             follow_redirects=False,  # they might carry the key to another host
             verify=encrypted,  # to load certificates takes longer than a request
@@ -191,14 +234,22 @@ class Client:
 
     async def _post(self, client: openai.AsyncOpenAI, body: dict[str, Any]) -> Any:
         """Return the JSON of the answer to one request; `InputError` if there is none."""
+        longest = PATIENCE * self.timeout
         try:
-            raw = await client.completions.with_raw_response.create(
-                model=body["model"],
-                prompt=body["prompt"],
-                extra_body=body,
-                extra_headers=UNSENT if self._key else {**UNSENT, "Authorization": openai.Omit()},
-            )
+            with fail_after(longest):
+                raw = await client.completions.with_raw_response.create(
+                    model=body["model"],
+                    prompt=body["prompt"],
+                    extra_body=body,
+                    extra_headers=UNSENT
+                    if self._key
+                    else {**UNSENT, "Authorization": openai.Omit()},
+                )
             return self._read(raw.http_response)
+        except TimeoutError:
+            raise InputError(
+                f"{self.url}: no answer within {longest:g} s, all tries and waits included. {RETRY}"
+            ) from None
         except openai.APIStatusError as error:
             return self._read(error.response)
         except openai.APITimeoutError:
@@ -215,14 +266,15 @@ class Client:
         status = response.status_code
         if response.is_success:
             try:
-                found = response.json()
-            except ValueError:
-                kind = self.shorten(response.headers.get("content-type", "no content type"))
+                found = _json(response)
+            except ValueError as error:
+                plain = type(error) is ValueError  # else it says where the text goes wrong
+                kind = self.shorten(str(error) if plain else response.headers["content-type"])
                 raise InputError(
                     f"{self.url}: the answer is not JSON ({kind}); give the base URL of an "
                     "OpenAI-compatible API, which mostly ends in /v1"
                 ) from None
-            if not isinstance(found, dict) or "error" not in found:
+            if not isinstance(found, dict) or found.get("error") is None:
                 return found
         answer = f"{self.url}: HTTP {status} ({self.shorten(_message(response))})"
         advice = {
@@ -233,7 +285,7 @@ class Client:
         if status in advice:
             raise InputError(f"{answer}; {advice[status]}") from None
         if response.is_redirect:
-            target = self.shorten(response.headers["location"])
+            target = self.shorten(response.headers.get("location", "no address"))
             raise InputError(
                 f"{self.url}: redirects to {target}; give the address that it ends at"
             ) from None
@@ -246,11 +298,30 @@ class Client:
         raise InputError(f"{answer}; tried {tries} times. {RETRY}") from None
 
     def shorten(self, text: str) -> str:
-        """Return a text from outside as one short line without the key, which some repeat."""
-        if self._key:
-            text = text.replace(self._key, "***")
+        """Return a text from outside as one short line that may be printed, without the key."""
+        text = "".join(c if c.isprintable() else " " for c in self.redact(text))
         text = " ".join(text.split())
         return text if len(text) <= SHORT else text[: SHORT - 1] + "…"
+
+    def redact(self, text: str) -> str:
+        """Strike out the key, which some servers repeat, in every spelling that is known."""
+        return self._spellings.sub("***", text) if self._key else text
+
+    @cached_property
+    def _spellings(self) -> re.Pattern[str]:
+        r"""The key in any case, as it is, escaped (%2D, \u002d, &#x2d;), in hex or in base64."""
+        escaped = [
+            rf"(?:{re.escape(c)}|%{ord(c):02x}|\\u00{ord(c):02x}|&\#x{ord(c):x};|&\#{ord(c)};)"
+            for c in self._key
+        ]
+        forms = ["".join(escaped), self._key.encode().hex()]
+        for before in range(3):  # bytes that precede the key in a group of three
+            coded = b64encode(b"\0" * before + self._key.encode()).decode().rstrip("=")
+            # At the ends, a character of base64 may depend on the neighbours of the key.
+            whole = coded[-(-before * 8 // 6) : (before + len(self._key)) * 8 // 6]
+            if len(whole) >= SECRET:
+                forms.append(re.escape(whole).replace(r"\+", "[+-]").replace("/", "[/_]"))
+        return re.compile("|".join(forms), re.IGNORECASE)
 
 
 def _is_loopback(host: str) -> bool:
@@ -264,12 +335,30 @@ def _is_temporary(status: int) -> bool:
     return status in TEMPORARY or status >= 500
 
 
+def _json(response: Any) -> Any:
+    """Return what the body says; `ValueError` if it is no JSON, or says a thing twice."""
+    try:
+        return json.loads(response.content, object_pairs_hook=_once)
+    except RecursionError:
+        raise ValueError("it nests too deep") from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key stands there twice")
+    return found
+
+
 def _message(response: Any) -> str:
     """What the server says went wrong, in any of the usual places."""
     try:
-        found = response.json()
-    except ValueError:
+        found = _json(response)
+        while isinstance(found, dict):
+            keys = [k for k in ("error", "message", "detail") if k in found]
+            if not keys:
+                break
+            found = found[keys[0]]
+        return str(found)
+    except (ValueError, RecursionError):
         return str(response.text)
-    while isinstance(found, dict):
-        found = next((found[k] for k in ("error", "message", "detail") if k in found), str(found))
-    return str(found)
