@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from contamination.testsets.example_set import TEMPLATES, load_test_set
+from contamination.testsets.example_set import LONGEST_TEXT, TEMPLATES, load_test_set
 from fakes.made_up_registry import refusal
 
 
@@ -249,3 +249,56 @@ def test_a_missing_file_and_an_unknown_template(save, tmp_path: Path) -> None:
     (tmp_path / "folder.txt").mkdir()
     for path in (tmp_path / "none.jsonl", tmp_path / "folder.txt"):
         assert fault(path) == f"{path}: no such file; give the path of a test set"
+
+
+NO_FIELD, WIDE = " is no field; write {field}, {field[key]} or {field[0]}", "is wider than 1,000 "
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        (
+            "{question.__class__}",
+            "template '{question.__class__}': {question.__class__}" + NO_FIELD,
+        ),
+        ("{question[0].__class__.__mro__}", NO_FIELD),
+        ("question.__class__", NO_FIELD),
+        ("{choices.append}", NO_FIELD),
+        ("{}", "template '{}': {}" + NO_FIELD),
+        ("{question:{answer}}", "the format of {question} has a field in it; write it out"),
+        ("{question}" * 5_000, "5,000 fields; a template may have 1,000"),
+        (
+            "{question:99999999}",
+            ", line 1: template '{question:99999999}' does not fit the record",
+        ),
+        ("{question:2000000000}", WIDE),
+        ("{question!r:>99999999}", WIDE),
+        ("{answer:.99999999f}", WIDE),
+        ("{answer:099999999d}", WIDE),
+        ("{answer:c}", " does not fit the record ("),
+    ],
+)
+def test_a_template_that_asks_for_too_much(template: str, message: str, save) -> None:
+    path = save("a.jsonl", json.dumps({"question": "q", "answer": 1 << 40, "choices": ["x"]}))
+    found = fault(path, template)
+    assert message in found
+    assert len(found) < len(str(path)) + 400
+
+
+def test_a_width_that_a_table_has_and_a_separator_of_digits(save) -> None:
+    path = save("a.jsonl", '{"n": 7, "words": ["a", "b"]}')
+    assert load_test_set(path, "{n:>4} {words: 2000 }").examples == ("   7 a 2000 b",)
+
+
+def test_a_text_that_is_too_long_names_its_record(save) -> None:
+    long = json.dumps({"text": "x" * LONGEST_TEXT})
+    path = save("a.jsonl", f'{{"text": "a"}}\n{long}\n')
+    assert fault(path).startswith(
+        f"{path}, line 2: a text of 5,000,001 characters, and the longest"
+    )
+    assert len(load_test_set(path, "{text}").examples[1]) == LONGEST_TEXT
+
+
+def test_a_record_of_many_fields_is_not_told_whole(save) -> None:
+    path = save("a.jsonl", json.dumps({f"field{i}": i for i in range(5_000)}))
+    assert len(fault(path)) < len(str(path)) + 400

@@ -95,6 +95,32 @@ def test_bad_json(content: str, message: str, save) -> None:
     assert refusal(save("a.json", content)).startswith(message)
 
 
+DEEP, LONG = "[" * 50_000 + "]" * 50_000, "9" * 5_000
+TOO_DEEP, TOO_LONG = "JSON nested more than 100 deep; ", "an integer of more than 4,300 digits; "
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.jsonl", f'{{"text": "a"}}\n{{"text": {DEEP}}}\n', f", line 2: {TOO_DEEP}"),
+        ("a.json", f'[{{"text": "a"}},\n\n{{"text": {DEEP}}}]', f", line 3: {TOO_DEEP}"),
+        ("a.json", "[" * 50_000, f", line 1: {TOO_DEEP}"),
+        ("a.jsonl", f'{{"text": "a"}}\n{{"id": -{LONG}}}\n', f", line 2: {TOO_LONG}"),
+        ("a.json", f'[{{"text": "a"}},\n{{"text": {LONG}}}]', f", line 2: {TOO_LONG}"),
+        ("a.json", '["' + '[\\"' * 50_000, ", line 1: not JSON ("),  # passed over once
+    ],
+    ids=["deep line", "deep item", "unclosed", "long line", "long item", "unclosed text"],
+)
+def test_json_that_its_reader_cannot_take(name: str, content: str, message: str, save) -> None:
+    assert refusal(save(name, content)).startswith(message)
+
+
+def test_what_is_just_not_too_deep_or_too_long(save) -> None:
+    text = "[" * 99 + "9" * 4_300 + "]" * 99
+    many = json.dumps({"text": "[{" * 200, "more": [[] for _ in range(200)]})
+    assert len(read_records(save("a.jsonl", f'{{"text": {text}}}\n{many}\n'))) == 2
+
+
 def test_bad_parquet(save, tmp_path) -> None:
     assert refusal(save("a.parquet", b"PAR1 and no more")).startswith(": not a Parquet file (")
     pd.DataFrame({"text": []}).to_parquet(tmp_path / "b.parquet")

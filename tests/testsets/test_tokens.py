@@ -12,6 +12,7 @@ from tokenizers.processors import TemplateProcessing
 from transformers import AutoTokenizer
 
 from contamination.pretraining.tokenizer import END_OF_TEXT, train_tokenizer
+from contamination.testsets import tokens
 from contamination.testsets.orderings import ordering, shard_bounds
 from contamination.testsets.tokens import tokenize
 
@@ -34,6 +35,18 @@ def bpe():
 
 def _joined(ids: Sequence[np.ndarray]) -> list[int]:
     return np.concatenate(ids).tolist()
+
+
+def test_much_text_is_tokenised_with_a_bar_and_little_in_silence(bpe, capsys, monkeypatch) -> None:
+    plain = tokenize(bpe, TEXTS)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(tokens, "QUIET", 100)
+    monkeypatch.setattr(tokens, "CHUNK", 100)
+    in_chunks = tokenize(bpe, TEXTS)
+    assert "tokenise" in capsys.readouterr().err
+    assert _joined(in_chunks) == _joined(plain)
+    assert list(map(len, in_chunks)) == list(map(len, plain))
+    assert tokenize(bpe, []) == []
 
 
 def test_every_ordering_is_the_same_multiset_of_tokens(bpe) -> None:

@@ -39,6 +39,11 @@ TEMPLATES = {
     "Answer: {answer}\n",
 }
 
+MOST_FIELDS = 1_000  # of a template; more is a mistake, and takes minutes to fill in
+WIDEST = 1_000  # characters that {field:WIDTH} may fill up to: text for a model, not a page
+MOST_SHOWN = 200  # characters of a template or of names of fields in a message, which is one line
+LONGEST_TEXT = 5_000_000  # characters of an example; War and Peace has three million
+
 
 @dataclass(frozen=True)
 class ExampleSet:
@@ -67,7 +72,7 @@ def load_test_set(
     `template` is a name of `TEMPLATES`, the text itself ("{question}\\n"), or the name of a field,
     which is then the whole example. With `max_records`, only that many records from the start are
     used; there must be as many. Raises InputError as `read_records`, and for an unknown template,
-    a missing field, or an id that comes twice.
+    a missing field, a text that is too long (LONGEST_TEXT), or an id that comes twice.
     """
     parse(template)  # a wrong template is refused before a long file is read
     return make_test_set(name or path.stem, read_records(path), template, str(path), max_records)
@@ -100,10 +105,26 @@ def parse(template: str) -> tuple[str, str]:
         )
     else:  # a field
         template = pattern = f"{{{template}}}\n"
+    shown = repr(template[:MOST_SHOWN])
     try:
-        list(string.Formatter().parse(pattern))
+        fields = [part[1:3] for part in string.Formatter().parse(pattern) if part[1] is not None]
     except ValueError as error:
-        raise InputError(f"template {template!r}: {error}; write {{{{ for a brace") from error
+        raise InputError(f"template {shown}: {error}; write {{{{ for a brace") from error
+    if len(fields) > MOST_FIELDS:
+        raise InputError(
+            f"template {shown}: {len(fields):,} fields; a template may have {MOST_FIELDS:,}"
+        )
+    for name, specification in fields:
+        # "{question.__class__}" would read what Python keeps with a text, which is no field of it.
+        if not re.fullmatch(r"[^.\[]+(\[[^]]*\])*", name or ""):
+            raise InputError(
+                f"template {shown}: {{{name}}} is no field; write {{field}}, {{field[key]}} or "
+                "{field[0]}"
+            )
+        if "{" in (specification or ""):
+            raise InputError(
+                f"template {shown}: the format of {{{name}}} has a field in it; write it out"
+            )
     return template, pattern
 
 
@@ -112,7 +133,7 @@ def render(records: Sequence[Record], template: str, where: str) -> tuple[str, .
     label, pattern = parse(template)
     parts = string.Formatter().parse(pattern)
     fields = {re.split(r"[.\[]", field)[0] for _, field, _, _ in parts if field}
-    shown = label if label in TEMPLATES else repr(label)  # one line
+    shown = label if label in TEMPLATES else repr(label[:MOST_SHOWN])  # one line
     return tuple(_text(record, shown, pattern, fields, f"{where}, {p}") for p, record in records)
 
 
@@ -121,6 +142,8 @@ class _Formatter(string.Formatter):
         """Join a list by its specification: {choices:, } is "a, b"."""
         if isinstance(value, list) and format_spec:
             return format_spec.join(map(str, value))
+        if any(int(number) > WIDEST for number in re.findall(r"\d+", format_spec)):
+            raise ValueError(f"{format_spec[:20]!r} is wider than {WIDEST:,} characters")
         return super().format_field(value, format_spec)
 
 
@@ -128,7 +151,7 @@ def _text(record: dict[str, Any], label: str, pattern: str, fields: set[str], wh
     if missing := sorted(fields - record.keys()):
         raise InputError(
             f"{where}: field {missing[0]!r} is missing, which template {label} needs; "
-            f"the record has {', '.join(sorted(record)) or 'no fields'}"
+            f"the record has {', '.join(sorted(record))[:MOST_SHOWN] or 'no fields'}"
         )
     try:
         text = _Formatter().vformat(pattern, (), record)
@@ -138,10 +161,15 @@ def _text(record: dict[str, Any], label: str, pattern: str, fields: set[str], wh
             f"{where}: {text[error.start]!a} is half of a surrogate pair and no character; write "
             "the pair, or the character itself"
         ) from error
-    except (KeyError, IndexError, TypeError, AttributeError) as error:
+    except (KeyError, IndexError, TypeError) as error:
         raise InputError(
             f"{where}: the record has not the inner fields that template {label} needs ({error})"
         ) from error
-    except ValueError as error:  # a format specification
+    except (ValueError, OverflowError) as error:  # a format specification
         raise InputError(f"{where}: template {label} does not fit the record ({error})") from error
+    if len(text) > LONGEST_TEXT:
+        raise InputError(
+            f"{where}: a text of {len(text):,} characters, and the longest may have "
+            f"{LONGEST_TEXT:,}; cut the record into several, or name a shorter field"
+        )
     return text

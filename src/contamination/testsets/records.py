@@ -16,6 +16,9 @@ from contamination.errors import InputError
 
 Record = tuple[str, dict[str, Any]]  # place, such as "line 17"; fields
 
+MOST_DIGITS = 4_300  # of an integer in JSON: Python itself converts no more
+MOST_NESTED = 100  # lists and objects in one another: deeper ones exhaust the reader's stack
+
 ID_FIELDS = ("id", "idx", "index", "question_id")
 
 
@@ -120,6 +123,11 @@ def _read_jsonl(path: Path) -> list[Record]:
 
 
 def _parse_json(text: str, path: Path, first_line: int, advice: str) -> Any:
+    if (position := _too_deep(text)) is not None:
+        line = first_line + text.count("\n", 0, position)
+        raise InputError(
+            f"{path}, line {line}: JSON nested more than {MOST_NESTED} deep; write flat records"
+        )
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
@@ -127,6 +135,27 @@ def _parse_json(text: str, path: Path, first_line: int, advice: str) -> Any:
             f"{path}, line {first_line + error.lineno - 1}: not JSON ({error.msg} at column "
             f"{error.colno}); {advice}"
         ) from error
+    except ValueError as error:
+        # Not where: the reader does not say. No string of a record is likely to have such a run.
+        found = re.search(rf"\d{{{MOST_DIGITS + 1}}}", text)
+        line = first_line + text.count("\n", 0, found.start() if found else 0)
+        raise InputError(
+            f"{path}, line {line}: an integer of more than {MOST_DIGITS:,} digits; write it as "
+            "text, in quotes"
+        ) from error
+
+
+def _too_deep(text: str) -> int | None:
+    """Where JSON is nested more than MOST_NESTED deep, if it is."""
+    if text.count("[") + text.count("{") <= MOST_NESTED:
+        return None
+    depth = 0
+    # Possessive, so that a string without an end is passed over once.
+    for token in re.finditer(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', text, re.DOTALL):
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token[0], 0)
+        if depth > MOST_NESTED:
+            return token.start()
+    return None
 
 
 def _read_json(path: Path) -> list[Record]:

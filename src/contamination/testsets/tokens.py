@@ -5,10 +5,15 @@ a concatenation of these arrays, so all orderings score exactly the same multise
 difference between two of them is the order alone (Oren, section 2).
 """
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 
 import numpy as np
+from tqdm import tqdm
 from transformers import PreTrainedTokenizerBase
+
+CHUNK = 1 << 18  # characters between two steps of the bar: a second of a slow machine at most
+QUIET = 1 << 22  # characters without a bar: some seconds
 
 
 def id_type(tokenizer: PreTrainedTokenizerBase) -> np.dtype:
@@ -21,7 +26,38 @@ def tokenize(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[n
 
     A text that spells a special token (such as ``<|endoftext|>``) is encoded as plain text.
     """
-    encoded = tokenizer(
-        list(texts), add_special_tokens=False, split_special_tokens=True, verbose=False
-    )
-    return [np.asarray(ids, dtype=np.int32) for ids in encoded["input_ids"]]
+    found: list[np.ndarray] = []
+    characters = sum(map(len, texts))
+    with tqdm(
+        desc="tokenise",
+        total=characters,
+        unit="char",
+        unit_scale=True,
+        leave=False,
+        disable=characters < QUIET or os.environ.get("RANK", "0") != "0",  # one bar, not all's
+    ) as bar:
+        for chunk in _chunks(texts):
+            encoded = tokenizer(
+                chunk,
+                add_special_tokens=False,
+                split_special_tokens=True,
+                verbose=False,
+                return_attention_mask=False,
+            )
+            found += [np.asarray(ids, dtype=np.int32) for ids in encoded["input_ids"]]
+            bar.update(sum(map(len, chunk)))
+    return found
+
+
+def _chunks(texts: Sequence[str]) -> Iterator[list[str]]:
+    """Yield texts in turn, as many at a time as have CHUNK characters together."""
+    chunk: list[str] = []
+    size = 0
+    for text in texts:
+        chunk.append(text)
+        size += len(text)
+        if size >= CHUNK:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
