@@ -1,7 +1,10 @@
-"""Every command answers `--help` at once."""
+"""Every command answers `--help` at once, and bad options and paths in one line."""
 
+import json
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import typer.main
@@ -39,3 +42,90 @@ def test_nothing_slow_is_imported_before_it_is_needed():
     code = f"import sys, contamination.cli.main; sys.exit(str(set({SLOW}) & set(sys.modules)))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert found.stderr == "set()\n"
+
+
+# --- options and paths ----------------------------------------------------------------------------
+
+TEST, PLAN = ("test", "model", "in.jsonl"), ("plan", "model", "in.jsonl")
+MEMBERSHIP = ("membership", "model", "in.jsonl")
+BOOKS = ("books", "model", "a", "--members", "b", "--non-members", "c")
+WIKIMIA = ("wikimia", "build", "pages.jsonl", "out", "--length", "2")
+WIKIMIA += ("--members-before", "2014-01-01", "--non-members-from", "2014-01-01")
+LEAST, MOST = "Input should be greater than or equal to ", "Input should be less than or equal to "
+LONG = "n" * 5_000
+
+
+@pytest.fixture
+def here(model_directory, tmp_path, monkeypatch) -> Path:
+    """Return a working directory with a model, a test set and dated pages."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(model_directory, "model")
+    Path("folder").mkdir()
+    lines = (json.dumps({"text": f"lamp {i} stone"}) for i in range(40))
+    Path("in.jsonl").write_text("\n".join(lines))
+    days = ("2013-05-01", "2015-05-01")
+    pages = (json.dumps({"title": d, "text": f"on {d} a", "date": d}) for d in days)
+    Path("pages.jsonl").write_text("\n".join(pages))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((*TEST, "--seed", "-1"), f"'--seed': {LEAST}0"),
+        ((*PLAN, "--seed", "-1"), f"'--seed': {LEAST}0"),
+        ((*MEMBERSHIP, "--seed", "-1"), f"'--seed': {LEAST}0"),
+        ((*BOOKS, "--seed", "-1"), f"'--seed': {LEAST}0"),
+        ((*WIKIMIA, "--seed", "-1"), f"'--seed': {LEAST}0"),
+        ((*PLAN, "--pilot", "0"), f"'--pilot': {LEAST}1"),
+        ((*TEST, "--batch-tokens", "-1"), f"'--batch-tokens': {LEAST}1"),
+        ((*TEST, "--alpha", "nan"), f"'--alpha': {MOST}1"),
+        ((*TEST, "--alpha", "-1"), f"'--alpha': {LEAST}0"),
+        ((*TEST, "--alpha", "1.5"), f"'--alpha': {MOST}1"),
+        ((*TEST, "--permutations", "100000000"), "give at least 1, and no more than 100,000"),
+        ((*TEST, "--seed", "x"), "'--seed': Input should be a valid integer"),
+        ((*TEST, "--sed", "1"), "No such option: --sed"),
+        (("test",), "Missing argument"),
+        (("test", LONG, "in.jsonl"), "nnn: File name too long; give another path"),
+        (("test", "model", LONG), "nnn: File name too long; give another path"),
+        (("test", "model", f"{LONG}.jsonl"), "nnn.jsonl: File name too long; give another path"),
+        ((*MEMBERSHIP, "--csv", "/dev/null"), "/dev/null is no file that a table can be written"),
+        ((*MEMBERSHIP, "--csv", "folder"), "folder is no file that a table can be written to"),
+        ((*MEMBERSHIP, "--csv", ""), ". is no file that a table can be written to"),
+        ((*MEMBERSHIP, "--csv", "/proc/x.csv"), "/proc/x.csv: cannot be written ("),
+        ((*MEMBERSHIP, "--csv", "in.jsonl/x.csv"), "in.jsonl/x.csv: cannot be written ("),
+        ((*MEMBERSHIP, "--csv", LONG), "nnn: File name too long; give another path"),
+        ((*MEMBERSHIP, "--csv", "in.jsonl"), "--csv in.jsonl is what is read; give another path"),
+        ((*MEMBERSHIP, "--csv", "./in.jsonl"), "in.jsonl is what is read; give another path"),
+    ],
+    ids=lambda value: " ".join(value)[:60] if isinstance(value, tuple) else "",
+)
+def test_a_bad_option_or_path_is_one_line(arguments, message, here, refused, monkeypatch) -> None:
+    from contamination.scoring.local import TransformersScorer
+
+    before = Path("in.jsonl").read_text()
+    monkeypatch.setattr(TransformersScorer, "token_values", lambda *_: pytest.fail("scored"))
+    found = refused(*arguments)
+    assert message in found
+    assert len(found) < 400
+    assert Path("in.jsonl").read_text() == before
+
+
+def test_pages_are_not_overwritten_by_what_is_made_of_them(here, refused) -> None:
+    Path("out").mkdir()
+    pages = Path("pages.jsonl").rename("out/WikiMIA_length2.jsonl")
+    before = pages.read_text()
+    found = refused("wikimia", "build", pages, *WIKIMIA[3:])
+    assert (
+        found == "out/WikiMIA_length2.jsonl is read, and would be written; give another directory"
+    )
+    assert pages.read_text() == before
+
+
+def test_an_error_of_no_path_keeps_its_traceback(call, monkeypatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError("a bug")
+
+    monkeypatch.setattr("contamination.report.render.render_report", fail)
+    with pytest.raises(OSError, match="a bug"):
+        call("stage", "report", "--results", "x")

@@ -85,6 +85,7 @@ def test_bad_input_is_one_line(command, tmp_path):
         (("--reference-per", "word"), {}, "--reference-per is 'word'"),
         (("--prefix", tmp_path / "x"), {}, "x: no such file; give a text"),
         (("--neighbours", "-1"), {}, "-1 neighbours"),
+        (("--neighbours", "100000000"), {}, "or up to 1,000 of each text"),
         ((), {"model": tmp_path / "x"}, "no such directory"),
         (("--reference", tmp_path / "x"), {}, "no such directory"),
         (("--masked-lm", tmp_path / "x"), {}, "cannot be loaded"),

@@ -535,3 +535,45 @@ class TestGguf:
     def test_a_file_of_something_else(self, tmp_path):
         (tmp_path / "model.gguf").write_bytes(b"GGUF or not" * 10)
         assert "cannot be loaded" in refusal(tmp_path / "model.gguf")
+
+
+# --- configurations that no model has -------------------------------------------------------------
+
+KERNELS = {"attn_implementation": "kernels-community/flash-attn"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"n_layer": 100_000}, "num_hidden_layers = 100000, and a model has 1 to 2,000"),
+        ({"n_layer": -1}, "num_hidden_layers = -1, and"),
+        ({"vocab_size": -3}, "vocab_size = -3, and a model has 1 to 10,000,000"),
+        ({"n_embd": 10**9}, "hidden_size = 1000000000, and a model has 1 to 1,000,000"),
+        ({"n_head": 0}, "num_attention_heads = 0, and"),
+        ({"n_positions": 1}, "states a context of 1 tokens"),
+        ({"n_positions": -5}, "states a context of -5 tokens"),
+        (KERNELS, "attention 'kernels-community/flash-attn' is a program from the hub"),
+    ],
+)
+def test_a_configuration_that_cannot_be_is_refused_before_a_network(
+    changes, message, directory, monkeypatch
+) -> None:
+    monkeypatch.setattr(loading, "load_network", lambda *_: pytest.fail("built"))
+    path = directory / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    found = refusal(directory)
+    assert found.startswith(f"{directory}: ")
+    assert message in found
+
+
+def test_kernels_of_the_hub_are_refused_as_an_option(directory) -> None:
+    assert "is a program from the hub, which is not run" in refusal(
+        directory, attention="kernels-community/flash-attn"
+    )
+
+
+def test_a_network_that_cannot_be_laid_out_is_one_line(directory) -> None:
+    path = directory / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"n_head": 7}))
+    with pytest.raises(InputError, match="the model cannot be loaded"):
+        loading.model_shape(loading.load_config(ModelSource(str(directory))))

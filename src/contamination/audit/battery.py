@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from contamination.statistics import TestResult
 
 SAMPLED_ORDERINGS = 10_000  # of each shard, from its successor matrix
+MOST_PERMUTATIONS = 100_000  # of each shard; all are listed in memory before the first is scored
 CLIP_NATS = 1.0  # about one token in a hundred moves more than that in small models
 COUNTED = {"8": 8, "16": 16, "32": 32, "all": None}  # choices of b, the first tokens that count
 BEST_OF_ORDERINGS = ("token_standardised", "clipped", "boundary")
@@ -297,8 +298,11 @@ class Request:
         if unknown or not self.tests:
             asked = repr(unknown[0]) if unknown else "''"
             raise InputError(f"unknown test {asked}: choose from {', '.join(TESTS)}")
-        if self.permutations < 1:
-            raise InputError(f"permutations is {self.permutations}: give at least 1")
+        if not 1 <= self.permutations <= MOST_PERMUTATIONS:
+            raise InputError(
+                f"permutations is {self.permutations}: give at least 1, and no more than "
+                f"{MOST_PERMUTATIONS:,}"
+            )
         if self.budget is None:
             return
         if self.shards is not None:

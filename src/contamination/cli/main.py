@@ -7,6 +7,7 @@ one line on standard error; 130 interrupted.
 import sys
 
 import typer
+from typer.exceptions import TyperException
 
 from contamination.cli import data, stage, wikimia
 from contamination.cli.books import books
@@ -17,6 +18,8 @@ from contamination.cli.test import test
 from contamination.cli.unlearned import unlearned
 from contamination.errors import InputError
 
+MOST_SHOWN = 200  # characters of a path, from its end
+
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 for command in (test, score, plan, membership, books, unlearned):
     app.command()(command)
@@ -25,9 +28,21 @@ for name, group in (("data", data), ("wikimia", wikimia), ("stage", stage)):
 
 
 def main() -> None:
-    """Run the command line; an `InputError` becomes one line, without a traceback."""
+    """Run the command line; bad input becomes one line, without a traceback."""
     try:
-        app()
-    except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
+        status = app(standalone_mode=False)
+    except (InputError, TyperException, OSError) as error:
+        print(f"error: {_line(error)}", file=sys.stderr)
         raise SystemExit(2) from error
+    raise SystemExit(status)
+
+
+def _line(error: InputError | TyperException | OSError) -> str:
+    if isinstance(error, TyperException):
+        told = " ".join(error.format_message().split()) or "no command is given"
+        return f"{told}; see --help of the command"
+    if isinstance(error, OSError):
+        if error.filename is None:  # of no path, so nothing that a user could name otherwise
+            raise error
+        return f"{str(error.filename)[-MOST_SHOWN:]}: {error.strerror}; give another path"
+    return str(error)

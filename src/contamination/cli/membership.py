@@ -31,7 +31,7 @@ def membership(
         str, typer.Option(help="Compare the two per byte (any tokenizers) or per token (the same).")
     ] = "byte",
     neighbours: Annotated[
-        int, typer.Option(help="Neighbours of each text to compare with; 0 is none.")
+        int, typer.Option(help="Neighbours of each text to compare with, 1,000 at most; 0 is none.")
     ] = 0,
     masked_lm: Annotated[
         str | None,
@@ -44,7 +44,9 @@ def membership(
         str | None,
         typer.Option(help="Field that is 1 for members and 0 for others: prints the AUC."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the neighbours and of the bootstrap.")] = 0,
+    seed: Annotated[
+        int, typer.Option(help="Seed of the neighbours and of the bootstrap.", min=0)
+    ] = 0,
     as_json: AsJson = False,
     csv: CsvFile = None,
 ) -> None:

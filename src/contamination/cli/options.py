@@ -3,14 +3,15 @@
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_origin, get_type_hints
 
 import typer
 
-from contamination.audit.battery import Request, help_text, names_of
+from contamination.audit.battery import MOST_PERMUTATIONS, Request, help_text, names_of
 from contamination.errors import InputError
 from contamination.scoring.models import label
 from contamination.testsets.example_set import ExampleSet
@@ -24,7 +25,27 @@ ModelName = Annotated[
     str, typer.Argument(help="Directory, hub id or .gguf file; with --endpoint, its name there.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
-CsvFile = Annotated[Path | None, typer.Option(help="CSV file for the table.")]
+
+
+def _require_writable(path: Path | None) -> Path | None:
+    """Refuse a path that no table can be written to before anything is computed for it."""
+    if path is None:
+        return None
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} is no file that a table can be written to; give another path")
+    folder = next(folder for folder in path.absolute().parents if folder.exists())
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return path
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be written ({error.strerror}); give another path"
+        ) from error
+
+
+CsvFile = Annotated[
+    Path | None, typer.Option(help="CSV file for the table.", callback=_require_writable)
+]
 
 
 def add_options(command: Callable[..., R]) -> Callable[..., R]:
@@ -45,6 +66,7 @@ def add_options(command: Callable[..., R]) -> Callable[..., R]:
 
     @functools.wraps(command)
     def wrapper(**arguments: Any) -> R:
+        _require_new(arguments.get("csv"), arguments)
         options = first.annotation(**{field.name: arguments.pop(field.name) for field in fields})
         return command(options, **arguments)
 
@@ -53,8 +75,18 @@ def add_options(command: Callable[..., R]) -> Callable[..., R]:
     return wrapper
 
 
-def _option(panel: str, text: str, *names: str) -> Any:
-    return typer.Option(*names, help=text, rich_help_panel=panel)
+def _require_new(table: Path | None, arguments: Mapping[str, Any]) -> None:
+    """Refuse to write a table over a file that the command reads."""
+    if table is None or not table.exists():
+        return
+    for name, value in arguments.items():
+        path = Path(value) if name != "csv" and isinstance(value, str | Path) else None
+        if path is not None and path.is_file() and table.samefile(path):
+            raise InputError(f"--csv {table} is what is read; give another path")
+
+
+def _option(panel: str, text: str, *names: str, least: int | None = None) -> Any:
+    return typer.Option(*names, help=text, rich_help_panel=panel, min=least)
 
 
 _model = functools.partial(_option, "How to load the model")
@@ -117,7 +149,7 @@ class ModelOptions:
     context: Annotated[
         int | None, _model("Tokens read at once, if fewer than the model allows.")
     ] = None
-    batch_tokens: Annotated[int | None, _model("Most tokens of a batch.")] = None
+    batch_tokens: Annotated[int | None, _model("Most tokens of a batch.", least=1)] = None
     trust_remote_code: Annotated[
         bool, _model("Run the code that comes with the model.", "--trust-remote-code")
     ] = False
@@ -212,11 +244,12 @@ class AuditOptions(ScoringOptions, Request):
     permutations: Annotated[
         int,
         typer.Option(
-            help="Shuffled orderings of each shard, m; an exact p-value is never below "
-            f"1 / (m + 1)^shards ({names_of('successors')} sample thousands of their own)."
+            help=f"Shuffled orderings of each shard, m, {MOST_PERMUTATIONS:,} at most; an exact "
+            f"p-value is never below 1 / (m + 1)^shards ({names_of('successors')} sample "
+            "thousands of their own)."
         ),
     ]
-    seed: Annotated[int, typer.Option(help="Seed of the shuffled orderings.")]
+    seed: Annotated[int, typer.Option(help="Seed of the shuffled orderings.", min=0)]
     directory: Annotated[
         Path, typer.Option("--store", help="Where log-probabilities are kept and found again.")
     ]

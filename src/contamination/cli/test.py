@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 @add_options
 def test(
     options: AuditOptions,
-    alpha: Annotated[float, typer.Option(help="Level at which the exit status is 1.")] = 0.05,
+    alpha: Annotated[
+        float, typer.Option(help="Level at which the exit status is 1.", min=0, max=1)
+    ] = 0.05,
     stop: Annotated[
         bool, typer.Option("--stop", help="Score shard by shard, and stop once --alpha is reached.")
     ] = False,

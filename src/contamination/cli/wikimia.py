@@ -42,7 +42,7 @@ def build(
         bool,
         typer.Option("--drop-changed", help="Leave out members changed since --members-before."),
     ] = False,
-    seed: Annotated[int, typer.Option(help="Of the draw.")] = 0,
+    seed: Annotated[int, typer.Option(help="Of the draw.", min=0)] = 0,
 ) -> None:
     """Cut dated PAGES to texts with membership labels, a file for each length, in OUT.
 

@@ -16,7 +16,7 @@ import pandas as pd
 
 from contamination.errors import InputError
 from contamination.membership import scores
-from contamination.membership.neighbours import Perturbation, word_neighbours
+from contamination.membership.neighbours import MOST_NEIGHBOURS, Perturbation, word_neighbours
 from contamination.membership.signals import (
     Signals,
     conditional_log_probs,
@@ -79,8 +79,10 @@ def membership_scores(
     """
     if not texts:
         raise InputError("there is no text to score; give one or more")
-    if neighbours < 0:
-        raise InputError(f"{neighbours} neighbours: give 0, for none, or more")
+    if not 0 <= neighbours <= MOST_NEIGHBOURS:
+        raise InputError(
+            f"{neighbours} neighbours: give 0, for none, or up to {MOST_NEIGHBOURS:,} of each text"
+        )
     if reference_per not in ("byte", "token"):
         raise InputError(f"reference_per is {reference_per!r}: give byte or token")
     scorer = _open(model)

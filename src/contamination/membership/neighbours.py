@@ -16,13 +16,14 @@ from typing import Protocol
 import numpy as np
 import torch
 from accelerate import PartialState
-from transformers import AutoModelForMaskedLM, AutoTokenizer
+from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer
 
 from contamination.errors import InputError
-from contamination.scoring.loading import explain_load_errors
+from contamination.scoring.loading import explain_load_errors, require_plausible
 
 SHARE = 0.1  # of the words or tokens that a neighbour changes
 CANDIDATES = 10
+MOST_NEIGHBOURS = 1_000  # of a text: all lie in memory, and the model reads each of them whole
 LOGITS = 1 << 25  # numbers of the output layer that exist at a time
 MARGIN = 2  # positions that RoBERTa and its kin keep for padding
 
@@ -97,6 +98,9 @@ class MaskedLM:
     """
 
     def __init__(self, name: Path | str) -> None:
+        with explain_load_errors(str(name)):
+            config = AutoConfig.from_pretrained(name)
+        require_plausible(config, str(name))
         with explain_load_errors(str(name)):
             self._tokenizer = AutoTokenizer.from_pretrained(name)
             self._model = AutoModelForMaskedLM.from_pretrained(name).eval()

@@ -27,6 +27,13 @@ from contamination.scoring.status import causes
 
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
 Bits = Literal["8", "4"]
+# Ten times and more what published models have; beyond, a network is not even laid out.
+LARGEST = {
+    "num_hidden_layers": 2_000,
+    "hidden_size": 1_000_000,
+    "num_attention_heads": 10_000,
+    "vocab_size": 10_000_000,
+}
 # For an error, or one that it was raised from; the first that fits.
 ADVICE: dict[type[Exception], str] = {
     errors.GatedRepoError: "log in with `hf auth login`, and ask for access on the model's page",
@@ -100,6 +107,7 @@ class ModelSource:
             )
         if self.bits is not None and self.bits not in get_args(Bits):
             raise InputError(f"bits is {self.bits!r}: give 8 or 4")
+        _refuse_kernels(self.attention, self.name)
         path = Path(self.name)
         if path.suffix == ".gguf" and not path.is_file():
             raise InputError(f"{path}: no such file; give the path of a GGUF file")
@@ -128,6 +136,7 @@ def load_config(source: ModelSource) -> Any:
     """
     with explain_load_errors(source.name):
         config = transformers.AutoConfig.from_pretrained(**source.location)
+    require_plausible(config, source.name)
     own_code = "AutoModelForCausalLM" in (getattr(config, "auto_map", None) or {})
     causal = own_code or type(config) in transformers.MODEL_FOR_CAUSAL_LM_MAPPING
     if not causal or getattr(config, "is_encoder_decoder", False):
@@ -136,6 +145,32 @@ def load_config(source: ModelSource) -> Any:
             "predicts each token from those before it"
         )
     return config
+
+
+def require_plausible(config: Any, name: str) -> None:
+    """Refuse a configuration before a network is built from it, which could take all memory.
+
+    Raises InputError for sizes that no model has, and for attention kernels from the hub: those are
+    programs, which nobody has asked to run.
+    """
+    text = config.get_text_config()
+    for size, most in LARGEST.items():
+        value = getattr(text, size, None)
+        if isinstance(value, int) and not 1 <= value <= most:
+            raise InputError(
+                f"{name}: config.json says {size} = {value}, and a model has 1 to {most:,}; give "
+                "the config.json that belongs to the weights"
+            )
+    _refuse_kernels(getattr(config, "_attn_implementation", None), name)
+
+
+def _refuse_kernels(attention: Any, name: str) -> None:
+    if "/" in str(attention):
+        raise InputError(
+            f"{name}: attention {attention!r} is a program from the hub, which is not run; take "
+            "attn_implementation out of config.json and choose with --attention: sdpa, "
+            "flash_attention_2 or eager"
+        )
 
 
 def pin_commit(source: ModelSource) -> ModelSource:
@@ -224,6 +259,11 @@ def context_length(source: ModelSource, config: Any) -> int:
     rope = getattr(text, "rope_parameters", None) or {}
     if rope.get("rope_type") == "longrope":  # a longer window changes all others of its batch
         limit = int(rope["original_max_position_embeddings"])
+    if limit is not None and limit < 2:
+        raise InputError(
+            f"{source.name}: config.json states a context of {limit} tokens, and a token is scored "
+            "after another; give the config.json that belongs to the weights"
+        )
     if source.context is None and limit is None:
         raise InputError(f"{source.name}: config.json states no context length; give one (context)")
     if source.context is not None and not 2 <= source.context <= (limit or source.context):
@@ -235,8 +275,11 @@ def context_length(source: ModelSource, config: Any) -> int:
 
 
 def model_shape(config: Any) -> Shape:
-    """Count the weights of a model from its configuration, without memory (meta device)."""
-    with torch.device("meta"):
+    """Count the weights of a model from its configuration, without memory (meta device).
+
+    Raises InputError if no network can be built from it.
+    """
+    with explain_load_errors(str(config.name_or_path)), torch.device("meta"):
         model = AutoModelForCausalLM.from_config(config)
     layer = model.get_output_embeddings()
     matrices = sum(p.numel() for p in model.parameters() if p.ndim >= 2)

@@ -133,8 +133,12 @@ def build_wikimia(pages: Path | str, out: Path | str, rules: Rules) -> dict[str,
     if rules.balanced:
         reasons |= dict.fromkeys(_surplus(sides, rules.seed), SURPLUS)
     kept = [page for page in found if page.place not in reasons]
+    made = list(_splits(kept, rules))
+    for path in [Path(out) / f"{name}.jsonl" for name, _ in made] + [Path(out) / PROVENANCE]:
+        if path.exists() and any(path.samefile(file) for file in files):
+            raise InputError(f"{path} is read, and would be written; give another directory")
     splits = {}
-    for name, rows in _splits(kept, rules):
+    for name, rows in made:
         labels = [row["label"] for row in rows]
         splits[name] = {"members": labels.count(1), "non_members": labels.count(0)}
         path = Path(out) / f"{name}.jsonl"
