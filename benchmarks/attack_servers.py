@@ -1,0 +1,212 @@
+"""Faulty servers for `attack.py`: they are honest at the start-up check, and go wrong after it.
+
+Some answers are spoilt, others are no answers at all. What is accepted must be what the honest
+server says. A server that lies with numbers as a model could give them is not found out, here or
+by anything that asks it alone, so there is none.
+"""
+
+import json
+import tempfile
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from attack_records import damage
+
+from contamination.files import sha256_of
+from contamination.pretraining.tokenizer import train_tokenizer
+from contamination.scoring.endpoint import EndpointScorer
+from contamination.scoring.score import score
+from contamination.testsets.example_set import ExampleSet
+from fakes.completions_server import CompletionsServer, Failure, serving
+
+Rng = np.random.Generator
+STYLES = ("vllm", "openai", "together", "llama.cpp", "text")
+SHARDS, PERMUTATIONS, CONTEXT = 2, 3, 512
+
+
+class MadeUpNetwork:
+    """Log-probabilities that depend on a token and on all before it, without a network."""
+
+    context = CONTEXT
+
+    def __init__(self, directory: Path) -> None:
+        self.tokenizer = _tokenizer()
+        self.tokenizer.save_pretrained(directory)
+
+    def score(self, ids: list[int], temperature: float) -> tuple[list[float | None], int, float]:
+        """Return what `fakes.completions_server.Network.score` does."""
+        state, values = 17, []
+        for token in ids:
+            state = (state * 7919 + token * 104729 + 1) % 1_000_003
+            values.append(-0.5 - state % 1009 / 101)
+        return [None, *values[1:]], 1, -0.25
+
+
+def attack_servers(rng: Rng, folder: Path) -> str:
+    """Score a set with a server that goes wrong after its first few answers."""
+    style = str(rng.choice(STYLES))
+    expected = _honest(style)
+    good = int(rng.integers(2, 12))  # answers before the first bad one
+    share = float(rng.choice([0.1, 0.5, 1.0]))
+    spoil = SPOILS[int(rng.integers(len(SPOILS)))]
+    answers: list[dict[str, Any]] = []
+
+    def tamper(answer: dict[str, Any], number: int) -> None:
+        answers.append(deepcopy(answer))
+        if number > good and rng.random() < share:
+            spoil(answer, answers, rng)
+        elif number > good and rng.random() < share / 4:
+            server.failures.append(_failure(answer, rng))
+
+    with serving(_network(), style) as server:
+        server.tamper = tamper
+        found = _sums(server, folder)
+    if not np.array_equal(found, expected):
+        raise AssertionError(f"{style}, {spoil.__name__}: {found} is not {expected}")
+    return "survived"
+
+
+@cache
+def _honest(style: str) -> np.ndarray:
+    with serving(_network(), style) as server, tempfile.TemporaryDirectory() as folder:
+        return _sums(server, Path(folder))
+
+
+def _sums(server: CompletionsServer, folder: Path) -> np.ndarray:
+    examples = tuple(f"The record of number {i * 37 % 101} says {i}.\n" for i in range(6))
+    scorer = EndpointScorer(
+        server.url, "m", _folder(), context=CONTEXT, concurrency=1, timeout=2.0, max_requests=200
+    )
+    test_set = ExampleSet("set", examples, "text/1", sha256_of("text/1", *examples))
+    store = score(
+        test_set,
+        scorer,
+        folder / "store",
+        model="m",
+        shards=SHARDS,
+        permutations=PERMUTATIONS,
+        seed=1,
+    )
+    return store.log_probs(PERMUTATIONS)
+
+
+@cache
+def _network() -> MadeUpNetwork:
+    return MadeUpNetwork(_folder())
+
+
+@cache
+def _folder() -> Path:
+    return Path(tempfile.mkdtemp(prefix="attack-"))
+
+
+@cache
+def _tokenizer() -> Any:
+    return train_tokenizer([f"The record of number {i} says {i}.\n" for i in range(200)], 300)
+
+
+ODD: tuple[Any, ...] = (
+    *(None, True, False, "x", "-1.5", "", [], {}, 1e308, float("nan"), float("inf")),
+    *(float("-inf"), 3.5, 10**400, [None], {"logprob": True}, "\0", 2**63),
+)
+
+
+def _odd_value(answer: dict[str, Any], answers: list[dict[str, Any]], rng: Rng) -> None:
+    """Replace something in the answer by what does not belong there, or take it away."""
+    holder, key = _places(answer)[int(rng.integers(len(_places(answer))))]
+    if rng.random() < 0.3:
+        del holder[key]
+    else:
+        holder[key] = ODD[int(rng.integers(len(ODD)))]
+
+
+def _odd_number(answer: dict[str, Any], answers: list[dict[str, Any]], rng: Rng) -> None:
+    """Replace one log-probability by what is none."""
+    places = [(h, k) for h, k in _places(answer) if isinstance(h[k], float)]
+    if places:
+        holder, key = places[int(rng.integers(len(places)))]
+        holder[key] = ODD[int(rng.integers(len(ODD)))]
+
+
+def _constant(answer: dict[str, Any], answers: list[dict[str, Any]], rng: Rng) -> None:
+    """Give every token the same log-probability."""
+    value = float(rng.choice([0.0, -1.0, -100.0]))
+    for holder, key in _places(answer):
+        if isinstance(holder[key], float):
+            holder[key] = value
+
+
+def _of_another_prompt(answer: dict[str, Any], answers: list[dict[str, Any]], rng: Rng) -> None:
+    """Answer what was asked before."""
+    answer.clear()
+    answer.update(deepcopy(answers[int(rng.integers(len(answers)))]))
+
+
+def _other_length(answer: dict[str, Any], answers: list[dict[str, Any]], rng: Rng) -> None:
+    """Drop or repeat the items of a list."""
+    lists = [h[k] for h, k in _places(answer) if isinstance(h[k], list) and h[k]]
+    chosen = lists[int(rng.integers(len(lists)))]
+    index = int(rng.integers(len(chosen)))
+    if rng.random() < 0.5:
+        del chosen[index]
+    else:
+        chosen.insert(index, deepcopy(chosen[index]))
+
+
+def _deep(answer: dict[str, Any], answers: list[dict[str, Any]], rng: Rng) -> None:
+    """Nest something as deep as the encoder can."""
+    nested: Any = 1
+    for _ in range(int(rng.integers(1, 300))):
+        nested = [nested]
+    answer[str(rng.choice(["choices", "usage", "model", "other"]))] = nested
+
+
+def _nothing(answer: dict[str, Any], answers: list[dict[str, Any]], rng: Rng) -> None:
+    """Leave the answer as it is: only failures come between."""
+
+
+def _places(answer: Any) -> list[tuple[Any, Any]]:
+    """List every (holder, key) of the values in an answer."""
+
+    def walk(node: Any) -> Iterator[tuple[Any, Any]]:
+        keys = (
+            node if isinstance(node, dict) else range(len(node)) if isinstance(node, list) else ()
+        )
+        for key in keys:
+            yield node, key
+            yield from walk(node[key])
+
+    return list(walk(answer))
+
+
+def _failure(answer: dict[str, Any], rng: Rng) -> Failure:
+    """Make an answer that is none."""
+    body = json.dumps(answer).encode()
+    failures = (
+        Failure(status=int(rng.choice([400, 401, 403, 404, 413, 418, 422, 500, 501, 505]))),
+        Failure(status=int(rng.choice([429, 502, 503])), headers={"Retry-After": "0"}),
+        Failure(status=int(rng.choice([301, 302, 307, 308]))),
+        Failure(
+            status=307, headers={"Location": str(rng.choice(["/v1/completions", "http://[", ""]))}
+        ),
+        Failure(body=body, cut=True),
+        Failure(body=damage(body, rng)),
+        Failure(body=b"[" * 100_000),
+        Failure(body=b"<html>busy</html>", headers={"Content-Type": "text/html"}),
+        Failure(body=rng.bytes(200)),
+        Failure(body=b""),
+        Failure(body=b"null"),
+        Failure(body=body, headers={"Content-Encoding": "gzip"}),
+    )
+    return failures[int(rng.integers(len(failures)))]
+
+
+Spoil = Callable[[dict[str, Any], list[dict[str, Any]], Rng], None]
+SPOILS: tuple[Spoil, ...] = (
+    *(_odd_value, _odd_value, _odd_number, _odd_number),
+    *(_constant, _of_another_prompt, _other_length, _deep, _nothing),
+)
