@@ -20,6 +20,8 @@ import tempfile
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from contextlib import redirect_stderr
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -50,7 +52,7 @@ def attempt(front: str, seed: int, number: int) -> tuple[str, str]:
     rng = np.random.default_rng([seed, list(FRONTS).index(front), number])
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
     try:
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as folder, redirect_stderr(StringIO()):
             end = FRONTS[front](rng, Path(folder))
     except InputError as error:
         lines = str(error).splitlines()

@@ -173,10 +173,9 @@ def _places(answer: Any) -> list[tuple[Any, Any]]:
     """List every (holder, key) of the values in an answer."""
 
     def walk(node: Any) -> Iterator[tuple[Any, Any]]:
-        keys = (
-            node if isinstance(node, dict) else range(len(node)) if isinstance(node, list) else ()
-        )
-        for key in keys:
+        if not isinstance(node, dict | list):
+            return
+        for key in list(node) if isinstance(node, dict) else range(len(node)):
             yield node, key
             yield from walk(node[key])
 
@@ -186,13 +185,12 @@ def _places(answer: Any) -> list[tuple[Any, Any]]:
 def _failure(answer: dict[str, Any], rng: Rng) -> Failure:
     """Make an answer that is none."""
     body = json.dumps(answer).encode()
+    elsewhere = str(rng.choice(["/v1/completions", "http://[", ""]))
     failures = (
         Failure(status=int(rng.choice([400, 401, 403, 404, 413, 418, 422, 500, 501, 505]))),
         Failure(status=int(rng.choice([429, 502, 503])), headers={"Retry-After": "0"}),
         Failure(status=int(rng.choice([301, 302, 307, 308]))),
-        Failure(
-            status=307, headers={"Location": str(rng.choice(["/v1/completions", "http://[", ""]))}
-        ),
+        Failure(status=307, headers={"Location": elsewhere}),
         Failure(body=body, cut=True),
         Failure(body=damage(body, rng)),
         Failure(body=b"[" * 100_000),

@@ -70,7 +70,7 @@ def _set() -> tuple[tuple[str, ...], object]:
 
 
 def _values(store: Store) -> np.ndarray:
-    """Return all that tests read of a store: by shard, the sums of its orderings or of its pairs."""
+    """Return what tests read of a store: by shard, the sums of its orderings or of its pairs."""
     if store.header.kind == "orderings":
         return store.log_probs(PERMUTATIONS)
     pairs = [store.successors(shard, FIRST) for shard in range(SHARDS)]
