@@ -242,7 +242,7 @@ class TestText:
         with pytest.raises(Misread, match="gives unnamed at position 2"):
             replace(route, prompt_as="text").read(answer, [0, 40, 41])
         with pytest.raises(Misread, match="does not tell which tokens it scored"):
-            route.read(echo([None, -1.0], [None, None, "H"]), [0, 40])  # not those that it scores
+            route.read(echo([None, -1.0, -2.0], [None, None, "H"]), [0, 40])  # what it generated
 
     def test_pieces_of_characters_prove_nothing(self, tokenizer, route):
         """Their text is the same, whatever the piece."""
@@ -289,6 +289,13 @@ class TestSpelling:
 def test_rounding_above_zero_is_certainty(tokenizer, route):
     ids = [0, *tokenizer.convert_tokens_to_ids(["H", "I"])]
     assert route.read(echo([None, 5e-4, -0.5], ["", "H", "I"]), ids).tolist() == [0, -0.5]
+
+
+def test_lists_of_different_lengths_are_not_laid_side_by_side(tokenizer, route) -> None:
+    """Without the value of one token those behind it would move, one generated token after all."""
+    ids = [0, *tokenizer.convert_tokens_to_ids(["H", "I"])]
+    with pytest.raises(Misread, match="4 tokens and 3 log-probabilities"):
+        route.read(echo([None, -0.5, -2.0], ["", "H", "I", "J"]), ids)
 
 
 def echo(logprobs, tokens) -> dict:

@@ -56,8 +56,8 @@ Reading = tuple[list[Position], bool]
 class Format(NamedTuple):
     """A wire format: fields that ask for log-probabilities, and the reader of the answer.
 
-    The reader takes the answer, its first choice and the prompt. What it raises other than
-    `NoPromptLogprobs` means that the answer is in another format.
+    The reader takes the answer, its first choice and the prompt. What it raises other than an
+    `InputError` means that the answer is in another format.
     """
 
     name: str
@@ -93,8 +93,13 @@ def _read_echo(answer: dict[str, Any], choice: dict[str, Any], prompt: Sequence[
         raise NoPromptLogprobs("the answer scores what was generated, not the prompt")
     if all(value is None for value in logprobs[: len(prompt)]):
         raise NoPromptLogprobs("the answer scores no token of the prompt")
+    tokens = found.get("tokens") or []
+    if tokens and len(tokens) != len(logprobs):  # a value too few would move the others
+        raise Misread(
+            f"the server gives {len(tokens)} tokens and {len(logprobs)} log-probabilities; {ADVICE}"
+        )
     ids = found.get("token_ids") or choice.get("prompt_token_ids") or []
-    columns = zip_longest(logprobs, ids, found.get("tokens") or [])
+    columns = zip_longest(logprobs, ids, tokens)
     positions = [
         Position(value, _id(token), None if text is None else str(text))
         for value, token, text in islice(columns, len(logprobs))
@@ -182,7 +187,7 @@ class Route:
         """
         try:
             positions, generated = self.format.read(answer, answer["choices"][0], prompt)
-        except NoPromptLogprobs:
+        except InputError:
             raise
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
             raise NoPromptLogprobs(
@@ -208,7 +213,7 @@ class Route:
     ) -> None:
         """Raise Misread, with what the server seems to do, unless it speaks of the prompt."""
         length, sent = len(positions), len(prompt)
-        if all(position.id is None and position.text is None for position in positions):
+        if all(position.id is None and position.text is None for position in positions[:sent]):
             raise Misread(f"the server does not tell which tokens it scored; {ADVICE}")
         fits = length >= sent if generated else length == sent
         pairs = enumerate(zip(positions, prompt, strict=False))
