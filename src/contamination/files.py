@@ -13,6 +13,7 @@ import os
 import platform
 import re
 import shutil
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -39,33 +40,56 @@ def replacing(path: Path) -> Iterator[Path]:
     if not path.name:
         raise InputError(f"{path}: a directory that cannot be replaced; name something in it")
     temporary = _temporary(path)
-    preparing_or_renaming = True
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists() and not (path.is_file() or path.is_dir()):
-            raise InputError(f"{path}: no regular file, so it cannot be replaced; name another one")
-        remove_leftovers(path.parent)
-        temporary.touch()  # whether it can be written is found out before any work is done
-        temporary.unlink()
-        preparing_or_renaming = False
+        with writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if _kind(path) not in (None, stat.S_IFREG, stat.S_IFDIR):
+                raise InputError(f"{path}: no regular file, which could be replaced; name another")
+            remove_leftovers(path.parent)
+            temporary.touch()  # whether it can be written is found out before any work is done
+            temporary.unlink()
         yield temporary
-        preparing_or_renaming = True
-        _flush(temporary)
-        _rename(temporary, path)
-        _flush_names(path.parent)
+        with writing(path):
+            _flush(temporary)
+            _rename(temporary, path)
+            _flush_names(path.parent)
     except Exception as error:
         if _is_full_disk(error):
-            raise InputError(
-                f"no space left on the disk that holds {path.parent}: free some and run the same "
-                "command again; what was finished before is kept"
-            ) from error
-        if preparing_or_renaming and isinstance(error, OSError):
-            raise InputError(
-                f"{path}: cannot be written ({error.strerror or error}); give a path that can be"
-            ) from error
+            raise _no_space(path.parent) from error
         raise
     finally:
         _remove(temporary)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Raise InputError where the system does not let the block write `path`, or below it."""
+    try:
+        yield
+    except OSError as error:
+        if _is_full_disk(error):
+            raise _no_space(path.parent) from error
+        raise InputError(
+            f"{path}: cannot be written ({error.strerror or error}); give a path that can be"
+        ) from error
+
+
+def check_directory(path: Path) -> None:
+    """Raise InputError if `path` is no directory and cannot become one."""
+    try:
+        kinds = [_kind(place) for place in (path, *path.parents)]
+    except OSError as error:
+        raise InputError(f"{path}: no directory ({error.strerror}); name another") from error
+    if {*kinds} - {None, stat.S_IFDIR}:
+        raise InputError(f"{path}: no directory; name another")
+
+
+def _kind(path: Path) -> int | None:
+    """Type of a file, as in `stat`; None if there is none."""
+    try:
+        return stat.S_IFMT(path.stat().st_mode)
+    except FileNotFoundError:
+        return None
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -132,6 +156,13 @@ def _remove(path: Path) -> None:
             shutil.rmtree(path)
         else:
             path.unlink()
+
+
+def _no_space(folder: Path) -> InputError:
+    return InputError(
+        f"no space left on the disk that holds {folder}: free some and run the same command "
+        "again; what was finished before is kept"
+    )
 
 
 def _is_full_disk(error: Exception) -> bool:

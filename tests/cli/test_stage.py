@@ -32,15 +32,25 @@ MISSING_CORPUS = "{root}/build/corpus/corpus.json is missing: run `make"
         ("train clean", "tiny.yaml", MISSING_CORPUS),
         ("score clean", "tiny.yaml", MISSING_CORPUS),
         ("manifest", "tiny.yaml", MISSING_CORPUS),
+        *(
+            (
+                f"{command} --build {{root}}/tiny.yaml/x",
+                "tiny.yaml",
+                "{root}/tiny.yaml/x: no direct",
+            )
+            for command in ("corpus", "train clean", "score clean")
+        ),
         ("summary", None, "{root}/results/tables/canaries.csv is missing: run"),
     ],
 )
 def test_what_cannot_start_writes_nothing(command, profile, message, refused, tmp_path) -> None:
     write_profile(tmp_path / "tiny.yaml")
     write_profile(tmp_path / "bad.yaml", {**profile_data(), "sede": 1})
-    arguments = command.split()
+    arguments = command.format(root=tmp_path).split()
     if profile is not None:
-        arguments += ["--profile", tmp_path / profile, "--build", tmp_path / "build"]
+        arguments += ["--profile", tmp_path / profile]
+    if profile is not None and "--build" not in arguments:
+        arguments += ["--build", tmp_path / "build"]
     if command in ("manifest", "summary"):
         arguments += ["--results", tmp_path / "results"]
     assert refused("stage", *arguments).startswith(message.format(root=tmp_path))

@@ -216,3 +216,30 @@ def test_process_0_alone_prints(run, monkeypatch, options, command):
     assert run(*options, command=command)[1] != ""
     monkeypatch.setattr(type(processes()), "is_main_process", False)
     assert run(*options, command=command)[:2] == (0, "")
+
+
+@pytest.mark.parametrize("where", ["/dev/null", "/proc/version/x", "prose.csv", "x" * 300, "loop"])
+@pytest.mark.parametrize("command", ["test", "score"])
+def test_a_place_where_no_store_can_be_is_refused_before_anything_is_loaded(
+    refused, data, tmp_path, command, where
+):
+    (tmp_path / "loop").symlink_to("loop")
+    before = data.read_bytes()
+    message = refused(command, "no-model", data, "--field", "question", "--store", tmp_path / where)
+    assert message.startswith(f"{tmp_path / where}: no directory")
+    assert data.read_bytes() == before
+
+
+@pytest.mark.parametrize("harm", [b"", b"PAR1 half", None])
+def test_a_damaged_store_is_scored_again_to_the_same_p(audit, tmp_path, harm):
+    """Planning, which reads footers alone, scoring, and testing."""
+    first = json.loads(audit("test", "--json", "--alpha", "1e-9")[1])
+    (part,) = (tmp_path / "stores").rglob("part-*.parquet")
+    bytes_before = part.read_bytes()
+    for path in (part, part.with_name("store.json")):
+        path.unlink()
+        path.mkdir() if harm is None else path.write_bytes(harm)
+    again = json.loads(audit("test", "--json", "--alpha", "1e-9")[1])
+    assert again["results"] == first["results"]
+    assert again["tokens_scored"] == first["tokens_scored"] > 0
+    assert part.read_bytes() == bytes_before

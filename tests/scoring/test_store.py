@@ -1,11 +1,14 @@
+import errno
 import json
 import os
 import subprocess
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -16,6 +19,7 @@ from hypothesis import strategies as st
 from contamination.errors import InputError
 from contamination.scoring import store_format
 from contamination.scoring.store import Store, open_store
+from contamination.scoring.store_format import count_rows, read_units, write_part
 from fakes.made_up_store import COLUMNS, HEADER, OTHERS, SUCCESSORS, contents, rows, unit, units
 
 
@@ -135,13 +139,194 @@ class TestSettingAside:
         assert len(store.parts()) == 1
 
     def test_what_a_killed_run_left_is_removed_when_it_is_old(self, store):
-        old, new = (store.directory / f".part-{name}.parquet" for name in ("old", "new"))
+        names = (f".00000000-1-0000000{i}.partial.parquet" for i in range(2))  # another machine's
+        old, new = (store.directory / name for name in names)
         for path in (old, new):
             path.write_bytes(b"half")
         os.utime(old, (0, 0))
         assert len(store.done()) == 6
         assert not old.exists()
         assert new.exists()  # another run may be writing it
+
+    @pytest.mark.parametrize("kind", ["directory", "full directory", "link", "loop", "pipe"])
+    @pytest.mark.parametrize("name", ["part", "store.json"])
+    def test_what_is_no_file_is_set_aside(self, store, kind, name):
+        before = contents(store.directory)
+        path = store.parts()[0] if name == "part" else store.directory / name
+        put(kind, path)
+        with pytest.raises(InputError, match=r"damaged; score again|no such store; score it"):
+            open_store(store.directory).log_probs(2)
+        repair(store.directory)
+        aside = path.with_suffix(".damaged")
+        assert os.path.lexists(aside)
+        aside.rename(store.directory.parent / "aside")
+        assert contents(store.directory) == before
+
+    @pytest.mark.parametrize("taken", ["directory", "link"])
+    def test_nothing_that_was_set_aside_is_lost(self, store, taken):
+        first = store.parts()[0]
+        put(taken, first.with_suffix(".damaged"))
+        first.write_bytes(b"two")
+        store.done()
+        assert first.with_suffix(".2.damaged").read_bytes() == b"two"
+
+    def test_what_cannot_be_set_aside_is_told(self, store, monkeypatch):
+        def forbidden(*_) -> None:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+        store.parts()[0].write_bytes(b"half")
+        monkeypatch.setattr(Path, "rename", forbidden)
+        with pytest.raises(InputError, match=r"part-.*cannot be set aside \(Permission denied\)"):
+            store.done()
+
+    def test_another_run_may_set_it_aside_first(self, store, monkeypatch):
+        path, rename = store.parts()[0], Path.rename
+        path.write_bytes(b"half")
+
+        def late(source: Path, target: Path) -> None:
+            rename(source, source.with_name("elsewhere"))
+            rename(source, target)
+
+        monkeypatch.setattr(Path, "rename", late)
+        assert store.done() == {(1, 1), (1, 2)}
+
+
+def put(kind: str, path: Path) -> None:
+    """Put something that is no file in the place of a file."""
+    path.unlink(missing_ok=True)
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind in ("link", "loop"):
+        path.symlink_to("nowhere" if kind == "link" else path.name)
+    else:
+        path.mkdir()
+        if kind == "full directory":  # which Arrow would read as one table
+            write_part(path, HEADER, units(2)[:4])
+
+
+def repair(directory: Path) -> np.ndarray:
+    """Score again, as `contamination.scoring.score` does, and read the log-probabilities."""
+    store = Store(directory, HEADER)
+    done = store.done()
+    for half in (units(2)[:4], units(2)[4:]):
+        if missing := [item for item in half if item[0] not in done]:
+            store.append(missing)
+    return store.log_probs(2)
+
+
+class TestHeader:
+    """What a power cut, or another program, leaves of `store.json`."""
+
+    @pytest.mark.parametrize(
+        "data",
+        [
+            b"",
+            b"{",
+            b"garbage",
+            b"\xff\xfe\x00",
+            b"[1, 2]",
+            b"null",
+            b"3",
+            b"{}",
+            b'{"schema": 3}',
+            b'{"schema": null}',
+            b"[" * 100_000,
+        ],
+        ids=repr,
+    )
+    def test_a_damaged_one_is_set_aside_and_written_again(self, store, data):
+        self.check(store, data)
+
+    @pytest.mark.parametrize("name", [*HEADER.as_json(), None])
+    def test_one_that_lacks_a_key_or_has_another_is_damaged(self, store, name):
+        fields = HEADER.as_json() | {"another": 1}
+        for key in (name, "another") if name else ():
+            del fields[key]
+        self.check(store, json.dumps(fields).encode())
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            *((name, value) for name in HEADER.as_json() for value in ([], {"a": 1}, 1.0, True)),
+            ("shards", 0),
+            ("shards", 3),
+            ("kind", "pairs"),
+            ("example_tokens", [3, 1, 2, 4, 0]),
+            ("example_tokens", [3, 1, 2, 4, 2.0]),
+            ("example_tokens", [3, 1, 2, 4, 10**30]),
+            ("tokens_per_example", 0),
+        ],
+    )
+    def test_a_value_that_no_header_has_is_damage(self, store, name, value):
+        self.check(store, json.dumps(HEADER.as_json() | {name: value}).encode())
+
+    def check(self, store, data: bytes) -> None:
+        before, path = contents(store.directory), store.directory / "store.json"
+        for again in range(2):  # also where the directory belongs to one run
+            path.write_bytes(data)
+            with pytest.raises(InputError, match=r"store.json: the header is damaged") as caught:
+                open_store(store.directory)
+            assert "\n" not in str(caught.value)
+            assert len(Store(store.directory, HEADER, replace=bool(again)).done()) == 6
+        aside = {f"store{n}.damaged": data for n in ("", ".2")}
+        assert contents(store.directory) == before | aside
+
+
+def flips(path: Path) -> Iterator[int]:
+    """Change every byte of a file, one at a time, and yield where."""
+    data, rng = path.read_bytes(), np.random.default_rng(0)
+    for where in range(len(data)):
+        other = bytes([data[where] ^ rng.integers(1, 256)])
+        path.write_bytes(data[:where] + other + data[where + 1 :])
+        yield where
+
+
+def test_any_byte_of_a_part_that_changes_is_found_and_no_number_changes(store):
+    first, expected, told = store.parts()[0], store.log_probs(2), 0
+    for where in flips(first):
+        try:
+            found = list(read_units(first, HEADER))
+        except InputError as error:
+            assert str(first) in str(error)
+            assert "\n" not in str(error)
+            told += 1
+        else:  # a byte that means nothing, such as the name of the program that wrote it
+            for rows, (index, _, values) in zip(found, units(2)[:4], strict=True):
+                assert rows.unit == index
+                np.testing.assert_array_equal(rows.logprob, values)
+        count_rows(first)  # which plans ask, and which tells nothing
+        if where % 50 == 0:
+            np.testing.assert_array_equal(repair(store.directory), expected)
+    assert told > 0.5 * where
+
+
+def test_any_byte_of_a_header_that_changes_is_repaired_or_told(store):
+    """Repaired where it is no header any more; refused where it is that of something else."""
+    path, expected, seen = store.directory / "store.json", store.log_probs(2), Counter()
+    for where in flips(path):
+        with pytest.raises(InputError, match=r"damaged|another store|of schema") as caught:
+            open_store(store.directory).log_probs(2)
+        assert "\n" not in str(caught.value)
+        try:
+            Store(store.directory, HEADER)
+            seen["repaired"] += 1
+            if where % 10 == 0:
+                np.testing.assert_array_equal(repair(store.directory), expected)
+        except InputError as error:
+            assert "this store was scored with another" in str(error)
+            seen["refused"] += 1
+    assert seen["repaired"] > 200
+    assert seen["refused"] > 5
+
+
+@pytest.mark.parametrize("where", ["/dev/null", "/proc/version", "file", "file/store", "x" * 300])
+def test_a_place_where_no_store_can_be_is_told_in_one_line(tmp_path, where):
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="cannot be written") as caught:
+        Store(tmp_path / where, HEADER)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(InputError, match="no such store"):
+        open_store(tmp_path / where)
 
 
 @pytest.fixture

@@ -353,6 +353,34 @@ def test_what_is_fetched_is_kept_with_its_origin(repository, server) -> None:
     assert not server.seen  # from the cache
 
 
+@pytest.mark.parametrize("where", ["/dev/null", "/proc/version/x", "file", "x" * 300, "/proc/x"])
+@pytest.mark.parametrize("use", [fetch, locate])
+def test_a_place_where_no_cache_can_be_is_told(monkeypatch, tmp_path, where, use) -> None:
+    (tmp_path / "file").write_bytes(b"mine")
+    monkeypatch.setenv("CONTAMINATION_CACHE", str(tmp_path / where))
+    if (use, where) == (locate, "/proc/x"):  # nothing is written
+        assert locate(ENTRY) is None
+        return
+    message = refusal(use, ENTRY)
+    assert message.startswith(f"{tmp_path / where}: ")
+    assert "no directory" in message or "cannot be written" in message
+    assert (tmp_path / "file").read_bytes() == b"mine"
+
+
+@pytest.mark.parametrize("where", ["/dev/null", "file", "x" * 300])
+def test_a_mirror_that_is_no_directory_is_told(tmp_path, where) -> None:
+    (tmp_path / "file").touch()
+    assert refusal(locate, ENTRY, tmp_path / where).startswith(f"{tmp_path / where}: no directory")
+
+
+def test_a_damaged_note_of_what_was_fetched_is_told(repository) -> None:
+    path = fetch(UNPINNED)
+    note = path.with_suffix(".source.json")
+    for data in (b"", b"[]", b"\xff"):
+        note.write_bytes(data)
+        assert refusal(read_verified, UNPINNED, path).startswith(f"{note}: it is damaged; remove")
+
+
 def test_the_cache_serves_as_a_mirror(repository, cache, tmp_path) -> None:
     fetch(UNPINNED)
     cache.rename(tmp_path / "copied")

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 from tqdm import tqdm
 
 from contamination.audit.battery import TESTS, Request
@@ -29,7 +28,7 @@ from contamination.scoring.plan import StorePlan, kept_tokens, plan_store
 from contamination.scoring.processes import processes
 from contamination.scoring.score import score
 from contamination.scoring.store import Store
-from contamination.scoring.store_format import Header
+from contamination.scoring.store_format import Header, count_rows
 from contamination.statistics import (
     AnytimeResult,
     EProcess,
@@ -136,7 +135,7 @@ def _shards_within(budget: int, fewest: int, lengths: Sequence[int], kept: Seque
 
 
 def _stored_tokens(directory: Path) -> int:
-    return sum(pq.read_metadata(part).num_rows for part in directory.glob("part-*.parquet"))
+    return sum(map(count_rows, directory.glob("part-*.parquet")))
 
 
 @dataclass(frozen=True, eq=False)

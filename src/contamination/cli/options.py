@@ -13,6 +13,7 @@ import typer
 
 from contamination.audit.battery import MOST_PERMUTATIONS, Request, help_text, names_of
 from contamination.errors import InputError
+from contamination.files import check_directory
 from contamination.scoring.models import label
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.sources import open_test_set
@@ -260,5 +261,9 @@ class AuditOptions(ScoringOptions, Request):
     ] = False
 
     def request(self) -> Request:
-        """Return what is asked, with the model's name in tables and stores."""
+        """Return what is asked, with the model's name in tables and stores.
+
+        Raises InputError if no directory can be where the stores are to be.
+        """
+        check_directory(self.directory)
         return dataclasses.replace(self, name=label(self.model))

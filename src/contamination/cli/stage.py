@@ -21,7 +21,7 @@ from tqdm import tqdm
 from contamination.audit.battery import TESTS
 from contamination.cli.printing import print_table
 from contamination.errors import InputError
-from contamination.files import read_json, write_json
+from contamination.files import check_directory, read_json, write_json
 
 if TYPE_CHECKING:
     from contamination.pretraining.experiment import Experiment
@@ -46,6 +46,7 @@ def _open(profile: Path, build: Path, model: str | None = None) -> "Iterator[Exp
     """
     from contamination.pretraining.experiment import Experiment
 
+    check_directory(build)
     experiment = Experiment(profile, build)
     # Of several processes of one stage the first; where nothing was built, nobody is at work.
     alone = os.environ.get("RANK", "0") == "0" and build.is_dir()

@@ -25,7 +25,6 @@ from pathlib import Path
 from uuid import uuid4
 
 import numpy as np
-import pyarrow.parquet as pq
 from tqdm import tqdm
 
 from contamination.device import describe
@@ -35,7 +34,7 @@ from contamination.scoring.contract import Scorer
 from contamination.scoring.prefix import continuation_logprobs
 from contamination.scoring.processes import gather, processes
 from contamination.scoring.store import Store, open_store
-from contamination.scoring.store_format import Header, Kind, Unit, positions
+from contamination.scoring.store_format import Header, Kind, Unit, count_rows, positions
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.tokens import tokenize
 
@@ -242,5 +241,5 @@ def recorded(store: Store, scorer: Scorer) -> Iterator[None]:
         added = [part for part in store.parts() if part not in before]
         record["seconds"] = time.perf_counter() - clock
         record["parts"] = [part.name for part in added]
-        record["tokens"] = sum(pq.read_metadata(part).num_rows for part in added)
+        record["tokens"] = sum(map(count_rows, added))
         write_json(path, record)

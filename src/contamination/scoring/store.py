@@ -10,16 +10,16 @@ memory needed does not grow with the number of permutations. If two runs at once
 same unit, the copy in the part that comes first by name counts, whatever its numbers.
 """
 
+import os
 import shutil
-import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from contamination.errors import InputError
-from contamination.files import read_json, write_json
+from contamination.files import read_json, remove_leftovers, write_json
 from contamination.scoring.store_format import (
     SCHEMA_VERSION,
     Header,
@@ -32,8 +32,6 @@ from contamination.scoring.store_format import (
     read_units,
     write_part,
 )
-
-ABANDONED_SECONDS = 3600.0  # a temporary file that old belongs to a run that was killed
 
 
 class ShardTokens(NamedTuple):
@@ -55,7 +53,8 @@ class Store:
 
     Raises InputError if the directory holds a store of something else, and names the first
     difference. With `replace` that store is removed instead: right where the directory belongs to
-    one run, as `build/` does.
+    one run, as `build/` does. A damaged `store.json` is set aside as `store.damaged` and written
+    anew: every part says by itself which header it belongs to.
     """
 
     def __init__(self, directory: Path, header: Header, *, replace: bool = False) -> None:
@@ -63,11 +62,18 @@ class Store:
         self.header = header
         path = self.directory / "store.json"
         expected = header.as_json()
-        if replace and path.exists() and read_json(path) != expected:
+        found = None
+        if os.path.lexists(path):
+            try:
+                found = _read_header(path)
+            except InputError:
+                _set_aside(path)
+        if replace and found not in (None, expected):
             shutil.rmtree(self.directory)
-        if not path.exists():
+            found = None
+        if found is None:
             write_json(path, expected)
-        elif (found := read_json(path)) != expected:
+        elif found != expected:
             field = next(k for k in expected if found.get(k) != expected[k])
             raise InputError(
                 f"{path}: this store was scored with another {field.replace('_', ' ')} "
@@ -84,9 +90,7 @@ class Store:
 
         For one process of a run only: it renames files.
         """
-        for file in self.directory.glob(".part-*"):
-            if time.time() - file.stat().st_mtime > ABANDONED_SECONDS:
-                file.unlink()
+        remove_leftovers(self.directory)
         units: set[Unit] = set()
         for path in self.parts():
             try:
@@ -97,7 +101,7 @@ class Store:
             if held and path.name == part_name(held[0], held[-1]):
                 units.update(held)
             else:
-                path.rename(_free_name(path))
+                _set_aside(path)
         return units
 
     def append(self, units: Iterable[tuple[Unit, np.ndarray, np.ndarray]]) -> Path:
@@ -186,7 +190,8 @@ class Store:
 def open_store(directory: Path | str) -> Store:
     """Open a store that was scored before, whatever it holds.
 
-    Raises InputError if there is none, or one of another version of this package.
+    Raises InputError if there is none, its header is damaged, or it is one of another version of
+    this package.
     """
     path = Path(directory) / "store.json"
     if not path.is_file():
@@ -194,7 +199,7 @@ def open_store(directory: Path | str) -> Store:
             f"{path}: no such store; score it first, on several nodes into a directory that all of "
             "them see"
         )
-    found = read_json(path)
+    found = _read_header(path)
     if found.get("schema") != SCHEMA_VERSION:
         raise InputError(
             f"{path}: a store of schema {found.get('schema')}, and this version reads "
@@ -203,12 +208,34 @@ def open_store(directory: Path | str) -> Store:
     return Store(path.parent, Header.from_json(found))
 
 
-def _free_name(path: Path) -> Path:
-    """Name for a damaged part, beside what was set aside before."""
+def _read_header(path: Path) -> dict[str, Any]:
+    """Read a `store.json`, of this version or another; raises InputError if it is damaged."""
+    try:
+        found = read_json(path) if path.is_file() else {}  # a pipe would be waited for
+        if type(found.get("schema")) is not int:
+            raise InputError("no schema")
+        if found["schema"] == SCHEMA_VERSION:
+            Header.from_json(found)
+    except InputError as error:
+        raise InputError(
+            f"{path}: the header is damaged; score again, and it is replaced"
+        ) from error
+    return found
+
+
+def _set_aside(path: Path) -> None:
+    """Rename what is damaged, beside what was set aside before."""
     names = [path.with_suffix(".damaged")]
-    while names[-1].exists():
+    while os.path.lexists(names[-1]):
         names.append(path.with_suffix(f".{len(names) + 1}.damaged"))
-    return names[-1]
+    try:
+        path.rename(names[-1])
+    except FileNotFoundError:  # another run was faster
+        return
+    except OSError as error:
+        raise InputError(
+            f"{path}: it is damaged and cannot be set aside ({error.strerror}); remove it"
+        ) from error
 
 
 def _brief(value: object) -> str:

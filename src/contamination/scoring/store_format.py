@@ -19,7 +19,6 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
-from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
@@ -36,6 +35,7 @@ Unit = tuple[int, int]  # (shard, ordering), or (shard, index of the predecessor
 INDICES = ["shard", "ordering", "example", "position"]
 SCHEMA = pa.schema([*((name, pa.int32()) for name in INDICES), ("logprob", pa.float32())])
 ROW_GROUP = 1 << 16  # rows: at most so many are decoded in vain when a single shard is read
+UNREADABLE = (OSError, pa.ArrowException, UnicodeDecodeError)  # what Arrow raises of bad bytes
 _NAME = re.compile(r"part-(\d+)\.(\d+)-(\d+)\.(\d+)\.parquet")
 
 
@@ -79,9 +79,22 @@ class Header:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Header":
-        """Rebuild a header from what `as_json` returned."""
-        fields = {name: value[name] for name in cls.__dataclass_fields__}
-        return cls(**fields | {"example_tokens": tuple(fields["example_tokens"])})
+        """Rebuild a header from what `as_json` returned; raises InputError for anything else."""
+        fields = {name: item for name, item in value.items() if name != "schema"}
+        tokens = fields.get("example_tokens")
+        if fields.keys() != cls.__dataclass_fields__.keys() or not isinstance(tokens, list):
+            raise InputError("not the fields of a header")
+        first = fields["tokens_per_example"]
+        counts = [fields["seed"], fields["shards"], *tokens, *([] if first is None else [first])]
+        texts = fields.keys() - {"seed", "shards", "example_tokens", "tokens_per_example"}
+        if (
+            any(type(count) is not int for count in counts)  # True and 1.0 equal 1
+            or not all(isinstance(fields[name], str) for name in texts)
+            or not all(0 < count < 1 << 31 for count in tokens)
+        ):
+            raise InputError("not the values of a header")
+        shard_bounds(len(tokens), fields["shards"])
+        return cls(**fields | {"example_tokens": tuple(tokens)})
 
     def as_json(self) -> dict[str, Any]:
         """Return the contents of `store.json`."""
@@ -199,9 +212,7 @@ def write_part(
         schema=SCHEMA.with_metadata({"key": header.key}),
     )
     path = directory / part_name(units[0][0], units[-1][0])
-    # Not `path` itself: two runs at once may write the same part.
-    own = directory / f".{path.stem}.{uuid4().hex}.parquet"
-    with replacing(own) as temporary:
+    with replacing(path) as temporary:
         pq.write_table(
             table,
             temporary,
@@ -212,8 +223,15 @@ def write_part(
             column_encoding={"logprob": "BYTE_STREAM_SPLIT"},
             write_page_checksum=True,
         )
-    own.replace(path)
     return path
+
+
+def count_rows(path: Path) -> int:
+    """Tokens of a part, by its footer alone; 0 if the footer is damaged."""
+    try:
+        return int(pq.read_metadata(path).num_rows) if path.is_file() else 0
+    except UNREADABLE:
+        return 0
 
 
 def read_units(
@@ -226,9 +244,11 @@ def read_units(
     """
     filters = [("shard", "==", shard)] if shard is not None else []
     filters += [("ordering", "<=", permutations)] if permutations is not None else []
+    if not path.is_file():  # of a directory, Arrow would read what is in it
+        raise _damaged(path)
     try:
         table = pq.read_table(path, filters=filters or None, page_checksum_verification=True)
-    except (OSError, pa.ArrowException) as error:
+    except UNREADABLE as error:
         raise _damaged(path) from error
     if (table.schema.metadata or {}).get(b"key") != header.key.encode():
         raise InputError(f"{path}: the part belongs to another store; remove it and score again")

@@ -16,7 +16,14 @@ from typing import Any
 from filelock import FileLock
 
 from contamination.errors import InputError
-from contamination.files import read_json, sha256_of, write_json, write_text
+from contamination.files import (
+    check_directory,
+    read_json,
+    sha256_of,
+    write_json,
+    write_text,
+    writing,
+)
 from contamination.testsets.example_set import ExampleSet, make_test_set, parse, render
 from contamination.testsets.fetching import download, read_directory
 from contamination.testsets.records import (
@@ -174,6 +181,8 @@ def locate(entry: Entry, mirror: Path | str | None = None) -> Path | None:
     Raises InputError if `mirror`, or what CONTAMINATION_DATA names without one, is no directory.
     """
     given = mirror or os.environ.get(DATA_VARIABLE)
+    if given:
+        check_directory(Path(given))
     if given and not Path(given).is_dir():
         raise InputError(f"{given}: no such directory; give that of a mirror (data/README.md)")
     root, kept = Path(mirror or data_directory()), cache_path(entry)
@@ -187,10 +196,15 @@ def available(name: str) -> bool:
 
 
 def cache_directory() -> Path:
-    """Directory of what was fetched: that of CONTAMINATION_CACHE, else the system's for caches."""
+    """Directory of what was fetched: that of CONTAMINATION_CACHE, else the system's for caches.
+
+    Raises InputError if there can be no directory.
+    """
     import pooch
 
-    return Path(os.environ.get(CACHE_VARIABLE) or pooch.os_cache("contamination"))
+    directory = Path(os.environ.get(CACHE_VARIABLE) or pooch.os_cache("contamination"))
+    check_directory(directory)
+    return directory
 
 
 def cache_path(entry: Entry) -> Path:
@@ -209,8 +223,10 @@ def fetch(entry: Entry, *, again: bool = False) -> Path:
     what arrived is not what was fetched before or what the registry has; then nothing is kept.
     """
     path, source = cache_path(entry), str(entry.source)
-    cache_directory().mkdir(parents=True, exist_ok=True)
-    with FileLock(cache_directory() / ".lock"):  # several processes may start with one set
+    with writing(cache_directory()):
+        cache_directory().mkdir(parents=True, exist_ok=True)
+        lock = FileLock(cache_directory() / ".lock").acquire()
+    with lock:  # several processes may start with one set
         if path.is_file() and not again:
             return path
         archives = cache_directory() / "downloads"
@@ -292,7 +308,7 @@ def expected_checksum(entry: Entry, path: Path) -> str | None:
 def read_origin(path: Path) -> dict[str, Any]:
     """Read what was recorded when a file was fetched (see `fetch`); empty if it was not."""
     note = _origin_file(path)
-    return dict(read_json(note)) if note.is_file() else {}
+    return read_json(note) if note.is_file() else {}
 
 
 def _origin_file(path: Path) -> Path:
