@@ -325,7 +325,7 @@ def test_a_place_where_no_store_can_be_is_told_in_one_line(tmp_path, where):
     with pytest.raises(InputError, match="cannot be written") as caught:
         Store(tmp_path / where, HEADER)
     assert "\n" not in str(caught.value)
-    with pytest.raises(InputError, match="no such store"):
+    with pytest.raises(InputError, match="no directory"):
         open_store(tmp_path / where)
 
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from contamination.errors import InputError
-from contamination.files import read_json, remove_leftovers, write_json
+from contamination.files import check_directory, read_json, remove_leftovers, write_json
 from contamination.scoring.store_format import (
     SCHEMA_VERSION,
     Header,
@@ -194,6 +194,7 @@ def open_store(directory: Path | str) -> Store:
     this package.
     """
     path = Path(directory) / "store.json"
+    check_directory(path.parent)
     if not path.is_file():
         raise InputError(
             f"{path}: no such store; score it first, on several nodes into a directory that all of "
