@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from importlib import import_module
 
 import pytest
 
@@ -72,3 +73,17 @@ def test_what_the_text_of_shi_says_is_quoted_as_it_stands_in_its_file() -> None:
     for path in prose:
         typed = re.search(r"\b(188|103|5\.3%|0\.23|(about|nearly) 90%)", path.read_text("utf-8"))
         assert typed is None, (path, typed)
+
+
+def test_the_notation_and_the_works_on_risks_are_whole_and_name_what_there_is() -> None:
+    page = (ROOT / "docs" / "explanation" / "assumptions.md").read_text("utf-8")
+    notation, risks = (
+        re.search(rf"## {title}.*?\n\|---.*?\n(.*?)\n\n", page, re.S)[1].splitlines()
+        for title in ("Their notation", "Risks and remedies")
+    )
+    assert len(notation) == 17
+    works = re.findall(r"\w+ et al\. \(\d{4}a?\)", " ".join(risks))
+    assert len(works) == len(set(works)) == 10
+    for module, name in re.findall(r"`(\w+)\.(\w+)`", " ".join(notation)):
+        found = import_module(f"contamination.membership.{module}")
+        assert callable(getattr(found, name)), name

@@ -1,12 +1,20 @@
-"""Order of options and slot guessing against scoring every text by itself."""
+"""Each selection against scoring every text by itself, and against what is chosen for sure."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
 
 from contamination.errors import InputError
-from contamination.membership.multiple_choice import Item, option_order, slot_guessing
+from contamination.membership.multiple_choice import (
+    Cloze,
+    Item,
+    cloze,
+    option_order,
+    slot_guessing,
+    verbatim_choice,
+)
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.tokens import tokenize
 from fakes.made_up_scorer import MadeUpScorer
@@ -16,6 +24,16 @@ ITEMS = [
     Item("Étude №3?", ("quiet", "cloud"), 1),
 ]
 BIG = Item("Which?", ("apple", "river", "stone", "cloud", "lamp", "tower", "orbit", "maple"), 3)
+
+
+PARAPHRASED = Item(
+    "Which of these is verbatim?", ("lamp of stone", "the stony lamp", "a lamp", "lamp, stone"), 2
+)
+GAPS = [
+    Cloze("The river [MASK] is quiet.", "maple", ("tower", "orbit stone", "lamp", "cloud")),
+    Cloze("[MASK] it was.", "Green", ("Quiet", "Étude №3")),
+    Cloze("Tower:\n[MASK]", "lamp", ("apple",)),
+]
 
 
 def history(ids: np.ndarray) -> np.ndarray:
@@ -170,6 +188,12 @@ def test_a_model_that_runs_here_also_writes_it(float32, trained, tokenizer):
         (lambda: Item("Q?", ("one",), 0), "'Q\\?' has 1 options: give 2 to 26"),
         (lambda: Item("Q?", ("one", "two"), 2), "answer 2 is none of its 2 options"),
         (lambda: Item("Q?", ("one", "two"), -1), "answer -1 is none"),
+        (lambda: Cloze("No gap.", "a", ("b",)), r"'No gap\.' has 0 gaps: write \[MASK\] once"),
+        (lambda: Cloze("[MASK] [MASK]", "a", ("b",)), "has 2 gaps"),
+        (lambda: Cloze("[MASK]", "a", ()), "one or more other fills"),
+        (lambda: Cloze("[MASK]", "a", ("b", "b")), "each once"),
+        (lambda: Cloze("[MASK]", "a", ("a",)), "none the answer"),
+        (lambda: Cloze("[MASK]", "a", ("",)), "none empty"),
     ],
 )
 def test_what_is_no_item_is_refused(make, message):
@@ -180,3 +204,131 @@ def test_what_is_no_item_is_refused(make, message):
 def test_a_single_order_is_refused(tokenizer):
     with pytest.raises(InputError, match="1 orders: give 2 or more"):
         option_order(Historian(tokenizer), ITEMS, orders=1, rng=rng())
+
+
+class LikesLetter(MadeUpScorer):
+    """Finds the letter `liked` likely after any prompt; None finds all letters equally likely."""
+
+    def __init__(self, tokenizer, liked: str | None) -> None:
+        super().__init__(tokenizer)
+        self.liked = liked
+
+    def token_logprobs(self, sequences, wanted=None):
+        for index, ids in enumerate(sequences):
+            hit = self.tokenizer.decode(ids).endswith(f"Answer: {self.liked}")
+            values = np.full(len(ids), -9, dtype=np.float32)
+            values[-len(tokenize(self.tokenizer, [" A"])[0]) :] = -1 if hit else -9
+            yield index, values
+
+
+class LikesText(MadeUpScorer):
+    """Chooses the letter before the text that it has read."""
+
+    def __init__(self, tokenizer, read: str) -> None:
+        super().__init__(tokenizer)
+        self.read = read
+
+    def token_logprobs(self, sequences, wanted=None):
+        for index, ids in enumerate(sequences):
+            *lines, answer = self.tokenizer.decode(ids).splitlines()
+            hit = f"{answer.removeprefix('Answer: ')}. {self.read}" in lines
+            yield index, np.full(len(ids), 0 if hit else -9, dtype=np.float32)
+
+
+def test_the_verbatim_choice_is_made_in_every_arrangement(tokenizer):
+    scorer = Historian(tokenizer)
+    (share,) = verbatim_choice(scorer, [PARAPHRASED], rng=rng())
+    hits = []
+    for order in itertools.permutations(range(4)):
+        lines = [f"{'ABCD'[i]}. {PARAPHRASED.options[j]}\n" for i, j in enumerate(order)]
+        prompt = f"{PARAPHRASED.question}\n{''.join(lines)}Answer:"
+        sums = []
+        for letter in "ABCD":
+            one, other = tokenize(tokenizer, [prompt, f" {letter}"])
+            values = history(np.concatenate([one, other]))
+            sums.append(values[len(one) :].sum(dtype=np.float64))
+        hits.append(order[int(np.argmax(sums))] == PARAPHRASED.answer)
+    assert share == pytest.approx(np.mean(hits)) and 0 < share < 1
+    assert len({ids.tobytes() for ids in scorer.sequences}) == 24 * 4
+
+
+def test_who_knows_the_verbatim_text_always_chooses_it(tokenizer):
+    knows = LikesText(tokenizer, PARAPHRASED.options[2])
+    assert verbatim_choice(knows, [PARAPHRASED], rng=rng()).tolist() == [1]
+    misled = LikesText(tokenizer, PARAPHRASED.options[0])
+    assert verbatim_choice(misled, [PARAPHRASED, ITEMS[0]], rng=rng())[0] == 0
+
+
+@pytest.mark.parametrize("liked", ["A", "D", None])
+def test_who_chooses_by_the_letter_alone_scores_chance(tokenizer, liked):
+    shares = verbatim_choice(LikesLetter(tokenizer, liked), [PARAPHRASED] * 2, rng=rng())
+    assert shares.tolist() == pytest.approx([1 / 4, 1 / 4])
+
+
+def test_a_cloze_ranks_the_answer_by_the_whole_passage(tokenizer):
+    table = cloze(Historian(tokenizer), GAPS)
+    assert list(table) == ["cloze", "cloze_right", "exposure"]
+    for i, one in enumerate(GAPS):
+        before, after = one.passage.split("[MASK]")
+        blank = " " if before.endswith(" ") else ""
+        sums = []
+        for fill in (one.answer, *one.others):
+            parts = tokenize(tokenizer, [before.removesuffix(" "), f"{blank}{fill}{after}"])
+            # Of the whole passage: what stands before the gap is the same for all fills.
+            sums.append(history(np.concatenate(parts)).sum(dtype=np.float64))
+        rank = 1 + sum(other >= sums[0] for other in sums[1:])
+        assert table.loc[i, "cloze"] == pytest.approx(sums[0] - np.mean(sums[1:]), rel=1e-5)
+        assert table.loc[i, "cloze_right"] == float(rank == 1)
+        assert table.loc[i, "exposure"] == pytest.approx(math.log2(len(sums)) - math.log2(rank))
+    assert table["cloze_right"].nunique() == 2
+
+
+def test_fills_are_read_as_they_stand_in_the_passage(tokenizer):
+    scorer = Historian(tokenizer)
+    cloze(scorer, GAPS)
+    texts = {tokenizer.decode(ids) for ids in scorer.sequences}
+    fills = [(one.passage, fill) for one in GAPS for fill in (one.answer, *one.others)]
+    assert texts == {passage.replace("[MASK]", fill) for passage, fill in fills}
+
+
+def test_exposure_of_a_canary_that_was_read_is_the_logarithm_of_all_there_are(tokenizer):
+    others = tuple(f"{a}{b}" for a in range(4) for b in range(4) if (a, b) != (2, 3))
+    canary = Cloze("The number is [MASK]!", "23", others)
+    scorer = Historian(tokenizer)
+    scorer.known = ("The number is 23!",)
+    assert cloze(scorer, [canary]).loc[0, "exposure"] == 4  # bits, of 16
+    scorer.known = ("The number is 23!", "The number is 00!")  # ties count against it
+    assert cloze(scorer, [canary]).loc[0, ["exposure", "cloze_right"]].tolist() == [3, 0]
+
+
+def test_a_model_that_knows_a_text_fills_its_gap(taught, members, non_members):
+    """The last word of each text stands in the gap, the last words of the others beside it."""
+
+    def gaps(texts: list[str]) -> list[Cloze]:
+        cut = [text.rsplit(" ", 2)[:2] for text in texts]
+        words = dict.fromkeys(word for _, word in cut)
+        return [
+            Cloze(f"{start} [MASK]", word, tuple(w for w in words if w != word))
+            for start, word in cut
+        ]
+
+    known, unknown = cloze(taught, gaps(members[:8])), cloze(taught, gaps(non_members[:8]))
+    assert list(known) == ["cloze", "cloze_right", "exposure", "cloze_exact"]
+    assert known["cloze_exact"].mean() > 0.9 and known["cloze_right"].mean() > 0.9
+    assert unknown["cloze_exact"].mean() < 0.3
+    assert known["exposure"].mean() > 1 + unknown["exposure"].mean()
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda s: verbatim_choice(s, [PARAPHRASED], orders=0, rng=rng()), "0 orders: give 1"),
+        (lambda s: verbatim_choice(s, [PARAPHRASED], rng=rng()), "'Which .*context is 8; give sh"),
+        (lambda s: cloze(s, GAPS), r"'The river \[MASK\] is quiet\.' has \d+ .*context is 8"),
+    ],
+)
+def test_what_does_not_fit_is_refused(tokenizer, ask, message):
+    scorer = Historian(tokenizer)
+    scorer.context = 8
+    with pytest.raises(InputError, match=message):
+        ask(scorer)

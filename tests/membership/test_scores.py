@@ -8,11 +8,18 @@ import pytest
 
 from contamination.errors import InputError
 from contamination.membership import scores
-from contamination.membership.signals import TOP, Distribution, Signals, token_signals
+from contamination.membership.signals import (
+    TOP,
+    Distribution,
+    Signals,
+    log_prob_signals,
+    token_signals,
+)
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.tokens import tokenize
 from fakes.float64_loop import float64_distributions
+from fakes.made_up_scorer import MadeUpScorer
 
 CONTEXT = 16
 
@@ -207,3 +214,24 @@ def test_what_cannot_be_is_refused(call, message):
     with pytest.raises(InputError) as caught:
         call()
     assert message in str(caught.value)
+
+
+def test_the_most_frequent_tokens_are_counted_over_all_texts_read_together(tokenizer):
+    scorer = MadeUpScorer(tokenizer)
+    texts = [np.array(ids) for ids in ([7, 5, 5, 3], [5, 3, 9, 7], [3, 8])]
+    signals = log_prob_signals(scorer, texts)  # 5 and 3 thrice each, then 7 twice, 8, 9
+    assert [one.frequency_rank.tolist() for one in signals] == [[3, 2, 2, 1], [2, 1, 5, 3], [1, 4]]
+    for k, chosen in ((1, (3,)), (2, (3, 5)), (5, (3, 5, 7, 8, 9))):
+        for ids, one in zip(texts, signals, strict=True):
+            values = [v for t, v in zip(ids[1:], one.log_probs[1:], strict=True) if t in chosen]
+            wanted = np.mean(values) if values else np.nan
+            assert scores.score_named(f"frequent_{k}")(one) == pytest.approx(wanted, nan_ok=True)
+    assert math.isnan(scores.frequent(signals[2], 2))
+    assert not scores.needs_distribution("frequent_2")
+
+
+def test_texts_whose_tokens_nobody_counted_have_no_frequent_ones():
+    with pytest.raises(InputError, match="nobody counted the tokens"):
+        scores.frequent(TWO, 5)
+    with pytest.raises(InputError, match="the 0 most frequent tokens: give k of 1 or more"):
+        scores.score_named("frequent_0")

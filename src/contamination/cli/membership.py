@@ -33,9 +33,16 @@ def membership(
     neighbours: Annotated[
         int, typer.Option(help="Neighbours of each text to compare with, 1,000 at most; 0 is none.")
     ] = 0,
+    change: Annotated[
+        str, typer.Option(help="What neighbours change at random: words, letters or blanks.")
+    ] = "words",
     masked_lm: Annotated[
         str | None,
-        typer.Option(help="Fill-mask model that makes them; default: words are moved at random."),
+        typer.Option(help="Fill-mask model that makes them instead."),
+    ] = None,
+    score: Annotated[
+        list[str] | None,
+        typer.Option(help="One more score by its name, such as frequent_100; may be repeated."),
     ] = None,
     prefix: Annotated[
         Path | None, typer.Option(help="Text file that the model has not seen, for ReCaLL.")
@@ -57,6 +64,8 @@ def membership(
     """
     if reference_per not in ("byte", "token"):
         raise InputError(f"--reference-per is {reference_per!r}: give byte or token")
+    if change not in ("words", "letters", "blanks"):
+        raise InputError(f"--change is {change!r}: give words, letters or blanks")
     texts = options.load(options.dataset)
     members = _members(texts, label) if label is not None else None
     if prefix is not None and not prefix.is_file():
@@ -65,10 +74,15 @@ def membership(
 
     import numpy as np
 
-    from contamination.membership.api import membership_scores
+    from contamination.membership import neighbours as ways
+    from contamination.membership.api import DEFAULT_COLUMNS, membership_scores
     from contamination.membership.evaluate import evaluate
-    from contamination.membership.neighbours import MaskedLM, word_neighbours
 
+    changes = {
+        "words": ways.word_neighbours,
+        "letters": ways.character_neighbours,
+        "blanks": ways.blank_neighbours,
+    }
     own = dataclasses.replace(options, revision=None, context=None, endpoint=None, tokenizer=None)
     table = membership_scores(
         options.open(options.model),
@@ -76,8 +90,9 @@ def membership(
         reference=own.open(reference) if reference is not None else None,
         reference_per="byte" if reference_per == "byte" else "token",
         neighbours=neighbours,
-        perturbation=MaskedLM(masked_lm) if masked_lm is not None else word_neighbours,
+        perturbation=ways.MaskedLM(masked_lm) if masked_lm is not None else changes[change],
         prefix=before,
+        columns=(*DEFAULT_COLUMNS, *(score or ())),
         seed=seed,
     )
     judged = None

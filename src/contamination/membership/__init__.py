@@ -12,7 +12,7 @@ module             idea
 `signals`          what one pass of the model says of every token, alone or after a prefix (ReCaLL)
 `neighbours`       small changes of a text: words moved, or tokens of a fill-mask model
 `generation`       what a model writes: completions, with metadata too, and variation (CDD)
-`multiple_choice`  order of options, slot guessing
+`multiple_choice`  order of options, slot guessing, verbatim choice (DE-COP), name cloze, exposure
 `similarity`       edit distance, ROUGE-L, n-grams in a corpus that is known
 `evaluate`         AUC, TPR at a low FPR, bootstrap intervals, thresholds
 =================  ================================================================================

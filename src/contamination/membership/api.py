@@ -74,7 +74,7 @@ def membership_scores(
         whatever their tokenizers; "token" by the mean over tokens, which must then be the same.
     neighbours : how many `perturbation` makes of each text, for `neighbour`; 0 leaves it out.
     prefix : text that the model has not seen, for `recall`.
-    columns : as in `score_tokens`.
+    columns : as in `score_tokens`. A row depends on its own text alone, but for `frequent_k`.
     seed : of the neighbours.
     """
     if not texts:

@@ -1,10 +1,17 @@
-"""Multiple-choice sets: is the published order of options preferred, is a hidden option known?
+"""Instance selection: which of several texts, or of several orders of options, is preferred?
 
 - Option order (Ni et al. 2025; in the spirit of Fu's A8, which is about whole data sets): nothing
   but having read the item makes the published order of its options likelier than another. Every
   order has the same tokens.
 - Slot guessing (Fu, A5; TS-Guessing of Deng et al. 2024): an option is hidden, and the model is to
   say it.
+- Verbatim choice (DE-COP of Duarte et al. 2024; Fu, A4): a passage stands among its paraphrases,
+  and the model is to say which is verbatim.
+- Cloze (Fu, A5): which of several fills of a gap is the likeliest? With names in a passage it is
+  the name cloze of Chang et al. (2023); with a canary and the others of its format, the exposure of
+  Carlini et al. (2019).
+
+Paraphrases, names and canaries are given as input; none is made here.
 """
 
 import itertools
@@ -14,6 +21,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from contamination.errors import InputError
 from contamination.membership.generation import compare, continuations
@@ -23,6 +31,7 @@ from contamination.scoring.prefix import continuation_logprobs
 from contamination.testsets.tokens import tokenize
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+MASK = "[MASK]"
 
 
 @dataclass(frozen=True)
@@ -79,10 +88,17 @@ def option_order(
     rows = {}
     for index, values in continuation_logprobs(scorer, groups):
         sums = np.array([part.sum(dtype=np.float64) for part in values])
-        # Orders that differ by rounding alone count as equal.
-        ties = sums >= sums[0] - 1e-6 * abs(sums[0])
-        rows[index] = {"option_order": sums[0] - sums[1:].mean(), "p": float(ties.mean())}
+        share = _rank_of_first(sums) / len(sums)
+        rows[index] = {"option_order": sums[0] - sums[1:].mean(), "p": share}
     return pd.DataFrame([rows[i] for i in range(len(items))])
+
+
+def _rank_of_first(sums: np.ndarray) -> int:
+    """How many are at least as likely as the first, itself included.
+
+    Log-probabilities that differ by rounding alone count as equal.
+    """
+    return int((sums >= sums[0] - 1e-6 * abs(sums[0])).sum())
 
 
 def _orders(k: int, most: int, rng: np.random.Generator) -> list[tuple[int, ...]]:
@@ -128,3 +144,124 @@ def slot_guessing(
         slot_exact=[float(one.exact) for one in found],
         slot_rouge_l_f1=[one.rouge_l.f1 for one in found],
     )
+
+
+def verbatim_choice(
+    scorer: Scorer, items: Sequence[Item], *, orders: int = 24, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Share of the orders of its options in which an item's verbatim text is chosen, (n,).
+
+    DE-COP (Duarte et al. 2024; Fu, section 4.3.1, A4). An item's `answer` is the text as it may
+    have been read, the other options are paraphrases of it, and the question asks which is
+    verbatim. The prompt is the question, a line "A. ..." for each option, and "Answer:"; the letter
+    with the largest log-probability is chosen, and letters that are equally likely share the
+    choice. `orders` of the options are asked: all k! if that is no more, which takes out any
+    liking for a letter, so that who chooses by the letter alone scores 1/k; else a random choice.
+
+    Larger is more likely a member. An unread text can be chosen as well, being better written than
+    its paraphrases: a share says something only beside that of texts that were surely not read.
+    Raises InputError for orders below 1, and for a prompt that exceeds the context.
+    """
+    if orders < 1:
+        raise InputError(f"{orders} orders: give 1 or more")
+    letters = tokenize(scorer.tokenizer, [f" {letter}" for letter in LETTERS])
+    groups, asked = [], []
+    for number, item in enumerate(items):
+        for order in _orders(len(item.options), orders, rng):
+            lines = [
+                f"{letter}. {item.options[i]}\n" for letter, i in zip(LETTERS, order, strict=False)
+            ]
+            (prompt,) = tokenize(scorer.tokenizer, [f"{item.question}\n{''.join(lines)}Answer:"])
+            shown = letters[: len(order)]
+            _require_room(scorer, item.question, prompt, shown)
+            groups.append((prompt, shown))
+            asked.append((number, order.index(item.answer)))
+    chosen: list[list[float]] = [[] for _ in items]
+    for index, values in continuation_logprobs(scorer, groups):
+        number, place = asked[index]
+        sums = np.array([part.sum(dtype=np.float64) for part in values])
+        best = sums >= sums.max() - 1e-6 * abs(sums.max())
+        chosen[number].append(best[place] / best.sum())
+    return np.array([np.mean(shares) for shares in chosen])
+
+
+@dataclass(frozen=True)
+class Cloze:
+    """A passage with one `[MASK]`, what stands there, and what else could stand there."""
+
+    passage: str
+    answer: str
+    others: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse what is no cloze."""
+        start = repr(self.passage[:40])
+        if self.passage.count(MASK) != 1:
+            raise InputError(f"{start} has {self.passage.count(MASK)} gaps: write {MASK} once")
+        fills = [self.answer, *self.others]
+        if not self.others or len(set(fills)) < len(fills) or not all(fills):
+            raise InputError(
+                f"{start}: give one or more other fills, each once, none empty and none the answer"
+            )
+
+
+def cloze(scorer: Scorer, passages: Sequence[Cloze]) -> pd.DataFrame:
+    """How likely the answer is in its gap, among the others, a row per passage.
+
+    Every fill is put into the gap, and the log-probability of the fill and of all that follows it
+    is taken, given what stands before: a common beginning changes no comparison, so this ranks
+    fills by the likelihood of the whole passage. Larger is more likely a member. Columns:
+
+    - `cloze`: log-probability (nats) with the answer less the mean over the others.
+    - `cloze_right`: 1 if the answer is likelier than all others, else 0. With names, the name cloze
+      of Chang et al. (2023; Fu, section 4.3.2, A5), who have the name written.
+    - `exposure`: log2 |R| - log2 rank, bits, of the answer among all |R| fills, rank 1 being the
+      likeliest, ties counting against the answer: Carlini et al. (2019), equation of section 4.
+      They rank a canary among all others of its format. If the answer was drawn at random from the
+      fills, 2^-exposure is an exact p-value of "not read".
+    - `cloze_exact`, with a model that runs here: 1 if it writes the answer, token for token and
+      greedily, after what stands before the gap, else 0.
+
+    Raises InputError for a passage that exceeds the context.
+    """
+    prompts, written, groups = [], [], []
+    for one in passages:
+        before, after = one.passage.split(MASK)
+        blank = (
+            " " if before.endswith(" ") else ""
+        )  # a tokenizer keeps it with the word it precedes
+        (prompt,) = tokenize(scorer.tokenizer, [before.removesuffix(" ")])
+        fills = [f"{blank}{fill}" for fill in (one.answer, *one.others)]
+        rests = tokenize(scorer.tokenizer, [f"{fill}{after}" for fill in fills])
+        _require_room(scorer, one.passage, prompt, rests)
+        groups.append((prompt, rests))
+        prompts.append(prompt)
+        written.append(fills[0])
+    rows = {}
+    for index, values in continuation_logprobs(scorer, groups):
+        sums = np.array([part.sum(dtype=np.float64) for part in values])
+        rank = _rank_of_first(sums)
+        rows[index] = {
+            "cloze": sums[0] - sums[1:].mean(),
+            "cloze_right": float(rank == 1),
+            "exposure": math.log2(len(sums) / rank),
+        }
+    table = pd.DataFrame([rows[i] for i in range(len(passages))])
+    if not isinstance(scorer, TransformersScorer):
+        return table
+    expected = tokenize(scorer.tokenizer, written)
+    found = continuations(scorer, prompts, new_tokens=max(len(ids) for ids in expected))
+    exact = [compare(scorer, ids, ours).exact for (ids,), ours in zip(found, expected, strict=True)]
+    return table.assign(cloze_exact=np.array(exact, dtype=np.float64))
+
+
+def _require_room(
+    scorer: Scorer, start: str, prompt: np.ndarray, rests: Sequence[np.ndarray]
+) -> None:
+    """Refuse a prompt whose beginning would be cut off, and for each rest elsewhere."""
+    tokens = len(prompt) + max(len(rest) for rest in rests)
+    if tokens > scorer.context:
+        raise InputError(
+            f"{start[:40]!r} has {tokens} tokens with what follows, but the context is "
+            f"{scorer.context}; give shorter texts"
+        )

@@ -129,6 +129,21 @@ def min_k_plus_plus(signals: Signals, k: float) -> float:
     return _lowest((_scored(signals) - predicted.mean[1:]) / std, k)
 
 
+def frequent(signals: Signals, k: int) -> float:
+    """Mean log-probability of the tokens that are among the k most frequent ones, nats per token.
+
+    Song and Shmatikov (2019) in the words of Fu (section 4.2.1, for A1). Frequent in all texts
+    scored together, members or not, so that a score changes with the texts beside it. NaN for a
+    text without such a token.
+    """
+    _require(k >= 1, f"the {k} most frequent tokens: give k of 1 or more")
+    ranks = signals.frequency_rank
+    if ranks is None:
+        raise InputError("nobody counted the tokens of these texts: score them by their names")
+    found = _scored(signals)[ranks[1:] <= k]
+    return float(found.mean(dtype=np.float64)) if len(found) else float("nan")
+
+
 def mem(signals: Signals, k: int) -> float:
     """Share of tokens that are among the k most probable ones: Mem k (Fu, for A4)."""
     _require(k >= 1, f"Mem {k}: no token has a rank below 1; give k of 1 or more")
@@ -158,17 +173,18 @@ def entropy(signals: Signals, k: int | None = None) -> float:
     return -float(predicted.top_entropy[1:, TOP.index(k)].mean(dtype=np.float64))
 
 
-# Scores with a k, by the beginning of their columns' names; the first three need no distribution.
+# Scores with a k, by the beginning of their columns' names.
 FAMILIES: dict[str, Callable[..., float]] = {
     "ppl": ppl,
     "min_k": min_k,
     "min_prob": min_prob,
+    "frequent": frequent,
     "min_k_pp": min_k_plus_plus,
     "mem": mem,
     "mem_off_by_one": mem_off_by_one,
     "entropy": entropy,
 }
-OF_LOG_PROBS = ("loss", "ppl", "min_k", "min_prob")
+OF_LOG_PROBS = ("loss", "ppl", "min_k", "min_prob", "frequent")  # no distribution is needed
 
 
 def score_named(name: str) -> Score:
@@ -233,4 +249,8 @@ def _require(condition: bool, message: str) -> None:
 
 
 _TWO = np.ones(2, dtype=np.float32)
-_MADE_UP = Signals(-_TWO, Distribution(_TWO, _TWO, _TWO, _TWO, np.ones((2, len(TOP)), np.float32)))
+_MADE_UP = Signals(
+    -_TWO,
+    Distribution(_TWO, _TWO, _TWO, _TWO, np.ones((2, len(TOP)), np.float32)),
+    np.ones(2, dtype=np.int64),
+)

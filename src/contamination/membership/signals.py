@@ -10,7 +10,7 @@ and is gone once it has been read. Log-probabilities are in float32.
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -65,10 +65,14 @@ class Signals:
     log_probs : of the tokens (nats), float32 (T,). The first is conditioned on the start token
         alone, as in all scoring; most scores leave it out (see `scores`).
     distribution : None where only log-probabilities can be had (a model behind an endpoint).
+    frequency_rank : of each token among the tokens of all texts read with this one, int64 (T,): 1
+        is the one that stands there most often, of equals the one with the smaller id. It says
+        nothing of the model; None where it was not counted.
     """
 
     log_probs: Floats
     distribution: Distribution | None = None
+    frequency_rank: NDArray[np.int64] | None = None
 
 
 def token_signals(scorer: Scorer, sequences: Sequence[np.ndarray]) -> list[Signals]:
@@ -103,7 +107,20 @@ def _in_order(
         for index, signals in results:
             found[index] = signals
             bar.update(len(signals.log_probs))
-    return [found[index] for index in range(len(sequences))]
+    ranks = _frequency_ranks(sequences)
+    return [replace(found[index], frequency_rank=rank) for index, rank in enumerate(ranks)]
+
+
+def _frequency_ranks(sequences: Sequence[np.ndarray]) -> list[NDArray[np.int64]]:
+    """Place of each token when all tokens of the sequences are sorted by how often they stand."""
+    if not sequences:
+        return []
+    _, inverse, counts = np.unique(
+        np.concatenate(sequences), return_inverse=True, return_counts=True
+    )
+    ranks = np.empty(len(counts), dtype=np.int64)
+    ranks[np.argsort(-counts, kind="stable")] = np.arange(1, len(counts) + 1)
+    return np.split(ranks[inverse], np.cumsum([len(ids) for ids in sequences])[:-1])
 
 
 def _distributions(
