@@ -40,6 +40,7 @@ from contamination.pretraining.domain_texts import Domain, domain_texts, to_trai
 from contamination.pretraining.experiment import Experiment
 from contamination.pretraining.fine_tuning import fine_tune
 from contamination.pretraining.members import read_documents
+from contamination.randomness import random_stream
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.records import read_records
 from contamination.testsets.sources import DATA_VARIABLE
@@ -87,7 +88,7 @@ def flat(*of: Side) -> list[str]:
 
 def judged(table: pd.DataFrame, members: Sequence[int], seed: int, **about: object) -> pd.DataFrame:
     """AUC of every column with its interval, and what else the row tells."""
-    found = evaluate(table, members, rng=np.random.default_rng(seed))[COLUMNS]
+    found = evaluate(table, members, rng=random_stream(seed, "evaluation"))[COLUMNS]
     return found.assign(**about)
 
 
@@ -157,8 +158,8 @@ def of_items(
 ) -> pd.DataFrame:
     """Scores of multiple-choice items, the planted ones first."""
     asked = [*planted, *others]
-    order = option_order(scorer, asked, rng=np.random.default_rng(0))
-    slots = slot_guessing(scorer, asked, rng=np.random.default_rng(0))
+    order = option_order(scorer, asked, rng=random_stream(0, "options"))
+    slots = slot_guessing(scorer, asked, rng=random_stream(0, "slots"))
     return pd.concat([order[["option_order"]], slots], axis=1)
 
 

@@ -34,6 +34,7 @@ from attack_servers import attack_servers
 from attack_stores import attack_stores
 
 from contamination.errors import InputError
+from contamination.randomness import random_stream
 
 SECONDS = 20  # that an attempt may take
 ENDS = ("refused", "repaired", "survived")
@@ -49,7 +50,7 @@ FRONTS: dict[str, Attack] = {
 
 def attempt(front: str, seed: int, number: int) -> tuple[str, str]:
     """Make one attempt; return how it ended, and for a failure what was seen."""
-    rng = np.random.default_rng([seed, list(FRONTS).index(front), number])
+    rng = random_stream(seed, "attack", front, number)
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
     try:
         with tempfile.TemporaryDirectory() as folder, redirect_stderr(StringIO()):

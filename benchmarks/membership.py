@@ -30,6 +30,7 @@ from contamination.membership.signals import token_signals
 from contamination.pretraining.profile import Architecture
 from contamination.pretraining.tokenizer import train_tokenizer
 from contamination.pretraining.training import gpt2_config
+from contamination.randomness import random_stream
 from contamination.results.tables import write_csv
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
@@ -69,7 +70,7 @@ def main() -> None:
         for precision in options.precisions:
             with tempfile.TemporaryDirectory() as directory:
                 scorer = make_scorer(vocabulary, precision, directory)
-                rng = np.random.default_rng(0)
+                rng = random_stream(0, "bootstrap")
                 lengths = rng.integers(128, 256, options.tokens // 192)
                 sequences = [rng.integers(0, vocabulary, n, dtype=np.int32) for n in lengths]
                 timed = ways(scorer, sequences)

@@ -19,6 +19,7 @@ from contamination.experiments.beyond.figures import plot_power_per_token
 from contamination.experiments.beyond.power import PowerSettings, power_rows, summarise
 from contamination.files import replacing
 from contamination.pretraining.experiment import Experiment
+from contamination.randomness import random_stream
 from contamination.results.figures import use_style
 from contamination.results.tables import read_csv, write_csv
 
@@ -37,7 +38,7 @@ def replicates(profile: str) -> pd.DataFrame:
         settings = PowerSettings(
             experiment.profile.scoring.shards, **{name: asked[name] for name in names}
         )
-        rng = np.random.default_rng([experiment.profile.seed, 5])
+        rng = random_stream(experiment.profile.seed, "beyond the paper")
         write_csv(
             power_rows(experiment, "contaminated", settings, rng=rng), results, "power_replicates"
         )
@@ -48,7 +49,7 @@ def replicates(profile: str) -> pd.DataFrame:
 
 def differences(rows: pd.DataFrame) -> pd.DataFrame:
     """Mean log10 p less that of the paper's test, over sets, with 95% bootstrap intervals."""
-    rng = np.random.default_rng(0)
+    rng = random_stream(0, "bootstrap")
     keys = ["profile", "dup_count", "dataset"]
     paper = rows[(rows["test"] == "sharded_t") & (rows["fraction"] == 1.0)]
     paper = paper[paper["permutations"] == paper["permutations"].max()]

@@ -22,6 +22,7 @@ from transformers import GPT2LMHeadModel
 from contamination.pretraining.profile import Architecture
 from contamination.pretraining.tokenizer import train_tokenizer
 from contamination.pretraining.training import gpt2_config
+from contamination.randomness import random_stream
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.prefix import continuation_logprobs
 
@@ -60,7 +61,7 @@ def seconds(scorer: TransformersScorer | Unshared, groups: list) -> tuple[float,
 
 def measure(scorer: TransformersScorer, p: int, n: int, b: int, rounds: int) -> tuple[float, ...]:
     """Seconds for a thousand continuations: plain, shared; the best of the rounds, in turn."""
-    rng = np.random.default_rng(0)
+    rng = random_stream(0, "made-up tokens")
     count = max(1, 2 * scorer.batch_tokens // (n * (p + b)))
 
     def ids(length: int) -> np.ndarray:

@@ -24,7 +24,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import torch
 from torch.utils.benchmark import Timer
@@ -35,6 +34,7 @@ from contamination.device import describe
 from contamination.pretraining.profile import Architecture
 from contamination.pretraining.tokenizer import train_tokenizer
 from contamination.pretraining.training import gpt2_config
+from contamination.randomness import random_stream
 from contamination.results.tables import write_csv
 from contamination.scoring.cost import sequence_workload
 from contamination.scoring.loading import model_shape
@@ -59,7 +59,7 @@ def make_inputs(name: str, directory: Path, *, factor: int) -> dict:
     model.save_pretrained(directory)
     tokenizer.model_max_length = shape.n_positions
     tokenizer.save_pretrained(directory)
-    rng = np.random.default_rng(0)
+    rng = random_stream(0, "made-up tokens")
     (ids,) = tokenize(tokenizer, [text])
     strings, lengths = [], []
     while len(strings) < count * factor:

@@ -23,6 +23,7 @@ from tqdm import tqdm
 
 from contamination.files import replacing
 from contamination.pretraining.experiment import Experiment
+from contamination.randomness import random_stream
 from contamination.statistics import (
     centred_successors,
     sampled_successor_scores,
@@ -146,7 +147,7 @@ def main() -> None:
         ]
     choosing = [spec.name for spec in experiment.profile.canaries if spec.name[-1] in "01"]
     learning = [s for n in choosing if experiment.spec(n).dup_count > 1 for s in tokens[n]]
-    rng = np.random.default_rng([experiment.profile.seed, 6])
+    rng = random_stream(experiment.profile.seed, "weight search")
     rows = [
         {
             "candidate": name,

@@ -13,6 +13,7 @@ from contamination.membership.evaluate import evaluate
 from contamination.membership.neighbours import word_neighbours
 from contamination.membership.signals import log_prob_signals, token_signals
 from contamination.pretraining.tokenizer import train_tokenizer
+from contamination.randomness import random_stream
 from contamination.scoring.loading import ModelSource
 from contamination.testsets.tokens import tokenize
 from fakes.made_up_scorer import MadeUpScorer, log_probs_of
@@ -106,7 +107,7 @@ def test_non_members_are_alike(everything, members):
 
 def test_neighbours(taught, everything, members):
     text = members[4]
-    made = word_neighbours(text, 5, rng=np.random.default_rng([3, 4]))
+    made = word_neighbours(text, 5, rng=random_stream(3, "neighbours", 4))
     one, *others = log_prob_signals(taught, tokenize(taught.tokenizer, [text, *made]))
     wanted = np.mean(one.log_probs[1:]) - np.mean([np.mean(o.log_probs[1:]) for o in others])
     assert everything.loc[4, "neighbour"] == pytest.approx(wanted, abs=1e-3)

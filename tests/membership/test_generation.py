@@ -220,10 +220,12 @@ def test_completions_that_cannot_be(taught, texts, share, message):
 
 def test_texts_known_by_heart_vary_less(taught, members, non_members):
     known, new = (
-        generation_variation(taught, texts[:8], share=0.5, samples=8, new_tokens=20)
+        generation_variation(taught, texts, share=0.5, samples=8, new_tokens=20)
         for texts in (members, non_members)
     )
-    assert known.mean() > new.mean() + 0.2
+    # Over five seeds the difference is 0.09 to 0.17; of the first eight texts alone it depends on
+    # the draws whether there is any.
+    assert known.mean() > new.mean() + 0.05
     assert (known <= 1).all() and (new >= 0).all()
 
 

@@ -45,7 +45,7 @@ SPECS = [CanarySpec(kind, 20, 1, kind=kind) for kind in KINDS]
 
 
 def _build(seed: int, specs: list[CanarySpec] | None = None) -> dict[str, list[dict[str, str]]]:
-    return build_canaries(["alpha", "beta"], specs or SPECS, rng=np.random.default_rng(seed))
+    return build_canaries(["alpha", "beta"], specs or SPECS, seed=seed)
 
 
 def _source(record: dict[str, str]) -> str:

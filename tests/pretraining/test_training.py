@@ -20,6 +20,7 @@ from contamination.errors import InputError
 from contamination.pretraining import training
 from contamination.pretraining.profile import Architecture
 from contamination.pretraining.training import block_starts, gpt2_config, learning_rate_at
+from contamination.randomness import random_stream
 from contamination.scoring.local import TransformersScorer
 from fakes import training_run
 from fakes.made_up_scorer import Breakdown
@@ -150,7 +151,8 @@ class TestLearningRate:
 
 class TestTraining:
     def test_each_block_is_read_once_at_the_rate_of_its_step(self, trained):
-        blocks = blocks_of(tokens(), SHAPE.n_positions, rng=np.random.default_rng(1))
+        order = random_stream(1, "order of blocks")
+        blocks = blocks_of(tokens(), SHAPE.n_positions, rng=order)
         assert len(blocks) == STEPS * SPEC.batch_size
         np.testing.assert_array_equal(
             np.concatenate([batch for batch, *_ in trained.steps]), blocks

@@ -73,7 +73,7 @@ def test_a_store_of_another_schema_is_refused(store):
     path.write_text(json.dumps(json.loads(path.read_text()) | {"schema": 1}))
     with pytest.raises(InputError, match="another schema"):
         Store(store.directory, HEADER)
-    with pytest.raises(InputError, match="of schema 1, and this version reads 3"):
+    with pytest.raises(InputError, match="of schema 1, and this version reads 4"):
         open_store(store.directory)
 
 

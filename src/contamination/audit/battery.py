@@ -37,12 +37,12 @@ JOINT_CELLS = 200_000  # sampled orderings of all shards: where many shards are,
 FEWEST_JOINT = 1_000  # of each shard
 JOINT_DRAWS = 20_000  # from the joint law of several statistics
 
-Statistic = Callable[["np.ndarray"], "TestResult"]
+Statistic = Callable[["np.ndarray", "np.random.Generator"], "TestResult"]
 TokenScores = Callable[["ShardTokens"], "np.ndarray"]  # tokens of one shard -> (m+1,)
 StoreScores = Callable[["Store", int, int], "np.ndarray"]  # store, shard, permutations -> (n+1,)
 
 
-def _exact(scores: "np.ndarray") -> "TestResult":
+def _exact(scores: "np.ndarray", rng: "np.random.Generator") -> "TestResult":
     return statistics.sharded_exact_test(scores)
 
 
@@ -55,7 +55,7 @@ class Test(StoreNeed):
     name : on the command line and in tables.
     label, colour, marker : in figures and in the explorer.
     help : what it scores, in a few words.
-    statistic : makes the result of the scores of all shards.
+    statistic : makes the result of the scores of all shards, with draws from a stream.
     on_tokens : scores (m+1,) of a shard from its tokens in whole orderings: one for each choice of
         b (a key of `COUNTED`), or one under None; empty for tests that read pairs.
     b : the choice among `on_tokens` that was made in advance; of `COUNTED` for pairs.
@@ -100,7 +100,9 @@ class Test(StoreNeed):
 
     def result(self, store: "Store", permutations: int) -> "TestResult":
         """Result of the test on a store that holds what the test needs."""
-        return replace(self.statistic(self.scores(store, permutations)), test=self.name)
+        rng = _stream(store, "joint law")
+        found = self.statistic(self.scores(store, permutations), rng)
+        return replace(found, test=self.name)
 
 
 def summed(tokens: "ShardTokens") -> "np.ndarray":
@@ -162,22 +164,28 @@ def joint_successors(
     return np.stack([statistics.successor_scores(each, orders) for each in centred])
 
 
+def sampling_stream(store: "Store", shard: int) -> "np.random.Generator":
+    """Return what the sampled orderings of a shard of successors are drawn from, in every test."""
+    return _stream(store, "sampled orderings", shard)
+
+
+def _stream(store: "Store", name: str, *keys: int) -> "np.random.Generator":
+    """Open a stream of a store's own: p-values of different sets share no draws."""
+    from contamination.randomness import random_stream
+
+    header = store.header
+    return random_stream(header.seed, name, header.dataset_revision, header.shards, *keys)
+
+
 def _successors(store: "Store", shard: int, permutations: int) -> "np.ndarray":
     """Sampled orderings cost no scoring: their number is not the user's to save on."""
-    return sampled_successors(
-        store, shard, SUCCESSOR_TOKENS, orderings=SAMPLED_ORDERINGS, rng=_rng(store, shard)
-    )
+    rng = sampling_stream(store, shard)
+    return sampled_successors(store, shard, SUCCESSOR_TOKENS, orderings=SAMPLED_ORDERINGS, rng=rng)
 
 
 def _joint_successors(store: "Store", shard: int, permutations: int) -> "np.ndarray":
     orderings = min(SAMPLED_ORDERINGS, max(FEWEST_JOINT, JOINT_CELLS // store.header.shards))
-    return joint_successors(store, shard, orderings=orderings, rng=_rng(store, shard))
-
-
-def _rng(store: "Store", shard: int) -> "np.random.Generator":
-    import numpy as np
-
-    return np.random.default_rng([store.header.seed, store.header.shards, shard])
+    return joint_successors(store, shard, orderings=orderings, rng=sampling_stream(store, shard))
 
 
 def _joint_tokens(store: "Store", shard: int, permutations: int) -> "np.ndarray":
@@ -187,12 +195,13 @@ def _joint_tokens(store: "Store", shard: int, permutations: int) -> "np.ndarray"
     return np.stack([score(tokens) for score in variants(BEST_OF_ORDERINGS).values()])
 
 
-def _smallest(scores: "np.ndarray", choices: Iterable[tuple[str, str | None]]) -> "TestResult":
-    """min-p of Westfall and Young; the draws are fixed, so the same scores give the same p."""
-    import numpy as np
-
+def _smallest(
+    scores: "np.ndarray",
+    rng: "np.random.Generator",
+    choices: Iterable[tuple[str, str | None]],
+) -> "TestResult":
+    """min-p of Westfall and Young."""
     names = [variant_name(*choice) for choice in choices]
-    rng = np.random.default_rng(0)
     return statistics.westfall_young_test(scores, names=names, resamples=JOINT_DRAWS, rng=rng)
 
 
@@ -201,14 +210,14 @@ _REGISTRY = (
     Test(
         *("permutation", "Permutation", "#E69F00", "s"),
         "the whole set in one sequence",
-        statistic=lambda scores: statistics.permutation_test(scores[0]),
+        statistic=lambda scores, rng: statistics.permutation_test(scores[0]),
         on_tokens={None: summed},
         shard_size=None,
     ),
     Test(
         *("sharded_t", "Sharded t", "#0072B2", "o"),
         "the paper's own t-test over shards",
-        statistic=lambda scores: statistics.sharded_t_test(scores),
+        statistic=lambda scores, rng: statistics.sharded_t_test(scores),
         on_tokens={None: summed},
     ),
     Test(
@@ -236,7 +245,7 @@ _REGISTRY = (
         *("min_p_orderings", "Best of orderings", "#999999", "p"),
         "the best of token_standardised, clipped and boundary with "
         f"{', '.join(COUNTED)} tokens, corrected for the choice",
-        statistic=lambda scores: _smallest(scores, variants(BEST_OF_ORDERINGS)),
+        statistic=lambda scores, rng: _smallest(scores, rng, variants(BEST_OF_ORDERINGS)),
         from_store=_joint_tokens,
     ),
     Test(
@@ -251,7 +260,7 @@ _REGISTRY = (
     Test(
         *("min_p", "Best of successors", "#000000", "*"),
         f"the best of successor with {', '.join(COUNTED)} tokens, corrected for the choice",
-        statistic=lambda scores: _smallest(scores, [("successor", b) for b in COUNTED]),
+        statistic=lambda scores, rng: _smallest(scores, rng, [("successor", b) for b in COUNTED]),
         from_store=_joint_successors,
         kind="successors",
         tokens_per_example=None,  # whole examples, for the statistic that counts all tokens

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contamination.audit.battery import SAMPLED_ORDERINGS
+from contamination.randomness import random_stream
 from contamination.scoring.store_format import Kind
 from contamination.statistics import (
     ShardedExactResult,
@@ -46,7 +47,7 @@ def compressor_test(
     if kind == "orderings":
         scores = compressor_log_probs(test_set, shards=shards, permutations=permutations, seed=seed)
     else:
-        rng = np.random.default_rng([seed, shards])
+        rng = random_stream(seed, "compressor", test_set.revision, shards)
         centred = map(centred_successors, compressor_successors(test_set, shards=shards))
         scores = np.stack(
             [sampled_successor_scores(c, resamples=SAMPLED_ORDERINGS, rng=rng) for c in centred]

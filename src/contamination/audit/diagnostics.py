@@ -24,6 +24,7 @@ from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from contamination.errors import InputError
+from contamination.randomness import random_stream
 from contamination.statistics import adjust
 from contamination.statistics.exchangeability import (
     Alternative,
@@ -112,7 +113,7 @@ def diagnose(
 
 def diagnose_order(test_set: ExampleSet, *, seed: int, shards: int = 1) -> Diagnosis:
     """Diagnose a test set with the seed of its shards, at the level and numbers of `diagnose`."""
-    rng = np.random.default_rng(seed)
+    rng = random_stream(seed, "diagnosis", test_set.revision, shards)
     return diagnose(test_set.examples, test_set.records or None, shards=shards, rng=rng)
 
 

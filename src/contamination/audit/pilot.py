@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
 from contamination.audit.battery import TESTS, Request
 from contamination.audit.verdict import fill_store
 from contamination.errors import InputError
+from contamination.randomness import random_stream
 from contamination.scoring.contract import Scorer
 from contamination.scoring.plan import StorePlan
 from contamination.statistics import PowerPlan, plan
@@ -78,5 +77,5 @@ def plan_from_pilot(
         alpha=alpha,
         power=power,
         permutations=(sampled,) if free else PLANNED_PERMUTATIONS,
-        rng=np.random.default_rng(seed),
+        rng=random_stream(seed, "power plan", first.revision),
     )

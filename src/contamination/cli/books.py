@@ -43,19 +43,18 @@ def books(
     if len({folder, members, non_members}) < 3:
         raise InputError("FOLDER, --members and --non-members are not three folders; name others")
 
-    import numpy as np
-
     from contamination.experiments.books.audit import SCORE, audit_books, read_books
+    from contamination.randomness import random_stream
 
     rates, validation = audit_books(
         lambda: options.open(model),
         *map(read_books, (folder, members, non_members)),
-        rng=np.random.default_rng([seed, 0]),
+        rng=random_stream(seed, "snippets"),
         words=words,
         most=snippets,
         fpr=fpr,
     )
-    aucs = validation.aucs(rng=np.random.default_rng([seed, 1]))
+    aucs = validation.aucs(rng=random_stream(seed, "validation of books"))
     rates = rates.sort_values("rate", ascending=False, kind="stable")
     save_table(rates, csv)
     if as_json:

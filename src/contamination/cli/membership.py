@@ -72,11 +72,10 @@ def membership(
         raise InputError(f"{prefix}: no such file; give a text that the model has not seen")
     before = read_text(prefix) if prefix is not None else None
 
-    import numpy as np
-
     from contamination.membership import neighbours as ways
     from contamination.membership.api import DEFAULT_COLUMNS, membership_scores
     from contamination.membership.evaluate import evaluate
+    from contamination.randomness import random_stream
 
     changes = {
         "words": ways.word_neighbours,
@@ -97,7 +96,7 @@ def membership(
     )
     judged = None
     if members is not None:
-        judged = evaluate(table, members, rng=np.random.default_rng(seed))
+        judged = evaluate(table, members, rng=random_stream(seed, "evaluation"))
     save_table(table, csv, index=True)
     if as_json:
         output = {

@@ -23,6 +23,7 @@ from contamination.membership.signals import (
     log_prob_signals,
     token_signals,
 )
+from contamination.randomness import random_stream
 from contamination.scoring.contract import Scorer
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
@@ -200,7 +201,7 @@ def _of_neighbours(
     made: list[str] = []
     for number, text in enumerate(texts):
         try:
-            made += perturbation(text, count, rng=np.random.default_rng([seed, number]))
+            made += perturbation(text, count, rng=random_stream(seed, "neighbours", number))
         except InputError as error:
             raise InputError(f"text {number}: {error}") from None
     ids = tokenize(scorer.tokenizer, made)

@@ -20,6 +20,7 @@ from transformers import GenerationConfig
 
 from contamination.errors import InputError
 from contamination.membership.similarity import RougeL, edit_distances, rouge_l
+from contamination.randomness import derived_seed
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.tokens import tokenize
 
@@ -74,7 +75,7 @@ def continuations(
     found: list[list[np.ndarray]] = [[] for _ in prompts]
     cuda = [scorer.device] if scorer.device.type == "cuda" else []
     with torch.random.fork_rng(devices=cuda):
-        torch.manual_seed(seed)
+        torch.manual_seed(derived_seed(seed, "sampled text"))
         for batch in _batches(starts, new_tokens, max(1, scorer.batch_tokens // samples)):
             written = _write(scorer, [starts[i] for i in batch], settings)
             for number, ids in enumerate(written):

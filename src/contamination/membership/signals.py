@@ -19,6 +19,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from contamination.errors import InputError
+from contamination.randomness import random_stream
 from contamination.scoring.contract import Scorer
 from contamination.scoring.head import Head
 from contamination.scoring.local import TransformersScorer
@@ -90,7 +91,7 @@ def token_signals(scorer: Scorer, sequences: Sequence[np.ndarray]) -> list[Signa
 def log_prob_signals(scorer: Scorer, sequences: Sequence[np.ndarray]) -> list[Signals]:
     """Return the log-probabilities of token sequences alone, in their order."""
     # A server may drift: members are not to be asked for before the others.
-    order = np.random.default_rng(0).permutation(len(sequences))
+    order = random_stream(0, "order of texts").permutation(len(sequences))
     results = scorer.token_logprobs([sequences[i] for i in order])
     return _in_order(((order[i], Signals(values)) for i, values in results), sequences)
 

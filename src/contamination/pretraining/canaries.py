@@ -11,11 +11,10 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
 from contamination.errors import InputError
 from contamination.pretraining.corpus import Docstring, harvest
 from contamination.pretraining.profile import CanarySpec
+from contamination.randomness import random_stream
 
 Record = dict[str, str]
 
@@ -92,14 +91,15 @@ KINDS = {
 
 
 def build_canaries(
-    packages: list[str], specs: list[CanarySpec], *, rng: np.random.Generator
+    packages: list[str], specs: list[CanarySpec], *, seed: int
 ) -> dict[str, list[Record]]:
     """Draw the records of every canary set, in canonical order, without sharing a docstring.
 
-    Sets are filled in the order given. `rng` decides both which docstrings a set gets and their
+    Sets are filled in the order given. `seed` decides both which docstrings a set gets and their
     order within it. Raises InputError for an unknown kind, and if the packages hold too few
     docstrings for a set.
     """
+    rng = random_stream(seed, "canaries")
     pool = [d for package in packages for d in harvest(package) if d.name and d.text.isascii()]
     taken: set[str] = set()
     sets: dict[str, list[Record]] = {}

@@ -32,6 +32,7 @@ from contamination.pretraining.members import (
 )
 from contamination.pretraining.profile import Profile
 from contamination.pretraining.tokenizer import train_tokenizer
+from contamination.randomness import random_stream
 from contamination.testsets.example_set import load_test_set
 from contamination.testsets.sources import data_file
 from contamination.testsets.tokens import id_type, tokenize
@@ -46,10 +47,9 @@ def make_corpus(experiment: Experiment) -> None:
     (target / "corpus.json").unlink(missing_ok=True)  # an interrupted stage must not look finished
     gc.disable()  # parsing makes millions of live nodes, which the collector would walk for nothing
     try:
-        rng = np.random.default_rng([profile.seed, 0])
+        rng = random_stream(profile.seed, "documents")
         documents, sources = _documents(profile, target, rng=rng)
-        rng = np.random.default_rng([profile.seed, 1])
-        canaries = _canary_files(profile, target / "canaries", rng=rng)
+        canaries = _canary_files(profile, target / "canaries")
     finally:
         gc.enable()
     counts = _write_documents(documents, target / DOCUMENTS)
@@ -162,12 +162,10 @@ def _write_tokens(tokenizer: PreTrainedTokenizerBase, target: Path, documents: i
     return tokens
 
 
-def _canary_files(
-    profile: Profile, directory: Path, *, rng: np.random.Generator
-) -> dict[str, dict[str, Any]]:
+def _canary_files(profile: Profile, directory: Path) -> dict[str, dict[str, Any]]:
     """Write every canary set as JSONL in canonical order; return what is known of each."""
     made = build_canaries(
-        list(profile.corpus.held_out), [s for s in profile.canaries if s.kind], rng=rng
+        list(profile.corpus.held_out), [s for s in profile.canaries if s.kind], seed=profile.seed
     )
     facts: dict[str, dict[str, Any]] = {}
     for spec in profile.canaries:

@@ -24,6 +24,7 @@ from contamination.pretraining.members import (
     read_documents,
     sample_by_source,
 )
+from contamination.randomness import random_stream
 from contamination.testsets.sources import data_directory
 from contamination.testsets.tokens import tokenize
 
@@ -114,7 +115,8 @@ def other_domains(experiment: Experiment) -> Iterator[tuple[str, Iterator[Docume
         known = {first_paragraph(text) for documents in found for _, text in documents}
         for package in held_out:
             texts = build_corpus([package])  # shuffled: the first few files would not be a sample
-            order = np.random.default_rng(experiment.profile.seed).permutation(len(texts))
+            rng = random_stream(experiment.profile.seed, "domain", package)
+            order = rng.permutation(len(texts))
             yield package, _distinct(((package, texts[i].text) for i in order), known)
     for path in sorted((data_directory() / MIRROR).glob("*.jsonl.gz")):
         name = path.name.partition(".")[0]

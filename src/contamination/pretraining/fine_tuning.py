@@ -17,6 +17,7 @@ from transformers.utils import logging
 from contamination.errors import InputError
 from contamination.files import read_json, replacing, sha256_of, write_json
 from contamination.pretraining.training import next_token_loss
+from contamination.randomness import random_stream
 from contamination.scoring.contract import start_token
 from contamination.testsets.tokens import tokenize
 
@@ -72,7 +73,7 @@ def fine_tune(
     optimizer = torch.optim.AdamW(network.parameters(), lr=learning_rate, weight_decay=0.0)
     starts = np.full((len(ids), 1), start_token(tokenizer), dtype=np.int64)
     rows = torch.from_numpy(np.concatenate([starts, ids], axis=1))
-    rng = np.random.default_rng(seed)
+    rng = random_stream(seed, "fine-tuning")
     losses: list[float] = []
     for _ in range(epochs):
         order = rng.permutation(len(ids))

@@ -33,6 +33,7 @@ from contamination.device import has_bfloat16
 from contamination.errors import InputError
 from contamination.files import replacing, sha256_of, write_json
 from contamination.pretraining.profile import Architecture, TrainingSpec
+from contamination.randomness import derived_seed, random_stream
 
 LAST_STEPS = 50  # the reported final loss is the mean over this many steps
 
@@ -99,8 +100,9 @@ def train(
     InputError for a batch that the stream or the processes cannot fill, and if the loss diverges.
     """
     accelerator = Accelerator()
-    set_seed(seed)
-    starts = block_starts(len(tokens), shape.n_positions, rng=np.random.default_rng(seed))
+    set_seed(derived_seed(seed, "initial weights"))
+    blocks = random_stream(seed, "order of blocks")
+    starts = block_starts(len(tokens), shape.n_positions, rng=blocks)
     steps = len(starts) // spec.batch_size
     if steps < 1 or spec.batch_size % (spec.micro_batch_size * accelerator.num_processes):
         raise InputError(

@@ -9,6 +9,7 @@ from contamination.files import replacing
 from contamination.pretraining.experiment import Experiment
 from contamination.pretraining.injection import mix
 from contamination.pretraining.training import train
+from contamination.randomness import random_stream
 from contamination.scoring.processes import processes
 from contamination.testsets.tokens import id_type, tokenize
 
@@ -29,7 +30,7 @@ def train_model(experiment: Experiment, name: str) -> None:
         np.load(experiment.corpus / "ends.npy"),
         canaries,
         tokenizer.eos_token_id,
-        rng=np.random.default_rng([profile.seed, 2]),
+        rng=random_stream(profile.seed, "injection"),
     )
     stream = directory.with_name(f"{name}.tokens.bin")
     state = processes()

@@ -8,12 +8,11 @@ that none is in both; of a file, it is the records that no set holds.
 import math
 from collections.abc import Mapping
 
-import numpy as np
-
 from contamination.errors import InputError
 from contamination.pretraining.canaries import KINDS, build_canaries
 from contamination.pretraining.experiment import Experiment
 from contamination.pretraining.profile import CanarySpec
+from contamination.randomness import random_stream
 from contamination.testsets.example_set import load_test_set, make_test_set
 from contamination.testsets.sources import data_file
 
@@ -64,7 +63,7 @@ def _docstrings(experiment: Experiment, tokens: int) -> dict[str, tuple[str, ...
     made = build_canaries(
         list(profile.corpus.held_out),
         [*planted, *more],
-        rng=np.random.default_rng([profile.seed, 1]),  # as in the corpus stage
+        seed=profile.seed,  # as in the corpus stage
     )
     for spec in planted:
         if tuple(made[spec.name]) != experiment.test_set(spec.name).records:
@@ -84,5 +83,5 @@ def _left_over(file: str, template: str, planted: set[str], seed: int) -> tuple[
     """Return the examples of a file that no canary set holds, shuffled."""
     found = load_test_set(data_file(file), template).examples
     left = [text for text in dict.fromkeys(found) if text not in planted]
-    order = np.random.default_rng(seed).permutation(len(left))
+    order = random_stream(seed, "left over", file, template).permutation(len(left))
     return tuple(left[i] for i in order)

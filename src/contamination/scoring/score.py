@@ -29,7 +29,8 @@ from tqdm import tqdm
 
 from contamination.device import describe
 from contamination.errors import InputError
-from contamination.files import sha256_of, write_json
+from contamination.files import write_json
+from contamination.randomness import random_stream
 from contamination.scoring.contract import Scorer
 from contamination.scoring.prefix import continuation_logprobs
 from contamination.scoring.processes import gather, processes
@@ -170,10 +171,9 @@ def _shuffled_units(header: Header, permutations: int) -> list[Unit]:
     return [units[i] for units in shards for i in _order(header, len(units), "units", units[0][0])]
 
 
-def _order(header: Header, count: int, *of: object) -> np.ndarray:
+def _order(header: Header, count: int, *of: int | str) -> np.ndarray:
     """Order of work, int64[count], from a stream that no ordering and no test is drawn from."""
-    entropy = int(sha256_of("order of work", header.key, *map(str, of)), 16)
-    return np.random.default_rng(entropy).permutation(count)
+    return random_stream(header.seed, "order of work", header.key, *of).permutation(count)
 
 
 def _scored(

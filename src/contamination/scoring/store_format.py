@@ -28,7 +28,7 @@ from contamination.errors import InputError
 from contamination.files import replacing, sha256_of
 from contamination.testsets.orderings import ordering, shard_bounds
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 Kind = Literal["orderings", "successors"]
 Unit = tuple[int, int]  # (shard, ordering), or (shard, index of the predecessor in the shard)
 

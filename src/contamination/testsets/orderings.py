@@ -7,11 +7,10 @@ examples going to the first n mod r shards. In every shard, ordering 0 is canoni
 work, on any number of machines.
 """
 
-import hashlib
-
 import numpy as np
 
 from contamination.errors import InputError
+from contamination.randomness import random_stream
 
 
 def shard_bounds(examples: int, shards: int) -> list[tuple[int, int]]:
@@ -38,6 +37,4 @@ def ordering(
     examples = np.arange(*bounds, dtype=np.int32)
     if index == 0:
         return examples
-    key = f"{seed}\n{dataset}\n{shard}\n{index}".encode()
-    entropy = int.from_bytes(hashlib.sha256(key).digest(), "little")
-    return np.random.default_rng(entropy).permutation(examples)
+    return random_stream(seed, "ordering", dataset, shard, index).permutation(examples)

@@ -66,7 +66,7 @@ def planted(make_model, tokenizer, tmp_path_factory) -> pd.DataFrame:
     assert shortest < 128
     ids = [one[:shortest] for one in ids]
     directory = tmp_path_factory.mktemp("tuned")
-    tuned = fine_tune(blank, ids, directory, epochs=40, learning_rate=5e-3, seed=1)
+    tuned = fine_tune(blank, ids, directory, epochs=40, learning_rate=5e-3, seed=0)
     return run(
         [ModelEntry("blank", str(blank)), ModelEntry("tuned", str(tuned))],
         [part_of("planted", members, others), part_of("control", more, others)],

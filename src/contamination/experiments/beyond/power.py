@@ -68,7 +68,7 @@ def power_rows(
                 for replicate in range(1 if size == count else settings.replicates):
                     chosen = rng.permutation(count)[:size]
                     tokens = int(cost[chosen].sum())
-                    log10_p = statistic(scores[chosen]).log10_p
+                    log10_p = statistic(scores[chosen], rng).log10_p
                     setting = (test, count, m, fraction, replicate, tokens, tokens / passed)
                     rows.append((name, spec.dup_count, *setting, log10_p))
     return pd.DataFrame(rows, columns=list(ROWS))

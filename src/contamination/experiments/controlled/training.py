@@ -24,6 +24,7 @@ from contamination.membership.api import membership_scores
 from contamination.pretraining.experiment import Experiment
 from contamination.pretraining.fine_tuning import fine_tune
 from contamination.pretraining.injection import mix
+from contamination.randomness import random_stream
 from contamination.testsets.tokens import tokenize
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ KEYS = (
     *("corpus_tokens", "dup_count", "learning_rate"),
 )
 FOLDER = "controlled"  # of the trained models, in the build directory
-STREAM = 9  # of random numbers, after the seed of the profile
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ def fine_tune_runs(
     for run in dict.fromkeys(run for found in runs.by_experiment.values() for run in found):
         injected = [s for s in sets if len(run.dup_counts) == 1 or s.contaminant == OUTLIER]
         # Runs of one size have one mixture: what differs between learning rates is nothing else.
-        rng = np.random.default_rng([seed, STREAM, run.corpus_tokens])
+        rng = random_stream(seed, "mixture", run.corpus_tokens)
         texts[run] = mixture(injected, background, run, tokenizer, context=context, rng=rng)
     directories = {}
     total = sum(blocks.size for blocks in texts.values())

@@ -22,6 +22,7 @@ from contamination.pretraining.injection import mix
 from contamination.pretraining.profile import Architecture, TrainingSpec
 from contamination.pretraining.tokenizer import train_tokenizer
 from contamination.pretraining.training import train
+from contamination.randomness import random_stream
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.plan import StorePlan
 from contamination.scoring.score import score
@@ -121,7 +122,7 @@ def open_classroom(
     """
     if not dup_counts or len(set(dup_counts)) != len(dup_counts) or min(dup_counts) < 1:
         raise InputError(f"dup_counts is {list(dup_counts)}: give different numbers of at least 1")
-    text_rng = np.random.default_rng([seed, 0])
+    text_rng = random_stream(seed, "made-up text")
     planted = {f"x{count}": count for count in dup_counts}
     sets = {name: records_as_set(name, examples, rng=text_rng) for name in planted}
     corpus = [
@@ -171,7 +172,7 @@ def _train(
         if name == "contaminated"
     }
     ends = np.cumsum([len(ids) for ids in texts])
-    rng = np.random.default_rng([classroom.seed, 1])
+    rng = random_stream(classroom.seed, "injection of the classroom")
     pieces, _ = mix(np.concatenate(texts), ends, canaries, end, rng=rng)
     stream, directory = np.concatenate(pieces), _record_of(classroom, name).parent
     label = f"train {name} model"

@@ -23,11 +23,10 @@ from json import dumps
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from contamination.errors import InputError
 from contamination.experiments.wikimia.benchmark import LENGTHS, ORIGINAL, PARAPHRASED, split_name
 from contamination.files import sha256_of, write_json, write_text
+from contamination.randomness import random_stream
 from contamination.testsets.records import read_records, read_text
 
 INDEX, PROVENANCE = "pages.csv", "provenance.json"
@@ -199,7 +198,7 @@ def _reasons(pages: Sequence[Page], rules: Rules) -> dict[str, str]:
 def _surplus(sides: Sequence[Sequence[Page]], seed: int) -> Iterator[str]:
     """Yield the places of pages of the larger class that are not drawn."""
     fewest = min(map(len, sides))
-    rng = np.random.default_rng(seed)
+    rng = random_stream(seed, "surplus pages")
     for side in sides:
         drawn = set(rng.permutation(len(side))[:fewest].tolist())
         yield from (page.place for index, page in enumerate(side) if index not in drawn)

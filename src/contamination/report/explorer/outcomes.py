@@ -17,9 +17,11 @@ from contamination.audit.battery import (
     COUNTED,
     SAMPLED_ORDERINGS,
     joint_successors,
+    sampling_stream,
     variants,
 )
 from contamination.errors import InputError
+from contamination.randomness import random_stream
 from contamination.scoring.store import Store
 from contamination.statistics import (
     ShardedExactResult,
@@ -88,7 +90,7 @@ def store_outcomes(store: Store) -> StoreOutcomes:
     beginnings of examples in whole orderings.
     """
     header = store.header
-    rng = np.random.default_rng([header.seed, header.shards])
+    rng = random_stream(header.seed, "explorer", header.dataset_revision, header.shards)
     scores = _scores(store)
     outcomes = tuple(_outcome(test, b, each, rng) for (test, b), each in scores.items())
     exact = [each for (test, _), each in scores.items() if test != "sharded_t"]
@@ -110,10 +112,10 @@ def _scores(store: Store) -> dict[Choice, np.ndarray]:
                 f"choice of b; score at least {next(iter(COUNTED))}"
             )
         # Drawn as the battery draws them.
-        rngs = [np.random.default_rng([header.seed, header.shards, shard]) for shard in shards]
+        m = SAMPLED_ORDERINGS
         sampled = [
-            joint_successors(store, shard, orderings=SAMPLED_ORDERINGS, rng=rng)
-            for shard, rng in enumerate(rngs)
+            joint_successors(store, shard, orderings=m, rng=sampling_stream(store, shard))
+            for shard in shards
         ]
         by_b = dict(zip(COUNTED, np.stack(sampled, axis=1), strict=True))
         return {("successor", b): by_b[b] for b in allowed}

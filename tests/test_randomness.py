@@ -1,0 +1,165 @@
+"""Streams of random numbers: no two uses share one, and nobody opens one without a name."""
+
+import ast
+import json
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import contamination
+from contamination.errors import InputError
+from contamination.randomness import derived_seed, random_stream
+from fakes.data_fixtures import TRAINING, write_profile
+from fakes.made_up_registry import jsonl
+
+ROOT = Path(__file__).parents[1]
+SOURCE = Path(contamination.__file__).parent
+OPENERS = {"random_stream": 1, "derived_seed": 1, "_stream": 1}  # place of the name
+
+KEYS = st.lists(st.integers(0, 20) | st.text('01,[]" a', max_size=4), max_size=3)
+PATHS = st.tuples(st.integers(0, 3) | st.integers(0, 2**200), st.text("ab 01", max_size=4), KEYS)
+
+
+def first_draws(seed, name, *keys) -> tuple[int, ...]:
+    return tuple(random_stream(seed, name, *keys).integers(1 << 62, size=3).tolist())
+
+
+def test_what_collided_no_longer_does():
+    assert np.random.default_rng(7).random() == np.random.default_rng([7, 0]).random()
+    assert np.random.default_rng([7, 1]).random() == np.random.default_rng([7, 1, 0]).random()
+    paths = [
+        (7, "a"),
+        (7, "a", 0),
+        (7, "a", 1),
+        (7, "a", 1, 0),
+        (7, "a", 0, 1),
+        (7 + (1 << 32), "a"),
+    ]
+    assert len({first_draws(*path) for path in paths}) == len(paths)
+
+
+@given(PATHS, PATHS)
+def test_streams_are_the_same_exactly_if_seed_name_and_keys_are(one, other):
+    same = first_draws(*one[:2], *one[2]) == first_draws(*other[:2], *other[2])
+    assert same == (one == other)
+
+
+def test_a_stream_of_numbers_is_not_that_of_their_digits():
+    paths = [(11,), (1, 1), ("11",), ("1", "1"), ("1", 1), ("1, 1",)]
+    assert len({first_draws(0, "a", *keys) for keys in paths}) == len(paths)
+
+
+def test_numbers_of_numpy_are_numbers():
+    assert first_draws(np.int64(3), "a", np.int32(4)) == first_draws(3, "a", 4)
+    assert 0 <= derived_seed(3, "a") < 2**32
+    assert derived_seed(3, "a") != derived_seed(3, "b")
+
+
+def test_a_seed_below_zero_is_refused():
+    with pytest.raises(InputError, match="seed is -1: give a whole number of at least 0"):
+        random_stream(-1, "a")
+
+
+def _sources() -> dict[str, str]:
+    """Text of every module and notebook."""
+    found = {str(path): path.read_text(encoding="utf-8") for path in SOURCE.rglob("*.py")}
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+        found[str(path)] = "\n".join(code)
+    return found
+
+
+def test_a_name_is_used_in_one_place():
+    places = defaultdict(list)
+    for file, text in _sources().items():
+        for node in ast.walk(ast.parse(text)):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+                continue
+            if (place := OPENERS.get(node.func.id)) and not file.endswith("randomness.py"):
+                name = node.args[place]
+                if isinstance(name, ast.Constant):
+                    places[name.value].append(f"{file}:{node.lineno}")
+                else:
+                    assert file.endswith("battery.py")  # which hands on the names of its streams
+    assert len(places) > 20
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}
+
+
+def test_no_generator_is_opened_elsewhere():
+    """The linter says so, too; here the code itself is read."""
+    makers = {"default_rng", "SeedSequence", "RandomState", "PCG64", "Philox"}
+    for file, text in _sources().items():
+        if not file.endswith("randomness.py"):
+            used = {
+                node.attr for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Attribute)
+            }
+            assert not used & makers, file
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """Record which lines of the package opened a generator in each state."""
+    sites, original = defaultdict(set), np.random.default_rng
+
+    def recorded(*seed):
+        rng = original(*seed)
+        frame = sys._getframe(1)
+        while frame and frame.f_code.co_filename.endswith("randomness.py"):
+            frame = frame.f_back
+        file = Path(frame.f_code.co_filename)
+        if SOURCE in file.parents:
+            site = f"{file.relative_to(SOURCE)}:{frame.f_lineno}"
+            sites[str(rng.bit_generator.state["state"])].add(site)
+        return rng
+
+    monkeypatch.setattr(np.random, "default_rng", recorded)
+    return sites
+
+
+def test_no_two_places_of_a_run_share_a_stream(opened, tmp_path, monkeypatch):
+    from contamination.audit.battery import Request
+    from contamination.audit.verdict import audit
+    from contamination.membership.api import membership_scores
+    from contamination.pretraining.corpus_stage import make_corpus
+    from contamination.pretraining.experiment import Experiment
+    from contamination.pretraining.fine_tuning import fine_tune_on_texts
+    from contamination.pretraining.training_stage import train_model
+    from contamination.pretraining.tuning_texts import tuning_texts
+    from contamination.scoring.local import TransformersScorer
+    from contamination.testsets.sources import DATA_VARIABLE
+
+    texts = [f"Document number {i}.\nIt has two lines and the number {i * i}." for i in range(40)]
+    records = [{"goal": f"Goal {i}", "sol1": f"Do {i}", "sol2": f"Leave {i}"} for i in range(40)]
+    (tmp_path / "text.jsonl").write_bytes(jsonl([{"text": text} for text in texts]))
+    (tmp_path / "piqa.jsonl").write_bytes(jsonl(records))
+    monkeypatch.setenv(DATA_VARIABLE, str(tmp_path))
+    planted = {"name": "piqa", "file": "piqa.jsonl", "template": "piqa/1"}
+    profile = {
+        "seed": 3,
+        "corpus": {"files": ["text.jsonl"], "vocabulary": 300, "characters": 1200},
+        "canaries": [planted | {"examples": 24, "dup_count": 2}],
+        "model": {"n_embd": 32, "n_layer": 1, "n_head": 1, "n_positions": 64},
+        "training": TRAINING,
+        "scoring": {"shards": 2, "permutations": 3, "whole_set_permutations": 3},
+        "notebooks": {},
+    }
+    run = Experiment(write_profile(tmp_path / "run.yaml", profile), tmp_path / "build")
+    make_corpus(run)
+    for model in ("contaminated", "clean"):
+        train_model(run, model)
+    tuning_texts(run, tokens=10)
+    directory = fine_tune_on_texts(
+        run.model("clean"), texts, tmp_path / "tuned", learning_rate=0.01, seed=3
+    )
+    scorer, test_set = TransformersScorer(directory), run.test_set("piqa")
+    request = Request(["min_p", "min_p_orderings"], 2, permutations=3, seed=3, directory=tmp_path)
+    audit(scorer, test_set, request)
+    membership_scores(scorer, texts[:3], neighbours=2, seed=3)
+    assert len(opened) > 15
+    assert {tuple(sorted(where)) for where in opened.values() if len(where) > 1} == set()
