@@ -94,3 +94,19 @@ def test_the_rate_is_flops_over_time(model_directory, monkeypatch):
     work = sequence_workload([10] * 7, 1, 16)  # 70 tokens >= 64
     rate = cost.flops_per_second(scorer, shape, sequences)
     assert rate == pytest.approx(2 * shape.flops(work))
+
+
+def test_the_speed_is_measured_on_little_of_a_very_long_sequence() -> None:
+    read: list[int] = []
+
+    class Counting:
+        batch_tokens, context = 8, 16
+
+        def token_logprobs(self, sequences):
+            read.extend(map(len, sequences))
+            return iter(())
+
+    shape = cost.Shape(body=1, head=1, channels=1)
+    speed = cost.flops_per_second(Counting(), shape, [np.zeros(1_000_000, dtype=np.int32)])
+    assert speed > 0
+    assert read == [16, 16]
