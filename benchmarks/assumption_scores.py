@@ -27,7 +27,7 @@ from tqdm import tqdm
 
 from contamination.device import describe
 from contamination.files import replacing
-from contamination.membership.api import membership_scores
+from contamination.membership.api import DEFAULT_COLUMNS, membership_scores
 from contamination.membership.evaluate import evaluate
 from contamination.membership.generation import (
     completion_scores,
@@ -35,6 +35,7 @@ from contamination.membership.generation import (
     metadata_gain,
 )
 from contamination.membership.multiple_choice import Item, option_order, slot_guessing
+from contamination.membership.neighbours import blank_neighbours, character_neighbours
 from contamination.membership.similarity import ngram_overlap
 from contamination.pretraining.domain_texts import Domain, domain_texts, to_train_on
 from contamination.pretraining.experiment import Experiment
@@ -48,6 +49,7 @@ from contamination.testsets.sources import DATA_VARIABLE
 ROOT = Path(__file__).parents[1]
 LENGTH, TEXTS, SPARE, EPOCHS, LEARNING_RATE = 128, 100, 40, 5, 5e-4  # those of notebook 08
 SETS = ("mmlu_professional_psychology", "mmlu_high_school_psychology")
+CHANGES = {"letters": character_neighbours, "blanks": blank_neighbours}  # besides words
 OPTION = 48  # tokens that a context must leave: 32 of an option, and letters
 REFERENCE = "clean-64"
 METADATA = "Documentation of the Python package {}:\n"
@@ -104,13 +106,19 @@ def of_texts(
     """Yield tables of scores, members first, each with the name of its reference model."""
     texts = flat(read, others)
     name, path = next(iter(references.items()))
-    scores = membership_scores(scorer, texts, reference=path, neighbours=5, prefix=prefix)
+    columns = (*DEFAULT_COLUMNS, "frequent_100")
+    scores = membership_scores(
+        scorer, texts, reference=path, neighbours=5, prefix=prefix, columns=columns
+    )
     of_reference = [column for column in scores if column.startswith("reference")]
     yield scores.drop(columns=of_reference).dropna(axis=1, how="all"), ""
     yield scores[of_reference], name
     for name, path in list(references.items())[1:]:
         again = membership_scores(scorer, texts, reference=path)
         yield again[of_reference], name
+    for name, change in CHANGES.items():
+        found = membership_scores(scorer, texts, columns=(), neighbours=5, perturbation=change)
+        yield found.rename(columns={"neighbour": f"neighbour_{name}"}), ""
     documents = [text for _, text in read_documents(options.corpus)]
     yield pd.DataFrame({"ngram_overlap": ngram_overlap(texts, [*documents, *known])}), ""
     yield completion_scores(scorer, texts), ""
