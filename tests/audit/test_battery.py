@@ -38,6 +38,7 @@ def made_up_store(
         header=header,
         successor_tokens=lambda shard, b: tokens[shard][:, :, :b],
         successors=lambda shard, b: tokens[shard][:, :, :b].sum(axis=2, dtype=np.float64),
+        resolution=lambda tokens: 0.0,
     )
 
 

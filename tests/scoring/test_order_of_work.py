@@ -1,13 +1,22 @@
-"""Where and when a number was computed says nothing about the canonical order."""
+"""Where and when a number was computed says nothing about the canonical order.
 
+Nor do numbers that differ by no more than the engine rounds.
+"""
+
+import shutil
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
+import torch
+from transformers import GPT2LMHeadModel
 
 from contamination.audit.battery import TESTS
+from contamination.scoring import store as stores
 from contamination.scoring.contract import Scorer
 from contamination.scoring.endpoint import EndpointScorer
+from contamination.scoring.loading import ModelSource
+from contamination.scoring.local import TransformersScorer
 from contamination.scoring.score import score
 from contamination.testsets.example_set import ExampleSet
 from fakes.completions_server import Network, serving
@@ -37,17 +46,9 @@ def words(count: int, number: int) -> ExampleSet:
 
 
 def p_value(test: str, scorer: Scorer, test_set: ExampleSet, directory, shards: int, m: int = 0):
-    store = score(
-        test_set,
-        scorer,
-        directory,
-        model="m",
-        shards=shards,
-        permutations=m,
-        seed=0,
-        kind=TESTS[test].kind,
-        tokens_per_example=TESTS[test].tokens_per_example,
-    )
+    settings = {"shards": shards, "permutations": m, "seed": 0, "kind": TESTS[test].kind}
+    settings["tokens_per_example"] = TESTS[test].tokens_per_example
+    store = score(test_set, scorer, directory, model="m", **settings)
     return TESTS[test].result(store, m).p
 
 
@@ -78,3 +79,91 @@ def test_a_drifting_server_keeps_the_level(make_model, tmp_path, monkeypatch, te
         scorer = EndpointScorer(server.url, "tiny", directory, context=64, concurrency=1)
         p = [p_value(test, scorer, words(4, i), tmp_path / f"{i}", shards, m) for i in range(40)]
     check_level(p, 0.25, 0.5)
+
+
+WIDE = pytest.mark.parametrize(
+    ("precision", "batch_tokens"), [("float32", None), ("float32", 30), ("bfloat16", None)]
+)
+SUMS = [("permutation", 1), ("sharded_exact", 5), ("sharded_t", 5)]
+TOKENS = [("token_standardised", 5), ("boundary", 5), ("min_p_orderings", 5)]
+PAIRS = [("successor", 4), ("min_p", 4)]
+
+
+def same(text: str, number: int = 0) -> ExampleSet:
+    return ExampleSet("same", (text,) * 40, "text/1", f"data-{number}")
+
+
+@pytest.fixture(scope="module")
+def directory(make_model):
+    return make_model(512, width=64)
+
+
+@pytest.fixture(scope="module")
+def forgetful(directory, tmp_path_factory):
+    """Return a model that knows only the token before."""
+    model = GPT2LMHeadModel.from_pretrained(directory)
+    with torch.no_grad():
+        model.transformer.wpe.weight.zero_()
+        for layer in model.transformer.h:
+            layer.attn.c_proj.weight.zero_()
+    target = tmp_path_factory.mktemp("forgetful")
+    shutil.copytree(directory, target, dirs_exist_ok=True)
+    model.save_pretrained(target)
+    return target
+
+
+def opened(directory, precision: str, batch_tokens: int | None) -> TransformersScorer:
+    source = ModelSource(str(directory), precision=precision)
+    return TransformersScorer(source, batch_tokens=batch_tokens)
+
+
+@WIDE
+def test_identical_records_are_ties(directory, tmp_path, precision, batch_tokens):
+    scorer = opened(directory, precision, batch_tokens)
+    for text in ("yes\n", "lamp 12.\n", "A B C D\n"):
+        for test, shards in SUMS + PAIRS:  # a token's place in the ordering is more than rounding
+            assert p_value(test, scorer, same(text), tmp_path / text / test, shards, 9) == 1
+
+
+@WIDE
+def test_what_a_model_does_not_condition_on_is_a_tie(forgetful, tmp_path, precision, batch_tokens):
+    scorer = opened(forgetful, precision, batch_tokens)
+    for test, shards in TOKENS + PAIRS:  # a sum holds the one example behind the start token, too
+        assert p_value(test, scorer, words(40, 0), tmp_path / test, shards, 9) == 1
+
+
+@pytest.mark.parametrize("test", ["sharded_exact", "successor"])
+@WIDE
+def test_rounding_keeps_the_level_even_where_it_decides(
+    directory, tmp_path, monkeypatch, test, precision, batch_tokens
+):
+    monkeypatch.setattr(stores, "RESOLUTION", dict.fromkeys(stores.RESOLUTION, 0.0))
+    scorer = opened(directory, precision, batch_tokens)
+    sets = [same("yes\n", i) for i in range(20)]
+    p = [p_value(test, scorer, each, tmp_path / f"{i}", 4, 9) for i, each in enumerate(sets)]
+    check_level(p, 0.05, 0.25, 0.5, reached=False)
+
+
+def test_a_constant_shard_has_no_vote(directory, tmp_path):
+    """Only the last of four shards has an order; a model rounds the others."""
+    scorer = opened(directory, "float32", None)
+    mixed = ExampleSet("mixed", ("yes\n",) * 30 + words(10, 0).examples, "text/1", "data")
+    p_value("successor", scorer, mixed, tmp_path, 4)
+    scores = TESTS["successor"].scores(stores.open_store(tmp_path), 0)
+    assert (np.ptp(scores, axis=1) > 0).tolist() == [False, False, False, True]
+
+
+def test_a_server_that_rounds_ties_identical_records(directory, tmp_path, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+    def jitter(answer, number: int) -> None:
+        for token in answer["choices"][0]["prompt_logprobs"][1:]:
+            for value in token.values():
+                value["logprob"] = round(value["logprob"] + 1e-3 * np.sin(number), 4)
+
+    with serving(Network(directory)) as server:
+        server.tamper = jitter
+        scorer = EndpointScorer(server.url, "tiny", directory, context=512)
+        few = ExampleSet("same", ("yes\n",) * 8, "text/1", "data")
+        for test in ("sharded_exact", "successor"):
+            assert p_value(test, scorer, few, tmp_path / test, 2, 5) == 1

@@ -168,3 +168,15 @@ def test_bad_input():
     for wrong in ({"examples": 1}, {"mean_length": 0}, {"tokens_per_example": 0}):
         with pytest.raises(InputError, match="lengths above 0"):
             shard_size_for_budget(1e6, **good | wrong)
+
+
+def test_what_the_engine_cannot_tell_apart_is_zero():
+    """All residuals or none: an example that differs keeps the shard as it is."""
+    rng = np.random.default_rng(0)
+    additive = rng.normal(-30, 5, (6, 1)) + rng.normal(-30, 5, 6)
+    rounded = additive + rng.normal(0, 1e-5, (6, 6))
+    off = ~np.eye(6, dtype=bool)
+    assert (centred_successors(rounded, resolution=1e-3)[off] == 0).all()
+    rounded[2, 4] += 1
+    kept = centred_successors(rounded, resolution=1e-3)
+    np.testing.assert_array_equal(kept, centred_successors(rounded))

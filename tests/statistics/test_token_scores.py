@@ -214,3 +214,14 @@ def test_bad_input():
     for wrong in ([0, 1], [0.0, 1.0, 2.0], [-1, 0, 1]):
         with pytest.raises(InputError, match="give 3 integers"):
             boundary_scores(good, led, wrong, tokens_per_example=2)
+
+
+def test_a_token_that_moves_by_less_than_the_engine_rounds_is_silent():
+    rng = np.random.default_rng(0)
+    logprobs, leading = rng.normal(-3, 1e-5, (9, 4)), np.zeros((9, 4), dtype=bool)
+    logprobs[:, 2] += rng.normal(size=9)
+    leading[3, 0] = True
+    logprobs[3, 0] = -20  # leads: what it is there does not count
+    found = centred_tokens(logprobs, leading, resolution=1e-3)
+    assert (found != 0).any(axis=0).tolist() == [False, False, True, False]
+    np.testing.assert_array_equal(found[:, 2], centred_tokens(logprobs, leading)[:, 2])

@@ -3,7 +3,7 @@ import pytest
 
 from contamination.errors import InputError
 from contamination.statistics.results import p_from_log10
-from contamination.statistics.validation import as_log_probs, as_p_values
+from contamination.statistics.validation import as_log_probs, as_p_values, with_ties
 
 
 @pytest.mark.parametrize(
@@ -45,3 +45,11 @@ def test_good_input_passes_unchanged():
 def test_p_is_never_zero_nor_below_what_log10_p_says(log10_p):
     assert 0 < p_from_log10(log10_p) <= 1
     assert p_from_log10(log10_p) >= 10.0**log10_p
+
+
+def test_only_a_row_within_the_resolution_is_made_equal():
+    scores = np.array([[-3.0, -3.001, -3.002], [-3.0, -3.001, -4.0]])
+    tied = with_ties(scores, [0.01, 0.01])
+    assert np.ptp(tied[0]) == 0
+    np.testing.assert_array_equal(tied[1], scores[1])
+    np.testing.assert_array_equal(with_ties(scores, 0.0), scores)

@@ -107,19 +107,20 @@ class Test(StoreNeed):
 
 def summed(tokens: "ShardTokens") -> "np.ndarray":
     """Log-probability of every ordering (nats), as in Oren's tests."""
-    sums: np.ndarray = tokens.logprobs.sum(axis=1, dtype="float64")
-    return sums
+    return tokens.sums()
 
 
 def standardised(tokens: "ShardTokens") -> "np.ndarray":
     """Sum of tokens, each centred and divided by its spread over the orderings."""
-    return statistics.token_standardised_scores(tokens.logprobs, tokens.leading)
+    return statistics.token_standardised_scores(
+        tokens.logprobs, tokens.leading, resolution=tokens.resolution
+    )
 
 
 def clipped(tokens: "ShardTokens") -> "np.ndarray":
     """Sum of tokens, each centred and held within +-CLIP_NATS (nats)."""
     return statistics.token_standardised_scores(
-        tokens.logprobs, tokens.leading, floor=None, clip=CLIP_NATS
+        tokens.logprobs, tokens.leading, floor=None, clip=CLIP_NATS, resolution=tokens.resolution
     )
 
 
@@ -128,7 +129,11 @@ def boundary(tokens_per_example: int | None) -> TokenScores:
 
     def score(tokens: "ShardTokens") -> "np.ndarray":
         return statistics.boundary_scores(
-            tokens.logprobs, tokens.leading, tokens.position, tokens_per_example=tokens_per_example
+            tokens.logprobs,
+            tokens.leading,
+            tokens.position,
+            tokens_per_example=tokens_per_example,
+            resolution=tokens.resolution,
         )
 
     return score
@@ -143,7 +148,9 @@ def sampled_successors(
     rng: "np.random.Generator",
 ) -> "np.ndarray":
     """Scores of the canonical and of sampled orderings from centred successors, (n + 1,)."""
-    centred = statistics.centred_successors(store.successors(shard, tokens_per_example))
+    centred = statistics.centred_successors(
+        store.successors(shard, tokens_per_example), resolution=store.resolution(tokens_per_example)
+    )
     return statistics.sampled_successor_scores(centred, resamples=orderings, rng=rng)
 
 
@@ -159,8 +166,12 @@ def joint_successors(
     kept = int(store.header.stored[slice(*store.header.bounds[shard])].max())
     tokens = store.successor_tokens(shard, kept)
     orders = statistics.random_orderings([(0, len(tokens))], orderings, rng=rng)
-    matrices = [tokens[:, :, :b].sum(axis=2, dtype=np.float64) for b in COUNTED.values()]
-    centred = map(statistics.centred_successors, matrices)
+    centred = [
+        statistics.centred_successors(
+            tokens[:, :, :b].sum(axis=2, dtype=np.float64), resolution=store.resolution(b or kept)
+        )
+        for b in COUNTED.values()
+    ]
     return np.stack([statistics.successor_scores(each, orders) for each in centred])
 
 

@@ -10,9 +10,11 @@ memory needed does not grow with the number of permutations. If two runs at once
 same unit, the copy in the part that comes first by name counts, whatever its numbers.
 """
 
+import math
 import os
 import shutil
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,6 +34,12 @@ from contamination.scoring.store_format import (
     read_units,
     write_part,
 )
+from contamination.statistics.validation import with_ties
+
+# Nats by which an engine may change the log-probability of a token with its place in a batch. On
+# identical texts, random models of 2 to 8 layers moved one by up to 2e-5 in float32 and 0.008 in
+# bfloat16, whose spacing at 1 is 0.008; here 4 to 5 times that, and in proportion for float16.
+RESOLUTION = {"float32": 1e-4, "float16": 0.004, "bfloat16": 0.03}
 
 
 class ShardTokens(NamedTuple):
@@ -41,6 +49,12 @@ class ShardTokens(NamedTuple):
     leading: np.ndarray  # whether the token's example is first in the ordering, bool (m + 1, T)
     position: np.ndarray  # of the token within its example, int32 (T,)
     example: np.ndarray  # index in the test set, int32 (T,)
+    resolution: float = 0.0  # nats that the engine cannot tell apart in a token
+
+    def sums(self) -> np.ndarray:
+        """Log-probabilities (nats) of the orderings, float64 (m + 1,); see `Store.log_probs`."""
+        sums: np.ndarray = self.logprobs.sum(axis=1, dtype=np.float64)
+        return with_ties(sums, self.resolution * math.sqrt(self.logprobs.shape[1]))
 
     def first_orderings(self, permutations: int) -> "ShardTokens":
         """Return the same tokens in orderings 0..permutations alone."""
@@ -111,13 +125,30 @@ class Store:
     def log_probs(self, permutations: int) -> np.ndarray:
         """Sequence log-probabilities (nats), float64[shards, permutations + 1], canonical first.
 
-        They are sums over the tokens that are stored. Raises InputError if the store lacks one of
-        these orderings or is damaged.
+        They are sums over the tokens that are stored. Where all orderings of a shard lie within
+        the `resolution` of such a sum, they are ties: all get the mean. Raises InputError if the
+        store lacks one of these orderings or is damaged.
         """
         sums = np.zeros((self.header.shards, permutations + 1))
         for unit, _, _, logprob in self._units("orderings", None, permutations):
             sums[unit] = logprob.sum(dtype=np.float64)
-        return sums
+        lengths = [int(self.header.stored[slice(*bounds)].sum()) for bounds in self.header.bounds]
+        return with_ties(sums, [self.resolution(tokens) for tokens in lengths])
+
+    def resolution(self, tokens: int) -> float:
+        """Nats that the engine cannot tell apart in a sum of so many log-probabilities.
+
+        Roundings of tokens add up as independent errors do, with the square root of their number.
+        The precision is that of the records of the runs. Servers keep theirs to themselves and
+        hardly compute in more than bfloat16; numbers that no run has a record of count as float32.
+        """
+        return self._token_resolution * math.sqrt(tokens)
+
+    @cached_property
+    def _token_resolution(self) -> float:
+        runs = (read_json(path) for path in self.directory.glob("run-*.json"))
+        found = [RESOLUTION.get(run["precision"], RESOLUTION["bfloat16"]) for run in runs]
+        return max(found, default=RESOLUTION["float32"])
 
     def shard_tokens(self, shard: int, permutations: int) -> ShardTokens:
         """Every token of a shard in orderings 0..permutations; raises as `log_probs`.
@@ -135,7 +166,9 @@ class Store:
             front = example[0] - start
             leading[index, offsets[front] : offsets[front] + lengths[front]] = True
         examples = np.repeat(np.arange(start, stop, dtype=np.int32), lengths)
-        return ShardTokens(logprobs, leading, positions(lengths), examples)
+        return ShardTokens(
+            logprobs, leading, positions(lengths), examples, resolution=self.resolution(1)
+        )
 
     def successors(self, shard: int, tokens_per_example: int) -> np.ndarray:
         """Sums S[a, b] = log p(first tokens of x_b | x_a) in nats, float64[k, k].

@@ -15,12 +15,13 @@ from contamination.errors import InputError
 from contamination.statistics.validation import ROUNDING
 
 
-def centred_successors(successors: ArrayLike) -> NDArray[np.float64]:
+def centred_successors(successors: ArrayLike, *, resolution: float = 0.0) -> NDArray[np.float64]:
     """Return S without what an example adds to all its pairs: least squares off the diagonal.
 
     S[a, b] ~ mu + alpha_a + beta_b: how helpful x_a is before anything, and how likely x_b is after
     anything. Takes S, shape (k, k) with k >= 3, and returns the residuals (nats) in the same shape,
-    NaN on the diagonal.
+    NaN on the diagonal. Where no residual exceeds `resolution` (nats), the engine cannot tell the
+    pairs apart, and all are zeros.
 
     Raises
     ------
@@ -54,6 +55,8 @@ def centred_successors(successors: ArrayLike) -> NDArray[np.float64]:
     residuals = centred - (alpha[:, None] + beta)
     # An additive S must come out as zeros, or the shard would vote by its rounding.
     residuals[np.abs(residuals) <= ROUNDING * np.abs(scores).max()] = 0
+    if np.abs(residuals[off]).max() <= resolution:
+        residuals[:] = 0
     return np.where(off, residuals, np.nan)
 
 

@@ -25,6 +25,7 @@ def token_standardised_scores(
     *,
     floor: float | None = _FLOOR,
     clip: float | None = None,
+    resolution: float = 0.0,
 ) -> NDArray[np.float64]:
     """One score per ordering of a shard: the sum over tokens of centred, tamed log-probabilities.
 
@@ -45,6 +46,8 @@ def token_standardised_scores(
     clip : float or None
         Centred values are held within +-clip nats. A bound instead of a division (floor=None) keeps
         nats as the unit; 1 nat touches about one value in a hundred in small models.
+    resolution : float
+        As in `centred_tokens`.
 
     Returns
     -------
@@ -68,7 +71,7 @@ def token_standardised_scores(
     Which floor is best depends on where memory sits: 1 / sd_t is the best weight for shifts
     proportional to sd_t, while shifts of the loud tokens above all favour the plain centred sum.
     """
-    values = centred_tokens(logprobs, leading)
+    values = centred_tokens(logprobs, leading, resolution=resolution)
     if clip is not None:
         np.clip(values, -_above_zero(clip, "clip"), clip, out=values)
     if floor is not None:
@@ -80,7 +83,12 @@ def token_standardised_scores(
 
 
 def boundary_scores(
-    logprobs: ArrayLike, leading: ArrayLike, position: ArrayLike, *, tokens_per_example: int | None
+    logprobs: ArrayLike,
+    leading: ArrayLike,
+    position: ArrayLike,
+    *,
+    tokens_per_example: int | None,
+    resolution: float = 0.0,
 ) -> NDArray[np.float64]:
     """One score per ordering of a shard: centred sum of the first tokens of every example.
 
@@ -93,7 +101,7 @@ def boundary_scores(
 
     Parameters
     ----------
-    logprobs, leading
+    logprobs, leading, resolution
         As in `token_standardised_scores`, and the same are what is returned, H0 and exactness.
     position : array_like of int, shape (T,)
         Position of each token within its example, from 0.
@@ -112,7 +120,8 @@ def boundary_scores(
     x (1 - 1/n) and lowers the other scores in which that token follows by x / n, with n the number
     of orderings in which it follows.
     """
-    values, where = centred_tokens(logprobs, leading), np.asarray(position)
+    values = centred_tokens(logprobs, leading, resolution=resolution)
+    where = np.asarray(position)
     if where.shape != values.shape[1:] or where.dtype.kind not in "iu" or (where < 0).any():
         raise InputError(
             f"position is {where.dtype} of shape {where.shape}: give {values.shape[1]} integers, "
@@ -128,12 +137,17 @@ def boundary_scores(
     return np.asarray(values[:, where < tokens_per_example].sum(axis=1))
 
 
-def centred_tokens(logprobs: ArrayLike, leading: ArrayLike) -> NDArray[np.float64]:
+def centred_tokens(
+    logprobs: ArrayLike, leading: ArrayLike, *, resolution: float = 0.0
+) -> NDArray[np.float64]:
     """Each token (nats) minus its mean over the orderings in which it does not lead, else 0.
 
     A leading token is thereby given its mean over the others, so the score does not depend on how
     likely the example that happens to lead is: without centring, leaving it out would add minus its
     own log-probability to the score, far more noise than any order effect.
+
+    A token that moves by no more than `resolution` (nats) is 0 throughout: the engine cannot tell
+    its log-probabilities apart.
 
     Parameters and shapes as in `token_standardised_scores`; returns (m+1, T). Permuting the rows of
     the input permutes the rows of the output.
@@ -166,6 +180,7 @@ def centred_tokens(logprobs: ArrayLike, leading: ArrayLike) -> NDArray[np.float6
     values -= values.sum(axis=0, where=~leads) / np.maximum((~leads).sum(axis=0), 1)
     # A token that never moves must come out as zeros, or a silent shard would vote by its rounding.
     values[leads | (np.abs(values) <= rounding)] = 0
+    values[:, np.ptp(values, axis=0) <= resolution] = 0
     return values
 
 

@@ -13,6 +13,16 @@ same in exact arithmetic may differ by about 1e-14 of their size.
 """
 
 
+def with_ties(scores: NDArray[np.float64], resolution: ArrayLike) -> NDArray[np.float64]:
+    """Rows of scores (..., n) that all lie within `resolution` (nats, one a row), made equal.
+
+    What the engine cannot tell apart is no evidence, and a weight of 1 / sd would give it a full
+    vote. A row is judged as a whole, so exchangeable scores stay exchangeable.
+    """
+    tied = np.ptp(scores, axis=-1) <= resolution
+    return np.where(tied[..., None], scores.mean(axis=-1, keepdims=True), scores)
+
+
 def as_floats(values: ArrayLike, name: str) -> NDArray[np.float64]:
     """Return `values` as a float64 array. `name` is what the InputError calls them."""
     try:
