@@ -24,3 +24,7 @@ def test_a_model_behind_an_endpoint_gives_the_p_value_of_the_model_itself(
     (far,), (near,) = (json.loads(text)["results"] for text in (out, local))
     assert far["statistic"] == pytest.approx(near["statistic"], abs=0.01)
     assert "requests" in err.splitlines()[-1]
+    assert json.loads(out)["noise"] == 0  # nats a token
+    assert json.loads(local)["noise"] is None
+    (run,) = (tmp_path / "a").rglob("run-*.json")
+    assert json.loads(run.read_text())["noise"] == 0

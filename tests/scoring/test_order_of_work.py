@@ -12,6 +12,7 @@ import torch
 from transformers import GPT2LMHeadModel
 
 from contamination.audit.battery import TESTS
+from contamination.scoring import endpoint_trust
 from contamination.scoring import store as stores
 from contamination.scoring.contract import Scorer
 from contamination.scoring.endpoint import EndpointScorer
@@ -67,6 +68,7 @@ def test_a_drifting_scorer_keeps_the_level(tokenizer, tmp_path, test, shards, m)
 @pytest.mark.parametrize(("test", "shards", "m"), [("permutation", 1, 3), ("successor", 1, 0)])
 def test_a_drifting_server_keeps_the_level(make_model, tmp_path, monkeypatch, test, shards, m):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.setattr(endpoint_trust, "MOST_NOISE", np.inf)  # else the drift is refused
     directory = make_model(64)
 
     def drift(answer, number: int) -> None:

@@ -151,6 +151,8 @@ class Audit:
     control : one for each test: the same shards under a compressor, which has seen no test set.
         Where it is small, the order of the records carries information by itself.
     seconds : that scoring took in this run.
+    noise : nats a token by which an endpoint's answers to one prompt differed in this run, on
+        average over the prompt; None of a model here, and where nothing was asked.
     """
 
     header: Header
@@ -160,6 +162,7 @@ class Audit:
     control: tuple[TestResult, ...]
     stores: tuple[Path, ...]
     seconds: float
+    noise: float | None
 
     @property
     def tokens_scored(self) -> int:
@@ -177,6 +180,7 @@ class Audit:
             "stores": [str(path) for path in self.stores],
             "tokens_scored": self.tokens_scored,
             "seconds": self.seconds,
+            "noise": self.noise,
         }
 
     def summary(self) -> str:
@@ -230,6 +234,7 @@ def audit(
         control=tuple(controls[store.kind, store.shards] for store in plan.stores),
         stores=tuple(store.directory for store in stores.values()),
         seconds=seconds,
+        noise=getattr(model, "noise", None),
     )
 
 

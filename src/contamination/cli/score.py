@@ -81,6 +81,8 @@ def print_cost(audit: "Audit") -> None:
             f"{audit.tokens_scored:,} tokens in {_duration(audit.seconds)}{about}, "
             f"{audit.tokens_scored / audit.seconds:,.0f} tokens/s; log-probabilities in {where}"
         )
+    if audit.noise is not None:
+        line += f"\nanswers to one prompt differed by up to {audit.noise:.2g} nats a token"
     Console().print(line, highlight=False)
 
 

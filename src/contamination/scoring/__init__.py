@@ -17,6 +17,7 @@ module                idea
 `endpoint`            `EndpointScorer`: a model behind an OpenAI-compatible server
 `endpoint_client`     requests: the `openai` client within a budget
 `endpoint_answers`    how to ask, and the proof that answers belong to the tokens
+`endpoint_trust`      whether answers can be one model's, and how much they differ by themselves
 `plan`, `cost`        which store a test reads, how many shards; tokens, FLOPs, time
 `score`               fill a store with what is missing, in one process or several
 `processes`           the processes of one run, and where they meet

@@ -6,9 +6,8 @@ a sequence is one request; the answers count in any order. Requests are sent in 
 sequences: a server may drift, so whoever compares sequences gives them in a random order.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from itertools import takewhile
 from pathlib import Path
 from typing import Any, get_args
 
@@ -27,12 +26,10 @@ from contamination.scoring.endpoint_answers import (
     Spelling,
 )
 from contamination.scoring.endpoint_client import Client, Rejected
+from contamination.scoring.endpoint_trust import FIRST_ASKED, LAST_ASKED, PROBES, Trust
 from contamination.scoring.loading import ModelSource, load_tokenizer
 from contamination.scoring.windows import Job, assemble, windows_of
-from contamination.testsets.tokens import tokenize
 
-# Texts that end alike after different beginnings, of at most 13 tokens in any vocabulary.
-PROBES = ("I saw a dog", "We fed a dog")
 SMALLEST_CONTEXT = 16
 # The last token of a window is sent behind its inputs, and the server generates one more.
 NOT_INPUTS = 2
@@ -89,13 +86,20 @@ class EndpointScorer:
         backend = getattr(self.tokenizer, "backend_tokenizer", None)
         rules = backend.to_str() if backend else str(sorted(self.tokenizer.get_vocab().items()))
         self.revision = sha256_of(self.url, model, rules, str(self.context), str(self.start))
+        self._trust = Trust(self.url, self.tokenizer, self.start, self.context)
         self._route: Route | None = None
         self._served: Any = None
 
+    @property
+    def noise(self) -> float | None:
+        """Nats a token by which answers to one prompt differ; None before there were two."""
+        return self._trust.noise
+
     def summary(self) -> str:
-        """One line for people: requests made, why some failed, and what the model calls itself."""
+        """One line for people: requests made, why some failed, the model's own name, and noise."""
         served = f", answered by {self._name(self._served)}" if self._served else ""
-        return self.client.summary() + served
+        noise = "" if self.noise is None else f", noise {self.noise:.2g} nats a token"
+        return self.client.summary() + served + noise
 
     def _name(self, served: Any) -> str:
         return repr(self.client.shorten(str(served)))
@@ -110,31 +114,72 @@ class EndpointScorer:
         """
         masks = [np.ones(len(s), dtype=bool) for s in sequences] if wanted is None else wanted
         jobs = [Job(i, w) for i, mask in enumerate(masks) for w in windows_of(mask, self.context)]
-        probes = len(PROBES) if jobs and self._route is None else 0
-        self.client.require_budget(len(jobs) + probes)
+        begins = {i: window.start for i, window in reversed(jobs)}
+        # Moments that no server foresees, and that are the same when the call is repeated.
+        rng = np.random.default_rng(int(sha256_of(*(ids.tobytes() for ids in sequences)), 16))
+        queue: list[Job | int] = list(jobs)
+        for place in self._trust.places(len(jobs), rng):
+            queue[place:place] = range(len(PROBES))
+        more = LAST_ASKED + FIRST_ASKED * (self._route is None) if jobs else 0
+        self.client.require_budget(len(queue) + more)
         scores = [np.full(len(ids), np.nan, dtype=np.float32) for ids in sequences]
         owners = [job.sequence for job in jobs]
-        return assemble(scores, owners, self._results(sequences, jobs))
+        wholes = assemble(scores, owners, self._results(sequences, queue))
+        return self._compared(sequences, masks, begins, wholes)
+
+    def _compared(
+        self,
+        sequences: Sequence[np.ndarray],
+        masks: Sequence[np.ndarray],
+        begins: dict[int, int],
+        wholes: Iterator[tuple[int, np.ndarray]],
+    ) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield what comes, after a look at it beside what came before."""
+        for index, values in wholes:
+            ids, wanted = sequences[index], masks[index]
+            if index in begins:
+                self._trust.compare(ids[begins[index] :], ids[wanted], values[wanted])
+            yield index, values
 
     def _results(
-        self, sequences: Sequence[np.ndarray], jobs: Sequence[Job]
+        self, sequences: Sequence[np.ndarray], queue: Sequence[Job | int]
     ) -> Iterator[tuple[int, slice, np.ndarray]]:
-        """Yield (index of the sequence, the tokens scored, their values) as answers arrive."""
-        if not jobs:
+        """Yield (index of the sequence, the tokens scored, their values) as answers arrive.
+
+        The queue holds jobs, and the numbers of probes.
+        """
+        if not queue:
             return
         if self._route is None:
             self._route = self._find_route()
-            self.client.require_budget(len(jobs))  # to find it may have taken more than planned
+            # To find it may have taken more than planned.
+            self.client.require_budget(len(queue) + LAST_ASKED)
         prompts = [
-            np.append(window.inputs(sequences[i], self.start), sequences[i][window.stop - 1])
-            for i, window in jobs
+            self._trust.prompts[item]
+            if isinstance(item, int)
+            else np.append(
+                item.window.inputs(sequences[item.sequence], self.start),
+                sequences[item.sequence][item.window.stop - 1],
+            )
+            for item in queue
         ]
         try:
             for number, values in self._ask(self._route, prompts):
-                index, (start, first, stop) = jobs[number]
+                item = queue[number]
+                if isinstance(item, int):
+                    self._trust.hear(item, values)
+                    continue
+                self._trust.watch(values)
+                index, (start, first, stop) = item
                 yield index, slice(first, stop), values[first - start :]
+            self._ask_probes(self._route, range(len(PROBES)))
         except Rejected as error:
             raise InputError(f"{error}; if it is too long, give a smaller context") from None
+
+    def _ask_probes(self, route: Route, order: Iterable[int]) -> None:
+        for probe in order:
+            for _, values in self._ask(route, [self._trust.prompts[probe]]):
+                self._trust.hear(probe, values)
 
     def _ask(self, route: Route, prompts: Sequence[np.ndarray]) -> Iterator[tuple[int, np.ndarray]]:
         """Yield (index of the prompt, log-probabilities of all but its first token)."""
@@ -158,7 +203,7 @@ class EndpointScorer:
     def _find_route(self) -> Route:
         """Try the wire formats, with token ids, and with text where the server refuses ids."""
         spelling = Spelling(self.tokenizer)
-        prompts = [np.append(self.start, ids) for ids in tokenize(self.tokenizer, PROBES)]
+        prompts = self._trust.prompts
         reasons: dict[PromptAs, str] = {}
         for prompt_as in get_args(PromptAs):
             by_ids, understood = prompt_as == "token ids", False
@@ -175,24 +220,11 @@ class EndpointScorer:
                     reasons[prompt_as] = str(error)
                     understood = True
                 else:
-                    self._require_sense(values, prompts)
+                    for probe, answer in enumerate(values):
+                        self._trust.hear(probe, answer)
+                    self._ask_probes(route, reversed(range(len(PROBES))))
                     return route
             if by_ids and understood:
                 break
         tried = "; ".join(f"asked with {how}: {why}" for how, why in reasons.items())
         raise InputError(f"no way to the log-probabilities of a prompt ({tried}); {ADVICE}")
-
-    def _require_sense(self, values: list[np.ndarray], prompts: list[np.ndarray]) -> None:
-        """Refuse numbers that no language model gives."""
-        if np.ptp(np.concatenate(values)) == 0:
-            raise InputError(
-                f"{self.url}: every token has the log-probability {values[0][0]:g}, which stands "
-                f"for none; {ADVICE}"
-            )
-        ends = zip(*(prompt[::-1] for prompt in prompts), strict=False)
-        shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], ends))
-        if shared and np.array_equal(values[0][-shared:], values[1][-shared:]):
-            raise InputError(
-                f"{self.url}: tokens have the same log-probabilities after different texts, so "
-                f"they do not depend on the context; {ADVICE}"
-            )

@@ -213,7 +213,8 @@ def recorded(store: Store, scorer: Scorer) -> Iterator[None]:
     """Write `run-*.json` before the block and, whatever ends it, what came of it afterwards.
 
     Contents: started (UTC), seconds (null if the run was killed), processes, devices, precision,
-    packages, parts and tokens that were added. Process 0 alone writes it.
+    packages, noise (of an endpoint, nats a token), parts and tokens that were added. Process 0
+    alone writes it.
     """
     device = getattr(scorer, "device", None)
     devices = sorted(set(gather("elsewhere" if device is None else describe(device))))
@@ -240,6 +241,7 @@ def recorded(store: Store, scorer: Scorer) -> Iterator[None]:
     finally:
         added = [part for part in store.parts() if part not in before]
         record["seconds"] = time.perf_counter() - clock
+        record["noise"] = getattr(scorer, "noise", None)
         record["parts"] = [part.name for part in added]
         record["tokens"] = sum(map(count_rows, added))
         write_json(path, record)
