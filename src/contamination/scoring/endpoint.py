@@ -15,6 +15,7 @@ import numpy as np
 
 from contamination.errors import InputError
 from contamination.files import sha256_of
+from contamination.randomness import random_stream
 from contamination.scoring.contract import start_token
 from contamination.scoring.endpoint_answers import (
     ADVICE,
@@ -116,7 +117,8 @@ class EndpointScorer:
         jobs = [Job(i, w) for i, mask in enumerate(masks) for w in windows_of(mask, self.context)]
         begins = {i: window.start for i, window in reversed(jobs)}
         # Moments that no server foresees, and that are the same when the call is repeated.
-        rng = np.random.default_rng(int(sha256_of(*(ids.tobytes() for ids in sequences)), 16))
+        asked = sha256_of(*(ids.tobytes() for ids in sequences))
+        rng = random_stream(0, "moments of the probes", asked)
         queue: list[Job | int] = list(jobs)
         for place in self._trust.places(len(jobs), rng):
             queue[place:place] = range(len(PROBES))
