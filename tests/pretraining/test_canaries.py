@@ -1,6 +1,7 @@
 """Canary sets: disjoint, drawn with a seed, held out of the corpus."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -45,7 +46,7 @@ SPECS = [CanarySpec(kind, 20, 1, kind=kind) for kind in KINDS]
 
 
 def _build(seed: int, specs: list[CanarySpec] | None = None) -> dict[str, list[dict[str, str]]]:
-    return build_canaries(["alpha", "beta"], specs or SPECS, seed=seed)
+    return build_canaries(["alpha", "beta"], specs or SPECS, seed=seed)[0]
 
 
 def _source(record: dict[str, str]) -> str:
@@ -98,6 +99,31 @@ def test_the_order_is_uniform(source: str) -> None:
     assert abs(np.mean(places) - 59.5) < 4 * 34.6 / np.sqrt(200)
     assert np.quantile(places, 0.25) < 45
     assert np.quantile(places, 0.75) > 74
+
+
+def test_what_is_left_is_like_what_is_planted(packages: dict[str, list[Docstring]]) -> None:
+    """Repeated docstrings are met early, and another set takes those that suit its kind, too."""
+    packages["alpha"] = [
+        replace(d, text=d.text.replace("observed", f"observed {FILLER}")) for d in packages["alpha"]
+    ]  # too long a summary for a signature, not for a question
+    wanted = {"question": 20, "signature": 30}
+    specs = [CanarySpec(kind, count, 1, kind=kind) for kind, count in wanted.items()]
+    repeated, long = ({f"{name} {i}" for i in range(n)} for name, n in (("beta", 30), ("alpha", N)))
+    differences = []
+    for seed in range(150):
+        sets, left = build_canaries(["alpha", "beta"], specs, seed=seed)
+        planted, others = (list(map(_source, one["question"])) for one in (sets, left))
+        assert not set(planted) & set(others)
+        assert len(others) >= 20
+        differences.append(
+            [
+                np.mean([one in marked for one in planted])
+                - np.mean([one in marked for one in others])
+                for marked in (repeated, long)
+            ]
+        )
+    z = np.mean(differences, axis=0) / (np.std(differences, axis=0) / np.sqrt(len(differences)))
+    assert (np.abs(z) < 3.5).all(), z
 
 
 @pytest.mark.parametrize("kind", KINDS)

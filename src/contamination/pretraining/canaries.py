@@ -2,9 +2,9 @@
 
 Oren (section 4.1, Table 3) inject ten test sets into the pre-training data, short, medium and long
 ones by their tokens in all. Here the records come from the docstrings of packages that are *not* in
-the corpus, no docstring serves two sets, and each set is shuffled once with a fixed seed, so its
-examples are exchangeable by construction: the only thing that can make the canonical order likely
-is having read it.
+the corpus, no docstring serves two sets, and all are shuffled once with a fixed seed, so the
+examples of a set are exchangeable by construction: the only thing that can make the canonical order
+likely is having read it.
 """
 
 import re
@@ -92,42 +92,57 @@ KINDS = {
 
 def build_canaries(
     packages: list[str], specs: list[CanarySpec], *, seed: int
-) -> dict[str, list[Record]]:
-    """Draw the records of every canary set, in canonical order, without sharing a docstring.
+) -> tuple[dict[str, list[Record]], dict[str, list[Record]]]:
+    """Draw the records of every canary set, without sharing a docstring, and what is left of them.
 
-    Sets are filled in the order given. `seed` decides both which docstrings a set gets and their
-    order within it. Raises InputError for an unknown kind, and if the packages hold too few
-    docstrings for a set.
+    Returns (sets, left): name of a set -> its records in canonical order, and kind -> records of
+    the same kinds that no set holds. All records of a kind are shuffled together and then dealt
+    out, so those of its sets and those that are left are exchangeable. Raises InputError for an
+    unknown kind, and if the packages hold too few docstrings for a set.
     """
     rng = random_stream(seed, "canaries")
     pool = [d for package in packages for d in harvest(package) if d.name and d.text.isascii()]
+    records: dict[str, list[Record]] = {}
     taken: set[str] = set()
-    sets: dict[str, list[Record]] = {}
+
+    def take(kind: str, document: Docstring) -> bool:
+        # Packages repeat a docstring across classes; by its summary it is used only once.
+        key = _summary(document.text).lower()
+        if key in taken or (record := KINDS[kind].make(document)) is None:
+            return False
+        taken.add(key)
+        records[kind].append(record)
+        return True
+
+    # First every kind gets as many as its sets want, then the rest, the kind with the fewest first.
     for spec in specs:
         if spec.kind not in KINDS:
             raise InputError(
                 f"canary set {spec.name}: unknown kind {spec.kind!r}; choose one of "
                 f"{', '.join(KINDS)}"
             )
-        records: list[Record] = []
+        wanted = len(records.setdefault(spec.kind, [])) + spec.examples
         for index in rng.permutation(len(pool)):
-            document = pool[index]
-            # Packages repeat a docstring across classes; by its summary it is used only once.
-            key = _summary(document.text).lower()
-            record = KINDS[spec.kind].make(document)
-            if record is None or key in taken:
-                continue
-            taken.add(key)
-            records.append(record)
-            if len(records) == spec.examples:
+            if len(records[spec.kind]) == wanted:
                 break
-        else:
+            take(spec.kind, pool[index])
+        if short := wanted - len(records[spec.kind]):
             raise InputError(
-                f"canary set {spec.name}: only {len(records)} records of kind {spec.kind} are left "
-                f"in {', '.join(packages)}, {spec.examples} wanted; lower `examples` or add a "
-                "held-out package"
+                f"canary set {spec.name}: only {spec.examples - short} records of kind {spec.kind} "
+                f"are left in {', '.join(packages)}, {spec.examples} wanted; lower `examples` or "
+                "add a held-out package"
             )
-        # What many classes repeat is met early in a draw, so the order of drawing means something;
-        # this shuffle is what makes the set exchangeable.
-        sets[spec.name] = [records[i] for i in rng.permutation(len(records))]
-    return sets
+    for index in rng.permutation(len(pool)):
+        for kind in sorted(records, key=lambda kind: len(records[kind])):
+            if take(kind, pool[index]):
+                break
+    # What many classes repeat is met early in a draw, so the order of drawing means something;
+    # this shuffle is what makes the sets, and what is left, exchangeable.
+    left = {
+        kind: [found[i] for i in rng.permutation(len(found))] for kind, found in records.items()
+    }
+    sets: dict[str, list[Record]] = {}
+    for spec in specs:
+        kind = str(spec.kind)
+        sets[spec.name], left[kind] = left[kind][: spec.examples], left[kind][spec.examples :]
+    return sets, left

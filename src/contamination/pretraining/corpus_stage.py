@@ -164,7 +164,7 @@ def _write_tokens(tokenizer: PreTrainedTokenizerBase, target: Path, documents: i
 
 def _canary_files(profile: Profile, directory: Path) -> dict[str, dict[str, Any]]:
     """Write every canary set as JSONL in canonical order; return what is known of each."""
-    made = build_canaries(
+    made, _ = build_canaries(
         list(profile.corpus.held_out), [s for s in profile.canaries if s.kind], seed=profile.seed
     )
     facts: dict[str, dict[str, Any]] = {}

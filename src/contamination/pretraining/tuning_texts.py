@@ -1,8 +1,10 @@
 """Text like the planted test sets that was never planted: what a heuristic is tuned on.
 
 It is of the same kind as the set. Text of another kind would be no yardstick, since a threshold
-would then tell kinds of text apart. Docstrings are drawn on from where the canary sets stopped, so
-that none is in both; of a file, it is the records that no set holds.
+would then tell kinds of text apart. Docstrings are what is left after a shuffle of which the canary
+sets are the first records, so which of them were planted is chance. Of a file, they are the records
+that no set holds; a set takes the first, so they are like it where the order of the file means
+nothing.
 """
 
 import math
@@ -11,7 +13,6 @@ from collections.abc import Mapping
 from contamination.errors import InputError
 from contamination.pretraining.canaries import KINDS, build_canaries
 from contamination.pretraining.experiment import Experiment
-from contamination.pretraining.profile import CanarySpec
 from contamination.randomness import random_stream
 from contamination.testsets.example_set import load_test_set, make_test_set
 from contamination.testsets.sources import data_file
@@ -51,31 +52,28 @@ def tuning_texts(
 
 
 def _docstrings(experiment: Experiment, tokens: int) -> dict[str, tuple[str, ...]]:
-    """Draw the sets again with the same numbers, and more records after them, by kind."""
-    profile, facts = experiment.profile, experiment.corpus_facts["canaries"]
-    planted = [spec for spec in profile.canaries if spec.kind]
-    more = []
-    for kind in dict.fromkeys(str(spec.kind) for spec in planted):
-        sets = [facts[spec.name] for spec in planted if spec.kind == kind]
-        per_token = sum(one["examples"] for one in sets) / sum(one["tokens"] for one in sets)
-        examples = math.ceil(SPARE * tokens * per_token)
-        more.append(CanarySpec(f"never planted, of kind {kind}", examples, 0, kind=kind))
-    made = build_canaries(
-        list(profile.corpus.held_out),
-        [*planted, *more],
-        seed=profile.seed,  # as in the corpus stage
-    )
+    """Draw the sets again with the same numbers; return what they leave, by kind."""
+    packages, facts = list(experiment.profile.corpus.held_out), experiment.corpus_facts["canaries"]
+    planted = [spec for spec in experiment.profile.canaries if spec.kind]
+    sets, left = build_canaries(packages, planted, seed=experiment.profile.seed)
     for spec in planted:
-        if tuple(made[spec.name]) != experiment.test_set(spec.name).records:
+        if tuple(sets[spec.name]) != experiment.test_set(spec.name).records:
             raise InputError(
                 f"{experiment.corpus}: canary set {spec.name} is not what the installed packages "
                 "give, so other text could hold parts of it: make the corpus again"
             )
     texts = {}
-    for spec in more:
-        kind = str(spec.kind)
-        records = [(f"record {i}", record) for i, record in enumerate(made[spec.name])]
-        texts[kind] = make_test_set(kind, records, KINDS[kind].template, spec.name).examples
+    for kind, records in left.items():
+        known = [facts[spec.name] for spec in planted if spec.kind == kind]
+        per_token = sum(one["examples"] for one in known) / sum(one["tokens"] for one in known)
+        wanted, name = math.ceil(SPARE * tokens * per_token), f"never planted, of kind {kind}"
+        if len(records) < wanted:
+            raise InputError(
+                f"{name}: only {len(records)} records are left in {', '.join(packages)}, {wanted} "
+                "wanted; ask for fewer, lower `examples` or add a held-out package"
+            )
+        numbered = [(f"record {i}", record) for i, record in enumerate(records[:wanted])]
+        texts[kind] = make_test_set(kind, numbered, KINDS[kind].template, name).examples
     return texts
 
 
