@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors import SafetensorError
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from transformers import GPT2LMHeadModel
 
 from contamination.errors import InputError
@@ -329,6 +330,36 @@ class TestResuming:
         path.write_bytes(path.read_bytes()[:kept])
         run(tokenizer, tmp_path / "model")
         assert weights(tmp_path / "model") == uninterrupted
+
+    def test_a_checkpoint_with_any_bit_changed_is_not_used(
+        self, tokenizer, tmp_path, interrupt, steps_run, uninterrupted
+    ):
+        """Weights, moments, losses, step: whatever the disk did to it, the model is the same."""
+        interrupt(12)
+        whole = (tmp_path / CHECKPOINT).read_bytes()
+        rng = random_stream(0, "bits of a checkpoint")
+        for place in [9, *rng.integers(len(whole), size=8)]:
+            spoilt = bytearray(whole)
+            spoilt[place] ^= 1 << int(rng.integers(8))
+            (tmp_path / CHECKPOINT).write_bytes(spoilt)
+            steps_run.clear()
+            run(tokenizer, tmp_path / "model")
+            assert len(steps_run) == STEPS
+            assert weights(tmp_path / "model") == uninterrupted
+            shutil.rmtree(tmp_path / "model")
+
+    @pytest.mark.parametrize("metadata", [None, {"key": "another"}])
+    def test_a_checkpoint_of_something_else_is_not_used(
+        self, tokenizer, tmp_path, uninterrupted, metadata
+    ):
+        save_file({"weights": torch.zeros(3)}, tmp_path / CHECKPOINT, metadata)
+        run(tokenizer, tmp_path / "model")
+        assert weights(tmp_path / "model") == uninterrupted
+
+    def test_a_directory_in_its_place_is_told(self, tokenizer, tmp_path):
+        (tmp_path / CHECKPOINT).mkdir()
+        with pytest.raises(InputError, match=r"model\.checkpoint\.safetensors: a directory stands"):
+            run(tokenizer, tmp_path / "model")
 
     def test_a_checkpoint_of_another_vocabulary_is_not_used(self, tokenizer, tmp_path, interrupt):
         """The stream may be the same where the tokenizer grew."""

@@ -7,7 +7,7 @@ everything, so a run that was killed and started again ends with the same weight
 not. Under ``accelerate launch``, processes on several GPUs or nodes share each batch.
 
 A checkpoint is one safetensors file, whole or absent: the weights, the moments of AdamW and the
-recent losses are tensors, the step and the identity of the run stand in its metadata.
+recent losses are tensors; step, identity of the run and checksum stand in its metadata.
 """
 
 import contextlib
@@ -232,9 +232,20 @@ def save_checkpoint(
     for index, slots in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{index}.{slot}": value for slot, value in slots.items()}
     tensors["losses"] = torch.tensor(state["losses"], dtype=torch.float64)
+    tensors = {name: tensor.contiguous().cpu() for name, tensor in tensors.items()}
     metadata = {"key": key, "step": str(state["step"]), "seconds": str(state["seconds"])}
+    metadata["sha256"] = _checksum(metadata, tensors)
     with replacing(path) as temporary:
-        save_file({k: v.contiguous().cpu() for k, v in tensors.items()}, temporary, metadata)
+        save_file(tensors, temporary, metadata)
+
+
+def _checksum(metadata: Mapping[str, str], tensors: Mapping[str, torch.Tensor]) -> str:
+    """SHA-256 of a checkpoint's metadata and of its tensors, by name."""
+    digest = hashlib.sha256(repr(sorted(metadata.items())).encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def load_checkpoint(
@@ -242,16 +253,20 @@ def load_checkpoint(
 ) -> dict[str, Any]:
     """Load a checkpoint of this very run into model and optimiser, or start at step 0."""
     fresh = {"step": 0, "seconds": 0.0, "losses": []}
+    if path.is_dir():
+        raise InputError(f"{path}: a directory stands where the checkpoint belongs; remove it")
     if not path.exists():
         return fresh
     try:
         with safe_open(path, "pt") as file:
-            metadata = file.metadata()
-            if metadata["key"] != key:
+            metadata = file.metadata() or {}
+            if metadata.get("key") != key:
                 return fresh
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except SafetensorError:
+    except (SafetensorError, OSError, UnicodeDecodeError):
         return fresh  # unreadable: training from the start costs time, never correctness
+    if metadata.pop("sha256", None) != _checksum(metadata, tensors):
+        return fresh
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             parameter.copy_(tensors[f"model.{name}"])
