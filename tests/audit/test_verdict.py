@@ -5,10 +5,12 @@ import re
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from contamination.audit import Request, audit
 from contamination.audit.compressor import compressor_test
+from contamination.audit.diagnostics import diagnose_order
 from contamination.audit.verdict import plan_audit
 from contamination.errors import InputError
 from contamination.scoring.local import TransformersScorer
@@ -22,6 +24,7 @@ from contamination.statistics import (
     sharded_t_test,
 )
 from contamination.testsets.example_set import load_test_set
+from contamination.testsets.sources import open_test_set
 from fakes.made_up_scorer import MadeUpScorer
 from fakes.remembering_scorer import Remembers, made_up_set
 
@@ -219,9 +222,30 @@ def test_the_verdict_on_the_order_stands_beside_the_p_value(scorer, tmp_path):
     path = tmp_path / "sorted.txt"
     path.write_text("".join(f"{'word ' * n}\n" for n in range(1, 41)))
     found = audit(scorer, path, Request(["sharded_exact"], permutations=2, directory=tmp_path))
-    assert found.diagnosis.verdict == "order carries information"
-    assert "order of the records: order carries information" in found.summary()
-    assert found.as_dict()["diagnosis"]["verdict"] == "order carries information"
+    (diagnosis,) = found.diagnosis
+    assert diagnosis.verdict == "order carries information"
+    assert "order of the records within 10 shards: order carries information" in found.summary()
+    assert found.as_dict()["diagnosis"] == [
+        {"shards": 10, "verdict": diagnosis.verdict, "reasons": list(diagnosis.reasons)}
+    ]
+
+
+def test_the_diagnosis_permutes_what_the_test_permutes(scorer, tmp_path):
+    """Two blocks of a topic each: the permutation test mixes them, the tests on shards do not."""
+    rng, path = np.random.default_rng(0), tmp_path / "blocks.txt"
+    topics = ("lamp stone orbit", "maple tower river")
+    words = [rng.choice(topic.split(), 12) for topic in topics for _ in range(20)]
+    path.write_text("".join(f"{' '.join(each)}\n" for each in words))
+    request = Request(["permutation", "sharded_exact"], permutations=3, directory=tmp_path)
+    found = audit(scorer, path, request)
+    assert [each.shards for each in found.diagnosis] == [r.shards for r in found.results] == [1, 10]
+    assert [each.verdict for each in found.diagnosis] == ["order carries information", "quiet"]
+    assert "order of the records in the whole set: order carries information" in found.summary()
+    assert "order of the records within 10 shards: quiet" in found.summary()
+    test_set = open_test_set(path)
+    for each in found.diagnosis:
+        alone = diagnose_order(test_set, seed=0, shards=each.shards)
+        pd.testing.assert_frame_equal(each.table, alone.table)
 
 
 def test_a_second_audit_scores_nothing(scorer, test_set, tmp_path, monkeypatch):

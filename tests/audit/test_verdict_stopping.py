@@ -106,11 +106,12 @@ def test_the_order_of_the_records_is_reported_beside_the_evidence(stop, monkeypa
     examples = [f"{'word ' * n}\n" for n in range(1, 41)]
     arguments = ("--test=sharded_exact", "--permutations=3")
     _, out, _ = stop(*arguments, examples=examples)
-    assert "order of the records: order carries information" in out
+    assert "order of the records within 10 shards: order carries information" in out
     assert "a compressor, which has seen nothing: p = " in out
     _, out, _ = stop(*arguments, "--json", examples=examples)
     told = json.loads(out)
     assert told["diagnosis"]["verdict"] == "order carries information"
+    assert told["diagnosis"]["shards"] == 10
     assert 0 < told["control"]["p"] <= 1
 
 

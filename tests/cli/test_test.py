@@ -47,7 +47,7 @@ def test_a_table_for_people(audit):
     assert status == 0
     assert "sharded_exact" in out and "sharded_t" in out and "log10 p" in out
     assert "tokens/s" in out and "predicted" in out
-    assert "order of the records: " in out
+    assert "order of the records within " in out
     assert "tok/s" in err  # the bar, where it does not disturb the output
 
 

@@ -67,11 +67,23 @@ class Diagnosis:
         reject if it stood alone, which happens to at most 8 alpha of exchangeable sets. "quiet":
         none would. "too few records": so few orderings exist that none could ever stand out.
     reasons : the readings behind the verdict.
+    shards : number of those within which records were permuted; 1 for the whole set.
     """
 
     table: pd.DataFrame
     verdict: Verdict
     reasons: tuple[str, ...]
+    shards: int
+
+    @property
+    def what(self) -> str:
+        """What was diagnosed, for people: "order of the records within 4 shards"."""
+        within = "in the whole set" if self.shards == 1 else f"within {self.shards} shards"
+        return f"order of the records {within}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what `--json` prints."""
+        return {"shards": self.shards, "verdict": self.verdict, "reasons": list(self.reasons)}
 
 
 def diagnose(
@@ -108,11 +120,11 @@ def diagnose(
     table.insert(table.columns.get_loc("log10_p") + 1, "holm_p", math.nan)
     table.loc[tested, "holm_p"] = adjust(table.loc[tested, "p"], method="holm").p
     possible = sum(math.lgamma(stop - start + 1) for start, stop in bounds)  # log of orderings
-    return _judge(table, alpha, few=possible < math.log(TESTS / alpha))
+    return _judge(table, alpha, shards, few=possible < math.log(TESTS / alpha))
 
 
-def diagnose_order(test_set: ExampleSet, *, seed: int, shards: int = 1) -> Diagnosis:
-    """Diagnose a test set with the seed of its shards, at the level and numbers of `diagnose`."""
+def diagnose_order(test_set: ExampleSet, *, seed: int, shards: int) -> Diagnosis:
+    """Diagnose a test set within the shards of a test, at the level and numbers of `diagnose`."""
     rng = random_stream(seed, "diagnosis", test_set.revision, shards)
     return diagnose(test_set.examples, test_set.records or None, shards=shards, rng=rng)
 
@@ -138,7 +150,7 @@ def _check(
         )
 
 
-def _judge(table: pd.DataFrame, alpha: float, *, few: bool) -> Diagnosis:
+def _judge(table: pd.DataFrame, alpha: float, shards: int, *, few: bool) -> Diagnosis:
     verdict: Verdict = "order carries information"
     chosen, reasons = table[table["holm_p"] <= alpha], []
     if few:
@@ -154,7 +166,7 @@ def _judge(table: pd.DataFrame, alpha: float, *, few: bool) -> Diagnosis:
     lines = table[table["diagnostic"] == "spans_lines"].iloc[0]
     if lines["observed"] > 0:
         reasons.append(f"{lines['diagnostic']}: {lines['reading']}")
-    return Diagnosis(table, verdict, tuple(reasons))
+    return Diagnosis(table, verdict, tuple(reasons), shards)
 
 
 # --- one row of the table for each diagnostic -----------------------------------------------------

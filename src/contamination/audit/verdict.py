@@ -146,8 +146,9 @@ class Audit:
     ----------
     header : of a store that was read; it names the model and the set.
     results : one for each test, uncorrected: choose the test before you look.
-    diagnosis : whether the order of the records carries information by itself. Unless it is quiet,
-        a small p-value is no evidence of contamination.
+    diagnosis : one for each test: whether the order of the records carries information by itself,
+        within the shards that the test permutes. Unless it is quiet, a small p-value is no evidence
+        of contamination.
     control : one for each test: the same shards under a compressor, which has seen no test set.
         Where it is small, the order of the records carries information by itself.
     seconds : that scoring took in this run.
@@ -158,7 +159,7 @@ class Audit:
     header: Header
     plan: ScoringPlan
     results: tuple[TestResult, ...]
-    diagnosis: Diagnosis
+    diagnosis: tuple[Diagnosis, ...]
     control: tuple[TestResult, ...]
     stores: tuple[Path, ...]
     seconds: float
@@ -171,11 +172,10 @@ class Audit:
 
     def as_dict(self) -> dict[str, Any]:
         """Return what `--json` prints."""
-        verdict, reasons = self.diagnosis.verdict, list(self.diagnosis.reasons)
         return {name: getattr(self.header, name) for name in IDENTITY} | {
             "plan": asdict(self.plan),
             "results": [_describe(result) for result in self.results],
-            "diagnosis": {"verdict": verdict, "reasons": reasons},
+            "diagnosis": [each.as_dict() for each in self.diagnosis],
             "control": [_describe(result) for result in self.control],
             "stores": [str(path) for path in self.stores],
             "tokens_scored": self.tokens_scored,
@@ -190,7 +190,8 @@ class Audit:
             f"({r.shards} shards); under a compressor, p = {control.p:.3g}"
             for r, control in zip(self.results, self.control, strict=True)
         ]
-        return "\n".join([*lines, f"order of the records: {self.diagnosis.verdict}"])
+        orders = (f"{each.what}: {each.verdict}" for each in dict.fromkeys(self.diagnosis))
+        return "\n".join([*lines, *orders])
 
 
 def audit(
@@ -222,6 +223,9 @@ def audit(
     }
     seconds = time.perf_counter() - started
     shards = {(store.kind, store.shards): store for store in stores}  # one control for each
+    diagnoses = {
+        count: diagnose_order(examples, seed=request.seed, shards=count) for _, count in shards
+    }
     controls = {key: run_control(store, examples, request) for key, store in shards.items()}
     return Audit(
         header=stores[plan.stores[0]].header,
@@ -230,7 +234,7 @@ def audit(
             TESTS[test].result(stores[store], request.permutations)
             for test, store in zip(request.tests, plan.stores, strict=True)
         ),
-        diagnosis=diagnose_order(examples, seed=request.seed),
+        diagnosis=tuple(diagnoses[store.shards] for store in plan.stores),
         control=tuple(controls[store.kind, store.shards] for store in plan.stores),
         stores=tuple(store.directory for store in stores.values()),
         seconds=seconds,
@@ -245,7 +249,7 @@ class Stopped:
     Attributes
     ----------
     result : `shards` is how many were looked at, `stopped_at` the one that sufficed, if any did.
-    diagnosis, control : as in `Audit`, of the whole set.
+    diagnosis, control : as in `Audit`, of all shards, looked at or not.
     """
 
     result: AnytimeResult
@@ -288,7 +292,7 @@ def audit_until(scorer: Scorer, test_set: ExampleSet, request: Request, *, alpha
         fill_store(plan, scorer, test_set, request, enough=suffices)
     return Stopped(
         anytime_test(scores, alpha=alpha),
-        diagnose_order(test_set, seed=request.seed),
+        diagnose_order(test_set, seed=request.seed, shards=plan.shards),
         run_control(plan, test_set, request),
     )
 

@@ -92,23 +92,28 @@ def _print_audit(audit: "Audit", adjusted: Iterable[float], alpha: float) -> Non
     for result in audit.results:
         if best := getattr(result, "best", None):
             console.print(f"{result.test}: the smallest p was that of {best}")
+    diagnoses: dict[Diagnosis, list[str]] = {}
     controls: dict[TestResult, list[str]] = {}
-    for result, control in zip(audit.results, audit.control, strict=True):
+    found = zip(audit.results, audit.diagnosis, audit.control, strict=True)
+    for result, diagnosis, control in found:
+        diagnoses.setdefault(diagnosis, []).append(result.test)
         controls.setdefault(control, []).append(result.test)
-    _print_order(console, audit.diagnosis, controls, alpha)
+    _print_order(console, diagnoses, controls, alpha)
     print_cost(audit)
 
 
 def _print_order(
     console: Console,
-    diagnosis: "Diagnosis",
+    diagnoses: "Mapping[Diagnosis, Sequence[str]]",
     controls: "Mapping[TestResult, Sequence[str]]",
     alpha: float,
 ) -> None:
-    """Print what the order of the records gives away without a model; controls by their tests."""
-    console.print(f"order of the records: {diagnosis.verdict}")
-    for reason in diagnosis.reasons:
-        console.print(f"  {reason}")
+    """Print what the order of the records gives away without a model, with the tests it is for."""
+    for diagnosis, tests in diagnoses.items():
+        which = f" ({', '.join(tests)})" if len(diagnoses) > 1 else ""
+        console.print(f"{diagnosis.what}{which}: {diagnosis.verdict}")
+        for reason in diagnosis.reasons:
+            console.print(f"  {reason}")
     for control, tests in controls.items():
         which = f" ({', '.join(tests)})" if len(controls) > 1 else ""
         console.print(f"a compressor, which has seen nothing{which}: p = {control.p:.3g}")
@@ -129,7 +134,7 @@ def _print_stopped(stopped: "Stopped", test: str, *, as_json: bool) -> None:
             "alpha": result.alpha,
             "shards": result.shards,
             "stopped_at": result.stopped_at,
-            "diagnosis": {"verdict": diagnosis.verdict, "reasons": list(diagnosis.reasons)},
+            "diagnosis": diagnosis.as_dict(),
             "control": {"p": control.p, "log10_p": control.log10_p},
         }
         print(json.dumps(output, indent=2))
@@ -139,4 +144,4 @@ def _print_stopped(stopped: "Stopped", test: str, *, as_json: bool) -> None:
     console.print(
         f"{test} test, anytime-valid p = {result.p:.3g}: {ended} after {result.shards} shards"
     )
-    _print_order(console, diagnosis, {control: [test]}, result.alpha)
+    _print_order(console, {diagnosis: [test]}, {control: [test]}, result.alpha)

@@ -55,8 +55,8 @@ def failure_table(
     """Audit a canary set in every order of `ORDERS`, or in those that are named.
 
     `model` is "clean" for orders that mean something, "contaminated" for what long examples cost.
-    `longer` is the share of examples that exceed the context, `verdict` that of the diagnostics,
-    log10_p_compressor that of the negative control of the successor test.
+    `longer` is the share of examples that exceed the context, `verdict` that of the diagnostics
+    and log10_p_compressor that of the negative control, both of the successor test.
     """
     original, scorer = experiment.test_set(dataset), TransformersScorer(experiment.model(model))
     # Another corpus or model has other stores: nothing has to be removed first.
@@ -86,7 +86,7 @@ def failure_table(
                 "order": order,
                 "examples": len(changed.examples),
                 "longer": float(np.mean(np.array(lengths) > scorer.context)),
-                "verdict": found.diagnosis.verdict,
+                "verdict": found.diagnosis[0].verdict,
                 "log10_p_compressor": float(np.round(found.control[0].log10_p, 3)),
                 **{f"log10_p_{r.test}": float(np.round(r.log10_p, 3)) for r in found.results},
             }

@@ -103,7 +103,7 @@ def verdict_table(
     for test_set in sets:
         with redirect_stderr(io.StringIO()):  # progress bars would fill the page
             found = audit(classroom.scorers[model], test_set, request)
-        row = (found.results[0].p, found.control[0].p, found.diagnosis.verdict)
+        row = (found.results[0].p, found.control[0].p, found.diagnosis[0].verdict)
         rows.append((test_set.name, len(test_set.examples), *row))
     names = ["dataset", "examples", "p", "compressor_p", "diagnostics"]
     return pd.DataFrame(rows, columns=names)
