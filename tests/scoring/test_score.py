@@ -366,7 +366,7 @@ def test_a_full_disk_keeps_the_finished_parts_and_the_run_resumes(
 
     def fills_up(descriptor: int) -> None:
         flushed.append(descriptor)
-        if len(flushed) > 4:  # the header, the record of the run and two parts fit
+        if len(flushed) > 8:  # the header, the record of the run and two parts fit, with folders
             raise OSError(28, os.strerror(28))
         flush(descriptor)
 
@@ -444,6 +444,7 @@ class TestRecords:
             "precision": "bfloat16",
             "parts": [added.name],
             "tokens": 6 + 6 + 6,
+            "noise": None,
         }
 
     def test_a_run_that_breaks_down_says_what_it_had_finished(self, store, scorer):

@@ -30,7 +30,8 @@ def test_only_what_is_out_of_reach_was_not_run(cause, status, chained) -> None:
 @pytest.mark.parametrize(
     ("error", "status"),
     [
-        (InputError("one\n  two"), "failed: one two"),
+        (InputError("one  two"), "failed: one two"),
+        (RuntimeError("one\n  two"), "failed: RuntimeError: one two"),
         (RuntimeError("lost"), "failed: RuntimeError: lost"),
         (MemoryError(), "failed: MemoryError: no reason given"),
         (ConnectionResetError("peer"), "not run here: ConnectionResetError: peer"),

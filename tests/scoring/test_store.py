@@ -19,7 +19,12 @@ from hypothesis import strategies as st
 from contamination.errors import InputError
 from contamination.scoring import store_format
 from contamination.scoring.store import Store, open_store
-from contamination.scoring.store_format import count_rows, read_units, write_part
+from contamination.scoring.store_format import (
+    SCHEMA_VERSION,
+    count_rows,
+    read_units,
+    write_part,
+)
 from fakes.made_up_store import COLUMNS, HEADER, OTHERS, SUCCESSORS, contents, rows, unit, units
 
 
@@ -228,7 +233,7 @@ class TestHeader:
             b"null",
             b"3",
             b"{}",
-            b'{"schema": 3}',
+            b'{"schema": %d}' % SCHEMA_VERSION,
             b'{"schema": null}',
             b"[" * 100_000,
         ],

@@ -232,6 +232,7 @@ def recorded(store: Store, scorer: Scorer) -> Iterator[None]:
         "precision": str(getattr(scorer, "dtype", "unknown")).removeprefix("torch."),
         "packages": {name: version(name) for name in PACKAGES},
         "python": platform.python_version(),
+        "noise": None,
         "parts": [],
         "tokens": 0,
     }
