@@ -50,7 +50,7 @@ def attack_servers(rng: Rng, folder: Path) -> str:
     """Score a set with a server that goes wrong after its first few answers."""
     style = str(rng.choice(STYLES))
     expected = _honest(style)
-    good = int(rng.integers(2, 12))  # answers before the first bad one
+    good = int(rng.integers(4, 16))  # answers before the first bad one: the start-up check has four
     share = float(rng.choice([0.1, 0.5, 1.0]))
     spoil = SPOILS[int(rng.integers(len(SPOILS)))]
     answers: list[dict[str, Any]] = []
