@@ -76,7 +76,7 @@ $(shell awk -v out=$(B)/profile -v notebooks="$(NOTEBOOKS)" -f scripts/sections.
 
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: again help setup reproduce smoke audit explore seminar study benchmark test lint format report figures docs lab lock clean distclean
+.PHONY: again help setup reproduce smoke audit explore seminar study benchmark attack test lint format report figures docs lab lock clean distclean
 
 help: ## list the targets
 	@echo "make TARGET [PROFILE=$(subst $(BLANK),|,$(notdir $(basename $(wildcard profiles/*.yaml))))]"
@@ -103,6 +103,8 @@ study: ## compare all statistics on many canary sets, two seeds (a few hours; do
 	$(BIN)/python benchmarks/power_study.py study study-2
 benchmark: $(SETUP) build/harness/.installed ## tokens per second beside two other engines (results/tables/throughput.csv)
 	$(BIN)/python benchmarks/throughput.py --harness-python build/harness/bin/python
+attack: $(SETUP) ## thousands of bad records, templates, stores and servers, and kills (results/tables/attack.csv)
+	$(BIN)/python benchmarks/attack/run.py
 report: $(R)/report/report.html ## only the report and the slides (and what they need)
 figures: results/notebooks/01_canary_eval.ipynb ## renew the figure that README.md shows from a run of the default profile
 	cp results/figures/duplication_power.svg docs/

@@ -1,4 +1,4 @@
-"""Faulty servers for `attack.py`: they are honest at the start-up check, and go wrong after it.
+"""Faulty servers for `run.py`: they are honest at the start-up check, and go wrong after it.
 
 Some answers are spoilt, others are no answers at all. What is accepted must be what the honest
 server says. A server that lies with numbers as a model could give them is not found out, here or
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from attack_records import damage
+from records import damage
 
 from contamination.files import sha256_of
 from contamination.pretraining.tokenizer import train_tokenizer

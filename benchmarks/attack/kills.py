@@ -1,14 +1,11 @@
-"""Kill training, scoring and rendering at random moments: are the final bytes always the same?
+"""Stages killed at random moments, for `run.py`: are the final bytes always the same?
 
-    .venv/bin/python benchmarks/attack_kill.py --times 50 --seed 0
-
-Each stage of a tiny run is killed with SIGKILL at a moment drawn uniformly from the time that it
+A stage of a tiny run is killed with SIGKILL at a moment drawn uniformly from the time that it
 takes, then started again to its end, and what it leaves is compared, byte by byte, with what it
 leaves undisturbed. Only the seconds that a stage reports and the records of runs may differ.
-Attempts are forks of this process, which imports once. Exit status 1 if anything differs.
+Attempts are forks of this process, which imports once.
 """
 
-import argparse
 import hashlib
 import json
 import os
@@ -19,18 +16,22 @@ import sys
 import tempfile
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 os.environ |= {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}  # no threads before forks
 os.environ["ACCELERATE_USE_CPU"] = "true"
 
 import yaml
+from tqdm import tqdm
 
 from contamination.cli import stage
 from contamination.experiments.canaries import evaluation  # noqa: F401 - before the forks
 from contamination.files import write_text
 from contamination.pretraining import corpus_stage, training_stage  # noqa: F401
+from contamination.report import render  # noqa: F401
 from contamination.report.explorer import page  # noqa: F401
 from contamination.scoring import local, score  # noqa: F401
 from contamination.testsets.sources import DATA_VARIABLE
@@ -105,63 +106,74 @@ def contents(folder: Path) -> dict[str, str]:
     return found
 
 
-def attack(
-    name: str, work: Callable[[], object], output: Path, log: Path, *, times: int, seed: int
-) -> bool:
-    """Kill `work` so many times, print counts; return whether `output` was the same every time."""
+def attack(name: str, *, times: int, seed: int) -> Counter[str]:
+    """Kill a stage so many times; return how many came to the same bytes, and how many did not."""
+    with tempfile.TemporaryDirectory(prefix="attack-") as folder:
+        os.environ[DATA_VARIABLE] = folder
+        prepare(Path(folder))
+        score.SMALLEST_PART = 200  # so that there are parts to lose
+        before, work, output = STAGES[name]
+        log = Path(folder) / "log"
+        for earlier in before:
+            fork(partial(earlier, Path(folder)), log)
+        return _kill(name, partial(work, Path(folder)), Path(folder) / output, log, times, seed)
+
+
+def _kill(
+    name: str, work: Callable[[], object], output: Path, log: Path, times: int, seed: int
+) -> Counter[str]:
     started = time.perf_counter()
     fork(work, log)
     seconds = time.perf_counter() - started
     expected, rng = contents(output), random.Random(f"{seed} {name}")
-    killed = resumed = equal = left = attempts = 0
-    while killed < times and attempts < 3 * times:
-        shutil.rmtree(output)
-        attempts += 1
-        if not fork(work, log, kill_after=rng.uniform(0, seconds)):
-            continue  # it was faster
-        killed += 1
-        files = [path.relative_to(output) for path in output.rglob("*") if path.is_file()]
-        hidden = [any(part.startswith(".") for part in path.parts) for path in files]
-        resumed += not all(hidden)
-        left += any(hidden)
-        fork(work, log)
-        equal += contents(output) == expected
-    print(
-        f"{name}: {killed} of {attempts} attempts killed, {resumed} of them with something to "
-        f"resume and {left} with a temporary file; final bytes equal {equal}, not {killed - equal} "
-        f"({time.perf_counter() - started:.0f} s)",
-        flush=True,
-    )
-    return killed == times == equal
+    ends: Counter[str] = Counter()
+    with tqdm(total=times, desc=name, unit="kill") as bar:
+        while ends.total() < times:
+            shutil.rmtree(output)
+            if not fork(work, log, kill_after=rng.uniform(0, seconds)):
+                continue  # it was faster
+            fork(work, log)
+            ends["repaired" if contents(output) == expected else "failed"] += 1
+            bar.update()
+    return ends
 
 
-def main() -> None:
-    """Attack every stage."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--times", type=int, default=50, help="kills of each stage")
-    parser.add_argument("--seed", type=int, default=0, help="of the moments")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="attack-") as name:
-        folder = Path(name)
-        os.environ[DATA_VARIABLE] = name
-        prepare(folder)
-        run = {"profile": folder / "tiny.yaml", "build": folder / "build"}
-        results = folder / "results"
-        score.SMALLEST_PART = 200  # so that there are parts to lose
-        fork(lambda: stage.corpus(**run), folder / "log")
-        stages = {
-            "training": (lambda: stage.train("contaminated", **run), folder / "build" / "models"),
-            "scoring": (lambda: stage.score("contaminated", **run), folder / "build" / "stores"),
-            "rendering": (lambda: stage.explorer(results=results, **run), results),
-        }
-        same = [
-            attack(each, *stages[each], folder / "log", times=options.times, seed=options.seed)
-            for each in stages
-        ]
-    sys.exit(0 if all(same) else 1)
+def _run(folder: Path) -> dict[str, Path]:
+    return {"profile": folder / "tiny.yaml", "build": folder / "build"}
 
 
-if __name__ == "__main__":
-    main()
+def _corpus(folder: Path) -> None:
+    stage.corpus(**_run(folder))
+
+
+def _train(folder: Path) -> None:
+    stage.train("contaminated", **_run(folder))
+
+
+def _score(folder: Path) -> None:
+    stage.score("contaminated", **_run(folder))
+
+
+def _write_paper(folder: Path) -> None:
+    """Write a report and slides of a few lines under the headers of the real ones."""
+    paper = Path(__file__).parents[2] / "paper"
+    shutil.copytree(paper, folder / "paper", ignore=shutil.ignore_patterns("*.qmd"))
+    for name in ("report.qmd", "slides.qmd"):
+        header, _, _ = (paper / name).read_text(encoding="utf-8").partition("\n---\n")
+        text = f"{header}\n---\n\n## A result\n\n| Set | p |\n|---|---|\n| planted | 0.01 |\n"
+        write_text(folder / "paper" / name, text)
+
+
+def _render(folder: Path) -> None:
+    stage.explorer(results=folder / "results", **_run(folder))
+    write_text(folder / "results" / "variables.yml", "{}\n")
+    stage.report(results=folder / "results", paper=folder / "paper")
+
+
+Stage = Callable[[Path], None]
+# What has to run before, what is killed, and where it leaves its files.
+STAGES: dict[str, tuple[tuple[Stage, ...], Stage, str]] = {
+    "training killed": ((_corpus,), _train, "build/models"),
+    "scoring killed": ((_corpus, _train), _score, "build/stores"),
+    "rendering killed": ((_corpus, _train, _score, _write_paper), _render, "results"),
+}

@@ -1,4 +1,4 @@
-"""Bad records and templates for `attack.py`: files that are damaged, odd or too much.
+"""Bad records and templates for `run.py`: files that are damaged, odd or too much.
 
 What is accepted must be what Python's own readers and `str.format` make of the file.
 """

@@ -1,22 +1,24 @@
-"""Attack the audit with bad records, templates, stores and servers, and count how it ends.
+"""Attack the audit with bad records, templates, stores and servers, and kill it; count the ends.
 
-    make attack                                                 # all of it, within ten minutes
-    python benchmarks/attack.py --fronts stores --seed 7 --first 1234 --times 1     # one of them
+    make attack                                  # all of it, about ten minutes
+    python benchmarks/attack/run.py --fronts stores --seed 7 --first 1234 --times 1   # one attempt
 
 Every attempt draws from a stream of its own, so that it can be repeated alone. It ends in one of
 
 - refused: `InputError`, one line that says why;
-- repaired: what was damaged was set aside and scored again, with the same result;
+- repaired: what was damaged or killed was made again, with the same result;
 - survived: accepted, with the result that an independent reading gives.
 
-Anything else is a failure: another exception, a message of several lines, another result, or more
-than 20 seconds. `docs/trust.md` has the counts, and what is not promised.
+Anything else has failed: another exception, a message of several lines, another result, or more
+than 20 seconds. Writes results/tables/attack.csv; `docs/trust.md` has the counts of one run, and
+what is not promised.
 """
 
 import argparse
 import signal
 import sys
 import tempfile
+import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
@@ -24,23 +26,23 @@ from contextlib import redirect_stderr
 from io import StringIO
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
+
+import kills  # first: it sets what a process that forks must set before others are imported
 import numpy as np
+import pandas as pd
+from records import attack_records, attack_templates
+from servers import attack_servers
+from stores import attack_stores
 from tqdm import tqdm
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-
-from attack_records import attack_records, attack_templates
-from attack_servers import attack_servers
-from attack_stores import attack_stores
 
 from contamination.errors import InputError
 from contamination.randomness import random_stream
+from contamination.results.tables import write_csv
 
 SECONDS = 20  # that an attempt may take
-ENDS = ("refused", "repaired", "survived")
-Attack = Callable[[np.random.Generator, Path], str]
-
-FRONTS: dict[str, Attack] = {
+ENDS = ("refused", "repaired", "survived", "failed")
+FRONTS: dict[str, Callable[[np.random.Generator, Path], str]] = {
     "records": attack_records,
     "templates": attack_templates,
     "stores": attack_stores,
@@ -72,29 +74,36 @@ def attack(front: str, *, seed: int, first: int, times: int) -> Counter[str]:
         end, seen = attempt(front, seed, number)
         ends[end] += 1
         if seen:
-            tqdm.write(f"{front} --seed {seed} --first {number}: {seen}\n")
+            tqdm.write(f"--fronts {front} --seed {seed} --first {number}: {seen}\n")
     return ends
 
 
 def main() -> None:
     """Attack, print a row of counts for each front, and exit with 1 if anything failed."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--fronts", nargs="+", choices=FRONTS, default=list(FRONTS))
+    parser.add_argument("--fronts", nargs="+", choices=[*FRONTS, *kills.STAGES])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="number of the first attempt")
     parser.add_argument("--times", type=int, default=2000, help="attempts on each front")
+    parser.add_argument("--kills", type=int, default=50, help="kills of each stage")
+    parser.add_argument("--results", type=Path, default=Path("results"))
     asked = parser.parse_args()
+    chosen = asked.fronts or [*kills.STAGES, *FRONTS]
     signal.signal(signal.SIGALRM, _too_long)
-    found = {
-        front: attack(front, seed=asked.seed, first=asked.first, times=asked.times)
-        for front in asked.fronts
-    }
-    columns = ("tried", *ENDS, "failed")
-    print("front".ljust(12), *(name.rjust(9) for name in columns))
-    for front, ends in found.items():
-        counts = (ends.total(), *(ends[name] for name in columns[1:]))
-        print(front.ljust(12), *(f"{count:9,}" for count in counts))
-    sys.exit(any(ends["failed"] for ends in found.values()))
+    rows = []
+    for front in sorted(chosen, key=list(FRONTS).count):  # kills first: threads and forks clash
+        clock = time.perf_counter()
+        if front in FRONTS:
+            ends = attack(front, seed=asked.seed, first=asked.first, times=asked.times)
+        else:
+            ends = kills.attack(front, seed=asked.seed, times=asked.kills)
+        counts = {"tried": ends.total()} | {end: ends[end] for end in ENDS}
+        rows.append({"front": front, **counts, "seconds": round(time.perf_counter() - clock)})
+    table = pd.DataFrame(rows)
+    print(table.to_string(index=False))
+    if asked.fronts is None:
+        print(write_csv(table, asked.results, "attack"))
+    sys.exit(bool(table["failed"].any()))
 
 
 def _too_long(signum: int, frame: object) -> None:

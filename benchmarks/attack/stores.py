@@ -1,4 +1,4 @@
-"""Damaged stores for `attack.py`: what disks, power cuts and strangers leave behind.
+"""Damaged stores for `run.py`: what disks, power cuts and strangers leave behind.
 
 After the damage the set is scored again into the same place. The store must then hold what the
 undamaged one held, or one line must say why it cannot be used.
@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from attack_records import damage
+from records import damage
 
 from contamination.files import sha256_of
 from contamination.pretraining.tokenizer import train_tokenizer
