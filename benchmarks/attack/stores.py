@@ -147,7 +147,8 @@ def _swap(directory: Path, rng: Rng) -> None:
 def _leave(directory: Path, rng: Rng) -> None:
     """Leave files that belong to nobody, as a killed run does."""
     names = ("part-x.parquet", ".part-00.tmp", "part-0.parquet", "run-x.json", "notes.txt")
-    (directory / str(rng.choice(names))).write_bytes(rng.bytes(30))
+    data = (rng.bytes(30), b"{}", b'{"precision": []}', b"")
+    (directory / str(rng.choice(names))).write_bytes(data[int(rng.integers(len(data)))])
 
 
 def _remove(path: Path) -> None:

@@ -528,3 +528,30 @@ def test_memory_does_not_grow_with_the_permutations(tmp_path):
         return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
     assert 20e6 < peak(799) < peak(399) + 5e6
+
+
+class TestResolution:
+    """What the engine cannot tell apart, by the precision that its runs report."""
+
+    @pytest.mark.parametrize(
+        ("precisions", "nats"),
+        [
+            ((), 1e-4),
+            (("float32",), 1e-4),
+            (("float32", "bfloat16"), 0.03),
+            (("float16",), 0.004),
+            (("unknown",), 0.03),  # a server's
+        ],
+    )
+    def test_it_is_that_of_the_coarsest_run(self, store, precisions, nats) -> None:
+        for number, precision in enumerate(precisions):
+            record = json.dumps({"precision": precision})
+            (store.directory / f"run-{number}.json").write_text(record)
+        assert store.resolution(1) == nats
+        assert store.resolution(9) == pytest.approx(3 * nats)
+
+    @pytest.mark.parametrize("data", ["", "{}", "[]", '{"precision": null}', '{"precision": []}'])
+    def test_a_damaged_record_is_told(self, store, data) -> None:
+        (store.directory / "run-1.json").write_text(data)
+        with pytest.raises(InputError, match=r"run-1\.json"):
+            store.resolution(1)

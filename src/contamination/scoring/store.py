@@ -146,8 +146,12 @@ class Store:
 
     @cached_property
     def _token_resolution(self) -> float:
-        runs = (read_json(path) for path in self.directory.glob("run-*.json"))
-        found = [RESOLUTION.get(run["precision"], RESOLUTION["bfloat16"]) for run in runs]
+        found = []
+        for path in self.directory.glob("run-*.json"):
+            precision = read_json(path).get("precision")
+            if not isinstance(precision, str):
+                raise InputError(f"{path}: no record of a run, which names a precision; remove it")
+            found.append(RESOLUTION.get(precision, RESOLUTION["bfloat16"]))
         return max(found, default=RESOLUTION["float32"])
 
     def shard_tokens(self, shard: int, permutations: int) -> ShardTokens:
