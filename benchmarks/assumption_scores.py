@@ -47,7 +47,7 @@ from contamination.testsets.records import read_records
 from contamination.testsets.sources import DATA_VARIABLE
 
 ROOT = Path(__file__).parents[1]
-LENGTH, TEXTS, SPARE, EPOCHS, LEARNING_RATE = 128, 100, 40, 5, 5e-4  # those of notebook 08
+LENGTH, TEXTS, SPARE, EPOCHS, LEARNING_RATE = 224, 100, 40, 5, 5e-4  # those of notebook 08
 SETS = ("mmlu_professional_psychology", "mmlu_high_school_psychology")
 CHANGES = {"letters": character_neighbours, "blanks": blank_neighbours}  # besides words
 OPTION = 48  # tokens that a context must leave: 32 of an option, and letters
