@@ -18,13 +18,14 @@ def test_a_model_behind_an_endpoint_gives_the_p_value_of_the_model_itself(
         url = f"http://127.0.0.1:{server.server_address[1]}/v1"
         where = ("--endpoint", url, "--tokenizer", model, "--context", "64")
         _, out, err = call("test", "m", data, *fixed, *where, "--store", tmp_path / "a")
+        _, stopped, _ = call("test", "m", data, *fixed, "--stop", *where, "--store", tmp_path / "c")
     _, local, _ = call(
         "test", model, data, *fixed, "--precision", "float32", "--store", tmp_path / "b"
     )
     (far,), (near,) = (json.loads(text)["results"] for text in (out, local))
     assert far["statistic"] == pytest.approx(near["statistic"], abs=0.01)
     assert "requests" in err.splitlines()[-1]
-    assert json.loads(out)["noise"] == 0  # nats a token
+    assert json.loads(out)["noise"] == json.loads(stopped)["noise"] == 0  # nats a token
     assert json.loads(local)["noise"] is None
     (run,) = (tmp_path / "a").rglob("run-*.json")
     assert json.loads(run.read_text())["noise"] == 0

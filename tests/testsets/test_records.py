@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -119,6 +121,20 @@ def test_what_is_just_not_too_deep_or_too_long(save) -> None:
     text = "[" * 99 + "9" * 4_300 + "]" * 99
     many = json.dumps({"text": "[{" * 200, "more": [[] for _ in range(200)]})
     assert len(read_records(save("a.jsonl", f'{{"text": {text}}}\n{many}\n'))) == 2
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([b"\xff\xfe"]).view(pa.string()),
+        pa.array([2**62], pa.timestamp("us")),
+        pa.array([2**62], pa.duration("s")),
+    ],
+    ids=["not UTF-8", "a date that Python has not", "a time that it has not"],
+)
+def test_parquet_that_python_cannot_hold(tmp_path, column) -> None:
+    pq.write_table(pa.table({"text": column}), tmp_path / "a.parquet")
+    assert refusal(tmp_path / "a.parquet").startswith(": not a Parquet file (")
 
 
 def test_bad_parquet(save, tmp_path) -> None:

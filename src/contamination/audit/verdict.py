@@ -250,11 +250,13 @@ class Stopped:
     ----------
     result : `shards` is how many were looked at, `stopped_at` the one that sufficed, if any did.
     diagnosis, control : as in `Audit`, of all shards, looked at or not.
+    noise : as in `Audit`.
     """
 
     result: AnytimeResult
     diagnosis: Diagnosis
     control: TestResult
+    noise: float | None
 
 
 def audit_until(scorer: Scorer, test_set: ExampleSet, request: Request, *, alpha: float) -> Stopped:
@@ -294,6 +296,7 @@ def audit_until(scorer: Scorer, test_set: ExampleSet, request: Request, *, alpha
         anytime_test(scores, alpha=alpha),
         diagnose_order(test_set, seed=request.seed, shards=plan.shards),
         run_control(plan, test_set, request),
+        getattr(scorer, "noise", None),
     )
 
 

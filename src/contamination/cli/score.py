@@ -81,9 +81,16 @@ def print_cost(audit: "Audit") -> None:
             f"{audit.tokens_scored:,} tokens in {_duration(audit.seconds)}{about}, "
             f"{audit.tokens_scored / audit.seconds:,.0f} tokens/s; log-probabilities in {where}"
         )
-    if audit.noise is not None:
-        line += f"\nanswers to one prompt differed by up to {audit.noise:.2g} nats a token"
     Console().print(line, highlight=False)
+    print_noise(audit.noise)
+
+
+def print_noise(noise: float | None) -> None:
+    """Print by how much an endpoint's answers to one prompt differed, if it was asked."""
+    if noise is not None:
+        Console().print(
+            f"answers to one prompt differed by up to {noise:.2g} nats a token", highlight=False
+        )
 
 
 def _print_plan(plan: "ScoringPlan", as_json: bool) -> None:

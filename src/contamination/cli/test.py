@@ -10,7 +10,7 @@ from rich.console import Console
 from contamination import statistics
 from contamination.cli.options import AuditOptions, add_options
 from contamination.cli.printing import print_table
-from contamination.cli.score import exit_if_interrupted, print_cost, run_audit
+from contamination.cli.score import exit_if_interrupted, print_cost, print_noise, run_audit
 from contamination.errors import InputError
 
 if TYPE_CHECKING:
@@ -136,6 +136,7 @@ def _print_stopped(stopped: "Stopped", test: str, *, as_json: bool) -> None:
             "stopped_at": result.stopped_at,
             "diagnosis": diagnosis.as_dict(),
             "control": {"p": control.p, "log10_p": control.log10_p},
+            "noise": stopped.noise,
         }
         print(json.dumps(output, indent=2))
         return
@@ -145,3 +146,4 @@ def _print_stopped(stopped: "Stopped", test: str, *, as_json: bool) -> None:
         f"{test} test, anytime-valid p = {result.p:.3g}: {ended} after {result.shards} shards"
     )
     _print_order(console, {diagnosis: [test]}, {control: [test]}, result.alpha)
+    print_noise(stopped.noise)

@@ -206,7 +206,8 @@ def _read_parquet(path: Path) -> list[Record]:
 
     try:
         rows = pyarrow.parquet.read_table(path).to_pylist()
-    except (pyarrow.ArrowException, OSError) as error:
+    # Text that is not UTF-8 and dates that Python has not are found out as rows are made.
+    except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
         reason = " ".join(str(error).split())[:200]
         raise InputError(f"{path}: not a Parquet file ({reason}); download it again") from error
     return [(f"record {number}", row) for number, row in enumerate(rows, start=1)]
