@@ -66,7 +66,7 @@ def test_a_message_of_two_lines_and_a_traceback_are_failures(run, monkeypatch) -
         (MemoryError(), "failed"),
         (run.InputError("set.jsonl, line 1: no record"), "refused"),
     ):
-        monkeypatch.setitem(run.FRONTS, "records", raises(error))
+        monkeypatch.setitem(run.FRONTS, "records", (raises(error), 1))
         assert run.attempt("records", 0, 0)[0] == end
 
 

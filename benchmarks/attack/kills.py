@@ -32,7 +32,6 @@ from contamination.experiments.canaries import evaluation  # noqa: F401 - before
 from contamination.files import write_text
 from contamination.pretraining import corpus_stage, training_stage  # noqa: F401
 from contamination.report import render  # noqa: F401
-from contamination.report.explorer import page  # noqa: F401
 from contamination.scoring import local, score  # noqa: F401
 from contamination.testsets.sources import DATA_VARIABLE
 
@@ -165,7 +164,6 @@ def _write_paper(folder: Path) -> None:
 
 
 def _render(folder: Path) -> None:
-    stage.explorer(results=folder / "results", **_run(folder))
     write_text(folder / "results" / "variables.yml", "{}\n")
     stage.report(results=folder / "results", paper=folder / "paper")
 
@@ -175,5 +173,5 @@ Stage = Callable[[Path], None]
 STAGES: dict[str, tuple[tuple[Stage, ...], Stage, str]] = {
     "training killed": ((_corpus,), _train, "build/models"),
     "scoring killed": ((_corpus, _train), _score, "build/stores"),
-    "rendering killed": ((_corpus, _train, _score, _write_paper), _render, "results"),
+    "rendering killed": ((_write_paper,), _render, "results"),
 }

@@ -42,11 +42,12 @@ from contamination.results.tables import write_csv
 
 SECONDS = 20  # that an attempt may take
 ENDS = ("refused", "repaired", "survived", "failed")
-FRONTS: dict[str, Callable[[np.random.Generator, Path], str]] = {
-    "records": attack_records,
-    "templates": attack_templates,
-    "stores": attack_stores,
-    "servers": attack_servers,
+# How an attempt is made, and how many are.
+FRONTS: dict[str, tuple[Callable[[np.random.Generator, Path], str], int]] = {
+    "records": (attack_records, 4000),
+    "templates": (attack_templates, 4000),
+    "stores": (attack_stores, 2000),
+    "servers": (attack_servers, 1000),
 }
 
 
@@ -56,7 +57,8 @@ def attempt(front: str, seed: int, number: int) -> tuple[str, str]:
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
     try:
         with tempfile.TemporaryDirectory() as folder, redirect_stderr(StringIO()):
-            end = FRONTS[front](rng, Path(folder))
+            make, _ = FRONTS[front]
+            end = make(rng, Path(folder))
     except InputError as error:
         lines = str(error).splitlines()
         return ("refused", "") if len(lines) == 1 else ("failed", f"{len(lines)} lines: {error}")
@@ -84,7 +86,7 @@ def main() -> None:
     parser.add_argument("--fronts", nargs="+", choices=[*FRONTS, *kills.STAGES])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="number of the first attempt")
-    parser.add_argument("--times", type=int, default=2000, help="attempts on each front")
+    parser.add_argument("--times", type=int, help="attempts on each front")
     parser.add_argument("--kills", type=int, default=50, help="kills of each stage")
     parser.add_argument("--results", type=Path, default=Path("results"))
     asked = parser.parse_args()
@@ -94,7 +96,8 @@ def main() -> None:
     for front in sorted(chosen, key=list(FRONTS).count):  # kills first: threads and forks clash
         clock = time.perf_counter()
         if front in FRONTS:
-            ends = attack(front, seed=asked.seed, first=asked.first, times=asked.times)
+            times = asked.times or FRONTS[front][1]
+            ends = attack(front, seed=asked.seed, first=asked.first, times=times)
         else:
             ends = kills.attack(front, seed=asked.seed, times=asked.kills)
         counts = {"tried": ends.total()} | {end: ends[end] for end in ENDS}
