@@ -35,6 +35,8 @@ from contamination.report import render  # noqa: F401
 from contamination.scoring import local, score  # noqa: F401
 from contamination.testsets.sources import DATA_VARIABLE
 
+tqdm.monitor_interval = 0  # its thread would hold a lock in some fork
+
 WORDS = ["apple", "river", "stone", "cloud", "lamp", "green", "tower", "quiet", "orbit", "maple"]
 STEPS_BETWEEN_CHECKPOINTS = 4
 PROFILE = {
