@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from unittest import mock
 
 import pytest
 import torch
@@ -71,12 +72,13 @@ def test_a_process_alone_meets_nobody():
 
 
 def test_several_processes_that_cannot_meet_are_refused(monkeypatch):
-    for name in ("RANK", "MASTER_ADDR", "MASTER_PORT"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setattr(PartialState, "_shared_state", {})
-    with pytest.raises(InputError, match=r"WORLD_SIZE is 2.*start them with torchrun"):
-        processes.__wrapped__()
+    # The whole environment comes back: accelerate itself writes to it.
+    with mock.patch.dict(os.environ, {"WORLD_SIZE": "2"}):
+        for name in ("RANK", "MASTER_ADDR", "MASTER_PORT"):
+            os.environ.pop(name, None)
+        with pytest.raises(InputError, match=r"WORLD_SIZE is 2.*start them with torchrun"):
+            processes.__wrapped__()
 
 
 def test_the_store_of_two_processes_is_that_of_one(tmp_path, one_process, model_directory):

@@ -215,10 +215,10 @@ def cloze(scorer: Scorer, passages: Sequence[Cloze]) -> pd.DataFrame:
     - `cloze`: log-probability (nats) with the answer less the mean over the others.
     - `cloze_right`: 1 if the answer is likelier than all others, else 0. With names, the name cloze
       of Chang et al. (2023; Fu, section 4.3.2, A5), who have the name written.
-    - `exposure`: log2 |R| - log2 rank, bits, of the answer among all |R| fills, rank 1 being the
-      likeliest, ties counting against the answer: Carlini et al. (2019), equation of section 4.
-      They rank a canary among all others of its format. If the answer was drawn at random from the
-      fills, 2^-exposure is an exact p-value of "not read".
+    - `exposure`: log2 n - log2 rank, bits, of the answer among all n fills, rank 1 being the
+      likeliest, ties counting against the answer: Carlini et al. (2019), who rank a canary among
+      all others of its format. If the answer was drawn at random from the fills, 2^-exposure is an
+      exact p-value of "not read".
     - `cloze_exact`, with a model that runs here: 1 if it writes the answer, token for token and
       greedily, after what stands before the gap, else 0.
 
@@ -227,9 +227,8 @@ def cloze(scorer: Scorer, passages: Sequence[Cloze]) -> pd.DataFrame:
     prompts, written, groups = [], [], []
     for one in passages:
         before, after = one.passage.split(MASK)
-        blank = (
-            " " if before.endswith(" ") else ""
-        )  # a tokenizer keeps it with the word it precedes
+        # A tokenizer keeps a blank with the word that it precedes.
+        blank = " " if before.endswith(" ") else ""
         (prompt,) = tokenize(scorer.tokenizer, [before.removesuffix(" ")])
         fills = [f"{blank}{fill}" for fill in (one.answer, *one.others)]
         rests = tokenize(scorer.tokenizer, [f"{fill}{after}" for fill in fills])

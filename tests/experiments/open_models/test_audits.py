@@ -224,7 +224,7 @@ def _offline() -> InputError:
 @pytest.mark.parametrize(
     ("error", "status"),
     [
-        (InputError("gone: check\nthe name"), "failed: gone: check the name"),
+        (InputError("gone: check  the name"), "failed: gone: check the name"),
         (_offline(), "not run here: org/far: the model cannot be loaded"),
         (RuntimeError("device lost"), "failed: RuntimeError: device lost"),
         (MemoryError(), "failed: MemoryError: no reason given"),
