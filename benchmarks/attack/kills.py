@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from threading import RLock
 
 os.environ |= {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}  # no threads before forks
 os.environ["ACCELERATE_USE_CPU"] = "true"
@@ -36,6 +37,7 @@ from contamination.scoring import local, score  # noqa: F401
 from contamination.testsets.sources import DATA_VARIABLE
 
 tqdm.monitor_interval = 0  # its thread would hold a lock in some fork
+tqdm.set_lock(RLock())  # one of all processes stays taken by a fork that is killed
 
 WORDS = ["apple", "river", "stone", "cloud", "lamp", "green", "tower", "quiet", "orbit", "maple"]
 STEPS_BETWEEN_CHECKPOINTS = 4
