@@ -76,7 +76,7 @@ def test_a_perplexity_is_drawn_as_the_log_probability_that_it_is_made_of(scored,
         t.replace("loss", "ppl_200").rename(columns={"loss": "ppl_200"}) for t in (scored, cross)
     )
     figure = plot_density(scored, cross, "ppl_200")
-    axis = "Log-probability of the first 200 tokens (nats per token)"
+    axis = "Minus log PPL_200 (nats per token)"
     assert [axes.get_xlabel() for axes in figure.axes[-2:]] == [axis] * 2
 
 

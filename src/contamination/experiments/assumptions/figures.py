@@ -18,7 +18,7 @@ SIDES = {True: ("members", READ), False: ("non-members", UNREAD)}
 # Scores that are the logarithm of what their label names.
 AXES = {
     "loss": "Log-probability (nats per token)",
-    **{f"ppl_{k}": f"Log-probability of the first {k} tokens (nats per token)" for k in FIRST},
+    **{f"ppl_{k}": f"Minus log PPL_{k} (nats per token)" for k in FIRST},
 }
 
 WIDEST = 15  # cells of heat maps in one row
