@@ -39,5 +39,5 @@ def plot_duplication_power(rows: pd.DataFrame) -> Figure:
         axes.axhline(np.log10(SIGNIFICANT), color="0.35", lw=0.9, ls="--")
     panels[0].set_ylabel("log10 p")
     mark_level(panels[1])
-    panels[0].legend(loc="lower left")
+    panels[1].legend(loc="lower left")  # free, since evidence grows to the right
     return figure
