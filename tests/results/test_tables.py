@@ -20,15 +20,15 @@ from contamination.results.tables import (
         (1.0, 0.0, "1.000"),
         (0.0499, None, "0.050"),
         (1e-3, -3.0, "0.001"),
-        (0.00099, None, r"$9.9 \times 10^{-4}$"),
-        (9.99e-4, None, r"$1.0 \times 10^{-3}$"),
-        (3.4e-12, None, r"$3.4 \times 10^{-12}$"),
-        (3.4e-12, -11.4685, r"$3.4 \times 10^{-12}$"),
+        (0.00099, None, "9.9\u00a0×\u00a010⁻⁴"),
+        (9.99e-4, None, "1.0\u00a0×\u00a010⁻³"),
+        (3.4e-12, None, "3.4\u00a0×\u00a010⁻¹²"),
+        (3.4e-12, -11.4685, "3.4\u00a0×\u00a010⁻¹²"),
         # A p-value is held at 2.2e-308; only its logarithm still tells.
-        (2.2e-308, -400.0, r"$1.0 \times 10^{-400}$"),
-        (2.2e-308, -399.5, r"$3.2 \times 10^{-400}$"),
-        (2.2e-308, -400.001, r"$1.0 \times 10^{-400}$"),
-        (2.2e-308, -12345.25, r"$5.6 \times 10^{-12346}$"),
+        (2.2e-308, -400.0, "1.0\u00a0×\u00a010⁻⁴⁰⁰"),
+        (2.2e-308, -399.5, "3.2\u00a0×\u00a010⁻⁴⁰⁰"),
+        (2.2e-308, -400.001, "1.0\u00a0×\u00a010⁻⁴⁰⁰"),
+        (2.2e-308, -12345.25, "5.6\u00a0×\u00a010⁻¹²³⁴⁶"),
     ],
 )
 def test_format_p(p: float, log10_p: float | None, expected: str) -> None:
@@ -38,12 +38,12 @@ def test_format_p(p: float, log10_p: float | None, expected: str) -> None:
 def test_format_p_of_nothing_and_in_bold() -> None:
     assert format_p(float("nan"), float("nan"), bold=False) == "—"
     assert format_p(0.04, bold=True) == "**0.040**"
-    assert format_p(2.2e-308, -400.0, bold=True) == r"**$1.0 \times 10^{-400}$**"
+    assert format_p(2.2e-308, -400.0, bold=True) == "**1.0\u00a0×\u00a010⁻⁴⁰⁰**"
 
 
 def test_format_p_has_no_seam_where_floats_end() -> None:
     log10_p = -300.0001
-    assert format_p(10**log10_p, log10_p) == format_p(10**log10_p) == r"$1.0 \times 10^{-300}$"
+    assert format_p(10**log10_p, log10_p) == format_p(10**log10_p) == "1.0\u00a0×\u00a010⁻³⁰⁰"
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_markdown(table: pd.DataFrame, tmp_path: Path) -> None:
         "| Count | Name | p-value | Holm | Difference |\n"
         "|---:|:---|---:|---:|---:|\n"
         "| 1 | a | 0.500 | 0.500 | -1.5 |\n"
-        r"| 20 | 2nd | $1.0 \times 10^{-9}$ | **$1.0 \times 10^{-9}$** | 0.25 |"
+        "| 20 | 2nd | 1.0\u00a0×\u00a010⁻⁹ | **1.0\u00a0×\u00a010⁻⁹** | 0.25 |"
         "\n| 300 | c | — | **0.010** | 3.0 |\n"
     )
 

@@ -13,6 +13,7 @@ from contamination.statistics import TestResult
 
 MISSING = "—"
 SIGNIFICANT = 0.05  # the level that figures mark and the explorer reads by
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def write_csv(table: pd.DataFrame, results: Path | str, name: str) -> Path:
@@ -114,13 +115,14 @@ def outcome_row(result: TestResult) -> dict[str, Any]:
 
 
 def _is_numeric(column: pd.Series) -> bool:
-    return bool(column.str.match(r"^(?:\*\*)?(?:[-−$]?\d|—)").all())
+    return bool(column.str.match(r"^(?:\*\*)?(?:[-−]?\d|—)").all())
 
 
 def format_p(p: float, log10_p: float | None = None, *, bold: bool = False) -> str:
-    """Render a p-value as Markdown: three decimals down to 0.001, powers of ten below.
+    """Render a p-value as text: three decimals down to 0.001, powers of ten below (3.4 × 10⁻¹²).
 
-    "—" where it is NaN. `log10_p` is needed for values below the smallest float.
+    "—" where it is NaN. `log10_p` is needed for values below the smallest float. The blanks do not
+    break. No formula, since a browser never shows one in bold, and a notebook shows its source.
     """
     if math.isnan(p):
         return MISSING
@@ -130,7 +132,7 @@ def format_p(p: float, log10_p: float | None = None, *, bold: bool = False) -> s
         moved = int(log10_p)
         p = 10 ** (log10_p - moved)
     mantissa, power = f"{p:.1e}".split("e")
-    shown = f"${mantissa} \\times 10^{{{int(power) + moved}}}$"
+    shown = f"{mantissa}\u00a0×\u00a010{str(int(power) + moved).translate(_SUPERSCRIPTS)}"
     if p >= 0.001 and not moved:
         shown = f"{p:.3f}"
     return f"**{shown}**" if bold else shown

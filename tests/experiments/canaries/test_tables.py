@@ -21,7 +21,7 @@ def test_one_model_laid_out() -> None:
     heads = ["Set", "Examples", "Duplication count", "Permutation", "Sharded exact"]
     assert list(table) == [*heads, "Sharded exact, Holm", "Successor"]
     assert table["Set"].tolist() == ["c", "a", "b"]
-    cells = ["0.100", "0.004", "**0.020**", r"$1.0 \times 10^{-9}$"]
+    cells = ["0.100", "0.004", "**0.020**", "1.0\u00a0×\u00a010⁻⁹"]
     assert table.iloc[1].tolist() == ["a", "12", "8", *cells]
     clean = canary_layout(canaries, "clean", 0.05)
     assert set(clean["Duplication count"]) == {"0"}

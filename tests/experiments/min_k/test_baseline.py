@@ -232,7 +232,7 @@ def test_the_layout_of_table_5() -> None:
     canaries["p"] = [p.get(key, 0.5) for key in keys]
     canaries = canaries.assign(holm_p=2 * canaries["p"], log10_p=np.log10(canaries["p"]))
     shown = beside_the_tests(table, canaries, "contaminated", {"min_k_20": "Min-20%"}, 0.05)
-    bold = "**$1.0 \\times 10^{-9}$**"
+    bold = "**1.0\u00a0×\u00a010⁻⁹**"
     tests = ["Sharded t", "Sharded exact", "Successor"]
     assert list(shown) == ["Set", "Duplication count", "Spans", "Min-20%", *tests]
     assert shown.to_numpy().tolist() == [

@@ -205,9 +205,9 @@ def test_all_of_mmlu_under_two_models_is_below_five_megabytes() -> None:
         (0.0, "1.000"),
         (np.log10(0.0466), "0.047"),
         (np.log10(0.0012), "0.001"),
-        (np.log10(3.44e-5), "3.4 × 10⁻⁵"),
-        (-37.4, "4.0 × 10⁻³⁸"),
-        (-1234.5, "3.2 × 10⁻¹²³⁵"),
+        (np.log10(3.44e-5), "3.4\u00a0×\u00a010⁻⁵"),
+        (-37.4, "4.0\u00a0×\u00a010⁻³⁸"),
+        (-1234.5, "3.2\u00a0×\u00a010⁻¹²³⁵"),
     ],
 )
 def test_plain_p(log10_p: float, text: str) -> None:

@@ -10,7 +10,6 @@ import gzip
 import hashlib
 import json
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
@@ -32,7 +31,6 @@ from contamination.testsets.orderings import shard_bounds
 
 LONGEST_TEXT = 5_000  # characters shown of an example; the longest of MMLU has 4,900
 
-_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 # Verdict of the diagnosis -> what it makes of a small p-value.
 _MEANING = {
@@ -205,10 +203,8 @@ def _outcome(view: View, outcome: Outcome) -> dict[str, Any]:
 
 
 def format_plain_p(log10_p: float) -> str:
-    """A p-value in plain text: three decimals down to 0.001, powers of ten below, no floor."""
-    text = format_p(10.0**log10_p, log10_p)
-    power = re.fullmatch(r"\$(.+) \\times 10\^\{(.+)\}\$", text)
-    return f"{power[1]} × 10{power[2].translate(_SUPERSCRIPTS)}" if power else text
+    """A p-value of which only the logarithm is known: it has no floor."""
+    return format_p(10.0**log10_p, log10_p)
 
 
 def verdict(log10_p: float) -> str:
