@@ -42,7 +42,7 @@ CLEAN   := $(B)/models/clean/training.json
 STORES  := $(TRAINED:%=$(B)/stores/%.json)
 
 # Each notebook: the package of its experiment, what it reads, what it writes (tables, then figures).
-01_canary_eval := canaries | $(STORES) | canaries.csv duplication_power.csv canaries.md canaries_clean.md canaries_published.md | duplication_power
+01_canary_eval := canaries | $(STORES) | canaries.csv duplication_power.csv canaries.md canaries_clean.md canaries_redrawn.md canaries_published.md | duplication_power
 02_shard_permutation_ablation := ablation | $(STORES) | shard_ablation.csv permutation_ablation.csv | shard_ablation permutation_ablation
 03_open_model_audit := open_models | $(STORES) | open_models.csv open_models.md open_models_published.md | open_models
 04_mmlu_fisher := mmlu | docs/measurements/mmlu_lines.csv $(if $(filter benchmarks paper,$(PROFILE)),$(ALL)) | mmlu_subsets.csv mmlu_fisher.csv mmlu_lines.csv mmlu_exclusions.csv mmlu_fisher.md mmlu_table4.md mmlu_exclusions.md | mmlu_ecdf

@@ -19,7 +19,7 @@ from fakes.made_up_registry import jsonl
 
 ROOT = Path(__file__).parents[1]
 SOURCE = Path(contamination.__file__).parent
-OPENERS = {"random_stream": 1, "derived_seed": 1, "_stream": 1}  # place of the name
+OPENERS = {"random_stream": 1, "derived_seed": 1, "store_stream": 1}  # place of the name
 
 KEYS = st.lists(st.integers(0, 20) | st.text('01,[]" a', max_size=4), max_size=3)
 PATHS = st.tuples(st.integers(0, 3) | st.integers(0, 2**200), st.text("ab 01", max_size=4), KEYS)

@@ -10,6 +10,7 @@ import nbformat
 import pandas as pd
 import pytest
 import yaml
+from scipy.stats import binomtest
 
 from contamination.experiments.canaries.evaluation import canary_table
 from contamination.experiments.mmlu.tables import fisher_table, published_subsets
@@ -30,7 +31,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MadeUpRun]:
     made_up = MadeUpRun(tmp_path_factory.mktemp("run"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Experiment, "scored", made_up.stand_in())
-        write_csv(canary_table(made_up.experiment), made_up.results, "canaries")
+        table = canary_table(made_up.experiment, alpha=0.05, redrawn=40)
+        write_csv(table, made_up.results, "canaries")
     subsets = published_subsets(load_published(PUBLISHED, "oren2024_table4_mmlu"), 0.05)
     write_csv(subsets, made_up.results, "mmlu_subsets")
     table2 = load_published(PUBLISHED, "oren2024_table2_open_models")
@@ -210,6 +212,20 @@ def test_variables_of_the_results(variables: Variables, canaries: pd.DataFrame) 
     assert _number(results["largest_p_at_32_or_more"]) == pytest.approx(
         planted.loc["sixty-four", "p"], rel=0.05, abs=5e-4
     )
+
+
+def test_variables_of_the_redrawn_orders(variables: Variables, canaries: pd.DataFrame) -> None:
+    redrawn = variables["redrawn"]
+    assert (redrawn["each"], redrawn["orders"]) == ("40", f"{40 * len(SETS)}")
+    for name, model, test in (
+        ("clean", "clean", "successor"),
+        ("contaminated", "contaminated", "successor"),
+        ("clean_sharded_t", "clean", "sharded_t"),
+    ):
+        rows = canaries[(canaries["model"] == model) & (canaries["test"] == test)]
+        interval = binomtest(int(rows["redrawn_rejections"].sum()), 40 * len(SETS)).proportion_ci()
+        numbers = [rows["redrawn_rejections"].mean() / 40, interval.low, interval.high]
+        assert redrawn[name] == "{:.1f} ({:.1f} to {:.1f})".format(*(100 * x for x in numbers))
 
 
 def _number(text: str) -> float:

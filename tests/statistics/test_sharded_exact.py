@@ -12,9 +12,11 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 from contamination.errors import InputError
 from contamination.statistics import (
+    called_canonical,
     contributions,
     shard_z_scores,
     sharded_exact_monte_carlo,
+    sharded_exact_p_values,
     sharded_exact_test,
 )
 from fakes.level import check_level
@@ -102,6 +104,45 @@ def test_every_choice_of_canonical_index_gives_a_valid_p(law, weights):
     p = np.sort(p)
     rejected = np.searchsorted(p, p, side="right") / len(p)
     assert (rejected <= p * (1 + 1e-9)).all()
+
+
+@BOTH
+def test_many_choices_at_once_between_the_bounds_of_full_enumeration(law, weights):
+    """One law for all choices of canonical orderings, with the guarantee of the test of each."""
+    rng = np.random.default_rng(5)
+    for _ in range(10):
+        r, m = int(rng.integers(1, 5)), int(rng.integers(1, 7))
+        scores = law(rng, r, m)
+        canonical = rng.integers(m + 1, size=(6, r))
+        found = sharded_exact_p_values(scores, canonical, weights=weights)
+        for p, chosen in zip(found, canonical, strict=True):
+            swapped = called_canonical(scores, chosen)
+            resolution = sharded_exact_test(swapped, weights=weights).resolution
+            assert p >= enumerated(swapped, weights) * (1 - 1e-12)
+            assert p <= enumerated(swapped, weights, 1.01 * resolution) * (1 + 1e-6) + 1e-6
+
+
+@pytest.mark.parametrize(("r", "m"), [(10, 2000), (25, 24)])
+def test_many_choices_at_once_equal_the_test_of_each(r, m):
+    """Scores as of successors, and as of whole orderings: an unequal spread, skewed, with ties."""
+    rng = np.random.default_rng(6)
+    scores = np.round(rng.gamma(2, 3, (r, m + 1)) * rng.uniform(0.5, 9, (r, 1)), 1) - 300
+    canonical = rng.integers(m + 1, size=(60, r))
+    found = sharded_exact_p_values(scores, canonical)
+    each = [sharded_exact_test(called_canonical(scores, chosen)).p for chosen in canonical]
+    np.testing.assert_allclose(found, each, rtol=3e-3, atol=1e-6)
+    assert found.min() < 0.1 < 0.9 < found.max()
+
+
+def test_scores_without_any_difference_reject_no_choice():
+    scores = np.full((3, 4), -250.0)
+    np.testing.assert_array_equal(sharded_exact_p_values(scores, [[0, 1, 2], [3, 3, 3]]), 1.0)
+
+
+@pytest.mark.parametrize("canonical", [[[0, 1]], [0, 1, 2], [[0, 1, 4]], [[0, -1, 2]], [[0.5] * 3]])
+def test_choices_that_are_none_are_refused(canonical):
+    with pytest.raises(InputError, match=r"canonical is not \(b, 3\) with columns 0 to 3"):
+        sharded_exact_p_values(np.arange(12.0).reshape(3, 4), canonical)
 
 
 @pytest.mark.parametrize("pull", [0.5, 0.9, 0.99])

@@ -100,9 +100,11 @@ class Test(StoreNeed):
 
     def result(self, store: "Store", permutations: int) -> "TestResult":
         """Result of the test on a store that holds what the test needs."""
-        rng = _stream(store, "joint law")
-        found = self.statistic(self.scores(store, permutations), rng)
-        return replace(found, test=self.name)
+        return self.judge(store, self.scores(store, permutations))
+
+    def judge(self, store: "Store", scores: "np.ndarray") -> "TestResult":
+        """Result of the test for the `scores` of its store."""
+        return replace(self.statistic(scores, store_stream(store, "joint law")), test=self.name)
 
 
 def summed(tokens: "ShardTokens") -> "np.ndarray":
@@ -177,10 +179,10 @@ def joint_successors(
 
 def sampling_stream(store: "Store", shard: int) -> "np.random.Generator":
     """Return what the sampled orderings of a shard of successors are drawn from, in every test."""
-    return _stream(store, "sampled orderings", shard)
+    return store_stream(store, "sampled orderings", shard)
 
 
-def _stream(store: "Store", name: str, *keys: int) -> "np.random.Generator":
+def store_stream(store: "Store", name: str, *keys: int | str) -> "np.random.Generator":
     """Open a stream of a store's own: p-values of different sets share no draws."""
     from contamination.randomness import random_stream
 

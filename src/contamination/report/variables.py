@@ -10,9 +10,11 @@ from typing import Any
 import pandas as pd
 
 from contamination.errors import InputError
+from contamination.experiments.canaries.evaluation import pooled_redrawn
+from contamination.experiments.canaries.tables import format_redrawn
 from contamination.pretraining.profile import Profile
 from contamination.results.published import AUDITED, load_published
-from contamination.results.tables import format_p, read_csv
+from contamination.results.tables import MISSING, format_p, read_csv
 
 MANY = 32  # dup_count from which on detection is expected beyond doubt
 
@@ -69,6 +71,7 @@ def build_variables(
             "permutation_floor": format_p(1 / (1 + m_whole)),
         },
         "results": _results(read_csv(results, "canaries"), profile),
+        "redrawn": _redrawn(read_csv(results, "canaries")),
         "mmlu": _mmlu(results, published),
         "assumptions": _assumptions(results),
         "shi": _shi(published),
@@ -104,6 +107,22 @@ def _results(table: pd.DataFrame, profile: Profile) -> dict[str, str]:
         else format_p(largest["p"], largest["log10_p"]),
         "clean_min_holm_p": format_p(exact[exact["model"] == "clean"]["holm_p"].min()),
     }
+
+
+def _redrawn(table: pd.DataFrame) -> dict[str, str]:
+    """Percent of the redrawn canonical orders that tests reject, with 95% intervals."""
+    pooled = pooled_redrawn(table).set_index(["model", "test"])
+    asked = {
+        "clean": ("clean", "successor"),
+        "contaminated": ("contaminated", "successor"),
+        "clean_sharded_t": ("clean", "sharded_t"),
+    }
+    values = {
+        name: format_redrawn(pooled.loc[key]) if key in pooled.index else MISSING
+        for name, key in asked.items()
+    }
+    each, orders = table["redrawn_orders"].max(), pooled["redrawn_orders"].max()
+    return values | {"each": _count(int(each)), "orders": _count(int(orders))}
 
 
 def _mmlu(results: Path, published: Path) -> dict[str, str]:

@@ -22,6 +22,9 @@ function                          input                        guarantee
 Scores of the orderings of one shard, to be stacked to (r, m+1): `token_standardised_scores` and
 `boundary_scores` from its tokens, `sampled_successor_scores` from its successor matrix.
 
+`called_canonical` and `null_scores` make null experiments of scores at hand, and
+`sharded_exact_p_values` tests a thousand of them at once.
+
 `contributions` and `shard_z_scores` show what each shard adds to the statistic of the exact test on
 shards. Any room may import from here; nothing here imports from another room but `errors`.
 """
@@ -32,6 +35,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from contamination.statistics.anytime import AnytimeResult, EProcess, anytime_test
+    from contamination.statistics.calibration import called_canonical, null_scores
     from contamination.statistics.exchangeability import random_orderings
     from contamination.statistics.joint import WestfallYoungResult, westfall_young_test
     from contamination.statistics.multiple_testing import (
@@ -43,7 +47,6 @@ if TYPE_CHECKING:
         ecdf,
         fisher,
         harmonic_mean,
-        null_scores,
     )
     from contamination.statistics.permutation import permutation_test
     from contamination.statistics.planning import Design, PowerPlan, plan
@@ -58,6 +61,7 @@ if TYPE_CHECKING:
         contributions,
         shard_z_scores,
         sharded_exact_monte_carlo,
+        sharded_exact_p_values,
         sharded_exact_test,
     )
     from contamination.statistics.sharded_t import sharded_t_test
@@ -90,6 +94,7 @@ __all__ = [
     "adjust",
     "anytime_test",
     "boundary_scores",
+    "called_canonical",
     "cauchy",
     "centred_successors",
     "centred_tokens",
@@ -106,6 +111,7 @@ __all__ = [
     "shard_size_for_budget",
     "shard_z_scores",
     "sharded_exact_monte_carlo",
+    "sharded_exact_p_values",
     "sharded_exact_test",
     "sharded_t_test",
     "successor_cost",

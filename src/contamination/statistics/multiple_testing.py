@@ -238,15 +238,6 @@ def dkw_band(n: int, level: float) -> float:
     return math.sqrt(math.log(2 / (1 - level)) / (2 * n))
 
 
-def null_scores(pool: np.ndarray, shards: int, *, rng: np.random.Generator) -> np.ndarray:
-    """Scores of `shards` random shards of the pool, a random ordering of each called canonical."""
-    rows = pool[rng.choice(len(pool), size=shards, replace=False)]
-    canonical = rng.integers(pool.shape[1], size=shards)
-    where = np.arange(shards)
-    rows[where, 0], rows[where, canonical] = rows[where, canonical], rows[where, 0].copy()
-    return rows
-
-
 def _as_log10_p(p_values: ArrayLike | None, log10_p: ArrayLike | None) -> NDArray[np.float64]:
     """Return the decimal logarithms of p-values given either way, (n,), n >= 1."""
     if p_values is not None and log10_p is None:

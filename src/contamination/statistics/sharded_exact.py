@@ -129,6 +129,54 @@ def sharded_exact_monte_carlo(
     )
 
 
+def sharded_exact_p_values(
+    log_probs: ArrayLike, canonical: ArrayLike, *, weights: Weights = "inverse_sd"
+) -> NDArray[np.float64]:
+    """p of `sharded_exact_test` for each of b choices of the canonical orderings, (b,).
+
+    Means and weights do not ask which ordering is canonical, so all choices have one null law, and
+    a thousand of them cost one convolution.
+
+    Parameters
+    ----------
+    log_probs : array_like, shape (r, m+1)
+        As in `sharded_exact_test`, except that no column is special.
+    canonical : array_like of int, shape (b, r)
+        The column of each shard that is called canonical, 0 to m.
+
+    Returns
+    -------
+    ndarray, shape (b,)
+        Never below the true p; above it by no more than `resolution` of `sharded_exact_test` allows
+        and 1e-6. Without the tilting of that function there is no far tail here.
+
+    Raises
+    ------
+    InputError
+        As in `sharded_exact_test`, or `canonical` does not hold one column for each shard.
+    """
+    values, chosen = as_log_probs(log_probs, ndim=2), np.asarray(canonical)
+    shards, orderings = values.shape
+    if chosen.shape[1:] != (shards,) or not np.isin(chosen, np.arange(orderings)).all():
+        raise InputError(
+            f"canonical is not (b, {shards}) with columns 0 to {orderings - 1} of log_probs"
+        )
+    shares = contributions(values, weights=weights)
+    sums = shares[np.arange(shards), chosen].sum(axis=1)
+    width = float(np.ptp(shares, axis=1).sum())
+    if width == 0:
+        return np.ones(len(chosen))
+    step = width / (_STEPS_PER_SHARD * shards)
+    least = shares.min(axis=1, keepdims=True)
+    steps = np.ceil((shares - least) / step).astype(np.int64)  # rounded up: tails only grow
+    law, error = _convolved([np.bincount(row) / orderings for row in steps])
+    tails = np.minimum(1.0, np.cumsum((law + error)[::-1])[::-1])
+    # Sums that are equal but for float noise must count as ties.
+    noise = float((_weights(values, weights) * _rounding(values)).sum())
+    reached = np.ceil((sums - float(least.sum()) - noise) / step).astype(np.int64)
+    return np.asarray(tails[np.maximum(reached, 0)])
+
+
 def contributions(log_probs: ArrayLike, *, weights: Weights) -> NDArray[np.float64]:
     """What each ordering would add to T were it canonical: w_i (L[i, j] - mean_i), (r, m+1).
 
@@ -210,19 +258,25 @@ def _log_tail(steps: NDArray[np.int64]) -> float:
         np.bincount(row - row.min(), weights=mass)
         for row, mass in zip(steps, softmax(logits, axis=1), strict=True)
     ]
-    while len(laws) > 1:  # in pairs: neighbours are short, and few convolutions are long
-        pairs = [fftconvolve(a, b) for a, b in zip(laws[::2], laws[1::2], strict=False)]
-        laws = pairs + laws[2 * len(pairs) :]
-    tail = laws[0][-int(steps.min(axis=1).sum()) :]
-    # Round-off of one FFT of length n in the 2-norm is below 5 eps log2 n of its result (Higham,
-    # Accuracy and Stability, theorem 24.2, rounded up for mixed radices). A convolution has three,
-    # and probability vectors have norms at most 1, so no entry is off by 16 eps log2 n. Convolving
-    # with another probability vector does not enlarge an entrywise error: the r - 1 errors add.
-    error = (len(steps) - 1) * 16 * _EPS * math.log2(2 * len(laws[0]) + 2)
+    law, error = _convolved(laws)
+    tail = law[-int(steps.min(axis=1).sum()) :]
     decay = np.exp(-theta * np.arange(len(tail)))
     # The masses themselves carry the relative error of exp and of the sums that normalise them.
     relative = _EPS * (4 * float(np.abs(logits).max(axis=1).sum()) + steps.size)
     return log_mgf + math.log(float(((tail + error) * decay).sum())) + relative
+
+
+def _convolved(laws: list[NDArray[Any]]) -> tuple[NDArray[np.float64], float]:
+    """Law of the sum of independent variables on 0, 1, 2 ..., and a bound on an entry's error."""
+    count = len(laws)
+    while len(laws) > 1:  # in pairs: neighbours are short, and few convolutions are long
+        pairs = [fftconvolve(a, b) for a, b in zip(laws[::2], laws[1::2], strict=False)]
+        laws = pairs + laws[2 * len(pairs) :]
+    # Round-off of one FFT of length n in the 2-norm is below 5 eps log2 n of its result (Higham,
+    # Accuracy and Stability, theorem 24.2, rounded up for mixed radices). A convolution has three,
+    # and probability vectors have norms at most 1, so no entry is off by 16 eps log2 n. Convolving
+    # with another probability vector does not enlarge an entrywise error: the count - 1 errors add.
+    return laws[0], (count - 1) * 16 * _EPS * math.log2(2 * len(laws[0]) + 2)
 
 
 def _tilted_mean(theta: float, steps: NDArray[np.int64]) -> float:

@@ -6,14 +6,16 @@ import pytest
 from scipy import stats
 
 from contamination.errors import InputError
-from contamination.experiments.canaries.evaluation import canary_table
+from contamination.experiments.canaries.evaluation import canary_table, pooled_redrawn
 from contamination.pretraining.experiment import MODELS
 from fakes.data_fixtures import EXAMPLES, SETS, MadeUpRun
+
+ALPHA, REDRAWN = 0.05, 400
 
 
 @pytest.fixture(scope="module")
 def table(run: MadeUpRun) -> pd.DataFrame:
-    return canary_table(run.experiment)
+    return canary_table(run.experiment, alpha=ALPHA, redrawn=REDRAWN)
 
 
 def test_one_row_per_model_set_and_test(table: pd.DataFrame) -> None:
@@ -27,7 +29,11 @@ def test_one_row_per_model_set_and_test(table: pd.DataFrame) -> None:
     assert (table["dup_count"] == table["dataset"].map(SETS)).all()
     assert table["p"].between(0, 1, inclusive="right").all()
     np.testing.assert_allclose(table["log10_p"], np.log10(table["p"]), rtol=1e-9, atol=1e-12)
-    assert not table.isna().any(axis=None)
+    redrawn = [column for column in table if column.startswith("redrawn_")]
+    assert not table.drop(columns=redrawn).isna().any(axis=None)
+    whole_set = table["test"] == "permutation"  # has too few orderings to draw from
+    assert (table[redrawn].isna().all(axis=1) == whole_set).all()
+    assert (table[redrawn].isna().any(axis=1) == whole_set).all()
 
 
 def test_every_p_value_comes_from_the_scores_of_its_store(table, run) -> None:
@@ -82,6 +88,41 @@ def test_holm_within_each_model_and_test(table: pd.DataFrame) -> None:
         steps = np.minimum(1, np.maximum.accumulate(p * np.arange(len(p), 0, -1)))
         expected = pd.Series(steps[stats.rankdata(group["p"], "ordinal") - 1], group.index)
         np.testing.assert_allclose(group["holm_p"], expected)
+
+
+def test_redrawn_orders_are_rejected_at_the_level_whatever_was_read(table: pd.DataFrame) -> None:
+    rows = table.dropna().set_index(["model", "dataset", "test"])
+    assert set(rows["redrawn_orders"]) == {REDRAWN} and set(rows["redrawn_alpha"]) == {ALPHA}
+    most = stats.binom(REDRAWN, ALPHA).isf(1e-5)
+    assert (rows["redrawn_rejections"] <= most).all() and rows["redrawn_rejections"].sum() > 0
+    for _, row in rows.iterrows():
+        interval = stats.binomtest(int(row["redrawn_rejections"]), REDRAWN).proportion_ci()
+        assert row["redrawn_rate"] == row["redrawn_rejections"] / REDRAWN
+        assert (row["redrawn_low"], row["redrawn_high"]) == pytest.approx(interval)
+    # A published order that was read stands out among those that nobody has read.
+    assert rows.loc[("contaminated", "sixty-four", "successor"), "redrawn_as_small"] == 0
+
+
+def test_rank_among_redrawn_orders_is_the_p_value_again(table: pd.DataFrame) -> None:
+    exact = table[table["test"] == "successor"]
+    share = (exact["redrawn_as_small"] / REDRAWN).astype(float)
+    np.testing.assert_allclose(share, exact["p"], atol=4 * np.sqrt(0.25 / REDRAWN))
+
+
+def test_redrawn_orders_of_all_sets_together(table: pd.DataFrame) -> None:
+    pooled = pooled_redrawn(table)
+    assert pooled[["model", "test"]].to_numpy().tolist() == [
+        [model, test]
+        for model in MODELS
+        for test in ("sharded_t", "sharded_exact", "boundary", "successor")
+    ]
+    for _, row in pooled.iterrows():
+        chosen = table[(table["model"] == row["model"]) & (table["test"] == row["test"])]
+        hits, orders = chosen["redrawn_rejections"].sum(), REDRAWN * len(SETS)
+        assert (row["redrawn_rejections"], row["redrawn_orders"]) == (hits, orders)
+        assert row["sets"] == len(SETS)
+        interval = stats.binomtest(int(hits), orders).proportion_ci()
+        assert (row["redrawn_low"], row["redrawn_high"]) == pytest.approx(interval)
 
 
 def test_unknown_set_lists_the_known(run: MadeUpRun) -> None:

@@ -1,11 +1,12 @@
 """Tables of the canary sets: every test on every set, and what the paper prints (Oren, Table 1)."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
 from contamination.audit.battery import TESTS
-from contamination.results.tables import format_p, lay_out
+from contamination.results.tables import format_estimate, format_p, lay_out
 
 PRINTED = {"permutation_p": "permutation", "sharded_p": "sharded_t"}  # column of Table 1 -> test
 
@@ -14,8 +15,9 @@ def canary_layout(canaries: pd.DataFrame, model: str, alpha: float) -> pd.DataFr
     """Lay out Table 1 for one model: a row for each set, a column for each test.
 
     `canaries` comes from `canary_table`. Beside the exact test stands its p-value after Holm's
-    correction over the sets, bold where that is at most `alpha`. The clean model has read no set,
-    so its duplication count is 0.
+    correction over the sets, bold where that is at most `alpha`; beside the successor test the
+    share of redrawn canonical orders that it rejects. The clean model has read no set, so its
+    duplication count is 0.
     """
 
     def cells(row: dict[str, Any]) -> dict[str, str]:
@@ -23,6 +25,8 @@ def canary_layout(canaries: pd.DataFrame, model: str, alpha: float) -> pd.DataFr
         shown = {label: format_p(row["p"], row["log10_p"])}
         if row["test"] == "sharded_exact":
             shown[f"{label}, Holm"] = format_p(row["holm_p"], bold=row["holm_p"] <= alpha)
+        if row["test"] == "successor":
+            shown[f"{label}, redrawn"] = f"{row['redrawn_rate']:.1%}"
         return shown
 
     rows = canaries[canaries["model"] == model].sort_values(["dup_count", "dataset"], kind="stable")
@@ -31,6 +35,24 @@ def canary_layout(canaries: pd.DataFrame, model: str, alpha: float) -> pd.DataFr
         {"dataset": "Set", "examples": "Examples", "dup_count": "Duplication count"},
         cells,
     )
+
+
+def redrawn_layout(pooled: pd.DataFrame) -> pd.DataFrame:
+    """Lay out `pooled_redrawn`: a row for each test, a column for each model."""
+    return lay_out(
+        pooled.assign(
+            label=[TESTS[test].label for test in pooled["test"]],
+            orders=pooled["redrawn_orders"].map("{:,.0f}".format),
+        ),
+        {"label": "Test", "orders": "Redrawn orders"},
+        lambda row: {f"{row['model'].capitalize()} model": format_redrawn(row)},
+    )
+
+
+def format_redrawn(row: Mapping[str, float]) -> str:
+    """Percent of the redrawn orders that are rejected, with its interval: "4.9 (4.6 to 5.3)"."""
+    numbers = (100 * row[f"redrawn_{name}"] for name in ("rate", "low", "high"))
+    return format_estimate(*numbers, digits=1)
 
 
 def published_layout(table1: pd.DataFrame) -> pd.DataFrame:

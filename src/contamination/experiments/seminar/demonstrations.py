@@ -19,6 +19,7 @@ from contamination.experiments.seminar.classroom import MODELS, Classroom
 from contamination.scoring.plan import plan_store
 from contamination.scoring.store import Store
 from contamination.statistics import (
+    called_canonical,
     centred_tokens,
     null_scores,
     permutation_test,
@@ -193,11 +194,9 @@ def chosen_afterwards(scores: np.ndarray, *, trials: int, rng: np.random.Generat
     has the same place in all statistics.
     """
     count, shards, orderings = scores.shape
-    where, rows = np.arange(shards), []
+    rows = []
     for _ in range(trials):
-        swapped, canonical = scores.copy(), rng.integers(orderings, size=shards)
-        swapped[:, where, 0] = scores[:, where, canonical]
-        swapped[:, where, canonical] = scores[:, where, 0]
+        swapped = called_canonical(scores, rng.integers(orderings, size=shards))
         joint = westfall_young_test(swapped, resamples=RESAMPLES, rng=rng)
         single = [each.p for each in joint.marginals]
         rows.append((single[0], min(single), min(1.0, count * min(single)), joint.p))

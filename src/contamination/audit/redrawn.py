@@ -1,0 +1,36 @@
+"""A negative control that needs no model and no scoring: canonical orders drawn anew.
+
+The shuffled orderings of a store are independent uniform permutations. One of them, drawn at random
+in each shard, may therefore be called canonical in the place of the published one, whatever the
+model has read: H0 holds by construction, and a test rejects as often as its level is on these
+scores. Pairs of a successor store give the score of every ordering, so their orders are drawn from
+the 10,000 of each shard that the test samples anyway.
+
+What it shows: that the p-values of this test keep their level for this model and this set, on a
+thousand draws instead of the one that was published. What it does not: whether the published order
+was read (its rank among the redrawn orders is its p-value again, up to sampling), or whether the
+records are exchangeable (a sorted set passes, too). The draws share one set of scores, so their
+rate is conditional on these.
+"""
+
+import numpy as np
+
+from contamination import statistics
+from contamination.audit.battery import Test, store_stream
+from contamination.scoring.store import Store
+
+
+def redrawn_p_values(test: Test, store: Store, scores: np.ndarray, *, draws: int) -> np.ndarray:
+    """p-values of a test on so many redrawn canonical orders, each as if published, (draws,).
+
+    The published order takes no part: each p-value is that of the test with one ordering of each
+    shard fewer. `scores` (r, n+1) are those of the test on its store, canonical first. Raises
+    InputError for scores with fewer than 2 shuffled orderings.
+    """
+    shuffled = scores[:, 1:]
+    rng = store_stream(store, "redrawn canonical orders", test.name)
+    canonical = rng.integers(shuffled.shape[1], size=(draws, len(shuffled)))
+    if test.stops:  # the exact test on shards: all orders at once
+        return statistics.sharded_exact_p_values(shuffled, canonical)
+    swapped = (statistics.called_canonical(shuffled, each) for each in canonical)
+    return np.array([test.statistic(each, rng).p for each in swapped])

@@ -1,0 +1,116 @@
+"""Redrawn canonical orders: every order is drawn as often, and a test that rejects too often shows.
+
+Defects are planted in tests, since a control that cannot fail shows nothing.
+"""
+
+import itertools
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy import stats
+from statsmodels.stats.proportion import proportion_confint
+
+from contamination.audit.battery import TESTS
+from contamination.audit.redrawn import redrawn_p_values
+from contamination.statistics import called_canonical, contributions, sharded_exact_test
+from contamination.statistics.sharded_t import sharded_t_test
+from fakes.level import check_level
+
+DRAWS = 2_000
+STORE = SimpleNamespace(header=SimpleNamespace(seed=1, dataset_revision="r", shards=3))
+
+
+def redrawn(test, scores, draws=DRAWS):
+    return redrawn_p_values(test, STORE, scores, draws=draws)
+
+
+def defective(p_value):
+    """A test of the registry whose p-value comes from a function of the scores."""
+    return replace(
+        TESTS["sharded_t"], statistic=lambda scores, rng: SimpleNamespace(p=p_value(scores))
+    )
+
+
+def rate_is_above(p, alpha):
+    """Whether the 95% interval of the rate lies above the level, as the tables show it."""
+    low, _ = proportion_confint((p <= alpha).sum(), len(p), method="beta")
+    return low > alpha
+
+
+@pytest.mark.parametrize("name", ["sharded_exact", "sharded_t"])
+def test_every_choice_of_shuffled_orderings_is_drawn_as_often(name):
+    """Two shards with three shuffled orderings each: nine p-values, by the test itself."""
+    scores = np.random.default_rng(0).normal(-100, 3, (2, 4))
+    test, rng = TESTS[name], np.random.default_rng(1)
+    each = [
+        test.statistic(called_canonical(scores[:, 1:], chosen), rng).p
+        for chosen in itertools.product(range(3), repeat=2)
+    ]
+    found = redrawn(test, scores, 4_500)
+    nearest = np.abs(found[:, None] / each - 1).argmin(axis=1)
+    np.testing.assert_allclose(found, np.array(each)[nearest], rtol=1e-5)
+    assert stats.chisquare(np.bincount(nearest, minlength=9)).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("name", ["sharded_exact", "sharded_t", "successor"])
+def test_the_published_order_takes_no_part(name):
+    scores = np.random.default_rng(2).normal(-100, 3, (5, 30))
+    read = scores.copy()
+    read[:, 0] += 1_000  # a model that knows its order by heart
+    before, after = (redrawn(TESTS[name], each, 50) for each in (scores, read))
+    np.testing.assert_array_equal(before, after)
+    check_level(redrawn(TESTS[name], read), 0.05, 0.2)
+
+
+def test_tests_and_sets_share_no_draws():
+    scores = np.random.default_rng(3).normal(-100, 3, (5, 30))
+    one, other = TESTS["sharded_exact"], TESTS["boundary"]
+    assert (redrawn(one, scores, 50) != redrawn(other, scores, 50)).any()
+    elsewhere = SimpleNamespace(header=SimpleNamespace(seed=1, dataset_revision="s", shards=3))
+    assert (redrawn(one, scores, 50) != redrawn_p_values(one, elsewhere, scores, draws=50)).any()
+    np.testing.assert_array_equal(redrawn(one, scores, 50), redrawn(one, scores, 50))
+
+
+def test_a_test_that_forgets_ties_is_found_out():
+    """Scores of 0 and 1 tie most of the time; the exact test counts ties, the defect does not."""
+    scores = np.random.default_rng(4).integers(0, 2, (3, 20)).astype(float)
+
+    def without_ties(values):
+        exact = sharded_exact_test(values)
+        above = sharded_exact_test(values + 0.5 * (np.arange(20 - 1) == 0)).p
+        return min(exact.p, above)  # half a step more than the canonical order has
+
+    assert rate_is_above(redrawn(defective(without_ties), scores), 0.05)
+    assert not rate_is_above(redrawn(TESTS["sharded_exact"], scores), 0.05)
+
+
+def test_a_normal_law_for_few_skewed_shards_is_found_out():
+    scores = np.random.default_rng(5).exponential(size=(2, 400)) ** 2
+
+    def normal(values):
+        shares = contributions(values, weights="equal")
+        return stats.norm.sf(shares[:, 0].sum() / np.sqrt((shares**2).mean(axis=1).sum()))
+
+    assert rate_is_above(redrawn(defective(normal), scores), 0.01)
+    assert not rate_is_above(redrawn(TESTS["sharded_exact"], scores), 0.01)
+
+
+def test_a_variance_over_r_is_found_out():
+    """At 4 shards and level 0.05, sqrt(4/3) t exceeds its quantile with probability 0.073."""
+    scores = np.random.default_rng(6).normal(size=(4, 200))
+    over_r = defective(lambda values: sharded_t_test(values, ddof=0).p)
+    assert rate_is_above(redrawn(over_r, scores), 0.05)
+    assert not rate_is_above(redrawn(TESTS["sharded_t"], scores), 0.05)
+
+
+def test_weights_that_look_at_the_canonical_order_are_found_out():
+    """A shard that counts only where the canonical score is high: the proof forbids it."""
+    scores = np.random.default_rng(7).normal(size=(5, 60))
+
+    def chosen_shards(values):
+        high = values[:, 0] > values.mean(axis=1)
+        return sharded_exact_test(values[high]).p if high.any() else 1.0
+
+    assert rate_is_above(redrawn(defective(chosen_shards), scores, 400), 0.05)
