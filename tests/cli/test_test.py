@@ -101,6 +101,8 @@ def test_a_dry_run_prints_the_cost_and_keeps_nothing(audit, tmp_path):
         ("test", {"model": "x"}, ["--template", "{question}"], "no such directory"),
         ("test", {}, ["--template", "{question"], "template '{question'"),
         ("test", {}, ["--template", "{answer}", "--precision", "int7"], "precision is 'int7'"),
+        ("test", {}, ["--template", "{answer}", "--device-map", "all"], "device_map is 'all'"),
+        ("test", {}, ["--template", "{answer}", "--revision", "r" * 9_000], "200 characters at"),
         ("score", {}, ["--template", "{answer}", "--tokenizer", "gpt2"], "goes with --endpoint"),
         (
             *("score", {"model": "name"}),

@@ -363,6 +363,11 @@ class TestOptions:
         [
             ({"precision": "half"}, "precision is 'half': give one of auto, float32, bfloat16"),
             ({"bits": "2"}, "bits is '2': give 8 or 4"),
+            ({"device_map": "everywhere"}, "device_map is 'everywhere': give one of auto, balan"),
+            ({"revision": ""}, "revision is '': give a branch, a tag or a commit"),
+            ({"revision": "v" * 201}, "revision is 'v{50}'…: give a branch, .* 200 characters at"),
+            ({"revision": "two words"}, "revision is 'two words': give a branch"),
+            ({"revision": "main"}, "lies on this machine, where revision main has no meaning"),
             ({"context": 1}, "context is 1: .* reads 2 to 16 tokens at once"),
             ({"context": 17}, "context is 17: .* reads 2 to 16 tokens at once"),
         ],

@@ -5,6 +5,7 @@ with a model is not run unless asked for.
 """
 
 import importlib.util
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -27,6 +28,9 @@ from contamination.scoring.status import causes
 
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
 Bits = Literal["8", "4"]
+DeviceMap = Literal["auto", "balanced", "balanced_low_0", "sequential"]  # accelerate's placements
+# What git allows in the name of a branch or tag, no longer than a file of the hub's cache can be.
+REVISION = re.compile(r"[^\s~^:?*\[\\\x00-\x1f\x7f]{1,200}")
 # Ten times and more what published models have; beyond, a network is not even laid out.
 LARGEST = {
     "num_hidden_layers": 2_000,
@@ -78,10 +82,10 @@ class ModelSource:
     Attributes
     ----------
     name : hub id, directory, or .gguf file.
-    revision : branch, tag or commit of a hub id.
+    revision : branch, tag or commit of a hub id; files on this machine have none.
     precision : "auto" is bfloat16 where the device computes in it, else float32.
-    device_map : None puts the model on the device of this process; "auto" spreads one that is
-        larger over all of them (accelerate's placement).
+    device_map : None puts the model on the device of this process; "auto" and accelerate's other
+        placements spread one that is larger over all of them.
     bits : quantise the weights to so many bits while loading (bitsandbytes).
     attention : transformers' attn_implementation; None is its default, torch's fused attention.
     compile : run the network through torch.compile.
@@ -92,7 +96,7 @@ class ModelSource:
     name: str
     revision: str | None = None
     precision: Precision = "auto"
-    device_map: str | None = None
+    device_map: DeviceMap | None = None
     bits: Bits | None = None
     attention: str | None = None
     compile: bool = False
@@ -107,12 +111,27 @@ class ModelSource:
             )
         if self.bits is not None and self.bits not in get_args(Bits):
             raise InputError(f"bits is {self.bits!r}: give 8 or 4")
+        if self.device_map is not None and self.device_map not in get_args(DeviceMap):
+            raise InputError(
+                f"device_map is {self.device_map[:50]!r}: give one of "
+                f"{', '.join(get_args(DeviceMap))}"
+            )
+        if self.revision is not None and not REVISION.fullmatch(self.revision):
+            raise InputError(
+                f"revision is {self.revision[:50]!r}{'…' * (len(self.revision) > 50)}: give a "
+                "branch, a tag or a commit, 200 characters at most"
+            )
         _refuse_kernels(self.attention, self.name)
         path = Path(self.name)
         if path.suffix == ".gguf" and not path.is_file():
             raise InputError(f"{path}: no such file; give the path of a GGUF file")
         if path.suffix != ".gguf" and path.is_file():
             raise InputError(f"{path} is a file; give the directory that holds the model")
+        if self.revision is not None and path.exists():
+            raise InputError(
+                f"{path} lies on this machine, where revision {self.revision} has no meaning; "
+                "leave it out, or give a hub id"
+            )
         if not path.exists() and (self.name.count("/") > 1 or self.name.startswith((".", "/"))):
             raise InputError(f"{path}: no such directory; give a model's directory or a hub id")
 
