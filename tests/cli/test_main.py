@@ -1,6 +1,8 @@
 """Every command answers `--help` at once, and bad options and paths in one line."""
 
+import itertools
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -36,6 +38,35 @@ def test_help_names_every_test(call, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     _, out, _ = call("test", "--help")
     assert all(name in out for name in TESTS)
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_help_is_whole_at_80_columns(path, call, monkeypatch):
+    """No word is cut, no bracket is taken for a colour, no line ends where the source's does."""
+    monkeypatch.setenv("COLUMNS", "80")
+    _, out, _ = call(*path, "--help")
+    assert "…" not in out
+    assert max(map(len, out.splitlines())) <= 80
+    lines = [line.strip() for line in out.partition("╭")[0].splitlines()]
+    for line, after in itertools.pairwise(lines):
+        assert not (line and after) or len(f" {line} {after.split()[0]}") > 78
+
+
+def test_help_shows_brackets_as_they_are(call):
+    _, out, _ = call("stage", "notebook", "--help")
+    assert "models=[a,b]" in re.sub(r"[\s│]", "", out)
+
+
+def test_the_registry_is_listed_whole_at_80_columns(call, monkeypatch, tmp_path):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("CONTAMINATION_CACHE", str(tmp_path))
+    monkeypatch.setenv("CONTAMINATION_DATA", str(tmp_path))
+    _, out, _ = call("data", "list")
+    assert "…" not in out
+    assert {len(line) for line in out.splitlines()} == {80}
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in out.splitlines()]
+    assert ["mmlu/high_school_government_and_politics", "193", "MIT", "network"] in rows
+    assert ["hellaswag", "10,042", "MIT", "network"] in rows
 
 
 def test_nothing_slow_is_imported_before_it_is_needed():

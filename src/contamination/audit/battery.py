@@ -363,13 +363,13 @@ def names_of(kind: str) -> str:
 
 
 def help_text() -> str:
-    """The help of --test: every test with what it scores, those on pairs of examples first."""
-    groups = {"Pairs of examples": "successors", "Whole orderings": "orderings"}
-    return " ".join(
-        f"{title}: {'; '.join(_line(test) for test in TESTS.values() if test.kind == kind)}."
+    """The help of --test, a list in Markdown: tests on pairs of examples, then the others."""
+    groups = {"Pairs of examples:": "successors", "Whole orderings:": "orderings"}
+    return "\n".join(
+        "\n".join([f"- {title}", *(_line(test) for test in TESTS.values() if test.kind == kind)])
         for title, kind in groups.items()
     )
 
 
 def _line(test: Test) -> str:
-    return f"{test.name}{' (default)' if test.name in DEFAULT_TESTS else ''}, {test.help}"
+    return f"    - {test.name}{' (default)' if test.name in DEFAULT_TESTS else ''}: {test.help}"

@@ -32,7 +32,9 @@ def books(
             help="Most snippets of non-members called read; default: threshold of best accuracy."
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the drawn snippets and the bootstrap.", min=0)] = 0,
+    seed: Annotated[
+        int, typer.Option(help="Of the drawn snippets and the bootstrap.", min=0, metavar="N")
+    ] = 0,
     as_json: AsJson = False,
     csv: CsvFile = None,
 ) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from contamination.cli.printing import print_table
 from contamination.errors import InputError
@@ -17,6 +18,8 @@ from contamination.testsets.sources import (
     locate,
     read_verified,
 )
+
+WIDE = 140  # characters that all columns of `list` take
 
 app = typer.Typer(no_args_is_help=True, help="The registry of public test sets.")
 
@@ -32,7 +35,10 @@ Mirror = Annotated[
 
 @app.command("list")
 def list_sets(names: Names = None, mirror: Mirror = None) -> None:
-    """List registered sets: records, licence, and where they are."""
+    """List registered sets: records, licence, and where they are.
+
+    With 140 columns or more also their split and public source, as in data/registry.yaml.
+    """
     rows = [
         (
             entry.name,
@@ -44,8 +50,11 @@ def list_sets(names: Names = None, mirror: Mirror = None) -> None:
         )
         for entry in map(lookup, _expanded(names))
     ]
-    text = ("split", "licence", "where", "source")
-    print_table(("name", "split", "records", "licence", "where", "source"), rows, text=text)
+    columns = ("name", "split", "records", "licence", "where", "source")
+    # A narrow terminal shows what a choice needs; the registry has the rest.
+    chosen = columns if Console().width >= WIDE else ("name", "records", "licence", "where")
+    cells = ([row[columns.index(column)] for column in chosen] for row in rows)
+    print_table(chosen, cells, text=("split", "licence", "where", "source"))
 
 
 @app.command("fetch")

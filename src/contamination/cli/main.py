@@ -20,7 +20,12 @@ from contamination.errors import InputError
 
 MOST_SHOWN = 200  # characters of a path, from its end
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app = typer.Typer(
+    rich_markup_mode="markdown",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
 for command in (test, score, plan, membership, books, unlearned):
     app.command()(command)
 for name, group in (("data", data), ("wikimia", wikimia), ("stage", stage)):

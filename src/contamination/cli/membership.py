@@ -52,7 +52,7 @@ def membership(
         typer.Option(help="Field that is 1 for members and 0 for others: prints the AUC."),
     ] = None,
     seed: Annotated[
-        int, typer.Option(help="Seed of the neighbours and of the bootstrap.", min=0)
+        int, typer.Option(help="Seed of the neighbours and of the bootstrap.", min=0, metavar="N")
     ] = 0,
     as_json: AsJson = False,
     csv: CsvFile = None,

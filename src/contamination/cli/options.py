@@ -87,7 +87,8 @@ def _require_new(table: Path | None, arguments: Mapping[str, Any]) -> None:
 
 
 def _option(panel: str, text: str, *names: str, least: int | None = None) -> Any:
-    return typer.Option(*names, help=text, rich_help_panel=panel, min=least)
+    shown = None if least is None else "N"  # the range would take the room of the help
+    return typer.Option(*names, help=text, rich_help_panel=panel, min=least, metavar=shown)
 
 
 _model = functools.partial(_option, "How to load the model")
@@ -140,7 +141,11 @@ class ModelOptions:
     revision: Annotated[str | None, _model("Branch, tag or commit of a hub id.")] = None
     precision: Annotated[str, _model("auto, float32, bfloat16 or float16.")] = "auto"
     device_map: Annotated[
-        str | None, _model("auto: spread a model larger than one device over all of them.")
+        str | None,
+        _model(
+            "Spread a model larger than one device over all of them: auto, balanced, "
+            "balanced_low_0 or sequential."
+        ),
     ] = None
     bits: Annotated[str | None, _model("Quantise to 8 or 4 bits (bitsandbytes).")] = None
     attention: Annotated[
@@ -227,7 +232,7 @@ class AuditOptions(ScoringOptions, Request):
 
     tests: Annotated[
         list[str],
-        typer.Option("--test", help=f"{help_text()} May be repeated.", show_default=False),
+        typer.Option("--test", help=f"May be repeated.\n\n{help_text()}", show_default=False),
     ]
     shards: Annotated[
         int | None,
@@ -245,12 +250,13 @@ class AuditOptions(ScoringOptions, Request):
     permutations: Annotated[
         int,
         typer.Option(
-            help=f"Shuffled orderings of each shard, m, {MOST_PERMUTATIONS:,} at most; an exact "
-            f"p-value is never below 1 / (m + 1)^shards ({names_of('successors')} sample "
-            "thousands of their own)."
+            help=f"With how many shuffled orderings each shard is compared, {MOST_PERMUTATIONS:,} "
+            "at most. The more, the smaller a p-value can be: of two shards and 25 orderings an "
+            f"exact one is never below 1 / (26 × 26). {names_of('successors')} sample thousands "
+            "of their own instead."
         ),
     ]
-    seed: Annotated[int, typer.Option(help="Seed of the shuffled orderings.", min=0)]
+    seed: Annotated[int, typer.Option(help="Seed of the shuffled orderings.", min=0, metavar="N")]
     directory: Annotated[
         Path, typer.Option("--store", help="Where log-probabilities are kept and found again.")
     ]

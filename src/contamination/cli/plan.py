@@ -20,10 +20,14 @@ if TYPE_CHECKING:
 def plan(
     options: ScoringOptions,
     test: Annotated[str, typer.Option(help="Test to plan for.")] = DEFAULT_TESTS[0],
-    pilot: Annotated[int, typer.Option(help="Shards to score for the pilot.", min=1)] = 5,
+    pilot: Annotated[
+        int, typer.Option(help="Shards to score for the pilot.", min=1, metavar="N")
+    ] = 5,
     alpha: Annotated[float, typer.Option(help="Level of the planned test.")] = 0.05,
     power: Annotated[float, typer.Option(help="Wanted chance of p <= alpha.")] = 0.8,
-    seed: Annotated[int, typer.Option(help="Seed of the shuffled orderings.", min=0)] = 0,
+    seed: Annotated[
+        int, typer.Option(help="Seed of the shuffled orderings.", min=0, metavar="N")
+    ] = 0,
     store: Annotated[Path, typer.Option(help="Where log-probabilities are kept.")] = Path(
         "contamination-stores"
     ),

@@ -29,7 +29,10 @@ def print_table(
     table = Table(title=title, show_header=any(columns))
     for index, column in enumerate(columns):
         left = index == 0 or column in text
-        table.add_column(column, justify="left" if left else "right", no_wrap=index == 0)
+        # What does not fit goes on in the next line: a number cut short is another number.
+        table.add_column(
+            column, justify="left" if left else "right", no_wrap=index == 0, overflow="fold"
+        )
     for row in rows:
         cells = (f"{cell:,}" if isinstance(cell, Integral) else str(cell) for cell in row)
         table.add_row(*cells)

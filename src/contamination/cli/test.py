@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def test(
     options: AuditOptions,
     alpha: Annotated[
-        float, typer.Option(help="Level at which the exit status is 1.", min=0, max=1)
+        float, typer.Option(help="Level at which the exit status is 1.", min=0, max=1, metavar="P")
     ] = 0.05,
     stop: Annotated[
         bool, typer.Option("--stop", help="Score shard by shard, and stop once --alpha is reached.")

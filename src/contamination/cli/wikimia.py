@@ -24,12 +24,16 @@ def build(
     out: Annotated[Path, typer.Argument(help="Directory for the splits and provenance.json.")],
     members_before: Annotated[
         datetime,
-        typer.Option(formats=["%Y-%m-%d"], help="Pages created before that day are members."),
+        typer.Option(
+            formats=["%Y-%m-%d"], metavar="DATE", help="Pages created before that day are members."
+        ),
     ],
     non_members_from: Annotated[
         datetime,
         typer.Option(
-            formats=["%Y-%m-%d"], help="Pages created on that day or later are non-members."
+            formats=["%Y-%m-%d"],
+            metavar="DATE",
+            help="Pages created on that day or later, as in 2023-01-31, are non-members.",
         ),
     ],
     length: Annotated[
@@ -42,7 +46,7 @@ def build(
         bool,
         typer.Option("--drop-changed", help="Leave out members changed since --members-before."),
     ] = False,
-    seed: Annotated[int, typer.Option(help="Of the draw.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Of the draw.", min=0, metavar="N")] = 0,
 ) -> None:
     """Cut dated PAGES to texts with membership labels, a file for each length, in OUT.
 
