@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
 from contamination.results.tables import (
     format_estimate,
@@ -135,6 +136,20 @@ def test_markdown(table: pd.DataFrame, tmp_path: Path) -> None:
         "| 20 | 2nd | 1.0\u00a0×\u00a010⁻⁹ | **1.0\u00a0×\u00a010⁻⁹** | 0.25 |"
         "\n| 300 | c | — | **0.010** | 3.0 |\n"
     )
+
+
+def test_a_notebook_shows_a_layout_as_the_report_does(tmp_path: Path) -> None:
+    """Bold text has no stars there: the front end gets Markdown, and no HTML beside it."""
+    rows = pd.DataFrame({"set": ["a", "b"], "p": [0.011, 0.5]})
+    table = lay_out(
+        rows, {"set": "Set"}, lambda row: {"p": format_p(row["p"], bold=row["p"] < 0.05)}
+    )
+    for shown in (table, table[["Set", "p"]].head(2)):
+        data, _ = InteractiveShell.instance().display_formatter.format(shown)
+        assert set(data) == {"text/markdown", "text/plain"}
+        path = write_markdown(shown, tmp_path, "shown")
+        assert data["text/markdown"] == path.read_text(encoding="utf-8")
+    assert "| a | **0.011** |" in data["text/markdown"]
 
 
 def test_markdown_without_headers_shows_every_column(table: pd.DataFrame, tmp_path: Path) -> None:

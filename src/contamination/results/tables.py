@@ -16,6 +16,23 @@ SIGNIFICANT = 0.05  # the level that figures mark and the explorer reads by
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
+class Layout(pd.DataFrame):  # type: ignore[misc]  # pandas has no types
+    """A table of Markdown text, which a notebook shows as the report does.
+
+    The HTML of a data frame would show the marks of bold text instead.
+    """
+
+    @property
+    def _constructor(self) -> "type[Layout]":
+        return Layout
+
+    def _repr_html_(self) -> None:
+        """Leave it to `_repr_markdown_`, which notebooks show where there is no HTML."""
+
+    def _repr_markdown_(self) -> str:
+        return to_markdown(self)
+
+
 def write_csv(table: pd.DataFrame, results: Path | str, name: str) -> Path:
     """Write `results/tables/<name>.csv`, numbers in full precision."""
     path = Path(results) / "tables" / f"{name}.csv"
@@ -39,7 +56,7 @@ def lay_out(
     *,
     rows_first: Sequence[str] = (),
     columns_first: Sequence[str] = (),
-) -> pd.DataFrame:
+) -> Layout:
     """Turn tidy rows into a table for readers: a line for each key, a column for each heading.
 
     ::
@@ -51,8 +68,8 @@ def lay_out(
         )
 
     The table holds text under its headings, "—" where nothing is known; `write_markdown` takes it
-    without headers. Raises ValueError if two rows give different texts for one cell: then `index`
-    does not tell them apart.
+    without headers, and a notebook shows the same. Raises ValueError if two rows give different
+    texts for one cell: then `index` does not tell them apart.
 
     Parameters
     ----------
@@ -74,7 +91,7 @@ def lay_out(
             if text is not None and line.setdefault(heading, text) != text:
                 raise ValueError(f"{', '.join(keys)}: {line[heading]} and {text} in {heading}")
     place = {value: order for order, value in enumerate(rows_first)}
-    table = pd.DataFrame(
+    table = Layout(
         [
             dict(zip(index.values(), keys, strict=True)) | lines[keys]
             for keys in sorted(lines, key=lambda keys: place.get(keys[0], len(place)))
@@ -83,13 +100,12 @@ def lay_out(
         dtype=object,
     )
     named = [*index.values(), *(name for name in columns_first if name in headings)]
-    return table[list(dict.fromkeys([*named, *headings]))].fillna(MISSING)
+    filled: Layout = table[list(dict.fromkeys([*named, *headings]))].fillna(MISSING)
+    return filled
 
 
-def write_markdown(
-    table: pd.DataFrame, results: Path | str, name: str, headers: Mapping[str, str] | None = None
-) -> Path:
-    """Write a pipe table, `results/tables/<name>.md`.
+def to_markdown(table: pd.DataFrame, headers: Mapping[str, str] | None = None) -> str:
+    """Write a table as a pipe table of Markdown.
 
     `headers` maps the columns to be shown to their headings; None shows all of them under their own
     names. Columns of text stand left, columns of numbers and p-values (already formatted text that
@@ -103,8 +119,15 @@ def write_markdown(
         "|" + "|".join("---:" if r else ":---" for r in right) + "|",
         *("| " + " | ".join(row) + " |" for row in chosen.itertuples(index=False)),
     ]
+    return "\n".join(lines) + "\n"
+
+
+def write_markdown(
+    table: pd.DataFrame, results: Path | str, name: str, headers: Mapping[str, str] | None = None
+) -> Path:
+    """Write `results/tables/<name>.md`, as `to_markdown` lays it out."""
     path = Path(results) / "tables" / f"{name}.md"
-    write_text(path, "\n".join(lines) + "\n")
+    write_text(path, to_markdown(table, headers))
     return path
 
 
