@@ -22,6 +22,7 @@ module                idea
 `score`               fill a store with what is missing, in one process or several
 `processes`           the processes of one run, and where they meet
 `store`               read a store: what every statistic starts from
+`store_sums`          sums in the place of tokens, for a store that travels
 `store_format`        what a store holds, and its parts on disk
 `status`              one line for a model or set that cannot be had
 ====================  ===============================================================

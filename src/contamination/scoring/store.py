@@ -34,6 +34,7 @@ from contamination.scoring.store_format import (
     read_units,
     write_part,
 )
+from contamination.scoring.store_sums import SUMS, read_sums, write_sums
 from contamination.statistics.validation import with_ties
 
 # Nats by which an engine may change the log-probability of a token with its place in a batch. On
@@ -99,6 +100,10 @@ class Store:
         """Finished parts, sorted by name."""
         return sorted(self.directory.glob("part-*.parquet"))
 
+    def records(self) -> list[Path]:
+        """Records of the runs that have added parts."""
+        return sorted(self.directory.glob("run-*.json"))
+
     def done(self) -> set[Unit]:
         """Units that are stored, every byte checked; a damaged part is set aside as `.damaged`.
 
@@ -129,11 +134,16 @@ class Store:
         the `resolution` of such a sum, they are ties: all get the mean. Raises InputError if the
         store lacks one of these orderings or is damaged.
         """
+        lengths = [int(self.header.stored[slice(*bounds)].sum()) for bounds in self.header.bounds]
+        resolution = [self.resolution(tokens) for tokens in lengths]
+        return with_ties(self._sums(permutations), resolution)
+
+    def _sums(self, permutations: int) -> np.ndarray:
+        """Sequence log-probabilities as they are, ties or not."""
         sums = np.zeros((self.header.shards, permutations + 1))
         for unit, _, _, logprob in self._units("orderings", None, permutations):
             sums[unit] = logprob.sum(dtype=np.float64)
-        lengths = [int(self.header.stored[slice(*bounds)].sum()) for bounds in self.header.bounds]
-        return with_ties(sums, [self.resolution(tokens) for tokens in lengths])
+        return sums
 
     def resolution(self, tokens: int) -> float:
         """Nats that the engine cannot tell apart in a sum of so many log-probabilities.
@@ -147,7 +157,7 @@ class Store:
     @cached_property
     def _token_resolution(self) -> float:
         found = []
-        for path in self.directory.glob("run-*.json"):
+        for path in self.records():
             precision = read_json(path).get("precision")
             if not isinstance(precision, str):
                 raise InputError(f"{path}: no record of a run, which names a precision; remove it")
@@ -189,12 +199,7 @@ class Store:
         Zero where x_b has fewer tokens; NaN where a is b. Raises InputError if the store keeps
         fewer than `tokens_per_example` tokens of an example, lacks a predecessor, or is damaged.
         """
-        limit = self.header.tokens_per_example
-        if not 1 <= tokens_per_example <= (limit or tokens_per_example):
-            raise InputError(
-                f"{self.directory}: tokens_per_example is {tokens_per_example}, and the store "
-                f"keeps {limit or 'all'} of an example; give 1 to that many"
-            )
+        self._check_kept(tokens_per_example)
         start, stop = self.header.bounds[shard]
         size = stop - start
         tokens = np.zeros((size, size, tokens_per_example), dtype=np.float32)
@@ -203,6 +208,14 @@ class Store:
             tokens[index, example[kept] - start, position[kept]] = logprob[kept]
         tokens[np.arange(size), np.arange(size)] = np.nan
         return tokens
+
+    def _check_kept(self, tokens_per_example: int) -> None:
+        limit = self.header.tokens_per_example
+        if not 1 <= tokens_per_example <= (limit or tokens_per_example):
+            raise InputError(
+                f"{self.directory}: tokens_per_example is {tokens_per_example}, and the store "
+                f"keeps {limit or 'all'} of an example; give 1 to that many"
+            )
 
     def _units(self, kind: Kind, shard: int | None, permutations: int | None) -> Iterator[UnitRows]:
         """Yield each unit once, from the first part by name; raise if one is missing at the end."""
@@ -224,8 +237,69 @@ class Store:
             raise InputError(f"{self.directory}: {name} is not scored yet; score {what} first")
 
 
+class SummedStore(Store):
+    """A store that was summed: it has `sums.parquet` and no parts.
+
+    What needs tokens raises InputError: all but `log_probs`, `resolution` and `successors`, and
+    these for fewer tokens of an example than were summed.
+    """
+
+    @cached_property
+    def _held(self) -> dict[Unit, np.ndarray]:
+        return read_sums(self.directory / SUMS, self.header)
+
+    def _sums(self, permutations: int) -> np.ndarray:
+        if self.header.kind == "successors":
+            return super()._sums(permutations)
+        held = np.array(list(self._held.values())).reshape(self.header.shards, -1)
+        if permutations >= held.shape[1]:
+            raise InputError(
+                f"{self.directory}: it has the sums of {held.shape[1] - 1} permutations, not of "
+                f"{permutations}; ask for fewer"
+            )
+        return held[:, : permutations + 1]
+
+    def successors(self, shard: int, tokens_per_example: int) -> np.ndarray:
+        """Return sums as `Store.successors` does, of as many tokens as were summed."""
+        self._check_kept(tokens_per_example)
+        if self.header.kind == "orderings" or tokens_per_example < self.header.stored.max():
+            return super().successors(shard, tokens_per_example)
+        start, stop = self.header.bounds[shard]
+        sums = np.full((stop - start, stop - start), np.nan)
+        for index in range(stop - start):
+            sums[index, self.header.examples((shard, index)) - start] = self._held[shard, index]
+        return sums
+
+    def _units(self, kind: Kind, shard: int | None, permutations: int | None) -> Iterator[UnitRows]:
+        if self.header.kind == kind:
+            raise InputError(
+                f"{self.directory}: it has sums alone, and this takes tokens; use a store of a run"
+            )
+        return super()._units(kind, shard, permutations)
+
+
+def sum_store(store: Store, directory: Path, *, permutations: int) -> None:
+    """Write a store of the same header to `directory` that has the sums of `store`, and no tokens.
+
+    `permutations` counts for orderings alone. The records of runs come along: they say with which
+    model, packages and precision the tokens were scored. Raises InputError if `store` lacks one of
+    these units or is damaged.
+    """
+    header = store.header
+    if header.kind == "orderings":
+        rows = [*store._sums(permutations).reshape(-1, 1)]
+    else:
+        kept = header.tokens_per_example or int(header.stored.max())
+        matrices = (store.successors(shard, kept) for shard in range(header.shards))
+        rows = [row[~np.isnan(row)] for matrix in matrices for row in matrix]
+    Store(directory, header, replace=True)
+    write_sums(directory, header, dict(zip(header.units(permutations), rows, strict=True)))
+    for record in store.records():
+        shutil.copy(record, directory)
+
+
 def open_store(directory: Path | str) -> Store:
-    """Open a store that was scored before, whatever it holds.
+    """Open a store that was scored before, whatever it holds: a `SummedStore` if it was summed.
 
     Raises InputError if there is none, its header is damaged, or it is one of another version of
     this package.
@@ -243,7 +317,9 @@ def open_store(directory: Path | str) -> Store:
             f"{path}: a store of schema {found.get('schema')}, and this version reads "
             f"{SCHEMA_VERSION}; score again into another directory"
         )
-    return Store(path.parent, Header.from_json(found))
+    store = Store(path.parent, Header.from_json(found))
+    summed = (store.directory / SUMS).is_file() and not store.parts()
+    return SummedStore(store.directory, store.header) if summed else store
 
 
 def _read_header(path: Path) -> dict[str, Any]:
