@@ -19,7 +19,7 @@ from contamination.errors import InputError
 from contamination.files import read_json
 from contamination.pretraining.profile import Architecture, CanarySpec, Profile, load_profile
 from contamination.scoring.models import ModelEntry
-from contamination.scoring.plan import StoreNeed, StorePlan, plan_store
+from contamination.scoring.plan import StoreNeed, StorePlan
 from contamination.scoring.store import Store
 from contamination.testsets.example_set import ExampleSet, load_test_set
 
@@ -87,10 +87,7 @@ class Experiment:
 
         What is missing of it is scored first.
         """
-        scoring, whole_set = self.profile.scoring, test.shard_size is None
-        permutations = scoring.whole_set_permutations if whole_set else scoring.permutations
-        shards = scoring.shards if test.kind == "orderings" else None
-        plan = plan_store(test, self.spec(dataset).examples, shards)
+        plan, permutations = self.profile.scoring.plan(test, self.spec(dataset).examples)
         return self.scored(model, dataset, permutations=permutations, **asdict(plan)), permutations
 
     def scored(

@@ -6,11 +6,11 @@ Null experiments keep the level, and choosing afterwards does not.
 import numpy as np
 import pytest
 
+from contamination.audit.gain import gain_by_position
 from contamination.experiments.seminar.demonstrations import (
     boundary_statistics,
     chosen_afterwards,
     each_example_alone,
-    gain_by_position,
     null_p_values,
     null_permutation_p_values,
     power_table,

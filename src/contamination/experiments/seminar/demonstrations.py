@@ -1,4 +1,4 @@
-"""What the sections of the seminar show, scored live: gains, power, and common mistakes.
+"""What the sections of the seminar show, scored live: power, and common mistakes.
 
 Also experiments in which there is nothing to find: under H0 any ordering may be called canonical.
 So the scores of a model that has not read a set are a supply of true null experiments: draw the
@@ -20,7 +20,6 @@ from contamination.scoring.plan import plan_store
 from contamination.scoring.store import Store
 from contamination.statistics import (
     called_canonical,
-    centred_tokens,
     null_scores,
     permutation_test,
     sharded_exact_monte_carlo,
@@ -33,24 +32,6 @@ from contamination.testsets.tokens import tokenize
 
 POWER_TESTS = ("permutation", "sharded_t", "sharded_exact", "successor")
 RESAMPLES = 999  # of each null experiment
-
-
-def gain_by_position(store: Store, permutations: int) -> np.ndarray:
-    """How much likelier tokens are in the canonical order than on average, by place in the example.
-
-    (tokens,) in nats, mean over all examples that do not lead their shard; entry 0 is the first
-    token. Places that fewer than half of these examples reach are left out.
-    """
-    longest = int(store.header.stored.max())
-    sums, counts = np.zeros(longest), np.zeros(longest)
-    for shard in range(store.header.shards):
-        tokens = store.shard_tokens(shard, permutations)
-        follows = ~tokens.leading[0]
-        gains = centred_tokens(tokens.logprobs, tokens.leading)[0]
-        np.add.at(sums, tokens.position[follows], gains[follows])
-        np.add.at(counts, tokens.position[follows], 1)
-    reached = counts >= counts[0] / 2  # a prefix: every example has a first token
-    return np.asarray(sums[reached] / counts[reached])
 
 
 def power_table(
