@@ -69,6 +69,8 @@ PRETRAIN := $(call code,pretraining testsets) $(wildcard $(SRC)/*.py)
 SCORE    := $(PRETRAIN) $(call code,scoring audit)
 LIBRARY  := $(SCORE) $(call code,membership results statistics) $(wildcard data/published/*.csv)
 REPORT   := $(addprefix $(R)/report/,report.html report.pdf slides.html)
+# Not its links to results/, which are there for Quarto's own commands.
+PAPER    := $(wildcard paper/_quarto.yml paper/*.qmd paper/*.bib paper/*.css paper/*.typ)
 
 # Sections of the profile that change separately; make reads the profile through them alone.
 BASE := $(patsubst %,profiles/%.yaml,$(shell sed -n 's/^base: *//p' $(P)))
@@ -182,7 +184,7 @@ $(R)/explorer.html: $(STORES) $(R)/notebooks/03_open_model_audit.ipynb $(R)/note
 $(R)/manifest.json: $(EXECUTED) $(call code,report) $(call missing,$(R)/variables.yml)
 	$(RUN) manifest $(ON) --results $(R)
 
-$(R)/report/report.html: $(R)/manifest.json $(wildcard paper/*) $(call code,report) $(call missing,$(REPORT))
+$(R)/report/report.html: $(R)/manifest.json $(PAPER) $(call code,report) $(call missing,$(REPORT))
 	$(RUN) report --results $(R)
 
 $(B)/finished: $(R)/report/report.html $(R)/explorer.html

@@ -209,6 +209,14 @@ def test_an_edit_of_a_document_remakes_it_alone(project: Path, changed: str, sta
     assert re.findall(r"stage (\w+)", remade(project, changed)) == stages.split()
 
 
+def test_the_report_reads_the_sources_of_paper_and_not_its_links_to_results(project: Path) -> None:
+    """Else a table of the default run would make the report of every other profile stale."""
+    needed = _rules(project)["results/report/report.html"]
+    sources = [path for path in (project / "paper").iterdir() if not path.is_symlink()]
+    names = {f"paper/{path.name}" for path in sources if not path.name.startswith(".")}
+    assert {path for path in needed if path.startswith("paper/")} == names
+
+
 def test_min_k_reads_the_table_of_the_canaries(project: Path) -> None:
     shown = remade(project, "notebooks/01_canary_eval.ipynb")
     assert re.findall(r"notebooks/(\d+)", shown) == ["01", "07"]

@@ -1,6 +1,8 @@
 """The Quarto path, with an executable that stands in for Quarto."""
 
 import re
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import yaml
 
 from contamination.errors import InputError
 from contamination.report.render import DOCUMENTS, Quarto, render_report
+from contamination.report.source import Stage
 from fakes.made_up_run import PAPER
 
 STAND_IN = f"""#!{sys.executable}
@@ -98,6 +101,21 @@ def test_a_failing_quarto_is_reported(project, alone: Path) -> None:
         render_report(paper, results)
 
 
+def test_warnings_of_quarto_are_shown(
+    project, alone: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    executable = stand_in(alone)
+    paper, results = project("Text.")
+    render_report(paper, results)
+    assert capsys.readouterr().err == "", "a render without warnings is silent"
+    warn = 'print("WARN: a figure\\n  has no alt text") if sys.argv[4:5] == ["typst"] else None\n'
+    executable.write_text(
+        executable.read_text().replace("if sys.argv[1:]", f"{warn}if sys.argv[1:]", 1)
+    )
+    render_report(paper, results)
+    assert capsys.readouterr().err == "WARN: a figure\n  has no alt text\n"
+
+
 def test_a_quarto_that_writes_nothing_is_reported(project, alone: Path) -> None:
     stand_in(alone).write_text("#!/bin/sh\necho 1.6.1\n", encoding="utf-8")
     paper, results = project("Text.")
@@ -130,3 +148,42 @@ def test_project_file_says_what_quarto_needs() -> None:
         source = (PAPER / name).read_text(encoding="utf-8")
         assert "engine: markdown" in source, "no kernel may start"
         assert not re.search(r"^```\{", source, re.MULTILINE), "the document runs no code"
+
+
+def test_the_stage_holds_sources_alone(project, tmp_path: Path) -> None:
+    """Neither a link to the results of another run, nor a page of a plain `quarto render`."""
+    paper, results = project("Text.")
+    (tmp_path / "other.yml").write_text("run:\n  seed: '18'\n", encoding="utf-8")
+    (paper / "_variables.yml").symlink_to(tmp_path / "other.yml")
+    (paper / "report.html").write_text("old", encoding="utf-8")
+    (root := tmp_path / "stage").mkdir()
+    stage = Stage.fill(paper, results, root)
+    assert stage.variables() == {"run.seed": "17"}
+    assert not (root / "report.html").exists()
+
+
+def test_the_plain_commands_of_quarto_find_results_and_leave_nothing_behind(
+    real_results: Path, tmp_path: Path
+) -> None:
+    """`cd paper && quarto render` resolves names from `paper`, and writes beside the sources."""
+    paper = tmp_path / "paper"
+    shutil.copytree(PAPER, paper, symlinks=True, ignore=shutil.ignore_patterns("*.html", "*.pdf"))
+    shutil.copytree(real_results, tmp_path / "results")
+    for document in DOCUMENTS:
+        text = (paper / document).read_text(encoding="utf-8")
+        for name in re.findall(r"\{\{< include (\S+) >\}\}|\]\((figures/\S+?)\)", text):
+            assert (paper / "".join(name)).is_file(), name
+    assert yaml.safe_load((paper / "_variables.yml").read_text(encoding="utf-8"))
+    for command in (["init", "-q"], ["add", "paper"], ["commit", "-qm", "all"]):
+        author = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        subprocess.run(["git", *author, *command], cwd=tmp_path, check=True)
+    (paper / ".quarto").mkdir()
+    for name in (".quarto/xref", "report.html", "report.pdf", "slides.html", "slides_files/a.js"):
+        (paper / name).parent.mkdir(exist_ok=True)
+        (paper / name).touch()
+    status = ["git", "status", "--porcelain", "--", "paper"]
+    shown = subprocess.run(status, cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert shown.stdout == ""
+    # Quarto adds what is missing of these.
+    ignored = (paper / ".gitignore").read_text(encoding="utf-8").split()
+    assert {"/.quarto/", "**/*.quarto_ipynb"} <= set(ignored)

@@ -5,7 +5,7 @@ with file and line, Quarto renders the documents where it is installed and pando
 it is not, and every page is checked again before it replaces the previous one.
 
 Pandoc, typst and reveal.js come from wheels. Pandoc reads a document after its shortcodes were
-expanded, and `quarto.lua` gives figures, tables, equations, sections and callouts the meaning that
+expanded, and `quarto.lua` gives figures, tables, equations and sections the meaning that
 Quarto gives them. The options are those of `_quarto.yml` and of the document's front matter, so
 that there is one place to change them.
 """
@@ -48,7 +48,7 @@ _METADATA = {"bibliography", "lang", "link-citations"}
 _VARIABLES = {"fontsize", "mainfont", "margin", "papersize", "section-numbering", "toc-title"}
 _SLIDES = {name: name for name in ("width", "height", "margin", "center", "hash", "transition")}
 _SLIDES["slide-number"] = "slideNumber"
-_IGNORED = {"anchor-sections", "appendix-style", "auto-stretch", "callout-icon", "format"}
+_IGNORED = {"anchor-sections", "appendix-style", "auto-stretch", "format"}
 _IGNORED |= {"project", "tbl-colwidths", "theme"}
 
 _REVEAL = {"revealjs-url": "reveal", "theme": "none"}
@@ -168,6 +168,8 @@ class Quarto:
                 f"{stage.origin(document.name)}: quarto render --to {target} failed "
                 f"({reason}): see its output above, or render without Quarto"
             )
+        if re.search("warn", done.stdout, re.IGNORECASE):
+            sys.stderr.write(done.stdout)
 
 
 def _version(executable: str) -> tuple[str, str | None]:

@@ -21,6 +21,8 @@ import yaml
 from contamination.errors import InputError
 
 VARIABLES = "_variables.yml"
+# What is staged; links to results and pages that Quarto left beside the sources stay behind.
+_SOURCES = (".qmd", ".yml", ".bib", ".css", ".typ")
 _RESULTS = {"tables": (".md",), "figures": (".svg", ".png")}
 
 NUMBERED = ("fig", "tbl", "sec", "eq")
@@ -62,8 +64,8 @@ class Stage:
         variables = stage.origin(VARIABLES)
         if not variables.is_file():
             raise InputError(f"{variables} is missing: run `make reproduce` for this profile first")
+        _copy_files(paper, root, _SOURCES)
         shutil.copyfile(variables, root / VARIABLES)
-        _copy_files(paper, root)
         for folder, suffixes in _RESULTS.items():
             (root / folder).mkdir()
             if (results / folder).is_dir():
@@ -107,10 +109,9 @@ class Stage:
         return dict(_flatten(_mapping(self.read(VARIABLES), shown), shown, ""))
 
 
-def _copy_files(source: Path, target: Path, suffixes: tuple[str, ...] = ()) -> None:
+def _copy_files(source: Path, target: Path, suffixes: tuple[str, ...]) -> None:
     for file in sorted(source.iterdir()):
-        wanted = not suffixes or file.suffix in suffixes
-        if wanted and file.is_file() and not file.name.startswith("."):
+        if file.suffix in suffixes and file.is_file() and not file.name.startswith("."):
             shutil.copyfile(file, target / file.name)
 
 
