@@ -50,6 +50,20 @@ PALE = """(() => {
 })()"""
 
 
+# Where the first line and the second of the first reference stand: from the left of the list, in
+# pixels and in letters.
+INDENTS = """(() => {
+  const entry = document.querySelector(".csl-entry"), list = document.getElementById("refs");
+  const range = document.createRange(), around = list.parentElement;
+  range.selectNodeContents(entry);
+  const left = around.getBoundingClientRect().left
+    + parseFloat(getComputedStyle(around).paddingLeft);
+  const lines = [...range.getClientRects()].map((line) => line.left - left);
+  const second = Math.max(...lines.filter((_, n) => range.getClientRects()[n].left < left + 60));
+  return [Math.min(...lines), second / parseFloat(getComputedStyle(entry).fontSize)];
+})()"""
+
+
 def find_programs() -> tuple[str, str] | None:
     """Paths of a browser and of its driver, if both are here."""
     browser = next(filter(None, map(shutil.which, PROGRAMS)), None)

@@ -4,7 +4,14 @@ import re
 from pathlib import Path
 from zlib import crc32
 
+import pandas as pd
 import yaml
+
+from contamination.experiments.beyond.failures import AS_PUBLISHED, LONG, ORDERS
+from contamination.experiments.canaries import tables as canaries
+from contamination.experiments.open_models import tables as open_models
+from contamination.results.published import load_published
+from contamination.results.tables import write_markdown
 
 PAPER = Path(__file__).parents[2] / "paper"
 
@@ -59,18 +66,11 @@ $$ c = \frac{d}{e} $$ {#eq-b}
 
 $$ unnumbered $$
 
-::: {.callout-warning title="Beware of @eq-a"}
-The *body*.
+::: {#box-exact .box}
+**Beware** of @eq-a: the *body*.
 :::
 
-::: {.callout-tip}
-## Heading as title
-Words.
-:::
-
-::: {.callout-note}
-No title.
-:::
+## Last {#sec-last}
 
 # References {.unnumbered}
 
@@ -105,3 +105,19 @@ def fill_results(results: Path, *documents: Path) -> Path:
         tree.setdefault(group, {})[leaf] = made_up_value(name)
     (results / "variables.yml").write_text(yaml.safe_dump(tree), encoding="utf-8")
     return results
+
+
+def fill_slides(results: Path, published: Path) -> None:
+    """Write the tables of the slides to `results`, as long and as wide as those of a real run."""
+    printed = load_published(published, "oren2024_table1_canaries")
+    write_markdown(canaries.published_layout(printed), results, "canaries_published")
+    printed = load_published(published, "oren2024_table2_open_models")
+    write_markdown(open_models.published_layout(printed), results, "open_models_published")
+    rows = [("clean", order) for order in [*ORDERS, LONG]]
+    rows += [("contaminated", order) for order in (AS_PUBLISHED, LONG)]
+    failures = pd.DataFrame(rows, columns=["Model", "Order of the records"]).assign(
+        Examples=100,
+        **{"Longer than the context": "100%", "Diagnostics": "order carries information"},
+        **dict.fromkeys(["Compressor", "Successor", "Sharded exact"], -11.806),
+    )
+    write_markdown(failures, results, "failures")

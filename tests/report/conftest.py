@@ -8,7 +8,7 @@ import pytest
 
 from contamination.report.render import DOCUMENTS, render_report
 from fakes.browser import Browser, find_programs
-from fakes.made_up_run import CANARIES, PAPER, SVG, fill_results
+from fakes.made_up_run import CANARIES, PAPER, SVG, fill_results, fill_slides
 
 SLIDES = """---
 title: T
@@ -27,7 +27,9 @@ Words.
 @pytest.fixture(scope="session")
 def real_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     documents = [PAPER / name for name in DOCUMENTS]
-    return fill_results(tmp_path_factory.mktemp("results"), *documents)
+    results = fill_results(tmp_path_factory.mktemp("results"), *documents)
+    fill_slides(results, PAPER.parent / "data" / "published")
+    return results
 
 
 @pytest.fixture(scope="session")

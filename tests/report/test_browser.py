@@ -4,15 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from fakes.browser import PALE, Browser
+from contamination.report.render import render_report
+from contamination.results.tables import format_p
+from fakes.browser import INDENTS, PALE, Browser
 
-# What reaches over the edges of the slide (of 1280 by 720); scripts and notes are not shown.
+# What reaches over the edges of the slide (of 1280 by 720), or below into its margin, where the
+# number of the slide stands; notes are not shown, and a div shows nothing of its own.
 OVER = """(() => {
   const slide = Reveal.getCurrentSlide(), found = [];
   for (const each of slide.querySelectorAll("*")) {
     const box = each.getBoundingClientRect();
-    if (each.closest("aside") || !box.width) continue;
-    if (box.left < 0 || box.top < 0 || box.right > innerWidth || box.bottom > innerHeight)
+    if (each.closest("aside") || each.tagName === "DIV" || !box.width) continue;
+    if (box.left < 0 || box.top < 0 || box.right > innerWidth || box.bottom > innerHeight - 36)
       found.push(`${slide.id}: ${each.tagName} ${each.textContent.slice(0, 30)}`);
   }
   return found;
@@ -47,6 +50,24 @@ def test_no_slide_reaches_over_its_edges(browser: Browser, real_pages: list[Path
         over += browser.run(OVER)
     assert over == []
     assert browser.run(PALE) == []
+
+
+def test_references_are_indented_once(browser: Browser, real_pages: list[Path]) -> None:
+    for page, width in ((real_pages[0], 1.6), (real_pages[2], 1.3)):
+        show(browser, page, 1280, 720)
+        if page == real_pages[2]:
+            browser.run("Reveal.slide(Reveal.getTotalSlides() - 1)")
+        first, others = browser.run(INDENTS)
+        assert first == pytest.approx(0, abs=1)
+        assert others == pytest.approx(width, abs=0.1)
+
+
+def test_a_bold_p_value_is_bold(browser: Browser, project) -> None:
+    paper, results = project(f"A p-value of {format_p(3.4e-12, bold=True)}.")
+    show(browser, render_report(paper, results, quarto="")[0], 1280, 720)
+    assert browser.texts("strong") == ["3.4\u00a0×\u00a010⁻¹²"]
+    assert browser.run("document.querySelectorAll('strong math').length") == 0
+    assert int(browser.run("getComputedStyle(document.querySelector('strong')).fontWeight")) >= 600
 
 
 @pytest.mark.parametrize("width", [390, 1280])

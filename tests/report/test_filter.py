@@ -1,15 +1,18 @@
-"""The filter: numbers, references and callouts, the same in HTML and in typst."""
+"""The filter: numbers and references, the same in HTML and in typst."""
 
+import json
 import re
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import typst
 from bs4 import BeautifulSoup
 
 from contamination.report.render import Pandoc
 from contamination.report.source import Stage, read_document
-from fakes.made_up_run import FEATURES
+from fakes.made_up_run import FEATURES, PAPER
 
 
 @pytest.fixture
@@ -53,14 +56,8 @@ def test_html(render: Callable[[str], Path]) -> None:
     assert table.figcaption.get_text().strip().startswith("Table\xa02: Table of two, see (Shi")
     assert table.find("div", class_="table-scroll").table is not None
     assert "(2)" in page.find(id="eq-b").get_text()
-    assert [box["class"] for box in page.select(".callout")] == [
-        ["callout", "callout-warning"],
-        ["callout", "callout-tip"],
-        ["callout", "callout-note"],
-    ]
-    titles = [title.get_text().strip() for title in page.select(".callout-title")]
-    assert titles == ["Beware of Equation\xa01", "Heading as title", "Note"]
-    assert page.select_one(".callout-warning .callout-content em").get_text() == "body"
+    box = page.select_one("#box-exact.box")
+    assert box.get_text(" ", strip=True) == "Beware of Equation\xa01 : the body ."
 
 
 def test_typst(render: Callable[[str], Path]) -> None:
@@ -72,6 +69,39 @@ def test_typst(render: Callable[[str], Path]) -> None:
     assert "#ref(<fig-a>, supplement: none)" in text
     assert 'image("figures/small.svg", width: 60%, alt: "A \\"falling\\" line.")' in text
     assert text.count('#math.equation(block: true, numbering: "(1)"') == 2
-    assert text.count("#block(width: 100%, inset: 9pt") == 3
+    assert re.search(r"#block\[\n#strong\[Beware\].*?\] <box-exact>", text, re.DOTALL)
     assert not re.search(r"columns: \(.*%", text), "columns must keep their natural widths"
     assert (rendered / "report.pdf").read_bytes().startswith(b"%PDF-")
+
+
+# Headings by their labels, and captions, which move with their figures, by kind and number.
+POSITIONS = """
+#context [#metadata(query(selector(heading).or(figure.caption)).map(each => {
+  let at = each.location().position()
+  let named = each.func() == heading
+  let label = if named { str(each.at("label", default: "none")) } else {
+    repr(each.kind) + str(each.counter.at(each.location()).first())
+  }
+  (at.page, at.y.pt(), label)
+})) <positions>]
+"""
+KINDS = {"fig": "image", "tbl": "table"}  # as typst calls them
+
+
+def test_tables_and_figures_stand_where_the_text_has_them(real_results: Path, tmp_path) -> None:
+    """None slips below the next heading, nor above its own: as in the source, so on the pages."""
+    (root := tmp_path / "stage").mkdir()
+    stage = Stage.fill(PAPER, real_results, root)
+    document = read_document(stage, "report.qmd")
+    Pandoc().render(stage, document, "typst")
+    file = root / "report.typ"
+    file.write_text(file.read_text(encoding="utf-8") + POSITIONS, encoding="utf-8")
+    found = json.loads(typst.query(str(file), "<positions>", root=str(root)))[0]["value"]
+    places = {label: (page, y) for page, y, label in found}
+    seen = Counter[str]()
+    labels = []
+    for kind, name in re.findall(r"\{#(sec|fig|tbl)-([\w-]+)", document.text):
+        seen[kind] += 1
+        labels.append(f"sec-{name}" if kind == "sec" else f"{KINDS[kind]}{seen[kind]}")
+    assert len(labels) > 70
+    assert [places[label] for label in labels] == sorted(places[label] for label in labels)

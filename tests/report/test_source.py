@@ -61,7 +61,7 @@ FAULTS = {
         f"{FIGURE}\n\n[@fig-a; @oren2024]",
         "citations and cross-references in one pair of brackets",
     ),
-    "unknown callout": ("::: {.callout-hint}\nx\n:::", "callout callout-hint is unknown"),
+    "callout": ("::: {.callout-note}\nx\n:::", "a callout has no look in Quarto without its theme"),
     "unknown to typst": ("```{=typst}\n#nonsense()\n```", ": typst: .*nonsense"),
 }
 

@@ -1,5 +1,5 @@
 -- What Quarto makes of its own markdown, for pandoc: numbered figures, tables, equations and
--- sections, references to them, and callouts. Shortcodes were expanded before pandoc read the text.
+-- sections, and references to them. Shortcodes were expanded before pandoc read the text.
 
 local SLIDES = FORMAT == "revealjs"
 local HTML = SLIDES or FORMAT:match("^html") ~= nil
@@ -117,7 +117,7 @@ local function float_table(element)
   if HTML then
     local name = NAMES.tbl .. " " .. number
     return pandoc.Div({
-      raw('<figure class="quarto-float quarto-float-tbl"><figcaption>'),
+      raw('<figure class="quarto-float quarto-float-tbl"><figcaption class="quarto-float-caption-top">'),
       pandoc.Plain(labelled("tbl", number, caption)),
       raw('</figcaption><div class="table-scroll" role="region" tabindex="0" aria-label="' .. name .. '">'),
       body,
@@ -129,47 +129,12 @@ local function float_table(element)
   return body
 end
 
-local CALLOUTS = { note = "1f6feb", tip = "1a7f37", important = "b3261e", warning = "9a6700", caution = "bc4c00" }
-
-local function callout(element, kind)
-  local title = element.attributes.title
-  if title then
-    title = pandoc.utils.blocks_to_inlines(pandoc.read(title, "markdown").blocks)
-  elseif element.content[1] and element.content[1].t == "Header" then
-    title = element.content[1].content
-    element.content:remove(1)
-  else
-    title = pandoc.Inlines({ pandoc.Str(kind:sub(1, 1):upper() .. kind:sub(2)) })
-  end
-  local heading = pandoc.Para({ pandoc.Strong(title) })
-  if HTML then
-    return pandoc.Div({
-      pandoc.Div({ heading }, pandoc.Attr("", { "callout-title" })),
-      pandoc.Div(element.content, pandoc.Attr("", { "callout-content" })),
-    }, pandoc.Attr(element.identifier, { "callout", "callout-" .. kind }, { role = "note" }))
-  end
-  local colour = 'rgb("#' .. CALLOUTS[kind] .. '")'
-  local blocks = pandoc.Blocks({
-    raw("#block(width: 100%, inset: 9pt, radius: 2pt, breakable: false, fill: " .. colour
-      .. ".lighten(93%), stroke: (left: 2.5pt + " .. colour .. "))["),
-    heading,
-  })
-  blocks:extend(element.content)
-  blocks:insert(raw("]"))
-  return blocks
-end
-
 local function div(element)
   if kind_of(element.identifier) == "tbl" then
     return float_table(element)
   end
-  for _, class in ipairs(element.classes) do
-    local kind = class:match("^callout%-(%l+)$")
-    if kind and CALLOUTS[kind] then
-      return callout(element, kind)
-    elseif kind and kind ~= "title" and kind ~= "content" then -- those two are ours
-      fail("callout " .. class .. " is unknown: use note, tip, important, warning or caution")
-    end
+  if element.classes:find_if(function(class) return class:match("^callout") end) then
+    fail("a callout has no look in Quarto without its theme: write ::: {#box-... .box}")
   end
 end
 
