@@ -19,7 +19,7 @@ def test_one_model_laid_out() -> None:
     ).assign(redrawn_rate=[np.nan, np.nan, 0.0456] * 6)
     table = canary_layout(canaries, "contaminated", 0.05)
     heads = ["Set", "Examples", "Duplication count", "Permutation", "Sharded exact"]
-    assert list(table) == [*heads, "Sharded exact, Holm", "Successor", "Successor, redrawn"]
+    assert list(table) == [*heads, "Sharded exact, Holm", "Successor", "Redrawn"]
     assert table["Set"].tolist() == ["c", "a", "b"]
     cells = ["0.100", "0.004", "**0.020**", "1.0\u00a0×\u00a010⁻⁹", "4.6%"]
     assert table.iloc[1].tolist() == ["a", "12", "8", *cells]

@@ -26,7 +26,7 @@ def canary_layout(canaries: pd.DataFrame, model: str, alpha: float) -> pd.DataFr
         if row["test"] == "sharded_exact":
             shown[f"{label}, Holm"] = format_p(row["holm_p"], bold=row["holm_p"] <= alpha)
         if row["test"] == "successor":
-            shown[f"{label}, redrawn"] = f"{row['redrawn_rate']:.1%}"
+            shown["Redrawn"] = f"{row['redrawn_rate']:.1%}"
         return shown
 
     rows = canaries[canaries["model"] == model].sort_values(["dup_count", "dataset"], kind="stable")
