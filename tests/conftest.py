@@ -47,8 +47,8 @@ def make_model(tokenizer, tmp_path_factory) -> Callable[..., Path]:
     import torch
     from transformers import GPT2LMHeadModel
 
+    from contamination.pretraining.network import gpt2_config
     from contamination.pretraining.profile import Architecture
-    from contamination.pretraining.training import gpt2_config
 
     def make(context: int, *, width: int = 32, layers: int = 2) -> Path:
         torch.manual_seed(context)

@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import torch
 from accelerate import PartialState
 from transformers import AutoTokenizer
 
 from contamination.pretraining import training
+from contamination.pretraining.network import NextTokenLoss
 from contamination.pretraining.profile import Architecture, TrainingSpec
 
 SHAPE = Architecture(n_embd=16, n_layer=1, n_head=2, n_positions=8)
@@ -58,13 +58,13 @@ def kill_at(function, call: int, path_of_half=None):
 
 def count_targets() -> list[int]:
     """Return a list that grows by the number of targets of each forward pass."""
-    targets, cross_entropy = [], torch.nn.functional.cross_entropy
+    targets, forward = [], NextTokenLoss.forward
 
-    def counted(logits, wanted):
-        targets.append(len(wanted))
-        return cross_entropy(logits, wanted)
+    def counted(self, ids):
+        targets.append(ids[:, 1:].numel())
+        return forward(self, ids)
 
-    torch.nn.functional.cross_entropy = counted
+    NextTokenLoss.forward = counted
     return targets
 
 

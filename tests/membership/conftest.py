@@ -40,8 +40,8 @@ def trained(tokenizer, members, tmp_path_factory) -> Path:
     import torch
     from transformers import GPT2LMHeadModel
 
+    from contamination.pretraining.network import gpt2_config
     from contamination.pretraining.profile import Architecture
-    from contamination.pretraining.training import gpt2_config
     from contamination.testsets.tokens import tokenize
 
     torch.manual_seed(0)

@@ -18,9 +18,10 @@ from safetensors.torch import load_file, save_file
 from transformers import GPT2LMHeadModel
 
 from contamination.errors import InputError
-from contamination.pretraining import training
+from contamination.pretraining import network, training
+from contamination.pretraining.network import gpt2_config
 from contamination.pretraining.profile import Architecture
-from contamination.pretraining.training import block_starts, gpt2_config, learning_rate_at
+from contamination.pretraining.training import block_starts, learning_rate_at
 from contamination.randomness import random_stream
 from contamination.scoring.local import TransformersScorer
 from fakes import training_run
@@ -188,7 +189,7 @@ class TestTraining:
         assert weights(tmp_path / "model") != uninterrupted
 
     def test_micro_batches_add_up_to_the_batch(self, tokenizer, tmp_path, monkeypatch):
-        monkeypatch.setattr(training, "has_bfloat16", lambda device: False)
+        monkeypatch.setattr(network, "has_bfloat16", lambda device: False)
         for size in (1, 8):
             run(tokenizer, tmp_path / str(size), spec=replace(SPEC, micro_batch_size=size))
         assert largest_difference(tmp_path / "1", tmp_path / "8") < 1e-3

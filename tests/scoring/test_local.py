@@ -90,14 +90,49 @@ def test_the_reference_would_notice_a_token_too_few_of_context(model_directory):
     assert np.abs(whole[1:] - late).min() > 10 * FLOAT32_NATS
 
 
-def test_every_token_goes_through_the_output_layer_once(float32, model_directory):
-    scorer = TransformersScorer(model_directory, batch_tokens=64)
-    rows = []
+def output_rows(scorer: TransformersScorer) -> list[int]:
+    """Rows that go through the output layer from now on, a number for each time."""
+    rows: list[int] = []
     head = scorer.head.layer  # looked at once before it is used
     head.register_forward_hook(lambda _, inputs, __: rows.append(len(inputs[0])))
-    sequences = [random_ids(length) for length in LENGTHS.values()]
+    return rows
+
+
+def test_every_token_goes_through_the_output_layer_once(float32, model_directory):
+    scorer = TransformersScorer(model_directory, batch_tokens=64)
+    rows = output_rows(scorer)
+    sequences = [random_ids(length, seed) for seed, length in enumerate(LENGTHS.values())]
     scored(scorer, sequences)
     assert sum(rows) == sum(LENGTHS.values())
+
+
+def test_equal_windows_are_read_once(model_directory):
+    """Of 26 orderings of three examples there are six; of long sequences the beginning is equal."""
+    scorer = TransformersScorer(model_directory)
+    examples = [random_ids(5, seed) for seed in range(3)]
+    orders = [ordering((0, 3), i, seed=0, dataset="d", shard=0) for i in range(26)]
+    sequences = [np.concatenate([examples[e] for e in order]) for order in orders]
+    start = random_ids(CONTEXT, 9)
+    sequences += [np.concatenate([start, random_ids(7, seed)]) for seed in (1, 2)]
+    rows = output_rows(scorer)
+    values = scored(scorer, sequences)
+    assert sum(rows) == 6 * 15 + CONTEXT + 2 * 7
+    for ids, found in zip(sequences, values, strict=True):
+        np.testing.assert_allclose(found, scored(scorer, [ids])[0], rtol=0, atol=BFLOAT16_NATS)
+    firsts = {tuple(order): values[i].tobytes() for i, order in reversed([*enumerate(orders)])}
+    assert all(values[i].tobytes() == firsts[tuple(order)] for i, order in enumerate(orders))
+
+
+def test_windows_that_differ_in_what_is_wanted_are_not_taken_for_each_other(model_directory):
+    """The same inputs: another last token, or other tokens wanted."""
+    scorer = TransformersScorer(model_directory)
+    ids = random_ids(12)
+    other = np.append(ids[:-1], (ids[-1] + 1) % 300)
+    every, late = np.ones(12, dtype=bool), np.arange(12) >= 6
+    together = dict(scorer.token_logprobs([ids, other, ids], [every, every, late]))
+    for i, (of, wanted) in enumerate([(ids, every), (other, every), (ids, late)]):
+        alone = dict(scorer.token_logprobs([of], [wanted]))[0]
+        np.testing.assert_allclose(together[i], alone, rtol=0, atol=BFLOAT16_NATS)
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])

@@ -16,7 +16,7 @@ from transformers.utils import logging
 
 from contamination.errors import InputError
 from contamination.files import read_json, replacing, sha256_of, write_json
-from contamination.pretraining.training import next_token_loss
+from contamination.pretraining.network import NextTokenLoss, training_attention
 from contamination.randomness import random_stream
 from contamination.scoring.contract import start_token
 from contamination.testsets.tokens import tokenize
@@ -70,7 +70,11 @@ def fine_tune(
         )
     device = PartialState().device
     network.to(device).train()
-    optimizer = torch.optim.AdamW(network.parameters(), lr=learning_rate, weight_decay=0.0)
+    network.set_attn_implementation(training_attention(device, ids.shape[1]))
+    loss_of = NextTokenLoss(network)
+    optimizer = torch.optim.AdamW(
+        network.parameters(), lr=learning_rate, weight_decay=0.0, fused=True
+    )
     starts = np.full((len(ids), 1), start_token(tokenizer), dtype=np.int64)
     rows = torch.from_numpy(np.concatenate([starts, ids], axis=1))
     rng = random_stream(seed, "fine-tuning")
@@ -80,8 +84,8 @@ def fine_tune(
         total = 0.0
         for first in range(0, len(ids), batch_size):
             batch = rows[order[first : first + batch_size]].to(device)
-            loss = next_token_loss(network, batch)
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss = loss_of(batch)
+            loss.backward()
             torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
             optimizer.step()
             optimizer.zero_grad()

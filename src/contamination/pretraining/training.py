@@ -27,32 +27,15 @@ from accelerate.utils import set_seed
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from tqdm import tqdm
-from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerBase
+from transformers import GPT2LMHeadModel, PreTrainedTokenizerBase
 
-from contamination.device import has_bfloat16
 from contamination.errors import InputError
 from contamination.files import replacing, sha256_of, write_json
+from contamination.pretraining.network import NextTokenLoss, gpt2_config, training_attention
 from contamination.pretraining.profile import Architecture, TrainingSpec
 from contamination.randomness import derived_seed, random_stream
 
 LAST_STEPS = 50  # the reported final loss is the mean over this many steps
-
-
-def gpt2_config(shape: Architecture, vocabulary: int, end_of_text: int) -> GPT2Config:
-    """Return the transformers configuration; no dropout, since the corpus is read only once."""
-    return GPT2Config(
-        vocab_size=vocabulary,
-        n_embd=shape.n_embd,
-        n_layer=shape.n_layer,
-        n_head=shape.n_head,
-        n_positions=shape.n_positions,
-        activation_function="gelu_pytorch_tanh",  # GPT-2's own gelu_new, in one kernel
-        resid_pdrop=0.0,
-        embd_pdrop=0.0,
-        attn_pdrop=0.0,
-        bos_token_id=end_of_text,
-        eos_token_id=end_of_text,
-    )
 
 
 def block_starts(tokens: int, context: int, *, rng: np.random.Generator) -> np.ndarray:
@@ -111,6 +94,7 @@ def train(
             f"{spec.micro_batch_size} x {accelerator.num_processes}"
         )
     model = GPT2LMHeadModel(gpt2_config(shape, len(tokenizer), tokenizer.eos_token_id))
+    model.set_attn_implementation(training_attention(accelerator.device, shape.n_positions))
     decayed = [p for p in model.parameters() if p.ndim >= 2]
     others = [p for p in model.parameters() if p.ndim < 2]
     groups: list[dict[str, Any]] = [
@@ -120,7 +104,7 @@ def train(
     optimizer = torch.optim.AdamW(
         groups, lr=spec.learning_rate, betas=(0.9, 0.95), weight_decay=0.0, fused=True
     )
-    wrapped, optimizer = accelerator.prepare(model, optimizer)
+    wrapped, optimizer = accelerator.prepare(NextTokenLoss(model), optimizer)
 
     key = sha256_of(_digest(tokens), repr((shape, len(tokenizer), spec, seed)))
     checkpoint = directory.with_name(directory.name + ".checkpoint.safetensors")
@@ -203,21 +187,13 @@ def _step(
         # Processes exchange gradients only with the last micro-batch.
         quiet = contextlib.nullcontext() if last else accelerator.no_sync(model)
         with quiet:
-            loss = next_token_loss(model, ids)
+            loss = model(ids)
             accelerator.backward(loss / len(micro))
         total += loss.detach() / len(micro)
     accelerator.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()
     optimizer.zero_grad()
     return float(accelerator.reduce(total, "mean"))
-
-
-def next_token_loss(model: torch.nn.Module, ids: torch.Tensor) -> torch.Tensor:
-    """Return the mean loss (nats) of all tokens of `ids` [rows, tokens] but the first of a row."""
-    device = ids.device
-    with torch.autocast(device.type, dtype=torch.bfloat16, enabled=has_bfloat16(device)):
-        logits = model(input_ids=ids[:, :-1]).logits  # [rows, context, vocabulary]
-    return torch.nn.functional.cross_entropy(logits.flatten(0, 1).float(), ids[:, 1:].flatten())
 
 
 def save_checkpoint(

@@ -112,20 +112,31 @@ class TransformersScorer:
     ) -> Iterator[tuple[int, np.ndarray]]:
         """Yield (index, what `output` says of each token, float32 of shape (tokens,) + columns).
 
-        As `token_logprobs`, for any function of the hidden state that predicts a token.
+        As `token_logprobs`, for any function of the hidden state that predicts a token. Windows of
+        equal inputs and targets are read once: a shard of three examples has but six orderings.
         """
         self.require_known_tokens(sequences)
         masks = [np.ones(len(s), dtype=bool) for s in sequences] if wanted is None else wanted
         scores = [np.full((len(ids), *columns), np.nan, dtype=np.float32) for ids in sequences]
         jobs = [Job(i, w) for i, mask in enumerate(masks) for w in windows_of(mask, self.context)]
+        equal: dict[tuple[bytes, ...], list[Job]] = {}
+        for job in jobs:
+            index, window = job
+            scored = window.scored(masks[index])
+            read = window.inputs(sequences[index], self.start), sequences[index][scored]
+            key = *(array.tobytes() for array in read), (scored - window.start).tobytes()
+            equal.setdefault(key, []).append(job)
+        alike = {same[0]: same for same in equal.values()}
 
         def parts() -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
             forward = partial(self._forward, sequences=sequences, masks=masks, output=output)
-            for batch, values in self.results(jobs, forward):
+            for batch, values in self.results(list(alike), forward):
                 stop = 0
-                for index, window in batch:
-                    tokens = window.scored(masks[index])
-                    yield index, tokens, values[stop : (stop := stop + len(tokens))]
+                for job in batch:
+                    count = len(job.window.scored(masks[job.sequence]))
+                    part = values[stop : (stop := stop + count)]
+                    for index, window in alike[job]:
+                        yield index, window.scored(masks[index]), part
 
         yield from assemble(scores, [job.sequence for job in jobs], parts())
 
