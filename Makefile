@@ -27,12 +27,23 @@ ifeq ($(wildcard $(P)),)
 $(error unknown PROFILE '$(PROFILE)': choose one of $(notdir $(basename $(wildcard profiles/*.yaml))))
 endif
 
-SETUP := $(VENV)/.installed
-RUN   := $(BIN)/contamination stage
-ON    := --profile $(P) --build $(B)
 # On several GPUs: make reproduce LAUNCH="accelerate launch --multi_gpu" (see README).
 LAUNCH ?=
-SPREAD := $(if $(LAUNCH),$(BIN)/$(LAUNCH) $(RUN),$(RUN))
+# Small models gain little from a second thread: two steps at a time, each on half of the cores.
+# Numbers depend on the threads in their last digits, so they are the same whatever runs beside.
+CORES := $(shell getconf _NPROCESSORS_ONLN)
+SMALL := $(if $(LAUNCH),,$(filter quick laptop,$(PROFILE)))
+JOBS  ?= $(if $(SMALL),2,1)
+OMP_NUM_THREADS ?= $(if $(SMALL),$(shell expr \( $(CORES) + 1 \) / 2))
+ifeq ($(MAKELEVEL),0)
+MAKEFLAGS += -j$(JOBS)
+endif
+
+SETUP := $(VENV)/.installed
+STAGE := $(BIN)/contamination stage
+RUN   := $(addprefix OMP_NUM_THREADS=,$(OMP_NUM_THREADS)) $(STAGE)
+ON    := --profile $(P) --build $(B)
+SPREAD := $(if $(LAUNCH),$(BIN)/$(LAUNCH) $(STAGE),$(RUN))
 
 TRAINED := contaminated clean
 # Further sizes, named by their width: clean-64 ... (key `sizes` of the profile).
@@ -76,7 +87,6 @@ PAPER    := $(wildcard paper/_quarto.yml paper/*.qmd paper/*.bib paper/*.css pap
 BASE := $(patsubst %,profiles/%.yaml,$(shell sed -n 's/^base: *//p' $(P)))
 $(shell awk -v out=$(B)/profile -v notebooks="$(NOTEBOOKS)" -f scripts/sections.awk $(BASE) $(P))
 
-.NOTPARALLEL:
 .DELETE_ON_ERROR:
 .PHONY: again help setup reproduce smoke audit explore seminar study benchmark attack test lint format report figures docs lab lock clean distclean
 

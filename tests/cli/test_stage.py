@@ -62,9 +62,12 @@ def test_a_second_make_is_refused_and_a_third_may_come_later(refused, tmp_path: 
     build = tmp_path / "build"
     build.mkdir()
     arguments = ("train", "clean", "--profile", tmp_path / "tiny.yaml", "--build", build)
-    with FileLock(build / ".lock"):
+    with FileLock(build / ".train-clean.lock"):
         expected = f"{build}: another make works on this profile; wait until it ends, or stop it"
         assert refused("stage", *arguments) == expected
+        # Another step of the same make may run beside it.
+        beside = ("train", "contaminated", *arguments[2:])
+        assert "corpus.json is missing" in refused("stage", *beside)
     for _ in range(2):  # the lock goes with the command, and with one that fails
         assert "corpus.json is missing" in refused("stage", *arguments)
 

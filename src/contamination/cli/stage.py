@@ -39,8 +39,12 @@ ModelName = Annotated[
 
 
 @contextmanager
-def _open(profile: Path, build: Path, model: str | None = None) -> "Iterator[Experiment]":
-    """Open the files of a run and keep a second `make` out while a stage works on them.
+def _open(
+    profile: Path, build: Path, step: str, model: str | None = None
+) -> "Iterator[Experiment]":
+    """Open the files of a run and keep a second `make` out of a step while it works on them.
+
+    Other steps may run beside it: each writes files of its own.
 
     A stage imports torch only after this: an unknown model, or no corpus for it, is refused first.
     """
@@ -51,7 +55,7 @@ def _open(profile: Path, build: Path, model: str | None = None) -> "Iterator[Exp
     # Of several processes of one stage the first; where nothing was built, nobody is at work.
     alone = os.environ.get("RANK", "0") == "0" and build.is_dir()
     try:
-        with FileLock(build / ".lock", timeout=0) if alone else nullcontext():
+        with FileLock(build / f".{step}.lock", timeout=0) if alone else nullcontext():
             if model is not None:
                 experiment.model(model)
                 experiment.require_corpus()
@@ -67,7 +71,7 @@ def corpus(profile: ProfileFile, build: BuildDirectory) -> None:
     """Harvest the corpus, build the canary test sets and train the tokenizer."""
     from contamination.pretraining.corpus_stage import make_corpus
 
-    with _open(profile, build) as experiment:
+    with _open(profile, build, "corpus") as experiment:
         make_corpus(experiment)
         _print_corpus(experiment)
 
@@ -88,7 +92,7 @@ def _print_corpus(experiment: "Experiment") -> None:
 @app.command()
 def train(model: ModelName, profile: ProfileFile, build: BuildDirectory) -> None:
     """Train a model (resumes where it was interrupted)."""
-    with _open(profile, build, model) as experiment:
+    with _open(profile, build, f"train-{model}", model) as experiment:
         from contamination.pretraining.training_stage import train_model
 
         train_model(experiment, model)
@@ -98,7 +102,7 @@ def train(model: ModelName, profile: ProfileFile, build: BuildDirectory) -> None
 def score(model: ModelName, profile: ProfileFile, build: BuildDirectory) -> None:
     """Score every canary set under a model into its stores (does only what is missing)."""
     started = time.perf_counter()
-    with _open(profile, build, model) as experiment:
+    with _open(profile, build, f"score-{model}", model) as experiment:
         from contamination.experiments.canaries.evaluation import CANARY_TESTS
         from contamination.scoring.processes import processes
 
@@ -134,7 +138,7 @@ def notebook(
 ) -> None:
     """Execute a notebook with the parameters of the profile into results/notebooks/."""
     given = dict(_parameter(text) for text in parameters or [])
-    with _open(profile, build) as experiment:
+    with _open(profile, build, source.stem) as experiment:
         from contamination.report.notebooks import execute_notebook
 
         chosen = experiment.profile.notebooks
@@ -165,7 +169,7 @@ def manifest(
     """Write manifest.json and variables.yml: what ran, on what, and every number of the prose."""
     from contamination.report.manifest import write_manifest
 
-    with _open(profile, build) as experiment:
+    with _open(profile, build, "manifest") as experiment:
         write_manifest(experiment, results, published)
 
 
@@ -186,7 +190,7 @@ def explorer(profile: ProfileFile, build: BuildDirectory, results: ResultsDirect
     from contamination.report.explorer.page import write_page
     from contamination.report.explorer.scored import scored_sets
 
-    with _open(profile, build) as experiment:
+    with _open(profile, build, "explorer") as experiment:
         write_page(scored_sets(experiment), results, title=experiment.profile.name)
 
 
