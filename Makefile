@@ -40,10 +40,17 @@ MAKEFLAGS += -j$(JOBS)
 endif
 
 SETUP := $(VENV)/.installed
+PIP   := $(BIN)/python -m pip install --disable-pip-version-check
 STAGE := $(BIN)/contamination stage
-RUN   := $(addprefix OMP_NUM_THREADS=,$(OMP_NUM_THREADS)) $(STAGE)
+# What make is going to run, written once and before the first stage: stages count themselves by it.
+PLANNED = $(if $(findstring n,$(firstword -$(MAKEFLAGS))),,$(eval PLANNED := $(shell \
+  MAKEFLAGS='$(MAKEFLAGS)' $(MAKE) -n $(MAKECMDGOALS) > $(B)/steps 2>/dev/null; echo $(B)/steps))$(PLANNED))
+# Bars on terminals alone: a pipe gets plain lines.
+BARS  := $(shell test -t 2 || echo TQDM_DISABLE=1)
+ENV    = STEPS=$(PLANNED) $(BARS) $(addprefix OMP_NUM_THREADS=,$(OMP_NUM_THREADS))
+RUN    = @$(ENV) $(STAGE)
 ON    := --profile $(P) --build $(B)
-SPREAD := $(if $(LAUNCH),$(BIN)/$(LAUNCH) $(STAGE),$(RUN))
+SPREAD = @$(ENV) $(if $(LAUNCH),$(BIN)/$(LAUNCH) )$(STAGE)
 
 TRAINED := contaminated clean
 # Further sizes, named by their width: clean-64 ... (key `sizes` of the profile).
@@ -153,11 +160,13 @@ $(SETUP): requirements.lock pyproject.toml
 	  { echo "error: $(PYTHON) is older than 3.11; give a newer one with PYTHON=python3.12" >&2; exit 2; }
 	@mkdir -p build; mkdir build/installing 2>/dev/null || \
 	  { echo "error: another make installs into $(VENV); wait for it, or 'rmdir build/installing' if it was killed" >&2; exit 2; }
-	@trap 'rmdir build/installing' EXIT; set -ex; \
-	test -d $(VENV)/conda-meta || $(PYTHON) -m venv $(VENV); \
-	$(BIN)/python -m pip install --disable-pip-version-check --requirement requirements.lock; \
-	$(BIN)/python -m pip install --disable-pip-version-check --no-deps --no-build-isolation --editable .; \
-	touch $@
+	@echo "installing the packages of requirements.lock into $(VENV): a few minutes; log: build/setup.log"
+	@trap 'rmdir build/installing' EXIT; \
+	{ test -d $(VENV)/conda-meta || $(PYTHON) -m venv $(VENV); } > build/setup.log 2>&1 && \
+	$(PIP) --requirement requirements.lock >> build/setup.log 2>&1 && \
+	$(PIP) --no-deps --no-build-isolation --editable . >> build/setup.log 2>&1 || \
+	  { tail -n 15 build/setup.log; echo "error: the installation failed; all that pip said: build/setup.log" >&2; exit 2; }
+	@touch $@
 
 # lm-evaluation-harness pins packages of its own, so it gets an environment of its own.
 build/harness/.installed: requirements.lock
@@ -198,7 +207,7 @@ $(R)/report/report.html: $(R)/manifest.json $(PAPER) $(call code,report) $(call 
 	$(RUN) report --results $(R)
 
 $(B)/finished: $(R)/report/report.html $(R)/explorer.html
-	@$(RUN) summary --results $(R)
+	$(RUN) summary --results $(R)
 	@touch $@
 
 build/docs/index.html: $(wildcard docs/*.* docs/*/*.*) $(shell find $(SRC) -name '*.py') | $(SETUP)

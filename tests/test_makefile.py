@@ -25,6 +25,7 @@ FOLDERS = ("data", "docs", "notebooks", "paper", "profiles", "scripts", "src")
 STAND_IN = """#!/bin/sh
 # stage VERB [NAME] ... --build B --results R
 verb=$2; name=$3
+echo "$verb $name" >> ran
 while [ $# -gt 0 ]; do
   case $1 in --build) build=$2;; --results) results=$2;; esac; shift
 done
@@ -52,9 +53,8 @@ each_notebook = pytest.mark.parametrize("notebook", EXPERIMENTS, ids=lambda path
 def make(project: Path, *arguments: str, check: bool = True) -> str:
     """Run make in a copy of the repository and return what it prints."""
     # `make test` may have started us; the make under test must not take itself for its child.
-    own = {
-        name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))
-    }
+    theirs = ("MAKE", "MFLAGS", "OMP_NUM_THREADS", "STEPS")
+    own = {name: value for name, value in os.environ.items() if not name.startswith(theirs)}
     shown = subprocess.run(
         ["make", "--no-print-directory", *arguments],
         cwd=project,
@@ -273,6 +273,75 @@ def test_a_deleted_result_comes_back_and_only_its_notebook_runs(project: Path) -
     assert re.findall(r"stage (\w+)", shown) == stages
     assert "04_mmlu_fisher" in make(project, "-n", "results/tables/mmlu_fisher.csv")
     lost.touch()
+
+
+def planned(project: Path) -> list[str]:
+    """Stages of the last run, as they stand in the file that each of them counts itself by."""
+    text = (project / "build" / "laptop" / "steps").read_text()
+    return re.findall(r"contamination stage (\w+ \S+)", text)
+
+
+@pytest.mark.parametrize("jobs", ["-j1", "-j4"])
+def test_what_make_plans_is_what_it_runs(project: Path, jobs: str) -> None:
+    """From scratch, and after a change: the steps are counted before the first of them."""
+    shutil.rmtree(project / "build")
+    for changed, notebooks in [
+        ("profiles/laptop.yaml", len(EXPERIMENTS)),
+        ("notebooks/09_controlled_contamination.ipynb", 1),
+    ]:
+        (project / "ran").unlink()
+        (project / changed).touch()
+        make(project, "reproduce", jobs)
+        ran = (project / "ran").read_text().splitlines()
+        assert sorted(planned(project)) == sorted(ran)
+        assert sum(step.startswith("notebook") for step in ran) == notebooks
+
+
+def test_dry_runs_and_runs_with_nothing_to_do_leave_the_plan_alone(project: Path) -> None:
+    (project / "paper" / "report.qmd").touch()
+    make(project, "reproduce")
+    before = planned(project)
+    make(project, "reproduce")
+    make(project, "-n", "reproduce", "-W", "notebooks/10_book_audit.ipynb")
+    assert planned(project) == before == ["report --results", "summary --results"]
+
+
+def test_commands_are_shown_by_dry_runs_alone(project: Path) -> None:
+    assert "stage" not in make(project, "reproduce", "-W", "paper/report.qmd")
+    assert "stage report" in make(project, "-n", "reproduce", "-W", "paper/report.qmd")
+
+
+@pytest.mark.parametrize(
+    ("profile", "cores"), [("laptop", 2), ("quick", 2), ("laptop", 8), ("paper", 8)]
+)
+def test_threads_of_a_step_do_not_depend_on_what_runs_beside_it(
+    project: Path, profile: str, cores: int
+) -> None:
+    """Half of the cores for the small profiles, whatever -j; the others leave it to torch."""
+    arguments = ("-n", "-B", "-o", ".venv/.installed", f"CORES={cores}", f"PROFILE={profile}")
+    for jobs in ("-j1", "-j2", "-j7"):
+        found = re.findall(r"OMP_NUM_THREADS=(\d+)", make(project, "report", *arguments, jobs))
+        assert set(found) == (set() if profile == "paper" else {str(cores // 2)})
+
+
+def test_a_failed_installation_shows_its_end_and_names_its_log(tmp_path: Path) -> None:
+    for name in ("Makefile", "requirements.lock", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path)
+    for name in ("profiles", "scripts", "notebooks"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    python = tmp_path / "python"
+    python.write_text(
+        "#!/bin/sh\n[ $1 = -c ] && exit\nmkdir -p .venv/bin; cp $0 .venv/bin/python\n"
+        "[ $2 = venv ] && exit\nfor i in $(seq 100); do echo line $i; done; exit 1\n"
+    )
+    python.chmod(0o755)
+    shown = make(tmp_path, "setup", "PYTHON=./python", check=False)
+    assert shown.count("\n") < 25
+    assert "line 100\n" in shown and "line 50\n" not in shown
+    assert "error: the installation failed; all that pip said: build/setup.log" in shown
+    assert "line 1\n" in (tmp_path / "build" / "setup.log").read_text()
+    assert not (tmp_path / ".venv" / ".installed").exists()
+    assert not (tmp_path / "build" / "installing").exists()
 
 
 def test_every_output_that_make_knows_is_written_by_its_notebook() -> None:

@@ -5,6 +5,7 @@ file that says what was done; that file is the target that `make` compares.
 """
 
 import os
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -19,6 +20,7 @@ from rich.console import Console
 from tqdm import tqdm
 
 from contamination.audit.battery import TESTS
+from contamination.cli import steps
 from contamination.cli.printing import print_table
 from contamination.errors import InputError
 from contamination.files import check_directory, read_json, write_json
@@ -28,7 +30,15 @@ if TYPE_CHECKING:
 
 PAGES = ("report/report.html", "report/report.pdf", "report/slides.html", "explorer.html")
 
-app = typer.Typer(no_args_is_help=True, help="The stages of `make reproduce`.")
+app = typer.Typer(no_args_is_help=True)
+
+
+@app.callback()
+def stages(context: typer.Context) -> None:
+    """The stages of `make reproduce`."""
+    if end := steps.begin(sys.argv[2:]):
+        context.call_on_close(end)
+
 
 ProfileFile = Annotated[Path, typer.Option(help="YAML file of the profile.")]
 BuildDirectory = Annotated[Path, typer.Option(help="Directory of intermediate files.")]
@@ -110,7 +120,7 @@ def score(model: ModelName, profile: ProfileFile, build: BuildDirectory) -> None
         stores, tokens = build / "stores", {}
         first_process = processes().is_main_process
         for dataset, test in tqdm(
-            jobs, desc=f"score {model} model", unit="store", disable=not first_process
+            jobs, desc=f"score {model} model", unit="store", disable=None if first_process else True
         ):
             store, permutations = experiment.store_for(model, dataset, TESTS[test])
             key = store.directory.relative_to(stores / model).as_posix()

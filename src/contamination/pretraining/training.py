@@ -117,7 +117,7 @@ def train(
         initial=state["step"] * tokens_per_step,
         unit="tok",
         unit_scale=True,
-        disable=not accelerator.is_main_process,
+        disable=None if accelerator.is_main_process else True,  # None: on a terminal alone
         mininterval=2.0,
     )
     with bar:

@@ -46,6 +46,7 @@ def execute_notebook(source: Path, experiment: Experiment, profile: Path, result
         )
     # The same mirror as outside, although the kernel starts in the folder of the notebook.
     os.environ[DATA_VARIABLE] = str(Path(os.environ.get(DATA_VARIABLE, "data")).absolute())
+    os.environ["TQDM_DISABLE"] = "1"  # of the kernel: what it shows stands in the notebook
     target = results / "notebooks" / source.name
     failed = target.with_suffix(".failed.ipynb")
     target.parent.mkdir(parents=True, exist_ok=True)

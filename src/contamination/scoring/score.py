@@ -129,7 +129,7 @@ def score(
             unit_scale=True,
             mininterval=1.0,
             leave=False,
-            disable=rank != 0 or not parts,
+            disable=True if rank or not parts else None,  # None: on a terminal alone
         ) as bar,
     ):
         for shard, stage in enumerate(stages):
