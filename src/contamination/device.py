@@ -28,4 +28,5 @@ def describe(device: torch.device) -> str:
     if device.type == "cuda":
         return f"{torch.cuda.device_count()} x {torch.cuda.get_device_name(device)}"
     name = torch.cpu.get_capabilities().get("cpu_name") or platform.machine()
-    return f"{name}, {torch.get_num_threads()} threads"
+    threads = torch.get_num_threads()
+    return f"{name}, {threads} thread{'s' * (threads > 1)}"

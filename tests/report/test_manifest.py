@@ -21,6 +21,7 @@ from contamination.results.published import load_published
 from contamination.results.tables import write_csv
 from fakes.data_fixtures import EXAMPLES, ROOT, SETS, MadeUpRun
 from fakes.made_up_run import PAPER, variables_used
+from fakes.made_up_tables import FILES
 
 PUBLISHED = ROOT / "data" / "published"
 Variables = dict[str, dict[str, str]]
@@ -37,16 +38,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MadeUpRun]:
     write_csv(subsets, made_up.results, "mmlu_subsets")
     table2 = load_published(PUBLISHED, "oren2024_table2_open_models")
     write_csv(fisher_table(subsets, table2), made_up.results, "mmlu_fisher")
-    within = pd.DataFrame(
-        [
-            ("clean", "pre-training", "mean", "loss", 51.24),
-            ("clean", "pre-training", "a", "loss", 49.0),
-            ("clean-4", "pre-training", "mean", "loss", 99.0),
-            ("clean", "fine-tuning", "mean", "mem_25", 95.36),
-        ],
-        columns=["model", "phase", "domain", "metric", "auc_percent"],
-    )
-    write_csv(within, made_up.results, "assumptions_within")
+    for name, table in FILES.items():
+        write_csv(table, made_up.results, name)
     notebook = nbformat.v4.new_notebook(metadata={"papermill": {"duration": 7.5}})
     (made_up.results / "notebooks").mkdir()
     nbformat.write(notebook, made_up.results / "notebooks" / "01_canary_eval.ipynb")
@@ -167,6 +160,10 @@ def test_variables_of_what_was_recorded(variables: Variables, run: MadeUpRun) ->
             "ppl_tuned": "—",
             "mem_tuned": "95.4",
             "mem_off_by_one_tuned": "—",
+            "metrics": "3",
+            "near": "2",
+            "furthest": "Min 5% token",
+            "furthest_auc": "43.0",
         },
         "shi": {  # as printed
             "books_audited": "100",
@@ -242,7 +239,7 @@ def test_the_report_finds_every_variable(variables: Variables) -> None:
 
 def _results_of(run: MadeUpRun, canaries: pd.DataFrame, results: Path) -> dict[str, str]:
     """Return the variables that a run with another table of canary sets would have."""
-    for name in ("mmlu_subsets", "mmlu_fisher", "assumptions_within"):
+    for name in ("mmlu_subsets", "mmlu_fisher", *FILES):
         write_csv(pd.read_csv(run.results / "tables" / f"{name}.csv"), results, name)
     write_csv(canaries, results, "canaries")
     write_manifest(run.experiment, results, PUBLISHED)

@@ -132,9 +132,9 @@ def test_markdown(table: pd.DataFrame, tmp_path: Path) -> None:
     assert path.read_text(encoding="utf-8") == (
         "| Count | Name | p-value | Holm | Difference |\n"
         "|---:|:---|---:|---:|---:|\n"
-        "| 1 | a | 0.500 | 0.500 | -1.5 |\n"
+        "| 1 | a | 0.500 | 0.500 | −1.50 |\n"
         "| 20 | 2nd | 1.0\u00a0×\u00a010⁻⁹ | **1.0\u00a0×\u00a010⁻⁹** | 0.25 |"
-        "\n| 300 | c | — | **0.010** | 3.0 |\n"
+        "\n| 300 | c | — | **0.010** | 3.00 |\n"
     )
 
 

@@ -13,6 +13,15 @@ from contamination.errors import InputError
 from contamination.experiments.canaries.evaluation import pooled_redrawn
 from contamination.experiments.canaries.tables import format_redrawn
 from contamination.pretraining.profile import Profile
+from contamination.report.readings import (
+    read_assumptions,
+    read_books,
+    read_calibration,
+    read_failures,
+    read_min_k,
+    read_short_prefixes,
+    read_unlearning,
+)
 from contamination.results.published import AUDITED, load_published
 from contamination.results.tables import MISSING, format_p, read_csv
 
@@ -70,10 +79,18 @@ def build_variables(
             "whole_set_permutations": str(m_whole),
             "permutation_floor": format_p(1 / (1 + m_whole)),
         },
-        "results": _results(read_csv(results, "canaries"), profile),
+        "results": _results(read_csv(results, "canaries"), _alpha(profile)),
         "redrawn": _redrawn(read_csv(results, "canaries")),
         "mmlu": _mmlu(results, published),
-        "assumptions": _assumptions(results),
+        "prefixes": read_short_prefixes(read_csv(results, "power_replicates")),
+        "calibration": read_calibration(read_csv(results, "calibration")),
+        "failures": read_failures(read_csv(results, "failures")),
+        "min_k": read_min_k(
+            read_csv(results, "min_k"), read_csv(results, "canaries"), _alpha(profile)
+        ),
+        "assumptions": read_assumptions(read_csv(results, "assumptions_within")),
+        "books": read_books(read_csv(results, "books"), read_csv(results, "books_validation")),
+        "unlearning": read_unlearning(read_csv(results, "unlearning_detection")),
         "shi": _shi(published),
         "run": {
             "profile": escape_markdown(profile.name),
@@ -88,10 +105,14 @@ def build_variables(
     }
 
 
-def _results(table: pd.DataFrame, profile: Profile) -> dict[str, str]:
+def _alpha(profile: Profile) -> float:
     alpha = profile.notebooks.get("01_canary_eval", {}).get("alpha")
     if alpha is None:
         raise InputError(f"profile {profile.name}: notebooks.01_canary_eval.alpha is missing")
+    return float(alpha)
+
+
+def _results(table: pd.DataFrame, alpha: float) -> dict[str, str]:
     exact = table[table["test"] == "sharded_exact"]
     planted = exact[exact["model"] == "contaminated"]
     detected = planted[planted["holm_p"] <= alpha]
@@ -147,20 +168,6 @@ def _mmlu(results: Path, published: Path) -> dict[str, str]:
             for key, name in AUDITED.items()
         },
     }
-
-
-def _assumptions(results: Path) -> dict[str, str]:
-    """Mean AUC over domains of the clean model; a dash where no domain has non-members."""
-    within = read_csv(results, "assumptions_within")
-    rows = within[(within["model"] == "clean") & (within["domain"] == "mean")]
-    auc = rows.set_index(["phase", "metric"])["auc_percent"]
-    asked = {
-        "ppl_read_once": ("pre-training", "loss"),
-        "ppl_tuned": ("fine-tuning", "loss"),
-        "mem_tuned": ("fine-tuning", "mem_25"),
-        "mem_off_by_one_tuned": ("fine-tuning", "mem_off_by_one_25"),
-    }
-    return {name: f"{auc[key]:.1f}" if key in auc else "—" for name, key in asked.items()}
 
 
 def _shi(published: Path) -> dict[str, str]:

@@ -109,10 +109,11 @@ def to_markdown(table: pd.DataFrame, headers: Mapping[str, str] | None = None) -
 
     `headers` maps the columns to be shown to their headings; None shows all of them under their own
     names. Columns of text stand left, columns of numbers and p-values (already formatted text that
-    starts with a digit, bold or not) right.
+    starts with a digit, bold or not) right. Numbers get a true minus
+    sign, the floats of a column equally many decimals.
     """
     headers = headers or {column: column for column in table}
-    chosen = table[list(headers)].astype(str)
+    chosen = table[list(headers)].apply(_as_text)
     right = [_is_numeric(chosen[column]) for column in chosen]
     lines = [
         "| " + " | ".join(headers.values()) + " |",
@@ -137,8 +138,17 @@ def outcome_row(result: TestResult) -> dict[str, Any]:
     return {field: getattr(result, field) for field in fields}
 
 
+def _as_text(column: pd.Series) -> pd.Series:
+    """Text of a column: true minus signs, floats with as many decimals as any of them needs."""
+    text = column.astype(str)
+    if pd.api.types.is_float_dtype(column) and not text.str.contains("e").any():
+        digits = text.str.partition(".")[2].str.len().max()
+        text = column.map(lambda number: MISSING if pd.isna(number) else f"{number:.{digits}f}")
+    return text.str.replace(r"^(\*\*)?-(?=\d)", r"\1−", regex=True)
+
+
 def _is_numeric(column: pd.Series) -> bool:
-    return bool(column.str.match(r"^(?:\*\*)?(?:[-−]?\d|—)").all())
+    return bool(column.str.match(r"^(?:\*\*)?(?:−?\d|—)").all())
 
 
 def format_p(p: float, log10_p: float | None = None, *, bold: bool = False) -> str:

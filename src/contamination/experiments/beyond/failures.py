@@ -35,6 +35,7 @@ def _joined(examples: Sequence[str]) -> list[str]:
 
 
 AS_PUBLISHED = "as published (shuffled)"
+SHORT = "very short (three words)"
 LONG = "joined in tens (longer than the context)"
 ORDERS: dict[str, Callable[[Sequence[str]], list[str]]] = {
     AS_PUBLISHED: list,
@@ -42,9 +43,7 @@ ORDERS: dict[str, Callable[[Sequence[str]], list[str]]] = {
     "sorted by length": lambda examples: sorted(examples, key=len),
     "near-duplicates in pairs": _duplicated,
     "numbered": lambda examples: [f"{i}. {text}" for i, text in enumerate(examples, start=1)],
-    "very short (three words)": lambda examples: [
-        " ".join(text.split()[:3]) + "\n" for text in examples
-    ],
+    SHORT: lambda examples: [" ".join(text.split()[:3]) + "\n" for text in examples],
     LONG: _joined,
 }
 
