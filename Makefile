@@ -60,6 +60,7 @@ CLEAN   := $(B)/models/clean/training.json
 STORES  := $(TRAINED:%=$(B)/stores/%.json)
 
 # Each notebook: the package of its experiment, what it reads, what it writes (tables, then figures).
+00_start_here := start | data/stores/stores.json docs/measurements/mmlu_lines.csv | start.csv | start_orderings start_sets start_gains
 01_canary_eval := canaries | $(STORES) | canaries.csv duplication_power.csv canaries.md canaries_clean.md canaries_redrawn.md canaries_published.md | duplication_power
 02_shard_permutation_ablation := ablation | $(STORES) | shard_ablation.csv permutation_ablation.csv | shard_ablation permutation_ablation
 03_open_model_audit := open_models | $(STORES) | open_models.csv open_models.md open_models_published.md | open_models
@@ -95,7 +96,7 @@ BASE := $(patsubst %,profiles/%.yaml,$(shell sed -n 's/^base: *//p' $(P)))
 $(shell awk -v out=$(B)/profile -v notebooks="$(NOTEBOOKS)" -f scripts/sections.awk $(BASE) $(P))
 
 .DELETE_ON_ERROR:
-.PHONY: again help setup reproduce smoke audit explore seminar study benchmark attack test lint format report figures docs lab lock clean distclean
+.PHONY: again help setup reproduce smoke audit start stores explore seminar study benchmark attack test lint format report figures docs lab lock clean distclean
 
 help: ## list the targets
 	@echo "make TARGET [PROFILE=$(subst $(BLANK),|,$(notdir $(basename $(wildcard profiles/*.yaml))))]"
@@ -112,6 +113,8 @@ audit: $(SETUP) ## p-values of MODELS="a b" on SETS="x y": registered names, hub
 	$(RUN) notebook notebooks/03_open_model_audit.ipynb $(ON) --results $(R)/audit \
 	  --parameter 'models=$(call listed,$(MODELS))' --parameter 'sets=$(call listed,$(SETS))'
 	@cat $(R)/audit/tables/open_models.md
+start: $(SETUP) ## see the argument in ten minutes without training: notebook 00, in JupyterLab
+	$(BIN)/jupyter lab notebooks/00_start_here.ipynb
 explore: $(SETUP) ## explore single test sets in JupyterLab (as a page: results/explorer.html)
 	$(BIN)/jupyter lab notebooks/explore_mmlu.ipynb
 seminar: $(SETUP) ## the seminar, in JupyterLab (guide: docs/seminar-guide.md)
@@ -127,6 +130,8 @@ attack: $(SETUP) ## thousands of bad records, templates, stores and servers, and
 report: $(R)/report/report.html ## only the report and the slides (and what they need)
 figures: results/notebooks/01_canary_eval.ipynb ## renew the figure that README.md shows from a run of the default profile
 	cp results/figures/duplication_power.svg docs/
+stores: $(R)/manifest.json ## renew data/stores, which notebook 00 reads, from the run of PROFILE
+	$(RUN) ship-stores $(ON) --results $(R) --stores data/stores
 docs: build/docs/index.html ## the documentation as a site (build/docs/index.html)
 setup: $(SETUP) ## the virtual environment, from the exact lock
 test: $(SETUP) ## the test suite

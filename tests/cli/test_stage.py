@@ -32,6 +32,11 @@ MISSING_CORPUS = "{root}/build/corpus/corpus.json is missing: run `make"
         ("train clean", "tiny.yaml", MISSING_CORPUS),
         ("score clean", "tiny.yaml", MISSING_CORPUS),
         ("manifest", "tiny.yaml", MISSING_CORPUS),
+        (
+            "ship-stores --results {root}/results --stores {root}/stores",
+            "tiny.yaml",
+            "{root}/results/manifest.json: cannot be read",
+        ),
         *(
             (
                 f"{command} --build {{root}}/tiny.yaml/x",

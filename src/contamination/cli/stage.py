@@ -204,6 +204,22 @@ def explorer(profile: ProfileFile, build: BuildDirectory, results: ResultsDirect
         write_page(scored_sets(experiment), results, title=experiment.profile.name)
 
 
+@app.command("ship-stores")
+def ship_stores(
+    profile: ProfileFile,
+    build: BuildDirectory,
+    results: ResultsDirectory,
+    stores: Annotated[Path, typer.Option(help="Directory that is replaced.")],
+) -> None:
+    """Write slim copies of the stores of a finished run, which notebook 00 reads."""
+    with _open(profile, build, "ship-stores") as experiment:
+        from contamination.experiments.start.shipped import ship_stores as ship
+
+        ship(experiment, results, stores)
+    size = sum(path.stat().st_size for path in stores.rglob("*") if path.is_file())
+    print(f"{stores}: {size / 1e6:.1f} MB")
+
+
 @app.command()
 def summary(results: ResultsDirectory) -> None:
     """Print what the run found and where it lies."""
