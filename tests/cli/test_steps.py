@@ -2,7 +2,7 @@
 
 import json
 import re
-from itertools import pairwise
+from itertools import pairwise, product
 
 import pytest
 
@@ -98,9 +98,9 @@ def test_no_line_is_wider_than_80_columns():
     commands += [(verb, "--profile") for verb in steps.LABELS if "{}" not in steps.LABELS[verb]]
     run = Run({steps.key_of(*command): command for command in commands})
     run.begun["x"] = 0.0
-    for key in run.planned:
-        line = announcement(run, key, dict.fromkeys(run.planned, 59 * 60.0), 1.0)
-        assert re.fullmatch(r"\[ 2/\d+\] \S.* [\d]+ min, \d+ (min|h) left", line)
+    for key, minutes in product(run.planned, (0.01, 59)):
+        line = announcement(run, key, dict.fromkeys(run.planned, minutes * 60), 1.0)
+        assert re.fullmatch(r"\[ 2/\d+\] \S.* <?\d+ min, <?\d+ (min|h) left", line)
         assert len(line) <= 80
 
 
@@ -130,7 +130,7 @@ def test_the_estimate_comes_near_the_truth_as_the_run_goes_on(slower, beside):
 
 def test_times_are_no_more_exact_than_they_are_known():
     seconds = (0, 59, 60, 89, 91, 25.5 * 60, 89 * 60, 100 * 60, 5 * 3600)
-    expected = "under 1 min|under 1 min|1 min|1 min|2 min|26 min|89 min|2 h|5 h"
+    expected = "<1 min|<1 min|1 min|1 min|2 min|26 min|89 min|2 h|5 h"
     assert "|".join(map(in_words, seconds)) == expected
 
 

@@ -110,10 +110,10 @@ def seconds_left(run: Run, measured: Mapping[str, float], now: float) -> float:
 
 
 def in_words(seconds: float) -> str:
-    """Round to what the estimate is good for: "under 1 min", "4 min", "2 h"."""
+    """Round to what the estimate is good for: "<1 min", "4 min", "2 h"."""
     minutes = seconds / 60
     if minutes < 1:
-        return "under 1 min"
+        return "<1 min"
     return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.0f} h"
 
 
