@@ -45,10 +45,10 @@ def test_the_texts_gain_more_than_others(model_directory, tuned, texts, others) 
 
 def test_the_first_loss_is_that_of_the_engine(model_directory, texts, tmp_path, monkeypatch):
     """One step over all texts, so that the loss is the model's own: after the start token."""
-    from contamination.pretraining import training
+    from contamination.pretraining import network
     from contamination.scoring import loading
 
-    for module in (training, loading):
+    for module in (network, loading):
         monkeypatch.setattr(module, "has_bfloat16", lambda device: False)
     settings = SETTINGS | {"epochs": 1, "batch_size": len(texts)}
     directory = fine_tune(model_directory, texts, tmp_path / "once", **settings)
