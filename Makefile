@@ -115,7 +115,7 @@ audit: $(SETUP) ## p-values of MODELS="a b" on SETS="x y": registered names, hub
 	@cat $(R)/audit/tables/open_models.md
 start: $(SETUP) ## see the argument in ten minutes without training: notebook 00, in JupyterLab
 	$(BIN)/jupyter lab notebooks/00_start_here.ipynb
-explore: $(SETUP) ## explore single test sets in JupyterLab (as a page: results/explorer.html)
+explore: $(SETUP) ## MMLU and single test sets in JupyterLab (the same page: results/explorer.html)
 	$(BIN)/jupyter lab notebooks/explore_mmlu.ipynb
 seminar: $(SETUP) ## the seminar, in JupyterLab (guide: docs/seminar-guide.md)
 	$(BIN)/jupyter lab notebooks/seminar.ipynb
@@ -202,7 +202,7 @@ endef
 $(foreach n,$(NOTEBOOKS),$(eval $(call notebook,$(n))))
 
 $(R)/explorer.html: $(STORES) $(R)/notebooks/03_open_model_audit.ipynb $(R)/notebooks/04_mmlu_fisher.ipynb \
-    $(LIBRARY) $(call code,experiments/mmlu) $(wildcard $(SRC)/report/explorer/*.*)
+    $(LIBRARY) $(call code,experiments/mmlu) $(wildcard $(SRC)/report/explorer/*.* docs/measurements/mmlu_*.csv)
 	$(RUN) explorer $(ON) --results $(R)
 
 $(R)/manifest.json: $(EXECUTED) $(call code,report) $(call missing,$(R)/variables.yml)

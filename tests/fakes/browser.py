@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from selenium.webdriver import ActionChains, Chrome, ChromeOptions, ChromeService
+from selenium.webdriver.common.by import By
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 SECONDS = 30  # no step of a test takes that long
@@ -131,6 +132,11 @@ class Browser:
     def press(self, keys: str) -> None:
         """Type into what has the focus; `selenium.webdriver.Keys` names keys without a letter."""
         ActionChains(self.driver).send_keys(keys).perform()
+
+    def follow(self, link: str) -> None:
+        """Click the first shown link of that text, and wait until the page has followed it."""
+        self.driver.find_element(By.LINK_TEXT, link).click()
+        self.run("new Promise((done) => setTimeout(done))")
 
     def text(self, selector: str) -> str:
         return self.run(f"document.querySelector({json.dumps(selector)}).innerText")

@@ -23,7 +23,7 @@ from contamination.audit.battery import TESTS
 from contamination.cli import steps
 from contamination.cli.printing import print_table
 from contamination.errors import InputError
-from contamination.files import check_directory, read_json, write_json
+from contamination.files import check_directory, read_json, write_json, write_text
 
 if TYPE_CHECKING:
     from contamination.pretraining.experiment import Experiment
@@ -43,6 +43,7 @@ def stages(context: typer.Context) -> None:
 ProfileFile = Annotated[Path, typer.Option(help="YAML file of the profile.")]
 BuildDirectory = Annotated[Path, typer.Option(help="Directory of intermediate files.")]
 ResultsDirectory = Annotated[Path, typer.Option(help="Directory of tables, figures and report.")]
+Published = Annotated[Path, typer.Option(help="The papers' numbers.")]
 ModelName = Annotated[
     str, typer.Argument(help="contaminated, clean, or clean-WIDTH of a size of the profile.")
 ]
@@ -174,7 +175,7 @@ def manifest(
     profile: ProfileFile,
     build: BuildDirectory,
     results: ResultsDirectory,
-    published: Annotated[Path, typer.Option(help="The papers' numbers.")] = Path("data/published"),
+    published: Published = Path("data/published"),
 ) -> None:
     """Write manifest.json and variables.yml: what ran, on what, and every number of the prose."""
     from contamination.report.manifest import write_manifest
@@ -195,13 +196,21 @@ def report(
 
 
 @app.command()
-def explorer(profile: ProfileFile, build: BuildDirectory, results: ResultsDirectory) -> None:
-    """Write explorer.html: every scored set under every test, to be opened in a browser."""
-    from contamination.report.explorer.page import write_page
-    from contamination.report.explorer.scored import scored_sets
+def explorer(
+    profile: ProfileFile,
+    build: BuildDirectory,
+    results: ResultsDirectory,
+    published: Published = Path("data/published"),
+    measurements: Annotated[Path, typer.Option(help="Tables of MMLU as measured before.")] = Path(
+        "docs/measurements"
+    ),
+) -> None:
+    """Write explorer.html: MMLU, and every scored set under every test, for a browser."""
+    from contamination.report.explorer.page import make_page
 
     with _open(profile, build, "explorer") as experiment:
-        write_page(scored_sets(experiment), results, title=experiment.profile.name)
+        page = make_page(experiment, results, published=published, measurements=measurements)
+        write_text(results / "explorer.html", page)
 
 
 @app.command("ship-stores")

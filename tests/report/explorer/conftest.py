@@ -4,8 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from contamination.report.explorer.page import write_page
+from contamination.files import write_text
+from contamination.report.explorer.mmlu import Mmlu, load_mmlu
+from contamination.report.explorer.page import payload, render
 from contamination.report.explorer.scored import ScoredSets, View, find_sets, view_sets
+from fakes.data_fixtures import ROOT
 from fakes.made_up_sets import fill
 
 
@@ -22,6 +25,22 @@ def views(found: ScoredSets) -> list[View]:
 
 
 @pytest.fixture(scope="session")
-def page(found: ScoredSets, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    with_line = ScoredSets(found.sets, ("somewhere: <i>no store</i>",))
-    return write_page(with_line, tmp_path_factory.mktemp("results"), title="tiny")
+def mmlu(tmp_path_factory: pytest.TempPathFactory) -> Mmlu:
+    """Return the tables of the repository; no examples, whatever lies on this machine."""
+    nothing = tmp_path_factory.mktemp("nothing")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CONTAMINATION_DATA", str(nothing))
+        patch.setenv("CONTAMINATION_CACHE", str(nothing))
+        return load_mmlu(ROOT / "data" / "published", ROOT / "docs" / "measurements", nothing)
+
+
+@pytest.fixture(scope="session")
+def html(views: list[View], mmlu: Mmlu) -> str:
+    return render(payload(views, ["somewhere: <i>no store</i>"], mmlu, "tiny"))
+
+
+@pytest.fixture(scope="session")
+def page(html: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("results") / "explorer.html"
+    write_text(path, html)
+    return path

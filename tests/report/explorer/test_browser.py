@@ -9,7 +9,7 @@ import pytest
 from selenium.webdriver import Keys
 
 from contamination.audit.battery import TESTS
-from contamination.report.explorer.page import format_plain_p, show
+from contamination.report.explorer.page import Frame, format_plain_p
 from contamination.report.explorer.scored import ScoredSets, view_sets
 from contamination.scoring.store import open_store
 from fakes.browser import PALE, READY, Browser
@@ -36,13 +36,13 @@ def expected_p(found: ScoredSets, model: str, name: str, test: str, shards: int)
 @pytest.fixture
 def tab(browser: Browser, page: Path):
     browser.screen(1280, 900)
-    assert browser.open(page) == "ready"
+    assert browser.open(page, at()) == "ready"
     yield browser
     assert browser.problems() == []
     assert {url.partition("#")[0] for url in browser.requested()} == {page.resolve().as_uri()}
 
 
-def test_first_sight(tab: Browser, found: ScoredSets) -> None:
+def test_a_set_at_first_sight(tab: Browser, found: ScoredSets) -> None:
     chosen = tab.run("['model', 'test'].map((id) => document.getElementById(id).value)")
     assert chosen == ["reader", "successor"]
     assert tab.text("#p") == expected_p(found, "reader", "planted", "successor", 2)
@@ -83,7 +83,8 @@ def test_choosing_by_the_controls(tab: Browser, found, model, name, test, shards
     [
         (STRANGER, ("stranger", "unread", "sharded_exact", 6)),
         (NOWHERE, ("reader", "planted", "sharded_exact", 6)),
-        ("#%E0%A4%A&&==", ("reader", "planted", "successor", 2)),
+        ("#set=planted", ("reader", "planted", "successor", 2)),
+        ("#model=stranger", ("stranger", "planted", "successor", 2)),
     ],
 )
 def test_the_address_chooses_the_closest_there_is(browser, page, found, address, shown) -> None:
@@ -202,7 +203,7 @@ def test_by_keyboard_alone(tab: Browser, found: ScoredSets) -> None:
     for _ in range(12):
         tab.press(Keys.TAB)
         reached.append(tab.run("document.activeElement.id || document.activeElement.tagName"))
-    assert reached[:6] == ["SUMMARY", "model", "set", "test", "shards", "b"]
+    assert reached[:8] == ["SUMMARY", "A", "A", "model", "set", "test", "shards", "b"]
     tab.run("document.getElementById('set').focus()")
     tab.press(Keys.ARROW_DOWN)
     assert tab.text("#p") == expected_p(found, "reader", "unread", "successor", 2)
@@ -220,10 +221,13 @@ def test_labels_and_live_result(tab: Browser) -> None:
     assert current[0].startswith("Successor •")
 
 
-@pytest.mark.parametrize("width", [320, 360, 768])
-def test_nothing_is_wider_than_the_screen(browser: Browser, page: Path, width: int) -> None:
+@pytest.mark.parametrize("address", [STRANGER, "", "#set=econometrics", "#view=scored"])
+@pytest.mark.parametrize("width", [320, 390, 768, 1280])
+def test_nothing_is_wider_than_the_screen(
+    browser: Browser, page: Path, width: int, address: str
+) -> None:
     browser.screen(width, 740)
-    browser.open(page, at(test="sharded_exact", shards=6))
+    browser.open(page, address)
     browser.run("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     assert browser.run("document.documentElement.scrollWidth") == width
     texts = "[...document.querySelectorAll('svg')].map((s) => s.viewBox.baseVal.width)"
@@ -231,10 +235,13 @@ def test_nothing_is_wider_than_the_screen(browser: Browser, page: Path, width: i
     assert browser.problems() == []
 
 
+@pytest.mark.parametrize("address", [at(), "", "#set=econometrics", "#view=scored"])
 @pytest.mark.parametrize("dark", [False, True])
-def test_text_stands_out_in_both_schemes(browser: Browser, page: Path, dark: bool) -> None:
+def test_text_stands_out_in_both_schemes(
+    browser: Browser, page: Path, dark: bool, address: str
+) -> None:
     browser.screen(1280, 900, dark=dark)
-    browser.open(page)
+    browser.open(page, address)
     browser.run("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     ground = browser.run("getComputedStyle(document.body).backgroundColor")
     assert (ground != "rgb(255, 255, 255)") is dark
@@ -249,13 +256,19 @@ def test_a_page_that_cannot_be_read_says_so(browser: Browser, page: Path, tmp_pa
     assert "could not be read" in browser.text("#problem")
 
 
-def test_a_notebook_shows_the_page_in_a_frame(browser: Browser, found, tmp_path: Path) -> None:
+def test_a_notebook_shows_the_page_in_a_frame(
+    browser: Browser, html: str, found: ScoredSets, tmp_path: Path
+) -> None:
+    """Its links work there as well, where no address bar shows where they lead."""
     notebook = tmp_path / "notebook.html"
-    frame = show(found, title="tiny", sets=["unread"])
-    notebook.write_text(f"<!doctype html>{frame._repr_html_()}", encoding="utf-8")
+    notebook.write_text(f"<!doctype html>{Frame(html)._repr_html_()}", encoding="utf-8")
     browser.open(notebook)
     browser.driver.switch_to.frame(0)
     assert browser.run(READY) == "ready"
+    browser.follow("Econometrics")
+    assert browser.text("#status") == "Excluded"
+    browser.follow("Scored by this run")
+    browser.follow("unread")
     assert browser.text("#p") == expected_p(found, "reader", "unread", "successor", 2)
     browser.choose("model", "stranger")
     browser.choose("test", "sharded_exact")

@@ -1,16 +1,21 @@
 """The notebook that shows the page, executed."""
 
+import base64
 import json
+import re
 from pathlib import Path
+
+import pytest
 
 from contamination.files import write_json
 from contamination.pretraining.experiment import Experiment
+from contamination.report.explorer.page import make_page
 from contamination.report.notebooks import execute_notebook
 from fakes.data_fixtures import EXAMPLES, ROOT, SETS, write_profile
 from fakes.made_up_sets import make_store
 
 
-def test_the_notebook_shows_the_page(tmp_path: Path) -> None:
+def test_the_notebook_shows_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     profile = write_profile(tmp_path / "tiny.yaml")
     run = Experiment(profile, tmp_path / "build")
     template = {"template": "text/1"}
@@ -25,11 +30,20 @@ def test_the_notebook_shows_the_page(tmp_path: Path) -> None:
     notebook.parent.mkdir()
     source = ROOT / "notebooks" / "explore_mmlu.ipynb"
     notebook.write_bytes(source.read_bytes())
+    for name in ("data", "docs"):
+        (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "notebooks" / "01_canary_eval.ipynb").touch()  # the profile names it
     target = execute_notebook(notebook, run, profile, tmp_path / "results")
     cells = json.loads(target.read_text(encoding="utf-8"))["cells"]
     outputs = [output for cell in cells for output in cell.get("outputs", [])]
-    assert "".join(outputs[0]["text"]).startswith("1 scored sets; 5 left out")
     (frame,) = [o["data"]["text/html"] for o in outputs if "text/html" in o.get("data", {})]
-    assert "".join(frame).startswith("<iframe ")
+    (packed,) = re.findall(r'src="data:text/html;charset=utf-8;base64,([^"]+)"', "".join(frame))
+    monkeypatch.chdir(notebook.parent)
+    expected = make_page(
+        Experiment("../tiny.yaml", "../build"),
+        "../results",
+        published="../data/published",
+        measurements="../docs/measurements",
+    )
+    assert base64.b64decode(packed).decode() == expected
     assert source.read_bytes() == notebook.read_bytes()

@@ -7,6 +7,8 @@ import json
 import math
 import os
 import re
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,35 +19,48 @@ import pytest
 from contamination.audit.diagnostics import Verdict, diagnose
 from contamination.errors import InputError
 from contamination.files import sha256_of
+from contamination.pretraining.experiment import Experiment
+from contamination.report.explorer import page as page_module
+from contamination.report.explorer.mmlu import Mmlu
 from contamination.report.explorer.outcomes import Histogram, Outcome
 from contamination.report.explorer.page import (
     _MEANING,
     LONGEST_TEXT,
     _cut,
     format_plain_p,
+    make_page,
     payload,
     reading,
     render,
-    show,
     verdict,
-    write_page,
 )
 from contamination.report.explorer.scored import ScoredSet, ScoredSets, View
 from contamination.statistics import ShardedExactResult, adjust
 from contamination.testsets.example_set import ExampleSet
+from fakes.data_fixtures import ROOT, write_profile
 from fakes.made_up_sets import HOSTILE, make_set
 
+Run = Callable[..., str]
 DATA = os.environ.get("CONTAMINATION_DATA")
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Return a function that makes the page of a run without stores, and without files of MMLU."""
+    for variable in ("CONTAMINATION_DATA", "CONTAMINATION_CACHE"):
+        monkeypatch.setenv(variable, str(tmp_path))
+    return partial(
+        make_page,
+        Experiment(write_profile(tmp_path / "tiny.yaml"), tmp_path / "build"),
+        tmp_path / "results",
+        published=ROOT / "data" / "published",
+        measurements=ROOT / "docs" / "measurements",
+    )
 
 
 def unpack(html: str) -> dict[str, Any]:
     (packed,) = re.findall(r'<script type="text/plain" id="data">([A-Za-z0-9+/=]+)</script>', html)
     return json.loads(gzip.decompress(base64.b64decode(packed)))
-
-
-@pytest.fixture(scope="module")
-def html(page: Path) -> str:
-    return page.read_text(encoding="utf-8")
 
 
 def test_p_values_are_those_of_the_outcomes(html: str, views: list[View]) -> None:
@@ -117,32 +132,33 @@ def test_the_page_names_nothing_outside_itself(html: str) -> None:
     assert "@@" not in html
 
 
-def test_same_stores_same_bytes_in_a_file_and_in_a_notebook(found: ScoredSets, page: Path) -> None:
-    with_line = ScoredSets(found.sets, ("somewhere: <i>no store</i>",))
-    assert page.name == "explorer.html"
-    assert show(with_line, title="tiny").html == page.read_text(encoding="utf-8")
-
-
 def test_long_texts_are_cut_and_say_so() -> None:
     assert _cut("x" * LONGEST_TEXT + "\n\n") == "x" * LONGEST_TEXT
     assert _cut("x" * (LONGEST_TEXT + 7)) == "x" * LONGEST_TEXT + " […7 more characters]"
 
 
-def test_a_frame_holds_the_page_of_the_chosen_sets(found: ScoredSets) -> None:
-    one = unpack(show(found, title="tiny", sets=["unread"]).html)
+def test_the_page_of_a_run_and_of_chosen_sets(
+    views: list[View], mmlu: Mmlu, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same stores give the same bytes; a set that is not scored is named."""
+    found = ScoredSets(tuple(view.scored for view in views))
+    monkeypatch.setattr(page_module, "scored_sets", lambda _: found)
+    assert run() == run() == render(payload(views, [], mmlu, "tiny"))
+    one = unpack(run(sets=["unread"]))
     assert [each["name"] for each in one["sets"]] == ["unread"]
     assert [each["model"] for each in one["results"]] == ["reader", "stranger"]
     with pytest.raises(InputError, match="no set 'another' is scored: there are planted, unread"):
-        show(found, title="tiny", sets=["unread", "another"])
+        run(sets=["unread", "another"])
 
 
-def test_nothing_to_show_is_an_error(found: ScoredSets, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="nothing to explore: no scored set was given"):
-        write_page(ScoredSets(()), tmp_path, title="t")
-    empty = View(found.sets[0], (), 0.0, {}, ("m, s: not scored yet",))
-    with pytest.raises(InputError, match="nothing to explore: m, s: not scored yet"):
-        payload([empty], [], "t")
-    assert list(tmp_path.iterdir()) == []
+def test_a_run_that_has_scored_nothing_shows_mmlu(run: Run) -> None:
+    data = unpack(run())
+    assert (data["sets"], data["results"]) == ([], [])
+    assert len(data["mmlu"]["subsets"]) == 57
+    (line,) = data["left_out"]
+    assert line.endswith("no test set is scored; run `make reproduce`")
+    with pytest.raises(InputError, match="no set 'any' is scored: none is; run `make reproduce`"):
+        run(sets=["any"])
 
 
 # --- as large as it gets --------------------------------------------------------------------------
@@ -177,7 +193,7 @@ def _made_up(scored: ScoredSet, rng: np.random.Generator) -> View:
 
 
 @pytest.mark.skipif(DATA is None, reason="CONTAMINATION_DATA is not set")
-def test_all_of_mmlu_under_two_models_is_below_five_megabytes() -> None:
+def test_all_of_mmlu_under_two_models_is_below_five_megabytes(mmlu: Mmlu) -> None:
     import csv
 
     rng = np.random.default_rng(0)
@@ -193,7 +209,7 @@ def test_all_of_mmlu_under_two_models_is_below_five_megabytes() -> None:
         for model in ("one", "other")
         for each in sets
     ]
-    assert len(render(payload(views, [], "all")).encode()) < 5_000_000
+    assert len(render(payload(views, [], mmlu, "all")).encode()) < 5_000_000
 
 
 # --- words ----------------------------------------------------------------------------------------

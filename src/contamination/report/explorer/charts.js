@@ -82,6 +82,41 @@ function drawNull(container, outcome, symbol) {
   root.append(svg("text", { class: "mark", x: place, y: y[1] - 8, "text-anchor": anchor }, `published order: ${fixed(value)}`));
 }
 
+/** Step curves of sorted p-values against the uniform law; `band` is its half-width for one value. */
+function drawEcdf(container, curves, band) {
+  const drawn = curves.filter((curve) => curve.values.length);
+  const least = Math.min(...drawn.map((curve) => curve.values.length));
+  const shares = drawn.map((c) => `${c.label} ${number(100 * c.values.filter((p) => p <= 0.05).length / c.values.length)}%`);
+  const area = frame(container, `Share of subsets with a p-value at most so large, a curve for each model; at most 0.05 are ${shares.join(", ") || "none"}`);
+  const { root, x, y } = area;
+  const at = scale([0, 1], x);
+  const up = scale([0, 1], y);
+  const clip = (value) => up(Math.min(1, Math.max(0, value)));
+  if (drawn.length) {
+    const wide = band / Math.sqrt(least);
+    const edge = Array.from({ length: 51 }, (_, i) => i / 50);
+    const points = [...edge.map((v) => [at(v), clip(v + wide)]), ...edge.reverse().map((v) => [at(v), clip(v - wide)])];
+    root.append(svg("polygon", { class: "band", points: points.map((p) => p.join(",")).join(" ") }));
+  }
+  for (const tick of [0, 0.25, 0.5, 0.75, 1]) {
+    root.append(svg("text", { x: x[0] - 6, y: up(tick) + 4, "text-anchor": "end" }, `${100 * tick}%`));
+  }
+  root.append(svg("line", { class: "mean", x1: at(0), y1: up(0), x2: at(1), y2: up(1) }));
+  for (const { values, colour, marked } of drawn) {
+    const n = values.length;
+    const steps = values.map((p, i) => `H${at(p)}V${up((i + 1) / n)}`).join("");
+    const line = svg("path", { class: "curve", d: `M${at(0)},${up(0)}${steps}H${at(1)}` });
+    line.style.stroke = colour;
+    root.append(line);
+    if (marked === undefined) continue;
+    const p = 10 ** marked;
+    const dot = svg("circle", { class: "dot", cx: at(p), cy: up(values.filter((v) => v <= p).length / n), r: 5 });
+    dot.style.fill = colour;
+    root.append(dot);
+  }
+  xAxis(area, 0, 1, "p-value");
+}
+
 /** One bar per shard; `name` describes a shard, `choose` is called with its number. */
 function drawShards(container, outcome, name, choose) {
   const values = outcome.by_shard;

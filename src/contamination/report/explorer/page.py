@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -22,13 +22,15 @@ import pandas as pd
 from contamination.audit.battery import DEFAULT_TESTS, TESTS
 from contamination.audit.diagnostics import Diagnosis
 from contamination.errors import InputError
-from contamination.files import write_text
+from contamination.pretraining.experiment import Experiment
+from contamination.report.explorer.mmlu import Mmlu, load_mmlu, mmlu_payload
 from contamination.report.explorer.outcomes import Outcome
-from contamination.report.explorer.scored import ScoredSets, View, view_sets
+from contamination.report.explorer.scored import MMLU_GROUP, View, scored_sets, view_sets
 from contamination.results.tables import SIGNIFICANT, format_p
 from contamination.statistics import adjust
 from contamination.testsets.orderings import shard_bounds
 
+SCRIPTS = ("charts", "sections", "mmlu", "page")  # in this order
 LONGEST_TEXT = 5_000  # characters shown of an example; the longest of MMLU has 4,900
 
 
@@ -45,21 +47,33 @@ _MEANING = {
 }
 
 
-def write_page(found: ScoredSets, results: Path, *, title: str) -> Path:
-    """Write `results/explorer.html` for these sets; `title` is shown in its heading."""
-    path = results / "explorer.html"
-    write_text(path, make_page(found, title))
-    return path
+def make_page(
+    experiment: Experiment,
+    results: Path | str,
+    *,
+    published: Path | str,
+    measurements: Path | str,
+    sets: Sequence[str] = (),
+) -> str:
+    """Make the page of a run as HTML: MMLU, and everything that the run has scored.
 
-
-def make_page(found: ScoredSets, title: str) -> str:
-    """The page of these sets, as HTML."""
-    return render(payload(view_sets(found.sets), found.left_out, title))
+    `published` and `measurements` are the directories of the papers' tables and of the measurements
+    that stand in for MMLU where the run has none in `results`. Of the scored sets those in `sets`
+    are shown, or all. Raises InputError if none that is scored has one of the names.
+    """
+    found = scored_sets(experiment)
+    names = sorted({each.test_set.name for each in found.sets})
+    if unknown := [name for name in sets if name not in names]:
+        there = f"there are {', '.join(names)}" if names else "none is; run `make reproduce` first"
+        raise InputError(f"no set {unknown[0]!r} is scored: {there}")
+    chosen = [each for each in found.sets if not sets or each.test_set.name in sets]
+    mmlu = load_mmlu(published, measurements, results)
+    return render(payload(view_sets(chosen), found.left_out, mmlu, experiment.profile.name))
 
 
 @dataclass(frozen=True)
 class Frame:
-    """A page within a notebook.
+    """The page within a notebook.
 
     It comes as a data address, since a notebook's server need not serve the directory of results.
     """
@@ -70,28 +84,16 @@ class Frame:
         data = base64.b64encode(self.html.encode()).decode()
         return (
             f'<iframe title="Explorer" src="data:text/html;charset=utf-8;base64,{data}" '
-            'style="width: 100%; height: 50rem; border: 0"></iframe>'
+            'style="width: 100%; height: 56rem; border: 0"></iframe>'
         )
 
 
-def show(found: ScoredSets, *, title: str, sets: Sequence[str] = ()) -> Frame:
-    """Show the page in a notebook: of the sets with these names, or of all.
-
-    Raises InputError if no scored set has one of the names, or no store could be used.
-    """
-    names = {each.test_set.name for each in found.sets}
-    if unknown := [name for name in sets if name not in names]:
-        raise InputError(f"no set {unknown[0]!r} is scored: there are {', '.join(sorted(names))}")
-    chosen = tuple(each for each in found.sets if not sets or each.test_set.name in sets)
-    return Frame(make_page(replace(found, sets=chosen), title))
-
-
-def payload(views: Sequence[View], left_out: Sequence[str], title: str) -> dict[str, Any]:
-    """Return what the page shows, ready for JSON; InputError if no view has anything to show."""
+def payload(
+    views: Sequence[View], left_out: Sequence[str], mmlu: Mmlu, title: str
+) -> dict[str, Any]:
+    """Return what the page shows, ready for JSON; there may be no view."""
     complaints = [*left_out, *(line for view in views for line in view.left_out)]
     shown = [view for view in views if view.outcomes]
-    if not shown:
-        raise InputError(f"nothing to explore: {(complaints or ['no scored set was given'])[0]}")
     by_set: dict[tuple[str, str], list[View]] = {}
     for view in shown:
         by_set.setdefault((view.scored.group, view.scored.test_set.name), []).append(view)
@@ -100,6 +102,12 @@ def payload(views: Sequence[View], left_out: Sequence[str], title: str) -> dict[
         "title": title,
         "default_test": DEFAULT_TESTS[0],
         "tests": {t.name: {"label": t.label, "colour": t.colour} for t in TESTS.values()},
+        "mmlu": mmlu_payload(mmlu),
+        "at_hand": {
+            name: [_cut(text) for text in texts]
+            for name, texts in mmlu.examples.items()
+            if (MMLU_GROUP, name) not in by_set
+        },
         "sets": [_set(each) for each in by_set.values()],
         "results": [
             {"set": place[view.scored.group, view.scored.test_set.name], **_result(view, holm)}
@@ -112,7 +120,7 @@ def payload(views: Sequence[View], left_out: Sequence[str], title: str) -> dict[
 def render(data: dict[str, Any]) -> str:
     """Put data, style and script into the page."""
     page, style = _asset("page.html"), _asset("page.css")
-    script = "\n\n".join(_asset(f"{name}.js") for name in ("charts", "sections", "page"))
+    script = "\n\n".join(_asset(f"{name}.js") for name in SCRIPTS)
     text = json.dumps(data, ensure_ascii=False, allow_nan=False)
     parts = {
         "@@STYLE_HASH@@": _hash(style),

@@ -20,6 +20,7 @@ from contamination.scoring.store import open_store
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.sources import open_test_set
 
+MMLU_GROUP = "MMLU"
 BY_LINE = "-by-line"  # at the end of the name of a set that was segmented by line
 
 Load = Callable[[str, int], ExampleSet]  # name and number of examples -> the test set
@@ -63,18 +64,20 @@ class ScoredSets:
 def scored_sets(experiment: Experiment) -> ScoredSets:
     """Everything that a run has scored: canary sets, subsets of MMLU, and what notebook 03 audits.
 
-    Raises InputError if that is nothing.
+    That may be nothing.
     """
     stores = experiment.build / "stores"
+    if not stores.is_dir():
+        return ScoredSets((), (f"{stores}: no test set is scored; run `make reproduce`",))
     found = [
         _canary_sets(experiment),
-        find_sets(stores / "mmlu", "MMLU", _subset_loader()),
+        find_sets(stores / "mmlu", MMLU_GROUP, _subset_loader()),
         find_sets(stores / "open_models", "Audited sets", partial(_open_audited, experiment)),
     ]
-    sets = tuple(each for part in found for each in part.sets)
-    if not sets:
-        raise InputError(f"{stores}: no test set is scored; run `make reproduce` first")
-    return ScoredSets(sets, tuple(line for part in found for line in part.left_out))
+    return ScoredSets(
+        tuple(each for part in found for each in part.sets),
+        tuple(line for part in found for line in part.left_out),
+    )
 
 
 def find_sets(directory: Path, group: str, load: Load) -> ScoredSets:

@@ -1,9 +1,11 @@
 // One function for each section of the page; all of them show what is selected.
 // Texts are other people's: they are only ever set as text, never parsed as markup.
 const MOST_FOUND = 200;
+const UNSCORED = 25; // examples of a part, where nothing was scored
 const byId = (id) => document.getElementById(id);
 let data;
-let shown; // what is selected: { result, set, outcome }
+let shown; // what is selected: { view, subset, result, set, outcome }
+let list = {}; // how the list of subsets is filtered and sorted: { find, only, sort, down }
 
 function element(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
@@ -63,7 +65,7 @@ function drawCharts() {
     (z
       ? "How far the published order of a shard lies above the mean of all its orders, in standard deviations."
       : "The log-probability of the published order of a shard less the mean over its shuffles, in nats.") +
-    " A click on a bar opens its examples.";
+    " Evidence that a model has read a set is spread over many shards; a single tall bar is rather a shard with something odd in it. A click on a bar opens its examples.";
 }
 
 function numbers(id, headings, rows) {
@@ -119,47 +121,74 @@ function showDiagnosis() {
   );
 }
 
+/** Every scored set under every model, with the test that was set in advance. */
+function showScored() {
+  const rows = data.results.map((result) => {
+    const set = data.sets[result.set];
+    const usual = result.outcomes.find((o) => o.test === data.default_test && o.usual) ?? result.outcomes.find((o) => o.usual);
+    const name = element("span");
+    name.append(link({ result, set }, set.name), element("span", { class: "under" }, `${result.model} · ${set.group}`));
+    return [name, usual?.p ?? "—", result.joint, result.holm];
+  });
+  fillTable(byId("scored-table"), ["Test set and model", "p", "All choices", "All sets"], rows);
+}
+
 // --- the examples ----------------------------------------------------------------------------------
 
-function example(index) {
+function example(texts, index) {
   const item = element("li", { class: "example" });
   item.append(
     element("span", { class: "place" }, index + 1),
-    element("span", { class: "text" }, shown.set.examples[index]),
+    element("span", { class: "text" }, texts[index]),
   );
   return item;
 }
 
+/** Texts, where each block of them starts, and what a block is called. */
+function blocks() {
+  const { set, subset, outcome } = shown;
+  if (outcome) {
+    const summary = (shard) => {
+      const value = fixed(outcome.by_shard[shard]);
+      return `${shardName(shard)}: ${outcome.unit === "z" ? `z = ${value}` : `${value} nats`}`;
+    };
+    return { texts: set.examples, starts: set.starts[outcome.shards], summary, what: "shards" };
+  }
+  const texts = data.at_hand[subset.name] ?? [];
+  const starts = Array.from({ length: Math.ceil(texts.length / UNSCORED) }, (_, i) => i * UNSCORED);
+  const summary = (i) => `Examples ${starts[i] + 1}–${starts[i + 1] ?? texts.length}`;
+  return { texts, starts, summary, what: "parts" };
+}
+
 function showQuestions() {
-  const { set, outcome } = shown;
-  const starts = set.starts[outcome.shards];
+  const { texts, starts, summary, what } = blocks();
+  byId("examples").hidden = texts.length === 0;
   const wanted = byId("search").value.trim().toLowerCase();
   if (wanted) {
-    const found = set.examples.flatMap((text, i) => (text.toLowerCase().includes(wanted) ? [i] : []));
+    const found = texts.flatMap((text, i) => (text.toLowerCase().includes(wanted) ? [i] : []));
     const cut = found.length > MOST_FOUND ? `, the first ${MOST_FOUND} below` : "";
-    byId("found").textContent = `${found.length} of ${set.examples.length} examples${cut}`;
-    const list = element("ol");
-    list.append(...found.slice(0, MOST_FOUND).map(example));
-    byId("questions").replaceChildren(list);
+    byId("found").textContent = `${found.length} of ${texts.length} examples${cut}`;
+    const items = element("ol");
+    items.append(...found.slice(0, MOST_FOUND).map((index) => example(texts, index)));
+    byId("questions").replaceChildren(items);
     return;
   }
-  byId("found").textContent = `${starts.length} shards; open one to read it.`;
-  const shards = starts.map((start, shard) => {
-    const value = fixed(outcome.by_shard[shard]);
+  byId("found").textContent = `${starts.length} ${what}; open one to read it.`;
+  const parts = starts.map((start, part) => {
     const box = element("details");
-    box.append(element("summary", {}, `${shardName(shard)}: ${outcome.unit === "z" ? `z = ${value}` : `${value} nats`}`));
+    box.append(element("summary", {}, summary(part)));
     // Only what is opened is built: a set may hold thousands of texts.
     box.addEventListener("toggle", () => {
       if (box.children.length > 1) return;
-      const list = element("ol");
-      const stop = starts[shard + 1] ?? set.examples.length;
-      for (let i = start; i < stop; i += 1) list.append(example(i));
-      box.append(list);
+      const items = element("ol");
+      const stop = starts[part + 1] ?? texts.length;
+      for (let i = start; i < stop; i += 1) items.append(example(texts, i));
+      box.append(items);
     });
     return box;
   });
-  shards[0].open = true;
-  byId("questions").replaceChildren(...shards);
+  if (parts.length) parts[0].open = true;
+  byId("questions").replaceChildren(...parts);
 }
 
 function openShard(shard) {
