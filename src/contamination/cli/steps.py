@@ -33,7 +33,7 @@ LABELS = {
     "score": "score the planted sets, {} model",
     "measure": "scores for {}",
     "notebook": "notebook {}",
-    "explorer": "page of all scored sets",
+    "explorer": "page of MMLU and all scored sets",
     "manifest": "what ran, and every number of the report",
     "report": "report and slides",
 }

@@ -191,6 +191,20 @@ def test_the_curves_are_the_kept_p_values(tab: Browser, mmlu: Mmlu) -> None:
     assert (y0 - height) / (y0 - steps[-1, 1]) == pytest.approx(dkw_band(40, 0.95), abs=0.01)
 
 
+@pytest.mark.parametrize("width", [900, 1265, 1280, 1600])
+def test_the_list_and_its_sum_stand_beside_each_other_or_below(
+    browser: Browser, page: Path, width: int
+) -> None:
+    browser.screen(width, 900)
+    browser.open(page)
+    box = "(id) => { const b = document.querySelector(id).getBoundingClientRect(); "
+    box += "return [b.left, b.top, b.right, b.bottom]; }"
+    _, _, right, bottom = browser.run(f"({box})('#subsets')")
+    left, top, end, _ = browser.run(f"({box})('[aria-labelledby=aggregate-heading]')")
+    assert right < left or bottom < top
+    assert max(right, end) <= width
+
+
 def test_on_a_phone_one_column_stands_beside_the_names(browser: Browser, page: Path) -> None:
     browser.screen(390, 844)
     browser.open(page)

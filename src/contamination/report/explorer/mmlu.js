@@ -157,7 +157,7 @@ function showAggregate(chart, table, subsets, one) {
   drawEcdf(chart, curves(subsets, one), data.mmlu.band);
   const head = one ? ["Model", "Without it", "With it"] : ["Model", "Kept", "Fisher’s p", "Table 2"];
   const rows = audited().map((column) => {
-    const name = element("span");
+    const name = element("span", { class: "named" });
     const swatch = element("span", { class: "swatch" });
     swatch.style.background = column.colour;
     name.append(swatch, column.label);
