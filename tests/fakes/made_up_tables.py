@@ -4,14 +4,15 @@ import pandas as pd
 
 REPLICATES = pd.DataFrame(
     [
-        ("same-start", "successor_32", -21.0),
-        ("same-start", "successor_32", -22.0),
-        ("same-start", "successor_8", -0.01),
-        ("other", "successor_32", -30.0),
-        ("other", "successor_8", -25.0),
-        ("same-start", "sharded_t", -50.0),
+        ("same-start", "successor_32", 1.0, -21.0),
+        ("same-start", "successor_32", 1.0, -22.0),
+        ("same-start", "successor_32", 0.5, -2.0),
+        ("same-start", "successor_8", 1.0, -0.01),
+        ("other", "successor_32", 1.0, -30.0),
+        ("other", "successor_8", 1.0, -25.0),
+        ("same-start", "sharded_t", 1.0, -50.0),
     ],
-    columns=["dataset", "test", "log10_p"],
+    columns=["dataset", "test", "fraction", "log10_p"],
 )
 CALIBRATION = pd.DataFrame(
     [

@@ -84,6 +84,10 @@ POSITIONS = """
   }
   (at.page, at.y.pt(), label)
 })) <positions>]
+#context [#metadata((
+  query(table).map(each => each.location().page()),
+  query(figure.caption.where(kind: table)).map(each => each.location().page()),
+)) <pages>]
 """
 KINDS = {"fig": "image", "tbl": "table"}  # as typst calls them
 
@@ -105,3 +109,5 @@ def test_tables_and_figures_stand_where_the_text_has_them(real_results: Path, tm
         labels.append(f"sec-{name}" if kind == "sec" else f"{KINDS[kind]}{seen[kind]}")
     assert len(labels) > 70
     assert [places[label] for label in labels] == sorted(places[label] for label in labels)
+    tables, captions = json.loads(typst.query(str(file), "<pages>", root=str(root)))[0]["value"]
+    assert tables == captions != [], "a caption stands on the page where its table begins"

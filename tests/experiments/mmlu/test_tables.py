@@ -19,6 +19,7 @@ from contamination.experiments.mmlu.tables import (
     OF_MODEL,
     SUBSET_COLUMNS,
     exclusions_layout,
+    fisher_layout,
     fisher_table,
     line_table,
     measured_subsets,
@@ -70,6 +71,10 @@ def test_fisher_table_and_the_rules_beside_it(combined: pd.DataFrame) -> None:
         assert row["statistic"] == pytest.approx(-2 * np.log(p_values).sum())
         assert row["cauchy_p"] == pytest.approx(cauchy(p_values).p)
         assert row["harmonic_mean_p"] == pytest.approx(harmonic_mean(p_values).p)
+
+
+def test_a_layout_names_the_test_as_other_tables_do(combined: pd.DataFrame) -> None:
+    assert set(fisher_layout(combined.reset_index())["Test"]) == {"Sharded t"}
 
 
 def test_thirteen_of_56_subsets_are_dropped(subsets: pd.DataFrame) -> None:

@@ -119,7 +119,7 @@ def fisher_layout(combined: pd.DataFrame) -> pd.DataFrame:
         "published_p": ("p, published", 3),
     }
     return lay_out(
-        combined,
+        combined.assign(test=combined["test"].map(lambda name: TESTS[name].label)),
         {"model": "Model", "source": "p-values", "test": "Test", "subsets_kept": "Subsets kept"},
         lambda row: {
             heading: None if pd.isna(row[name]) else f"{row[name]:.{digits}f}"
@@ -132,7 +132,7 @@ def rules_layout(combined: pd.DataFrame) -> pd.DataFrame:
     """Lay out the p-values of `fisher_table` by three rules of combination."""
     shown = {"p": "Fisher", "cauchy_p": "Cauchy", "harmonic_mean_p": "Harmonic mean"}
     return lay_out(
-        combined,
+        combined.assign(test=combined["test"].map(lambda name: TESTS[name].label)),
         {"model": "Model", "source": "p-values", "test": "Test"},
         lambda row: {heading: format_p(row[name]) for name, heading in shown.items()},
     )
