@@ -96,7 +96,7 @@ BASE := $(patsubst %,profiles/%.yaml,$(shell sed -n 's/^base: *//p' $(P)))
 $(shell awk -v out=$(B)/profile -v notebooks="$(NOTEBOOKS)" -f scripts/sections.awk $(BASE) $(P))
 
 .DELETE_ON_ERROR:
-.PHONY: again help setup reproduce smoke audit start stores explore seminar study benchmark attack test lint format report figures docs lab lock clean distclean
+.PHONY: again help setup reproduce smoke audit start stores explore seminar study benchmark attack test lint format report figures compare reference docs lab lock clean distclean
 
 help: ## list the targets
 	@echo "make TARGET [PROFILE=$(subst $(BLANK),|,$(notdir $(basename $(wildcard profiles/*.yaml))))]"
@@ -132,6 +132,10 @@ figures: results/notebooks/01_canary_eval.ipynb ## renew the figure that README.
 	cp results/figures/duplication_power.svg docs/
 stores: $(R)/manifest.json ## renew data/stores, which notebook 00 reads, from the run of PROFILE
 	$(RUN) ship-stores $(ON) --results $(R) --stores data/stores
+compare: $(SETUP) ## the numbers of this run beside those of results/reference: identical, within tolerance or different
+	$(RUN) compare --results $(R)
+reference: $(SETUP) ## renew what git holds of a finished run of laptop: tables, figures, report (results/reference/)
+	$(RUN) reference --results $(R) $(foreach n,$(NOTEBOOKS),$(call tables,$(n)) $(call figures,$(n)))
 docs: build/docs/index.html ## the documentation as a site (build/docs/index.html)
 setup: $(SETUP) ## the virtual environment, from the exact lock
 test: $(SETUP) ## the test suite
@@ -153,9 +157,9 @@ lock: $(SETUP) ## resolve requirements.lock anew from pyproject.toml (needs uv o
 	grep -vE '^(nvidia-|cuda-|triton)' requirements.new > requirements.lock
 	rm requirements.new
 clean: ## remove the results and intermediate files of PROFILE
-	rm -rf $(B) $(addprefix $(R)/,tables figures notebooks report audit explorer.html manifest.json variables.yml)
-distclean: ## remove everything that make has made, the environment included
-	rm -rf build results $(VENV) src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(B) $(addprefix $(R)/,tables figures notebooks report audit explorer.html comparison.csv manifest.json variables.yml)
+distclean: ## remove everything that make has made, the environment included; what git holds stays
+	rm -rf build $(filter-out results/reference,$(wildcard results/* results/.[!.]*)) $(VENV) src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # --- set-up: one at a time, so that two makes cannot install over each other ------------------------

@@ -44,6 +44,9 @@ NOT_EXECUTED = {
     ".venv/bin/papermill student.ipynb graded.ipynb --cwd notebooks -p build ../build/seminar "
     "-p results ../results/student": "needs a student's notebook, and trains models for minutes",
     ".venv/bin/sphinx-build -b linkcheck docs build/docs-links": "needs a network",
+    ".venv/bin/python benchmarks/tolerances.py RESULTS OTHER_RESULTS": (
+        "needs two runs; tests/report/test_compare.py measures made-up ones"
+    ),
 }
 IN_A_SHELL = {"sort", "jupyter"}  # in the sandbox, as they stand
 

@@ -414,3 +414,34 @@ def test_recipes_do_not_depend_on_gnu_make_4() -> None:
     assert not re.search(r"^[^#\t]*&:", _makefile(), re.MULTILINE)
     assert "$(file " not in _makefile()
     assert ".ONESHELL" not in _makefile()
+
+
+# --- what git holds -------------------------------------------------------------------------------
+
+
+def test_cleaning_leaves_what_git_holds(tmp_path: Path) -> None:
+    for name in ("Makefile", "profiles", "scripts"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    made = [".unfinished", "manifest.json", "tables/a.csv", "figures/a.svg", "report/report.pdf"]
+    kept = [f"reference/{name}" for name in made[1:]]
+    others = ["quick/tables/a.csv", "explorer.html", "comparison.csv"]
+    for name in (*made, *kept, *others):
+        path = tmp_path / "results" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+
+    def left() -> list[str]:
+        files = (p for p in (tmp_path / "results").rglob("*") if p.is_file())
+        return sorted(p.relative_to(tmp_path / "results").as_posix() for p in files)
+
+    make(tmp_path, "clean")
+    assert left() == sorted([".unfinished", *kept, "quick/tables/a.csv"])
+    make(tmp_path, "distclean")
+    assert left() == sorted(kept)
+
+
+def test_the_reference_is_of_all_that_a_run_writes(project: Path) -> None:
+    (command,) = re.findall(
+        r"stage reference --results results (.*)", make(project, "-n", "reference")
+    )
+    assert sorted(command.split()) == sorted(outputs())

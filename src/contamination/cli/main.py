@@ -1,7 +1,7 @@
 """The entry point `contamination`: every command by its name.
 
-Exit status: 0 done; 1 done, and a test rejects at the level asked for; 2 bad input, explained in
-one line on standard error; 130 interrupted.
+Exit status: 0 done; 1 done, and a test rejects at the level asked for, or a run differs from the
+reference; 2 bad input, explained in one line on standard error; 130 interrupted.
 """
 
 import sys

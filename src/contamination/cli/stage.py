@@ -4,6 +4,7 @@ Each reads the files of the stage before it, writes its own whole or not at all,
 file that says what was done; that file is the target that `make` compares.
 """
 
+import math
 import os
 import sys
 import time
@@ -21,13 +22,16 @@ from tqdm import tqdm
 
 from contamination.audit.battery import TESTS
 from contamination.cli import steps
-from contamination.cli.printing import print_table
+from contamination.cli.printing import print_table, save_table
 from contamination.errors import InputError
 from contamination.files import check_directory, read_json, write_json, write_text
 
 if TYPE_CHECKING:
     from contamination.pretraining.experiment import Experiment
 
+REFERENCE = Path("results/reference")
+TOLERANCES = Path("docs/measurements/tolerances.csv")
+SHOWN = 10  # largest differences
 PAGES = ("report/report.html", "report/report.pdf", "report/slides.html", "explorer.html")
 
 app = typer.Typer(no_args_is_help=True)
@@ -44,6 +48,8 @@ ProfileFile = Annotated[Path, typer.Option(help="YAML file of the profile.")]
 BuildDirectory = Annotated[Path, typer.Option(help="Directory of intermediate files.")]
 ResultsDirectory = Annotated[Path, typer.Option(help="Directory of tables, figures and report.")]
 Published = Annotated[Path, typer.Option(help="The papers' numbers.")]
+ReferenceDirectory = Annotated[Path, typer.Option(help="Results that git holds.")]
+TolerancesFile = Annotated[Path, typer.Option(help="How far each column may move.")]
 ModelName = Annotated[
     str, typer.Argument(help="contaminated, clean, or clean-WIDTH of a size of the profile.")
 ]
@@ -230,7 +236,75 @@ def ship_stores(
 
 
 @app.command()
-def summary(results: ResultsDirectory) -> None:
+def reference(
+    results: ResultsDirectory,
+    outputs: Annotated[list[Path], typer.Argument(help="Tables and figures of a complete run.")],
+    reference: ReferenceDirectory = REFERENCE,
+) -> None:
+    """Keep tables, figures and report of a finished run for git, whole or not at all."""
+    from contamination.report.reference import renew_reference
+
+    files = renew_reference(results, reference, outputs)
+    size = sum(file.stat().st_size for file in files) / 1e6
+    commit = read_json(reference / "manifest.json")["commit"]
+    typer.echo(f"{reference}: {len(files)} files, {size:.1f} MB, of a run of commit {commit}")
+
+
+@app.command()
+def compare(
+    results: ResultsDirectory,
+    reference: ReferenceDirectory = REFERENCE,
+    tolerances: TolerancesFile = TOLERANCES,
+) -> None:
+    """Compare every value of a run with the reference; exit status 1 if one is different.
+
+    Writes results/comparison.csv, a row for each value.
+    """
+    from contamination.report.compare import DIFFERENT, compare, read_tolerances
+
+    found = compare(results, reference, read_tolerances(tolerances))
+    save_table(found.values, results / "comparison.csv")
+    for name, folder in (("this run", results), ("reference", reference)):
+        typer.echo(f"{name + ':':11}{_machine(folder)}")
+    rows = [
+        (
+            "not allowed" if math.isinf(value.share) else f"{value.share:.2f} times",
+            f"{value.table}: {value.column}\n{value.row}".rstrip(),
+            _short(value.run, value.scale),
+            _short(value.reference, value.scale),
+        )
+        for value in found.largest(SHOWN).itertuples()
+    ]
+    if rows:
+        columns = ("tolerance", "value", "this run", "reference")
+        title = f"The {len(rows)} largest differences, in tolerances"
+        print_table(columns, rows, title=title, text=("value",))
+    typer.echo(f"{found.summary()}; all of them: {results / 'comparison.csv'}")
+    if found.count(DIFFERENT):
+        raise typer.Exit(1)
+
+
+def _machine(results: Path) -> str:
+    manifest = read_json(results / "manifest.json")
+    machine = manifest.get("machine", {})
+    kernels = [machine[name] for name in ("instructions", "precision") if name in machine]
+    return ", ".join([manifest["hardware"], *kernels, f"torch {manifest['packages']['torch']}"])
+
+
+def _short(text: str, scale: str) -> str:
+    """A measured number in four digits; what must not move as it is."""
+    try:
+        return text if scale == "exact" else f"{float(text):.4g}"
+    except ValueError:
+        return text
+
+
+@app.command()
+def summary(
+    results: ResultsDirectory,
+    reference: ReferenceDirectory = REFERENCE,
+    tolerances: TolerancesFile = TOLERANCES,
+) -> None:
     """Print what the run found and where it lies."""
     from contamination.results.tables import read_csv
 
@@ -258,3 +332,16 @@ def summary(results: ResultsDirectory) -> None:
     for name in (*PAGES, "tables", "figures", "notebooks"):
         if (results / name).exists():
             console.print(f"  {results / name}")
+    console.print(_beside(results, reference, tolerances))
+
+
+def _beside(results: Path, reference: Path, tolerances: Path) -> str:
+    """One line: how the run compares with the reference, or why it cannot be compared."""
+    from contamination.report.compare import DIFFERENT, compare, read_tolerances
+
+    try:
+        found = compare(results, reference, read_tolerances(tolerances))
+    except InputError as error:
+        return f"not compared: {error}"
+    more = "; `make compare` shows them" if found.count(DIFFERENT) else ""
+    return f"beside {reference}, {found.summary()}{more}"

@@ -3,6 +3,7 @@
 Of a step that was interrupted, training counts its whole wall time, scoring that of the last start.
 """
 
+import os
 import platform
 import subprocess
 from importlib.metadata import version
@@ -14,7 +15,7 @@ import pyarrow.parquet as pq
 import torch
 import yaml
 
-from contamination.device import describe
+from contamination.device import describe, has_bfloat16
 from contamination.files import read_json, sha256_of, write_json, write_text
 from contamination.pretraining.experiment import MODELS, Experiment
 from contamination.report.variables import build_variables
@@ -57,6 +58,7 @@ def _steps_table(steps: dict[str, dict[str, Any]]) -> pd.DataFrame:
 def _build_manifest(experiment: Experiment, results: Path) -> dict[str, Any]:
     """Collect what the stages and the executed notebooks recorded."""
     profile, corpus = experiment.profile, experiment.corpus_facts
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     training = {m: read_json(experiment.model(m) / "training.json") for m in experiment.shapes}
     steps = {"corpus": {"seconds": corpus["seconds"], "tokens": corpus["tokens"]}}
     for model in training:
@@ -73,8 +75,8 @@ def _build_manifest(experiment: Experiment, results: Path) -> dict[str, Any]:
         "profile": profile.name,
         "seed": profile.seed,
         "commit": _git_commit(),
-        "hardware": describe(torch.device("cuda" if torch.cuda.is_available() else "cpu")),
-        "platform": platform.platform(),
+        "hardware": describe(device),
+        "machine": _machine(device),
         "python": platform.python_version(),
         "packages": {name: version(name) for name in PACKAGES},
         "corpus": {
@@ -93,6 +95,20 @@ def _build_manifest(experiment: Experiment, results: Path) -> dict[str, Any]:
             for part in sorted((experiment.build / "stores").rglob("part-*.parquet"))
         ),
         "steps": steps,
+    }
+
+
+def _machine(device: torch.device) -> dict[str, Any]:
+    """Say what can move the last digits of a number; nothing that names this one machine."""
+    return {
+        "system": platform.system(),
+        "architecture": platform.machine(),
+        "processor": torch.cpu.get_capabilities().get("cpu_name") or platform.machine(),
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "instructions": torch.backends.cpu.get_cpu_capability(),
+        "accelerators": torch.cuda.device_count(),
+        "precision": "bfloat16" if has_bfloat16(device) else "float32",
     }
 
 

@@ -1,0 +1,222 @@
+"""Two runs, value by value: identical, within the measured tolerance, or different.
+
+A row is found by its names, not by its place. What must not move (names, counts, published values,
+tokens, seeds) is equal or different. What a model computes moves with the order of its sums, that
+is with processor, threads and precision; it may differ by the tolerance of its column, which
+`benchmarks/tolerances.py` measures.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import ndtri_exp
+
+from contamination.errors import InputError
+from contamination.files import read_json
+
+Array = NDArray[np.float64]
+Tables = Mapping[str, pd.DataFrame]
+
+IDENTICAL, WITHIN, DIFFERENT = "identical", "within tolerance", "different"
+NAME, EXACT, SKIPPED = "name", "exact", "not compared"
+ROUNDING = 1e-12  # relative; what libraries of mathematics differ by
+LARGEST_P = 0.9  # p-values above it say the same: nothing was found
+
+
+def _normal_score(log10_p: Array) -> Array:
+    """Return z, whose upper tail under the normal distribution is p, down to z of `LARGEST_P`."""
+    log_p = np.minimum(log10_p * math.log(10), math.log(LARGEST_P))
+    return np.asarray(-ndtri_exp(log_p))
+
+
+# What is subtracted of two values: on these scales, differences between two machines are about as
+# large for small values as for large ones.
+SCALES: dict[str, Callable[[Array], Array]] = {
+    "p": lambda p: _normal_score(np.log10(p)),
+    "log10 p": _normal_score,
+    "share": np.asarray,
+    "percent": np.asarray,
+    "nats": np.asarray,
+    "loss": np.asarray,  # of a whole corpus, and so steadier than other nats
+    "statistic": np.arcsinh,  # up to 1 the number, from 10 on its logarithm
+    "count": np.sqrt,
+}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Every value of a run beside the reference.
+
+    Attributes
+    ----------
+    values : a row for each value of the tables: table, row (its names), column, run, reference
+        (text, as written), scale, difference (on that scale; NaN of what has none), tolerance,
+        share (difference / tolerance, infinite where none is allowed) and outcome. A table, row or
+        column that only one of them has is one row, with "missing" on the side that lacks it.
+    """
+
+    values: pd.DataFrame
+
+    def count(self, outcome: str) -> int:
+        """Count the values with this outcome."""
+        return int((self.values["outcome"] == outcome).sum())
+
+    def summary(self) -> str:
+        """One line: how many values are identical, within tolerance, different."""
+        counts = [f"{self.count(name):,} {name}" for name in (IDENTICAL, WITHIN, DIFFERENT)]
+        return f"{len(self.values):,} values: {', '.join(counts)}"
+
+    def largest(self, number: int) -> pd.DataFrame:
+        """Return the rows of `values` that are not identical, the largest share first."""
+        moved = self.values[self.values["outcome"] != IDENTICAL]
+        return moved.sort_values("share", ascending=False, kind="stable").head(number)
+
+
+def compare(run: Path, reference: Path, tolerances: pd.DataFrame) -> Comparison:
+    """Compare two directories of results, tables and manifest.
+
+    Raises InputError if one holds no finished run, or if they are of two profiles.
+    """
+    profiles = [read_json(folder / "manifest.json").get("profile") for folder in (run, reference)]
+    if profiles[0] != profiles[1]:
+        raise InputError(f"{reference} is of {profiles[1]}, and this run is of {profiles[0]}")
+    return compare_tables(read_tables(run), read_tables(reference), tolerances)
+
+
+def read_tolerances(path: Path) -> pd.DataFrame:
+    """Read the table that `compare_tables` needs. Raises InputError if it cannot be used."""
+    if not path.is_file():
+        raise InputError(f"{path} is missing: restore it from git")
+    table = pd.read_csv(path, dtype={"table": str, "column": str, "scale": str})
+    measured = table["scale"].isin(list(SCALES))
+    unknown = table[~measured & ~table["scale"].isin([NAME, EXACT, SKIPPED])]
+    if len(unknown):
+        table_name, column, scale = unknown.iloc[0][["table", "column", "scale"]]
+        raise InputError(
+            f"{path}: {table_name}, {column}: unknown scale {scale!r}; choose one of "
+            f"{', '.join([NAME, EXACT, SKIPPED, *SCALES])}"
+        )
+    return table
+
+
+def read_tables(results: Path) -> dict[str, pd.DataFrame]:
+    """Read every CSV table of `results`/tables and the facts of its manifest, all as text.
+
+    Of a Markdown table, which prints these numbers for readers, there is the name alone.
+    """
+    found = sorted((results / "tables").glob("*.csv"))
+    if not found:
+        raise InputError(f"{results}/tables: no tables; run `make reproduce` first")
+    tables = {path.stem: pd.read_csv(path, dtype=str, keep_default_na=False) for path in found}
+    printed = sorted(path.name for path in (results / "tables").glob("*.md"))
+    return {
+        **tables,
+        "printed tables": pd.DataFrame({"file": printed}),
+        **_facts(read_json(results / "manifest.json")),
+    }
+
+
+def _facts(manifest: dict[str, Any]) -> dict[str, pd.DataFrame]:
+    """Lay out of a manifest what two runs of one profile share, as tables of text."""
+    corpus = manifest["corpus"]
+    run = {name: manifest[name] for name in ("profile", "seed", "tokens_scored")}
+    run |= {f"corpus_{name}": corpus[name] for name in ("documents", "characters", "tokens")}
+    tokens = {name: step["tokens"] for name, step in manifest["steps"].items() if "tokens" in step}
+    tables = {
+        "manifest run": [{"fact": name, "value": value} for name, value in run.items()],
+        "manifest packages": corpus["packages"],
+        "manifest canaries": [{"set": k} | v for k, v in manifest["canaries"].items()],
+        "manifest models": [{"model": k} | v for k, v in manifest["models"].items()],
+        "manifest steps": [{"step": k, "tokens": v} for k, v in tokens.items()],
+    }
+    return {name: pd.DataFrame(rows).astype(str) for name, rows in tables.items()}
+
+
+def compare_tables(run: Tables, reference: Tables, tolerances: pd.DataFrame) -> Comparison:
+    """Compare tables of text by name.
+
+    `tolerances` has a row for each table and column with its scale: `NAME` (rows are matched by
+    it), `EXACT`, `SKIPPED`, or a key of `SCALES` with its tolerance. A column without a row is
+    exact; where no column is a name, all of them are.
+    """
+    found = []
+    for table in dict.fromkeys([*reference, *run]):
+        if table in run and table in reference:
+            rules = tolerances[tolerances["table"] == table].set_index("column")
+            cells = _match(run[table], reference[table], rules)
+        else:
+            cells = [_presence([""], "(the table)", table in run, table in reference)]
+        found += [part.assign(table=table) for part in cells if len(part)]
+    return Comparison(_judge(pd.concat(found, ignore_index=True)))
+
+
+def _match(run: pd.DataFrame, reference: pd.DataFrame, rules: pd.DataFrame) -> list[pd.DataFrame]:
+    """Put the cells of a table side by side; and rows and columns that one side lacks."""
+    columns = list(dict.fromkeys([*reference, *run]))
+    shared = [column for column in columns if column in run and column in reference]
+    names = [column for column in shared if rules["scale"].get(column) == NAME] or shared
+    ours, theirs = _by_name(run, names), _by_name(reference, names)
+    both = theirs.index.intersection(ours.index, sort=False)
+    parts = [
+        _presence([""], column, column in run, column in reference)
+        for column in columns
+        if column not in shared
+    ]
+    parts += [
+        _presence(theirs.index.difference(both, sort=False), "(the row)", False, True),
+        _presence(ours.index.difference(both, sort=False), "(the row)", True, False),
+    ]
+    if names == shared:
+        parts.append(_presence(both, "(the row)", True, True))
+    ours, theirs = ours.loc[both], theirs.loc[both]
+    for column in shared:
+        scale = rules["scale"].get(column, EXACT)
+        if column not in names and scale != SKIPPED:
+            sides = {"run": ours[column].to_numpy(), "reference": theirs[column].to_numpy()}
+            allowed = rules.loc[column, "tolerance"] if scale in SCALES else 0.0
+            facts = {"row": both, "column": column, "scale": scale, "tolerance": allowed}
+            parts.append(pd.DataFrame(facts | sides))
+    return parts
+
+
+def _by_name(table: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+    """Index the rows by their names; rows of equal names are numbered."""
+    rows = table[names].agg(", ".join, axis=1) if len(table) else pd.Series([], dtype=str)
+    again = rows.groupby(rows).cumcount()
+    return table.set_index(rows.where(again == 0, rows + " #" + (again + 1).astype(str)))
+
+
+def _presence(rows: Iterable[str], column: str, in_run: bool, in_reference: bool) -> pd.DataFrame:
+    """Cells that say on which side rows are, or a column or a table."""
+    sides = {"run": in_run, "reference": in_reference}
+    words = {side: "there" if has else "missing" for side, has in sides.items()}
+    facts = {"row": list(rows), "column": column, "scale": EXACT, "tolerance": 0.0}
+    return pd.DataFrame(facts | words)
+
+
+def _judge(cells: pd.DataFrame) -> pd.DataFrame:
+    """Add difference, share and outcome to cells of text."""
+    run, reference = (
+        pd.to_numeric(cells[side], errors="coerce").to_numpy(dtype=np.float64)
+        for side in ("run", "reference")
+    )
+    alike = np.isclose(run, reference, rtol=ROUNDING, atol=0.0)
+    same = alike | (cells["run"] == cells["reference"]).to_numpy()
+    difference = np.full(len(cells), np.nan)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for scale, moved in SCALES.items():
+            at = (cells["scale"] == scale).to_numpy()
+            difference[at] = np.abs(moved(run[at]) - moved(reference[at]))
+        difference = np.where(same, 0.0, difference)
+        share = np.nan_to_num(difference / cells["tolerance"].to_numpy(), nan=np.inf)
+    share = np.where(same, 0.0, share)
+    outcome = np.where(same, IDENTICAL, np.where(share <= 1, WITHIN, DIFFERENT))
+    judged = cells.assign(difference=difference, share=share, outcome=outcome)
+    columns = ["table", "row", "column", "run", "reference", "scale", "difference", "tolerance"]
+    return judged[[*columns, "share", "outcome"]]
