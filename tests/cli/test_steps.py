@@ -82,6 +82,15 @@ def test_a_stage_that_make_did_not_plan_says_nothing(plan, capsys, monkeypatch):
     assert plan.read_text() == before
 
 
+def test_the_summary_says_how_many_steps_there_were_and_how_long_they_took(plan, monkeypatch):
+    assert steps.finished() is None
+    times = "begun 1000.0 0 corpus|begun 1001.0 1 report|ended 1400.0 report|ended 1300.0 corpus"
+    plan.write_text(PLAN + times.replace("|", "\n"))
+    assert steps.finished() == "2 steps in 7 min"
+    monkeypatch.delenv("STEPS")
+    assert steps.finished() is None
+
+
 def test_without_a_reference_of_this_profile_no_time_is_invented(plan, capsys, monkeypatch):
     quick = plan.parent.with_name("quick")
     plan.parent.rename(quick)

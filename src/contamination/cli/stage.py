@@ -326,9 +326,8 @@ def summary(
     )
     console = Console(highlight=False, soft_wrap=True)
     console.print(f"* p <= {alpha:g} after Holm's correction over all sets")
-    steps = read_json(results / "manifest.json")["steps"]
-    seconds = ", ".join(f"{name} {step['seconds']:.0f} s" for name, step in steps.items())
-    console.print(f"time: {seconds}")
+    if time_taken := steps.finished():
+        console.print(f"{time_taken}; each of them: {results / 'tables' / 'run_steps.md'}")
     for name in (*PAGES, "tables", "figures", "notebooks"):
         if (results / name).exists():
             console.print(f"  {results / name}")

@@ -167,6 +167,16 @@ def begin(arguments: list[str]) -> Callable[[], None] | None:
     return lambda: _add(path, f"ended {time.time():.1f} {key}")
 
 
+def finished() -> str | None:
+    """Say how many steps make ran and in what time; None for a stage that somebody runs by hand."""
+    path = Path(os.environ.get("STEPS") or "-")
+    run = read_run(path) if path.is_file() else Run()
+    if not run.ended:
+        return None
+    many = f"{len(run.ended)} step{'s' * (len(run.ended) != 1)}"
+    return f"{many} in {in_words(max(run.ended.values()) - min(run.begun.values()))}"
+
+
 def _add(path: Path, line: str) -> None:
     with path.open("a", encoding="utf-8") as file:
         file.write(line + "\n")

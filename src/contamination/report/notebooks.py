@@ -56,7 +56,7 @@ def execute_notebook(source: Path, experiment: Experiment, profile: Path, result
             failed,
             parameters,
             cwd=folder,
-            progress_bar=True,
+            progress_bar={"desc": source.stem},
             extra_arguments=["--log-level=ERROR"],  # the kernel warns of its local socket
         )
     except PapermillExecutionError as error:
