@@ -116,7 +116,7 @@ audit: $(SETUP) ## p-values of MODELS="a b" on SETS="x y": registered names, hub
 	  --parameter 'models=$(call listed,$(MODELS))' --parameter 'sets=$(call listed,$(SETS))'
 	@cat $(R)/audit/tables/open_models.md
 start: $(SETUP) ## see the argument in ten minutes without training: notebook 00, in JupyterLab
-	$(BIN)/jupyter lab notebooks/00_start_here.ipynb
+	$(BIN)/jupyter lab --notebook-dir=. notebooks/00_start_here.ipynb
 explore: $(SETUP) ## MMLU and single test sets in JupyterLab (the same page: results/explorer.html)
 	$(BIN)/jupyter lab notebooks/explore_mmlu.ipynb
 seminar: $(SETUP) ## the seminar, in JupyterLab (guide: docs/seminar-guide.md)
