@@ -182,26 +182,26 @@ def _forget() -> None:
 
 
 @pytest.fixture
-def endpoint(tiny_model) -> Iterator[Callable[[], str]]:
+def endpoint(tiny_model) -> Iterator[Callable[[str], str]]:
     """Return a function that gives the address of a server, started when it is needed."""
     with ExitStack() as stack:
-        urls: list[str] = []
+        urls: dict[str, str] = {}
 
-        def url() -> str:
-            if not urls:
+        def url(style: str) -> str:
+            if style not in urls:
                 from fakes.completions_server import Network, serving
 
-                urls.append(stack.enter_context(serving(Network(tiny_model))).url)
-            return urls[0]
+                urls[style] = stack.enter_context(serving(Network(tiny_model), style)).url
+            return urls[style]
 
         yield url
 
 
-def _stand_ins(arguments: list[str], endpoint: Callable[[], str]) -> list[str]:
+def _stand_ins(arguments: list[str], endpoint: Callable[[str], str]) -> list[str]:
     found = [STAND_INS.get(argument, argument) for argument in arguments]
     for i, argument in enumerate(found):
         if argument.startswith("http://localhost"):
-            found[i] = endpoint()
+            found[i] = endpoint("generate" if argument.endswith("/generate") else "vllm")
         if argument == "--tokenizer":
             found[i + 1] = "my_model"
     return found

@@ -22,28 +22,11 @@ from contamination.scoring.endpoint import EndpointScorer
 from contamination.scoring.score import score
 from contamination.testsets.example_set import ExampleSet
 from fakes.completions_server import CompletionsServer, Failure, serving
+from fakes.made_up_network import MadeUpNetwork
 
 Rng = np.random.Generator
 STYLES = ("vllm", "openai", "together", "llama.cpp", "text")
 SHARDS, PERMUTATIONS, CONTEXT = 2, 3, 512
-
-
-class MadeUpNetwork:
-    """Log-probabilities that depend on a token and on all before it, without a network."""
-
-    context = CONTEXT
-
-    def __init__(self, directory: Path) -> None:
-        self.tokenizer = _tokenizer()
-        self.tokenizer.save_pretrained(directory)
-
-    def score(self, ids: list[int], temperature: float) -> tuple[list[float | None], int, float]:
-        """Return what `fakes.completions_server.Network.score` does."""
-        state, values = 17, []
-        for token in ids:
-            state = (state * 7919 + token * 104729 + 1) % 1_000_003
-            values.append(-0.5 - state % 1009 / 101)
-        return [None, *values[1:]], 1, -0.25
 
 
 def attack_servers(rng: Rng, folder: Path) -> str:
@@ -96,12 +79,14 @@ def _sums(server: CompletionsServer, folder: Path) -> np.ndarray:
 
 @cache
 def _network() -> MadeUpNetwork:
-    return MadeUpNetwork(_folder())
+    return MadeUpNetwork(_tokenizer(), CONTEXT)
 
 
 @cache
 def _folder() -> Path:
-    return Path(tempfile.mkdtemp(prefix="attack-"))
+    folder = Path(tempfile.mkdtemp(prefix="attack-"))
+    _tokenizer().save_pretrained(folder)
+    return folder
 
 
 @cache

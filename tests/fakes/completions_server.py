@@ -1,4 +1,4 @@
-"""An OpenAI-compatible completions server over a small model, honest or not.
+"""A server over a small model, honest or not: OpenAI-compatible completions, or SGLang's /generate.
 
 A test starts it in a thread and may tamper with it.
 """
@@ -16,7 +16,8 @@ from typing import Any
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-# The styles are vllm, sglang, openai, together, text and llama.cpp. What all of them understand:
+# The styles are vllm, sglang, openai, together, text, llama.cpp and generate. What all but the last
+# of them understand:
 KNOWN = {"model", "prompt", "max_tokens", "temperature", "echo", "logprobs"}
 FIELDS = {"vllm": {"prompt_logprobs", "return_token_ids"}, "sglang": {"return_token_ids"}}  # beyond
 STRICT = {"openai"}  # refuses other fields
@@ -33,10 +34,13 @@ class Network:
         self.context = self._model.config.max_position_embeddings
 
     @torch.inference_mode()
-    def score(self, ids: list[int], temperature: float) -> tuple[list[float | None], int, float]:
+    def score(
+        self, ids: list[int], temperature: float, cached: int
+    ) -> tuple[list[float | None], int, float]:
         """Log-probability of each id (None for the first), a generated id and its own.
 
-        The temperature is applied to all of them, as some servers do.
+        The temperature is applied to all of them, as some servers do. Of the first tokens as many
+        as `cached` may come from a cache, which this network has not.
         """
         with self._lock:
             logits = self._model(torch.tensor([ids])).logits[0].float() / max(temperature, 0.1)
@@ -88,8 +92,16 @@ class CompletionsServer(ThreadingHTTPServer):
         self.closing = threading.Event()
 
     @property
+    def path(self) -> str:
+        return "/generate" if self.style == "generate" else "/v1/completions"
+
+    @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}/v1"
+        return f"http://127.0.0.1:{self.server_port}{self.path.removesuffix('/completions')}"
+
+    def sent(self, body: dict[str, Any]) -> list[int] | str:
+        """Return the prompt of a request."""
+        return body["input_ids" if self.style == "generate" else "prompt"]
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing: clients that give up are part of the tests."""
@@ -102,8 +114,10 @@ class CompletionsServer(ThreadingHTTPServer):
 
     def answer(self, body: dict[str, Any]) -> dict[str, Any]:
         """Return the result for a request that is in order."""
+        if self.style == "generate":
+            return self.end_of(body)
         ids = self.ids_of(body["prompt"])
-        values, generated, its_value = self.network.score(ids, body["temperature"])
+        values, generated, its_value = self.network.score(ids, body["temperature"], len(ids) - 1)
         choice: dict[str, Any] = {"index": 0, "text": self.text(generated), "logprobs": None}
         answer = {
             "object": "text_completion",
@@ -131,6 +145,17 @@ class CompletionsServer(ThreadingHTTPServer):
             choice["logprobs"] = self.lists([*ids, generated], [*values, its_value])
         return answer
 
+    def end_of(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Return what SGLang does: no value for the token asked first, and no last id."""
+        ids, start = self.ids_of(body["input_ids"]), body["logprob_start_len"]
+        values = self.network.score(ids, body["sampling_params"]["temperature"], start)[0]
+        values[start] = None
+        last = len(self.network.tokenizer) - 1
+        entries = [[v, i if i < last else 0, None] for v, i in zip(values, ids, strict=True)]
+        told = {"id": body["rid"], "prompt_tokens": len(ids), "weight_version": "default"}
+        told |= {"input_token_logprobs": entries[start:], "output_token_logprobs": []}
+        return {"text": "", "output_ids": [], "meta_info": told}
+
     def lists(self, ids: list[int], values: list[float | None]) -> dict[str, Any]:
         return {"tokens": [self.text(i) for i in ids], "token_logprobs": values}
 
@@ -152,13 +177,17 @@ class _Handler(BaseHTTPRequestHandler):
         server.released.append(number)
         if server.failures:
             self.send_failure(server.failures.popleft())
-        elif self.path != "/v1/completions":
+        elif self.path != server.path:
             self.refuse(404, "no such path")
+        elif server.style == "generate" and len(body["input_ids"]) > server.network.context - 7:
+            self.refuse(400, f"the context length is {server.network.context} tokens")
         elif server.style in STRICT and not body.keys() <= KNOWN:
             self.refuse(400, f"Unrecognized request arguments: {sorted(body.keys() - KNOWN)}")
-        elif server.style in TEXT_ONLY and not isinstance(body["prompt"], str):
+        elif server.style in TEXT_ONLY and not isinstance(server.sent(body), str):
             self.refuse(422, "prompt: Input should be a valid string")
-        elif len(server.ids_of(body["prompt"])) + body["max_tokens"] > server.network.context:
+        elif server.style != "generate" and (
+            len(server.ids_of(body["prompt"])) + body["max_tokens"] > server.network.context
+        ):
             self.refuse(400, f"the maximum context length is {server.network.context} tokens")
         else:
             answer = server.answer(body)

@@ -31,8 +31,9 @@ from transformers import PreTrainedTokenizerFast
 from contamination.errors import InputError
 from contamination.scoring import endpoint, endpoint_client
 from contamination.scoring.endpoint import EndpointScorer
-from contamination.scoring.endpoint_answers import FORMATS, Misread, Route, Spelling
-from contamination.scoring.endpoint_trust import FIRST_ASKED, LAST_ASKED
+from contamination.scoring.endpoint_answers import Misread, Spelling
+from contamination.scoring.endpoint_completions import FORMATS, CompletionsRoute
+from contamination.scoring.endpoint_trust import FIRST_ASKED, PROBES
 from contamination.testsets.tokens import tokenize
 from fakes.completions_server import CompletionsServer, Failure, Network, serving
 from fakes.float64_loop import float64_loop, random_ids, scored
@@ -100,9 +101,9 @@ def agree(values, expected) -> None:
 
 
 @pytest.fixture(scope="module")
-def route(tokenizer) -> Route:
+def route(tokenizer) -> CompletionsRoute:
     """Token ids, answered with lists of texts and log-probabilities."""
-    return Route("m", "token ids", FORMATS[2], Spelling(tokenizer), 0)
+    return CompletionsRoute(Spelling(tokenizer), "token ids", "m", FORMATS[2], 0)
 
 
 def is_whole(tokenizer, token: int) -> bool:
@@ -193,7 +194,9 @@ class TestAgreement:
         for index, mask in enumerate(masks):
             agree([results[index][mask]], [expected[index][mask]])
         assert np.isnan(results[0]).all()
-        prompts = sorted(len(body["prompt"]) for _, body in server.seen[before:-LAST_ASKED])
+        probes = [prompt.tolist() for prompt in scorer._trust.prompts]
+        asked = [body["prompt"] for _, body in server.seen[before:]]
+        prompts = sorted(len(prompt) for prompt in asked if prompt not in probes)
         assert prompts == [4, len(sequences[-1]) - 2 - 4 * WINDOW // 2 + WINDOW // 2 + 1]
 
     def test_nothing_wanted_is_no_request(self, server, scorer):
@@ -680,7 +683,7 @@ class TestLastingFailures:
         message = error_of(scorer, random_ids(CONTEXT + 9))
         assert "HTTP 400 (the maximum context length is 64 tokens)" in message
         assert message.endswith("give a smaller context")
-        assert len(server.seen) <= FIRST_ASKED + 2
+        assert len(server.seen) <= FIRST_ASKED + 2 + len(PROBES)  # all that go at a time
 
     def test_not_all_words_of_the_server_are_passed_on(self, server, scorer):
         server.failures.append(Failure(401, b'{"detail": "%s"}' % (rb"word \n" * 9999)))
@@ -811,41 +814,41 @@ def test_odd_answers_are_told_in_one_line(server, scorer, failure, told):
 
 class TestBudget:
     def test_that_does_not_suffice_is_told_before_the_first_request(self, server, directory):
-        scorer = scorer_of(server, directory, max_requests=10)
-        # five, four to find out how to ask and whom, and two at the end
-        with pytest.raises(InputError, match=r"11 more requests .* of 10 0 are used; .* is kept"):
+        scorer = scorer_of(server, directory, max_requests=12)
+        # five, four to find out how to ask and whom, two among them, and two at the end
+        with pytest.raises(InputError, match=r"13 more requests .* of 12 0 are used; .* is kept"):
             scorer.token_logprobs([random_ids(5)] * 5)
         assert server.seen == []
         scored(scorer, [random_ids(5)] * 4)
-        assert scorer.client.requests_made == len(server.seen) == 10
-        with pytest.raises(InputError, match=r"3 more requests .* of 10 10 are used"):
+        assert scorer.client.requests_made == len(server.seen) == 12
+        with pytest.raises(InputError, match=r"3 more requests .* of 12 12 are used"):
             scorer.token_logprobs([random_ids(5)])
 
     def test_counts_windows(self, server, directory):
-        scorer = scorer_of(server, directory, max_requests=2 + 6)
-        with pytest.raises(InputError, match="9 more requests are needed"):
+        scorer = scorer_of(server, directory, max_requests=2 + 8)
+        with pytest.raises(InputError, match="11 more requests are needed"):
             scorer.token_logprobs([random_ids(2 * WINDOW)])
         scored(scorer, [random_ids(3 * WINDOW // 2)])
 
     def test_counts_what_it_took_to_find_out_how_to_ask(self, network, directory):
         with serving(network, "openai") as server:
-            scorer = scorer_of(server, directory, max_requests=6 + 4)
+            scorer = scorer_of(server, directory, max_requests=6 + 6)
             message = error_of(scorer, *[random_ids(5)] * 4)
-        assert "6 more requests are needed, but of a budget of 10 6 are used" in message
+        assert "8 more requests are needed, but of a budget of 12 6 are used" in message
         assert len(server.seen) == 6
 
     def test_retries_count(self, server, directory):
-        scorer = scorer_of(server, directory, max_requests=12, concurrency=1)
+        scorer = scorer_of(server, directory, max_requests=14, concurrency=1)
         scored(scorer, [random_ids(5)])
-        server.failures.extend([Failure(500)] * 4)
+        server.failures.extend([Failure(500)] * 6)
         results = scorer.token_logprobs([random_ids(5)] * 3)
         next(results)
         with pytest.raises(InputError) as caught:
             next(results)
         message = str(caught.value)
-        assert "the budget is used up (12 requests, 4 of them failed (4 x HTTP 500));" in message
+        assert "the budget is used up (14 requests, 6 of them failed (6 x HTTP 500));" in message
         assert "what is stored is kept" in message
-        assert len(server.seen) == 12
+        assert len(server.seen) == 14
 
 
 class TestCancellation:

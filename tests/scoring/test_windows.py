@@ -56,12 +56,14 @@ def test_inputs_are_the_tokens_before_each_target(dtype):
 @example([], 4)
 @example([False] * 40, 8)
 @example([token in (1, 26) for token in range(40)], 8)  # only the first and the sixth window
-def test_masked_windows_are_those_of_the_whole_cut_behind_the_last_wanted_token(mask, context):
+def test_masked_windows_are_those_of_the_whole_from_the_first_wanted_token_to_the_last(
+    mask, context
+):
     wanted, expected = np.array(mask, dtype=bool), []
     for window in windows(len(wanted), context):
         hits = [t for t in range(window.first, window.stop) if wanted[t]]
         if hits:
-            expected.append(Window(window.start, window.first, hits[-1] + 1))
+            expected.append(Window(window.start, hits[0], hits[-1] + 1))
     found = list(windows_of(wanted, context))
     assert found == expected
     assert [t for w in found for t in range(w.first, w.stop) if wanted[t]] == (

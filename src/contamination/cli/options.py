@@ -160,7 +160,11 @@ class ModelOptions:
         bool, _model("Run the code that comes with the model.", "--trust-remote-code")
     ] = False
     endpoint: Annotated[
-        str | None, _endpoint("URL of an OpenAI-compatible API, such as http://localhost:8000/v1.")
+        str | None,
+        _endpoint(
+            "URL of an OpenAI-compatible API, such as http://localhost:8000/v1, or SGLang's own: "
+            "http://localhost:30000/generate."
+        ),
     ] = None
     tokenizer: Annotated[str | None, _endpoint("The model's tokenizer: directory or hub id.")] = (
         None

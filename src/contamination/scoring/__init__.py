@@ -4,26 +4,29 @@ Rooms above (audit, membership, pretraining, experiments, report, cli) call `sco
 store, `local.TransformersScorer` or `endpoint.EndpointScorer` for a model, and `plan.plan_store`
 for the store that a test reads; `contract.Scorer` is all that they know of a model.
 
-====================  ===============================================================
-module                idea
-====================  ===============================================================
-`contract`            `Scorer`: a model as a function from tokens to log-probabilities
-`models`              the registry of models that an audit can name
-`loading`             weights and tokenizer: hub id, directory or GGUF; one-line errors
-`local`               `TransformersScorer`: a model that runs here
-`windows`             overlapping windows, every token scored once; batches of them
-`head`                hidden states to log-probabilities; what a network must prove
-`prefix`              many continuations of one prefix, which is read once
-`endpoint`            `EndpointScorer`: a model behind an OpenAI-compatible server
-`endpoint_client`     requests: the `openai` client within a budget
-`endpoint_answers`    how to ask, and the proof that answers belong to the tokens
-`endpoint_trust`      whether answers can be one model's, and how much they differ by themselves
-`plan`, `cost`        which store a test reads, how many shards; tokens, FLOPs, time
-`score`               fill a store with what is missing, in one process or several
-`processes`           the processes of one run, and where they meet
-`store`               read a store: what every statistic starts from
-`store_sums`          sums in the place of tokens, for a store that travels
-`store_format`        what a store holds, and its parts on disk
-`status`              one line for a model or set that cannot be had
-====================  ===============================================================
+=======
+======================  ===============================================================
+module                  idea
+======================  ===============================================================
+`contract`              `Scorer`: a model as a function from tokens to log-probabilities
+`models`                the registry of models that an audit can name
+`loading`               weights and tokenizer: hub id, directory or GGUF; one-line errors
+`local`                 `TransformersScorer`: a model that runs here
+`windows`               overlapping windows, every token scored once; batches of them
+`head`                  hidden states to log-probabilities; what a network must prove
+`prefix`                many continuations of one prefix, which is read once
+`endpoint`              `EndpointScorer`: a model behind a server of one of the two protocols
+`endpoint_client`       requests: the `openai` client within a budget
+`endpoint_answers`      the proof that answers belong to the tokens sent
+`endpoint_completions`  how to ask an OpenAI-compatible server
+`endpoint_generate`     how to ask SGLang's own `/generate`: for the end of a prompt alone
+`endpoint_trust`        whether answers can be one model's, and how much they differ by themselves
+`plan`, `cost`          which store a test reads, how many shards; tokens, FLOPs, time
+`score`                 fill a store with what is missing, in one process or several
+`processes`             the processes of one run, and where they meet
+`store`                 read a store: what every statistic starts from
+`store_sums`            sums in the place of tokens, for a store that travels
+`store_format`          what a store holds, and its parts on disk
+`status`                one line for a model or set that cannot be had
+======================  ===============================================================
 """

@@ -66,8 +66,9 @@ class Shape:
 def successor_workload(lengths: Sequence[int], *, shards: int, tokens_per_example: int) -> Workload:
     """Count what scoring the first tokens of every example after every other of its shard takes.
 
-    Every predecessor is read once, and its successors after it; an endpoint reads it again with
-    each of them, in one request per pair. Raises InputError for fewer than two examples per shard.
+    Every predecessor is read once, and its successors after it; an endpoint without a cache reads
+    it again with each of them, in one request per pair. Raises InputError for fewer than two
+    examples per shard.
     """
     parts = []
     for start, stop in shard_bounds(len(lengths), shards):

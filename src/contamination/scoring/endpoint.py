@@ -1,15 +1,16 @@
-"""`EndpointScorer`: a model behind a completions endpoint, of which log-probabilities are all seen.
+"""`EndpointScorer`: a model behind a server, of which log-probabilities are all that is seen.
 
 This is the black-box setting of Oren (section 2): any OpenAI-compatible server will do if it gives
-the log-probabilities of a prompt. How to ask is found out with the first requests. Every window of
-a sequence is one request; the answers count in any order. Requests are sent in the order of the
-sequences: a server may drift, so whoever compares sequences gives them in a random order.
+the log-probabilities of a prompt, and so will SGLang's own `/generate`, which gives those that are
+wanted alone. How to ask is found out with the first requests. Every window of a sequence is one
+request; the answers count in any order. Requests are sent in the order of the sequences: a server
+may drift, so whoever compares sequences gives them in a random order.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
@@ -19,7 +20,6 @@ from contamination.randomness import random_stream
 from contamination.scoring.contract import start_token
 from contamination.scoring.endpoint_answers import (
     ADVICE,
-    FORMATS,
     Misread,
     NoPromptLogprobs,
     PromptAs,
@@ -27,15 +27,25 @@ from contamination.scoring.endpoint_answers import (
     Spelling,
 )
 from contamination.scoring.endpoint_client import Client, Rejected
+from contamination.scoring.endpoint_completions import FORMATS, CompletionsRoute
+from contamination.scoring.endpoint_generate import GenerateRoute
 from contamination.scoring.endpoint_trust import FIRST_ASKED, LAST_ASKED, PROBES, Trust
 from contamination.scoring.loading import ModelSource, load_tokenizer
 from contamination.scoring.windows import Job, assemble, windows_of
 
-SMALLEST_CONTEXT = 16
-# The last token of a window is sent behind its inputs, and the server generates one more.
-NOT_INPUTS = 2
+LEAST_INPUTS = 14
+# Tokens of the context that are no inputs: the last of a window, which is sent behind its inputs,
+# and one that is generated. SGLang's own protocol needs no generated one, but seven are kept free.
+NOT_INPUTS, NOT_INPUTS_OF_GENERATE = 2, 8
 # Of an answer at most; a token with its log-probability, id and text takes about 100 bytes.
 BASE_BYTES, TOKEN_BYTES = 1 << 20, 1 << 10
+
+
+class Asked(NamedTuple):
+    """A prompt, token ids, and how many of its first values are not needed."""
+
+    prompt: np.ndarray
+    skip: int
 
 
 class EndpointScorer:
@@ -46,7 +56,8 @@ class EndpointScorer:
 
     Parameters
     ----------
-    url : of the API, such as http://127.0.0.1:8000/v1. model : its name there.
+    url : of the API, such as http://127.0.0.1:8000/v1, or of SGLang's own protocol, which ends in
+        /generate. model : its name there; to /generate, which serves one model, a label.
     tokenizer : directory or hub id of the model's own tokenizer.
     context : tokens that the server reads and generates at most (vLLM: --max-model-len).
     concurrency : requests under way at the same time.
@@ -69,8 +80,6 @@ class EndpointScorer:
         timeout: float = 120.0,
         api_key_env: str = "OPENAI_API_KEY",
     ) -> None:
-        if context < SMALLEST_CONTEXT:
-            raise InputError(f"context is {context}: give {SMALLEST_CONTEXT} tokens or more")
         if concurrency < 1:
             raise InputError(f"concurrency is {concurrency}: give 1 request at a time or more")
         if timeout <= 0:
@@ -78,10 +87,13 @@ class EndpointScorer:
         largest = BASE_BYTES + TOKEN_BYTES * context
         self.client = Client(url, api_key_env, concurrency, max_requests, timeout, largest)
         self.url = self.client.url
+        not_inputs = NOT_INPUTS_OF_GENERATE if self.client.speaks_generate else NOT_INPUTS
+        if context < (least := LEAST_INPUTS + not_inputs):
+            raise InputError(f"context is {context}: give {least} tokens or more")
         self.model = model
         self.tokenizer = load_tokenizer(ModelSource(str(tokenizer)))
         self.start = start_token(self.tokenizer)
-        self.context = context - NOT_INPUTS
+        self.context = context - not_inputs
         self.batch_tokens = concurrency * self.context
         # What the tokenizer does, whether it came from a directory or the hub.
         backend = getattr(self.tokenizer, "backend_tokenizer", None)
@@ -156,44 +168,52 @@ class EndpointScorer:
             self._route = self._find_route()
             # To find it may have taken more than planned.
             self.client.require_budget(len(queue) + LAST_ASKED)
-        prompts = [
-            self._trust.prompts[item]
+        asked = [
+            self._probe(self._route, item)
             if isinstance(item, int)
-            else np.append(
-                item.window.inputs(sequences[item.sequence], self.start),
-                sequences[item.sequence][item.window.stop - 1],
+            else Asked(
+                np.append(
+                    item.window.inputs(sequences[item.sequence], self.start),
+                    sequences[item.sequence][item.window.stop - 1],
+                ),
+                item.window.first - item.window.start,
             )
             for item in queue
         ]
         try:
-            for number, values in self._ask(self._route, prompts):
+            for number, values in self._ask(self._route, asked):
                 item = queue[number]
                 if isinstance(item, int):
                     self._trust.hear(item, values)
                     continue
                 self._trust.watch(values)
-                index, (start, first, stop) = item
-                yield index, slice(first, stop), values[first - start :]
+                index, (_, first, stop) = item
+                yield index, slice(first, stop), values[len(values) - (stop - first) :]
             self._ask_probes(self._route, range(len(PROBES)))
         except Rejected as error:
             raise InputError(f"{error}; if it is too long, give a smaller context") from None
 
+    def _probe(self, route: Route, probe: int) -> Asked:
+        """Ask for the second probe's end alone where that can be, for the first one as a whole."""
+        return Asked(self._trust.prompts[probe], self._trust.shared if route.tails and probe else 0)
+
     def _ask_probes(self, route: Route, order: Iterable[int]) -> None:
         for probe in order:
-            for _, values in self._ask(route, [self._trust.prompts[probe]]):
+            for _, values in self._ask(route, [self._probe(route, probe)]):
                 self._trust.hear(probe, values)
 
-    def _ask(self, route: Route, prompts: Sequence[np.ndarray]) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield (index of the prompt, log-probabilities of all but its first token)."""
-        bodies = (route.body(prompt.tolist()) for prompt in prompts)
+    def _ask(self, route: Route, asked: Sequence[Asked]) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield (index in `asked`, log-probabilities of all but the first token, or of the end)."""
+        bodies = (route.body(prompt.tolist(), skip) for prompt, skip in asked)
         with closing(self.client.answers(bodies)) as answers:
             for number, answer in answers:
                 try:
-                    values = route.read(answer, prompts[number].tolist())
+                    prompt, skip = asked[number]
+                    values = route.read(answer, prompt.tolist(), skip)
                 except InputError as error:
                     # What the server gave stands in there, and may hold the key.
                     raise type(error)(f"{self.url}: {self.client.redact(str(error))}") from None
-                served = answer.get("model")
+                served = route.served(answer)
                 self._served = self._served or served
                 if served and served != self._served:  # routers and updates change the model
                     raise InputError(
@@ -202,31 +222,39 @@ class EndpointScorer:
                     )
                 yield number, values
 
-    def _find_route(self) -> Route:
-        """Try the wire formats, with token ids, and with text where the server refuses ids."""
+    def _routes(self) -> Iterator[Route]:
+        """Yield the ways to ask, those by token ids first."""
         spelling = Spelling(self.tokenizer)
-        prompts = self._trust.prompts
-        reasons: dict[PromptAs, str] = {}
+        if self.client.speaks_generate:
+            yield GenerateRoute(spelling, "token ids")
+            return
         for prompt_as in get_args(PromptAs):
-            by_ids, understood = prompt_as == "token ids", False
             for wire in FORMATS:
-                route = Route(self.model, prompt_as, wire, spelling, self.start)
-                try:
-                    # One at a time: most formats fail at the first.
-                    values = [v for prompt in prompts for _, v in self._ask(route, [prompt])]
-                except Rejected as error:
-                    reasons.setdefault(prompt_as, str(error))
-                except (NoPromptLogprobs, Misread) as error:
-                    if by_ids and isinstance(error, Misread):
-                        raise
-                    reasons[prompt_as] = str(error)
-                    understood = True
-                else:
-                    for probe, answer in enumerate(values):
-                        self._trust.hear(probe, answer)
-                    self._ask_probes(route, reversed(range(len(PROBES))))
-                    return route
-            if by_ids and understood:
+                yield CompletionsRoute(spelling, prompt_as, self.model, wire, self.start)
+
+    def _find_route(self) -> Route:
+        """Try the ways to ask, with text where the server refuses token ids."""
+        prompts = [Asked(prompt, 0) for prompt in self._trust.prompts]
+        reasons: dict[PromptAs, str] = {}
+        ids_understood = False
+        for route in self._routes():
+            by_ids = route.prompt_as == "token ids"
+            if ids_understood and not by_ids:
                 break
+            try:
+                # One at a time: most formats fail at the first.
+                values = [v for prompt in prompts for _, v in self._ask(route, [prompt])]
+            except Rejected as error:
+                reasons.setdefault(route.prompt_as, str(error))
+            except (NoPromptLogprobs, Misread) as error:
+                if by_ids and isinstance(error, Misread):
+                    raise
+                reasons[route.prompt_as] = str(error)
+                ids_understood |= by_ids
+            else:
+                for probe, answer in enumerate(values):
+                    self._trust.hear(probe, answer)
+                self._ask_probes(route, reversed(range(len(PROBES))))
+                return route
         tried = "; ".join(f"asked with {how}: {why}" for how, why in reasons.items())
         raise InputError(f"no way to the log-probabilities of a prompt ({tried}); {ADVICE}")

@@ -1,24 +1,15 @@
-"""What is asked of a server, and the proof that its answer belongs to the tokens sent.
-
-======================  ===========================================================================
-format                  servers
-======================  ===========================================================================
-prompt_logprobs         vLLM and what is built on it
-echo and token ids      SGLang, Fireworks, vLLM: like the next, and the ids that were read
-echo                    OpenAI's legacy completions and those made after them; Together, which has
-                        the prompt's part in another place
-======================  ===========================================================================
+"""The proof that an answer belongs to the tokens sent, whatever protocol it came in.
 
 A server that puts a token of its own before the prompt, leaves one out or cuts the text up anew
 scores other tokens than those of the test set; orderings then no longer share their tokens, and the
 tests of this project mean nothing. So every answer is checked.
 """
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice, zip_longest
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from transformers import PreTrainedTokenizerBase
@@ -30,15 +21,16 @@ NO_EXTRAS = "turn that off (add_special_tokens, add_bos_token)"
 ROUNDING = 1e-3  # nats that a log-probability may lie above 0
 BRIEF = 60  # characters of what a server gave, in a message
 ZERO_PROBABILITY = -9999.0  # what vLLM writes for minus infinity
-# One token is generated: to some servers 0 means "no limit". The temperature is 1: some servers
-# divide the logits of the prompt by it as well.
-SAMPLING = {"max_tokens": 1, "temperature": 1.0}
 
 PromptAs = Literal["token ids", "text", "text without the start token"]
 
 
 class NoPromptLogprobs(InputError):
     """The answer holds no log-probabilities of the prompt: another format may bring them."""
+
+
+class Misread(InputError):
+    """The answer is not about the tokens sent."""
 
 
 class Position(NamedTuple):
@@ -49,82 +41,19 @@ class Position(NamedTuple):
     text: str | None = None
 
 
-# The positions, and whether tokens that were generated follow those of the prompt.
-Reading = tuple[list[Position], bool]
+class Reading(NamedTuple):
+    """What an answer says, not checked yet.
 
-
-class Format(NamedTuple):
-    """A wire format: fields that ask for log-probabilities, and the reader of the answer.
-
-    The reader takes the answer, its first choice and the prompt. What it raises other than an
-    `InputError` means that the answer is in another format.
+    Attributes
+    ----------
+    positions : of the prompt's tokens from the first that was asked for, which has no value.
+    generated : whether tokens that were generated may follow.
+    counted : tokens of the prompt as the server counts them; None or 0 where it does not.
     """
 
-    name: str
-    fields: dict[str, Any]
-    read: Callable[[dict[str, Any], dict[str, Any], Sequence[int]], Reading]
-
-
-def _read_prompt_logprobs(
-    answer: dict[str, Any], choice: dict[str, Any], prompt: Sequence[int]
-) -> Reading:
-    """Null for the first position, then {id: {"logprob": ...}} of the token, and perhaps others."""
-    entries = choice.get("prompt_logprobs")
-    if not entries or not any(entries):
-        raise NoPromptLogprobs("the answer holds no prompt_logprobs")
-    positions = []
-    for entry, token in zip_longest(entries, prompt[: len(entries)]):
-        if entry is None:
-            positions.append(Position(None))
-        else:
-            found = str(token) if str(token) in entry else next(iter(entry), "none")
-            positions.append(Position(entry[found]["logprob"], int(found)))
-    return positions, False
-
-
-def _read_echo(answer: dict[str, Any], choice: dict[str, Any], prompt: Sequence[int]) -> Reading:
-    """Lists beside each other: tokens, token_logprobs and, from some servers, the ids."""
-    parts = [part for part in answer.get("prompt") or [] if "logprobs" in part]
-    found = [*parts, choice][0].get("logprobs") or {}
-    logprobs = found.get("token_logprobs")
-    if not logprobs:
-        raise NoPromptLogprobs("the answer holds no token_logprobs")
-    if len(logprobs) == 1 < len(prompt):
-        raise NoPromptLogprobs("the answer scores what was generated, not the prompt")
-    if all(value is None for value in logprobs[: len(prompt)]):
-        raise NoPromptLogprobs("the answer scores no token of the prompt")
-    tokens = found.get("tokens") or []
-    if tokens and len(tokens) != len(logprobs):  # a value too few would move the others
-        raise Misread(
-            f"the server gives {len(tokens)} tokens and {len(logprobs)} log-probabilities; {ADVICE}"
-        )
-    ids = found.get("token_ids") or choice.get("prompt_token_ids") or []
-    columns = zip_longest(logprobs, ids, tokens)
-    positions = [
-        Position(value, _id(token), None if text is None else str(text))
-        for value, token, text in islice(columns, len(logprobs))
-    ]
-    return positions, not parts
-
-
-def _id(token: Any) -> int | None:
-    if token is not None and type(token) is not int:  # true is 1 to Python, and 7.5 would become 7
-        raise TypeError
-    return token
-
-
-# The most telling first: ids prove more than texts. Strict servers refuse fields unknown to them.
-FORMATS = (
-    Format("prompt_logprobs", {"prompt_logprobs": 0}, _read_prompt_logprobs),
-    Format(
-        "echo and token ids", {"echo": True, "logprobs": 1, "return_token_ids": True}, _read_echo
-    ),
-    Format("echo", {"echo": True, "logprobs": 1}, _read_echo),
-)
-
-
-class Misread(InputError):
-    """The answer is not about the tokens sent."""
+    positions: list[Position]
+    generated: bool
+    counted: Any
 
 
 class Spelling:
@@ -133,6 +62,7 @@ class Spelling:
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         self._tokenizer = tokenizer
         self._special = frozenset(tokenizer.all_special_tokens)
+        self.size = len(tokenizer)
         self._known = lru_cache(maxsize=1 << 16)(self._texts)
 
     def decode(self, ids: Sequence[int]) -> str:
@@ -157,56 +87,67 @@ class Spelling:
 
     def describe(self, token: int) -> str:
         """Name a token by id and text, for messages."""
-        known = 0 <= token < len(self._tokenizer)
+        known = 0 <= token < self.size
         return f"{token} ({self.decode([token])!r})" if known else str(token)
 
 
 @dataclass(frozen=True)
-class Route:
-    """One way to ask a server, by model name, form of the prompt and wire format."""
+class Route(ABC):
+    """One way to ask a server: a protocol, its wire format, and the form of the prompt.
 
-    model: str
-    prompt_as: PromptAs
-    format: Format
+    Attributes
+    ----------
+    tails : whether the log-probabilities of a prompt's end can be had without those before.
+    """
+
     spelling: Spelling
-    start: int
+    prompt_as: PromptAs
+    tails: ClassVar[bool] = False
 
-    def body(self, prompt: list[int]) -> dict[str, Any]:
-        """Return the JSON of the request for a prompt of token ids."""
-        sent: list[int] | str = prompt
-        if self.prompt_as != "token ids":
-            server_starts = self.prompt_as != "text" and prompt[0] == self.start
-            sent = self.spelling.decode(prompt[server_starts:])
-        return {"model": self.model, "prompt": sent, **SAMPLING, **self.format.fields}
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What the format is called, in messages."""
 
-    def read(self, answer: Any, prompt: list[int]) -> np.ndarray:
-        """Return the log-probabilities of prompt[1:], float32, nats.
+    @abstractmethod
+    def body(self, prompt: list[int], skip: int = 0) -> dict[str, Any]:
+        """Return the JSON of the request; the first `skip` values are not needed."""
+
+    @abstractmethod
+    def positions(self, answer: dict[str, Any], prompt: Sequence[int], skip: int) -> Reading:
+        """Take an answer apart; what is raised other than an InputError means another format."""
+
+    @abstractmethod
+    def served(self, answer: dict[str, Any]) -> Any:
+        """Return what the server says answered: it may not change. None where it does not say."""
+
+    def read(self, answer: Any, prompt: list[int], skip: int = 0) -> np.ndarray:
+        """Return the log-probabilities of prompt[1:], or of prompt[1 + skip:], float32, nats.
 
         Raises NoPromptLogprobs if the answer holds none, Misread if they belong to other tokens or
         may do so, and InputError if they are no log-probabilities.
         """
         try:
-            positions, generated = self.format.read(answer, answer["choices"][0], prompt)
+            positions, generated, counted = self.positions(answer, prompt, skip)
         except InputError:
             raise
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-            raise NoPromptLogprobs(
-                f"the answer is not in the format {self.format.name!r}"
-            ) from None
-        self._require_same_tokens(positions, prompt, generated=generated)
-        usage = answer.get("usage")
-        counted = usage.get("prompt_tokens") if isinstance(usage, dict) else None
-        if counted and counted != len(prompt):
+            raise NoPromptLogprobs(f"the answer is not in the format {self.name!r}") from None
+        begin = skip if self.tails else 0
+        asked = prompt[begin:]
+        self._require_same_tokens(positions, asked, generated=generated)
+        if counted != len(prompt) and (counted or begin):  # of what is left out it is the proof
             raise Misread(
                 f"the server counts {counted} tokens in a prompt of {len(prompt)}, so it adds or "
                 f"drops some; {NO_EXTRAS}"
             )
-        if positions[0].logprob:
+        if positions[0].logprob and not begin:
             raise Misread(
                 "the server scores the first token of the prompt, so it hides one before it; "
                 f"{NO_EXTRAS}"
             )
-        return _to_logprobs([position.logprob for position in positions[1 : len(prompt)]])
+        values = [position.logprob for position in positions[1 : len(asked)]]
+        return _to_logprobs(values, begin + 1)
 
     def _require_same_tokens(
         self, positions: list[Position], prompt: list[int], *, generated: bool
@@ -267,9 +208,9 @@ def _brief(value: Any) -> str:
     return text if len(text) <= BRIEF else f"{text[:BRIEF]}…"
 
 
-def _to_logprobs(values: Sequence[Any]) -> np.ndarray:
+def _to_logprobs(values: Sequence[Any], first: int) -> np.ndarray:
     """Turn what the server gave into float32; InputError for what is no log-probability."""
-    for position, value in enumerate(values, start=1):
+    for position, value in enumerate(values, start=first):
         where = f"for the token at position {position}"
         if type(value) not in (int, float):  # to Python, true is 1
             raise InputError(

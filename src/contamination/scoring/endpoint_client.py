@@ -1,5 +1,7 @@
 """Requests to an endpoint: through the `openai` client, several at a time, within a budget.
 
+Only the address and the body differ between completions and SGLang's `/generate`.
+
 The client deserves ten years: compatible servers are tested against it, and OpenAI keeps it up to
 date with connections, keys and the failures that another try may cure. What is added here is the
 budget, limits of time and size, one line for every failure, and that the key is never shown.
@@ -21,6 +23,7 @@ from functools import cached_property
 from queue import SimpleQueue
 from typing import Any
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 import openai
 from anyio import create_task_group, fail_after
@@ -38,6 +41,7 @@ SECRET = 8  # characters of base64 that give a key away; fewer are in many words
 SENT = {"content-encoding", "content-length", "transfer-encoding"}
 # What the client would take from the environment and send to whichever server it talks to.
 UNSENT = {"OpenAI-Organization": openai.Omit(), "OpenAI-Project": openai.Omit()}
+KEYLESS = {"Authorization": openai.Omit()}
 
 
 class Rejected(InputError):
@@ -50,7 +54,17 @@ class _Final(openai.OpenAIError):
 
 # The HTTP library is the `openai` client's choice, and so are the errors that it tries again on.
 _HTTP = next(c for c in openai.DefaultAsyncHttpxClient.__mro__ if c.__name__ == "AsyncClient")
-_TimedOut: type[Exception] = sys.modules[_HTTP.__module__.partition(".")[0]].ReadTimeout
+_Library = sys.modules[_HTTP.__module__.partition(".")[0]]
+_TimedOut: type[Exception] = _Library.ReadTimeout
+
+
+class _Openai(openai.AsyncOpenAI):
+    """Gives the name of a request an ending with every try: SGLang refuses one it is busy with."""
+
+    async def _prepare_options(self, options: Any) -> Any:
+        if "rid" in options.json_data:
+            options.json_data = options.json_data | {"rid": f"{options.json_data['rid']}-{uuid4()}"}
+        return options
 
 
 class _LimitedHttp(openai.DefaultAsyncHttpxClient):
@@ -147,7 +161,7 @@ class Client:
         self.url = self._address()
 
     def _address(self) -> str:
-        """Return the address that `/completions` is to be added to, checked."""
+        """Return the address without `/completions` (`/generate` stays), checked."""
         try:
             parts = urlsplit(self.url.strip().rstrip("/").removesuffix("/completions"))
         except ValueError:
@@ -166,6 +180,11 @@ class Client:
                 f"{self.key_variable} if the server needs no key"
             )
         return parts.geturl()
+
+    @property
+    def speaks_generate(self) -> bool:
+        """Whether the address is SGLang's own, not that of completions."""
+        return self.url.endswith("/generate")
 
     def require_budget(self, requests: int) -> None:
         """Refuse work that takes more requests than the budget has left."""
@@ -215,7 +234,7 @@ class Client:
             trust_env=encrypted,  # no proxy gets to read what is not encrypted
         )
         async with (
-            openai.AsyncOpenAI(
+            _Openai(
                 base_url=self.url,
                 api_key=self._key or "none",
                 timeout=self.timeout,
@@ -237,15 +256,13 @@ class Client:
         longest = PATIENCE * self.timeout
         try:
             with fail_after(longest):
-                raw = await client.completions.with_raw_response.create(
-                    model=body["model"],
-                    prompt=body["prompt"],
-                    extra_body=body,
-                    extra_headers=UNSENT
-                    if self._key
-                    else {**UNSENT, "Authorization": openai.Omit()},
+                response = await client.post(
+                    self.url if self.speaks_generate else f"{self.url}/completions",
+                    cast_to=_Library.Response,
+                    body=body,
+                    options={"headers": UNSENT if self._key else UNSENT | KEYLESS},
                 )
-            return self._read(raw.http_response)
+            return self._read(response)
         except TimeoutError:
             raise InputError(
                 f"{self.url}: no answer within {longest:g} s, all tries and waits included. {RETRY}"
@@ -272,7 +289,7 @@ class Client:
                 kind = self.shorten(str(error) if plain else response.headers["content-type"])
                 raise InputError(
                     f"{self.url}: the answer is not JSON ({kind}); give the base URL of an "
-                    "OpenAI-compatible API, which mostly ends in /v1"
+                    "OpenAI-compatible API, which mostly ends in /v1, or SGLang's /generate"
                 ) from None
             if not isinstance(found, dict) or found.get("error") is None:
                 return found
@@ -280,7 +297,7 @@ class Client:
         advice = {
             401: f"put a valid key into {self.key_variable}",
             403: f"ask for access to the model, or put another key into {self.key_variable}",
-            404: "check the model's name, and the URL, which mostly ends in /v1",
+            404: "check the model's name, and the URL, which mostly ends in /v1, or in /generate",
         }
         if status in advice:
             raise InputError(f"{answer}; {advice[status]}") from None

@@ -2,7 +2,8 @@
 
 The successor statistic needs log p(first b tokens of x_j | x_i) for all ordered pairs in a shard:
 each example is the prefix of all the others. Behind an endpoint, and wherever sharing gives other
-numbers, each pair is a sequence of its own. A model that runs here reads each prefix once and keeps
+numbers, each pair is a sequence of its own, those of one prefix in a row, so that a server with a
+cache reads it once. A model that runs here reads each prefix once and keeps
 its keys and values. The continuations follow one another in rows: every token sees the prefix and,
 of its row, its own continuation alone, at the position right after the prefix.
 

@@ -49,11 +49,14 @@ def windows(length: int, context: int) -> Iterator[Window]:
 
 
 def windows_of(wanted: np.ndarray, context: int) -> Iterator[Window]:
-    """Yield the windows that hold a wanted token (boolean mask), each cut behind its last one."""
+    """Yield the windows that hold a wanted token (boolean mask), scored from the first to the last.
+
+    Nothing behind the last one is read.
+    """
     for window in windows(len(wanted), context):
         scored = window.scored(wanted)
         if len(scored):
-            yield window._replace(stop=int(scored[-1]) + 1)
+            yield window._replace(first=int(scored[0]), stop=int(scored[-1]) + 1)
 
 
 PADDING = 0.03  # of a batch at most, once it holds half of the tokens that it may

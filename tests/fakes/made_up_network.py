@@ -1,0 +1,141 @@
+"""Networks for the server whose numbers need no network, and which may be wrong in known ways.
+
+Errors depend on what those of real servers may depend on: how many requests came before, what is in
+the cache, how many requests are computed together. They lower log-probabilities, by `nats` a token.
+"""
+
+import threading
+from collections.abc import Collection
+
+import numpy as np
+from transformers import PreTrainedTokenizerBase
+
+from contamination.files import sha256_of
+
+Scores = tuple[list[float | None], int, float]
+
+
+class MadeUpNetwork:
+    """Log-probabilities that depend on a token and on all before it.
+
+    With `remembered` pairs of texts, the tokens of the second are likelier right after the first.
+    """
+
+    def __init__(
+        self,
+        tokenizer: PreTrainedTokenizerBase,
+        context: int,
+        remembered: Collection[tuple[tuple[int, ...], tuple[int, ...]]] = (),
+    ) -> None:
+        self.tokenizer = tokenizer
+        self.context = context
+        self.remembered = remembered
+
+    def score(self, ids: list[int], temperature: float, cached: int) -> Scores:
+        """Return what `fakes.completions_server.Network.score` does."""
+        state, values = 17, []
+        for token in ids:
+            state = (state * 7919 + token * 104729 + 1) % 1_000_003
+            values.append(-3 - state % 1009 / 101)
+        for before, behind in self.remembered:
+            piece = [*before, *behind]
+            for start in range(1, len(ids) - len(piece) + 1):
+                if ids[start : start + len(piece)] == piece:
+                    for place in range(start + len(before), start + len(piece)):
+                        values[place] += 2.5
+        return [None, *values[1:]], 1, -0.25
+
+
+class Wrong:
+    """A network with errors; `shown` holds the largest of every answer."""
+
+    def __init__(self, network: MadeUpNetwork, nats: float) -> None:
+        self.network = network
+        self.tokenizer, self.context = network.tokenizer, network.context
+        self.nats = nats
+        self.asked = 0
+        self.shown: dict[int, float] = {}
+        self.lock = threading.Lock()
+
+    def score(self, ids: list[int], temperature: float, cached: int) -> Scores:
+        with self.lock:
+            self.asked += 1
+            number = self.asked
+        values, generated, its_value = self.network.score(ids, temperature, cached)
+        errors = self.nats * self.error(ids, cached, number)
+        self.shown[number] = float(errors.max())
+        wrong = [v - e for v, e in zip(values[1:], errors[1:].tolist(), strict=True)]
+        return [None, *wrong], generated, its_value
+
+    def error(self, ids: list[int], cached: int, number: int) -> np.ndarray:
+        raise NotImplementedError
+
+
+class Drifting(Wrong):
+    """Every answer is lower than the one before."""
+
+    def error(self, ids: list[int], cached: int, number: int) -> np.ndarray:
+        return np.full(len(ids), float(number))
+
+
+class Caching(Wrong):
+    """Tokens are lower behind a beginning that was seen before.
+
+    It is sought among the first `cached` tokens, one by one as SGLang keeps them.
+    """
+
+    known: set[tuple[int, ...]]
+
+    def error(self, ids: list[int], cached: int, number: int) -> np.ndarray:
+        if number == 1:
+            self.known = set()
+        # The first token is the same in all prompts.
+        found = [stop for stop in range(2, cached + 1) if tuple(ids[:stop]) in self.known]
+        self.known |= {tuple(ids[:stop]) for stop in range(2, len(ids) + 1)}
+        return np.arange(len(ids)) >= max(found, default=len(ids))
+
+
+class Loaded(Wrong):
+    """Tokens are lower the more requests are computed together.
+
+    `alone` requests come at first and behind each call, one by one; the others of a call, `each`,
+    come `together`. With `divided` they are computed in two batches, sorted by what they are.
+    """
+
+    def __init__(
+        self,
+        network: MadeUpNetwork,
+        nats: float,
+        *,
+        each: int,
+        alone: tuple[int, int],
+        together: int = 2,
+        divided: bool = True,
+    ) -> None:
+        super().__init__(network, nats)
+        self.each, self.alone, self.together, self.divided = each, alone, together, divided
+        self.prompts: list[tuple[int, ...]] = []
+        self.load: dict[tuple[int, ...], float] = {}
+        self.gathered = threading.Barrier(together, action=self.divide, timeout=60)
+        self.left = threading.Barrier(together, timeout=60)
+
+    def divide(self) -> None:
+        """Say of each prompt which part of the others is computed with it."""
+        prompts = sorted(self.prompts)
+        self.prompts = []
+        name = int(sha256_of(repr(prompts))[:8], 16)
+        first = name % len(prompts) if self.divided else 0
+        parts = (prompts[:first], prompts[first:])
+        self.load = {p: (len(part) - 1) / (len(prompts) - 1) for part in parts for p in part}
+
+    def error(self, ids: list[int], cached: int, number: int) -> np.ndarray:
+        before, behind = self.alone
+        place = (number - before - 1) % (self.each + behind)
+        if number <= before or place >= self.each:
+            return np.zeros(len(ids))
+        with self.lock:
+            self.prompts.append(tuple(ids))
+        self.gathered.wait()
+        load = self.load[tuple(ids)]
+        self.left.wait()
+        return np.full(len(ids), load)
