@@ -20,19 +20,22 @@ from contamination.files import sha256_of
 from contamination.pretraining.tokenizer import train_tokenizer
 from contamination.scoring.endpoint import EndpointScorer
 from contamination.scoring.score import score
+from contamination.scoring.store_format import Kind
 from contamination.testsets.example_set import ExampleSet
 from fakes.completions_server import CompletionsServer, Failure, serving
 from fakes.made_up_network import MadeUpNetwork
 
 Rng = np.random.Generator
-STYLES = ("vllm", "openai", "together", "llama.cpp", "text")
+STYLES = ("vllm", "openai", "together", "llama.cpp", "text", "generate", "generate")
 SHARDS, PERMUTATIONS, CONTEXT = 2, 3, 512
+LONGEST = 100  # tokens that no record has
 
 
 def attack_servers(rng: Rng, folder: Path) -> str:
     """Score a set with a server that goes wrong after its first few answers."""
     style = str(rng.choice(STYLES))
-    expected = _honest(style)
+    kind: Kind = "successors" if rng.random() < 0.5 else "orderings"
+    expected = _honest(style, kind)
     good = int(rng.integers(4, 16))  # answers before the first bad one: the start-up check has four
     share = float(rng.choice([0.1, 0.5, 1.0]))
     spoil = SPOILS[int(rng.integers(len(SPOILS)))]
@@ -47,19 +50,19 @@ def attack_servers(rng: Rng, folder: Path) -> str:
 
     with serving(_network(), style) as server:
         server.tamper = tamper
-        found = _sums(server, folder)
+        found = _values(server, folder, kind)
     if not np.array_equal(found, expected):
-        raise AssertionError(f"{style}, {spoil.__name__}: {found} is not {expected}")
+        raise AssertionError(f"{style}, {kind}, {spoil.__name__}: {found} is not {expected}")
     return "survived"
 
 
 @cache
-def _honest(style: str) -> np.ndarray:
+def _honest(style: str, kind: Kind) -> np.ndarray:
     with serving(_network(), style) as server, tempfile.TemporaryDirectory() as folder:
-        return _sums(server, Path(folder))
+        return _values(server, Path(folder), kind)
 
 
-def _sums(server: CompletionsServer, folder: Path) -> np.ndarray:
+def _values(server: CompletionsServer, folder: Path, kind: Kind) -> np.ndarray:
     examples = tuple(f"The record of number {i * 37 % 101} says {i}.\n" for i in range(6))
     scorer = EndpointScorer(
         server.url, "m", _folder(), context=CONTEXT, concurrency=1, timeout=2.0, max_requests=200
@@ -73,8 +76,12 @@ def _sums(server: CompletionsServer, folder: Path) -> np.ndarray:
         shards=SHARDS,
         permutations=PERMUTATIONS,
         seed=1,
+        kind=kind,
     )
-    return store.log_probs(PERMUTATIONS)
+    if kind == "orderings":
+        return store.log_probs(PERMUTATIONS)
+    pairs = [store.successors(shard, LONGEST) for shard in range(SHARDS)]
+    return np.stack([matrix[~np.eye(len(matrix), dtype=bool)] for matrix in pairs])
 
 
 @cache
@@ -147,7 +154,7 @@ def _deep(answer: dict[str, Any], answers: list[dict[str, Any]], rng: Rng) -> No
     nested: Any = 1
     for _ in range(int(rng.integers(1, 300))):
         nested = [nested]
-    answer[str(rng.choice(["choices", "usage", "model", "other"]))] = nested
+    answer[str(rng.choice(["choices", "usage", "model", "meta_info", "other"]))] = nested
 
 
 def _nothing(answer: dict[str, Any], answers: list[dict[str, Any]], rng: Rng) -> None:
