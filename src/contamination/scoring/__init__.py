@@ -4,7 +4,6 @@ Rooms above (audit, membership, pretraining, experiments, report, cli) call `sco
 store, `local.TransformersScorer` or `endpoint.EndpointScorer` for a model, and `plan.plan_store`
 for the store that a test reads; `contract.Scorer` is all that they know of a model.
 
-=======
 ======================  ===============================================================
 module                  idea
 ======================  ===============================================================
