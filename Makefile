@@ -1,9 +1,9 @@
 # Proving test-set contamination, reproducibly. `make help` lists the targets.
 #
 #   profile --> corpus --+--> models/contaminated --> stores/contaminated --+
-#               canaries |                                                  +--> notebooks --> tables
-#               tokenizer+--> models/clean ---------> stores/clean ---------+       |          figures
-#                                                                                  manifest --> report
+#               canaries |                                                  +--> scores --> notebooks --> tables
+#               tokenizer+--> models/clean ---------> stores/clean ---------+                   |         figures
+#                                                                                            manifest --> report
 #
 # Every target is a file. Expensive stages write build/<profile>/; results/ is made from them alone.
 # Code counts by package: import-linter keeps every package from importing what stands above it.
@@ -58,44 +58,48 @@ TRAINED := contaminated clean
 # Further sizes, named by their width: clean-64 ... (key `sizes` of the profile).
 SIZES   := $(addprefix clean-,$(shell sed -n '/^sizes:/,/^[a-z]*:$$/s/.*n_embd: *\([0-9]*\).*/\1/p' $(P)))
 ALL     := $(foreach m,$(TRAINED) $(SIZES),$(B)/models/$(m)/training.json)
+BOTH    := $(TRAINED:%=$(B)/models/%/training.json)
 CLEAN   := $(B)/models/clean/training.json
 STORES  := $(TRAINED:%=$(B)/stores/%.json)
 
-# Each notebook: the package of its experiment, what it reads, what it writes (tables, then figures).
-00_start_here := start | data/stores/stores.json docs/measurements/mmlu_lines.csv | start.csv | start_orderings start_sets start_gains
-01_canary_eval := canaries | $(STORES) | canaries.csv duplication_power.csv canaries.md canaries_clean.md canaries_redrawn.md canaries_published.md | duplication_power
-02_shard_permutation_ablation := ablation | $(STORES) | shard_ablation.csv permutation_ablation.csv | shard_ablation permutation_ablation
-03_open_model_audit := open_models | $(STORES) | open_models.csv open_models.md open_models_published.md | open_models
-04_mmlu_fisher := mmlu | docs/measurements/mmlu_lines.csv $(if $(filter benchmarks paper,$(PROFILE)),$(ALL)) | mmlu_subsets.csv mmlu_fisher.csv mmlu_lines.csv mmlu_exclusions.csv mmlu_fisher.md mmlu_table4.md mmlu_exclusions.md | mmlu_ecdf
-05_beyond_the_paper := beyond | $(STORES) docs/measurements/power.csv | power_replicates.csv power_per_token.csv power_ranking.csv calibration.csv failures.csv power_ranking.md power_study.md failures.md | power_per_token calibration
-06_wikimia := wikimia | $(ALL) | wikimia.csv wikimia.md wikimia_published.md | wikimia
-07_min_k_baseline := min_k | $(STORES) $(R)/notebooks/01_canary_eval.ipynb | min_k.csv min_k.md min_k_clean.md min_k_published.md | min_k
-08_detection_assumptions := assumptions | $(ALL) | assumptions_within.csv assumptions_cross.csv assumptions_within.md assumptions_tuned.md assumptions_sizes.md assumptions_published.md assumptions_conclusions.md assumptions_perplexity.md | assumptions_cross assumptions_density $(addprefix assumptions_density_,min_prob_25 mem_25 entropy_25)
-09_controlled_contamination := controlled | $(CLEAN) | controlled_contamination.csv controlled_trends.csv controlled_contamination.md controlled_rates.md controlled_published.md controlled_conclusions.md | controlled_contamination
-10_book_audit := books | $(CLEAN) | books.csv books_validation.csv books.md books_validation.md books_published.md | books
-11_unlearning_audit := unlearning | $(ALL) | unlearning.csv unlearning_detection.csv unlearning.md unlearning_detection.md unlearning_truth.md | unlearning
+# Each notebook: the package of its experiment; what its passes over models read (none where there
+# are none); what else it reads; what it writes (tables, then figures).
+00_start_here := start | | data/stores/stores.json docs/measurements/mmlu_lines.csv | start.csv | start_orderings start_sets start_gains
+01_canary_eval := canaries | | $(STORES) | canaries.csv duplication_power.csv canaries.md canaries_clean.md canaries_redrawn.md canaries_published.md | duplication_power
+02_shard_permutation_ablation := ablation | | $(STORES) | shard_ablation.csv permutation_ablation.csv | shard_ablation permutation_ablation
+03_open_model_audit := open_models | | $(STORES) | open_models.csv open_models.md open_models_published.md | open_models
+04_mmlu_fisher := mmlu | | docs/measurements/mmlu_lines.csv $(if $(filter benchmarks paper,$(PROFILE)),$(ALL)) | mmlu_subsets.csv mmlu_fisher.csv mmlu_lines.csv mmlu_exclusions.csv mmlu_fisher.md mmlu_table4.md mmlu_exclusions.md | mmlu_ecdf
+05_beyond_the_paper := beyond | | $(STORES) docs/measurements/power.csv | power_replicates.csv power_per_token.csv power_ranking.csv calibration.csv failures.csv power_ranking.md power_study.md failures.md | power_per_token calibration
+06_wikimia := wikimia | $(ALL) | | wikimia.csv wikimia.md wikimia_published.md | wikimia
+07_min_k_baseline := min_k | $(BOTH) | $(R)/notebooks/01_canary_eval.ipynb | min_k.csv min_k.md min_k_clean.md min_k_published.md | min_k
+08_detection_assumptions := assumptions | $(ALL) | | assumptions_within.csv assumptions_cross.csv assumptions_within.md assumptions_tuned.md assumptions_sizes.md assumptions_published.md assumptions_conclusions.md assumptions_perplexity.md | assumptions_cross assumptions_density $(addprefix assumptions_density_,min_prob_25 mem_25 entropy_25)
+09_controlled_contamination := controlled | $(CLEAN) | | controlled_contamination.csv controlled_trends.csv controlled_contamination.md controlled_rates.md controlled_published.md controlled_conclusions.md | controlled_contamination
+10_book_audit := books | $(CLEAN) | | books.csv books_validation.csv books.md books_validation.md books_published.md | books
+11_unlearning_audit := unlearning | $(BOTH) | | unlearning.csv unlearning_detection.csv unlearning.md unlearning_detection.md unlearning_truth.md | unlearning
 NOTEBOOKS := $(sort $(basename $(notdir $(wildcard notebooks/[01]*.ipynb))))
 EXECUTED  := $(NOTEBOOKS:%=$(R)/notebooks/%.ipynb)
 
 # $(call part,LIST,N): words of a list between its N-1st and Nth bar.
 BLANK   := $(subst |,,| |)
 part     = $(subst ;, ,$(word $(2),$(subst |, ,$(subst $(BLANK),;,$($(1))))))
-tables   = $(addprefix $(R)/tables/,$(call part,$(1),3))
-figures  = $(foreach f,$(call part,$(1),4),$(R)/figures/$(f).svg $(R)/figures/$(f).png)
+scores   = $(if $(strip $(call part,$(1),2)),$(B)/scores/$(1).json)
+tables   = $(addprefix $(R)/tables/,$(call part,$(1),4))
+figures  = $(foreach f,$(call part,$(1),5),$(R)/figures/$(f).svg $(R)/figures/$(f).png)
 # A file that its rule writes beside its target and that is gone: the rule runs again.
 missing  = $(if $(filter-out $(wildcard $(1)),$(1)),again)
 
 code     = $(wildcard $(foreach s,*.py *.yaml *.lua,$(addsuffix /$(s),$(addprefix $(SRC)/,$(1)))))
 PRETRAIN := $(call code,pretraining testsets) $(wildcard $(SRC)/*.py)
 SCORE    := $(PRETRAIN) $(call code,scoring audit)
-LIBRARY  := $(SCORE) $(call code,membership results statistics) $(wildcard data/published/*.csv)
+MEASURE  := $(SCORE) $(filter-out %/evaluate.py,$(call code,membership))
+LIBRARY  := $(MEASURE) $(call code,membership results statistics) $(wildcard data/published/*.csv)
 REPORT   := $(addprefix $(R)/report/,report.html report.pdf slides.html)
 # Not its links to results/, which are there for Quarto's own commands.
 PAPER    := $(wildcard paper/_quarto.yml paper/*.qmd paper/*.bib paper/*.css paper/*.typ)
 
 # Sections of the profile that change separately; make reads the profile through them alone.
 BASE := $(patsubst %,profiles/%.yaml,$(shell sed -n 's/^base: *//p' $(P)))
-$(shell awk -v out=$(B)/profile -v notebooks="$(NOTEBOOKS)" -f scripts/sections.awk $(BASE) $(P))
+$(shell awk -v out=$(B)/profile -v notebooks="$(NOTEBOOKS)" -f scripts/sections.awk $(BASE) $(P) notebooks/[01]*.ipynb)
 
 .DELETE_ON_ERROR:
 .PHONY: again help setup reproduce smoke audit start stores explore seminar study benchmark attack test lint format report figures compare reference docs lab lock clean distclean
@@ -199,9 +203,17 @@ $(SIZES:%=$(B)/models/%/training.json): $(B)/profile/sizes.txt
 $(STORES): $(B)/stores/%.json: $(B)/models/%/training.json $(B)/profile/scoring.txt $(SCORE)
 	$(SPREAD) score $* $(ON)
 
+# Passes over models start on all processes; a notebook runs in one and reads what they stored.
+define measurement
+$(B)/scores/$(1).json: $(B)/profile/$(1).txt $(call part,$(1),2) $(MEASURE) \
+    $(filter-out %/tables.py %/figures.py,$(call code,experiments/$(call part,$(1),1))) | $(SETUP)
+	$$(SPREAD) measure notebooks/$(1).ipynb $$(ON)
+endef
+$(foreach n,$(NOTEBOOKS),$(if $(call scores,$(n)),$(eval $(call measurement,$(n)))))
+
 define notebook
 $(R)/notebooks/$(1).ipynb: notebooks/$(1).ipynb $(B)/profile/$(1).txt $(LIBRARY) \
-    $(call code,experiments/$(call part,$(1),1)) $(call part,$(1),2) $(call missing,$(call tables,$(1)) $(call figures,$(1))) | $(SETUP)
+    $(call code,experiments/$(call part,$(1),1)) $(call scores,$(1)) $(call part,$(1),3) $(call missing,$(call tables,$(1)) $(call figures,$(1))) | $(SETUP)
 	$$(RUN) notebook $$< $$(ON) --results $(R)
 $(call tables,$(1)) $(call figures,$(1)): $(R)/notebooks/$(1).ipynb ;
 endef

@@ -1,8 +1,16 @@
 # Cut a profile into the sections that the stages of the Makefile depend on, one file each, so that
 # editing the parameters of one notebook trains nothing. A file is rewritten only if its text changes.
+# The section of a notebook has its own parameters, too: editing its prose scores nothing.
 #
-#   awk -v out=DIRECTORY -v notebooks="NAME ..." -f scripts/sections.awk [BASE.yaml] PROFILE.yaml
-FNR == 1 { file++ }
+#   awk -v out=DIRECTORY -v notebooks="NAME ..." -f scripts/sections.awk [BASE.yaml] PROFILE.yaml NOTEBOOK.ipynb ...
+FNR == 1 { file++; stem = FILENAME; gsub(/.*\/|\.ipynb$/, "", stem); tagged = cell = 0 }
+FILENAME ~ /\.ipynb$/ {
+    if ($0 ~ /^ *"parameters",?$/) tagged = 1
+    else if (tagged && $1 == "\"source\":") cell = 1
+    else if (cell && $1 == "]") tagged = cell = 0
+    else if (cell) text[stem, "own"] = text[stem, "own"] $0 "\n"
+    next
+}
 /^[ \t]*(#|$)/ { next }
 { sub(/[ \t]+(#.*)?$/, "") }
 /^[A-Za-z_]+:/ { key = $1; sub(/:.*/, "", key); part = key }
@@ -28,5 +36,5 @@ END {
     section("sizes", "seed sizes training")
     section("scoring", "seed canaries scoring")
     count = split(notebooks, names, " ")
-    for (i = 1; i <= count; i++) section(names[i], "seed " names[i])
+    for (i = 1; i <= count; i++) section(names[i], "seed " names[i] " " names[i] SUBSEP "own")
 }

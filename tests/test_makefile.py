@@ -33,6 +33,7 @@ case $verb in
   corpus) target=$build/corpus/corpus.json;;
   train) target=$build/models/$name/training.json;;
   score) target=$build/stores/$name.json;;
+  measure) target=$build/scores/$(basename $name .ipynb).json;;
   notebook) target=$results/notebooks/$(basename $name);;
   manifest) touch $results/variables.yml; target=$results/manifest.json;;
   explorer) target=$results/explorer.html;;
@@ -42,12 +43,18 @@ case $verb in
 esac
 mkdir -p $(dirname $target); touch $target
 """
-ALL = "corpus train train train score score notebook"  # stages after an edit of the corpus
+ALL = "corpus train train train score score measure notebook"  # stages after an edit of the corpus
 TRAINING = r"stage (?:corpus|train) "
-SCORING = r"stage (?:corpus|train|score) "
+SCORING = r"stage (?:corpus|train|score|measure) "
 
 EXPERIMENTS = [path for path in NOTEBOOKS if path.stem[0] in "01"]
+MEASURED = [path for path in EXPERIMENTS if "read_measured" in path.read_text(encoding="utf-8")]
+# What reads stores and scores: an edit of it changes no score.
+READS = tuple(
+    f"src/contamination/{name}" for name in ("statistics/", "results/", "membership/evaluate.py")
+)
 each_notebook = pytest.mark.parametrize("notebook", EXPERIMENTS, ids=lambda path: path.stem)
+measured = pytest.mark.parametrize("notebook", MEASURED, ids=lambda path: path.stem)
 
 
 def make(project: Path, *arguments: str, check: bool = True) -> str:
@@ -124,6 +131,10 @@ def imported(notebook: Path) -> frozenset[str]:
     return frozenset(direct.union(*(_graph().find_upstream_modules(name) for name in direct)))
 
 
+def _is_experiment(module: str) -> bool:
+    return module.startswith("contamination.experiments.") and module.count(".") > 2
+
+
 def _file(module: str) -> str:
     stem = "src/" + module.replace(".", "/")
     return f"{stem}/__init__.py" if (ROOT / stem).is_dir() else f"{stem}.py"
@@ -176,7 +187,9 @@ def test_no_other_experiment_makes_a_notebook_stale(project: Path, notebook: Pat
     "changed",
     [
         "notebooks/08_detection_assumptions.ipynb",
+        "src/contamination/membership/evaluate.py",
         "src/contamination/results/figures.py",
+        "src/contamination/experiments/wikimia/tables.py",
         "src/contamination/experiments/books/figures.py",
         "src/contamination/report/variables.py",
         "src/contamination/statistics/__init__.py",
@@ -217,6 +230,53 @@ def test_the_report_reads_the_sources_of_paper_and_not_its_links_to_results(proj
     assert {path for path in needed if path.startswith("paper/")} == names
 
 
+@measured
+def test_a_measurement_has_what_it_imports_and_neither_tables_nor_figures(
+    project: Path, notebook: Path
+) -> None:
+    needed = _rules(project)[f"build/laptop/scores/{notebook.stem}.json"]
+    (package,) = {name.split(".")[2] for name in imported(notebook) if _is_experiment(name)}
+    start = f"contamination.experiments.{package}.measure"
+    modules = {start, *_graph().find_upstream_modules(start)}
+    files = {_file(module) for module in modules}
+    assert len(files) > 20
+    assert not {path for path in files - needed if not path.startswith(READS)}
+    assert not {path for path in needed if path.endswith(("/tables.py", "/figures.py"))}
+
+
+@measured
+def test_the_parameters_of_a_notebook_measure_anew_and_its_prose_does_not(
+    project: Path, notebook: Path
+) -> None:
+    path = project / "notebooks" / notebook.name
+    before = path.read_text(encoding="utf-8")
+    edited = nbformat.reads(before, as_version=4)
+    (parameters,) = (c for c in edited.cells if "parameters" in c.metadata.get("tags", ()))
+    try:
+        edited.cells[0].source += "\n\nMore words."
+        path.write_text(nbformat.writes(edited) + "\n", encoding="utf-8")
+        assert "stage measure" not in make(project, "-n", "reproduce")
+        parameters.source += "\none_more = 1"
+        path.write_text(nbformat.writes(edited) + "\n", encoding="utf-8")
+        shown = make(project, "-n", "reproduce")
+        assert re.findall(r"stage measure (\S+)", shown) == [f"notebooks/{notebook.name}"]
+    finally:
+        path.write_text(before, encoding="utf-8")
+        make(project, "reproduce")
+
+
+def test_a_launcher_starts_every_pass_over_a_model_and_no_notebook(project: Path) -> None:
+    launcher = "accelerate launch --multi_gpu"
+    shown = make(project, "-nB", "-o", ".venv/.installed", "reproduce", f"LAUNCH={launcher}")
+    command = r"^(?:\w+=\S* +)*(.*?)\.venv/bin/contamination stage (\w+) "
+    stages = re.findall(command, shown, re.M)
+    spread = {verb for before, verb in stages if before}
+    assert {before for before, verb in stages if before} == {f".venv/bin/{launcher} "}
+    assert spread == {"train", "score", "measure"}
+    assert not spread & {verb for before, verb in stages if not before}
+    assert len([verb for _, verb in stages if verb == "measure"]) == len(MEASURED)
+
+
 def test_min_k_reads_the_table_of_the_canaries(project: Path) -> None:
     shown = remade(project, "notebooks/01_canary_eval.ipynb")
     assert re.findall(r"notebooks/(\d+)", shown) == ["01", "07"]
@@ -231,9 +291,9 @@ def test_min_k_reads_the_table_of_the_canaries(project: Path) -> None:
         ("vocabulary: 4096", "vocabulary: 4097", ALL),
         ("dup_count: 64", "dup_count: 63", ALL),
         ("warmup_steps: 50", "warmup_steps: 51", ALL.removeprefix("corpus ")),
-        ("{ n_embd: 64, n_layer: 4", "{ n_embd: 64, n_layer: 5", "train notebook"),
+        ("{ n_embd: 64, n_layer: 4", "{ n_embd: 64, n_layer: 5", "train measure notebook"),
         ("permutations: 25, whole", "permutations: 26, whole", "score score notebook"),
-        ("06_wikimia: { texts: 60", "06_wikimia: { texts: 61", "notebook"),
+        ("06_wikimia: { texts: 60", "06_wikimia: { texts: 61", "measure notebook"),
     ],
 )
 def test_a_profile_counts_by_its_sections(project: Path, old: str, new: str, stages: str) -> None:
@@ -248,9 +308,10 @@ def test_a_profile_counts_by_its_sections(project: Path, old: str, new: str, sta
         assert ("Nothing to be done" in shown) == (not stages)
         for stage in ("corpus", "train", "score"):
             assert found.count(stage) == stages.split().count(stage), stage
+        assert ("measure" in found) == ("measure" in stages)
         assert ("notebook" in found) == bool(stages)
         if "wikimia" in old:
-            assert found == ["notebook", "manifest", "report", "summary"]
+            assert found == ["measure", "notebook", "manifest", "report", "summary"]
     finally:
         path.write_text(before)
         make(project, "reproduce")

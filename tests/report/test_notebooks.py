@@ -5,6 +5,10 @@ Three tests start a kernel, which takes a second or two each.
 
 import ast
 import json
+import subprocess
+import sys
+from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +23,7 @@ from contamination.report.notebooks import execute_notebook
 from fakes.data_fixtures import NOTEBOOKS, PROFILES, profile_data, write_profile
 
 PATHS = {"profile", "build", "results"}  # given to every notebook
+MEASURED = [path for path in NOTEBOOKS if "read_measured(" in path.read_text(encoding="utf-8")]
 
 
 def _cells(path: Path) -> list[dict[str, Any]]:
@@ -101,6 +106,36 @@ def test_parameters_of_profiles_exist_and_have_the_type_of_the_default(profile: 
     for dataset in ablation.get("datasets", []):
         assert sets[dataset] >= 2 * max(ablation["shards"])
     assert max(ablation.get("permutations", [0])) <= loaded.scoring.permutations
+
+
+@pytest.mark.parametrize("path", MEASURED, ids=lambda p: p.stem)
+def test_what_was_measured_is_read_by_the_parameters_of_the_measurement(path: Path) -> None:
+    source = "\n".join(_source(cell) for cell in _code(path))
+    (call,) = (
+        node
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "read_measured"
+    )
+    package = ast.literal_eval(call.args[1])
+    assert f"contamination.experiments.{package}" in source
+    assert {each.arg: ast.unparse(each.value) for each in call.keywords} == {
+        name: name for name in _measure_parameters(package)
+    }
+
+
+def _measure_parameters(package: str) -> list[str]:
+    measure = import_module(f"contamination.experiments.{package}.measure").measure
+    return [name for name in signature(measure).parameters if name != "experiment"]
+
+
+def test_notebooks_that_read_what_was_measured_do_not_import_torch() -> None:
+    """Scoring is what torch is for; a fresh interpreter says what the imports bring along."""
+    trees = [ast.parse(_source(cell)) for path in MEASURED for cell in _code(path)]
+    lines = [node for tree in trees for node in tree.body if isinstance(node, ast.ImportFrom)]
+    assert len(lines) > 5 * len(MEASURED)
+    code = "\n".join([*map(ast.unparse, lines), "import sys; print('torch' in sys.modules)"])
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "False\n"
 
 
 # --- execution ------------------------------------------------------------------------------------

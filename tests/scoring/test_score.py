@@ -288,7 +288,7 @@ class TestParts:
         work=st.lists(st.integers(1, 400), min_size=1, max_size=60), batch_tokens=st.integers(1, 90)
     )
     def test_they_hold_every_unit_once_and_enough_work(self, work, batch_tokens):
-        parts = list(scoring._parts(work, batch_tokens))
+        parts = list(scoring.cut_into_parts(work, batch_tokens))
         assert [index for part in parts for index in part] == list(range(len(work)))
         size = max(100, 4 * batch_tokens)
         for part in parts[:-1]:
@@ -307,7 +307,7 @@ class TestParts:
     )
     def test_they_are_a_256th_within_bounds(self, monkeypatch, total, batch_tokens, expected):
         monkeypatch.undo()  # of `small_parts`
-        parts = list(scoring._parts([1 << 10] * (total >> 10), batch_tokens))
+        parts = list(scoring.cut_into_parts([1 << 10] * (total >> 10), batch_tokens))
         assert {len(part) << 10 for part in parts[:-1]} <= {expected}
         assert len(parts) == -(-total // expected)
 
@@ -324,14 +324,12 @@ class TestParts:
 def test_what_process_0_does_not_agree_to_is_refused(tokenizer, tmp_path, monkeypatch):
     run(MadeUpScorer(tokenizer), tmp_path)
     monkeypatch.setattr(processes(), "process_index", 3)
-    monkeypatch.setattr(scoring, "gather", lambda mine: [[]])
+    monkeypatch.setattr(scoring, "share", lambda work: [work()])
+    monkeypatch.setattr(scoring, "together", lambda work: work())
     with pytest.raises(InputError, match="process 3 was to score something else than process 0"):
         run(MadeUpScorer(tokenizer), tmp_path, seed=2)
     with pytest.raises(InputError, match=r"no such store.*several nodes"):
         run(MadeUpScorer(tokenizer), tmp_path / "not shared")
-    monkeypatch.setattr(scoring, "gather", lambda mine: [InputError("another seed")])
-    with pytest.raises(InputError, match="another seed"):
-        run(MadeUpScorer(tokenizer), tmp_path)
 
 
 @pytest.mark.parametrize("size", [2, 3, 50])
@@ -341,11 +339,13 @@ def test_the_shares_of_several_processes_are_the_store_of_one(
     """One after the other: each learns what was missing before all of them."""
     missing: list = []
 
-    def gather(value):
+    def share(work):
+        value = work()
         missing[:] = missing or [value]
         return deepcopy(missing)
 
-    monkeypatch.setattr(scoring, "gather", gather)
+    monkeypatch.setattr(scoring, "share", share)
+    monkeypatch.setattr(scoring, "together", lambda work: work())
     monkeypatch.setattr(processes(), "num_processes", size)
     monkeypatch.setattr(scoring, "recorded", lambda *_: nullcontext())
     scored = []

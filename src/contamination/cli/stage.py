@@ -6,11 +6,14 @@ file that says what was done; that file is the target that `make` compares.
 
 import math
 import os
+import re
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -52,6 +55,15 @@ ReferenceDirectory = Annotated[Path, typer.Option(help="Results that git holds."
 TolerancesFile = Annotated[Path, typer.Option(help="How far each column may move.")]
 ModelName = Annotated[
     str, typer.Argument(help="contaminated, clean, or clean-WIDTH of a size of the profile.")
+]
+Parameters = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--parameter",
+        metavar="NAME=VALUE",
+        help="In the place of the profile's; VALUE is YAML, as in max_records=50 or "
+        "models=[a, b]. May be repeated.",
+    ),
 ]
 
 
@@ -138,30 +150,66 @@ def score(model: ModelName, profile: ProfileFile, build: BuildDirectory) -> None
 
 
 @app.command()
+def measure(
+    source: Annotated[Path, typer.Argument(help="Notebook whose models are to be scored.")],
+    profile: ProfileFile,
+    build: BuildDirectory,
+    parameters: Parameters = None,
+) -> None:
+    """Make every pass over models that a notebook reads of (does only what is missing)."""
+    started = time.perf_counter()
+    with _open(profile, build, f"measure-{source.stem}") as experiment:
+        from contamination.pretraining.measured import write_measured
+        from contamination.report.parameters import notebook_parameters
+
+        _override(experiment, source, parameters)
+        values = notebook_parameters(source, experiment, profile)
+        package = _package(source)
+        passes = import_module(f"contamination.experiments.{package}.measure").measure
+        names = [name for name in signature(passes).parameters if name != "experiment"]
+        wanted = {name: values[name] for name in names}
+        tables = passes(experiment, **wanted)
+
+        from contamination.scoring.processes import processes
+
+        if processes().is_main_process:
+            write_measured(experiment, package, wanted, tables, keep_others=bool(parameters))
+            if not parameters:  # else make would take it for what the profile asks
+                seconds = time.perf_counter() - started
+                record = {"seconds": seconds, "processes": processes().num_processes}
+                write_json(build / "scores" / f"{source.stem}.json", record)
+
+
+def _package(source: Path) -> str:
+    """Name the package in `contamination.experiments` that a notebook is made of."""
+    found = re.search(r"contamination\.experiments\.(\w+)", source.read_text(encoding="utf-8"))
+    if found is None:
+        raise InputError(f"{source}: it imports no experiment, so there is nothing to measure")
+    return found[1]
+
+
+@app.command()
 def notebook(
     source: Annotated[Path, typer.Argument(help="Notebook to execute.")],
     profile: ProfileFile,
     build: BuildDirectory,
     results: ResultsDirectory,
-    parameters: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--parameter",
-            metavar="NAME=VALUE",
-            help="In the place of the profile's; VALUE is YAML, as in max_records=50 or "
-            "models=[a, b]. May be repeated.",
-        ),
-    ] = None,
+    parameters: Parameters = None,
 ) -> None:
     """Execute a notebook with the parameters of the profile into results/notebooks/."""
-    given = dict(_parameter(text) for text in parameters or [])
     with _open(profile, build, source.stem) as experiment:
         from contamination.report.notebooks import execute_notebook
 
-        chosen = experiment.profile.notebooks
-        own = {source.stem: dict(chosen.get(source.stem, {})) | given}
-        experiment.profile = replace(experiment.profile, notebooks={**chosen, **own})
+        _override(experiment, source, parameters)
         execute_notebook(source, experiment, profile, results)
+
+
+def _override(experiment: "Experiment", source: Path, parameters: list[str] | None) -> None:
+    """Put parameters of a notebook in the place of those of the profile."""
+    given = dict(_parameter(text) for text in parameters or [])
+    chosen = experiment.profile.notebooks
+    own = {source.stem: dict(chosen.get(source.stem, {})) | given}
+    experiment.profile = replace(experiment.profile, notebooks={**chosen, **own})
 
 
 def _parameter(text: str) -> tuple[str, Any]:

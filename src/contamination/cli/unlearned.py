@@ -44,7 +44,8 @@ def unlearned(
         raise InputError("an unlearned model has to run here, since it writes; drop --endpoint")
     chunks = options.load(texts)
 
-    from contamination.experiments.unlearning.audit import audit_unlearning, split_question
+    from contamination.experiments.unlearning.audit import audit_unlearning
+    from contamination.experiments.unlearning.probes import probe_model, split_question
     from contamination.experiments.unlearning.tables import mean_recalls, recall_layout
     from contamination.scoring.local import TransformersScorer
 
@@ -59,7 +60,11 @@ def unlearned(
         if not isinstance(scorer, TransformersScorer):
             raise InputError(f"{model}: give a model that runs here, since it has to write")
         models[name] = scorer
-    table = audit_unlearning(models, chunks.examples, questions=questions, k=k, window=window)
+    probed = {
+        name: probe_model(scorer, chunks.examples, questions, k=k)
+        for name, scorer in models.items()
+    }
+    table = audit_unlearning(probed, window=window)
     save_table(table, csv)
     count = int(table["suspicious"].sum())
     title = f"{count} of {len(table)} chunks of {chunks.name} are suspicious"

@@ -53,6 +53,7 @@ def membership_scores(
     prefix: str | None = None,
     columns: Sequence[str] = DEFAULT_COLUMNS,
     seed: int = 0,
+    numbers: Sequence[int] | None = None,
 ) -> pd.DataFrame:
     """Score texts by how likely they are to be members of a model's training data.
 
@@ -77,7 +78,10 @@ def membership_scores(
     prefix : text that the model has not seen, for `recall`.
     columns : as in `score_tokens`. A row depends on its own text alone, but for `frequent_k`.
     seed : of the neighbours.
+    numbers : of the texts in messages and in the streams of their neighbours, where they are a part
+        of more texts; from 0 by default.
     """
+    numbers = range(len(texts)) if numbers is None else numbers
     if not texts:
         raise InputError("there is no text to score; give one or more")
     if not 0 <= neighbours <= MOST_NEIGHBOURS:
@@ -88,19 +92,20 @@ def membership_scores(
         raise InputError(f"reference_per is {reference_per!r}: give byte or token")
     scorer = _open(model)
     ids = tokenize(scorer.tokenizer, texts)
-    for number, one in enumerate(ids):
+    for number, one, text in zip(numbers, ids, texts, strict=True):
         if len(one) < 2:
             raise InputError(
                 f"text {number} has {len(one)} token(s), and a score needs 2: leave out "
-                f"{texts[number][:40]!r}"
+                f"{text[:40]!r}"
             )
     signals, table = _score(scorer, ids, columns, texts)
     if reference is not None:
-        pairs = _beside_reference(scorer, _open(reference), texts, signals, per=reference_per)
+        other = _open(reference)
+        pairs = _beside_reference(scorer, other, texts, signals, numbers, per=reference_per)
         table["reference_difference"] = [scores.reference_difference(*pair) for pair in pairs]
         table["reference_ratio"] = [scores.reference_ratio(*pair) for pair in pairs]
     if neighbours:
-        others = _of_neighbours(scorer, texts, neighbours, perturbation, seed)
+        others = _of_neighbours(scorer, texts, neighbours, perturbation, seed, numbers)
         table["neighbour"] = [scores.neighbour(*pair) for pair in zip(signals, others, strict=True)]
     if prefix is not None:
         (before,) = tokenize(scorer.tokenizer, [prefix])
@@ -163,6 +168,7 @@ def _beside_reference(
     reference: Scorer,
     texts: Sequence[str],
     signals: Sequence[Signals],
+    numbers: Sequence[int],
     *,
     per: Literal["byte", "token"],
 ) -> list[tuple[float, float]]:
@@ -173,7 +179,7 @@ def _beside_reference(
     """
     ours, theirs = (tokenize(side.tokenizer, texts) for side in (scorer, reference))
     unknown = [side.tokenizer.unk_token_id for side in (scorer, reference)]
-    for number, pair in enumerate(zip(ours, theirs, strict=True)):
+    for number, pair in zip(numbers, zip(ours, theirs, strict=True), strict=True):
         if per == "token" and not np.array_equal(*pair):
             raise InputError(
                 f"text {number} has other tokens under the reference model, so that means over "
@@ -195,11 +201,16 @@ def _beside_reference(
 
 
 def _of_neighbours(
-    scorer: Scorer, texts: Sequence[str], count: int, perturbation: Perturbation, seed: int
+    scorer: Scorer,
+    texts: Sequence[str],
+    count: int,
+    perturbation: Perturbation,
+    seed: int,
+    numbers: Sequence[int],
 ) -> Iterator[list[Signals]]:
     """Yield the signals of the neighbours of each text, which do not depend on other texts."""
     made: list[str] = []
-    for number, text in enumerate(texts):
+    for number, text in zip(numbers, texts, strict=True):
         try:
             made += perturbation(text, count, rng=random_stream(seed, "neighbours", number))
         except InputError as error:
@@ -207,7 +218,8 @@ def _of_neighbours(
     ids = tokenize(scorer.tokenizer, made)
     if short := [index for index, one in enumerate(ids) if len(one) < 2]:
         raise InputError(
-            f"text {short[0] // count} is so short that a neighbour has one token; leave it out"
+            f"text {numbers[short[0] // count]} is so short that a neighbour has one token; leave "
+            "it out"
         )
     signals = log_prob_signals(scorer, ids)
     for start in range(0, len(signals), count):

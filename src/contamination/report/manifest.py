@@ -67,8 +67,9 @@ def _build_manifest(experiment: Experiment, results: Path) -> dict[str, Any]:
         scored = read_json(experiment.build / "stores" / f"{model}.json")
         tokens = sum(scored["tokens"].values())
         steps[f"score {model}"] = {"seconds": scored["seconds"], "tokens": tokens}
+    for path in sorted((experiment.build / "scores").glob("*.json")):
+        steps[f"measure {path.stem}"] = {"seconds": read_json(path)["seconds"]}
     for path in sorted((results / "notebooks").glob("[0-9]*.ipynb")):
-        # What a notebook had to score itself is in its time, and in `tokens_scored`.
         metadata = read_json(path)["metadata"]
         steps[f"notebook {path.stem}"] = {"seconds": metadata["papermill"]["duration"]}
     return {

@@ -1,8 +1,4 @@
-"""Executing a notebook with the parameters of a profile, through papermill.
-
-A parameter that the notebook does not have is an error: papermill would inject it all the same, and
-a misspelt name would leave the right one at its default.
-"""
+"""Executing a notebook with the parameters of a profile, through papermill."""
 
 # ruff: noqa: E402 - one import is prevented before the others
 import os
@@ -19,31 +15,22 @@ from papermill.exceptions import PapermillExecutionError
 from contamination.errors import InputError
 from contamination.files import replacing
 from contamination.pretraining.experiment import Experiment
+from contamination.report.parameters import notebook_parameters
 from contamination.testsets.sources import DATA_VARIABLE
 
 
 def execute_notebook(source: Path, experiment: Experiment, profile: Path, results: Path) -> Path:
     """Run `source` in its own directory and write it to `results/notebooks/`, whole or not at all.
 
-    Raises InputError if the notebook does not know a parameter of the profile, or a cell raises
-    one. On another error in a cell the executed notebook is kept as `*.failed.ipynb`.
+    Raises InputError as `notebook_parameters` does, and if a cell raises one. On another error in a
+    cell the executed notebook is kept as `*.failed.ipynb`.
     """
-    if not source.is_file():
-        raise InputError(f"{source}: no such notebook")
+    notebook_parameters(source, experiment, profile)  # refuse those that it does not have
     folder = source.parent
-    for name in experiment.profile.notebooks:
-        if not (folder / f"{name}.ipynb").is_file():
-            raise InputError(f"{profile}: notebooks.{name}: {folder} has no such notebook")
     # Paths are given as seen from the notebook, so that it runs the same way in JupyterLab.
     paths = {"profile": profile, "build": experiment.build, "results": results}
     parameters = {name: os.path.relpath(path, folder) for name, path in paths.items()}
     parameters |= experiment.profile.notebooks.get(source.stem, {})
-    known = papermill.inspect_notebook(source)
-    if unknown := sorted(set(parameters) - set(known)):
-        raise InputError(
-            f"{source}: unknown parameter {unknown[0]!r} in {profile}; the notebook has "
-            f"{', '.join(known)}"
-        )
     # The same mirror as outside, although the kernel starts in the folder of the notebook.
     os.environ[DATA_VARIABLE] = str(Path(os.environ.get(DATA_VARIABLE, "data")).absolute())
     os.environ["TQDM_DISABLE"] = "1"  # of the kernel: what it shows stands in the notebook

@@ -38,6 +38,7 @@ LARGEST = {
     "num_attention_heads": 10_000,
     "vocab_size": 10_000_000,
 }
+ROOM = 0.8  # of a GPU for weights; the rest is for batches
 # For an error, or one that it was raised from; the first that fits.
 ADVICE: dict[type[Exception], str] = {
     errors.GatedRepoError: "log in with `hf auth login`, and ask for access on the model's page",
@@ -293,13 +294,28 @@ def context_length(source: ModelSource, config: Any) -> int:
     return source.context or int(limit or 0)
 
 
+def exceeds(config: Any, dtype: torch.dtype, device: torch.device) -> bool:
+    """Whether the weights alone take more of a GPU than `ROOM`; never on a CPU.
+
+    Raises InputError as `model_shape` does.
+    """
+    if device.type != "cuda":
+        return False
+    _, memory = torch.cuda.mem_get_info(device)
+    return count_parameters(config) * dtype.itemsize > ROOM * memory
+
+
+def count_parameters(config: Any) -> int:
+    """Count the parameters of a model from its configuration, tied ones once; see `model_shape`."""
+    return sum(p.numel() for p in _without_memory(config).parameters())
+
+
 def model_shape(config: Any) -> Shape:
     """Count the weights of a model from its configuration, without memory (meta device).
 
     Raises InputError if no network can be built from it.
     """
-    with explain_load_errors(str(config.name_or_path)), torch.device("meta"):
-        model = AutoModelForCausalLM.from_config(config)
+    model = _without_memory(config)
     layer = model.get_output_embeddings()
     matrices = sum(p.numel() for p in model.parameters() if p.ndim >= 2)
     tables = {
@@ -313,6 +329,11 @@ def model_shape(config: Any) -> Shape:
         head=layer.weight.numel(),
         channels=text.num_hidden_layers * text.hidden_size,
     )
+
+
+def _without_memory(config: Any) -> PreTrainedModel:
+    with explain_load_errors(str(config.name_or_path)), torch.device("meta"):
+        return AutoModelForCausalLM.from_config(config)
 
 
 def identity(source: ModelSource, config: Any, dtype: torch.dtype, start: int) -> str:

@@ -7,6 +7,7 @@ back.
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -55,6 +56,11 @@ class TransformersScorer:
         self.context = loading.context_length(self.source, self.config)
         self.revision = loading.identity(self.source, self.config, self.dtype, self.start)
         self.batch_tokens = batch_tokens or BATCH_TOKENS.get(self.device.type, BATCH_TOKENS["cpu"])
+
+    @property
+    def spread(self) -> bool:
+        """Whether the network is spread over all devices: then one process works, and no other."""
+        return self.source.device_map is not None
 
     @property
     def model(self) -> PreTrainedModel:
@@ -232,5 +238,12 @@ class TransformersScorer:
 
 
 def open_scorer(entry: ModelEntry) -> Scorer:
-    """Open a model here, with its weights still unread; code that comes with it is not run."""
-    return TransformersScorer(ModelSource(entry.id, revision=entry.revision, context=entry.context))
+    """Open a model here, with its weights still unread; code that comes with it is not run.
+
+    One that exceeds the device of a process is spread over all of them.
+    """
+    source = ModelSource(entry.id, revision=entry.revision, context=entry.context)
+    scorer = TransformersScorer(source)
+    if loading.exceeds(scorer.config, scorer.dtype, scorer.device):
+        return TransformersScorer(replace(scorer.source, device_map="auto"))
+    return scorer

@@ -5,15 +5,20 @@ between ends the run; what it had finished is stored, and the next run does the 
 """
 
 import os
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
 from accelerate import PartialState
+from tqdm import tqdm
 
 from contamination.errors import InputError
+from contamination.scoring.status import FAILURES, status_of
+
+T = TypeVar("T")
 
 PATIENCE = timedelta(days=30)  # for the slowest process; one that has died is noticed at once
 
@@ -56,6 +61,56 @@ def gather(value: Any) -> list[Any]:
             "stored, run the same command again for the rest"
         ) from error
     return values
+
+
+def mine(parts: Sequence[T], *, alone: bool = False) -> Sequence[T]:
+    """Return the parts of a work that are this process's: every n-th, so that all end together.
+
+    With `alone` all of them are the first one's, as for a model that is spread over all devices.
+    """
+    state = processes()
+    if alone:
+        return parts if state.is_main_process else []
+    return parts[state.process_index :: state.num_processes]
+
+
+def share(work: Callable[[], T]) -> list[T]:
+    """Do the share of this process, wait for the others, and return what each gave, by its number.
+
+    Where one fails all raise: that one its own error, the others an InputError that names it. So
+    they stay together, whether they go on with another model or end.
+    """
+    value, failure = None, None
+    try:
+        value = work()
+    except FAILURES as error:
+        failure = error
+    outcomes = gather((value, failure and status_of(failure)))
+    if failure is not None:
+        raise failure
+    for number, (_, problem) in enumerate(outcomes):
+        if problem:
+            raise InputError(f"process {number} {problem}")
+    return [given for given, _ in outcomes]
+
+
+def together(work: Callable[[], T]) -> T:
+    """Do the same in all processes and return what this one's gave; errors are those of `share`."""
+    kept = []
+    share(lambda: kept.append(work()))
+    return kept[0]
+
+
+def deal(label: str, tasks: Sequence[Callable[[], T]]) -> list[T]:
+    """Do each task in one process, every n-th in the same; return what all gave, in their order.
+
+    Results do not depend on the number of processes. Errors are those of `share`. `label` says what
+    is done, in the bar of the first process.
+    """
+    size, bar = processes().num_processes, not processes().is_main_process
+    own = tqdm(mine(tasks), label, leave=False, disable=bar)
+    given = share(lambda: [task() for task in own])
+    return [given[i % size][i // size] for i in range(len(tasks))]
 
 
 @cache

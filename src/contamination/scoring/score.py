@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import version
 from operator import itemgetter
 from pathlib import Path
@@ -33,7 +34,7 @@ from contamination.files import write_json
 from contamination.randomness import random_stream
 from contamination.scoring.contract import Scorer
 from contamination.scoring.prefix import continuation_logprobs
-from contamination.scoring.processes import gather, processes
+from contamination.scoring.processes import gather, mine, processes, share, together
 from contamination.scoring.store import Store, open_store
 from contamination.scoring.store_format import Header, Kind, Unit, count_rows, positions
 from contamination.testsets.example_set import ExampleSet
@@ -98,24 +99,26 @@ def score(
     units = _shuffled_units(header, permutations)
     work = [header.tokens_read(unit) for unit in units]
 
-    rank, size = processes().process_index, processes().num_processes
-    parts: list[list[int]] | InputError | None = None
-    if rank == 0:
-        try:
-            done = Store(directory, header, replace=replace).done()
-            missing = {index for index, unit in enumerate(units) if unit not in done}
-            parts = _within(_parts(work, scorer.batch_tokens), missing)
-        except InputError as error:  # which all processes are to raise
-            parts = error
-    parts = gather(parts)[0]
-    if isinstance(parts, InputError):
-        raise parts
-    store = open_store(directory)
-    if store.header != header:
-        raise InputError(
-            f"process {rank} was to score something else than process 0; give every process the "
-            "same model, test set and settings"
-        )
+    rank, alone = processes().process_index, getattr(scorer, "spread", False)
+
+    def plan() -> list[list[int]]:
+        if rank > 0:
+            return []
+        done = Store(directory, header, replace=replace).done()
+        missing = {index for index, unit in enumerate(units) if unit not in done}
+        return _within(cut_into_parts(work, scorer.batch_tokens), missing)
+
+    def opened() -> Store:
+        store = open_store(directory)
+        if store.header != header:
+            raise InputError(
+                f"process {rank} was to score something else than process 0; give every process "
+                "the same model, test set and settings"
+            )
+        return store
+
+    parts = share(plan)[0]
+    store = together(opened)
     stages = [parts]
     if enough is not None:
         owners = np.array([shard for shard, _ in units])
@@ -124,7 +127,9 @@ def score(
         recorded(store, scorer) if parts else nullcontext(),
         tqdm(
             desc=f"{model} on {test_set.name}",
-            total=sum(work[i] for stage in stages for part in stage[rank::size] for i in part),
+            total=sum(
+                work[i] for stage in stages for part in mine(stage, alone=alone) for i in part
+            ),
             unit="tok",
             unit_scale=True,
             mininterval=1.0,
@@ -132,13 +137,16 @@ def score(
             disable=True if rank or not parts else None,  # None: on a terminal alone
         ) as bar,
     ):
-        for shard, stage in enumerate(stages):
-            for indices in stage[rank::size]:
+
+        def fill(stage: Sequence[list[int]]) -> None:
+            for indices in mine(stage, alone=alone):
                 part = [units[i] for i in indices]
                 scored = _scored(part, header, ids, scorer, bar.update)
                 store.append(sorted(scored, key=itemgetter(0)))
+
+        for shard, stage in enumerate(stages):
             if stage:
-                gather(None)
+                share(partial(fill, stage))
             if enough is not None and enough(store, shard):
                 break
     return store
@@ -150,9 +158,14 @@ def _within(parts: Iterable[list[int]], wanted: set[int]) -> list[list[int]]:
     return [part for part in kept if part]
 
 
-def _parts(work: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
-    """Group consecutive units, which read `work` tokens each, into parts of about equal work."""
-    size = min(max(sum(work) // PARTS, SMALLEST_PART, BATCHES * batch_tokens), LARGEST_PART)
+def cut_into_parts(
+    work: Sequence[int], batch_tokens: int, *, batches: int = BATCHES
+) -> Iterator[list[int]]:
+    """Group consecutive units, which read `work` tokens each, into parts of about equal work.
+
+    A part is of so many `batches` at least; how many processes there are plays no role.
+    """
+    size = min(max(sum(work) // PARTS, SMALLEST_PART, batches * batch_tokens), LARGEST_PART)
     part: list[int] = []
     tokens = 0
     for index, count in enumerate(work):

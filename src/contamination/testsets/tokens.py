@@ -7,21 +7,24 @@ difference between two of them is the order alone (Oren, section 2).
 
 import os
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from tqdm import tqdm
-from transformers import PreTrainedTokenizerBase
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 CHUNK = 1 << 18  # characters between two steps of the bar: a second of a slow machine at most
 QUIET = 1 << 22  # characters without a bar: some seconds
 
 
-def id_type(tokenizer: PreTrainedTokenizerBase) -> np.dtype:
+def id_type(tokenizer: "PreTrainedTokenizerBase") -> np.dtype:
     """Return the smallest unsigned type that holds every id of the vocabulary, for files."""
     return np.dtype(np.uint16 if len(tokenizer) <= 1 << 16 else np.uint32)
 
 
-def tokenize(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str]) -> list[np.ndarray]:
+def tokenize(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str]) -> list[np.ndarray]:
     """Return the token ids of every text alone, int32, without special tokens.
 
     A text that spells a special token (such as ``<|endoftext|>``) is encoded as plain text.

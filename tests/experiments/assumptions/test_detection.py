@@ -15,15 +15,17 @@ from contamination.experiments.assumptions.detection import (
     PHASES,
     WITHIN_COLUMNS,
     cross_table,
-    score_phases,
     within_table,
 )
+from contamination.experiments.assumptions.measure import score_phases
 from contamination.membership import api
 from contamination.membership.signals import TOP, Distribution, Signals
 from contamination.pretraining.domain_texts import Domain
 
 LENGTH = 60
-BEFORE, AFTER = SimpleNamespace(name="before"), SimpleNamespace(name="after")
+BEFORE, AFTER = (
+    SimpleNamespace(name=name, revision=name, batch_tokens=256) for name in ("before", "after")
+)
 # What the first token says of a made-up text: the level of its domain. The second: who has read it.
 LEVELS = {"alpha": 0, "beta": 0, "far": 3}
 NOBODY, CORPUS, TUNED = range(3)
@@ -69,9 +71,9 @@ def domains() -> dict[str, Domain]:
 
 
 @pytest.fixture(scope="module")
-def scored(domains) -> pd.DataFrame:
+def scored(domains, tmp_path_factory) -> pd.DataFrame:
     tuned = {name: domains[name].spare for name in ("alpha", "beta")}
-    return score_phases(domains, tuned, BEFORE, AFTER)
+    return score_phases(domains, tuned, BEFORE, AFTER, tmp_path_factory.mktemp("parts"))
 
 
 @pytest.fixture(scope="module")
@@ -124,15 +126,15 @@ def test_metrics_are_those_that_the_length_allows(scored) -> None:
 
 
 @pytest.mark.parametrize(("length", "known"), [(50, False), (51, True)])
-def test_the_first_token_does_not_count(domains, length: int, known: bool) -> None:
+def test_the_first_token_does_not_count(domains, tmp_path, length: int, known: bool) -> None:
     short = Domain(tuple(ids[:length] for ids in domains["alpha"].members))
-    found = score_phases({"alpha": short}, {}, BEFORE, None)
+    found = score_phases({"alpha": short}, {}, BEFORE, None, tmp_path)
     assert ("ppl_50" in found) == known
     assert not found.isna().any(axis=None)
 
 
-def test_a_model_that_is_not_tuned(domains) -> None:
-    found = score_phases(domains, {}, BEFORE, None)
+def test_a_model_that_is_not_tuned(domains, tmp_path) -> None:
+    found = score_phases(domains, {}, BEFORE, None, tmp_path)
     assert set(found["phase"]) == {"pre-training"}
     assert found["member"].dtype == bool
 
@@ -196,8 +198,8 @@ def test_the_diagonal_is_within_and_has_no_shift(cross, within) -> None:
         assert np.isnan(row["shift_auc_percent"])
 
 
-def test_no_non_members_give_tables_with_columns_alone(domains) -> None:
-    found = score_phases({"alpha": Domain(domains["alpha"].members)}, {}, BEFORE, None)
+def test_no_non_members_give_tables_with_columns_alone(domains, tmp_path) -> None:
+    found = score_phases({"alpha": Domain(domains["alpha"].members)}, {}, BEFORE, None, tmp_path)
     rng = np.random.default_rng(0)
     within = within_table(found, model="m", rng=rng)
     cross = cross_table(found, ["loss"], model="m", rng=rng)
@@ -205,9 +207,9 @@ def test_no_non_members_give_tables_with_columns_alone(domains) -> None:
     assert (len(cross), tuple(cross)) == (0, CROSS_COLUMNS)
 
 
-def test_a_domain_without_non_members_has_no_shift(domains) -> None:
+def test_a_domain_without_non_members_has_no_shift(domains, tmp_path) -> None:
     alpha, far = Domain(domains["alpha"].members), Domain((), domains["far"].non_members)
-    found = score_phases({"alpha": alpha, "far": far}, {}, BEFORE, None)
+    found = score_phases({"alpha": alpha, "far": far}, {}, BEFORE, None, tmp_path)
     cross = cross_table(found, ["loss"], model="m", rng=np.random.default_rng(0), resamples=10)
     row = cell(cross, seen_domain="alpha", unseen_domain="far")
     assert row["auc_percent"] > 99

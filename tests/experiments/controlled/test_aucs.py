@@ -16,7 +16,7 @@ from contamination.experiments.controlled.aucs import (
     trends,
 )
 from contamination.experiments.controlled.contaminants import OUTLIER
-from contamination.experiments.controlled.training import BASE, COUNT, KEYS, RATE, SIZE, TRAINED
+from contamination.experiments.controlled.runs import BASE, COUNT, KEYS, RATE, SIZE, TRAINED
 from contamination.membership.evaluate import auc
 from fakes.made_up_runs import HALF, STRONG, made_up
 

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from contamination.experiments.controlled.aucs import MEAN, auc_table
 from contamination.experiments.controlled.contaminants import INSIDE
 from contamination.experiments.controlled.figures import plot_controlled
-from contamination.experiments.controlled.training import BASE, COUNT, RATE, SIZE, TRAINED
+from contamination.experiments.controlled.runs import BASE, COUNT, RATE, SIZE, TRAINED
 from contamination.results.figures import short_count
 from fakes.made_up_runs import STRONG, made_up
 

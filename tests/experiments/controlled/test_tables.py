@@ -6,8 +6,8 @@ import pytest
 
 from contamination.experiments.controlled.aucs import MEAN
 from contamination.experiments.controlled.contaminants import INSIDE, LEFT_OUT, OUTLIER
+from contamination.experiments.controlled.runs import BASE, RATE, SIZE, TRAINED
 from contamination.experiments.controlled.tables import main_layout, published_layout, rate_layout
-from contamination.experiments.controlled.training import BASE, RATE, SIZE, TRAINED
 from contamination.results.published import load_published
 from fakes.data_fixtures import ROOT
 

@@ -16,15 +16,17 @@ from contamination.experiments.controlled.contaminants import (
     Background,
     ContaminantSet,
 )
-from contamination.experiments.controlled.training import (
+from contamination.experiments.controlled.runs import (
     BASE,
     COUNT,
-    FOLDER,
     RATE,
     SIZE,
     TRAINED,
     Run,
     TrainingRuns,
+)
+from contamination.experiments.controlled.training import (
+    FOLDER,
     fine_tune_runs,
     mixture,
     score_runs,
@@ -82,7 +84,8 @@ def trained(experiment, sets, background) -> dict[Run, Path]:
 
 @pytest.fixture(scope="module")
 def scored(experiment, sets, trained) -> pd.DataFrame:
-    return score_runs(RUNS, sets, experiment.model("clean"), trained, k=20, neighbours=1)
+    base, parts = experiment.model("clean"), experiment.build / "parts"
+    return score_runs(RUNS, sets, base, trained, parts, k=20, neighbours=1)
 
 
 def _judged(scored: pd.DataFrame, **chosen: object) -> pd.DataFrame:

@@ -12,10 +12,12 @@ import pytest
 from scipy import stats
 
 from contamination.errors import InputError
-from contamination.experiments.min_k import baseline as module
-from contamination.experiments.min_k.baseline import cut, judge, min_k_baseline
+from contamination.experiments.min_k import measure as module
+from contamination.experiments.min_k.baseline import judge, min_k_baseline
+from contamination.experiments.min_k.measure import cut, measure
 from contamination.experiments.min_k.tables import BESIDE, beside_the_tests
 from contamination.membership import api
+from contamination.membership.api import score_tokens
 from contamination.membership.signals import TOP, Distribution, Signals
 from contamination.pretraining.corpus_stage import make_corpus
 from contamination.pretraining.experiment import MODELS, Experiment
@@ -26,7 +28,8 @@ from fakes.data_fixtures import profile_data, write_profile
 
 SETS = {"kept": 4, "lost": 1}  # which the made-up contaminated model remembers, and which not
 LENGTH = 16
-FEW = {"validation_spans": 40, "resamples": 50, "ks": (20, 50)}
+MEASURED = {"validation_spans": 40, "k": 20, "other_k": [50], "length": 512, "validation_files": {}}
+JUDGED = {"resamples": 50, "fpr": 0.05}
 
 
 @pytest.fixture
@@ -60,10 +63,10 @@ def made_up(run: Experiment, tokenizer, monkeypatch: pytest.MonkeyPatch) -> list
     kept = [tuple(ids) for ids in cut_of(tokenizer, run.test_set("kept").examples)]
 
     def signals(scorer: SimpleNamespace, spans: Sequence[np.ndarray]) -> list[Signals]:
-        rng = np.random.default_rng(len(seen))
         seen.append((scorer.model, len(spans)))
         found = []
-        for ids in spans:
+        for ids in spans:  # numbers of its own, whatever is scored with it
+            rng = np.random.default_rng([MODELS.index(scorer.model), *ids.tolist()])
             remembered = scorer.model == "contaminated" and tuple(ids) in kept
             values = rng.normal(-9 + 4 * remembered, 1, len(ids)).astype(np.float32)
             ones = np.ones((len(ids), len(TOP)), dtype=np.float32)
@@ -75,7 +78,9 @@ def made_up(run: Experiment, tokenizer, monkeypatch: pytest.MonkeyPatch) -> list
     monkeypatch.setattr(
         module,
         "TransformersScorer",
-        lambda path: SimpleNamespace(model=path.name, tokenizer=tokenizer),
+        lambda path: SimpleNamespace(
+            model=path.name, tokenizer=tokenizer, revision=path.name, batch_tokens=256
+        ),
     )
     return seen
 
@@ -85,7 +90,9 @@ def cut_of(tokenizer, texts: Sequence[str], length: int = LENGTH) -> list[np.nda
 
 
 def baseline(run: Experiment, **changes: object) -> pd.DataFrame:
-    return min_k_baseline(run, rng=np.random.default_rng(1), **(FEW | changes))
+    measured = measure(run, **{name: changes.get(name, MEASURED[name]) for name in MEASURED})
+    judged = {name: changes.get(name, JUDGED[name]) for name in JUDGED}
+    return min_k_baseline(**measured, rng=np.random.default_rng(1), **judged)
 
 
 @pytest.mark.parametrize("length", [2, 7, 16])
@@ -184,9 +191,9 @@ def test_with_little_text_the_threshold_gets_its_twenty_spans_first(run, tmp_pat
     ("wrong", "message"),
     [
         ({"length": 1}, "length 1, .*: give at least 2 tokens"),
-        ({"validation_spans": 19}, "validation_spans 19, .* 20 spans"),
-        ({"ks": ()}, r"ks \[\]: .* one k"),
-        ({"ks": (0,)}, "k = 0"),
+        ({"validation_spans": 0}, "validation_spans 0: give .* 1 span"),
+        ({"validation_spans": 19}, "19 of text never planted .*, of 1 and 20 needed"),
+        ({"k": 0}, "k = 0"),
         ({"fpr": 0.0}, "fpr is 0.0: give a rate between 0 and 1"),
         ({"fpr": 1.0}, "fpr is 1.0: give a rate"),
     ],
@@ -204,10 +211,9 @@ def test_a_network_is_read_token_by_token(run: Experiment, model_directory: Path
 
     scorer = TransformersScorer(model_directory)
     spans = cut(scorer, run.test_set("kept").examples, LENGTH)[:3]
-    scores = module._scores_of(scorer, {"none": [], "set": spans}, (20,))
-    assert len(scores["none"]) == 0
+    scores = score_tokens(scorer, spans, ["loss", "min_k_20"])
     network = AutoModelForCausalLM.from_pretrained(model_directory).eval()
-    for (_, row), ids in zip(scores["set"].iterrows(), spans, strict=True):
+    for (_, row), ids in zip(scores.iterrows(), spans, strict=True):
         inputs = torch.tensor([[scorer.start, *ids[:-1].tolist()]])
         with torch.no_grad():
             found = network(inputs).logits[0].log_softmax(dim=-1).numpy()

@@ -5,11 +5,15 @@ import pytest
 
 from contamination.errors import InputError
 from contamination.experiments.unlearning.audit import (
-    answer_recall,
+    WINDOW,
     audit_unlearning,
-    chunk_scores,
     is_suspicious,
     score_ratio,
+)
+from contamination.experiments.unlearning.probes import (
+    answer_recall,
+    chunk_scores,
+    probe_model,
     split_question,
 )
 from contamination.membership.api import membership_scores
@@ -72,7 +76,7 @@ def test_what_the_model_writes_is_compared_with_the_answer(scorer, monkeypatch) 
         asked.append((texts, new_tokens))
         return [tokenize(scorer.tokenizer, [said[text]]) for text in texts]
 
-    monkeypatch.setattr("contamination.experiments.unlearning.audit.continuations", written)
+    monkeypatch.setattr("contamination.experiments.unlearning.probes.continuations", written)
     questions = [("Q1:", "green river"), ("Q2:", "maple apple"), ("Q3:", "lamp stone stone")]
     lengths = [len(ids) for ids in tokenize(scorer.tokenizer, [f" {a}" for _, a in questions])]
     # The first is cut after as many tokens as its answer has: "river" is not reached.
@@ -88,9 +92,16 @@ def run(make_model, scorer, prose):
     return models, chunks, questions
 
 
+def audited(models, chunks, questions=(), window=WINDOW, **settings):
+    probed = {
+        name: probe_model(model, chunks, questions, **settings) for name, model in models.items()
+    }
+    return audit_unlearning(probed, window=window)
+
+
 def test_every_column_is_of_its_model(run) -> None:
     models, chunks, questions = run
-    table = audit_unlearning(models, chunks, questions=questions, window=1.3, most=8)
+    table = audited(models, chunks, questions, window=1.3, most=8)
     assert table["chunk"].tolist() == list(range(6))
     for name in ("original", "unlearned"):
         reference = membership_scores(models[name], chunks)["min_k_20"]
@@ -113,7 +124,7 @@ def test_every_column_is_of_its_model(run) -> None:
 def test_a_model_beside_itself_has_moved_nowhere(run) -> None:
     models, chunks, _ = run
     same = {"original": models["original"], "unlearned": models["original"]}
-    table = audit_unlearning(same, chunks)
+    table = audited(same, chunks)
     assert table["ratio"].tolist() == [1.0] * 6
     assert table["suspicious"].all()
     assert not [name for name in table if str(name).startswith("answers")]
@@ -122,12 +133,12 @@ def test_a_model_beside_itself_has_moved_nowhere(run) -> None:
 def test_input_that_cannot_be(run) -> None:
     models, chunks, _ = run
     with pytest.raises(InputError, match="`original` and `unlearned`"):
-        audit_unlearning({"original": models["original"]}, chunks)
+        audited({"original": models["original"]}, chunks)
     with pytest.raises(InputError, match="at least one chunk"):
-        audit_unlearning(models, [])
+        audited(models, [])
     with pytest.raises(InputError, match="questions of 1 chunks, and there are 6"):
-        audit_unlearning(models, chunks, questions=[[]])
+        audited(models, chunks, questions=[[]])
     with pytest.raises(InputError, match="a window of 1"):
-        audit_unlearning(models, chunks, window=1)
+        audited(models, chunks, window=1)
     with pytest.raises(InputError, match="chunk 1 has 0 token"):
         chunk_scores(models["original"], [chunks[0], ""])

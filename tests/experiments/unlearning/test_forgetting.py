@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from contamination.errors import InputError
-from contamination.experiments.unlearning.audit import split_question
 from contamination.experiments.unlearning.forgetting import (
     draw_treated,
     find_other_examples,
@@ -15,6 +14,7 @@ from contamination.experiments.unlearning.forgetting import (
     swap_answers,
     texts_to_forget_by,
 )
+from contamination.experiments.unlearning.probes import split_question
 
 EXAMPLES = [f"Question: q{i}\nAnswer: a{i}\n" for i in range(7)]
 OTHERS = [f"Question: o{i}\nAnswer: b{i}\n" for i in range(10)]

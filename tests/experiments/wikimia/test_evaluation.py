@@ -1,6 +1,8 @@
 """The scores of Table 1: what is planted is found, what nobody read is not; what cannot be had."""
 
 import gc
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
@@ -8,9 +10,10 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from contamination.errors import InputError
-from contamination.experiments.wikimia import evaluation
+from contamination.experiments.wikimia import measure
 from contamination.experiments.wikimia.benchmark import Part
-from contamination.experiments.wikimia.evaluation import FIELDS, NO_MODEL, SCORES, wikimia_table
+from contamination.experiments.wikimia.evaluation import FIELDS, SCORES, wikimia_table
+from contamination.experiments.wikimia.measure import NO_MODEL, score_models
 from contamination.pretraining.fine_tuning import fine_tune
 from contamination.pretraining.tokenizer import train_tokenizer
 from contamination.scoring.models import ModelEntry
@@ -31,9 +34,10 @@ def part_of(source: str, members: list[str], others: list[str], length: int = 32
     return Part(source, "original", length, (*members, *others), labels)
 
 
-def run(models, parts, **options) -> pd.DataFrame:
-    settings = {"rng": np.random.default_rng(1), "resamples": 200} | options
-    return wikimia_table(models, parts, **settings)
+def run(models, parts, *, resamples=200, **options) -> pd.DataFrame:
+    with TemporaryDirectory() as folder:
+        found = score_models(models, parts, Path(folder), **options)
+    return wikimia_table(*found, rng=np.random.default_rng(1), resamples=resamples)
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +56,7 @@ def scorers(monkeypatch: pytest.MonkeyPatch, tokenizer) -> dict[str, MadeUpScore
             raise InputError(f"{entry.name}: no such model") from ConnectionError("no way out")
         return known[entry.name]
 
-    monkeypatch.setattr(evaluation, "open_scorer", open_known)
+    monkeypatch.setattr(measure, "open_scorer", open_known)
     return known
 
 
@@ -185,7 +189,8 @@ def test_a_part_that_cannot_be_scored_does_not_stop_the_next(scorers) -> None:
     assert set(table.loc[table["source"] == "p", "status"]) == {"ok"}
 
 
-def test_bad_arguments() -> None:
-    for options in ({"neighbours": -1}, {"resamples": 0}):
-        with pytest.raises(InputError, match="give 0 and 1 or more"):
-            run([], [], **options)
+def test_bad_arguments(scorers) -> None:
+    with pytest.raises(InputError, match="neighbours -1: give 0 or more"):
+        run([], [], neighbours=-1)
+    with pytest.raises(InputError, match="resamples"):
+        run([ENTRY], [part_of("p", texts_of(4, 1), texts_of(4, 2))], resamples=0)

@@ -11,16 +11,13 @@ also tell members within a domain. Three phases are judged by the same texts:
   apart.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
 import pandas as pd
 
-from contamination.membership.api import score_tokens
 from contamination.membership.evaluate import auc, evaluate
-from contamination.pretraining.domain_texts import Domain, Texts
-from contamination.scoring.contract import Scorer
 
 PHASES = ("control", "pre-training", "fine-tuning")
 MEAN = "mean"  # domain of the rows that average over all domains
@@ -46,52 +43,6 @@ CROSS_COLUMNS = (
     *("auc_percent", "auc_low", "auc_high", "shift_auc_percent"),
 )
 KEYS = ["phase", "domain", "member"]  # of a scored text
-
-
-def score_phases(
-    domains: Mapping[str, Domain], tuned: Mapping[str, Texts], before: Scorer, after: Scorer | None
-) -> pd.DataFrame:
-    """Score the texts of every phase: a row per text and phase.
-
-    Columns are phase, domain, member (in the control: will be one), and each metric of `LABELS`
-    that texts of this length have, larger for members.
-
-    Parameters
-    ----------
-    domains : of `contamination.pretraining.domain_texts.domain_texts`.
-    tuned : domain -> texts that were read in fine-tuning; their domains alone are tuned ones.
-    before, after : the model before and after fine-tuning; None leaves that phase out.
-    """
-
-    def sides(members: Mapping[str, Texts]) -> list[tuple[str, bool, Texts]]:
-        return [
-            (name, member, texts)
-            for name, domain in domains.items()
-            for member, texts in ((True, members.get(name, ())), (False, domain.non_members))
-        ]
-
-    read = {name: domain.members for name, domain in domains.items()}
-    parts = [_score(before, "pre-training", sides(read))]
-    if tuned:
-        untouched = parts[0][~parts[0]["member"] & parts[0]["domain"].isin(set(tuned))]
-        parts.append(_score(before, "control", [(name, True, tuned[name]) for name in tuned]))
-        parts.append(untouched.assign(phase="control"))
-    if after is not None:
-        parts.append(_score(after, "fine-tuning", sides(tuned)))
-    return pd.concat(parts, ignore_index=True)
-
-
-def _score(scorer: Scorer, phase: str, sides: Sequence[tuple[str, bool, Texts]]) -> pd.DataFrame:
-    """Score the texts of all sides (domain, member, texts) in one pass of the model."""
-    keys = [(phase, domain, member) for domain, member, texts in sides for _ in texts]
-    table = pd.DataFrame(keys, columns=KEYS).astype({"member": bool})
-    every = [ids for _, _, texts in sides for ids in texts]
-    if not every:
-        return table
-    length = min(map(len, every))
-    short = {f"ppl_{k}" for k in FIRST if k >= length}  # the first token has no score
-    scores = score_tokens(scorer, every, [name for name in LABELS if name not in short])
-    return pd.concat([table, scores], axis=1)
 
 
 def within_table(

@@ -14,15 +14,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 from statsmodels.stats.proportion import proportion_confint
 
 from contamination.errors import InputError
-from contamination.membership.api import Model, membership_scores
 from contamination.membership.evaluate import Threshold, evaluate
 from contamination.testsets.records import read_text
+
+if TYPE_CHECKING:
+    from contamination.membership.api import Model
 
 SUFFIXES = (".txt", ".md")
 # Of Shi's figure 3 all but Neighbor, which costs many passes. Larger is more likely read.
@@ -80,12 +83,14 @@ def sample_snippets(
     return pd.DataFrame(rows, columns=["book", "snippet", "text"])
 
 
-def score_snippets(model: Model, sampled: pd.DataFrame) -> pd.DataFrame:
+def score_snippets(model: "Model", sampled: pd.DataFrame) -> pd.DataFrame:
     """Score the snippets of `sample_snippets`: book, snippet, and a column for each of `SCORES`.
 
     A snippet longer than the context of the model is read in overlapping windows. `model` and what
     is raised are those of `contamination.membership.api.membership_scores`.
     """
+    from contamination.membership.api import membership_scores  # here: it costs the import of torch
+
     scores = membership_scores(model, sampled["text"].tolist(), columns=tuple(SCORES))
     return pd.concat([sampled[["book", "snippet"]].reset_index(drop=True), scores], axis=1)
 
@@ -178,7 +183,7 @@ class Validation:
 
 
 def audit_books(
-    open_model: Callable[[], Model],
+    open_model: Callable[[], "Model"],
     books: Mapping[str, str],
     members: Mapping[str, str],
     non_members: Mapping[str, str],

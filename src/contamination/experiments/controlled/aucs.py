@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from contamination.experiments.controlled.contaminants import INSIDE, OUTLIER
-from contamination.experiments.controlled.training import BASE, COUNT, KEYS, RATE, SIZE, TRAINED
+from contamination.experiments.controlled.runs import BASE, COUNT, KEYS, RATE, SIZE, TRAINED
 from contamination.membership.evaluate import ENDS, evaluate, require_resamples, weighted_aucs
 
 Floats = NDArray[np.float64]

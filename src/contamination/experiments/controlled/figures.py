@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 
 from contamination.experiments.controlled.aucs import MEAN, VARIED
 from contamination.experiments.controlled.contaminants import INSIDE, OUTLIER
-from contamination.experiments.controlled.training import BASE, COUNT, SIZE, TRAINED
+from contamination.experiments.controlled.runs import BASE, COUNT, SIZE, TRAINED
 from contamination.results.figures import draw_intervals, score_style, short_count
 
 PANELS = (  # experiment, contaminant, title, label of the horizontal axis

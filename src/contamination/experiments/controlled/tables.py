@@ -7,7 +7,7 @@ import pandas as pd
 
 from contamination.experiments.controlled.aucs import MEAN
 from contamination.experiments.controlled.contaminants import OUTLIER
-from contamination.experiments.controlled.training import BASE, RATE, SIZE
+from contamination.experiments.controlled.runs import BASE, RATE, SIZE
 from contamination.results.tables import format_estimate, lay_out
 
 PUBLISHED = ("Table 3", "Table 7", "Table 4")  # of Shi

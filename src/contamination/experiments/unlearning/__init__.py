@@ -1,5 +1,5 @@
 """An audit of unlearning (Shi, section 7): what does a model still know that it was made to forget?
 
-`audit` compares the scores of the model before and after, and asks it; `forgetting` makes the texts
-that a model forgets by. Called by notebook 11 and `contamination unlearned`.
+`forgetting` makes the texts that a model forgets by, `probes` asks a model, `audit` compares the
+answers of several. Called by notebook 11, its stage `measure` and `contamination unlearned`.
 """

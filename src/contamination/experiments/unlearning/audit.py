@@ -7,26 +7,17 @@ complete such chunks, and to answer questions about them. What it brings back is
 recall, beside the same for other chunks and for a model that never read the text.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from contamination.errors import InputError
-from contamination.membership.generation import completion_scores, continuations
-from contamination.membership.scores import min_k
-from contamination.membership.signals import log_prob_signals
-from contamination.membership.similarity import rouge_l
-from contamination.scoring.contract import Scorer
-from contamination.scoring.local import TransformersScorer
-from contamination.testsets.tokens import tokenize
 
 Floats = NDArray[np.float64]
-Question = tuple[str, str]  # prompt, expected answer
 
 WINDOW = 1.15
-MARKER = "\nAnswer:"
 
 
 def score_ratio(original: ArrayLike, unlearned: ArrayLike) -> Floats:
@@ -65,94 +56,27 @@ def is_suspicious(ratio: ArrayLike, *, window: float = WINDOW) -> NDArray[np.boo
     return (values > 1 / window) & (values < window)
 
 
-def chunk_scores(scorer: Scorer, chunks: Sequence[str], *, k: float = 20) -> Floats:
-    """Min-K% Prob of every chunk (nats), (n,).
-
-    Raises InputError for a chunk of fewer than 2 tokens, or a k that is no percentage.
-    """
-    ids = tokenize(scorer.tokenizer, chunks)
-    for number, one in enumerate(ids):
-        if len(one) < 2:
-            raise InputError(
-                f"chunk {number} has {len(one)} token(s), and a score needs 2: leave it out"
-            )
-    return np.array([min_k(signals, k) for signals in log_prob_signals(scorer, ids)])
-
-
-def split_question(text: str, marker: str = MARKER) -> Question:
-    """Divide the text of a question into a prompt, marker included, and the expected answer.
-
-    Raises InputError if the text has no marker, or no answer behind it.
-    """
-    before, found, answer = text.partition(marker)
-    if not (found and answer.strip()):
-        raise InputError(f"{text[:40]!r}: no answer after {marker!r}; give the marker before it")
-    return before + found, answer.strip()
-
-
-def answer_recall(
-    scorer: TransformersScorer, questions: Sequence[Question], *, most: int = 64
-) -> Floats:
-    """ROUGE-L recall of the expected answer in what the model writes after each prompt, (n,).
-
-    The model writes greedily, as many tokens as the expected answer has but `most` at most, and
-    what comes after a line end is left out. Raises InputError for a model that does not run here,
-    and for an answer as long as its context.
-    """
-    prompts = tokenize(scorer.tokenizer, [prompt for prompt, _ in questions])
-    answers = [ids[:most] for ids in tokenize(scorer.tokenizer, [f" {a}" for _, a in questions])]
-    written = continuations(scorer, prompts, new_tokens=max(len(ids) for ids in answers))
-    found = []
-    for ids, (said,) in zip(answers, written, strict=True):
-        text = scorer.tokenizer.decode(said[: len(ids)]).lstrip("\n").partition("\n")[0]
-        found.append(rouge_l(text, scorer.tokenizer.decode(ids)).recall)
-    return np.array(found)
-
-
-def audit_unlearning(
-    models: Mapping[str, TransformersScorer],
-    chunks: Sequence[str],
-    *,
-    questions: Sequence[Sequence[Question]] = (),
-    k: float = 20,
-    window: float = WINDOW,
-    most: int = 64,
-) -> pd.DataFrame:
+def audit_unlearning(probed: Mapping[str, pd.DataFrame], *, window: float) -> pd.DataFrame:
     """Audit an unlearned model chunk by chunk.
 
     Returns chunk (number, from 0), min_k_original, min_k_unlearned, ratio, suspicious, and for
-    every model NAME completion_NAME (ROUGE-L recall of the rest), exact_NAME (whether all tokens
-    come back) and, with questions, answers_NAME (mean ROUGE-L recall). Raises InputError if one of
-    the two models or every chunk is missing, and what scoring and writing raise.
+    every model NAME what `probe_model` found: completion_NAME, exact_NAME and, with questions,
+    answers_NAME. Raises InputError if one of the two models or every chunk is missing, and as
+    `score_ratio`.
 
     Parameters
     ----------
-    models : `original` and `unlearned`, and models of other names to compare with, such as one that
-        never read the text.
-    chunks : of the text that was to be forgotten.
-    questions : of every chunk; without any, nothing is asked.
-    most : tokens of the second half of a chunk, and of an answer, that are compared.
+    probed : table of `probe_model` of the models `original` and `unlearned`, and of models of other
+        names to compare with, such as one that never read the text.
     """
-    if not {"original", "unlearned"} <= set(models) or not chunks:
+    if not {"original", "unlearned"} <= set(probed) or not len(probed["original"]):
         raise InputError("give the models `original` and `unlearned`, and at least one chunk")
-    if questions and len(questions) != len(chunks):
-        raise InputError(
-            f"questions of {len(questions)} chunks, and there are {len(chunks)}: give a list for "
-            "each chunk"
-        )
-    before, after = (chunk_scores(models[name], chunks, k=k) for name in ("original", "unlearned"))
-    table = pd.DataFrame({"chunk": range(len(chunks)), "min_k_original": before})
+    before, after = (probed[name]["min_k"].to_numpy() for name in ("original", "unlearned"))
+    table = pd.DataFrame({"chunk": range(len(before)), "min_k_original": before})
     table["min_k_unlearned"] = after
     table["ratio"] = score_ratio(before, after)
     table["suspicious"] = is_suspicious(table["ratio"], window=window)
-    of_chunk = [number for number, some in enumerate(questions) for _ in some]
-    asked = [question for some in questions for question in some]
-    for name, scorer in models.items():
-        completed = completion_scores(scorer, chunks, most=most)
-        table[f"completion_{name}"] = completed["rouge_l_recall"]
-        table[f"exact_{name}"] = completed["verbatim"] == 1
-        if asked:
-            # By chunk; a chunk without a question has none.
-            recall = pd.Series(answer_recall(scorer, asked, most=most))
-            table[f"answers_{name}"] = recall.groupby(of_chunk).mean()
+    for name, found in probed.items():
+        for column in found.columns.drop("min_k"):
+            table[f"{column}_{name}"] = found[column].to_numpy()
     return table

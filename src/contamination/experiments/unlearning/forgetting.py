@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contamination.errors import InputError
-from contamination.experiments.unlearning.audit import split_question
+from contamination.experiments.unlearning.probes import split_question
 from contamination.pretraining.experiment import Experiment
 
 

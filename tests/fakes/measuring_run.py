@@ -1,0 +1,67 @@
+"""A small measurement, as a program of its own: to be launched in several processes at once.
+
+python measuring_run.py MODEL FOLDER
+
+Each process writes what it was given to FOLDER/seen-RANK.json.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+from transformers import AutoTokenizer
+
+from contamination.errors import InputError
+from contamination.membership.stored import stored_scores
+from contamination.scoring import score as scoring
+from contamination.scoring.local import TransformersScorer
+from contamination.scoring.processes import deal, processes, share
+from fakes.data_fixtures import WORDS
+from fakes.made_up_scorer import MadeUpScorer
+
+SMALLEST_PART = 100  # tokens, so that there are enough parts
+COLUMNS = ("loss", "min_k_20", "min_k_pp_20")
+TASKS = 5
+
+
+def texts() -> list[str]:
+    rng = np.random.default_rng(0)
+    return [" ".join(rng.choice(WORDS, size=rng.integers(4, 12))) for _ in range(40)]
+
+
+def run(model: Path, folder: Path) -> dict:
+    """Score texts, deal tasks and fail in one process; return what this process was given."""
+    scoring.SMALLEST_PART = SMALLEST_PART
+    scorer = TransformersScorer(model, batch_tokens=64)
+    table = stored_scores(folder / "parts", scorer, texts(), columns=COLUMNS, neighbours=1, seed=3)
+    rank = processes().process_index
+    dealt = deal("square", [lambda i=i: (i * i, rank) for i in range(TASKS)])
+
+    def fails_last() -> None:
+        if rank == processes().num_processes - 1:
+            raise InputError("no such model")
+
+    # Nobody goes on alone: who comes later meets the others where they are.
+    problems = []
+    for _ in range(2):
+        try:
+            share(fails_last)
+        except InputError as error:
+            problems.append(str(error))
+    # A model that is spread over all devices works in the first process.
+    spread = MadeUpScorer(AutoTokenizer.from_pretrained(model))
+    spread.spread = True
+    stored_scores(folder / "spread", spread, texts(), columns=("loss",))
+    return {
+        "table": table.to_dict("list"),
+        "dealt": [list(one) for one in dealt],
+        "problems": problems,
+        "spread": spread.scored,
+    }
+
+
+if __name__ == "__main__":
+    seen = run(Path(sys.argv[1]), Path(sys.argv[2]))
+    path = Path(sys.argv[2]) / f"seen-{processes().process_index}.json"
+    path.write_text(json.dumps(seen))
