@@ -50,13 +50,20 @@ def test_whole_orderings_have_the_same_sums_and_ties(whole: Store) -> None:
         assert (found.log_probs(permutations) == whole.log_probs(permutations)).all()
 
 
-def test_ties_are_made_when_the_sums_are_read_not_before(whole: Store) -> None:
-    found = summed(whole)
-    (found.directory / "run-1.json").write_text('{"precision": "float16"}')
-    raw = open_store(found.directory)._sums(2)
-    assert len(np.unique(raw)) == raw.size
-    expected = [values.sum(dtype=np.float64) for _, _, values in units(2)]
-    assert raw.ravel().tolist() == expected
+def test_ties_are_made_when_the_sums_are_read_not_before(tmp_path: Path) -> None:
+    """Orderings of a shard that bfloat16 cannot tell apart are ties, and float32 can."""
+    store = Store(tmp_path / "whole", HEADER)
+    items = units(2)
+    nearly = [np.full_like(values, -2 - index[1] / 1000) for index, _, values in items]
+    store.append([(*item[:2], values) for item, values in zip(items, nearly, strict=True)])
+    record = store.directory / "run-1.json"
+    write_json(record, {"precision": "bfloat16"})
+    found = summed(store)
+    assert (found.log_probs(2) == store.log_probs(2)).all()
+    assert np.ptp(found.log_probs(2), axis=1).tolist() == [0, 0]
+    write_json(found.directory / record.name, {"precision": "float32"})
+    told_apart = open_store(found.directory).log_probs(2)
+    assert told_apart.ravel().tolist() == [values.sum(dtype=np.float64) for values in nearly]
 
 
 def test_pairs_have_the_same_sums(pairs: Store) -> None:
