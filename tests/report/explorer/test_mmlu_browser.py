@@ -17,7 +17,7 @@ from contamination.files import write_text
 from contamination.report.explorer.mmlu import Mmlu
 from contamination.report.explorer.page import format_plain_p, payload, render
 from contamination.report.explorer.scored import find_sets, view_sets
-from contamination.results.published import AUDITED, load_published
+from contamination.results.published import AUDITED, CONTROLS, load_published
 from contamination.scoring.store import open_store
 from contamination.statistics import dkw_band, fisher
 from fakes.browser import Browser
@@ -205,14 +205,21 @@ def test_the_list_and_its_sum_stand_beside_each_other_or_below(
     assert max(right, end) <= width
 
 
-def test_on_a_phone_one_column_stands_beside_the_names(browser: Browser, page: Path) -> None:
-    browser.screen(390, 844)
+@pytest.mark.parametrize(
+    ("width", "beside"), [(390, []), (780, list((AUDITED | CONTROLS).values()))]
+)
+def test_where_room_is_short_the_chosen_column_stays(
+    browser: Browser, page: Path, width: int, beside: list[str]
+) -> None:
+    """A phone shows one column beside the names, a notebook those of Table 4 as well."""
+    browser.screen(width, 844)
     browser.open(page)
     seen = "[...document.querySelectorAll('#subsets thead th')].filter((n) => n.offsetWidth)"
     headings = f"{seen}.map((n) => n.textContent)"
-    assert browser.run(headings) == ["Subset", "LLaMA2-7B"]
+    assert browser.run(headings) == ["Subset", *(beside or ["LLaMA2-7B"])]
     browser.choose("sort", "line")
-    assert browser.run(headings) == ["Subset", "here, by line"]
+    assert browser.run(headings) == ["Subset", *beside, "here, by line"]
+    assert browser.run("document.documentElement.scrollWidth") == width
 
 
 def test_by_keyboard_alone(tab: Browser) -> None:

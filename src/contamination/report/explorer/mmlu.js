@@ -103,6 +103,8 @@ function showList() {
   const sorted = all.find((column) => column.id === list.sort) ?? all[0];
   // Where there is room for one column beside the names, it is the one that sorts, or the first p.
   const narrow = sorted.id === "name" ? all[2].id : sorted.id;
+  const printed = published().map((column) => column.id);
+  const side = ({ id }) => `number${id === narrow ? " chosen" : ""}${printed.includes(id) ? " printed" : ""}`;
   byId("find").value = list.find ?? "";
   const options = Object.entries(FILTERS).filter(([id]) => id !== "scored" || data.results.some((r) => subsetOf(data.sets[r.set])));
   fill("only", options.map(([id, [text]]) => [id, text]), list.only ?? "all");
@@ -111,7 +113,7 @@ function showList() {
   for (const column of all) {
     const direction = list.down ? "descending" : "ascending";
     const cell = element("th", column === sorted ? { "aria-sort": direction } : {});
-    cell.className = column.id === "name" ? "" : `number${column.id === narrow ? " chosen" : ""}`;
+    cell.className = column.id === "name" ? "" : side(column);
     const button = element("button", { type: "button" }, column.heading);
     button.addEventListener("click", () => {
       const down = column === sorted && !list.down ? "1" : "";
@@ -128,7 +130,7 @@ function showList() {
     name.append(element("a", { href: subsetAddress(subset) }, subset.title), " ", mark(subset));
     line.append(name, ...all.slice(1).map((column) => {
       const cell = element("td", {}, column.show(subset));
-      cell.className = `number${column.id === narrow ? " chosen" : ""}${column.p && isSmall(column.p(subset)) ? " small" : ""}`;
+      cell.className = `${side(column)}${column.p && isSmall(column.p(subset)) ? " small" : ""}`;
       return cell;
     }));
     return line;
@@ -185,7 +187,7 @@ function fillTable(table, head, rows, numbers = head.length - 1) {
 
 function showSubset() {
   const { subset } = shown;
-  byId("facts").hidden = !subset;
+  for (const id of ["facts", "scored-here"]) byId(id).hidden = !subset;
   if (!subset) return;
   const order = selection(list);
   const place = order.indexOf(subset);
