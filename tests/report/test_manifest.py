@@ -187,7 +187,7 @@ def test_variables_of_what_was_recorded(variables: Variables, run: MadeUpRun) ->
 def test_variables_of_the_run(variables: Variables, manifest: dict[str, Any]) -> None:
     run = variables["run"]
     assert (run["profile"], run["seed"]) == ("tiny", "5")
-    assert run["wall_time"] == "6.1 minutes"  # 60 + 120 + 121 + 30 + 30 + 7.5 seconds
+    assert run["summed_time"] == "6.1 minutes"  # 60 + 120 + 121 + 30 + 30 + 7.5 seconds
     assert run["tokens_scored"] == f"{manifest['tokens_scored']:,}"
     assert run["python"] == manifest["python"]
     assert run["torch"].replace("\\", "") == version("torch")
@@ -278,7 +278,10 @@ def test_detection_is_after_holm_and_the_largest_p_is_the_largest(run, canaries,
     assert found["clean_min_holm_p"] == "0.200"
 
 
-def test_summary(run: MadeUpRun, canaries: pd.DataFrame, call) -> None:
+def test_summary(run: MadeUpRun, canaries: pd.DataFrame, call, tmp_path, monkeypatch) -> None:
+    times = tmp_path / "steps"
+    times.write_text("begun 1000.0 0 corpus\nended 1060.0 corpus\n")
+    monkeypatch.setenv("STEPS", str(times))
     status, shown, _ = call("stage", "summary", "--results", run.results)
     assert status == 0
     exact = canaries[canaries["test"] == "sharded_exact"].set_index(["model", "dataset"])
@@ -290,7 +293,6 @@ def test_summary(run: MadeUpRun, canaries: pd.DataFrame, call) -> None:
         assert f"{exact.loc['clean', name]['p']:.2g}" in lines[name]
         assert ("*" in lines[name]) == (row["holm_p"] <= 0.05)
     assert "*" in lines["sixty-four"]
-    times = " ".join(shown.split())
-    assert all(text in times for text in ("corpus 60 s", "train clean 121 s", "score clean 30 s"))
+    assert f"1 step in 1 min; each of them: {run.results / 'tables' / 'run_steps.md'}" in shown
     assert str(run.results / "tables") in shown
     assert "report.pdf" not in shown  # it is not there

@@ -97,7 +97,7 @@ def build_variables(
             "seed": str(profile.seed),
             "commit": escape_markdown(manifest["commit"]),
             "hardware": escape_markdown(manifest["hardware"]),
-            "wall_time": _duration(sum(step["seconds"] for step in steps.values())),
+            "summed_time": _duration(sum(step["seconds"] for step in steps.values())),
             "tokens_scored": _count(manifest["tokens_scored"]),
             "python": manifest["python"],
             "torch": escape_markdown(manifest["packages"]["torch"]),
