@@ -142,7 +142,8 @@ def test_rounding_keeps_the_level_even_where_it_decides(
     scorer = opened(directory, precision, batch_tokens)
     sets = [same("yes\n", i) for i in range(20)]
     p = [p_value("successor", scorer, each, tmp_path / f"{i}", 4) for i, each in enumerate(sets)]
-    check_level(p, 0.05, 0.25, 0.5)
+    # A processor that rounds equal records alike, wherever they stand in a batch, leaves ties alone.
+    check_level(p, 0.05, 0.25, 0.5, reached=min(p) < 1)
 
 
 def test_a_constant_shard_has_no_vote(directory, tmp_path):
