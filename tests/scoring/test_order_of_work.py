@@ -142,7 +142,7 @@ def test_rounding_keeps_the_level_even_where_it_decides(
     scorer = opened(directory, precision, batch_tokens)
     sets = [same("yes\n", i) for i in range(20)]
     p = [p_value("successor", scorer, each, tmp_path / f"{i}", 4) for i, each in enumerate(sets)]
-    # A processor that rounds equal records alike, wherever they stand in a batch, leaves ties alone.
+    # A processor that rounds equal records alike in every place of a batch leaves ties alone.
     check_level(p, 0.05, 0.25, 0.5, reached=min(p) < 1)
 
 
