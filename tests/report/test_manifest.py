@@ -252,9 +252,12 @@ def test_no_set_detected_is_said_in_words(run, canaries: pd.DataFrame, tmp_path:
         "alpha": "0.05",
         "detected": "0",
         "smallest_detected_dup": "none",
+        "successor_detected": "0",
+        "successor_smallest_detected_dup": "none",
         "sets_at_32_or_more": "0",
         "largest_p_at_32_or_more": "—",
         "clean_min_holm_p": "1.000",
+        "clean_accused": "none",
     }
 
 
@@ -270,12 +273,24 @@ def test_detection_is_after_holm_and_the_largest_p_is_the_largest(run, canaries,
     # The other model and the other tests must not be counted.
     clean = rows.assign(model="clean", holm_p=[0.3, 0.2, 0.9])
     other = rows.assign(test="sharded_t", dup_count=1, holm_p=1e-9)
-    found = _results_of(run, pd.concat([rows, clean, other]), tmp_path)
+    neighbours = rows.assign(test="successor", dup_count=[4, 4, 64], holm_p=[0.05, 0.06, 0.01])
+    found = _results_of(run, pd.concat([rows, clean, other, neighbours]), tmp_path)
+    assert found["successor_detected"] == "2"
+    assert found["successor_smallest_detected_dup"] == "4"
     assert found["detected"] == "2"
     assert found["smallest_detected_dup"] == "32"
     assert found["sets_at_32_or_more"] == "2"
     assert found["largest_p_at_32_or_more"] == "2.0\u00a0×\u00a010⁻²⁰⁰"
     assert found["clean_min_holm_p"] == "0.200"
+    assert found["clean_accused"] == "none"
+    # Sets that any test rejects, each counted once.
+    accused = pd.concat(
+        [
+            clean.assign(test=t, holm_p=[0.9, 0.05, h])
+            for t, h in [("sharded_exact", 0.9), ("boundary", 0.01)]
+        ]
+    )
+    assert _results_of(run, pd.concat([rows, accused]), tmp_path)["clean_accused"] == "2"
 
 
 def test_summary(run: MadeUpRun, canaries: pd.DataFrame, call, tmp_path, monkeypatch) -> None:

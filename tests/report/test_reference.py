@@ -8,7 +8,7 @@ import pytest
 
 OUTPUTS = ("tables/canaries.csv", "tables/canaries.md", "figures/power.svg", "figures/power.png")
 KEPT = {*OUTPUTS[:3], "tables/run_steps.md", "tables/run_versions.md", "manifest.json"}
-KEPT |= {"report/report.pdf"}
+KEPT |= {"variables.yml", "report/report.pdf"}
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_it_holds_tables_and_drawings_of_the_run_and_nothing_else(call, results:
     (results / "reference" / "gone.csv").write_text("of an earlier run")
     status, out, err = _renew(call, results)
     assert status == 0, err
-    assert out.endswith("7 files, 0.0 MB, of a run of commit 0123456789ab\n")
+    assert out.endswith("8 files, 0.0 MB, of a run of commit 0123456789ab\n")
     assert _held(results) == {name: (results / name).read_bytes() for name in KEPT}
 
 

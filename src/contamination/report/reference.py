@@ -1,7 +1,7 @@
 """The reference: what git holds of one finished run of `laptop`, for readers and for comparison.
 
 It has the layout of a directory of results: tables, figures (SVG alone), `manifest.json` with the
-machine it ran on, and `report/report.pdf`.
+machine it ran on, `variables.yml` with the numbers that prose quotes, and `report/report.pdf`.
 """
 
 import shutil
@@ -12,7 +12,10 @@ from contamination.errors import InputError
 from contamination.files import read_json, replacing
 
 PROFILE = "laptop"
-ALWAYS = ("tables/run_steps.md", "tables/run_versions.md", "manifest.json", "report/report.pdf")
+ALWAYS = (
+    *("tables/run_steps.md", "tables/run_versions.md"),
+    *("manifest.json", "variables.yml", "report/report.pdf"),
+)
 
 
 def renew_reference(results: Path, reference: Path, outputs: Sequence[Path]) -> list[Path]:

@@ -113,21 +113,31 @@ def _alpha(profile: Profile) -> float:
 
 
 def _results(table: pd.DataFrame, alpha: float) -> dict[str, str]:
+    rejected = table[table["holm_p"] <= alpha]
     exact = table[table["test"] == "sharded_exact"]
     planted = exact[exact["model"] == "contaminated"]
-    detected = planted[planted["holm_p"] <= alpha]
     many = planted[planted["dup_count"] >= MANY]
     largest = many.loc[many["log10_p"].idxmax()] if len(many) else None
     return {
         "alpha": f"{alpha:g}",
-        "detected": str(len(detected)),
-        "smallest_detected_dup": str(detected["dup_count"].min()) if len(detected) else "none",
+        **_detected(rejected, "sharded_exact"),
+        **_detected(rejected, "successor", "successor_"),
         "sets_at_32_or_more": str(len(many)),
         "largest_p_at_32_or_more": "—"
         if largest is None
         else format_p(largest["p"], largest["log10_p"]),
         "clean_min_holm_p": format_p(exact[exact["model"] == "clean"]["holm_p"].min()),
+        "clean_accused": str(
+            rejected.loc[rejected["model"] == "clean", "dataset"].nunique() or "none"
+        ),
     }
+
+
+def _detected(rejected: pd.DataFrame, test: str, prefix: str = "") -> dict[str, str]:
+    """Count the planted sets that a test rejects, and say how few copies were enough."""
+    rows = rejected[(rejected["model"] == "contaminated") & (rejected["test"] == test)]
+    smallest = str(rows["dup_count"].min()) if len(rows) else "none"
+    return {f"{prefix}detected": str(len(rows)), f"{prefix}smallest_detected_dup": smallest}
 
 
 def _redrawn(table: pd.DataFrame) -> dict[str, str]:
