@@ -102,7 +102,7 @@ BASE := $(patsubst %,profiles/%.yaml,$(shell sed -n 's/^base: *//p' $(P)))
 $(shell awk -v out=$(B)/profile -v notebooks="$(NOTEBOOKS)" -f scripts/sections.awk $(BASE) $(P) notebooks/[01]*.ipynb)
 
 .DELETE_ON_ERROR:
-.PHONY: again help setup reproduce smoke audit start stores explore seminar study benchmark attack test lint format report figures compare reference docs lab lock clean distclean
+.PHONY: again help setup reproduce smoke audit start stores explore seminar study benchmark attack test lint format report compare reference docs lab lock clean distclean
 
 help: ## list the targets
 	@echo "make TARGET [PROFILE=$(subst $(BLANK),|,$(notdir $(basename $(wildcard profiles/*.yaml))))]"
@@ -134,15 +134,14 @@ benchmark: $(SETUP) build/harness/.installed ## tokens per second beside two oth
 attack: $(SETUP) ## thousands of bad records, templates, stores and servers, and kills (results/tables/attack.csv)
 	$(BIN)/python benchmarks/attack/run.py
 report: $(R)/report/report.html ## only the report and the slides (and what they need)
-figures: results/notebooks/01_canary_eval.ipynb ## renew the figure that README.md shows from a run of the default profile
-	cp results/figures/duplication_power.svg docs/
 stores: $(R)/manifest.json ## renew data/stores, which notebook 00 reads, from the run of PROFILE
 	$(RUN) ship-stores $(ON) --results $(R) --stores data/stores
 compare: $(SETUP) ## the numbers of this run beside those of results/reference: identical, within tolerance or different
 	$(RUN) compare --results $(R)
-reference: $(SETUP) ## renew what git holds of a finished run of laptop: tables, figures, report (results/reference/)
+reference: $(SETUP) ## renew what git holds of a finished run of laptop (results/reference/), and the numbers of README.md
 	$(RUN) reference --results $(R) $(foreach n,$(NOTEBOOKS),$(call tables,$(n)) $(call figures,$(n)))
-docs: build/docs/index.html ## the documentation as a site (build/docs/index.html)
+	$(BIN)/python scripts/readme.py
+docs: build/docs/index.html ## the documentation as a site, with the notebooks of the last run (build/docs/index.html)
 setup: $(SETUP) ## the virtual environment, from the exact lock
 test: $(SETUP) ## the test suite
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
@@ -233,6 +232,7 @@ $(B)/finished: $(R)/report/report.html $(R)/explorer.html
 	$(RUN) summary --results $(R)
 	@touch $@
 
-build/docs/index.html: $(wildcard docs/*.* docs/*/*.*) $(shell find $(SRC) -name '*.py') | $(SETUP)
+build/docs/index.html: README.md $(filter-out docs/notebooks/%,$(wildcard docs/*.* docs/*/*.*)) $(shell find $(SRC) scripts -name '*.py') \
+    $(wildcard notebooks/*.ipynb results/notebooks/*.ipynb results/reference/*.json) | $(SETUP)
 	$(BIN)/sphinx-build -n -W --keep-going -q -b html docs build/docs
 	@touch $@

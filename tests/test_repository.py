@@ -164,13 +164,6 @@ def test_conda_environment_has_the_versions_of_the_lock() -> None:
 # --- texts ----------------------------------------------------------------------------------------
 
 
-def test_readme_links_resolve() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    for target in re.findall(r"\]\(([^)\s#]+)", text):
-        if "://" not in target and not target.startswith(("mailto:", "results/")):
-            assert (ROOT / target).exists(), target
-
-
 def test_citation_file() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
