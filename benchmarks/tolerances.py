@@ -23,8 +23,9 @@ from contamination.report.compare import DIFFERENT, SCALES, compare, read_tables
 
 MEASUREMENTS = Path(__file__).parents[1] / "docs" / "measurements"
 DEVIATIONS = 6.0  # what is allowed, in root mean square differences of the column
-MARGIN = 1.5  # and at least that times the largest difference seen
-OTHERS = 10  # values of the middle column of the scale that count for every column
+MARGIN = 2.0  # and at least that times the largest difference seen
+OTHERS = 10  # values of an uneasy column of the scale that count for every column
+UNEASY = 0.9  # share of the scale's columns that move less than that one
 MACHINE = ("processor", "cores", "threads", "instructions", "precision")
 
 
@@ -50,8 +51,8 @@ def derive(differences: pd.DataFrame, rules: pd.DataFrame) -> pd.DataFrame:
     """Give `rules` the columns values, moved, largest, typical and tolerance.
 
     `differences` has columns table, column and difference. A column with few rows, or one that
-    happened not to move, tells little about itself; so its mean square is taken together with
-    `OTHERS` rows of that of the middle column of its scale.
+    happened not to move, tells little about itself; so its mean square is taken together with that
+    of `OTHERS` values of a column of its scale that moves more than most, by the quantile `UNEASY`.
     """
     rules = rules[["table", "column", "scale"]]
     values = differences.assign(square=differences["difference"] ** 2)
@@ -66,9 +67,10 @@ def derive(differences: pd.DataFrame, rules: pd.DataFrame) -> pd.DataFrame:
     measured = table["scale"].isin(list(SCALES))
     table.loc[~measured, ["values", "moved", "largest", "squares"]] = np.nan
     family = table["scale"].replace("log10 p", "p")
-    middle = (table["squares"] / table["values"]).groupby(family).transform("median")
+    mean_square = table["squares"] / table["values"]
+    uneasy = mean_square.groupby(family).transform(lambda columns: columns.quantile(UNEASY))
     squares, number = table["squares"].fillna(0), table["values"].fillna(0)
-    typical = np.sqrt((squares + OTHERS * middle) / (number + OTHERS))
+    typical = np.sqrt((squares + OTHERS * uneasy) / (number + OTHERS))
     tolerance = np.maximum(DEVIATIONS * typical, MARGIN * table["largest"].fillna(0))
     counts = {name: table[name].astype("Int64") for name in ("values", "moved")}
     rounded = {"largest": table["largest"], "typical": typical, "tolerance": tolerance}

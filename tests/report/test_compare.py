@@ -9,8 +9,6 @@ from types import ModuleType
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import stats
 
 from contamination.errors import InputError
@@ -53,7 +51,7 @@ SCALE_OF = {
     "p": "p",
     "log10_p": "log10 p",
     "rejections": "count",
-    "rate": "share",
+    "rate": "rate",
 }
 Tables = dict[str, pd.DataFrame]
 
@@ -81,7 +79,7 @@ def _tables() -> dict[str, pd.DataFrame]:
                 facts |= {"verdict": "quiet", "published_p": 0.014, "model_revision": model * 3}
                 rows.append(facts)
     calibration = {"test": ["sharded_t", "successor"], "rejections": [50, 9], "rate": [0.05, 0.009]}
-    run = {"fact": ["seed", "tokens_scored"], "value": [20261121, 12_345_678]}
+    run = {"fact": ["seed", "tokens_scored"], "value": [20261121, 12_345_678_900]}
     tables = [pd.DataFrame(rows), pd.DataFrame(calibration), pd.DataFrame(run)]
     return {name: t.astype(str) for name, t in zip(RULES, tables, strict=True)}
 
@@ -149,8 +147,7 @@ def test_what_differs_by_rounding_of_a_library_is_the_same() -> None:
     assert _compared(tables).count(IDENTICAL) == 90
 
 
-@settings(max_examples=15)
-@given(st.integers(0, 2**32 - 1))
+@pytest.mark.parametrize("seed", range(5))
 def test_moves_below_the_tolerance_are_within_and_above_it_different(seed: int) -> None:
     rng = np.random.default_rng(seed)
     below, above = _compared(_moved(rng, 0.99)), _compared(_moved(rng, 1.01))
@@ -164,8 +161,7 @@ def test_moves_below_the_tolerance_are_within_and_above_it_different(seed: int) 
     assert below.count(IDENTICAL) == above.count(IDENTICAL) == 90 - measured
 
 
-@settings(max_examples=15)
-@given(st.integers(0, 2**32 - 1), st.floats(0.1, 3))
+@pytest.mark.parametrize(("seed", "share"), [(0, 0.1), (1, 0.9), (2, 1.1), (3, 3.0)])
 def test_comparison_is_symmetric(seed: int, share: float) -> None:
     run = _moved(np.random.default_rng(seed), share)
     run["canaries"] = run["canaries"].drop(columns="verdict").iloc[1:]
@@ -217,7 +213,7 @@ FAULTS: dict[str, tuple[Fault, tuple[str, str, str]]] = {
         ("canaries", STRONG, "dup_count"),
     ),
     "a token more": (
-        _set("manifest run", 1, "value", "12345679"),
+        _set("manifest run", 1, "value", "12345678901"),
         ("manifest run", "tokens_scored", "value"),
     ),
     "a published value": (
@@ -464,7 +460,7 @@ def benchmark() -> Iterator[ModuleType]:
 
 def test_a_tolerance_covers_what_was_seen_and_what_the_scale_does(benchmark: ModuleType) -> None:
     rules = pd.DataFrame(
-        [("a", "p", "p"), ("b", "log10_p", "log10 p"), ("b", "rate", "share"), ("b", "n", "exact")],
+        [("a", "p", "p"), ("b", "log10_p", "log10 p"), ("b", "rate", "rate"), ("b", "n", "exact")],
         columns=["table", "column", "scale"],
     )
     seen = {("a", "p"): [0.0] * 30, ("b", "log10_p"): [0.3] * 9 + [9.0], ("b", "rate"): [0.1, 0.2]}
@@ -473,13 +469,13 @@ def test_a_tolerance_covers_what_was_seen_and_what_the_scale_does(benchmark: Mod
     differences = pd.DataFrame(rows, columns=["table", "column", "difference"])
     table = benchmark.derive(differences, rules).set_index(["table", "column"])
     squares = 9 * 0.09 + 81
-    middle = squares / 10 / 2  # between the columns p, which never moved, and log10 p
+    uneasy = 0.9 * squares / 10  # between the columns p, which never moved, and log10 p
     still, jumping, rate = (table.loc[place] for place in seen)
-    assert still["typical"] == pytest.approx(np.sqrt(10 * middle / 40), abs=1e-4)
+    assert still["typical"] == pytest.approx(np.sqrt(10 * uneasy / 40), abs=1e-4)
     assert still["tolerance"] == pytest.approx(6 * still["typical"], abs=1e-3) != 0
     assert (still["values"], still["moved"], still["largest"]) == (30, 0, 0)
-    assert jumping["typical"] == pytest.approx(np.sqrt((squares + 10 * middle) / 20), abs=1e-4)
-    assert jumping["tolerance"] == pytest.approx(max(6 * jumping["typical"], 1.5 * 9), abs=1e-3)
+    assert jumping["typical"] == pytest.approx(np.sqrt((squares + 10 * uneasy) / 20), abs=1e-4)
+    assert jumping["tolerance"] == pytest.approx(max(6 * jumping["typical"], 2 * 9), abs=1e-3)
     assert rate["tolerance"] == pytest.approx(6 * np.sqrt(0.025), abs=1e-3)
     assert table.loc[("b", "n"), ["values", "tolerance"]].isna().all()
 

@@ -25,7 +25,7 @@ Tables = Mapping[str, pd.DataFrame]
 
 IDENTICAL, WITHIN, DIFFERENT = "identical", "within tolerance", "different"
 NAME, EXACT, SKIPPED = "name", "exact", "not compared"
-ROUNDING = 1e-12  # relative; what libraries of mathematics differ by
+ROUNDING = 1e-9  # relative; what libraries of mathematics differ by
 LARGEST_P = 0.9  # p-values above it say the same: nothing was found
 
 
@@ -40,7 +40,8 @@ def _normal_score(log10_p: Array) -> Array:
 SCALES: dict[str, Callable[[Array], Array]] = {
     "p": lambda p: _normal_score(np.log10(p)),
     "log10 p": _normal_score,
-    "share": np.asarray,
+    "auc": np.asarray,
+    "rate": np.asarray,
     "percent": np.asarray,
     "nats": np.asarray,
     "loss": np.asarray,  # of a whole corpus, and so steadier than other nats
@@ -206,8 +207,9 @@ def _judge(cells: pd.DataFrame) -> pd.DataFrame:
         pd.to_numeric(cells[side], errors="coerce").to_numpy(dtype=np.float64)
         for side in ("run", "reference")
     )
-    alike = np.isclose(run, reference, rtol=ROUNDING, atol=0.0)
-    same = alike | (cells["run"] == cells["reference"]).to_numpy()
+    same = (run == reference) | (cells["run"] == cells["reference"]).to_numpy()
+    fractions = (run % 1 != 0) | (reference % 1 != 0)  # whole numbers are counts
+    same = same | (fractions & np.isclose(run, reference, rtol=ROUNDING, atol=0.0))
     difference = np.full(len(cells), np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
         for scale, moved in SCALES.items():
