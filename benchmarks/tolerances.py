@@ -3,9 +3,10 @@
     .venv/bin/python benchmarks/tolerances.py RESULTS RESULTS ...
 
 Each RESULTS is a directory of results: runs on several machines, or with other threads, kernels or
-precision (docs/how-to/compare.md says how). Every pair of them counts. Renews the numbers of
-docs/measurements/tolerances.csv, whose lines with table, column and scale are written by hand, and
-writes docs/measurements/tolerances_runs.csv: which runs they were. Nothing is written if a value
+precision (docs/how-to/compare.md says how). Every pair of one profile is compared; those of the
+profile of the reference renew the numbers of docs/measurements/tolerances.csv, whose lines with
+table, column and scale are written by hand. Writes docs/measurements/tolerances_runs.csv, which
+runs they were, and tolerances_pairs.csv, how far each pair is apart. Nothing is written if a value
 moved that must not.
 """
 
@@ -20,6 +21,7 @@ import pandas as pd
 from contamination.errors import InputError
 from contamination.files import read_json, replacing
 from contamination.report.compare import DIFFERENT, SCALES, compare, read_tables, read_tolerances
+from contamination.report.reference import PROFILE
 
 MEASUREMENTS = Path(__file__).parents[1] / "docs" / "measurements"
 DEVIATIONS = 6.0  # what is allowed, in root mean square differences of the column
@@ -30,9 +32,10 @@ MACHINE = ("processor", "cores", "threads", "instructions", "precision")
 
 
 def measure(runs: Sequence[Path], rules: pd.DataFrame) -> pd.DataFrame:
-    """Differences of every pair of runs, a row for each value of a column with a scale.
+    """Differences of every pair of runs of one profile, a row for each value with a scale.
 
-    Raises InputError if a column has no line in `rules`, or if anything moved that must not.
+    The columns of `Comparison.values`, profile, and first and second: the places of the runs, from
+    1. Raises InputError if a column has no line in `rules`, or if anything moved that must not.
     """
     listed = set(rules[["table", "column"]].itertuples(index=False, name=None))
     for run in runs:
@@ -40,11 +43,32 @@ def measure(runs: Sequence[Path], rules: pd.DataFrame) -> pd.DataFrame:
         if lost := [", ".join(pair) for pair in found if pair not in listed]:
             raise InputError(f"write lines with table, column and scale of: {'; '.join(lost)}")
     allowed = rules.assign(tolerance=np.inf)
-    pairs = [compare(*pair, allowed).values for pair in combinations(runs, 2)]
+    profiles = [read_json(run / "manifest.json")["profile"] for run in runs]
+    pairs = [
+        compare(runs[first], runs[second], allowed).values.assign(
+            profile=profiles[first], first=first + 1, second=second + 1
+        )
+        for first, second in combinations(range(len(runs)), 2)
+        if profiles[first] == profiles[second]
+    ]
+    if not pairs:
+        raise InputError("name two runs of one profile, or more")
     values = pd.concat(pairs, ignore_index=True)
     if len(moved := values[values["outcome"] == DIFFERENT]):
         raise InputError(f"moved, which must not:\n{moved.head(20).to_string(index=False)}")
-    return values
+    return values[values["scale"].isin(list(SCALES))]
+
+
+def summarise_pairs(values: pd.DataFrame) -> pd.DataFrame:
+    """Root mean square and largest difference of each pair on each scale."""
+    keys = ["profile", "first", "second", "scale"]
+    grouped = values.replace({"scale": {"log10 p": "p"}}).groupby(keys)["difference"]
+    return grouped.agg(
+        values="size",
+        moved=lambda found: (found > 0).sum(),
+        typical=lambda found: round(np.sqrt((found**2).mean()), 4),
+        largest=lambda found: round(found.max(), 4),
+    ).reset_index()
 
 
 def derive(differences: pd.DataFrame, rules: pd.DataFrame) -> pd.DataFrame:
@@ -81,35 +105,40 @@ def derive(differences: pd.DataFrame, rules: pd.DataFrame) -> pd.DataFrame:
 def describe(runs: Sequence[Path]) -> pd.DataFrame:
     """A row for each run: what it was, on what."""
     rows = []
-    for run in runs:
+    for place, run in enumerate(runs, start=1):
         manifest = read_json(run / "manifest.json")
-        facts = {"profile": manifest["profile"], "commit": manifest["commit"]}
-        losses = {f"loss_{k}": round(v["final_loss"], 4) for k, v in manifest["models"].items()}
-        machine = {name: manifest["machine"][name] for name in MACHINE}
-        rows.append(
-            {"run": run.name} | facts | machine | {"torch": manifest["packages"]["torch"]} | losses
-        )
+        facts = {"run": place, "profile": manifest["profile"], "commit": manifest["commit"]}
+        facts |= {name: manifest["machine"][name] for name in MACHINE}
+        facts |= {"torch": manifest["packages"]["torch"]}
+        losses = {f"loss_{k}": round(v["final_loss"], 5) for k, v in manifest["models"].items()}
+        rows.append(facts | losses)
     return pd.DataFrame(rows)
 
 
 def main() -> None:
-    """Measure the runs, and renew both tables."""
+    """Measure the runs, and renew the tables."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("results", type=Path, nargs="+")
     runs = parser.parse_args().results
-    path = MEASUREMENTS / "tolerances.csv"
-    rules = read_tolerances(path)
+    rules = read_tolerances(MEASUREMENTS / "tolerances.csv")
     try:
-        table = derive(measure(runs, rules), rules)
+        values = measure(runs, rules)
+        used = values[values["profile"] == PROFILE]
+        if used.empty:
+            raise InputError(f"name two runs of {PROFILE}, or more")
     except InputError as error:
         raise SystemExit(f"error: {error}") from error
-    for name, found in (("tolerances", table), ("tolerances_runs", describe(runs))):
+    tables = {
+        "tolerances": derive(used, rules),
+        "tolerances_runs": describe(runs),
+        "tolerances_pairs": summarise_pairs(values),
+    }
+    for name, table in tables.items():
         with replacing(MEASUREMENTS / f"{name}.csv") as temporary:
-            found.to_csv(temporary, index=False, lineterminator="\n")
-    scales = table.groupby("scale")[["values", "moved", "typical", "tolerance"]]
-    print(scales.agg({"values": "sum", "moved": "sum", "typical": "median", "tolerance": "max"}))
+            table.to_csv(temporary, index=False, lineterminator="\n")
+    print(tables["tolerances_pairs"].to_string(index=False))
 
 
 if __name__ == "__main__":

@@ -507,3 +507,12 @@ def test_the_reference_is_of_all_that_a_run_writes(project: Path) -> None:
         r"stage reference --results results (.*)", make(project, "-n", "reference")
     )
     assert sorted(command.split()) == sorted(outputs())
+
+
+def test_the_reference_in_git_is_complete() -> None:
+    drawn = {path for path in outputs() if not path.endswith(".png")}
+    reference = ROOT / "results" / "reference"
+    held = {path.relative_to(reference).as_posix() for path in reference.rglob("*.*")}
+    assert {path.removeprefix("results/") for path in drawn} <= held
+    assert {"manifest.json", "report/report.pdf", "tables/run_steps.md"} <= held
+    assert not [path for path in held if path.endswith(".png")]

@@ -1,6 +1,7 @@
 """Comparison of two runs: what must not move, what may, and faults that have to be seen."""
 
 import importlib
+import platform
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from scipy import stats
 
 from contamination.errors import InputError
-from contamination.files import write_json
+from contamination.files import read_json, write_json
 from contamination.report.compare import (
     DIFFERENT,
     IDENTICAL,
@@ -27,6 +28,7 @@ from contamination.report.compare import (
 from fakes.data_fixtures import ROOT
 
 TOLERANCES = ROOT / "docs" / "measurements" / "tolerances.csv"
+REFERENCE = ROOT / "results" / "reference"
 SETS = {"signature-1": 1, "question-8": 8, "signature-64": 64}
 MODELS = ("contaminated", "clean")
 RULES = {
@@ -489,8 +491,75 @@ def test_runs_are_measured_in_pairs_and_nothing_else_may_move(benchmark, write) 
     found = benchmark.measure(runs, rules)
     p = found[(found["table"] == "canaries") & (found["column"] == "p")]
     assert len(p) == 3 * 12
+    assert (p["profile"] == "laptop").all()
+    pairs = benchmark.summarise_pairs(found).set_index(["first", "second", "scale"])
+    assert pairs.loc[(1, 3, "p"), ["values", "moved"]].tolist() == [24, 24]
+    assert pairs.loc[(1, 2, "p"), ["typical", "largest"]].tolist() == [0.1, 0.1]
+    assert pairs.loc[(1, 3, "p"), ["typical", "largest"]].tolist() == [0.2, 0.2]
     assert sorted(set(p["difference"].round(6))) == [0.1, 0.2, 0.3]
+    quick = write("quick", _moved(np.random.default_rng(9), 0.7), profile="quick")
+    assert len(benchmark.measure([*runs, quick], rules)) == len(found)
+    with pytest.raises(InputError, match="name two runs of one profile"):
+        benchmark.measure([runs[0], quick], rules)
     with pytest.raises(InputError, match="moved, which must not"):
         benchmark.measure([*runs, write("faulty", _faulty())], rules)
     with pytest.raises(InputError, match="write lines with table, column and scale of: canaries"):
         benchmark.measure(runs, rules[rules["column"] != "verdict"])
+
+
+# --- what git holds -------------------------------------------------------------------------------
+
+RULES_OF_GIT = read_tolerances(TOLERANCES)
+
+
+def test_every_column_has_a_rule_and_every_measured_one_a_tolerance() -> None:
+    rules = RULES_OF_GIT
+    assert not rules.duplicated(["table", "column"]).any()
+    measured = rules["scale"].isin(list(SCALES))
+    assert (rules.loc[measured, "tolerance"] > 0).all()
+    assert rules.loc[~measured, "tolerance"].isna().all()
+    listed = set(rules[["table", "column"]].itertuples(index=False, name=None))
+    found = {(name, column) for name, t in read_tables(REFERENCE).items() for column in t}
+    assert found <= listed
+
+
+def test_the_reference_agrees_with_itself_and_names_its_machine() -> None:
+    found = compare(REFERENCE, REFERENCE, RULES_OF_GIT)
+    assert found.count(IDENTICAL) == len(found.values) > 1000
+    manifest = read_json(REFERENCE / "manifest.json")
+    assert manifest["profile"] == "laptop"
+    facts = {"processor", "cores", "threads", "instructions", "precision"}
+    assert facts <= set(manifest["machine"])
+    text = (REFERENCE / "manifest.json").read_text(encoding="utf-8")
+    assert platform.node() not in text and str(ROOT) not in text
+
+
+@pytest.mark.parametrize(
+    ("column", "run", "reference"),
+    [
+        ("p", "0.5", "0.001"),  # a detection that is gone
+        ("log10_p", "-20", "-40"),
+        ("log10_p", "-0.3", "-4"),
+        ("holm_p", "1.0", "0.001"),
+        ("dup_count", "63", "64"),
+        ("examples", "99", "100"),
+        ("tokens_scored", "37081", "37080"),
+    ],
+)
+def test_tolerances_of_git_are_tight_enough_for_a_canary(column, run, reference) -> None:
+    """Whatever was measured last: evidence must not come and go."""
+    row = {"model": "contaminated", "dataset": "signature-64", "test": "successor"}
+    one, other = ({"canaries": pd.DataFrame([row | {column: text}])} for text in (run, reference))
+    assert compare_tables(one, other, RULES_OF_GIT).count(DIFFERENT) == 1
+
+
+def test_models_swapped_in_the_reference_are_seen() -> None:
+    tables = read_tables(REFERENCE)
+    canaries = tables["canaries"]
+    names = {"contaminated": "clean", "clean": "contaminated"}
+    swapped = tables | {"canaries": canaries.assign(model=canaries["model"].map(names))}
+    found = compare_tables(swapped, tables, RULES_OF_GIT)
+    strong = found.values["row"].str.contains("signature-64, successor")
+    assert {"p", "log10_p"} <= set(
+        found.values[strong & (found.values.outcome == DIFFERENT)]["column"]
+    )
