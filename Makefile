@@ -27,7 +27,7 @@ ifeq ($(wildcard $(P)),)
 $(error unknown PROFILE '$(PROFILE)': choose one of $(notdir $(basename $(wildcard profiles/*.yaml))))
 endif
 
-# On several GPUs: make reproduce LAUNCH="accelerate launch --multi_gpu" (docs/how-to/reproduce.md).
+# On several GPUs: make reproduce LAUNCH="accelerate launch --multi_gpu" (docs/how-to/distributed.md).
 LAUNCH ?=
 # Small models gain little from a second thread: two steps at a time, each on half of the cores.
 # Numbers depend on the threads in their last digits, so they are the same whatever runs beside.
@@ -52,7 +52,8 @@ GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1
 ENV    = STEPS=$(PLANNED) $(BARS) GLIBC_TUNABLES=$(GLIBC_TUNABLES) $(addprefix OMP_NUM_THREADS=,$(OMP_NUM_THREADS))
 RUN    = @$(ENV) $(STAGE)
 ON    := --profile $(P) --build $(B)
-SPREAD = @$(ENV) $(if $(LAUNCH),$(BIN)/$(LAUNCH) )$(STAGE)
+# Every pass over a model: LAUNCH starts it in all processes, by a program of the environment or another.
+SPREAD = @$(ENV) $(if $(LAUNCH),PATH="$(abspath $(BIN)):$$PATH" $(LAUNCH) )$(STAGE)
 
 TRAINED := contaminated clean
 # Further sizes, named by their width: clean-64 ... (key `sizes` of the profile).
@@ -66,10 +67,10 @@ STORES  := $(TRAINED:%=$(B)/stores/%.json)
 # are none); what else it reads; what it writes (tables, then figures).
 00_start_here := start | | data/stores/stores.json docs/measurements/mmlu_lines.csv | start.csv | start_orderings start_sets start_gains
 01_canary_eval := canaries | | $(STORES) | canaries.csv duplication_power.csv canaries.md canaries_clean.md canaries_redrawn.md canaries_published.md | duplication_power
-02_shard_permutation_ablation := ablation | | $(STORES) | shard_ablation.csv permutation_ablation.csv | shard_ablation permutation_ablation
-03_open_model_audit := open_models | | $(STORES) | open_models.csv open_models.md open_models_published.md | open_models
-04_mmlu_fisher := mmlu | | docs/measurements/mmlu_lines.csv $(if $(filter benchmarks paper,$(PROFILE)),$(ALL)) | mmlu_subsets.csv mmlu_fisher.csv mmlu_lines.csv mmlu_exclusions.csv mmlu_fisher.md mmlu_table4.md mmlu_exclusions.md | mmlu_ecdf
-05_beyond_the_paper := beyond | | $(STORES) docs/measurements/power.csv | power_replicates.csv power_per_token.csv power_ranking.csv calibration.csv failures.csv power_ranking.md power_study.md failures.md | power_per_token calibration
+02_shard_permutation_ablation := ablation | $(STORES) | | shard_ablation.csv permutation_ablation.csv | shard_ablation permutation_ablation
+03_open_model_audit := open_models | $(STORES) | | open_models.csv open_models.md open_models_published.md | open_models
+04_mmlu_fisher := mmlu | $(if $(filter benchmarks paper,$(PROFILE)),$(ALL)) | docs/measurements/mmlu_lines.csv | mmlu_subsets.csv mmlu_fisher.csv mmlu_lines.csv mmlu_exclusions.csv mmlu_fisher.md mmlu_table4.md mmlu_exclusions.md | mmlu_ecdf
+05_beyond_the_paper := beyond | $(STORES) | docs/measurements/power.csv | power_replicates.csv power_per_token.csv power_ranking.csv calibration.csv failures.csv power_ranking.md power_study.md failures.md | power_per_token calibration
 06_wikimia := wikimia | $(ALL) | | wikimia.csv wikimia.md wikimia_published.md | wikimia
 07_min_k_baseline := min_k | $(BOTH) | $(R)/notebooks/01_canary_eval.ipynb | min_k.csv min_k.md min_k_clean.md min_k_published.md | min_k
 08_detection_assumptions := assumptions | $(ALL) | | assumptions_within.csv assumptions_cross.csv assumptions_within.md assumptions_tuned.md assumptions_sizes.md assumptions_published.md assumptions_conclusions.md assumptions_perplexity.md | assumptions_cross assumptions_density $(addprefix assumptions_density_,min_prob_25 mem_25 entropy_25)
@@ -115,9 +116,10 @@ smoke: ## the same with the quick profile (a few minutes)
 # Words as a YAML list; paths as they are seen from anywhere.
 COMMA := ,
 listed = [$(subst $(BLANK),$(COMMA),$(strip $(foreach w,$(1),$(if $(wildcard $(w)),$(abspath $(w)),$(w)))))]
+ASKED = --parameter 'models=$(call listed,$(MODELS))' --parameter 'sets=$(call listed,$(SETS))'
 audit: $(SETUP) ## p-values of MODELS="a b" on SETS="x y": registered names, hub ids or paths (results/audit/)
-	$(RUN) notebook notebooks/03_open_model_audit.ipynb $(ON) --results $(R)/audit \
-	  --parameter 'models=$(call listed,$(MODELS))' --parameter 'sets=$(call listed,$(SETS))'
+	$(SPREAD) measure notebooks/03_open_model_audit.ipynb $(ON) $(ASKED)
+	$(RUN) notebook notebooks/03_open_model_audit.ipynb $(ON) --results $(R)/audit $(ASKED)
 	@cat $(R)/audit/tables/open_models.md
 start: $(SETUP) ## see the argument in ten minutes without training: notebook 00, in JupyterLab
 	$(BIN)/jupyter lab --notebook-dir=. notebooks/00_start_here.ipynb

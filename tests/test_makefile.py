@@ -48,7 +48,8 @@ TRAINING = r"stage (?:corpus|train) "
 SCORING = r"stage (?:corpus|train|score|measure) "
 
 EXPERIMENTS = [path for path in NOTEBOOKS if path.stem[0] in "01"]
-MEASURED = [path for path in EXPERIMENTS if "read_measured" in path.read_text(encoding="utf-8")]
+# Notebook 01 reads what the score stage has scored; 04 has passes where MMLU is measured.
+MEASURED = [path for path in EXPERIMENTS if path.stem[:2] not in ("00", "01", "04")]
 # What reads stores and scores: an edit of it changes no score.
 READS = tuple(
     f"src/contamination/{name}" for name in ("statistics/", "results/", "membership/evaluate.py")
@@ -265,16 +266,31 @@ def test_the_parameters_of_a_notebook_measure_anew_and_its_prose_does_not(
         make(project, "reproduce")
 
 
+def test_what_has_passes_over_models_has_a_measurement() -> None:
+    rules = make(ROOT, "-pnq", "help", "PROFILE=benchmarks", check=False)
+    found = set(re.findall(r"^build/benchmarks/scores/(\w+)\.json:", rules, re.M))
+    modules = {path.parent.name for path in ROOT.glob("src/contamination/experiments/*/measure.py")}
+    packages = {
+        path.stem: {name.split(".")[2] for name in imported(path) if _is_experiment(name)}
+        for path in EXPERIMENTS
+    }
+    assert found == {stem for stem, used in packages.items() if used & modules}
+    assert set().union(*(packages[stem] for stem in found)) == modules
+    assert found >= {path.stem for path in MEASURED}
+
+
 def test_a_launcher_starts_every_pass_over_a_model_and_no_notebook(project: Path) -> None:
     launcher = "accelerate launch --multi_gpu"
     shown = make(project, "-nB", "-o", ".venv/.installed", "reproduce", f"LAUNCH={launcher}")
-    command = r"^(?:\w+=\S* +)*(.*?)\.venv/bin/contamination stage (\w+) "
-    stages = re.findall(command, shown, re.M)
-    spread = {verb for before, verb in stages if before}
-    assert {before for before, verb in stages if before} == {f".venv/bin/{launcher} "}
-    assert spread == {"train", "score", "measure"}
-    assert not spread & {verb for before, verb in stages if not before}
-    assert len([verb for _, verb in stages if verb == "measure"]) == len(MEASURED)
+    commands = re.findall(r"^(.*)\.venv/bin/contamination stage (\w+) ", shown, re.M)
+    assert len(commands) > 20
+    launched = [verb for before, verb in commands if launcher in before]
+    path = f'PATH="{project}/.venv/bin:$PATH" {launcher} '
+    assert all(before.endswith(path) for before, _ in commands if launcher in before)
+    alone = {verb for before, verb in commands if launcher not in before}
+    assert alone == {"corpus", "notebook", "explorer", "manifest", "report", "summary"}
+    assert set(launched) == {"train", "score", "measure"}
+    assert launched.count("measure") == len(MEASURED)
 
 
 def test_min_k_reads_the_table_of_the_canaries(project: Path) -> None:
@@ -292,7 +308,7 @@ def test_min_k_reads_the_table_of_the_canaries(project: Path) -> None:
         ("dup_count: 64", "dup_count: 63", ALL),
         ("warmup_steps: 50", "warmup_steps: 51", ALL.removeprefix("corpus ")),
         ("{ n_embd: 64, n_layer: 4", "{ n_embd: 64, n_layer: 5", "train measure notebook"),
-        ("permutations: 25, whole", "permutations: 26, whole", "score score notebook"),
+        ("permutations: 25, whole", "permutations: 26, whole", "score score measure notebook"),
         ("06_wikimia: { texts: 60", "06_wikimia: { texts: 61", "measure notebook"),
     ],
 )

@@ -1,11 +1,12 @@
 """A small training run, as a program of its own: to be killed, or launched twice at once.
 
-python training_run.py TOKENIZER DIRECTORY [kill-at-step N | kill-while-saving N]
+python training_run.py TOKENIZER DIRECTORY [kill-at-step N | kill-while-saving N | micro-batch N]
 """
 
 import os
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -75,7 +76,8 @@ if __name__ == "__main__":
             training._step = kill_at(training._step, int(count))
         case ["kill-while-saving", count]:
             training.save_file = kill_at(training.save_file, int(count), lambda a: a[1])
+    micro = int(sys.argv[4]) if sys.argv[3:4] == ["micro-batch"] else SPEC.micro_batch_size
     targets = count_targets()
-    run(tokenizer, Path(sys.argv[2]))
+    run(tokenizer, Path(sys.argv[2]), spec=replace(SPEC, micro_batch_size=micro))
     # One write, so that two processes do not write into each other's lines.
     print(f"{sum(targets)} targets in 1 of {PartialState().num_processes} processes\n", end="")

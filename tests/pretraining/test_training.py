@@ -380,23 +380,36 @@ def test_two_processes_train_the_weights_of_one(
 
     Half a batch, or one process's share of the gradients, would differ by 0.1.
     """
+    launched = launch_two(tokenizer_directory, tmp_path / "model")
+    half = STEPS * SPEC.batch_size * SHAPE.n_positions // 2
+    assert launched.stdout.splitlines() == [f"{half} targets in 1 of 2 processes"] * 2
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "model.safetensors").write_bytes(uninterrupted)
+    assert largest_difference(tmp_path / "model", tmp_path / "one") < 1e-3
+
+
+def test_two_micro_batches_give_the_same_bits_in_one_process_and_in_two(
+    tokenizer, tokenizer_directory, tmp_path
+):
+    """Each of two reads its share at once, although a micro-batch would hold more."""
+    run(tokenizer, tmp_path / "one", spec=replace(SPEC, micro_batch_size=SPEC.batch_size // 2))
+    launch_two(tokenizer_directory, tmp_path / "two", "micro-batch", SPEC.batch_size)
+    assert weights(tmp_path / "two") == weights(tmp_path / "one")
+    summaries = [json.loads((tmp_path / n / "training.json").read_text()) for n in ("one", "two")]
+    assert summaries[0]["final_loss"] == summaries[1]["final_loss"]
+
+
+def launch_two(*arguments) -> subprocess.CompletedProcess:
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     launched = subprocess.run(
-        [
-            *(sys.executable, "-m", "torch.distributed.run", "--standalone"),
-            *("--nproc-per-node", "2"),
-            *command(tokenizer_directory, tmp_path / "model")[1:],
-        ],
+        [*launcher, "--nproc-per-node", "2", *map(str, command(*arguments)[1:])],
         check=False,
         capture_output=True,
         text=True,
         env=os.environ,
     )
     assert launched.returncode == 0, launched.stderr
-    half = STEPS * SPEC.batch_size * SHAPE.n_positions // 2
-    assert launched.stdout.splitlines() == [f"{half} targets in 1 of 2 processes"] * 2
-    (tmp_path / "one").mkdir()
-    (tmp_path / "one" / "model.safetensors").write_bytes(uninterrupted)
-    assert largest_difference(tmp_path / "model", tmp_path / "one") < 1e-3
+    return launched
 
 
 def largest_difference(left, right) -> float:

@@ -330,10 +330,10 @@ def fill_store(
     )
 
 
-def score_and_test(
+def score_for(
     test: str, scorer: Scorer, test_set: ExampleSet, request: Request, *, keep_revisions: bool
-) -> tuple[TestResult, Store]:
-    """Run one test of one set under one model, for tables of many; return the result and its store.
+) -> Store:
+    """Score what one test of one set needs under one model, for tables of many; return its store.
 
     Raises InputError as `audit` does.
 
@@ -349,8 +349,7 @@ def score_and_test(
     identity = None
     if keep_revisions:
         identity = sha256_of(scorer.revision, test_set.revision, str(request.seed))
-    store = fill_store(plan, scorer, test_set, request, identity=identity, replace=identity is None)
-    return TESTS[test].result(store, request.permutations), store
+    return fill_store(plan, scorer, test_set, request, identity=identity, replace=identity is None)
 
 
 def run_control(store: StorePlan, test_set: ExampleSet, request: Request) -> TestResult:

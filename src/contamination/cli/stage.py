@@ -10,8 +10,8 @@ import re
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from contextlib import chdir, contextmanager, nullcontext
+from dataclasses import asdict, replace
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
@@ -135,13 +135,14 @@ def score(model: ModelName, profile: ProfileFile, build: BuildDirectory) -> None
         from contamination.experiments.canaries.evaluation import CANARY_TESTS
         from contamination.scoring.processes import processes
 
-        jobs = [(spec.name, test) for spec in experiment.profile.canaries for test in CANARY_TESTS]
+        jobs = [(spec, test) for spec in experiment.profile.canaries for test in CANARY_TESTS]
         stores, tokens = build / "stores", {}
         first_process = processes().is_main_process
-        for dataset, test in tqdm(
+        for spec, test in tqdm(
             jobs, desc=f"score {model} model", unit="store", disable=None if first_process else True
         ):
-            store, permutations = experiment.store_for(model, dataset, TESTS[test])
+            plan, permutations = experiment.profile.scoring.plan(TESTS[test], spec.examples)
+            store = experiment.score(model, spec.name, permutations=permutations, **asdict(plan))
             key = store.directory.relative_to(stores / model).as_posix()
             tokens[key] = store.header.tokens_of(permutations)
         if first_process:
@@ -158,9 +159,10 @@ def measure(
 ) -> None:
     """Make every pass over models that a notebook reads of (does only what is missing)."""
     started = time.perf_counter()
-    with _open(profile, build, f"measure-{source.stem}") as experiment:
+    with _open(profile, build.absolute(), f"measure-{source.stem}") as experiment:
         from contamination.pretraining.measured import write_measured
         from contamination.report.parameters import notebook_parameters
+        from contamination.testsets.sources import DATA_VARIABLE, data_directory
 
         _override(experiment, source, parameters)
         values = notebook_parameters(source, experiment, profile)
@@ -168,12 +170,16 @@ def measure(
         passes = import_module(f"contamination.experiments.{package}.measure").measure
         names = [name for name in signature(passes).parameters if name != "experiment"]
         wanted = {name: values[name] for name in names}
-        tables = passes(experiment, **wanted)
+        # Paths among the parameters are as seen from the notebook, but the mirror is where it was.
+        os.environ[DATA_VARIABLE] = str(data_directory().absolute())
+        with chdir(source.parent):
+            tables = passes(experiment, **wanted)
 
         from contamination.scoring.processes import processes
 
         if processes().is_main_process:
-            write_measured(experiment, package, wanted, tables, keep_others=bool(parameters))
+            if tables:
+                write_measured(experiment, package, wanted, tables, keep_others=bool(parameters))
             if not parameters:  # else make would take it for what the profile asks
                 seconds = time.perf_counter() - started
                 record = {"seconds": seconds, "processes": processes().num_processes}

@@ -20,7 +20,8 @@ from contamination.files import read_json
 from contamination.pretraining.profile import Architecture, CanarySpec, Profile, load_profile
 from contamination.scoring.models import ModelEntry
 from contamination.scoring.plan import StoreNeed, StorePlan
-from contamination.scoring.store import Store
+from contamination.scoring.store import Store, open_store
+from contamination.scoring.store_format import count_rows
 from contamination.testsets.example_set import ExampleSet, load_test_set
 
 if TYPE_CHECKING:
@@ -83,10 +84,7 @@ class Experiment:
         return load_test_set(path, self.corpus_facts["canaries"][name]["template"], name)
 
     def store_for(self, model: str, dataset: str, test: StoreNeed) -> tuple[Store, int]:
-        """Return the store that a test of a canary set reads here, and how many permutations.
-
-        What is missing of it is scored first.
-        """
+        """Open the store that a test of a canary set reads here; also return its permutations."""
         plan, permutations = self.profile.scoring.plan(test, self.spec(dataset).examples)
         return self.scored(model, dataset, permutations=permutations, **asdict(plan)), permutations
 
@@ -100,7 +98,38 @@ class Experiment:
         kind: "Kind" = "orderings",
         tokens_per_example: int | None = None,
     ) -> Store:
-        """Return a store, scoring what is missing; see `contamination.scoring.score.score`."""
+        """Open a store that was scored, with so many permutations of each shard at least.
+
+        No model is opened: that the store is of the model as it is now is for make to ensure.
+        Raises InputError if there is no such store, it is of another text or seed, or it lacks
+        something of what is asked for.
+        """
+        plan = StorePlan(kind, shards, tokens_per_example)
+        store = open_store(plan.path(self.build / "stores", model, name))
+        header, revision = store.header, self.test_set(name).revision
+        if (header.dataset_revision, header.seed) != (revision, self.profile.seed):
+            raise InputError(
+                f"{store.directory}: it was scored from another text or with another seed; run "
+                "`make reproduce`"
+            )
+        if sum(map(count_rows, store.parts())) < header.tokens_stored(permutations):
+            raise InputError(
+                f"{store.directory}: something of what is asked for is not scored yet; run `make "
+                "reproduce`, or `contamination stage measure` with the notebook and its --parameter"
+            )
+        return store
+
+    def score(
+        self,
+        model: str,
+        name: str,
+        *,
+        shards: int,
+        permutations: int = 0,
+        kind: "Kind" = "orderings",
+        tokens_per_example: int | None = None,
+    ) -> Store:
+        """Score what a store lacks, on all processes; see `contamination.scoring.score.score`."""
         # Imported here: commands that score nothing must not cost the import of torch.
         from contamination.scoring.local import TransformersScorer
         from contamination.scoring.score import score

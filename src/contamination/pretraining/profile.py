@@ -66,7 +66,7 @@ class TrainingSpec:
     """Hyper-parameters of pre-training (Oren, section 4.1 and appendix).
 
     `batch_size` counts blocks of the context length per optimiser step over all processes; a
-    process runs them `micro_batch_size` at a time. The learning rate warms up linearly over
+    process runs them up to `micro_batch_size` at a time. The learning rate warms up linearly over
     `warmup_steps`, then follows a cosine down to a tenth. A checkpoint is written every
     `checkpoint_steps`.
     """

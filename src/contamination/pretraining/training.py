@@ -87,11 +87,13 @@ def train(
     blocks = random_stream(seed, "order of blocks")
     starts = block_starts(len(tokens), shape.n_positions, rng=blocks)
     steps = len(starts) // spec.batch_size
-    if steps < 1 or spec.batch_size % (spec.micro_batch_size * accelerator.num_processes):
+    if steps < 1 or any(
+        spec.batch_size % count for count in (spec.micro_batch_size, accelerator.num_processes)
+    ):
         raise InputError(
             f"batch_size {spec.batch_size} must be at most the {len(starts)} blocks of the stream "
-            f"and a multiple of micro_batch_size x processes = "
-            f"{spec.micro_batch_size} x {accelerator.num_processes}"
+            f"and a multiple of micro_batch_size, {spec.micro_batch_size}, and of the "
+            f"{accelerator.num_processes} processes"
         )
     model = GPT2LMHeadModel(gpt2_config(shape, len(tokenizer), tokenizer.eos_token_id))
     model.set_attn_implementation(training_attention(accelerator.device, shape.n_positions))
@@ -175,15 +177,18 @@ def _step(
     batch: np.ndarray,
     spec: TrainingSpec,
 ) -> float:
-    """Take one step over this process's share of the batch; return the mean loss in nats."""
+    """Take one step over this process's share of the batch; return the mean loss in nats.
+
+    Two processes with one micro-batch each give the bits of one process with both: halves are
+    exact, and it does not matter which of two numbers is added to the other.
+    """
     share = np.array_split(batch, accelerator.num_processes)[accelerator.process_index]
-    micro = [
-        share[i : i + spec.micro_batch_size] for i in range(0, len(share), spec.micro_batch_size)
-    ]
+    rows = math.gcd(spec.micro_batch_size, len(share))  # all of one size, whose means count alike
+    micro = [share[i : i + rows] for i in range(0, len(share), rows)]
     total = torch.zeros((), device=accelerator.device)
-    for i, rows in enumerate(micro):
+    for i, blocks in enumerate(micro):
         last = i == len(micro) - 1
-        ids = torch.from_numpy(rows.astype(np.int64)).to(accelerator.device)
+        ids = torch.from_numpy(blocks.astype(np.int64)).to(accelerator.device)
         # Processes exchange gradients only with the last micro-batch.
         quiet = contextlib.nullcontext() if last else accelerator.no_sync(model)
         with quiet:

@@ -148,6 +148,14 @@ class Header:
         """Tokens that the model reads for the full store."""
         return sum(self.tokens_read(unit) for unit in self.units(permutations))
 
+    def tokens_stored(self, permutations: int) -> int:
+        """Tokens that the full store holds."""
+        sums = [int(self.stored[start:stop].sum()) for start, stop in self.bounds]
+        if self.kind == "orderings":
+            return (permutations + 1) * sum(sums)
+        # Each example stands after every other one of its shard.
+        return sum((b - a - 1) * tokens for (a, b), tokens in zip(self.bounds, sums, strict=True))
+
     def name_of(self, unit: Unit) -> str:
         """What messages call a unit."""
         what = "ordering" if self.kind == "orderings" else "predecessor"

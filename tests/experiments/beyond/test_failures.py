@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from contamination.experiments.beyond.failures import AS_PUBLISHED, LONG, ORDERS, failure_table
+from contamination.experiments.beyond.measure import score_orders
 from contamination.testsets.example_set import ExampleSet
 
 COLOURS = ("red", "green", "blue", "white")
@@ -25,8 +26,12 @@ def experiment(make_model, tmp_path):
     )
 
 
+def failures_of(experiment, *, orders=tuple(ORDERS)):
+    return failure_table(experiment, score_orders(experiment, "clean", "colours", orders))
+
+
 def test_every_order_is_tested_and_the_meaningful_ones_are_flagged(experiment):
-    table = failure_table(experiment, "clean", "colours").set_index("order")
+    table = failures_of(experiment).set_index("order")
     assert list(table.index) == list(ORDERS)
     assert {"log10_p_successor", "log10_p_sharded_exact"} <= set(table)
     assert (table[["log10_p_successor", "log10_p_sharded_exact"]] <= 0).all(axis=None)
@@ -41,7 +46,7 @@ def test_every_order_is_tested_and_the_meaningful_ones_are_flagged(experiment):
 
 
 def test_long_examples_exceed_the_context_and_are_null_to_a_clean_model(experiment):
-    table = failure_table(experiment, "clean", "colours", orders=[AS_PUBLISHED, LONG])
+    table = failures_of(experiment, orders=[AS_PUBLISHED, LONG])
     table = table.set_index("order")
     assert table["longer"].to_dict() == {AS_PUBLISHED: 0.0, LONG: 1.0}
     assert table["examples"].to_dict() == {AS_PUBLISHED: 40, LONG: 4}
@@ -51,7 +56,7 @@ def test_long_examples_exceed_the_context_and_are_null_to_a_clean_model(experime
 
 def test_another_model_has_stores_of_its_own(experiment, make_model):
     def p():
-        table = failure_table(experiment, "clean", "colours", orders=[LONG])
+        table = failures_of(experiment, orders=[LONG])
         return table["log10_p_sharded_exact"].item()
 
     first = p()

@@ -8,8 +8,9 @@ import pytest
 from scipy import stats
 
 from contamination.errors import InputError
-from contamination.experiments.mmlu import audit as mmlu_audit
-from contamination.experiments.mmlu.audit import ROWS, WORK, MmluAudit
+from contamination.experiments.mmlu import measure as mmlu_measure
+from contamination.experiments.mmlu.audit import NOTHING, ROWS, WORK, MmluAudit
+from contamination.experiments.mmlu.measure import count_work, score_subsets
 from contamination.experiments.mmlu.segmentation import model_free, segmented
 from contamination.experiments.mmlu.tables import fisher_table, measured_subsets
 from contamination.pretraining.experiment import Experiment
@@ -54,7 +55,7 @@ class World:
         self.tokenizer = tokenizer
         self.experiment = Experiment(write_profile(root / "tiny.yaml"), root / "build")
         self.scorers: dict[str, MadeUpScorer] = {}
-        monkeypatch.setattr(mmlu_audit, "open_scorer", self.open)
+        monkeypatch.setattr(mmlu_measure, "open_scorer", self.open)
 
     def open(self, entry: ModelEntry) -> MadeUpScorer:
         if entry.name not in self.scorers:
@@ -67,7 +68,11 @@ class World:
     def audit(self, **settings) -> MmluAudit:
         given = {"models": ["contaminated"], "controls": ["clean"]}
         given |= {"tests": ["sharded_t", "successor"], "permutations": PERMUTATIONS}
-        return MmluAudit(self.experiment, published=PUBLISHED, **given | settings)
+        return MmluAudit(self.experiment, **given | settings)
+
+    def rows(self, sets, audit: MmluAudit | None = None) -> pd.DataFrame:
+        audit = audit or self.audit()
+        return audit.rows(score_subsets(audit, sets), sets, PUBLISHED)
 
     @property
     def stores(self) -> Path:
@@ -83,7 +88,7 @@ BOTH = segmented(SETS)
 
 
 def test_models_by_record_and_controls_by_both(world: World) -> None:
-    rows = world.audit().rows(BOTH)
+    rows = world.rows(BOTH)
     assert tuple(rows) == ROWS
     read = rows.groupby(["model", "segmentation"]).size().to_dict()
     cells = [("contaminated", "record"), ("clean", "record"), ("clean", "line")]
@@ -101,7 +106,7 @@ def test_models_by_record_and_controls_by_both(world: World) -> None:
 
 
 def test_the_sharded_t_test_by_hand(world: World) -> None:
-    rows = world.audit().rows(BOTH)
+    rows = world.rows(BOTH)
     found = rows.set_index(["model", "segmentation", "subset", "test"])
     for segmentation, subset in [("record", "anatomy"), ("line", "nutrition")]:
         test_set = BOTH[segmentation][subset]
@@ -121,7 +126,7 @@ def test_the_sharded_t_test_by_hand(world: World) -> None:
 
 def test_memory_is_found_and_the_control_stays_silent(world: World) -> None:
     audit = world.audit()
-    rows = audit.rows(BOTH)
+    rows = world.rows(BOTH, audit)
     by_record = rows[rows["segmentation"] == "record"].set_index(["model", "test"])["p"]
     assert (by_record["contaminated"] < 0.05).all()
     assert (by_record["clean"] > 0.01).all()
@@ -136,11 +141,11 @@ def test_memory_is_found_and_the_control_stays_silent(world: World) -> None:
 
 def test_work_counts_what_the_rows_read(world: World) -> None:
     audit = world.audit()
-    work = audit.work(BOTH)
+    work = count_work(audit, BOTH)
     assert tuple(work) == WORK
     assert not world.stores.exists()
     assert all(scorer.scored == 0 for scorer in world.scorers.values())
-    rows = audit.rows(BOTH)
+    rows = world.rows(BOTH, audit)
     keys = ["model", "segmentation", "test"]
     counted = work.set_index(keys).sort_index()[["tokens_read", "examples"]]
     read = rows.groupby(keys)[["tokens_scored", "examples"]].sum()
@@ -148,31 +153,31 @@ def test_work_counts_what_the_rows_read(world: World) -> None:
 
 
 def test_a_second_audit_scores_nothing_and_says_the_same(world: World) -> None:
-    first = world.audit().rows(BOTH)
+    first = world.rows(BOTH)
     world.scorers.clear()
-    pd.testing.assert_frame_equal(world.audit().rows(BOTH), first)
+    pd.testing.assert_frame_equal(world.rows(BOTH), first)
     assert [scorer.scored for scorer in world.scorers.values()] == [0, 0]
 
 
 def test_an_interrupted_audit_goes_on(world: World, tmp_path: Path, monkeypatch) -> None:
     world.open(ModelEntry("contaminated", "x")).survives = 40
     with pytest.raises(Breakdown):
-        world.audit().rows(BOTH)
+        world.rows(BOTH)
     done = len(list(world.stores.rglob("part-*.parquet")))
     assert done > 0
     world.scorers.clear()
-    found = world.audit().rows(BOTH)
+    found = world.rows(BOTH)
     assert world.scorers["contaminated"].scored > 0
     (tmp_path / "other").mkdir()
     fresh = World(tmp_path / "other", world.tokenizer, monkeypatch)
-    pd.testing.assert_frame_equal(fresh.audit().rows(BOTH), found)
+    pd.testing.assert_frame_equal(fresh.rows(BOTH), found)
     assert world.scorers["contaminated"].scored < fresh.scorers["contaminated"].scored
 
 
 def test_a_model_trained_anew_replaces_its_stores(world: World) -> None:
-    first = world.audit().rows(BOTH)
+    first = world.rows(BOTH)
     world.scorers["contaminated"] = MadeUpScorer(world.tokenizer, revision="other weights")
-    second = world.audit().rows(BOTH)
+    second = world.rows(BOTH)
     assert world.scorers["contaminated"].scored > 0
     changed = first["p"] != second["p"]
     assert set(first.loc[changed, "model"]) == {"contaminated"}
@@ -180,7 +185,7 @@ def test_a_model_trained_anew_replaces_its_stores(world: World) -> None:
 
 def test_a_model_of_the_paper_stands_beside_its_published_values(world: World) -> None:
     audit = world.audit(models=["llama2-7b"], tests=["sharded_t"])
-    rows = audit.rows(BOTH)
+    rows = world.rows(BOTH, audit)
     table4 = load_published(PUBLISHED, "oren2024_table4_mmlu").set_index("subset")["llama2_7b"]
     ours = rows[rows["model"] == "llama2-7b"].set_index("subset")["published_p"]
     assert ours["anatomy"] == table4["anatomy"]
@@ -191,10 +196,31 @@ def test_a_model_of_the_paper_stands_beside_its_published_values(world: World) -
 
 def test_without_subsets_no_model_is_opened(world: World) -> None:
     audit, nothing = world.audit(), segmented({})
-    rows = audit.rows(nothing)
-    assert (tuple(rows), len(rows), len(audit.work(nothing))) == (ROWS, 0, 0)
+    cells, work = score_subsets(audit, nothing), count_work(audit, nothing)
+    for found, known in ((cells, NOTHING["cells"]), (work, NOTHING["work"])):
+        assert (list(found), len(found)) == (list(known), 0)
+    rows = audit.rows(cells, nothing, PUBLISHED)
+    assert (tuple(rows), len(rows)) == (ROWS, 0)
     assert world.scorers == {}
     assert not world.stores.exists()
+
+
+def test_a_model_that_cannot_be_had_does_not_stop_the_next(world: World, monkeypatch) -> None:
+    def open_some(entry: ModelEntry) -> MadeUpScorer:
+        if entry.name == "contaminated":
+            raise InputError("gone: check the name")
+        return world.open(entry)
+
+    monkeypatch.setattr(mmlu_measure, "open_scorer", open_some)
+    audit = world.audit()
+    cells = score_subsets(audit, BOTH)
+    status = cells.groupby("model")["status"].unique()
+    assert status["contaminated"].tolist() == ["failed: gone: check the name"]
+    assert status["clean"].tolist() == ["ok"]
+    rows = audit.rows(cells, BOTH, PUBLISHED)
+    assert set(rows["model"]) == {"clean"}
+    assert len(rows) == 2 * 2 * len(SETS)
+    assert set(count_work(audit, BOTH)["model"]) == {"clean"}
 
 
 @pytest.mark.parametrize(

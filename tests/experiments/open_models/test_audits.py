@@ -16,12 +16,13 @@ from contamination.audit import Request, audit
 from contamination.audit.compressor import compressor_test
 from contamination.audit.diagnostics import diagnose
 from contamination.errors import InputError
-from contamination.experiments.open_models import audits as open_audit
 from contamination.experiments.open_models import sets as open_sets
 from contamination.experiments.open_models.audits import audit_models
+from contamination.experiments.open_models.measure import score_models
 from contamination.experiments.open_models.tables import COLUMNS
 from contamination.pretraining.experiment import Experiment
 from contamination.scoring import loading
+from contamination.scoring.local import open_scorer
 from contamination.scoring.models import ModelEntry
 from contamination.scoring.store import open_store
 from contamination.testsets.example_set import load_test_set
@@ -68,9 +69,14 @@ class Bench:
             self.scorers[entry.name] = MadeUpScorer(self.tokenizer, revision=entry.name)
         return self.scorers[entry.name]
 
-    def run(self, models, sets, **arguments) -> pd.DataFrame:
+    def run(self, models, sets, *, published=None, **arguments) -> pd.DataFrame:
+        sets = [str(one) for one in sets]
         where = {"directory": self.root / "stores", "permutations": 5, "open_scorer": self.open}
-        return audit_models(models, [str(s) for s in sets], **where | arguments)
+        settings = {"tests": TESTS} | where | arguments
+        cells = score_models(models, sets, **settings)
+        kept = ("directory", "max_records", "experiment")
+        known = {name: settings[name] for name in kept if name in settings}
+        return audit_models(cells, models, sets, published=published, **known)
 
     def scored(self) -> int:
         return sum(len(scorer.sequences) for scorer in self.scorers.values())
@@ -275,7 +281,7 @@ def test_weights_that_cannot_be_loaded_are_tried_once(model_directory, bench, tw
         raise InputError("the weights are damaged")
 
     monkeypatch.setattr(loading, "load_network", fails)
-    table = bench.run([str(model_directory)], two, open_scorer=open_audit.open_scorer)
+    table = bench.run([str(model_directory)], two, open_scorer=open_scorer)
     assert (table["status"] == "failed: the weights are damaged").all()
     assert calls == [str(model_directory)]
 
@@ -295,7 +301,8 @@ def test_weights_that_cannot_be_loaded_are_tried_once(model_directory, bench, tw
 )
 def test_bad_requests_are_refused_before_anything_is_opened(models, sets, arguments, message):
     with pytest.raises(InputError, match=message):
-        audit_models(models, sets, open_scorer=lambda _: pytest.fail("opened"), **arguments)
+        settings = {"tests": TESTS, "permutations": 5, "directory": "stores"} | arguments
+        score_models(models, sets, open_scorer=lambda _: pytest.fail("opened"), **settings)
 
 
 def test_two_sets_of_one_name_are_refused(bench, two):
@@ -368,10 +375,12 @@ def test_another_revision_or_seed_is_scored_beside_what_is_there(bench, two):
 
 
 def test_a_model_of_this_machine_is_named_by_its_checksum(model_directory, bench, two):
-    scorer, where = open_audit.open_scorer, str(model_directory)
-    (row,) = bench.run([where], two[:1], tests=TESTS[1:], open_scorer=scorer).to_dict("records")
+    where = str(model_directory)
+    (row,) = bench.run([where], two[:1], tests=TESTS[1:], open_scorer=open_scorer).to_dict(
+        "records"
+    )
     assert (row["status"], row["model"]) == ("ok", model_directory.name)
-    assert row["model_revision"] == scorer(ModelEntry("m", where)).revision
+    assert row["model_revision"] == open_scorer(ModelEntry("m", where)).revision
     assert len(row["model_revision"]) == 64
 
 
@@ -388,7 +397,8 @@ def run(tmp_path, bench, monkeypatch) -> MadeUpRun:
         texts = bench.texts[EXAMPLES * i : EXAMPLES * (i + 1)]
         lines = [json.dumps({"question": text, "answer": "yes"}) + "\n" for text in texts]
         (canaries / f"{name}.jsonl").write_text("".join(lines))
-    monkeypatch.setattr(Experiment, "scored", made_up.stand_in())
+    for name in ("scored", "score"):
+        monkeypatch.setattr(Experiment, name, made_up.stand_in())
     return made_up
 
 
@@ -455,5 +465,5 @@ def test_only_the_first_records_of_other_sets(run, bench, monkeypatch):
 
     monkeypatch.setattr(open_sets, "open_test_set", open_test_set)
     table = bench.run(["a"], ["gsm8k", "one"], experiment=run.experiment, max_records=16)
-    assert asked == [16]
+    assert asked == [16, 16]  # to be scored, and to be tested
     assert set(table["examples"]) == {16, EXAMPLES}

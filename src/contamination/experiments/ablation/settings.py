@@ -20,7 +20,8 @@ def shard_ablation(
 ) -> pd.DataFrame:
     """Each sharded test under the contaminated model for several numbers of shards (Figure 3a).
 
-    Another number of shards means other sequences, so all but the profile's own are scored anew.
+    Another number of shards means other sequences; `contamination.experiments.ablation.measure` has
+    scored them.
     """
     permutations = experiment.profile.scoring.permutations
     rows = []

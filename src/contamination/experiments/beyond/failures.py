@@ -8,17 +8,21 @@ examples show how much power is left.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from contamination.audit import Request, audit
+from contamination.audit.battery import TESTS as TESTS_BY_NAME
+from contamination.audit.compressor import compressor_test
+from contamination.audit.diagnostics import diagnose_order
 from contamination.pretraining.experiment import Experiment
-from contamination.scoring.local import TransformersScorer
-from contamination.testsets.tokens import tokenize
+from contamination.scoring.store import open_store
+from contamination.testsets.example_set import ExampleSet
 
 TESTS = ("successor", "sharded_exact")
 PERMUTATIONS = 10
+STORES = Path("stores") / "failures"  # in the build directory
 JOINED = 10  # records to one example, so that it exceeds a context of 256 tokens
 
 
@@ -48,46 +52,49 @@ ORDERS: dict[str, Callable[[Sequence[str]], list[str]]] = {
 }
 
 
-def failure_table(
-    experiment: Experiment, model: str, dataset: str, *, orders: Sequence[str] = tuple(ORDERS)
-) -> pd.DataFrame:
-    """Audit a canary set in every order of `ORDERS`, or in those that are named.
+def rearranged(original: ExampleSet, order: str) -> ExampleSet:
+    """Return a set in one of `ORDERS`, under a name and a revision of its own."""
+    return replace(
+        original,
+        name=f"{original.name}-{order.replace(' ', '-')}",
+        examples=tuple(ORDERS[order](original.examples)),
+        revision=f"{original.revision} {order}",
+        records=(),
+    )
 
-    `model` is "clean" for orders that mean something, "contaminated" for what long examples cost.
+
+def failure_table(experiment: Experiment, scored: pd.DataFrame) -> pd.DataFrame:
+    """Test every set and order of `contamination.experiments.beyond.measure.score_orders`.
+
     `longer` is the share of examples that exceed the context, `verdict` that of the diagnostics
     and log10_p_compressor that of the negative control, both of the successor test.
     """
-    original, scorer = experiment.test_set(dataset), TransformersScorer(experiment.model(model))
-    # Another corpus or model has other stores: nothing has to be removed first.
-    revision = f"{original.revision[:8]}-{scorer.revision[:8]}"
-    request = Request(
-        TESTS,
-        permutations=PERMUTATIONS,
-        seed=experiment.profile.seed,
-        directory=experiment.build / "stores" / "failures" / revision,
-        name=model,
-    )
     rows = []
-    for order in orders:
-        changed = replace(
-            original,
-            name=f"{original.name}-{order.replace(' ', '-')}",
-            examples=tuple(ORDERS[order](original.examples)),
-            revision=f"{original.revision} {order}",
-            records=(),
+    for row in scored.to_dict("records"):
+        changed = rearranged(experiment.test_set(row["dataset"]), row["order"])
+        stores = {test: open_store(experiment.build / STORES / row[test]) for test in TESTS}
+        header = stores[TESTS[0]].header
+        control = compressor_test(
+            changed,
+            kind=header.kind,
+            shards=header.shards,
+            permutations=PERMUTATIONS,
+            seed=header.seed,
         )
-        lengths = [len(ids) for ids in tokenize(scorer.tokenizer, changed.examples)]
-        found = audit(scorer, changed, request)
+        found = {
+            f"log10_p_{test}": TESTS_BY_NAME[test].result(store, PERMUTATIONS).log10_p
+            for test, store in stores.items()
+        }
         rows.append(
             {
-                "model": model,
-                "dataset": dataset,
-                "order": order,
+                "model": row["model"],
+                "dataset": row["dataset"],
+                "order": row["order"],
                 "examples": len(changed.examples),
-                "longer": float(np.mean(np.array(lengths) > scorer.context)),
-                "verdict": found.diagnosis[0].verdict,
-                "log10_p_compressor": float(np.round(found.control[0].log10_p, 3)),
-                **{f"log10_p_{r.test}": float(np.round(r.log10_p, 3)) for r in found.results},
+                "longer": row["longer"],
+                "verdict": diagnose_order(changed, seed=header.seed, shards=header.shards).verdict,
+                "log10_p_compressor": float(np.round(control.log10_p, 3)),
+                **{name: float(np.round(value, 3)) for name, value in found.items()},
             }
         )
     return pd.DataFrame(rows)

@@ -5,34 +5,31 @@ order, the order says something by itself, and the p-value of another model is n
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from tqdm import tqdm
 
-from contamination.audit.battery import Request
+from contamination.audit.battery import TESTS, Request
 from contamination.audit.published import published_p
-from contamination.audit.verdict import choose_store, score_and_test
 from contamination.errors import InputError
 from contamination.experiments.mmlu.segmentation import SEGMENTATIONS, Segmented
 from contamination.experiments.mmlu.subsets import FAMILY
 from contamination.pretraining.experiment import Experiment, trained_here
 from contamination.results.tables import outcome_row
-from contamination.scoring import cost
-from contamination.scoring.contract import Scorer
-from contamination.scoring.local import open_scorer
 from contamination.scoring.models import ModelEntry, find_model
-from contamination.testsets.example_set import ExampleSet
-from contamination.testsets.tokens import tokenize
+from contamination.scoring.status import OK
+from contamination.scoring.store import open_store
 
 WORK = ("model", "segmentation", "test", "examples", "tokens_read", "tokens_scored")
+CELLS = ("model", "segmentation", "subset", "test", "store", "status")
 ROWS = (
     *("model", "subset", "segmentation", "examples", "test", "shards", "permutations"),
     *("statistic", "p", "log10_p", "published_p", "tokens_scored"),
 )
+# What `measure` gives where nothing is measured.
+NOTHING = {"work": pd.DataFrame(columns=list(WORK)), "cells": pd.DataFrame(columns=list(CELLS))}
 
 
 class MmluAudit:
@@ -46,7 +43,6 @@ class MmluAudit:
     models : audited by record; models of the run, or names for `find_model`.
     controls : models that cannot have read MMLU: audited by record and by line.
     permutations : m, shuffled orderings per shard, in tests of whole orderings.
-    published : directory of the papers' tables.
     """
 
     def __init__(
@@ -57,7 +53,6 @@ class MmluAudit:
         controls: Sequence[str],
         tests: Sequence[str],
         permutations: int,
-        published: Path | str,
     ) -> None:
         local = {entry.name: entry for entry in trained_here(experiment)}
         entries = [local.get(name) or find_model(name) for name in [*models, *controls]]
@@ -68,7 +63,6 @@ class MmluAudit:
             )
         self.models = {entry.name: entry for entry in entries[: len(models)]}
         self.controls = {entry.name: entry for entry in entries[len(models) :]}
-        self.published = Path(published)
         self.request = Request(
             tests=tests,
             permutations=permutations,
@@ -76,59 +70,33 @@ class MmluAudit:
             directory=experiment.build / "stores" / "mmlu",
         )
 
-    def work(self, sets: Segmented) -> pd.DataFrame:
-        """Count the tokens of `rows` over all subsets, stored already or not, before scoring."""
-        rows = []
-        permutations = self.request.permutations
-        for entry, scorer, segmentation, subsets in self._cells(sets):
-            ids = [tokenize(scorer.tokenizer, subset.examples) for subset in subsets.values()]
-            lengths = [[len(i) for i in examples] for examples in ids]
-            count, context = sum(map(len, lengths)), scorer.context
-            for test in self.request.tests:
-                plans = [choose_store(test, each, context, self.request) for each in lengths]
-                total = cost.total(
-                    plan.work(each, permutations, context)
-                    for plan, each in zip(plans, lengths, strict=True)
-                )
-                rows.append((entry.name, segmentation, test, count, total.read, total.scored))
-        return pd.DataFrame(rows, columns=list(WORK))
-
-    def rows(self, sets: Segmented) -> pd.DataFrame:
-        """Score what no store holds yet, and test every subset: models by record, controls by both.
-
-        published_p is that of the model in Table 4, by record, where it has a column there. Raises
-        InputError for a subset too short for a test, and what loading and scoring raise.
-        """
-        rows: list[dict[str, Any]] = []
-        for entry, scorer, segmentation, subsets in self._cells(sets):
-            request = replace(self.request, name=entry.name)
-            label = f"{entry.name} by {segmentation}"
-            for subset, examples in tqdm(subsets.items(), label, unit="subset", leave=False):
-                printed = published_p(entry, FAMILY + subset, self.published)
-                facts = {
-                    "model": entry.name,
-                    "subset": subset,
-                    "segmentation": segmentation,
-                    "examples": len(examples.examples),
-                    "published_p": printed if segmentation == "record" else math.nan,
-                }
-                for test in request.tests:
-                    # The directory belongs to this run: models trained anew replace their stores.
-                    result, store = score_and_test(
-                        test, scorer, examples, request, keep_revisions=False
-                    )
-                    scored = store.header.tokens_of(request.permutations)
-                    rows.append(facts | outcome_row(result) | {"tokens_scored": scored})
-        return pd.DataFrame(rows, columns=list(ROWS))
-
-    def _cells(
-        self, sets: Segmented
-    ) -> Iterator[tuple[ModelEntry, Scorer, str, Mapping[str, ExampleSet]]]:
-        """Open one model after the other, unless there is no subset, and go through its sets."""
-        if not any(sets.values()):
-            return
+    def segmentations(self) -> Iterator[tuple[ModelEntry, str]]:
+        """Yield what is scored: models by record, controls by record and by line."""
         for entry in (self.models | self.controls).values():
-            scorer = open_scorer(entry)
             for segmentation in SEGMENTATIONS:
                 if segmentation == "record" or entry.name in self.controls:
-                    yield entry, scorer, segmentation, sets[segmentation]
+                    yield entry, segmentation
+
+    def rows(self, cells: pd.DataFrame, sets: Segmented, published: Path | str) -> pd.DataFrame:
+        """Test every cell of `contamination.experiments.mmlu.measure` that was scored.
+
+        published_p is that of the model in Table 4, by record, where it has a column there;
+        `published` is the directory of the papers' tables.
+        """
+        entries = self.models | self.controls
+        rows: list[dict[str, Any]] = []
+        for cell in cells[cells["status"] == OK].to_dict("records"):
+            subset, segmentation = cell["subset"], cell["segmentation"]
+            printed = published_p(entries[cell["model"]], FAMILY + subset, published)
+            store = open_store(Path(self.request.directory) / cell["store"])
+            result = TESTS[cell["test"]].result(store, self.request.permutations)
+            facts = {
+                "model": cell["model"],
+                "subset": subset,
+                "segmentation": segmentation,
+                "examples": len(sets[segmentation][subset].examples),
+                "published_p": printed if segmentation == "record" else math.nan,
+                "tokens_scored": store.header.tokens_of(self.request.permutations),
+            }
+            rows.append(facts | outcome_row(result))
+        return pd.DataFrame(rows, columns=list(ROWS))
