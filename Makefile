@@ -234,7 +234,9 @@ $(B)/finished: $(R)/report/report.html $(R)/explorer.html
 	$(RUN) summary --results $(R)
 	@touch $@
 
+# Shows the notebooks of the last run, but runs none.
 build/docs/index.html: README.md $(filter-out docs/notebooks/%,$(wildcard docs/*.* docs/*/*.*)) $(shell find $(SRC) scripts -name '*.py') \
-    $(wildcard notebooks/*.ipynb results/notebooks/*.ipynb results/reference/*.json) | $(SETUP)
+    $(wildcard notebooks/*.ipynb results/reference/*.json) \
+    $(if $(shell find results/notebooks -name '*.ipynb' -newer build/docs/index.html 2>/dev/null),again) | $(SETUP)
 	$(BIN)/sphinx-build -n -W --keep-going -q -b html docs build/docs
 	@touch $@

@@ -20,7 +20,7 @@ import pytest
 from contamination.pretraining.profile import Profile
 from fakes.data_fixtures import NOTEBOOKS, PROFILES, ROOT
 
-COPIED = ("Makefile", "requirements.lock", "pyproject.toml")
+COPIED = ("Makefile", "README.md", "requirements.lock", "pyproject.toml")
 FOLDERS = ("data", "docs", "notebooks", "paper", "profiles", "scripts", "src")
 STAND_IN = """#!/bin/sh
 # stage VERB [NAME] ... --build B --results R
@@ -350,6 +350,20 @@ def test_a_deleted_result_comes_back_and_only_its_notebook_runs(project: Path) -
     assert re.findall(r"stage (\w+)", shown) == stages
     assert "04_mmlu_fisher" in make(project, "-n", "results/tables/mmlu_fisher.csv")
     lost.touch()
+
+
+def test_the_site_shows_the_last_run_and_starts_none(project: Path) -> None:
+    site = project / "build" / "docs" / "index.html"
+    site.parent.mkdir()
+    site.touch()
+    assert "Nothing to be done" in make(project, "-n", "docs")
+    stale = make(project, "-n", "docs", "-W", "src/contamination/scoring/head.py")
+    assert "sphinx-build" in stale and "stage " not in stale
+    notebook = project / "results" / "notebooks" / EXPERIMENTS[0].name
+    before = notebook.stat()
+    os.utime(notebook, (before.st_atime, site.stat().st_mtime + 9))
+    assert "sphinx-build" in make(project, "-n", "docs")
+    os.utime(notebook, (before.st_atime, before.st_mtime))
 
 
 def planned(project: Path) -> list[str]:
