@@ -52,7 +52,8 @@ def test_three_lines_give_the_p_value_of_the_parts(model_directory, test_set, tm
     scorer = TransformersScorer(model_directory)
     store = score_by_hand(scorer, test_set, tmp_path / "by-hand", shards=5, permutations=6)
     (result,) = found.results
-    assert result.p == sharded_exact_test(store.log_probs(6)).p
+    # Other batches round otherwise.
+    assert result.p == pytest.approx(sharded_exact_test(store.log_probs(6)).p, rel=1e-9)
     assert (result.test, result.shards, result.permutations) == ("sharded_exact", 5, 6)
     assert found.tokens_scored == 7 * sum(store.header.example_tokens)
     assert f"p = {result.p:.3g}" in found.summary()

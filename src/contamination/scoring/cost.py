@@ -90,7 +90,10 @@ def successor_workload(lengths: Sequence[int], *, shards: int, tokens_per_exampl
 
 
 def sequence_workload(lengths: Sequence[int], times: int, context: int) -> Workload:
-    """Count what scoring sequences of these lengths takes, each of them so many times."""
+    """Count what scoring sequences of these lengths takes, each of them so many times.
+
+    It takes less where windows are equal: a model here reads those of one part once.
+    """
     widths = np.array([w.width for n in lengths for w in windows(n, context)], dtype=np.int64)
     return Workload(
         sequences=times * len(lengths),
