@@ -81,17 +81,19 @@ class Drifting(Wrong):
 class Caching(Wrong):
     """Tokens are lower behind a beginning that was seen before.
 
-    It is sought among the first `cached` tokens, one by one as SGLang keeps them.
+    It is sought among the first `cached` tokens, page by page.
     """
+
+    PAGE = 8  # tokens
 
     known: set[tuple[int, ...]]
 
     def error(self, ids: list[int], cached: int, number: int) -> np.ndarray:
         if number == 1:
             self.known = set()
-        # The first token is the same in all prompts.
-        found = [stop for stop in range(2, cached + 1) if tuple(ids[:stop]) in self.known]
-        self.known |= {tuple(ids[:stop]) for stop in range(2, len(ids) + 1)}
+        pages = [tuple(ids[:stop]) for stop in range(self.PAGE, len(ids) + 1, self.PAGE)]
+        found = [len(page) for page in pages if len(page) <= cached and page in self.known]
+        self.known |= set(pages)
         return np.arange(len(ids)) >= max(found, default=len(ids))
 
 
