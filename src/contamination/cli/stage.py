@@ -362,10 +362,8 @@ def summary(
     """Print what the run found and where it lies."""
     from contamination.results.tables import read_csv
 
-    table = read_csv(results, "canaries")
-    exact = table[table["test"] == "sharded_exact"].pivot(
-        index=["dup_count", "dataset"], columns="model", values=["p", "holm_p"]
-    )
+    table = read_csv(results, "canaries").query("test == 'sharded_exact'")
+    exact = table.pivot(index=["dup_count", "dataset"], columns="model", values=["p", "holm_p"])
     variables = yaml.safe_load((results / "variables.yml").read_text(encoding="utf-8"))
     alpha = float(variables["results"]["alpha"])
     rows = []
