@@ -71,9 +71,9 @@ STORES  := $(TRAINED:%=$(B)/stores/%.json)
 03_open_model_audit := open_models | $(STORES) | | open_models.csv open_models.md open_models_published.md | open_models
 04_mmlu_fisher := mmlu | $(if $(filter benchmarks paper,$(PROFILE)),$(ALL)) | docs/measurements/mmlu_lines.csv | mmlu_subsets.csv mmlu_fisher.csv mmlu_lines.csv mmlu_exclusions.csv mmlu_fisher.md mmlu_table4.md mmlu_exclusions.md | mmlu_ecdf
 05_beyond_the_paper := beyond | $(STORES) | docs/measurements/power.csv | power_replicates.csv power_per_token.csv power_ranking.csv calibration.csv failures.csv power_ranking.md power_study.md failures.md | power_per_token calibration
-06_wikimia := wikimia | $(ALL) | | wikimia.csv wikimia.md wikimia_published.md | wikimia
+06_wikimia := wikimia | $(ALL) | | wikimia.csv wikimia_blind.csv wikimia.md wikimia_blind.md wikimia_published.md | wikimia
 07_min_k_baseline := min_k | $(BOTH) | $(R)/notebooks/01_canary_eval.ipynb | min_k.csv min_k.md min_k_clean.md min_k_published.md | min_k
-08_detection_assumptions := assumptions | $(ALL) | | assumptions_within.csv assumptions_cross.csv assumptions_within.md assumptions_tuned.md assumptions_sizes.md assumptions_published.md assumptions_conclusions.md assumptions_perplexity.md | assumptions_cross assumptions_density $(addprefix assumptions_density_,min_prob_25 mem_25 entropy_25)
+08_detection_assumptions := assumptions | $(ALL) | | assumptions_within.csv assumptions_cross.csv assumptions_blind.csv assumptions_perplexity.csv assumptions_within.md assumptions_blind.md assumptions_tuned.md assumptions_sizes.md assumptions_published.md assumptions_conclusions.md assumptions_perplexity.md | assumptions_cross assumptions_density $(addprefix assumptions_density_,min_prob_25 mem_25 entropy_25)
 09_controlled_contamination := controlled | $(CLEAN) | | controlled_contamination.csv controlled_trends.csv controlled_contamination.md controlled_rates.md controlled_published.md controlled_conclusions.md | controlled_contamination
 10_book_audit := books | $(CLEAN) | | books.csv books_validation.csv books.md books_validation.md books_published.md | books
 11_unlearning_audit := unlearning | $(BOTH) | | unlearning.csv unlearning_detection.csv unlearning.md unlearning_detection.md unlearning_truth.md | unlearning
