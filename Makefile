@@ -55,12 +55,17 @@ ON    := --profile $(P) --build $(B)
 # Every pass over a model: LAUNCH starts it in all processes, by a program of the environment or another.
 SPREAD = @$(ENV) $(if $(LAUNCH),PATH="$(abspath $(BIN)):$$PATH" $(LAUNCH) )$(STAGE)
 
-TRAINED := contaminated clean
+# What a profile lists under `notebooks:`; BASE has what it does not give.
+BASE := $(patsubst %,profiles/%.yaml,$(shell sed -n 's/^base: *//p' $(P)))
+listed_in = $(shell sed -n '/^notebooks:/,/^[a-z]/s/^  \([0-9A-Za-z_]*\):.*/\1/p' $(1))
+# A profile without a corpus trains nothing: it runs what it lists, on the models of the registry.
+TRAINED := $(if $(shell grep -l '^corpus:' $(P) $(BASE)),contaminated clean)
+RELEASED := $(if $(TRAINED),,data/models.yaml)
 # Further sizes, named by their width: clean-64 ... (key `sizes` of the profile).
 SIZES   := $(addprefix clean-,$(shell sed -n '/^sizes:/,/^[a-z]*:$$/s/.*n_embd: *\([0-9]*\).*/\1/p' $(P)))
 ALL     := $(foreach m,$(TRAINED) $(SIZES),$(B)/models/$(m)/training.json)
 BOTH    := $(TRAINED:%=$(B)/models/%/training.json)
-CLEAN   := $(B)/models/clean/training.json
+CLEAN   := $(filter %/clean/training.json,$(BOTH))
 STORES  := $(TRAINED:%=$(B)/stores/%.json)
 
 # Each notebook: the package of its experiment; what its passes over models read (none where there
@@ -68,16 +73,18 @@ STORES  := $(TRAINED:%=$(B)/stores/%.json)
 00_start_here := start | | data/stores/stores.json docs/measurements/mmlu_lines.csv | start.csv | start_orderings start_sets start_gains
 01_canary_eval := canaries | | $(STORES) | canaries.csv duplication_power.csv canaries.md canaries_clean.md canaries_redrawn.md canaries_published.md | duplication_power
 02_shard_permutation_ablation := ablation | $(STORES) | | shard_ablation.csv permutation_ablation.csv | shard_ablation permutation_ablation
-03_open_model_audit := open_models | $(STORES) | | open_models.csv open_models.md open_models_published.md | open_models
-04_mmlu_fisher := mmlu | $(if $(filter benchmarks paper,$(PROFILE)),$(ALL)) | docs/measurements/mmlu_lines.csv | mmlu_subsets.csv mmlu_fisher.csv mmlu_lines.csv mmlu_exclusions.csv mmlu_fisher.md mmlu_table4.md mmlu_exclusions.md | mmlu_ecdf
+03_open_model_audit := open_models | $(STORES) $(RELEASED) | | open_models.csv open_models.md open_models_published.md | open_models
+04_mmlu_fisher := mmlu | $(if $(filter benchmarks paper,$(PROFILE)),$(ALL)) $(RELEASED) | docs/measurements/mmlu_lines.csv | mmlu_subsets.csv mmlu_fisher.csv mmlu_lines.csv mmlu_exclusions.csv mmlu_fisher.md mmlu_table4.md mmlu_exclusions.md | mmlu_ecdf
 05_beyond_the_paper := beyond | $(STORES) | docs/measurements/power.csv | power_replicates.csv power_per_token.csv power_ranking.csv calibration.csv failures.csv power_ranking.md power_study.md failures.md | power_per_token calibration
-06_wikimia := wikimia | $(ALL) | | wikimia.csv wikimia_blind.csv wikimia.md wikimia_blind.md wikimia_published.md | wikimia
+06_wikimia := wikimia | $(ALL) $(RELEASED) | | wikimia.csv wikimia.md wikimia_lengths.md wikimia_published.md | wikimia
 07_min_k_baseline := min_k | $(BOTH) | $(R)/notebooks/01_canary_eval.ipynb | min_k.csv min_k.md min_k_clean.md min_k_published.md | min_k
-08_detection_assumptions := assumptions | $(ALL) | | assumptions_within.csv assumptions_cross.csv assumptions_blind.csv assumptions_perplexity.csv assumptions_within.md assumptions_blind.md assumptions_tuned.md assumptions_sizes.md assumptions_published.md assumptions_conclusions.md assumptions_perplexity.md | assumptions_cross assumptions_density $(addprefix assumptions_density_,min_prob_25 mem_25 entropy_25)
+08_detection_assumptions := assumptions | $(ALL) $(RELEASED) | | assumptions_within.csv assumptions_cross.csv assumptions_within.md assumptions_tuned.md assumptions_sizes.md assumptions_published.md assumptions_conclusions.md assumptions_perplexity.md | assumptions_cross assumptions_density $(addprefix assumptions_density_,min_prob_25 mem_25 entropy_25)
 09_controlled_contamination := controlled | $(CLEAN) | | controlled_contamination.csv controlled_trends.csv controlled_contamination.md controlled_rates.md controlled_published.md controlled_conclusions.md | controlled_contamination
 10_book_audit := books | $(CLEAN) | | books.csv books_validation.csv books.md books_validation.md books_published.md | books
 11_unlearning_audit := unlearning | $(BOTH) | | unlearning.csv unlearning_detection.csv unlearning.md unlearning_detection.md unlearning_truth.md | unlearning
+LISTED    := $(or $(call listed_in,$(P)),$(if $(BASE),$(call listed_in,$(BASE))))
 NOTEBOOKS := $(sort $(basename $(notdir $(wildcard notebooks/[01]*.ipynb))))
+NOTEBOOKS := $(if $(TRAINED),$(filter-out 12_% 13_%,$(NOTEBOOKS)),$(filter $(LISTED),$(NOTEBOOKS)))
 EXECUTED  := $(NOTEBOOKS:%=$(R)/notebooks/%.ipynb)
 
 # $(call part,LIST,N): words of a list between its N-1st and Nth bar.
@@ -94,12 +101,11 @@ PRETRAIN := $(call code,pretraining testsets) $(wildcard $(SRC)/*.py)
 SCORE    := $(PRETRAIN) $(call code,scoring audit)
 MEASURE  := $(SCORE) $(filter-out %/evaluate.py,$(call code,membership))
 LIBRARY  := $(MEASURE) $(call code,membership results statistics) $(wildcard data/published/*.csv)
-REPORT   := $(addprefix $(R)/report/,report.html report.pdf slides.html)
+REPORT   := $(addprefix $(R)/report/,report.html report.pdf $(if $(TRAINED),slides.html))
 # Not its links to results/, which are there for Quarto's own commands.
 PAPER    := $(wildcard paper/_quarto.yml paper/*.qmd paper/*.bib paper/*.css paper/*.typ)
 
 # Sections of the profile that change separately; make reads the profile through them alone.
-BASE := $(patsubst %,profiles/%.yaml,$(shell sed -n 's/^base: *//p' $(P)))
 $(shell awk -v out=$(B)/profile -v notebooks="$(NOTEBOOKS)" -f scripts/sections.awk $(BASE) $(P) notebooks/[01]*.ipynb)
 
 .DELETE_ON_ERROR:
@@ -220,6 +226,7 @@ $(call tables,$(1)) $(call figures,$(1)): $(R)/notebooks/$(1).ipynb ;
 endef
 $(foreach n,$(NOTEBOOKS),$(eval $(call notebook,$(n))))
 
+EXPLORER := $(if $(TRAINED),$(R)/explorer.html)
 $(R)/explorer.html: $(STORES) $(R)/notebooks/03_open_model_audit.ipynb $(R)/notebooks/04_mmlu_fisher.ipynb \
     $(LIBRARY) $(call code,experiments/mmlu) $(wildcard $(SRC)/report/explorer/*.* docs/measurements/mmlu_*.csv)
 	$(RUN) explorer $(ON) --results $(R)
@@ -230,7 +237,7 @@ $(R)/manifest.json: $(EXECUTED) $(call code,report) $(call missing,$(R)/variable
 $(R)/report/report.html: $(R)/manifest.json $(PAPER) $(call code,report) $(call missing,$(REPORT))
 	$(RUN) report --results $(R)
 
-$(B)/finished: $(R)/report/report.html $(R)/explorer.html
+$(B)/finished: $(R)/report/report.html $(EXPLORER)
 	$(RUN) summary --results $(R)
 	@touch $@
 

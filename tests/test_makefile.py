@@ -16,8 +16,9 @@ from pathlib import Path
 import grimp
 import nbformat
 import pytest
+import yaml
 
-from contamination.pretraining.profile import Profile
+from contamination.pretraining.profile import Pretraining, Profile
 from fakes.data_fixtures import NOTEBOOKS, PROFILES, ROOT
 
 COPIED = ("Makefile", "README.md", "requirements.lock", "pyproject.toml")
@@ -45,9 +46,12 @@ mkdir -p $(dirname $target); touch $target
 """
 ALL = "corpus train train train score score measure notebook"  # stages after an edit of the corpus
 TRAINING = r"stage (?:corpus|train) "
+REPORTED = ("report", "summary")
 SCORING = r"stage (?:corpus|train|score|measure) "
 
-EXPERIMENTS = [path for path in NOTEBOOKS if path.stem[0] in "01"]
+EVERY = [path for path in NOTEBOOKS if path.stem[0] in "01"]
+# Those of released models belong to profiles that train nothing.
+EXPERIMENTS = [path for path in EVERY if not path.stem.startswith(("12", "13"))]
 # Notebook 01 reads what the score stage has scored; 04 has passes where MMLU is measured.
 MEASURED = [path for path in EXPERIMENTS if path.stem[:2] not in ("00", "01", "04")]
 # What reads stores and scores: an edit of it changes no score.
@@ -94,7 +98,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program.write_text(STAND_IN)
     program.chmod(0o755)
     (copy / ".venv" / ".installed").touch()
-    for path in outputs():
+    for path in (*outputs(), *outputs("open")):
         (copy / path).parent.mkdir(parents=True, exist_ok=True)
         (copy / path).touch()
     make(copy, "reproduce")
@@ -107,10 +111,13 @@ def _makefile() -> str:
 
 
 @cache
-def outputs() -> dict[str, str]:
-    """Map every table and figure of the default profile to its notebook, as make has them."""
-    rules = make(ROOT, "-pnq", "help", check=False)
-    found = re.findall(r"^(results/(?:tables|figures)/\S+): results/notebooks/(\w+)", rules, re.M)
+def outputs(profile: str = "laptop") -> dict[str, str]:
+    """Map every table and figure of a profile to its notebook, as make has them."""
+    rules = make(ROOT, "-pnq", "help", f"PROFILE={profile}", check=False)
+    results = r"results/(?:open/)?"
+    found = re.findall(
+        rf"^({results}(?:tables|figures)/\S+): {results}notebooks/(\w+)", rules, re.M
+    )
     return dict(found)
 
 
@@ -337,8 +344,8 @@ def test_every_key_of_a_profile_is_in_a_section() -> None:
     """A key that no section names would change a run without remaking anything."""
     script = (ROOT / "scripts" / "sections.awk").read_text(encoding="utf-8")
     sections = re.findall(r'section\("\w+", "([\w ]+)"\)', script)
-    keys = {field.name for field in dataclasses.fields(Profile)}
-    assert keys - {"name", "notebooks"} == set(" ".join(sections).split())
+    keys = {field.name for kind in (Profile, Pretraining) for field in dataclasses.fields(kind)}
+    assert keys - {"name", "notebooks", "pretraining"} == set(" ".join(sections).split())
 
 
 def test_a_deleted_result_comes_back_and_only_its_notebook_runs(project: Path) -> None:
@@ -436,7 +443,7 @@ def test_a_failed_installation_shows_its_end_and_names_its_log(tmp_path: Path) -
 
 
 def test_every_output_that_make_knows_is_written_by_its_notebook() -> None:
-    for path, notebook in outputs().items():
+    for path, notebook in (outputs() | outputs("open")).items():
         source = (ROOT / "notebooks" / f"{notebook}.ipynb").read_text(encoding="utf-8")
         stem = Path(path).stem
         assert f'\\"{stem}\\"' in source or "assumptions_" in stem, path
@@ -506,6 +513,95 @@ def test_recipes_do_not_depend_on_gnu_make_4() -> None:
     assert not re.search(r"^[^#\t]*&:", _makefile(), re.MULTILINE)
     assert "$(file " not in _makefile()
     assert ".ONESHELL" not in _makefile()
+
+
+# --- profiles without a corpus --------------------------------------------------------------------
+
+
+def listed(project: Path, profile: str) -> list[str]:
+    """Notebooks that the YAML of a profile lists, in the order of their names."""
+    text = (project / "profiles" / f"{profile}.yaml").read_text(encoding="utf-8")
+    return sorted(yaml.safe_load(text)["notebooks"])
+
+
+def test_a_profile_without_a_corpus_runs_what_it_lists_and_trains_nothing(project: Path) -> None:
+    (project / "ran").unlink(missing_ok=True)
+    make(project, "reproduce", "PROFILE=open")
+    names = listed(project, "open")
+    assert set(names) <= {path.stem for path in EVERY}
+    ran = (project / "ran").read_text().splitlines()
+    assert [line for line in ran if line.startswith("notebook")] == [
+        f"notebook notebooks/{name}.ipynb" for name in names
+    ]
+    # All but the last make passes over models: that one lays the tables of the others side by side.
+    scored = [f"measure notebooks/{name}.ipynb" for name in names if not name.startswith("13")]
+    assert sorted(line for line in ran if line.startswith("measure")) == scored
+    others = [line.split()[0] for line in ran if not line.startswith(("notebook", "measure"))]
+    assert others == ["manifest", "report", "summary"]
+    assert make(project, "-n", "reproduce", "PROFILE=open").endswith(
+        "Nothing to be done for 'reproduce'.\n"
+    )
+    assert not (project / "results" / "open" / "explorer.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("changed", "stages"),
+    [
+        ("data/models.yaml", {"measure", "notebook", "manifest", *REPORTED}),
+        ("src/contamination/scoring/head.py", {"measure", "notebook", "manifest", *REPORTED}),
+        ("src/contamination/report/render.py", {"manifest", *REPORTED}),
+        ("paper/open.qmd", {*REPORTED}),
+    ],
+)
+def test_what_a_change_remakes_of_a_profile_without_a_corpus(
+    project: Path, changed: str, stages: set[str]
+) -> None:
+    make(project, "reproduce", "PROFILE=open")
+    shown = make(project, "-n", "reproduce", "PROFILE=open", "-W", changed)
+    assert set(re.findall(r"stage (\w+)", shown)) == stages
+
+
+def test_parameters_of_a_listed_notebook_measure_it_alone(project: Path) -> None:
+    make(project, "reproduce", "PROFILE=open")
+    path = project / "profiles" / "open.yaml"
+    before = path.read_text()
+    try:
+        assert "neighbours: 10" in before
+        path.write_text(before.replace("neighbours: 10", "neighbours: 11"))
+        shown = make(project, "-n", "reproduce", "PROFILE=open")
+        assert re.findall(r"stage measure (\S+)", shown) == ["notebooks/06_wikimia.ipynb"]
+    finally:
+        path.write_text(before)
+        make(project, "reproduce", "PROFILE=open")
+
+
+def test_a_launcher_starts_the_passes_over_released_models(project: Path) -> None:
+    shown = make(
+        project, "-nB", "-o", ".venv/.installed", "reproduce", "PROFILE=open", "LAUNCH=torchrun"
+    )
+    commands = re.findall(r"^(.*)\.venv/bin/contamination stage (\w+) ", shown, re.M)
+    launched = {verb for before, verb in commands if before.endswith("torchrun ")}
+    assert launched == {"measure"}
+
+
+def test_a_profile_may_take_its_notebooks_from_its_base(project: Path) -> None:
+    mine = project / "profiles" / "mine.yaml"
+    try:
+        for text, names in [
+            ("base: open\n", listed(project, "open")),
+            ("base: open\nnotebooks:\n  06_wikimia: {}\nseed: 3\n", ["06_wikimia"]),
+        ]:
+            mine.write_text(text)
+            shown = make(project, "-n", "reproduce", "PROFILE=mine")
+            assert re.findall(r"stage notebook notebooks/(\w+)", shown) == names
+    finally:
+        mine.unlink()
+
+
+def test_notebooks_of_released_models_are_of_profiles_without_a_corpus(project: Path) -> None:
+    for profile in ("laptop", "quick", "benchmarks", "paper"):
+        shown = make(project, "-nB", "-o", ".venv/.installed", "reproduce", f"PROFILE={profile}")
+        assert not re.findall(r"notebooks/1[23]_", shown)
 
 
 # --- what git holds -------------------------------------------------------------------------------

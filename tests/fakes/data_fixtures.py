@@ -59,6 +59,11 @@ def profile_data() -> dict[str, Any]:
     }
 
 
+def released_data() -> dict[str, Any]:
+    """A valid profile that trains nothing."""
+    return {"seed": 5, "notebooks": {"03_open_model_audit": {"models": ["gpt2"]}}}
+
+
 def write_profile(path: Path, data: dict[str, Any] | None = None) -> Path:
     path.write_text(yaml.safe_dump(data or profile_data(), sort_keys=False), encoding="utf-8")
     return path

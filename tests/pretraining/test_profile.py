@@ -10,9 +10,9 @@ import yaml
 
 from contamination.errors import InputError
 from contamination.pretraining.canaries import KINDS
-from contamination.pretraining.experiment import Experiment
+from contamination.pretraining.experiment import Experiment, trained_here
 from contamination.pretraining.profile import CanarySpec, load_profile
-from fakes.data_fixtures import PROFILES, profile_data, write_profile
+from fakes.data_fixtures import PROFILES, profile_data, released_data, write_profile
 
 
 @pytest.fixture
@@ -37,6 +37,9 @@ def refused(tmp_path: Path):
 def test_profiles_load(path: Path) -> None:
     profile = load_profile(path)
     assert profile.name == path.stem
+    if profile.pretraining is None:
+        assert path.stem.startswith("open")
+        return
     assert profile.canaries
     assert all(spec.dup_count >= 1 for spec in profile.canaries)
     assert profile.model.n_embd % profile.model.n_head == 0
@@ -77,6 +80,67 @@ def test_a_base_that_has_a_base_or_is_unknown(refused, tmp_path: Path) -> None:
         load_profile(tmp_path / "third.yaml")
 
 
+def test_a_profile_without_a_corpus_trains_nothing(tmp_path: Path) -> None:
+    experiment = Experiment(write_profile(tmp_path / "mine.yaml", released_data()), tmp_path / "b")
+    profile = experiment.profile
+    assert (profile.name, profile.seed, profile.pretraining) == ("mine", 5, None)
+    assert (profile.canaries, profile.sizes, experiment.shapes, experiment.sizes) == (
+        (),
+        (),
+        {},
+        (),
+    )
+    assert trained_here(experiment) == []
+    refused = "profile mine has no corpus and trains no model: choose another PROFILE"
+    for needs_a_corpus in (
+        lambda: profile.corpus,
+        lambda: profile.model,
+        lambda: profile.training,
+        lambda: profile.scoring,
+        lambda: experiment.corpus_facts,
+        lambda: experiment.model("clean"),
+    ):
+        with pytest.raises(InputError, match=f"^{refused}$"):
+            needs_a_corpus()
+    with pytest.raises(InputError, match="profile mine has no canary set 'one'; it has none"):
+        experiment.test_set("one")
+
+
+SHAPE = profile_data()["model"]
+TOGETHER = "give all of corpus, canaries, model, training, scoring, or none"
+
+
+@pytest.mark.parametrize(
+    ("given", "missing"),
+    [
+        (("corpus",), "canaries"),
+        (("corpus", "canaries", "model", "training"), "scoring"),
+        (("canaries", "model", "training", "scoring"), "corpus"),
+        (("scoring",), "corpus"),
+        (("sizes",), "corpus"),
+    ],
+)
+def test_what_is_trained_is_given_whole_or_not_at_all(
+    given: tuple[str, ...], missing: str, refused
+) -> None:
+    whole = profile_data() | {"sizes": [SHAPE | {"n_embd": 4}]}
+    data = released_data() | {name: whole[name] for name in given}
+    assert refused(data) == f"key {missing!r} is missing; {TOGETHER}"
+
+
+def test_a_profile_that_trains_nothing_lists_its_notebooks(refused) -> None:
+    message = "without a corpus, list the notebooks that are to run"
+    assert refused(released_data() | {"notebooks": {}}) == message
+    assert refused({"seed": 5}) == "key 'notebooks' is missing"
+
+
+def test_a_base_without_a_corpus(tmp_path: Path) -> None:
+    write_profile(tmp_path / "first.yaml", released_data())
+    (tmp_path / "second.yaml").write_text("base: first\nnotebooks: {06_wikimia: {}}\n", "utf-8")
+    second = load_profile(tmp_path / "second.yaml")
+    assert (second.seed, second.pretraining, list(second.notebooks)) == (5, None, ["06_wikimia"])
+
+
 def _with(path: str, value: object) -> dict[str, Any]:
     """Return a valid profile with the value at a dotted path replaced, or deleted if `...`."""
     data = profile_data()
@@ -92,7 +156,6 @@ def _with(path: str, value: object) -> dict[str, Any]:
 
 
 DIRECTIONS = "give a kind, or file and template"
-SHAPE = profile_data()["model"]
 
 
 @pytest.mark.parametrize(

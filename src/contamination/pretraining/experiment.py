@@ -7,7 +7,7 @@
     build/<profile>/stores/       <model>/<canary set>/orderings-<r>/, successors-<r>/
 
 The stages write these in order (`make` knows which depends on which); notebooks only read them,
-through `Experiment`.
+through `Experiment`. A run of a profile without a corpus has none of them.
 """
 
 from dataclasses import asdict
@@ -48,7 +48,8 @@ class Experiment:
         return facts
 
     def require_corpus(self) -> None:
-        """Raise InputError if the corpus stage has not finished."""
+        """Raise InputError if the profile has no corpus, or its stage has not finished."""
+        self.profile.require_pretraining()
         path = self.corpus / "corpus.json"
         if not path.exists():
             raise InputError(f"{path} is missing: run `make reproduce` or the corpus stage first")
@@ -57,13 +58,15 @@ class Experiment:
         """Return the canary set of that name, as the profile describes it."""
         specs = {spec.name: spec for spec in self.profile.canaries}
         if name not in specs:
-            known = f"it has {', '.join(specs)}"
+            known = f"it has {', '.join(specs) or 'none'}"
             raise InputError(f"profile {self.profile.name} has no canary set {name!r}; {known}")
         return specs[name]
 
     @property
     def shapes(self) -> dict[str, Architecture]:
         """Shape of every model: those of `MODELS`, then the further sizes, in their order."""
+        if self.profile.pretraining is None:
+            return {}
         sizes = {f"clean-{shape.n_embd}": shape for shape in self.profile.sizes}
         return dict.fromkeys(MODELS, self.profile.model) | sizes
 
@@ -73,7 +76,8 @@ class Experiment:
         return tuple(self.shapes)[len(MODELS) :]
 
     def model(self, name: str) -> Path:
-        """Directory of a model."""
+        """Directory of a model. Raises InputError if the profile trains no such model."""
+        self.profile.require_pretraining()
         if name not in self.shapes:
             raise InputError(f"unknown model {name!r}: choose one of {', '.join(self.shapes)}")
         return self.build / "models" / name
@@ -152,7 +156,12 @@ class Experiment:
 
 
 def trained_here(experiment: Experiment) -> list[ModelEntry]:
-    """Return the models of a run: the contaminated one with its truth, the clean one as control."""
+    """Return the models of a run: the contaminated one with its truth, the clean one as control.
+
+    There are none where the profile has no corpus.
+    """
+    if experiment.profile.pretraining is None:
+        return []
     contaminated, clean = ((name, str(experiment.model(name))) for name in MODELS)
     planted = {f"profile/{spec.name}": spec.dup_count for spec in experiment.profile.canaries}
     return [

@@ -3,11 +3,14 @@
 `base: NAME` takes every key that the file does not give from the profile of that name beside it. An
 unknown key is an error: a misspelt parameter that is silently ignored makes a result look like one
 that it is not.
+
+A profile without a corpus trains nothing. Its notebooks are those that it lists, and they read
+models that others have released.
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
@@ -96,23 +99,71 @@ class ScoringSpec:
 
 
 @dataclass(frozen=True)
-class Profile:
-    """A parsed profile, named by its file; everything random derives from its seed.
+class Pretraining:
+    """What the models of a profile are trained on and scored on.
 
-    `notebooks` maps the name of a notebook to its parameters, which are checked against the
-    notebook when it runs. `sizes` are shapes of further models, each of another width, that read
-    the clean text, too.
+    `sizes` are shapes of further models, each of another width, that read the clean text, too.
     """
 
-    name: str
-    seed: int
     corpus: CorpusSpec
     canaries: tuple[CanarySpec, ...]
     model: Architecture
     training: TrainingSpec
     scoring: ScoringSpec
-    notebooks: Mapping[str, Mapping[str, Any]]
     sizes: tuple[Architecture, ...] = ()
+
+
+@dataclass(frozen=True)
+class Profile:
+    """A parsed profile, named by its file; everything random derives from its seed.
+
+    `notebooks` maps the name of a notebook to its parameters, which are checked against the
+    notebook when it runs. Without `pretraining` there are neither canary sets nor sizes, and the
+    other parts of it raise InputError.
+    """
+
+    name: str
+    seed: int
+    notebooks: Mapping[str, Mapping[str, Any]]
+    pretraining: Pretraining | None = None
+
+    @property
+    def corpus(self) -> CorpusSpec:
+        """What the models are trained on."""
+        return self.require_pretraining().corpus
+
+    @property
+    def canaries(self) -> tuple[CanarySpec, ...]:
+        """The canary sets, in the order of the file."""
+        return self.pretraining.canaries if self.pretraining else ()
+
+    @property
+    def model(self) -> Architecture:
+        """Shape of the two models, contaminated and clean."""
+        return self.require_pretraining().model
+
+    @property
+    def training(self) -> TrainingSpec:
+        """How the models are trained."""
+        return self.require_pretraining().training
+
+    @property
+    def scoring(self) -> ScoringSpec:
+        """How the canary sets are scored."""
+        return self.require_pretraining().scoring
+
+    @property
+    def sizes(self) -> tuple[Architecture, ...]:
+        """Shapes of the further models that read the clean text."""
+        return self.pretraining.sizes if self.pretraining else ()
+
+    def require_pretraining(self) -> Pretraining:
+        """Return what is trained. Raises InputError if that is nothing."""
+        if self.pretraining is None:
+            raise InputError(
+                f"profile {self.name} has no corpus and trains no model: choose another PROFILE"
+            )
+        return self.pretraining
 
 
 def load_profile(path: Path) -> Profile:
@@ -120,7 +171,7 @@ def load_profile(path: Path) -> Profile:
 
     Raises InputError if there is no such profile or base, the YAML is malformed, a key is unknown,
     missing or mistyped, a canary set is named twice or has neither kind nor file, or two models
-    have one width.
+    have one width. A profile that trains nothing has to list notebooks.
     """
     data = _read(path)
     if "base" in data:
@@ -130,7 +181,11 @@ def load_profile(path: Path) -> Profile:
         data = base | data
     if "name" in data:
         raise InputError(f"{path}: unknown key 'name'; the file's own name is the profile's")
-    profile = _build(Profile, {**data, "name": path.stem}, str(path))
+    profile = _profile(data, path)
+    if profile.pretraining is None:
+        if not profile.notebooks:
+            raise InputError(f"{path}: without a corpus, list the notebooks that are to run")
+        return profile
     names = [spec.name for spec in profile.canaries]
     if repeated := sorted({n for n in names if names.count(n) > 1}):
         raise InputError(f"{path}: canary set {repeated[0]!r} is named twice")
@@ -160,16 +215,39 @@ def _read(path: Path) -> dict[str, Any]:
     return data
 
 
+def _profile(data: dict[str, Any], path: Path) -> Profile:
+    """Sort the keys of a file: those of training, all or none, and those of every profile."""
+    training = [field.name for field in fields(Pretraining)]
+    known = ["seed", *training, "notebooks"]
+    _refuse_unknown(data, known, str(path))
+    given = {name: data.pop(name) for name in training if name in data}
+    for field in fields(Pretraining) if given else ():
+        if _is_missing(field, given):
+            together = ", ".join(f.name for f in fields(Pretraining) if f.default is MISSING)
+            raise InputError(
+                f"{path}: key {field.name!r} is missing; give all of {together}, or none"
+            )
+    profile = _build(Profile, {**data, "name": path.stem}, str(path))
+    return replace(profile, pretraining=_build(Pretraining, given, str(path))) if given else profile
+
+
+def _refuse_unknown(data: Mapping[Any, Any], known: Sequence[str], where: str) -> None:
+    if unknown := sorted(set(data) - set(known), key=str):
+        raise InputError(f"{where}: unknown key {unknown[0]!r}; choose from {', '.join(known)}")
+
+
+def _is_missing(field: Field[Any], data: Mapping[str, Any]) -> bool:
+    return field.name not in data and field.default is MISSING
+
+
 def _build(kind: type[T], data: Any, where: str) -> T:
     """Make a dataclass of checked values; `where` names the place in error messages."""
     if not isinstance(data, Mapping):
         raise InputError(f"{where}: write a mapping with the keys of {kind.__name__}")
     known = {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
-    if unknown := sorted(set(data) - set(known), key=str):
-        choices = ", ".join(name for name in known if (kind, name) != (Profile, "name"))
-        raise InputError(f"{where}: unknown key {unknown[0]!r}; choose from {choices}")
+    _refuse_unknown(data, list(known), where)
     for name, field in known.items():
-        if name not in data and field.default is MISSING:
+        if _is_missing(field, data):
             raise InputError(f"{where}: key {name!r} is missing")
     hints = get_type_hints(kind)
     values = {name: _value(hints[name], value, f"{where}: {name}") for name, value in data.items()}

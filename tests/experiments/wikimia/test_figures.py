@@ -95,6 +95,12 @@ def test_one_model_and_no_control(table) -> None:
     assert places.min() < 4_300_000 < places.max()
 
 
+def test_one_family_alone(table) -> None:
+    left, right = plot_wikimia(table, source="other", length=64, family="sm").axes
+    assert [len(values) for _, values in series(left)] == [1, 1]
+    assert right.get_title() == "Model small"
+
+
 def test_nothing_measured_is_said(table) -> None:
     figure = plot_wikimia(table.assign(status="not run here"), source=READ_HERE, length=64)
     assert [axes.texts[0].get_text() for axes in figure.axes] == ["not run here"] * 2

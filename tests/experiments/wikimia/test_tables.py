@@ -3,7 +3,12 @@
 import pandas as pd
 
 from contamination.experiments.wikimia.evaluation import FIELDS
-from contamination.experiments.wikimia.tables import absent, published_layout, table1_layout
+from contamination.experiments.wikimia.tables import (
+    absent,
+    lengths_layout,
+    published_layout,
+    table1_layout,
+)
 from contamination.results.published import load_published
 from fakes.data_fixtures import ROOT
 
@@ -49,6 +54,21 @@ def test_several_benchmarks_are_named_and_controls_of_them() -> None:
     judged, controls = ["wikimia: a, Ori.", "mine: a, Ori."], "c, control (wikimia)"
     assert list(shown)[1:] == [*judged, controls, f"{controls}, Para.", "Average"]
     assert shown["Average"].tolist() == ["0.65"]
+
+
+def test_every_length_and_their_mean() -> None:
+    shown = lengths_layout(table(*ROWS))
+    lengths = ["32, Ori.", "64, Ori.", "64, Para."]
+    means = ["Mean, Ori.", "Mean, Para."]
+    assert list(shown) == ["Texts", "Method", "Model", *lengths, *means]
+    assert shown.values.tolist() == [
+        ["wikimia", "PPL", "a", "**0.90**", "0.55", "**0.66**", "0.73", "0.66"],
+        ["wikimia", "Min-20%", "a", "—", "**0.70**", "—", "0.70", "—"],
+        ["wikimia", "PPL", "b", "—", "**0.35**", "—", "0.35", "—"],
+        ["control", "PPL", "a", "—", "0.45", "—", "0.45", "—"],
+    ]
+    nothing = lengths_layout(table(*ROWS).assign(status="not run here: no way out"))
+    assert (list(nothing), len(nothing)) == (["Texts", "Method", "Model"], 0)
 
 
 def test_nothing_measured_is_an_empty_table() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from contamination.errors import InputError
 from contamination.experiments.open_models.sets import SetName
-from contamination.pretraining.experiment import MODELS, Experiment, trained_here
+from contamination.pretraining.experiment import Experiment, trained_here
 from contamination.scoring.models import ModelEntry, find_model
 
 STORES = Path("stores") / "open_models"  # in the build directory
@@ -18,8 +18,8 @@ Cell = dict[str, Any]  # of `CELLS`
 
 def is_scored_by_profile(experiment: Experiment, entry: ModelEntry, name: SetName) -> bool:
     """Whether the score stage has scored a set: a canary set, under a model that was trained."""
-    trained = entry.name in MODELS and entry.id == str(experiment.model(entry.name))
-    return trained and name.canary is not None
+    trained = {(here.name, here.id) for here in trained_here(experiment)}
+    return name.canary is not None and (entry.name, entry.id) in trained
 
 
 def model_entries(

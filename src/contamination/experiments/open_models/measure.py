@@ -28,7 +28,7 @@ from contamination.experiments.open_models.sets import (
     set_names,
     sets_at_hand,
 )
-from contamination.pretraining.experiment import MODELS, Experiment
+from contamination.pretraining.experiment import Experiment, trained_here
 from contamination.scoring.contract import Scorer
 from contamination.scoring.local import open_scorer
 from contamination.scoring.models import ModelEntry
@@ -49,10 +49,11 @@ def measure(
 ) -> dict[str, pd.DataFrame]:
     """Score `sets` under `models`; without any, the sets at hand under the models trained here.
 
-    The table `cells` is that of `score_models`.
+    The table `cells` is that of `score_models`. Raises InputError if no model is named and none was
+    trained.
     """
     cells = score_models(
-        models or MODELS,
+        models or trained_here(experiment),
         sets or sets_at_hand(experiment),
         tests=tests,
         permutations=permutations,
@@ -126,9 +127,10 @@ class _Passes:
         """Yield a cell for each set and test, whatever happens."""
         revision, problem = "", ""
         try:
-            scorer = together(lambda: self.open_scorer(entry))
-            source = getattr(scorer, "source", None)
-            revision = (source.revision if source else None) or scorer.revision
+            if self.sets.opened:  # else it would be loaded, or downloaded, for nothing
+                scorer = together(lambda: self.open_scorer(entry))
+                source = getattr(scorer, "source", None)
+                revision = (source.revision if source else None) or scorer.revision
         except FAILURES as error:
             problem = status_of(error)
         for name in self.names:

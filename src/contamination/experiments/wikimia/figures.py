@@ -15,17 +15,19 @@ SPREAD = 0.06  # octaves between neighbouring scores, so that intervals do not h
 BAND = "Read by nobody"
 
 
-def plot_wikimia(table: pd.DataFrame, *, source: str, length: int) -> Figure:
+def plot_wikimia(table: pd.DataFrame, *, source: str, length: int, family: str = "") -> Figure:
     """Draw the AUC of every score: left by size of the model, right by length of the texts.
 
     Takes the table of `wikimia_table`, of which the original texts of the benchmark `source` are
-    drawn: on the left texts of `length` words, on the right the largest model. Bars are 95%
-    intervals; the dashed line is chance. A grey band spans what the scores reach where nobody has
-    read either side: from the lowest to the highest AUC of the control.
+    drawn, and the models whose names start with `family`: on the left texts of `length` words, on
+    the right the largest model. Bars are 95% intervals; the dashed line is chance. A grey band
+    spans what the scores reach where nobody has read either side: from the lowest to the highest
+    AUC of the control.
     """
     rows = table[(table["status"] == OK) & (table["variant"] == ORIGINAL)]
     unread = CONTROL if source == READ_HERE else f"{CONTROL} ({source})"
     drawn, control = (rows[rows["source"] == name] for name in (source, unread))
+    drawn = drawn[drawn["model"].str.startswith(family)]
     largest, largest_unread = (
         side.loc[side["parameters"].astype(float).idxmax(), "model"] if len(side) else ""
         for side in (drawn, control)

@@ -13,7 +13,6 @@ from tqdm import tqdm
 from contamination.device import free_memory
 from contamination.errors import InputError
 from contamination.experiments.wikimia.benchmark import (
-    READ_HERE,
     Part,
     as_controls,
     load_directory,
@@ -21,11 +20,9 @@ from contamination.experiments.wikimia.benchmark import (
     load_wikimia,
 )
 from contamination.experiments.wikimia.evaluation import CELL, SCORES
-from contamination.membership.blind import blind_rows
 from contamination.membership.stored import stored_scores
 from contamination.pretraining.experiment import Experiment
 from contamination.pretraining.measured import parts_of
-from contamination.randomness import random_stream
 from contamination.scoring.loading import count_parameters
 from contamination.scoring.local import TransformersScorer, open_scorer
 from contamination.scoring.models import ModelEntry, find_model
@@ -57,10 +54,9 @@ def measure(
 ) -> dict[str, pd.DataFrame]:
     """Score texts of known membership under the models trained here, and WikiMIA under `models`.
 
-    Tables: `known` (the parts of known membership: source, words, members, texts, status), `cells`
-    and `scored` as of `score_models`, and `blind`, what needs no model, as of `score_baselines`.
-    The models trained here score WikiMIA, too, where it is at hand: they have read neither side of
-    it.
+    Tables: `known` (the parts of known membership: source, words, members, texts, status), and
+    `cells` and `scored` as of `score_models`. The models trained here score WikiMIA, too, where it
+    is at hand: they have read neither side of it. Without a corpus there is WikiMIA alone.
 
     Parameters
     ----------
@@ -69,19 +65,17 @@ def measure(
     lengths : words of the texts. texts : most members of a length of known membership.
     neighbours : see `score_models`.
     """
-    here = load_known(experiment, lengths, texts=texts)
-    trained = [
-        ModelEntry(name, str(experiment.model(name))) for name in [*experiment.sizes, "clean"]
-    ]
-    smallest, *larger = trained
-    yardsticks = {entry.name: smallest for entry in larger}
+    names = [*experiment.sizes, "clean"] if experiment.shapes else []
+    trained = [ModelEntry(name, str(experiment.model(name))) for name in names]
+    here = load_known(experiment, lengths, texts=texts) if trained else []
+    yardsticks = {entry.name: trained[0] for entry in trained[1:]}
     public = together(lambda: load_wikimia(lengths, network=bool(models)))
     public += load_directory(directory, lengths) if directory else []
     named = {name: find_model(name) for name in models}
     smaller = {named[n].name: find_model(o) for n, o in references.items() if n in named}
-    at_hand = as_controls([part for part in public if part.texts])
-    folder, seed = parts_of(experiment, "wikimia"), experiment.profile.seed
-    settings = {"neighbours": neighbours, "seed": seed}
+    at_hand = as_controls([part for part in public if part.texts]) if trained else []
+    folder = parts_of(experiment, "wikimia")
+    settings = {"neighbours": neighbours, "seed": experiment.profile.seed}
     found = [
         score_models(trained, here, folder / "known", references=yardsticks, **settings),
         score_models(
@@ -99,27 +93,7 @@ def measure(
         "known": pd.DataFrame(shown, columns=["source", "words", "members", "texts", "status"]),
         "cells": pd.concat(cells, ignore_index=True),
         "scored": pd.concat(scored, ignore_index=True),
-        "blind": score_baselines([p for p in here if p.source == READ_HERE] + public, seed=seed),
     }
-
-
-def score_baselines(parts: Sequence[Part], *, seed: int) -> pd.DataFrame:
-    """Score every part without a model: the rows of `contamination.membership.blind.blind_rows`.
-
-    Whose texts were drawn alike, as those of known membership, is a control for the baselines.
-    """
-    found = [
-        blind_rows(
-            part.texts,
-            part.members,
-            benchmark=part.source,
-            split=part.split,
-            rng=random_stream(seed, "blind baselines of WikiMIA", part.source, part.split),
-            status=part.status,
-        )
-        for part in parts
-    ]
-    return pd.concat(found, ignore_index=True)
 
 
 def score_models(
@@ -158,7 +132,8 @@ def score_models(
     for part in parts:
         if part.status != OK or not models:
             rows.append(_describe(part, NO_MODEL if part.status == OK else part.status))
-    for entry in tqdm(models, desc="models", unit="model", leave=False, disable=None):
+    wanted = models if at_hand else []  # no model is loaded, or downloaded, for nothing
+    for entry in tqdm(wanted, desc="models", unit="model", leave=False, disable=None):
         reference = (references or {}).get(entry.name)
         known: Row = {"model": entry.name, "parameters": entry.parameters}
         known["reference"] = reference.name if reference else ""

@@ -41,6 +41,26 @@ def table1_layout(table: pd.DataFrame, length: int) -> pd.DataFrame:
     return shown
 
 
+def lengths_layout(table: pd.DataFrame) -> pd.DataFrame:
+    """Lay out the AUCs of every length: a row per source, method and model.
+
+    Takes the table of `wikimia_table`. Columns are the lengths and, last, their mean, for each kind
+    of text. Bold: the 95% interval leaves out 0.5; a mean has none.
+    """
+    rows = table[table["status"] == OK].sort_values("length", kind="stable")
+    rows = rows.assign(score=rows["score"].map(SCORES))
+    keys = ["source", "score", "model", "variant"]
+    means = rows.groupby(keys, as_index=False)["auc"].mean().assign(length=0)
+
+    def cell(row: dict[Any, Any]) -> dict[str, str]:
+        numbers = (row["auc"], row["auc_low"], row["auc_high"]) if row["length"] else (row["auc"],)
+        shown = format_estimate(*numbers, null=CHANCE, interval=False)
+        return {f"{row['length'] or 'Mean'}, {SHORT[row['variant']]}": shown}
+
+    index = {"source": "Texts", "score": "Method", "model": "Model"}
+    return lay_out(pd.concat([rows, means]), index, cell)
+
+
 def absent(table: pd.DataFrame) -> pd.DataFrame:
     """What was not measured and why: source, variant, model, status, lengths, a row per reason."""
     rows = table[table["status"] != OK]
