@@ -12,7 +12,14 @@ from contamination.experiments.mmlu import measure as mmlu_measure
 from contamination.experiments.mmlu.audit import NOTHING, ROWS, WORK, MmluAudit
 from contamination.experiments.mmlu.measure import count_work, score_subsets
 from contamination.experiments.mmlu.segmentation import model_free, segmented
-from contamination.experiments.mmlu.tables import fisher_table, measured_subsets
+from contamination.experiments.mmlu.tables import (
+    SUBSET_COLUMNS,
+    failed_subsets,
+    fisher_layout,
+    fisher_table,
+    measured_subsets,
+    table4_layout,
+)
 from contamination.pretraining.experiment import Experiment
 from contamination.results.published import load_published
 from contamination.scoring.models import ModelEntry
@@ -221,6 +228,49 @@ def test_a_model_that_cannot_be_had_does_not_stop_the_next(world: World, monkeyp
     assert set(rows["model"]) == {"clean"}
     assert len(rows) == 2 * 2 * len(SETS)
     assert set(count_work(audit, BOTH)["model"]) == {"clean"}
+
+
+def test_a_subset_that_cannot_be_opened_is_a_row_and_the_others_are_combined(world: World) -> None:
+    audit = world.audit()
+    lost = {"virology": "failed: mmlu/virology: another checksum"}
+    cells = score_subsets(audit, BOTH, lost)
+    assert set(cells.loc[cells["subset"] == "virology", "status"]) == set(lost.values())
+    assert (cells["subset"] == "virology").sum() == 2 * 3  # tests; a control in two segmentations
+    rows = audit.rows(cells, BOTH, PUBLISHED)
+    measured = measured_subsets(rows, model_free(BOTH, seed=SEED), ["clean"], 0.01)
+    failed = failed_subsets(cells)
+    assert list(failed) == list(SUBSET_COLUMNS)
+    assert set(failed["model"]) == {"contaminated", "clean"}
+    assert failed["p"].isna().all() and not failed["excluded"].any()
+    table2 = load_published(PUBLISHED, "oren2024_table2_open_models")
+    both = pd.concat([measured, failed], ignore_index=True)
+    combined = fisher_table(both, table2, {"contaminated": None}, ["clean"])
+    alone = fisher_table(measured, table2, {"contaminated": None}, ["clean"])
+    pd.testing.assert_frame_equal(combined, alone)
+    assert (combined["subsets_kept"] == 3).all()
+    assert (combined["status"] == "ok").all()
+
+
+def test_without_a_model_or_a_control_nothing_is_combined(world: World) -> None:
+    """Without a control, order that means something would be taken for contamination."""
+    audit = world.audit()
+    cells = score_subsets(audit, BOTH)
+    table2 = load_published(PUBLISHED, "oren2024_table2_open_models")
+    for lost, status in [
+        ("contaminated", "not run here: no way out"),
+        ("clean", "failed: no control was measured, and controls choose the subsets"),
+    ]:
+        one = cells.copy()
+        one.loc[one["model"] == lost, "status"] = "not run here: no way out"
+        rows = audit.rows(one, BOTH, PUBLISHED)
+        measured = measured_subsets(rows, model_free(BOTH, seed=SEED), ["clean"], 0.01)
+        subsets = pd.concat([measured, failed_subsets(one)], ignore_index=True)
+        combined = fisher_table(subsets, table2, {"contaminated": None}, ["clean"])
+        assert set(combined["status"]) == {status}
+        assert combined["p"].isna().all() and (combined["subsets_kept"] == 0).all()
+        shown = table4_layout(subsets)
+        assert set(shown[f"{lost}, sharded t, here"]) == {"not run here"}
+        assert set(fisher_layout(combined)["p"]) == {status.partition(":")[0]}
 
 
 @pytest.mark.parametrize(

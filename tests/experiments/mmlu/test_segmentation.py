@@ -138,8 +138,8 @@ needs_files = pytest.mark.skipif(
 
 @needs_files
 def test_lines_of_all_subsets_are_those_of_their_files() -> None:
-    sets, reason = subsets_at_hand(10_000, wanted=True)
-    assert reason == ""
+    sets, problems = subsets_at_hand(10_000, wanted=True)
+    assert problems == {}
     for name in subset_names():
         path = Path(os.environ["CONTAMINATION_DATA"], "mmlu", "test", f"{name}_test.csv")
         wanted = [line for line in read_text(path).split("\n")[1:] if line.strip()]

@@ -20,8 +20,12 @@ def registry_of(monkeypatch):
 
         def open_test_set(name, *, max_records):
             opened.append((name, max_records))
-            if name in missing + damaged:
-                raise InputError(f"{name}: fetch it with `some command`")
+            if name in missing:
+                raise InputError(f"{name}: fetch it with `some command`") from ConnectionError(
+                    "no way out"
+                )
+            if name in damaged:
+                raise InputError(f"{name}: another checksum")
             examples = tuple(f"{name} {i}\n" for i in range(max_records))
             return ExampleSet(name, examples, "text/1", f"revision of {name}")
 
@@ -49,8 +53,8 @@ def test_titles() -> None:
 
 def test_subsets_are_opened_in_order_under_their_own_names(registry_of) -> None:
     opened = registry_of()
-    sets, reason = subsets_at_hand(7, wanted=True)
-    assert reason == ""
+    sets, problems = subsets_at_hand(7, wanted=True)
+    assert problems == {}
     assert list(sets) == [found.name for found in sets.values()] == subset_names()
     assert opened == [(f"mmlu/{name}", 7) for name in subset_names()]
     assert {len(found.examples) for found in sets.values()} == {7}
@@ -59,23 +63,31 @@ def test_subsets_are_opened_in_order_under_their_own_names(registry_of) -> None:
 
 def test_what_is_not_wanted_is_not_opened(registry_of) -> None:
     opened = registry_of(missing=("mmlu/anatomy",))
-    sets, reason = subsets_at_hand(7, wanted=False)
+    sets, problems = subsets_at_hand(7, wanted=False)
     assert (sets, opened) == ({}, [])
+    assert list(problems) == subset_names()
+    (reason,) = set(problems.values())
     assert reason.startswith("not run here: this profile measures nothing")
     assert "PROFILE=benchmarks" in reason
     assert "\n" not in reason
 
 
-def test_without_a_network_the_reason_says_what_to_do(registry_of) -> None:
-    registry_of(missing=("mmlu/anatomy", "mmlu/virology"))
+def test_without_a_network_the_hub_is_asked_once_and_the_reason_says_what_to_do(
+    registry_of,
+) -> None:
+    opened = registry_of(missing=("mmlu/anatomy", "mmlu/virology"))
+    sets, problems = subsets_at_hand(7, wanted=True)
     reason = "not run here: mmlu/anatomy: fetch it with `some command` (data/README.md)"
-    assert subsets_at_hand(7, wanted=True) == ({}, reason)
+    assert problems == {"anatomy": reason, "virology": reason}
+    assert len(sets) == 55
+    assert ("mmlu/virology", 7) not in opened
 
 
-def test_files_that_are_here_and_wrong_are_an_error(registry_of) -> None:
+def test_a_file_that_is_wrong_is_left_out_and_the_others_are_read(registry_of) -> None:
     registry_of(damaged=("mmlu/anatomy",))
-    with pytest.raises(InputError, match="mmlu/anatomy: fetch it"):
-        subsets_at_hand(7, wanted=True)
+    sets, problems = subsets_at_hand(7, wanted=True)
+    assert problems == {"anatomy": "failed: mmlu/anatomy: another checksum"}
+    assert len(sets) == 56
 
 
 @pytest.mark.parametrize("wanted", [True, False])

@@ -114,7 +114,7 @@ def test_table_4_laid_out(subsets: pd.DataFrame) -> None:
         ("virology", 70, 0.0000123, np.log10(0.0000123), False),
     ]
     ours = pd.DataFrame(rows, columns=["subset", "examples", "p", "log10_p", "excluded"])
-    ours = ours.assign(model="clean", source="measured", test="sharded_t", reason="")
+    ours = ours.assign(model="clean", source="measured", test="sharded_t", reason="", status="ok")
     ours["published_p"] = float("nan")
     table = table4_layout(pd.concat([subsets, ours], ignore_index=True))
     models = [*AUDITED.values(), *CONTROLS.values()]

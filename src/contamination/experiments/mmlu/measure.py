@@ -3,7 +3,7 @@
 A model that cannot be had is cells that say why, and the others go on.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -34,17 +34,17 @@ def measure(
     permutations: int,
     max_records: int,
 ) -> dict[str, pd.DataFrame]:
-    """Score the subsets, if they are `measured` and at hand.
+    """Score the subsets that are at hand, if they are to be `measured`.
 
     Tables: `work`, the tokens of the whole plan, stored already or not, and `cells` as of
     `score_subsets`. Arguments are those of `MmluAudit` and `subsets_at_hand`.
     """
-    sets, _ = together(lambda: subsets_at_hand(max_records, wanted=measured))
+    sets, problems = together(lambda: subsets_at_hand(max_records, wanted=measured))
     audit = MmluAudit(
         experiment, models=models, controls=controls, tests=tests, permutations=permutations
     )
     both = segmented(sets)
-    return {"work": count_work(audit, both), "cells": score_subsets(audit, both)}
+    return {"work": count_work(audit, both), "cells": score_subsets(audit, both, problems)}
 
 
 def count_work(audit: MmluAudit, sets: Segmented) -> pd.DataFrame:
@@ -71,13 +71,22 @@ def count_work(audit: MmluAudit, sets: Segmented) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(WORK))
 
 
-def score_subsets(audit: MmluAudit, sets: Segmented) -> pd.DataFrame:
+def score_subsets(
+    audit: MmluAudit, sets: Segmented, problems: Mapping[str, str] | None = None
+) -> pd.DataFrame:
     """Score what no store holds yet: models by record, controls by record and by line.
 
     A row for each model, segmentation, subset and test, `CELLS`: `store` is its folder in the
-    directory of the audit's stores; where there is none, `status` says why.
+    directory of the audit's stores; where there is none, `status` says why. `problems` says so of
+    the subsets that could not be opened.
     """
-    cells: list[dict[str, Any]] = []
+    cells: list[dict[str, Any]] = [
+        {"model": entry.name, "segmentation": segmentation, "subset": subset}
+        | {"test": test, "store": "", "status": status}
+        for entry, segmentation in audit.segmentations()
+        for subset, status in (problems or {}).items()
+        for test in audit.request.tests
+    ]
     for entry, segmentation, scorer in _opened(audit, sets):
         request = replace(audit.request, name=entry.name)
         label = f"{entry.name} by {segmentation}"

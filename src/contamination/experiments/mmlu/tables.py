@@ -6,7 +6,7 @@ of Oren) and those measured here go through the same filter and the same combina
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,17 +16,18 @@ from contamination.audit.battery import TESTS
 from contamination.experiments.mmlu.segmentation import COMPRESSOR, SEGMENTATIONS
 from contamination.results.published import AUDITED, CONTROLS
 from contamination.results.tables import format_p, lay_out
+from contamination.scoring.status import OK
 from contamination.statistics import cauchy, fisher, harmonic_mean
 
 TEST = "sharded_t"  # of the paper: 50 shards, 1,000 permutations
 SUBSET_COLUMNS = (
     *("model", "source", "test", "subset", "examples", "p", "log10_p", "published_p"),
-    *("excluded", "reason"),
+    *("excluded", "reason", "status"),
 )
 P_VALUES = ("p", "log10_p", "published_p")
 FISHER_COLUMNS = (
     *("model", "source", "test", "subsets_kept", "statistic", "p", "log10_p", "published_p"),
-    *("cauchy_p", "harmonic_mean_p"),
+    *("cauchy_p", "harmonic_mean_p", "status"),
 )
 OF_MODEL = ("model", "test", "shards", "permutations", "statistic", "p", "log10_p", "tokens_scored")
 DIAGNOSTICS = "diagnostics"  # of the order of the records, as evidence beside tests
@@ -71,36 +72,54 @@ def measured_subsets(
     return _excluded(rows, rejected, exclude_below)
 
 
+def failed_subsets(cells: pd.DataFrame) -> pd.DataFrame:
+    """Rows for what could not be measured by record, with the reason as its status.
+
+    Columns are those of `published_subsets`, the source is "measured"; `cells` are those of
+    `contamination.experiments.mmlu.measure`.
+    """
+    lost = cells[(cells["segmentation"] == "record") & (cells["status"] != OK)]
+    lost = lost.assign(source="measured", examples=pd.NA, excluded=False, reason="")
+    types = {"examples": "Int64"} | dict.fromkeys(P_VALUES, float)
+    return lost.assign(**dict.fromkeys(P_VALUES, math.nan))[list(SUBSET_COLUMNS)].astype(types)
+
+
 def _excluded(rows: pd.DataFrame, rejected: pd.DataFrame, exclude_below: float) -> pd.DataFrame:
     """Mark for each row whether its subset is among those rejected in its test, and by which."""
     keys = ["subset", "test"]
     names = rejected.groupby(keys)["model"].agg(", ".join).rename("names").reset_index()
     names = rows[keys].merge(names, on=keys, how="left")["names"].fillna("")
     reason = names.where(names == "", f"p < {exclude_below:g} under " + names)
-    found = rows.reset_index(drop=True).assign(excluded=reason != "", reason=reason)
+    found = rows.reset_index(drop=True).assign(excluded=reason != "", reason=reason, status=OK)
     # Of no row, too: pandas joins columns without a type to the others as objects.
     return found[list(SUBSET_COLUMNS)].astype(dict.fromkeys(P_VALUES, float))
 
 
 def fisher_table(
-    subsets: pd.DataFrame, table2: pd.DataFrame, measured: Mapping[str, str | None] | None = None
+    subsets: pd.DataFrame,
+    table2: pd.DataFrame,
+    measured: Mapping[str, str | None] | None = None,
+    controls: Collection[str] = (),
 ) -> pd.DataFrame:
     """Combine the kept subsets by Fisher's method, by audited model, source and test.
 
     published_p is printed to three decimals, cut off and not rounded (0.0146 stands there as
     0.014); cauchy_p and harmonic_mean_p are of rules that do not assume independent subsets. A
-    model of which no subset is kept has no p-value. `measured` maps the audited models that were
-    measured here to their column of Table 2, where they have one; those of the paper are always
-    combined.
+    model of which no subset is kept has no p-value, and neither has one where none of the
+    `controls` was measured, which choose the subsets; `status` says so. `measured` maps the audited
+    models that were to be measured here to their column of Table 2, where they have one; those of
+    the paper are always combined.
     """
     printed = table2.set_index("dataset").loc["MMLU (Fisher)"]
     columns = {name: column for column, name in AUDITED.items()} | dict(measured or {})
     rows: list[dict[str, Any]] = []
     audited = subsets[subsets["model"].isin(columns)]
     for (model, source, test), found in audited.groupby(["model", "source", "test"], sort=False):
-        kept = found[~found["excluded"]]
+        row = {"model": model, "source": source, "test": test}
+        row["status"] = OK if source == "published" else _obstacle(found, subsets, controls)
+        kept = found[~found["excluded"] & (found["status"] == OK) & (row["status"] == OK)]
+        row["subsets_kept"] = len(kept)
         log10_p = np.log10(kept["published_p"]) if source == "published" else kept["log10_p"]
-        row = {"model": model, "source": source, "test": test, "subsets_kept": len(kept)}
         row["published_p"] = printed.get(columns[model])
         if len(kept):
             combined = fisher(log10_p=log10_p)
@@ -111,8 +130,23 @@ def fisher_table(
     return pd.DataFrame(rows, columns=list(FISHER_COLUMNS))
 
 
+def _obstacle(found: pd.DataFrame, subsets: pd.DataFrame, controls: Collection[str]) -> str:
+    """Say why the rows of one model and test cannot be combined; "ok" if they can."""
+    measured = subsets[(subsets["status"] == OK) & (subsets["test"] == found["test"].iloc[0])]
+    if not (found["status"] == OK).any():
+        return str(found["status"].iloc[0])
+    if controls and not measured["model"].isin(controls).any():
+        return "failed: no control was measured, and controls choose the subsets"
+    if found.loc[found["status"] == OK, "excluded"].all():
+        return "failed: the controls exclude every subset"
+    return OK
+
+
 def fisher_layout(combined: pd.DataFrame) -> pd.DataFrame:
-    """Lay out `fisher_table`: Fisher's statistic and p-value beside the published p-value."""
+    """Lay out `fisher_table`: Fisher's statistic and p-value beside the published p-value.
+
+    Where there is none, its place says "failed" or "not run here".
+    """
     shown = {
         "statistic": ("Fisher statistic", 1),
         "p": ("p", 4),
@@ -121,10 +155,13 @@ def fisher_layout(combined: pd.DataFrame) -> pd.DataFrame:
     return lay_out(
         combined.assign(test=combined["test"].map(lambda name: TESTS[name].label)),
         {"model": "Model", "source": "p-values", "test": "Test", "subsets_kept": "Subsets kept"},
-        lambda row: {
-            heading: None if pd.isna(row[name]) else f"{row[name]:.{digits}f}"
-            for name, (heading, digits) in shown.items()
-        },
+        lambda row: (
+            {
+                heading: None if pd.isna(row[name]) else f"{row[name]:.{digits}f}"
+                for name, (heading, digits) in shown.items()
+            }
+            | ({} if row["status"] == OK else {"p": row["status"].partition(":")[0]})
+        ),
     )
 
 
@@ -141,13 +178,16 @@ def rules_layout(combined: pd.DataFrame) -> pd.DataFrame:
 def table4_layout(subsets: pd.DataFrame) -> pd.DataFrame:
     """Lay out Table 4: a row for each subset, the published p-values and those measured here.
 
-    `subsets` are rows of `published_subsets` and of `measured_subsets`; bold are those excluded.
+    `subsets` are rows of `published_subsets`, `measured_subsets` and `failed_subsets`. Bold are
+    those excluded; where there is no p-value, its place says "failed" or "not run here".
     """
 
     def cells(row: dict[str, Any]) -> dict[str, str]:
         if row["source"] == "published":
             return {row["model"]: format_p(row["published_p"], bold=row["excluded"])}
         heading = f"{row['model']}, {TESTS[row['test']].label.lower()}, here"
+        if row["status"] != OK:
+            return {heading: row["status"].partition(":")[0]}
         return {heading: format_p(row["p"], row["log10_p"], bold=row["excluded"])}
 
     return lay_out(
