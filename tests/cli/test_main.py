@@ -153,10 +153,11 @@ def test_pages_are_not_overwritten_by_what_is_made_of_them(here, refused) -> Non
     assert pages.read_text() == before
 
 
-def test_an_error_of_no_path_keeps_its_traceback(call, monkeypatch) -> None:
-    def fail(*_: object) -> None:
+def test_an_error_of_no_path_keeps_its_traceback(call, monkeypatch, tmp_path: Path) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise OSError("a bug")
 
+    (tmp_path / "manifest.json").write_text("{}")
     monkeypatch.setattr("contamination.report.render.render_report", fail)
     with pytest.raises(OSError, match="a bug"):
-        call("stage", "report", "--results", "x")
+        call("stage", "report", "--results", tmp_path)

@@ -45,7 +45,7 @@ MISSING_CORPUS = "{root}/build/corpus/corpus.json is missing: run `make"
             )
             for command in ("corpus", "train clean", "score clean")
         ),
-        ("summary", None, "{root}/results/tables/canaries.csv is missing: run"),
+        ("summary", None, "{root}/results/manifest.json: cannot be read"),
     ],
 )
 def test_what_cannot_start_writes_nothing(command, profile, message, refused, tmp_path) -> None:

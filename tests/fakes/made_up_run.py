@@ -92,7 +92,7 @@ def made_up_value(name: str) -> str:
 def fill_results(results: Path, *documents: Path) -> Path:
     """Write to `results` what `documents` include, show and mention."""
     text = "".join(document.read_text(encoding="utf-8") for document in documents)
-    wanted = ((r"\{\{< include (\S+) >\}\}", CANARIES), (r"\]\((figures/\S+?)\)", SVG))
+    wanted = ((r"\{\{< include (tables/\S+) >\}\}", CANARIES), (r"\]\((figures/\S+?)\)", SVG))
     for pattern, content in wanted:
         for name in re.findall(pattern, text):
             (results / name).parent.mkdir(parents=True, exist_ok=True)

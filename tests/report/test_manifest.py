@@ -17,6 +17,7 @@ from contamination.experiments.mmlu.tables import fisher_table, published_subset
 from contamination.files import read_json, sha256_of
 from contamination.pretraining.experiment import Experiment
 from contamination.report.manifest import PACKAGES, write_manifest
+from contamination.report.render import DOCUMENTS
 from contamination.results.published import load_published
 from contamination.results.tables import write_csv
 from fakes.data_fixtures import EXAMPLES, ROOT, SETS, MadeUpRun
@@ -233,7 +234,7 @@ def _number(text: str) -> float:
 
 def test_the_report_finds_every_variable(variables: Variables) -> None:
     names = {f"{group}.{name}" for group, values in variables.items() for name in values}
-    assert set() < set(variables_used(*PAPER.glob("*.qmd"))) <= names
+    assert set() < set(variables_used(*(PAPER / name for name in DOCUMENTS))) <= names
     assert all(isinstance(v, str) and v for values in variables.values() for v in values.values())
 
 

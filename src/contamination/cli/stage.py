@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import yaml
 from filelock import FileLock, Timeout
-from rich.console import Console
 from tqdm import tqdm
 
 from contamination.audit.battery import TESTS
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 REFERENCE = Path("results/reference")
 TOLERANCES = Path("docs/measurements/tolerances.csv")
 SHOWN = 10  # largest differences
-PAGES = ("report/report.html", "report/report.pdf", "report/slides.html", "explorer.html")
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -249,10 +247,13 @@ def report(
     results: ResultsDirectory,
     paper: Annotated[Path, typer.Option(help="Directory of the report's source.")] = Path("paper"),
 ) -> None:
-    """Render the report (HTML, PDF) and the slides, by Quarto if installed, else by pandoc."""
-    from contamination.report.render import render_report
+    """Render the report (HTML, PDF) and the slides, by Quarto if installed, else by pandoc.
 
-    render_report(paper, results)
+    Of a run that trained nothing: a report of its own, without slides.
+    """
+    from contamination.report.render import documents_of, render_report
+
+    render_report(paper, results, documents=documents_of(results))
 
 
 @app.command()
@@ -360,39 +361,6 @@ def summary(
     tolerances: TolerancesFile = TOLERANCES,
 ) -> None:
     """Print what the run found and where it lies."""
-    from contamination.results.tables import read_csv
+    from contamination.cli.summary import print_summary
 
-    table = read_csv(results, "canaries").query("test == 'sharded_exact'")
-    exact = table.pivot(index=["dup_count", "dataset"], columns="model", values=["p", "holm_p"])
-    variables = yaml.safe_load((results / "variables.yml").read_text(encoding="utf-8"))
-    alpha = float(variables["results"]["alpha"])
-    rows = []
-    for (dup_count, dataset), row in exact.iterrows():
-        mark = "*" if row["holm_p", "contaminated"] <= alpha else " "
-        p = row["p"]
-        rows.append((dataset, dup_count, f"{p['contaminated']:.2g} {mark}", f"{p['clean']:.2g}"))
-    print_table(
-        ("canary set", "planted", "p, contaminated model", "p, clean model"),
-        rows,
-        title="Exact test: is the canonical order preferred?",
-    )
-    console = Console(highlight=False, soft_wrap=True)
-    console.print(f"* p <= {alpha:g} after Holm's correction over all sets")
-    if time_taken := steps.finished():
-        console.print(f"{time_taken}; each of them: {results / 'tables' / 'run_steps.md'}")
-    for name in (*PAGES, "tables", "figures", "notebooks"):
-        if (results / name).exists():
-            console.print(f"  {results / name}")
-    console.print(_beside(results, reference, tolerances))
-
-
-def _beside(results: Path, reference: Path, tolerances: Path) -> str:
-    """One line: how the run compares with the reference, or why it cannot be compared."""
-    from contamination.report.compare import DIFFERENT, compare, read_tolerances
-
-    try:
-        found = compare(results, reference, read_tolerances(tolerances))
-    except InputError as error:
-        return f"not compared: {error}"
-    more = "; `make compare` shows them" if found.count(DIFFERENT) else ""
-    return f"beside {reference}, {found.summary()}{more}"
+    print_summary(results, reference, tolerances)

@@ -1,6 +1,8 @@
 """What a run was: profile, seed, git commit, versions, revisions, checksums, time and tokens.
 
-Of a step that was interrupted, training counts its whole wall time, scoring that of the last start.
+A run without a corpus names the models that others have released instead of those it trained; with
+CONTAMINATION_REHEARSAL set, the run and its report say that stand-ins took the places of these. Of
+a step that was interrupted, training counts its whole wall time, scoring that of the last start.
 """
 
 import os
@@ -20,6 +22,9 @@ from contamination.files import read_json, sha256_of, write_json, write_text
 from contamination.pretraining.experiment import MODELS, Experiment
 from contamination.report.variables import build_variables
 from contamination.results.tables import write_markdown
+from contamination.scoring.models import find_model
+
+REHEARSAL = "CONTAMINATION_REHEARSAL"  # set where stand-ins take the places of released models
 
 PACKAGES = ["torch", "transformers", "tokenizers", "accelerate", "numpy", "scipy", "pandas"]
 PACKAGES += ["pyarrow", "statsmodels", "matplotlib", "seaborn", "papermill"]
@@ -57,16 +62,10 @@ def _steps_table(steps: dict[str, dict[str, Any]]) -> pd.DataFrame:
 
 def _build_manifest(experiment: Experiment, results: Path) -> dict[str, Any]:
     """Collect what the stages and the executed notebooks recorded."""
-    profile, corpus = experiment.profile, experiment.corpus_facts
+    profile = experiment.profile
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    training = {m: read_json(experiment.model(m) / "training.json") for m in experiment.shapes}
-    steps = {"corpus": {"seconds": corpus["seconds"], "tokens": corpus["tokens"]}}
-    for model in training:
-        steps[f"train {model}"] = {k: training[model][k] for k in ("seconds", "tokens")}
-    for model in MODELS:
-        scored = read_json(experiment.build / "stores" / f"{model}.json")
-        tokens = sum(scored["tokens"].values())
-        steps[f"score {model}"] = {"seconds": scored["seconds"], "tokens": tokens}
+    trains = profile.pretraining is not None
+    steps, facts = _trained(experiment) if trains else ({}, {"released": _released(results)})
     for path in sorted((experiment.build / "scores").glob("*.json")):
         steps[f"measure {path.stem}"] = {"seconds": read_json(path)["seconds"]}
     for path in sorted((results / "notebooks").glob("[0-9]*.ipynb")):
@@ -75,11 +74,33 @@ def _build_manifest(experiment: Experiment, results: Path) -> dict[str, Any]:
     return {
         "profile": profile.name,
         "seed": profile.seed,
+        **({"rehearsal": True} if os.environ.get(REHEARSAL) else {}),
         "commit": _git_commit(),
         "hardware": describe(device),
         "machine": _machine(device),
         "python": platform.python_version(),
         "packages": {name: version(name) for name in PACKAGES},
+        **facts,
+        "tokens_scored": sum(
+            pq.read_metadata(part).num_rows
+            for part in sorted((experiment.build / "stores").rglob("part-*.parquet"))
+        ),
+        "steps": steps,
+    }
+
+
+def _trained(experiment: Experiment) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
+    """Return the steps and the facts of the corpus, of training, and of scoring canary sets."""
+    corpus = experiment.corpus_facts
+    training = {m: read_json(experiment.model(m) / "training.json") for m in experiment.shapes}
+    steps = {"corpus": {"seconds": corpus["seconds"], "tokens": corpus["tokens"]}}
+    for model in training:
+        steps[f"train {model}"] = {k: training[model][k] for k in ("seconds", "tokens")}
+    for model in MODELS:
+        scored = read_json(experiment.build / "stores" / f"{model}.json")
+        tokens = sum(scored["tokens"].values())
+        steps[f"score {model}"] = {"seconds": scored["seconds"], "tokens": tokens}
+    return steps, {
         "corpus": {
             k: corpus[k] for k in ("packages", "documents", "characters", "tokens", "sha256")
         },
@@ -91,12 +112,19 @@ def _build_manifest(experiment: Experiment, results: Path) -> dict[str, Any]:
             }
             for model in training
         },
-        "tokens_scored": sum(
-            pq.read_metadata(part).num_rows
-            for part in sorted((experiment.build / "stores").rglob("part-*.parquet"))
-        ),
-        "steps": steps,
     }
+
+
+def _released(results: Path) -> dict[str, dict[str, str]]:
+    """Name every model of the tables with its hub id and the revision that was read."""
+    found: dict[str, dict[str, str]] = {}
+    for path in sorted((results / "tables").glob("*.csv")):
+        table = pd.read_csv(path, dtype=str, keep_default_na=False)
+        if {"model", "model_revision"} <= set(table):
+            read = table[table["model_revision"] != ""].drop_duplicates("model")
+            for model, revision in zip(read["model"], read["model_revision"], strict=True):
+                found.setdefault(model, {"id": find_model(model).id, "revision": revision})
+    return found
 
 
 def _machine(device: torch.device) -> dict[str, Any]:

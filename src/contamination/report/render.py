@@ -17,7 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import metadata, resources
@@ -28,13 +28,19 @@ import pypandoc
 import typst
 
 from contamination.errors import InputError
-from contamination.files import replacing
+from contamination.files import read_json, replacing
 from contamination.report.check import check_contrast, check_html, check_pdf
 from contamination.report.source import Document, Stage, read_document
 
-# Formats of every document, in the words of pandoc and Quarto, and what each is written to.
-DOCUMENTS = {"report.qmd": ("html", "typst"), "slides.qmd": ("revealjs",)}
-SUFFIXES = {"html": ".html", "typst": ".pdf", "revealjs": ".html"}
+# Pages of every document by their format, in the words of pandoc and Quarto; those of a run on
+# released models, whose sections stand in files named after their notebooks.
+DOCUMENTS = {
+    "report.qmd": {"html": "report.html", "typst": "report.pdf"},
+    "slides.qmd": {"revealjs": "slides.html"},
+}
+RELEASED = {"open.qmd": {"html": "report.html", "typst": "report.pdf"}}
+SECTION = re.compile(r"^\{\{< include _(\d\d_\w+)\.qmd >\}\}$", re.MULTILINE)
+REHEARSAL = "run.rehearsal"  # variable with what every page has to say, if it is there
 
 # 1.5 is the first Quarto with the div syntax for tables and citeproc in typst output.
 OLDEST_QUARTO = (1, 5)
@@ -56,16 +62,24 @@ _REVEAL_FILES = ["dist/reset.css", "dist/reveal.css", "dist/reveal.js"]
 _REVEAL_FILES += [f"plugin/{name}/{name}.js" for name in ("notes", "search", "zoom")]
 
 
-def render_report(paper: Path, results: Path, *, quarto: str | None = None) -> list[Path]:
+def render_report(
+    paper: Path,
+    results: Path,
+    *,
+    documents: Mapping[str, Mapping[str, str]] = DOCUMENTS,
+    quarto: str | None = None,
+) -> list[Path]:
     """Render report.html, report.pdf and slides.html into `results`/report/; return their paths.
 
-    Raises InputError if a result is missing, a reference unresolved, a colour hard to read, or if a
-    page fails its checks; what was rendered before is as it was.
+    A section of a notebook that the run has not executed is left out. Raises InputError if a result
+    is missing, a reference unresolved, a colour hard to read, or if a page fails its checks; what
+    was rendered before is as it was.
 
     Parameters
     ----------
     paper : directory of report.qmd, slides.qmd, _quarto.yml, the bibliography and the styles.
     results : directory that a run filled: tables/, figures/ and variables.yml.
+    documents : what to render: `DOCUMENTS`, or `RELEASED` of a run that trained nothing.
     quarto : as in `Quarto.find`.
     """
     found, reason = Quarto.find(quarto)
@@ -74,23 +88,55 @@ def render_report(paper: Path, results: Path, *, quarto: str | None = None) -> l
         stage = Stage.fill(paper, results, Path(temporary).resolve())
         for sheet in sorted(stage.root.glob("*.css")):
             check_contrast(sheet, shown=stage.origin(sheet.name))
-        documents = [read_document(stage, name) for name in DOCUMENTS]
+        for name in documents:
+            _leave_out_sections(stage, name)
+        _mark_rehearsal(stage, documents)
+        read = [read_document(stage, name) for name in documents]
         print(f"report: rendering with {renderer.describe()} ({reason})", flush=True)
-        rendered = []
-        for document in documents:
-            for target in DOCUMENTS[document.name]:
+        rendered = {}
+        for document in read:
+            for target, page in documents[document.name].items():
                 renderer.render(stage, document, target)
-                rendered.append((stage.root / document.name).with_suffix(SUFFIXES[target]))
-        for file in rendered:
+                file = (stage.root / document.name).with_suffix(Path(page).suffix)
+                rendered[results / "report" / page] = file
+        for file in rendered.values():
             if not file.is_file():
                 raise InputError(f"the renderer wrote no {file.name}: run it again with its log")
             check_pdf(file) if file.suffix == ".pdf" else check_html(file)
-        published = [results / "report" / file.name for file in rendered]
-        for file, page in zip(rendered, published, strict=True):
-            with replacing(page) as temporary_page:
+        for published, file in rendered.items():
+            with replacing(published) as temporary_page:
                 shutil.copyfile(file, temporary_page)
-            print(f"report: {page}", flush=True)
-        return published
+            print(f"report: {published}", flush=True)
+        return list(rendered)
+
+
+def documents_of(results: Path) -> Mapping[str, Mapping[str, str]]:
+    """What to render of a run: `RELEASED` if it trained nothing, as its manifest says."""
+    return DOCUMENTS if "corpus" in read_json(results / "manifest.json") else RELEASED
+
+
+def _leave_out_sections(stage: Stage, name: str) -> None:
+    """Drop from a staged document the sections of notebooks that were not executed."""
+    executed = stage.results / "notebooks"
+
+    def kept(include: re.Match[str]) -> str:
+        return include[0] if (executed / f"{include[1]}.ipynb").is_file() else ""
+
+    (stage.root / name).write_text(SECTION.sub(kept, stage.read(name)), encoding="utf-8")
+
+
+def _mark_rehearsal(stage: Stage, names: Iterable[str]) -> None:
+    """Make every page of the staged documents say in red that it is a rehearsal, if it is one."""
+    notice = stage.variables().get(REHEARSAL)
+    if notice is None:
+        return
+    for name in names:
+        front, body = re.split(r"(?<=\n---)\n", stage.read(name), maxsplit=1)
+        text = f"{front}\n\n::: {{.rehearsal}}\n{notice}\n:::\n\n{body}"
+        (stage.root / name).write_text(text, encoding="utf-8")
+    shown = f'text(fill: rgb("#b3261e"), weight: "bold", {json.dumps(notice)})'
+    with (stage.root / "styles.typ").open("a", encoding="utf-8") as styles:
+        styles.write(f"#set page(header: align(center, {shown}))\n")
 
 
 @contextmanager

@@ -22,9 +22,11 @@ from contamination.report.readings import (
     read_short_prefixes,
     read_unlearning,
 )
+from contamination.report.released import released_variables
 from contamination.results.published import AUDITED, load_published
 from contamination.results.tables import MISSING, format_p, read_csv
 
+REHEARSED = "Rehearsal: stand-ins with random weights; these numbers mean nothing."
 MANY = 32  # dup_count from which on detection is expected beyond doubt
 
 
@@ -40,11 +42,12 @@ def build_variables(
     profile: Profile, manifest: dict[str, Any], results: Path, published: Path
 ) -> dict[str, dict[str, str]]:
     """Collect them, grouped as the report names them."""
+    if profile.pretraining is None:
+        return released_variables(profile.notebooks, results) | {"run": _run(manifest)}
     canaries = manifest["canaries"].values()
     models = manifest["models"]
     injected = sum(c["tokens"] * c["dup_count"] for c in canaries)
     m_whole = profile.scoring.whole_set_permutations
-    steps = manifest["steps"]
     return {
         "corpus": {
             "documents": _count(manifest["corpus"]["documents"]),
@@ -92,16 +95,23 @@ def build_variables(
         "books": read_books(read_csv(results, "books"), read_csv(results, "books_validation")),
         "unlearning": read_unlearning(read_csv(results, "unlearning_detection")),
         "shi": _shi(published),
-        "run": {
-            "profile": escape_markdown(profile.name),
-            "seed": str(profile.seed),
-            "commit": escape_markdown(manifest["commit"]),
-            "hardware": escape_markdown(manifest["hardware"]),
-            "summed_time": _duration(sum(step["seconds"] for step in steps.values())),
-            "tokens_scored": _count(manifest["tokens_scored"]),
-            "python": manifest["python"],
-            "torch": escape_markdown(manifest["packages"]["torch"]),
-        },
+        "run": _run(manifest),
+    }
+
+
+def _run(manifest: dict[str, Any]) -> dict[str, str]:
+    """What is said of every run; `rehearsal` is there only where stand-ins were read."""
+    steps = manifest["steps"].values()
+    return {
+        "profile": escape_markdown(manifest["profile"]),
+        "seed": str(manifest["seed"]),
+        "commit": escape_markdown(manifest["commit"]),
+        "hardware": escape_markdown(manifest["hardware"]),
+        "summed_time": _duration(sum(step["seconds"] for step in steps)),
+        "tokens_scored": _count(manifest["tokens_scored"]),
+        "python": manifest["python"],
+        "torch": escape_markdown(manifest["packages"]["torch"]),
+        **({"rehearsal": REHEARSED} if manifest.get("rehearsal") else {}),
     }
 
 

@@ -1,0 +1,86 @@
+"""What the report of a run on released models says of each of its notebooks, counted in its tables.
+
+Like `readings`, of which a run that trains its own models takes the numbers.
+"""
+
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+import pandas as pd
+
+from contamination.results.tables import MISSING, SIGNIFICANT, read_csv
+from contamination.scoring.status import OK
+
+Texts = dict[str, str]
+
+
+def released_variables(notebooks: Collection[str], results: Path) -> dict[str, Texts]:
+    """Return the numbers of the sections whose notebooks ran, by the name of the section.
+
+    Raises InputError if a table of theirs is missing.
+    """
+    return {
+        name: read(*(read_csv(results, table) for table in tables))
+        for name, (notebook, tables, read) in SECTIONS.items()
+        if notebook in notebooks
+    }
+
+
+def read_cells(table: pd.DataFrame) -> Texts:
+    """Count the rows of a table, those that were measured, and those that were not."""
+    status = table["status"]
+    return {
+        "cells": f"{len(table):,}",
+        "measured": f"{(status == OK).sum():,}",
+        "failed": f"{status.str.startswith('failed').sum():,}",
+        "not_run": f"{status.str.startswith('not run').sum():,}",
+    }
+
+
+def read_open_models(audit: pd.DataFrame) -> Texts:
+    """Count what Holm's correction rejects of the audited cells, by test."""
+    done = audit[audit["status"] == OK]
+    audited = done[done["holm_p"].notna()]
+    rejected = audited[audited["holm_p"] <= SIGNIFICANT]
+    return read_cells(audit) | {
+        "models": str(audit["model"].nunique()),
+        "sets": str(audit["dataset"].nunique()),
+        "audited": f"{len(audited):,}",
+        "rejected": f"{len(rejected):,}",
+        "stand": f"{(rejected['verdict'] == 'quiet').sum():,}",
+    }
+
+
+def read_mmlu(subsets: pd.DataFrame, combined: pd.DataFrame) -> Texts:
+    """Count the subsets that were measured and those that controls exclude in the paper's test."""
+    ours = subsets[(subsets["source"] == "measured") & (subsets["test"] == "sharded_t")]
+    done = ours[ours["status"] == OK]
+    fisher = combined[(combined["source"] == "measured") & (combined["status"] == OK)]
+    excluded = done.groupby("subset")["excluded"].any()
+    return read_cells(ours) | {
+        "subsets": str(len(excluded)),
+        "dropped": str(int(excluded.sum())) if len(excluded) else MISSING,
+        "combined": str(len(fisher)),
+        "rejected": str(int((fisher["p"] <= SIGNIFICANT).sum())),
+    }
+
+
+def read_wikimia(table: pd.DataFrame) -> Texts:
+    """Count intervals that leave out chance, and give the range of the AUCs."""
+    done = table[(table["status"] == OK) & table["auc"].notna()]
+    off = (done["auc_low"] > 0.5) | (done["auc_high"] < 0.5)
+    return read_cells(table) | {
+        "models": str(done["model"].nunique()),
+        "aucs": f"{len(done):,}",
+        "off": f"{off.sum():,}",
+        "lowest": f"{done['auc'].min():.2f}" if len(done) else MISSING,
+        "highest": f"{done['auc'].max():.2f}" if len(done) else MISSING,
+    }
+
+
+# Section of the report -> the notebook, the tables that are read, and what they are read for.
+SECTIONS: dict[str, tuple[str, tuple[str, ...], Callable[..., Texts]]] = {
+    "open_models": ("03_open_model_audit", ("open_models",), read_open_models),
+    "mmlu": ("04_mmlu_fisher", ("mmlu_subsets", "mmlu_fisher"), read_mmlu),
+    "wikimia": ("06_wikimia", ("wikimia",), read_wikimia),
+}
