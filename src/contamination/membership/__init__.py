@@ -15,5 +15,6 @@ module             idea
 `multiple_choice`  order of options, slot guessing, verbatim choice (DE-COP), name cloze, exposure
 `similarity`       edit distance, ROUGE-L, n-grams in a corpus that is known
 `evaluate`         AUC, TPR at a low FPR, bootstrap intervals, thresholds
+`blind`            baselines that never ask a model: bag of words, dates, length
 =================  ================================================================================
 """

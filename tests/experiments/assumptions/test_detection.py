@@ -141,6 +141,7 @@ def test_a_model_that_is_not_tuned(domains, tmp_path) -> None:
 
 def test_within_is_the_auc_of_all_pairs(within, domains) -> None:
     assert tuple(within) == WITHIN_COLUMNS
+    assert set(within["status"]) == {"ok"}
     sides = ((BEFORE, "spare"), (BEFORE, "members"), (AFTER, "spare"))
     for phase, (scorer, side) in zip(PHASES, sides, strict=True):
         found = []

@@ -4,7 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from contamination.experiments.assumptions.detection import CROSS_COLUMNS, MEAN, WITHIN_COLUMNS
+from contamination.experiments.assumptions.detection import (
+    CROSS_COLUMNS,
+    MEAN,
+    PERPLEXITY_COLUMNS,
+    WITHIN_COLUMNS,
+    perplexity_table,
+)
 from contamination.experiments.assumptions.tables import (
     conclusions,
     perplexity_layout,
@@ -20,13 +26,13 @@ WIDTH = 4.0
 
 def within_of(rows: list[tuple[str, str, str, float]], width: float = WIDTH) -> pd.DataFrame:
     """(phase, domain, metric, auc) with intervals of +- width."""
-    cells = [("m", p, d, m, 9, 9, auc, auc - width, auc + width) for p, d, m, auc in rows]
+    cells = [("m", p, d, m, 9, 9, auc, auc - width, auc + width, "ok") for p, d, m, auc in rows]
     return pd.DataFrame(cells, columns=list(WITHIN_COLUMNS))
 
 
 def cross_of(rows: list[tuple[str, str, float, float]]) -> pd.DataFrame:
     """(seen_domain, unseen_domain, auc, shift) in pre-training."""
-    cells = [("m", "pre-training", a, b, "loss", 9, 9, x, x, x, s) for a, b, x, s in rows]
+    cells = [("m", "pre-training", a, b, "loss", 9, 9, x, x, x, s, "ok") for a, b, x, s in rows]
     return pd.DataFrame(cells, columns=list(CROSS_COLUMNS))
 
 
@@ -143,7 +149,12 @@ def test_perplexities_of_both_sides() -> None:
         for perplexity in values
     ]
     scored = pd.DataFrame(rows, columns=["phase", "domain", "member", "ppl_200"])
-    table = perplexity_layout(scored.assign(loss=-9.0), "ppl_200")
+    numbers = perplexity_table(scored.assign(loss=-9.0), "ppl_200", model="m")
+    assert tuple(numbers) == PERPLEXITY_COLUMNS
+    assert numbers["perplexity"].tolist() == pytest.approx([7 / 3, 3, 6])
+    assert numbers["sd"].tolist() == pytest.approx([np.sqrt(7 / 3), 0, np.sqrt(2)])
+    assert numbers["texts"].tolist() == [3, 2, 2]
+    table = perplexity_layout(numbers)
     assert table.to_dict("split")["data"] == [
         ["pre-training", "a", "2.3 ± 1.5", "3.0 ± 0.0"],
         ["pre-training", "b", "—", "6.0 ± 1.4"],

@@ -1,6 +1,7 @@
 """The scores of Table 1: what is planted is found, what nobody read is not; what cannot be had."""
 
 import gc
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -13,7 +14,8 @@ from contamination.errors import InputError
 from contamination.experiments.wikimia import measure
 from contamination.experiments.wikimia.benchmark import Part
 from contamination.experiments.wikimia.evaluation import FIELDS, SCORES, wikimia_table
-from contamination.experiments.wikimia.measure import NO_MODEL, score_models
+from contamination.experiments.wikimia.measure import NO_MODEL, score_baselines, score_models
+from contamination.membership.blind import blind_table
 from contamination.pretraining.fine_tuning import fine_tune
 from contamination.pretraining.tokenizer import train_tokenizer
 from contamination.scoring.models import ModelEntry
@@ -194,3 +196,19 @@ def test_bad_arguments(scorers) -> None:
         run([], [], neighbours=-1)
     with pytest.raises(InputError, match="resamples"):
         run([ENTRY], [part_of("p", texts_of(4, 1), texts_of(4, 2))], resamples=0)
+
+
+def test_baselines_of_every_part_need_no_model() -> None:
+    old, new = ([f"{text} {year}" for text in texts_of(20, year)] for year in (2016, 2023))
+    parts = [
+        part_of("wikimia", old, new),
+        replace(part_of("wikimia", [], [], 64), status="not run here: no network"),
+        part_of("read here", texts_of(20, 1), texts_of(20, 2)),
+    ]
+    table = blind_table(score_baselines(parts, seed=3), rng=np.random.default_rng(0), resamples=50)
+    assert table["benchmark"].tolist() == ["wikimia"] * 4 + ["read here"] * 3
+    lengths = table["split"].str.removeprefix("WikiMIA_length").astype(int)
+    assert lengths.tolist() == [32] * 3 + [64] + [32] * 3
+    dates = table[table["baseline"] == "dates"].set_index("benchmark")["auc"]
+    assert dates.to_dict() == {"wikimia": 1.0, "read here": 0.5}
+    assert table["status"].tolist() == ["ok"] * 3 + ["not run here: no network"] + ["ok"] * 3

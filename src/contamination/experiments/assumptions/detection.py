@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 
 from contamination.membership.evaluate import auc, evaluate
+from contamination.scoring.status import OK
 
 PHASES = ("control", "pre-training", "fine-tuning")
 MEAN = "mean"  # domain of the rows that average over all domains
@@ -36,12 +37,14 @@ LABELS = {
 
 WITHIN_COLUMNS = (
     *("model", "phase", "domain", "metric", "members", "non_members"),
-    *("auc_percent", "auc_low", "auc_high"),
+    *("auc_percent", "auc_low", "auc_high", "status"),
 )
 CROSS_COLUMNS = (
     *("model", "phase", "seen_domain", "unseen_domain", "metric", "members", "non_members"),
-    *("auc_percent", "auc_low", "auc_high", "shift_auc_percent"),
+    *("auc_percent", "auc_low", "auc_high", "shift_auc_percent", "status"),
 )
+PERPLEXITY_COLUMNS = ("model", "phase", "domain", "side", "texts", "perplexity", "sd", "status")
+SIDES = {True: "member", False: "non_member"}
 KEYS = ["phase", "domain", "member"]  # of a scored text
 
 
@@ -97,12 +100,25 @@ def cross_table(
     return _join(rows, CROSS_COLUMNS)
 
 
+def perplexity_table(scored: pd.DataFrame, metric: str, *, model: str) -> pd.DataFrame:
+    """Measure perplexities, the last rows of Tables 3 and 7-15: mean and deviation of each side.
+
+    A row per phase, domain and side of the texts of `score_phases`, with `PERPLEXITY_COLUMNS`.
+    `metric` is the perplexity that is meant: `ppl_200` as in the paper, `loss` for that of the
+    whole text. The deviation is that of a sample, NaN of a single text.
+    """
+    texts = scored.assign(perplexity=np.exp(-scored[metric]), side=scored["member"].map(SIDES))
+    found = texts.groupby(["phase", "domain", "side"], sort=False)["perplexity"]
+    table = found.agg(texts="count", perplexity="mean", sd="std").reset_index()
+    return table.assign(model=model, status=OK)[list(PERPLEXITY_COLUMNS)]
+
+
 def _judge(
     table: pd.DataFrame, members: pd.Series, rng: np.random.Generator, resamples: int
 ) -> pd.DataFrame:
     found = evaluate(table, members, rng=rng, resamples=resamples)
     found[["auc", "auc_low", "auc_high"]] *= 100
-    return found.rename(columns={"score": "metric", "auc": "auc_percent"})
+    return found.rename(columns={"score": "metric", "auc": "auc_percent"}).assign(status=OK)
 
 
 def _mean(found: pd.DataFrame) -> pd.DataFrame:
@@ -114,7 +130,7 @@ def _mean(found: pd.DataFrame) -> pd.DataFrame:
     half = np.sqrt(grouped["square"].sum()) / grouped.size()
     table["auc_low"] = (table["auc_percent"] - half).clip(lower=0)
     table["auc_high"] = (table["auc_percent"] + half).clip(upper=100)
-    return table.reset_index().assign(domain=MEAN)
+    return table.reset_index().assign(domain=MEAN, status=OK)
 
 
 def _join(rows: Sequence[pd.DataFrame], columns: Sequence[str]) -> pd.DataFrame:

@@ -3,18 +3,26 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from contamination.experiments.assumptions.detection import FIRST, KEYS, LABELS
+from contamination.membership.blind import SCORED, blind_rows
 from contamination.membership.stored import stored_token_scores
 from contamination.pretraining.domain_texts import Domain, Texts, domain_texts, to_train_on
 from contamination.pretraining.experiment import Experiment
 from contamination.pretraining.fine_tuning import fine_tune
 from contamination.pretraining.measured import parts_of
+from contamination.randomness import random_stream
 from contamination.scoring.contract import Scorer
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.processes import deal
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+READ_HERE = "read here"  # benchmark of the domains of the corpus
 
 
 def measure(
@@ -28,9 +36,9 @@ def measure(
 ) -> dict[str, pd.DataFrame]:
     """Find the texts of every domain, fine-tune the clean models on spare ones, and score all.
 
-    Tables: `domains` (domain, and how many members, non_members and spare texts it has) and
-    `scored` (model, and a row per text and phase as of `score_phases`). Each model is fine-tuned in
-    one process.
+    Tables: `domains` (domain, and how many members, non_members and spare texts it has), `scored`
+    (model, and a row per text and phase as of `score_phases`), and `blind`, what needs no model, as
+    of `score_baselines`. Each model is fine-tuned in one process.
     """
     names = [*experiment.sizes, "clean"]
     tokenizer = TransformersScorer(experiment.model("clean")).tokenizer
@@ -65,7 +73,29 @@ def measure(
     return {
         "domains": pd.DataFrame(counts, columns=["domain", "members", "non_members", "spare"]),
         "scored": pd.concat(tables, ignore_index=True),
+        "blind": score_baselines(domains, tokenizer, seed=experiment.profile.seed),
     }
+
+
+def score_baselines(
+    domains: Mapping[str, Domain], tokenizer: "PreTrainedTokenizerBase", *, seed: int
+) -> pd.DataFrame:
+    """Score the texts of each domain with members and non-members without asking a model.
+
+    The rows are those of `contamination.membership.blind.blind_rows`.
+    """
+    found = [
+        blind_rows(
+            [tokenizer.decode(ids) for ids in (*domain.members, *domain.non_members)],
+            [True] * len(domain.members) + [False] * len(domain.non_members),
+            benchmark=READ_HERE,
+            split=name,
+            rng=random_stream(seed, "blind baselines of domains", name),
+        )
+        for name, domain in domains.items()
+        if domain.members and domain.non_members
+    ]
+    return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=list(SCORED))
 
 
 def score_phases(

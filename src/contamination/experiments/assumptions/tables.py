@@ -6,7 +6,6 @@ Each conclusion is a statement on the numbers that a rule decides; the rules sta
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from contamination.experiments.assumptions.detection import LABELS, MEAN, PHASES
@@ -76,18 +75,15 @@ def published_layout(table3: pd.DataFrame, within: pd.DataFrame) -> pd.DataFrame
     return pd.DataFrame(rows)
 
 
-def perplexity_layout(scored: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Lay out perplexities as the last rows of Tables 7-15: mean and deviation of both sides.
+def perplexity_layout(perplexities: pd.DataFrame) -> pd.DataFrame:
+    """Lay out `perplexity_table` of one model: a row per phase and domain, mean ± deviation."""
+    headings = {"member": "Members", "non_member": "Non-members"}
 
-    A row per phase and domain of the texts of `score_phases`. `metric` is the perplexity that is
-    meant: `ppl_200` as in the paper, `loss` for that of the whole text.
-    """
-    sides = scored.assign(perplexity=np.exp(-scored[metric]))
-    found = sides.groupby(["phase", "domain", "member"], sort=False)["perplexity"]
-    shown = found.mean().map("{:.1f}".format) + " ± " + found.std().map("{:.1f}".format)
-    table = shown.unstack().reindex(columns=[True, False]).fillna(MISSING)
-    table = table.rename(columns={True: "Members", False: "Non-members"}).reset_index()
-    return table.rename(columns={"phase": "Phase", "domain": "Domain"}).rename_axis(None, axis=1)
+    def cell(row: dict[Any, Any]) -> dict[str, str]:
+        return {headings[row["side"]]: f"{row['perplexity']:.1f} ± {row['sd']:.1f}"}
+
+    index = {"phase": "Phase", "domain": "Domain"}
+    return lay_out(perplexities, index, cell, columns_first=list(headings.values()))
 
 
 def _families(found: pd.DataFrame) -> dict[str, str]:

@@ -13,6 +13,7 @@ from tqdm import tqdm
 from contamination.device import free_memory
 from contamination.errors import InputError
 from contamination.experiments.wikimia.benchmark import (
+    READ_HERE,
     Part,
     as_controls,
     load_directory,
@@ -20,9 +21,11 @@ from contamination.experiments.wikimia.benchmark import (
     load_wikimia,
 )
 from contamination.experiments.wikimia.evaluation import CELL, SCORES
+from contamination.membership.blind import blind_rows
 from contamination.membership.stored import stored_scores
 from contamination.pretraining.experiment import Experiment
 from contamination.pretraining.measured import parts_of
+from contamination.randomness import random_stream
 from contamination.scoring.loading import count_parameters
 from contamination.scoring.local import TransformersScorer, open_scorer
 from contamination.scoring.models import ModelEntry, find_model
@@ -54,9 +57,10 @@ def measure(
 ) -> dict[str, pd.DataFrame]:
     """Score texts of known membership under the models trained here, and WikiMIA under `models`.
 
-    Tables: `known` (the parts of known membership: source, words, members, texts, status), and
-    `cells` and `scored` as of `score_models`. The models trained here score WikiMIA, too, where it
-    is at hand: they have read neither side of it. Without a corpus there is WikiMIA alone.
+    Tables: `known` (the parts of known membership: source, words, members, texts, status), `cells`
+    and `scored` as of `score_models`, and `blind`, what needs no model, as of `score_baselines`.
+    The models trained here score WikiMIA, too, where it is at hand: they have read neither side of
+    it. Without a corpus there is WikiMIA alone.
 
     Parameters
     ----------
@@ -74,8 +78,8 @@ def measure(
     named = {name: find_model(name) for name in models}
     smaller = {named[n].name: find_model(o) for n, o in references.items() if n in named}
     at_hand = as_controls([part for part in public if part.texts]) if trained else []
-    folder = parts_of(experiment, "wikimia")
-    settings = {"neighbours": neighbours, "seed": experiment.profile.seed}
+    folder, seed = parts_of(experiment, "wikimia"), experiment.profile.seed
+    settings = {"neighbours": neighbours, "seed": seed}
     found = [
         score_models(trained, here, folder / "known", references=yardsticks, **settings),
         score_models(
@@ -93,7 +97,27 @@ def measure(
         "known": pd.DataFrame(shown, columns=["source", "words", "members", "texts", "status"]),
         "cells": pd.concat(cells, ignore_index=True),
         "scored": pd.concat(scored, ignore_index=True),
+        "blind": score_baselines([p for p in here if p.source == READ_HERE] + public, seed=seed),
     }
+
+
+def score_baselines(parts: Sequence[Part], *, seed: int) -> pd.DataFrame:
+    """Score every part without a model: the rows of `contamination.membership.blind.blind_rows`.
+
+    Whose texts were drawn alike, as those of known membership, is a control for the baselines.
+    """
+    found = [
+        blind_rows(
+            part.texts,
+            part.members,
+            benchmark=part.source,
+            split=part.split,
+            rng=random_stream(seed, "blind baselines of WikiMIA", part.source, part.split),
+            status=part.status,
+        )
+        for part in parts
+    ]
+    return pd.concat(found, ignore_index=True)
 
 
 def score_models(

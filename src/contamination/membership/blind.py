@@ -1,0 +1,198 @@
+"""Blind baselines: how well members are told from non-members without asking any model.
+
+Das et al. (2024), *Blind Baselines Beat Membership Inference Attacks for Foundation Models*: where
+a benchmark draws the two sides differently, as WikiMIA does by date, the words of a text or the
+years that it mentions find the members better than the scores of a model do. A baseline away from
+0.5 shows that the sides differ by more than membership, and an AUC of a score may then show that
+difference alone.
+
+Two baselines have a direction that is fixed beforehand: a text whose latest year is earlier, and a
+longer text, count as more likely members. Bag of words is trained, so it finds a difference in any
+direction; each text is scored by a classifier that has seen neither the text nor its label.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+
+from contamination.errors import InputError
+from contamination.membership.evaluate import auc, evaluate
+from contamination.results.tables import Layout, format_estimate, lay_out
+from contamination.scoring.status import OK
+
+Floats = NDArray[np.float64]
+
+WORDS = "bag_of_words"
+BASELINES = {WORDS: "Bag of words", "dates": "Dates", "length": "Length"}
+SCORED = ("benchmark", "split", "status", "member", "fold", *BASELINES)
+FIELDS = (
+    *("benchmark", "split", "baseline", "members", "non_members"),
+    *("auc", "auc_low", "auc_high", "status"),
+)
+CHANCE = 0.5
+FOLDS = 10
+# Four digits that stand alone: not those of 20481 bytes.
+YEAR = re.compile(r"(?<!\d)(?:1[5-9]\d\d|20[0-3]\d)(?!\d)")
+
+
+def score_blind(
+    texts: Sequence[str], members: ArrayLike, *, rng: np.random.Generator, folds: int = FOLDS
+) -> pd.DataFrame:
+    """Score texts by every baseline: a row per text, the columns member, fold and `BASELINES`.
+
+    All are larger for members. Compare `bag_of_words` within a fold only: each fold has a
+    classifier of its own, trained on the texts of the others. Raises InputError for other lengths,
+    and where one side has fewer than two texts.
+
+    Parameters
+    ----------
+    texts, members : (n,) each; True or 1 is a member.
+    rng : draws the folds; each has its share of members.
+    folds : fewer where one side has fewer texts.
+    """
+    from sklearn.model_selection import StratifiedKFold
+
+    truth = np.asarray(members, dtype=bool)
+    if truth.shape != (len(texts),):
+        raise InputError(f"{len(texts)} texts and {truth.size} labels: give one label to each text")
+    sides = (int(truth.sum()), int((~truth).sum()))
+    if min(sides) < 2:
+        raise InputError(
+            f"{sides[0]} members and {sides[1]} non-members: a classifier needs two of each or more"
+        )
+    seed = int(rng.integers(1 << 31))
+    draw = StratifiedKFold(min(folds, *sides), shuffle=True, random_state=seed)
+    fold = np.empty(len(texts), dtype=np.int64)
+    for number, (_, held_out) in enumerate(draw.split(truth, truth)):
+        fold[held_out] = number
+    values = {
+        WORDS: bag_of_words(texts, truth, fold),
+        "dates": [-latest_year(text) for text in texts],
+        "length": [float(len(text)) for text in texts],
+    }
+    return pd.DataFrame({"member": truth, "fold": fold, **values})
+
+
+def bag_of_words(texts: Sequence[str], members: ArrayLike, fold: ArrayLike) -> Floats:
+    """Score the texts of each fold by a classifier of the others: log-odds of membership (nats).
+
+    Logistic regression on the words and signs that a text holds, weighted by their rarity; the
+    vocabulary is that of the training texts. `members` and `fold` are (n,), and so is the result.
+    Outside of every fold there must be members and non-members.
+    """
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    documents, truth = np.asarray(texts, dtype=object), np.asarray(members, dtype=bool)
+    scores = np.empty(len(documents))
+    for number in np.unique(fold):
+        held_out = np.asarray(fold) == number
+        # In programs signs tell as much as words do.
+        words = TfidfVectorizer(token_pattern=r"\w+|[^\w\s]", binary=True)
+        classifier = make_pipeline(words, LogisticRegression())
+        classifier.fit(documents[~held_out], truth[~held_out])
+        scores[held_out] = classifier.decision_function(documents[held_out])
+    return scores
+
+
+def latest_year(text: str) -> float:
+    """Return the latest year, 1500 to 2039, that a text mentions; 0 if none: nothing is late."""
+    return float(max(map(int, YEAR.findall(text)), default=0))
+
+
+def blind_rows(
+    texts: Sequence[str],
+    members: ArrayLike,
+    *,
+    benchmark: str,
+    split: str,
+    rng: np.random.Generator,
+    status: str = OK,
+) -> pd.DataFrame:
+    """Score one set of texts for `blind_table`: a row per text with the columns `SCORED`.
+
+    A set that cannot be had (`status` says why), or that is too small, is one row with its status.
+    """
+    try:
+        found = score_blind(texts, members, rng=rng) if status == OK else None
+    except InputError as error:
+        found, status = None, f"failed: {error}"
+    rows = pd.DataFrame({"member": [None]}) if found is None else found
+    rows = rows.assign(benchmark=benchmark, split=split, status=status).reindex(columns=SCORED)
+    kinds = {"member": "boolean", "fold": "Int64"} | dict.fromkeys(BASELINES, "float64")
+    return rows.astype(kinds)
+
+
+def blind_table(
+    scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int = 1000
+) -> pd.DataFrame:
+    """Judge every baseline on every set of `blind_rows`: a row each, with the columns `FIELDS`.
+
+    AUCs have 95% intervals. A set without scores is one row without a baseline. Dates and length
+    are judged by all pairs of texts, with a bootstrap
+    (`contamination.membership.evaluate.evaluate`), bag of words as `auc_over_folds` says. `rng`
+    draws the `resamples` of the bootstrap.
+    """
+    rows: list[dict[Any, Any]] = []
+    for keys, found in scored.groupby(["benchmark", "split", "status"], sort=False):
+        known = dict(zip(("benchmark", "split", "status"), keys, strict=True))
+        if known["status"] != OK:
+            rows.append(known | {"baseline": ""})
+            continue
+        members = found["member"].to_numpy(dtype=bool)
+        fold = found["fold"].to_numpy(dtype=np.int64)
+        value, low, high = auc_over_folds(found[WORDS], members, fold)
+        counts = {"members": int(members.sum()), "non_members": int((~members).sum())}
+        numbers = {"auc": value, "auc_low": low, "auc_high": high}
+        rows.append(known | {"baseline": WORDS} | counts | numbers)
+        fixed = found[[name for name in BASELINES if name != WORDS]]
+        judged = evaluate(fixed, members, rng=rng, resamples=resamples)
+        judged = judged.rename(columns={"score": "baseline"})
+        rows += [known | row for row in judged.to_dict("records")]
+    table = pd.DataFrame(rows, columns=list(FIELDS))
+    return table.astype({"members": "Int64", "non_members": "Int64"})
+
+
+def auc_over_folds(
+    scores: ArrayLike, members: ArrayLike, folds: ArrayLike
+) -> tuple[float, float, float]:
+    """Mean over folds of the AUC within a fold, and its 95% interval.
+
+    `scores`, `members` and `folds` are (n,): out-of-fold scores, where each fold has a classifier
+    of its own, so that scores of two folds do not compare.
+
+    The interval is that of Student's t with the variance of Nadeau and Bengio (2003, Machine
+    Learning 52, section 4): what a classifier is tested on has trained the others, so the folds are
+    not independent. It assumes folds of about the same size. Raises InputError as `evaluate.auc`
+    does; with a single fold the interval is NaN.
+    """
+    values, truth, fold = np.asarray(scores), np.asarray(members), np.asarray(folds)
+    found = np.array([auc(values[fold == i], truth[fold == i]) for i in np.unique(fold)])
+    mean, count = float(found.mean()), len(found)
+    if count < 2:
+        return mean, np.nan, np.nan
+    # 1 / (count - 1): texts that a classifier is tested on, for each that it is trained on.
+    error = np.sqrt(found.var(ddof=1) * (1 / count + 1 / (count - 1)))
+    half = float(stats.t.ppf(0.975, count - 1) * error)
+    return mean, max(0.0, mean - half), min(1.0, mean + half)
+
+
+def blind_layout(table: pd.DataFrame) -> Layout:
+    """Lay out `blind_table`: a row for each set of texts, a column for each baseline.
+
+    Bold: the 95% interval leaves out 0.5. Sets without scores are left out.
+    """
+
+    def cell(row: dict[Any, Any]) -> dict[str, str]:
+        numbers = (row["auc"], row["auc_low"], row["auc_high"])
+        shown = format_estimate(*numbers, null=CHANCE)
+        return {"Members": f"{row['members']:,}", BASELINES[row["baseline"]]: shown}
+
+    index = {"benchmark": "Texts", "split": "Split"}
+    return lay_out(table[table["status"] == OK], index, cell)

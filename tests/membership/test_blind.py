@@ -1,0 +1,244 @@
+"""Blind baselines: planted differences are found, chance is not, and labels do not leak."""
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from contamination.errors import InputError
+from contamination.membership.blind import (
+    BASELINES,
+    FIELDS,
+    SCORED,
+    auc_over_folds,
+    bag_of_words,
+    blind_layout,
+    blind_rows,
+    blind_table,
+    latest_year,
+    score_blind,
+)
+from contamination.scoring.status import OK
+
+VOCABULARY = np.array([f"w{i}" for i in range(300)])
+ZIPF = 1 / np.arange(1, 301)
+SEEDS = 200
+
+
+def rng_of(*seed: int) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def texts_of(rng: np.random.Generator, count: int, shift: float = 0.0) -> list[str]:
+    """Draw texts of 40 words; `shift` makes every second word rarer, and the others more common."""
+    weights = ZIPF * np.exp(shift * (-1.0) ** np.arange(len(ZIPF)))
+    return [" ".join(rng.choice(VOCABULARY, 40, p=weights / weights.sum())) for _ in range(count)]
+
+
+def sides(count: int) -> np.ndarray:
+    return np.arange(2 * count) < count
+
+
+def judged(texts: list[str], members: np.ndarray, seed: int) -> pd.DataFrame:
+    rows = blind_rows(texts, members, benchmark="b", split="s", rng=rng_of(seed))
+    return blind_table(rows, rng=rng_of(seed, 1), resamples=200).set_index("baseline")
+
+
+# --- what there is to find, and what there is not -------------------------------------------------
+
+
+@pytest.mark.parametrize("direction", [1.0, -1.0])
+def test_a_planted_shift_in_vocabulary_is_found_by_the_words_alone(direction: float) -> None:
+    rng = rng_of(0)
+    texts = texts_of(rng, 80, 0.8 * direction) + texts_of(rng, 80)
+    table = judged(texts, sides(80), 1)
+    assert table.loc["bag_of_words", "auc"] > 0.9
+    assert table.loc["bag_of_words", "auc_low"] > 0.85
+    assert table.loc["dates", "auc"] == 0.5  # no text mentions a year
+
+
+def test_years_tell_the_sides_of_a_benchmark_by_dates() -> None:
+    rng = rng_of(1)
+    old = [f"{text} in 20{rng.integers(10, 17)}" for text in texts_of(rng, 30)]
+    new = [f"{text} from 1999 to 2023" for text in texts_of(rng, 30)]
+    table = judged(old + new, sides(30), 2)
+    assert table.loc["dates", ["auc", "auc_low", "auc_high"]].tolist() == [1, 1, 1]
+    backwards = judged(new + old, sides(30), 2)
+    assert backwards.loc["dates", "auc"] == 0
+    assert backwards.loc["bag_of_words", "auc"] > 0.95  # it finds either direction
+
+
+def test_longer_texts_count_as_members() -> None:
+    table = judged(["long text"] * 5 + ["short"] * 5, sides(5), 0)
+    assert table.loc["length", "auc"] == 1
+
+
+@pytest.fixture(scope="module")
+def exchangeable() -> pd.DataFrame:
+    """Return bag of words where chance alone has drawn the sides, a row for each seed."""
+    rows = []
+    for seed in range(SEEDS):
+        rng = rng_of(seed, 3)
+        scored = score_blind(texts_of(rng, 60), sides(30), rng=rng, folds=6)
+        columns = (scored[name].to_numpy() for name in ("bag_of_words", "member", "fold"))
+        words, members, fold = columns
+        rows.append(auc_over_folds(words, members, fold))
+    return pd.DataFrame(rows, columns=["auc", "low", "high"])
+
+
+def test_exchangeable_sides_are_at_one_half_on_average(exchangeable: pd.DataFrame) -> None:
+    error = exchangeable["auc"].std() / np.sqrt(SEEDS)
+    assert abs(exchangeable["auc"].mean() - 0.5) < 3 * error
+
+
+def test_the_interval_of_exchangeable_sides_holds_one_half_as_often_as_it_says(
+    exchangeable: pd.DataFrame,
+) -> None:
+    # Folds share training texts: as if they were independent, it would hold 0.5 four times in five.
+    held = int(((exchangeable["low"] <= 0.5) & (exchangeable["high"] >= 0.5)).sum())
+    low, high = stats.binom.ppf([0.001, 0.999], SEEDS, 0.95)
+    assert low <= held <= high
+
+
+# --- labels do not leak ---------------------------------------------------------------------------
+
+
+def test_no_text_is_judged_by_its_own_label_or_words() -> None:
+    rng = rng_of(4)
+    texts, members = texts_of(rng, 40), sides(20)
+    fold = np.arange(40) % 4
+    before = bag_of_words(texts, members, fold)
+    flipped = members ^ (fold == 2)
+    after = bag_of_words(texts, flipped, fold)
+    assert np.array_equal(before[fold == 2], after[fold == 2])
+    assert all((before[fold == i] != after[fold == i]).all() for i in (0, 1, 3))
+    # Neither vocabulary nor the rarity of words comes from the texts that are judged.
+    first = np.flatnonzero(fold == 2)[0]
+    texts[first] = " ".join(["new", *VOCABULARY[:20]])
+    again = bag_of_words(texts, members, fold)
+    others = (fold == 2) & (np.arange(40) != first)
+    assert np.array_equal(before[others], again[others])
+
+
+def test_words_that_name_a_text_alone_tell_nothing() -> None:
+    table = judged([f"name{i}" for i in range(60)], sides(30), 5)
+    found = table.loc["bag_of_words", ["auc", "auc_low", "auc_high"]]
+    assert found.tolist() == [0.5, 0.5, 0.5]
+
+
+@pytest.mark.parametrize(("members", "others", "folds"), [(3, 50, 3), (50, 2, 2), (40, 40, 10)])
+def test_every_fold_has_both_sides(members: int, others: int, folds: int) -> None:
+    truth = np.arange(members + others) < members
+    scored = score_blind(texts_of(rng_of(6), members + others), truth, rng=rng_of(7))
+    counts = scored.groupby("fold")["member"].agg(["sum", "size"])
+    assert len(counts) == folds
+    assert (counts["sum"] >= 1).all() and (counts["sum"] < counts["size"]).all()
+    assert scored["member"].tolist() == truth.tolist()
+
+
+def test_the_generator_alone_decides_the_folds() -> None:
+    texts = texts_of(rng_of(8), 20)
+    one, same, other = (score_blind(texts, sides(10), rng=rng_of(i)) for i in (1, 1, 2))
+    pd.testing.assert_frame_equal(one, same)
+    assert (one["fold"] != other["fold"]).any()
+
+
+# --- numbers --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "year"),
+    [
+        ("born 1987, died in 2016.", 2016),
+        ("(1500-1999)", 1999),
+        ("2039 is a year, and 2040, 2048 and 1024 are none", 2039),
+        ("20161, 12016 and 2016a", 2016),
+        ("12.3.2023", 2023),
+        ("no year, 1499", 0),
+        ("", 0),
+    ],
+)
+def test_the_latest_year(text: str, year: int) -> None:
+    assert latest_year(text) == year
+
+
+def test_the_auc_over_folds_is_of_pairs_within_a_fold() -> None:
+    rng = rng_of(9)
+    scores, members = rng.integers(0, 6, 30).astype(float), rng.random(30) < 0.5
+    fold = np.arange(30) % 3
+    members[:6] = [True] * 3 + [False] * 3
+    aucs = []
+    for i in range(3):
+        pairs = product(scores[(fold == i) & members], scores[(fold == i) & ~members])
+        aucs.append(np.mean([(a > b) + (a == b) / 2 for a, b in pairs]))
+    value, low, high = auc_over_folds(scores, members, fold)
+    assert value == pytest.approx(np.mean(aucs))
+    half = stats.t.ppf(0.975, 2) * np.std(aucs, ddof=1) * np.sqrt(1 / 3 + 1 / 2)
+    assert (low, high) == pytest.approx((max(0, value - half), min(1, value + half)))
+    # What a classifier adds to all scores of its fold does not count.
+    assert auc_over_folds(scores + 100.0 * fold, members, fold) == (value, low, high)
+
+
+def test_a_single_fold_has_no_interval() -> None:
+    value, low, high = auc_over_folds([2.0, 1.0], [1, 0], [0, 0])
+    assert value == 1
+    assert np.isnan([low, high]).all()
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def test_a_table_of_several_sets_and_of_one_that_cannot_be_had() -> None:
+    rng = rng_of(10)
+    rows = [
+        blind_rows(texts_of(rng, 24), sides(12), benchmark="here", split="a", rng=rng),
+        blind_rows((), (), benchmark="hub", split="b", rng=rng, status="not run here: no network"),
+        blind_rows(["x y"] * 3, [1, 1, 0], benchmark="hub", split="c", rng=rng),
+    ]
+    assert all(tuple(one) == SCORED for one in rows)
+    table = blind_table(pd.concat(rows), rng=rng, resamples=50)
+    assert tuple(table) == FIELDS
+    assert table["baseline"].tolist() == [*BASELINES, "", ""]
+    assert table["status"].tolist() == [
+        *[OK] * 3,
+        "not run here: no network",
+        "failed: 2 members and 1 non-members: a classifier needs two of each or more",
+    ]
+    measured, others = table[:3], table[3:]
+    assert measured[["members", "non_members"]].to_numpy().tolist() == [[12, 12]] * 3
+    assert (measured["auc_low"] <= measured["auc"]).all()
+    assert others.iloc[:, 3:8].isna().all(axis=None)
+    shown = blind_layout(table)
+    assert list(shown) == ["Texts", "Split", "Members", *BASELINES.values()]
+    assert shown.iloc[0, :3].tolist() == ["here", "a", "12"]
+    assert len(shown) == 1
+
+
+def test_rows_survive_a_file(tmp_path) -> None:
+    rng = rng_of(11)
+    rows = pd.concat(
+        [
+            blind_rows((), (), benchmark="hub", split="b", rng=rng, status="failed: gone"),
+            blind_rows(texts_of(rng, 8), sides(4), benchmark="here", split="a", rng=rng),
+        ],
+        ignore_index=True,
+    )
+    rows.to_parquet(tmp_path / "rows.parquet", index=False)
+    read = pd.read_parquet(tmp_path / "rows.parquet")
+    first, second = (blind_table(one, rng=rng_of(1), resamples=20) for one in (rows, read))
+    pd.testing.assert_frame_equal(first, second)
+
+
+def test_nothing_to_judge_gives_columns_alone() -> None:
+    table = blind_table(pd.DataFrame(columns=list(SCORED)), rng=rng_of(0))
+    assert (len(table), tuple(table)) == (0, FIELDS)
+    assert len(blind_layout(table)) == 0
+
+
+def test_what_cannot_be_scored() -> None:
+    with pytest.raises(InputError, match="3 texts and 2 labels: give one label to each text"):
+        score_blind(["a"] * 3, [1, 0], rng=rng_of(0))
+    with pytest.raises(InputError, match=r"^1 members and 4 non-members: a classifier needs two"):
+        score_blind(["a"] * 5, [1, 0, 0, 0, 0], rng=rng_of(0))
