@@ -1,7 +1,10 @@
-"""What the machine at hand can do: its device, and whether it computes in bfloat16."""
+"""What the machine at hand can do: its devices, their memory, and whether they have bfloat16."""
 
 import gc
+import os
 import platform
+from contextlib import suppress
+from pathlib import Path
 
 import torch
 
@@ -14,6 +17,20 @@ def has_bfloat16(device: torch.device) -> bool:
         capabilities = torch.cpu.get_capabilities()
         return any(capabilities.get(name) for name in ("avx512_bf16", "amx_bf16", "bf16"))
     return False
+
+
+def memories(device: torch.device) -> list[int]:
+    """Bytes of memory of each GPU that this process sees; else those of this machine.
+
+    A container counts as a machine that has what the container may take.
+    """
+    if device.type == "cuda":
+        gpus = range(torch.cuda.device_count())
+        return [torch.cuda.get_device_properties(gpu).total_memory for gpu in gpus]
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    with suppress(OSError, ValueError):  # no container, or one without a limit
+        memory = min(memory, int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    return [memory]
 
 
 def free_memory() -> None:

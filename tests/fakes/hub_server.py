@@ -1,28 +1,50 @@
-"""A hub on this machine: repositories of data sets in commits, and files behind plain URLs."""
+"""A hub on this machine: repositories of models and data sets in commits, and plain URLs."""
 
 import hashlib
 import json
 import threading
 from dataclasses import dataclass, field
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
+
+# What the hub keeps apart, and answers with an address of: everything large.
+LARGE = (".safetensors", ".bin", ".parquet", ".model", ".zip", ".gz")
+KINDS = {"models": "", "datasets": "datasets/"}  # in addresses of the API, and of files
 
 
 @dataclass
 class Repository:
-    """A data set: its commits, what its branches point to, and who may read it."""
+    """A model or a data set.
+
+    Attributes
+    ----------
+    commits : the files of each. refs : what branches and tags point to.
+    gated : only who has the token of the hub may read it.
+    sizes : what the hub says of files that it does not have in that size, by name.
+    """
 
     commits: dict[str, dict[str, bytes]] = field(default_factory=dict)
     refs: dict[str, str] = field(default_factory=dict)
     gated: bool = False
+    sizes: dict[str, int] = field(default_factory=dict)
 
     def push(self, files: dict[str, bytes], ref: str = "main") -> str:
         """Make a commit; return its hash."""
-        digest = hashlib.sha1(repr(sorted(files.items())).encode())
+        digest = hashlib.sha1(repr(sorted((f, _oid(d)) for f, d in files.items())).encode())
         self.commits[digest.hexdigest()] = files
         self.refs[ref] = digest.hexdigest()
         return digest.hexdigest()
+
+    def described(self, name: str, data: bytes) -> dict[str, Any]:
+        """Describe a file as listings of the hub do."""
+        size = self.sizes.get(name, len(data))
+        known: dict[str, Any] = {"size": size, "oid": _oid(data)}
+        if name.endswith(LARGE):
+            known["lfs"] = {"oid": _sha256(data), "size": size, "pointerSize": 135}
+        return known
 
 
 class HubServer(ThreadingHTTPServer):
@@ -30,7 +52,8 @@ class HubServer(ThreadingHTTPServer):
 
     Attributes
     ----------
-    repositories : by id. files : by path, for plain URLs. seen : method and path of each request.
+    repositories, models : data sets, and models, by id. files : by path, for plain URLs.
+    seen : method and path of each request. token : of who may read what is gated.
     """
 
     daemon_threads = True
@@ -38,8 +61,11 @@ class HubServer(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.repositories: dict[str, Repository] = {}
+        self.models: dict[str, Repository] = {}
         self.files: dict[str, bytes] = {}
+        self.linked: dict[str, str] = {}  # path of what is kept apart -> of the file that it is
         self.seen: list[str] = []
+        self.token: str | None = None
         threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
 
     @property
@@ -47,8 +73,10 @@ class HubServer(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}"
 
     def downloaded(self) -> set[str]:
-        """Names of the files that were asked for with GET."""
-        return {p.rpartition("/")[2] for p in self.seen if p.startswith("GET") and "/resolve/" in p}
+        """Names of the files of repositories that were asked for with GET."""
+        asked = (line.removeprefix("GET ") for line in self.seen if line.startswith("GET "))
+        paths = (self.linked.get(path, path) for path in asked)
+        return {path.rpartition("/")[2] for path in paths if "/resolve/" in path}
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -58,44 +86,86 @@ class _Handler(BaseHTTPRequestHandler):
         """Keep quiet."""
 
     def do_GET(self) -> None:
-        path = unquote(urlsplit(self.path).path)
+        quoted = urlsplit(self.path).path
+        path = unquote(quoted)
         self.server.seen.append(f"{self.command} {path}")
         if path in self.server.files:
             self._send(200, self.server.files[path])
             return
-        parts = path.strip("/").split("/")
+        parts = [unquote(part) for part in quoted.strip("/").split("/")]
         api = parts[0] == "api"
-        if "datasets" not in parts[:2] or len(parts) < 5:
+        if api:
+            parts = parts[1:]
+        kind = parts.pop(0) if parts[0] in KINDS else "models"
+        if len(parts) < 2:
             self._send(404, b"{}")
             return
-        name = "/".join(parts[2:4] if api else parts[1:3])
-        verb, revision, *rest = (*parts[4:], "") if api else (*parts[3:], "")
-        repository = self.server.repositories.get(name)
+        name = "/".join(parts[:2])
+        verb, revision, *rest = parts[2:] + [""] * (4 - len(parts))
+        repositories = self.server.repositories if kind == "datasets" else self.server.models
+        repository = repositories.get(name)
         if repository is None:
             self._send(401, b"{}", {"X-Error-Code": "RepoNotFound"})
-            return
-        revision = "/".join([revision, *rest]).strip("/") if verb == "revision" else revision
+        elif api:
+            self._describe(name, repository, verb or "revision", revision or "main", rest)
+        elif verb == "resolve":
+            self._resolve(repository, revision, "/".join(rest))
+        else:
+            self._send(404, b"{}")
+
+    do_HEAD = do_GET
+
+    def _describe(
+        self, name: str, repository: Repository, verb: str, revision: str, rest: list[str]
+    ) -> None:
         commit = repository.refs.get(revision, revision)
         if commit not in repository.commits:
             self._send(404, b"{}", {"X-Error-Code": "RevisionNotFound"})
             return
         files = repository.commits[commit]
         if verb == "revision":
-            told = {"id": name, "sha": commit, "siblings": [{"rfilename": f} for f in files]}
+            gated = "manual" if repository.gated else False
+            siblings = [{"rfilename": file} for file in files]
+            told = {"id": name, "sha": commit, "gated": gated, "tags": [], "siblings": siblings}
             self._send(200, json.dumps(told).encode())
-        elif verb == "tree":
-            listed = [
-                {"type": "file", "path": path, "size": len(data), "oid": _oid(data)}
-                for path, data in files.items()
-            ]
-            self._send(200, json.dumps(listed).encode())
-        elif repository.gated:
-            self._send(403, b"{}", {"X-Error-Code": "GatedRepo"})
+            return
+        folder = "".join(f"{part}/" for part in rest)
+        listed = [
+            {"type": "file", "path": path} | repository.described(path, data)
+            for path, data in files.items()
+            if path.startswith(folder)
+        ]
+        if verb != "tree" or (folder and not listed):
+            self._send(404, b"{}", {"X-Error-Code": "EntryNotFound"})
         else:
-            data = files["/".join(rest).strip("/")]
-            self._send(200, data, {"ETag": f'"{_oid(data)}"', "X-Repo-Commit": commit})
+            self._send(200, json.dumps(listed).encode())
 
-    do_HEAD = do_GET
+    def _resolve(self, repository: Repository, revision: str, file: str) -> None:
+        commit = repository.refs.get(revision, revision)
+        if commit not in repository.commits:
+            self._send(404, b"{}", {"X-Error-Code": "RevisionNotFound"})
+            return
+        given = self.headers.get("Authorization", "").removeprefix("Bearer ")
+        if repository.gated and given != self.server.token:
+            self._send(403 if given else 401, b"{}", {"X-Error-Code": "GatedRepo"})
+            return
+        data = repository.commits[commit].get(file)
+        if data is None:
+            missing = {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": commit}
+            self._send(404, b"{}", missing)
+            return
+        size = repository.described(file, data)["size"]
+        headers = {"ETag": f'"{_oid(data)}"', "X-Repo-Commit": commit}
+        if not file.endswith(LARGE):
+            self._send(200, data, headers)
+            return
+        linked = f"/lfs/{_sha256(data)}"
+        self.server.files[linked] = data
+        self.server.linked[linked] = self.path
+        headers |= {"X-Linked-Size": str(size), "X-Linked-ETag": f'"{_sha256(data)}"'}
+        # Elsewhere, where no header says what the hub knows.
+        elsewhere = f"http://localhost:{self.server.server_port}{linked}"
+        self._send(302, b"", headers | {"Location": elsewhere})
 
     def _send(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
         self.send_response(status)
@@ -121,5 +191,11 @@ def put_in_cache(repository: Path, files: dict[str, bytes], commit: str, *refs: 
         (repository / "refs" / ref).write_text(commit)
 
 
+@cache
 def _oid(data: bytes) -> str:
     return hashlib.sha1(data).hexdigest()
+
+
+@cache
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

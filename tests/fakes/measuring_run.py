@@ -14,6 +14,7 @@ from transformers import AutoTokenizer
 
 from contamination.errors import InputError
 from contamination.membership.stored import stored_scores
+from contamination.scoring import loading, placement
 from contamination.scoring import score as scoring
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.processes import deal, processes, share
@@ -53,7 +54,13 @@ def run(model: Path, folder: Path) -> dict:
     spread = MadeUpScorer(AutoTokenizer.from_pretrained(model))
     spread.spread = True
     stored_scores(folder / "spread", spread, texts(), columns=("loss",))
+    # One that is in memory once, but not once for each process.
+    weights = loading.count_parameters(scorer.config) * scorer.dtype.itemsize
+    placement.memories = lambda device: [int(1.5 * weights / placement.ROOM)]
+    large = TransformersScorer(model, batch_tokens=64)
+    stored_scores(folder / "large", large, texts(), columns=("loss",))
     return {
+        "large": (large.source.device_map, "_network" in vars(large)),
         "table": table.to_dict("list"),
         "dealt": [list(one) for one in dealt],
         "problems": problems,

@@ -142,7 +142,7 @@ def test_two_processes_give_what_one_gives(model_directory, tmp_path) -> None:
     assert launched.returncode == 0, launched.stderr
     first, second = (json.loads((two / f"seen-{rank}.json").read_text()) for rank in range(2))
     assert first["table"] == second["table"] == alone["table"]
-    for folder in ("parts", "spread"):
+    for folder in ("parts", "spread", "large"):
         contents = {path.name: path.read_bytes() for path in (one / folder).iterdir()}
         assert {path.name: path.read_bytes() for path in (two / folder).iterdir()} == contents
     assert len(contents) > 3
@@ -153,4 +153,6 @@ def test_two_processes_give_what_one_gives(model_directory, tmp_path) -> None:
     assert second["problems"] == alone["problems"] == ["no such model"] * 2
     assert first["problems"] == ["process 1 failed: no such model"] * 2
     assert (first["spread"], second["spread"]) == (alone["spread"], 0)
+    assert alone["large"] == [None, True]
+    assert (first["large"], second["large"]) == (["auto", True], ["auto", False])
     assert np.isfinite(alone["table"]["neighbour"]).all()

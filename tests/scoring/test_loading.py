@@ -4,7 +4,8 @@ import importlib.util
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections import namedtuple
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
@@ -18,10 +19,11 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, LlamaForCausalLM
 
 from contamination.errors import InputError
-from contamination.scoring import loading
+from contamination.scoring import loading, placement
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
-from fakes.hub_server import put_in_cache
+from fakes.hub_server import HubServer, Repository, put_in_cache
+from fakes.made_up_registry import hub_at
 from fakes.tiny_models import grouped, save_model
 
 CONTEXT = 16
@@ -59,7 +61,7 @@ def refusal(name: Path | str, **options) -> str:
         logprobs(name, **options)
     message = str(caught.value)
     assert "\n" not in message
-    assert str(name) in message
+    assert str(name.source.name if isinstance(name, TransformersScorer) else name) in message
     return message
 
 
@@ -128,7 +130,7 @@ class TestHub:
     @pytest.mark.parametrize(
         ("error", "advice"),
         [
-            (GatedRepoError, "log in with `hf auth login`, and ask for access"),
+            (GatedRepoError, "this machine has no token; ask for access on https://huggingfa"),
             (RepositoryNotFoundError, "check the name; if it is private, log in"),
             (RevisionNotFoundError, "check the revision"),
         ],
@@ -147,6 +149,133 @@ class TestHub:
         monkeypatch.setattr(huggingface_hub.HfApi, "model_info", answer)
         with pytest.raises(InputError, match=advice):
             loading.load_tokenizer(ModelSource("org/name"))
+
+
+class TestDownload:
+    """A hub over HTTP, with a gate, large files, and layouts of several kinds."""
+
+    @pytest.fixture
+    def server(self, monkeypatch, tmp_path, directory) -> Iterator[HubServer]:
+        for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setattr(huggingface_hub.constants, "HF_TOKEN_PATH", str(tmp_path / "token"))
+        with hub_at(monkeypatch, tmp_path) as running:
+            # Transformers keeps a client that was made before.
+            monkeypatch.setattr(transformers.utils.hub.hf_api(), "endpoint", running.url)
+            running.models["org/name"] = Repository()
+            self.push(running, directory)
+            yield running
+
+    def push(self, server: HubServer, directory: Path) -> None:
+        files = {file.name: file.read_bytes() for file in directory.iterdir()}
+        server.models["org/name"].push(files)
+
+    @pytest.mark.parametrize("layout", ["one file", "shards", "pickle", "all"])
+    def test_of_what_is_read_and_nothing_else(self, server, directory, expected, layout):
+        model = AutoModelForCausalLM.from_pretrained(directory)
+        weights = directory / "model.safetensors"
+        if layout in ("pickle", "all"):
+            torch.save(load_file(weights), directory / "pytorch_model.bin")
+            (directory / "flax_model.msgpack").write_bytes(b"another format")
+        if layout in ("pickle", "shards"):
+            weights.unlink()
+        if layout == "shards":
+            model.save_pretrained(directory, max_shard_size="40KB")
+        self.push(server, directory)
+        np.testing.assert_array_equal(logprobs("org/name"), expected)
+        kinds = {Path(name).suffix for name in server.downloaded()} - {".json", ".jinja"}
+        assert kinds == {".bin" if layout == "pickle" else ".safetensors"}
+        before = len(server.seen)
+        np.testing.assert_array_equal(logprobs("org/name"), expected)
+        assert not [line for line in server.seen[before:] if line.startswith("GET /lfs/")]
+
+    def test_that_the_disk_has_no_room_for(self, server, monkeypatch):
+        server.models["org/name"].sizes["model.safetensors"] = 13_000_000_000
+        scorer = open_model("org/name")  # a full store needs no weights
+        usage = namedtuple("Usage", "free")(4_000_000_000)
+        monkeypatch.setattr(shutil, "disk_usage", lambda folder: usage)
+        message = refusal(scorer)
+        assert message.startswith("org/name: 13 GB are missing of it, and the disk that holds ")
+        assert "has 4 GB left" in message
+        assert not server.downloaded() & {"model.safetensors", "pytorch_model.bin"}
+
+    def test_that_is_gated(self, server, monkeypatch, expected):
+        server.models["org/name"].gated, server.token = True, "hf_right"
+        message = refusal("org/name")
+        assert message == (
+            "org/name: the model is gated, and this machine has no token; ask for access on "
+            "https://huggingface.co/org/name, then log in with `hf auth login`"
+        )
+        monkeypatch.setenv("HF_TOKEN", "hf_other")
+        assert "the token of this machine has no access to it; ask for it on" in refusal("org/name")
+        assert not server.downloaded() & {"model.safetensors"}
+        monkeypatch.setenv("HF_TOKEN", "hf_right")
+        np.testing.assert_array_equal(logprobs("org/name"), expected)
+
+    def test_while_the_network_is_away(self, server, expected, monkeypatch):
+        np.testing.assert_array_equal(logprobs("org/name"), expected)
+        server.shutdown()
+        server.server_close()
+        np.testing.assert_array_equal(logprobs("org/name"), expected)
+
+
+class TestRoom:
+    """Made-up devices: their memory in units of what a model may take to fit exactly."""
+
+    @pytest.fixture
+    def place(self, directory, monkeypatch) -> Callable[..., str | None]:
+        """Return a function: kind of device, memories, options -> where the model is placed."""
+
+        def placed(kind: str, *devices: float, local: int = 1, **options) -> str | None:
+            source = ModelSource(str(directory), precision="float32", **options)
+            config = loading.load_config(source)
+            unit = loading.count_parameters(config) * 4 / placement.ROOM
+            monkeypatch.setattr(placement, "memories", lambda _: [int(unit * d) for d in devices])
+            monkeypatch.setenv("LOCAL_WORLD_SIZE", str(local))
+            return placement.place(source, config, torch.float32, torch.device(kind)).device_map
+
+        return placed
+
+    @pytest.mark.parametrize(
+        ("kind", "devices", "options", "expected"),
+        [
+            ("cuda", [1.01], {}, None),
+            ("cuda", [1.01, 1.01], {"local": 2}, None),  # each process has one for itself
+            ("cuda", [0.9, 0.9], {}, "auto"),
+            ("cuda", [0.9, 0.9], {"local": 2}, "auto"),
+            ("cuda", [9.0, 0.9], {"local": 2}, "auto"),  # else the processes would not agree
+            ("cuda", [0.24, 0.24], {"bits": "8"}, "auto"),
+            ("cuda", [0.26], {"bits": "8"}, None),
+            ("cuda", [0.1], {"device_map": "balanced"}, "balanced"),  # the rest waits elsewhere
+            ("cuda", [0.1], {"trust_remote_code": True}, None),
+            ("cpu", [1.01], {}, None),
+            ("cpu", [1.9], {"local": 2}, "auto"),  # one process has it, the others wait
+            ("cpu", [2.01], {"local": 2}, None),
+        ],
+    )
+    def test_a_model_is_placed_where_there_is_room(self, place, kind, devices, options, expected):
+        assert place(kind, *devices, **options) == expected
+
+    @pytest.mark.parametrize(
+        ("kind", "devices", "options", "where"),
+        [
+            ("cuda", [0.99], {}, "1 GPU has"),
+            ("cuda", [0.49, 0.49], {"local": 2}, "2 GPUs have"),
+            ("cpu", [0.99], {}, "this machine has"),
+        ],
+    )
+    def test_one_that_exceeds_all_devices_is_refused(self, place, kind, devices, options, where):
+        with pytest.raises(InputError, match=where) as caught:
+            place(kind, *devices, **options)
+        assert "its weights take" in str(caught.value)
+        assert " in float32, and " in str(caught.value)
+
+    def test_that_comes_before_any_weight(self, directory, monkeypatch):
+        monkeypatch.setattr(placement, "memories", lambda _: [1000])
+        (directory / "model.safetensors").write_bytes(b"never read")
+        message = refusal(directory)
+        assert "its weights take" in message
+        assert "this machine has 1e-06 GB of memory, 80% of it for weights" in message
 
 
 CONFIG, WIDER = "config.json", (b'"n_embd": 32', b'"n_embd": 64')

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import yaml
 
 from contamination.errors import InputError
 from contamination.testsets import registry
@@ -119,3 +120,15 @@ def test_a_misspelt_name(name: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
         lookup(name)
     assert message in str(caught.value)
+
+
+def test_another_registry_takes_the_place_of_this_one(tmp_path, monkeypatch) -> None:
+    with registry_of(monkeypatch, tmp_path, {"x": described()}):
+        table = {"sets": {"y": described(title="Other questions")}, "families": {}}
+        (tmp_path / "other.yaml").write_text(yaml.safe_dump(table))
+        monkeypatch.setenv("CONTAMINATION_REGISTRY", str(tmp_path / "other.yaml"))
+        assert {name: entry.title for name, entry in entries().items()} == {"y": "Other questions"}
+        entries.cache_clear()
+        monkeypatch.setenv("CONTAMINATION_REGISTRY", str(tmp_path / "nowhere.yaml"))
+        with pytest.raises(InputError, match=r"nowhere.yaml: no such file; CONTAMINATION_REGISTRY"):
+            entries()

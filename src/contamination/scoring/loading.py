@@ -5,6 +5,7 @@ with a model is not run unless asked for.
 """
 
 import importlib.util
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from typing import Any, Literal, cast, get_args
 import torch
 import transformers
 from accelerate.utils.memory import should_reduce_batch_size
-from huggingface_hub import errors, hf_hub_download
+from huggingface_hub import HfApi, errors, get_token, hf_hub_download
 from huggingface_hub.file_download import REGEX_COMMIT_HASH
 from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerBase
 
@@ -25,6 +26,11 @@ from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.scoring.cost import Shape
 from contamination.scoring.status import causes
+from contamination.testsets.hub import fetch_files
+
+# Of a repository that has pickled weights alone, transformers would ask a bot to convert them, in
+# public: whoever reads a model leaves it as it is.
+os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
 
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
 Bits = Literal["8", "4"]
@@ -38,10 +44,15 @@ LARGEST = {
     "num_attention_heads": 10_000,
     "vocab_size": 10_000_000,
 }
-ROOM = 0.8  # of a GPU for weights; the rest is for batches
+# What transformers looks for, in this order: its files are those that fit the patterns.
+WEIGHTS = {
+    "model.safetensors": (),
+    "model.safetensors.index.json": ("model-?????-of-?????.safetensors",),
+    "pytorch_model.bin": (),
+    "pytorch_model.bin.index.json": ("pytorch_model-?????-of-?????.bin",),
+}
 # For an error, or one that it was raised from; the first that fits.
 ADVICE: dict[type[Exception], str] = {
-    errors.GatedRepoError: "log in with `hf auth login`, and ask for access on the model's page",
     errors.RepositoryNotFoundError: "check the name; if it is private, log in with `hf auth login`",
     errors.RevisionNotFoundError: "check the revision on the model's page",
     errors.LocalEntryNotFoundError: "fetch it with `hf download` where there is a network, or give "
@@ -54,11 +65,28 @@ def explain_load_errors(name: str) -> Iterator[None]:
     """Raise `InputError` for whatever goes wrong while the model of that name is loaded."""
     try:
         yield
+    except InputError:
+        raise
     except Exception as error:  # transformers, safetensors, pickle, hub: no common base class
+        if any(isinstance(cause, errors.GatedRepoError) for cause in causes(error)):
+            raise _gated(name) from error
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
         raise InputError(
             f"{name}: the model cannot be loaded ({reason}); {_advice(error)}"
         ) from error
+
+
+def _gated(name: str) -> InputError:
+    page = f"https://huggingface.co/{name}"
+    if get_token():
+        return InputError(
+            f"{name}: the model is gated, and the token of this machine has no access to it; ask "
+            f"for it on {page}, or log in as somebody who has it with `hf auth login`"
+        )
+    return InputError(
+        f"{name}: the model is gated, and this machine has no token; ask for access on {page}, "
+        "then log in with `hf auth login`"
+    )
 
 
 def is_out_of_memory(error: Exception) -> bool:
@@ -85,8 +113,9 @@ class ModelSource:
     name : hub id, directory, or .gguf file.
     revision : branch, tag or commit of a hub id; files on this machine have none.
     precision : "auto" is bfloat16 where the device computes in it, else float32.
-    device_map : None puts the model on the device of this process; "auto" and accelerate's other
-        placements spread one that is larger over all of them.
+    device_map : None puts the model on the device of this process, if there is room
+        (`contamination.scoring.placement.place`);
+        "auto" and accelerate's other placements spread it over all of them.
     bits : quantise the weights to so many bits while loading (bitsandbytes).
     attention : transformers' attn_implementation; None is its default, torch's fused attention.
     compile : run the network through torch.compile.
@@ -226,9 +255,11 @@ def load_network(source: ModelSource, dtype: torch.dtype, device: torch.device) 
     """Load the weights, in evaluation mode.
 
     Raises InputError as `load_config` does, and if the weights are incomplete, damaged, or too
-    large for the memory.
+    large for the disk or the memory.
     """
     transformers.utils.logging.disable_progress_bar()  # ours say more
+    if not Path(source.name).exists():
+        _fetch_weights(source)
     arguments: dict[str, Any] = {"dtype": dtype}
     if source.attention is not None:
         arguments["attn_implementation"] = source.attention
@@ -258,6 +289,18 @@ def load_network(source: ModelSource, dtype: torch.dtype, device: torch.device) 
     # Else some architectures look for padding in every batch; others forbid None, hence this way.
     object.__setattr__(network.config, "pad_token_id", None)
     return network.eval()
+
+
+def _fetch_weights(source: ModelSource) -> None:
+    """Fetch the files that transformers is going to ask for, if there is room for all of them."""
+    try:
+        names = HfApi().list_repo_files(source.name, revision=source.revision)
+    except Exception:  # hub, HTTP client: then transformers says whether the cache has them
+        return
+    first = next((name for name in WEIGHTS if name in names), None)
+    if first:
+        with explain_load_errors(source.name):
+            fetch_files(source.name, [first, *WEIGHTS[first]], revision=source.revision)
 
 
 def choose_dtype(source: ModelSource, device: torch.device) -> torch.dtype:
@@ -292,17 +335,6 @@ def context_length(source: ModelSource, config: Any) -> int:
             "tokens at once"
         )
     return source.context or int(limit or 0)
-
-
-def exceeds(config: Any, dtype: torch.dtype, device: torch.device) -> bool:
-    """Whether the weights alone take more of a GPU than `ROOM`; never on a CPU.
-
-    Raises InputError as `model_shape` does.
-    """
-    if device.type != "cuda":
-        return False
-    _, memory = torch.cuda.mem_get_info(device)
-    return count_parameters(config) * dtype.itemsize > ROOM * memory
 
 
 def count_parameters(config: Any) -> int:

@@ -7,7 +7,6 @@ back.
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from contamination.scoring.contract import Scorer, start_token
 from contamination.scoring.head import Head, logit_transform, objection
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.models import ModelEntry
+from contamination.scoring.placement import place
 from contamination.scoring.processes import processes
 from contamination.scoring.windows import Batches, Job, assemble, windows_of
 
@@ -37,6 +37,9 @@ Output = Callable[[Tensor, Tensor, Tensor], Tensor]
 class TransformersScorer:
     """A causal model of transformers, fulfilling `contamination.scoring.contract.Scorer`.
 
+    One that exceeds the device of a process is spread over all of them. Raises InputError if it
+    exceeds all of them, and as `contamination.scoring.loading.load_config` does.
+
     Parameters
     ----------
     source : where the model comes from; a path or hub id is a `ModelSource` with its defaults.
@@ -47,13 +50,14 @@ class TransformersScorer:
         self, source: ModelSource | Path | str, *, batch_tokens: int | None = None
     ) -> None:
         source = source if isinstance(source, ModelSource) else ModelSource(str(source))
-        self.source = loading.pin_commit(source)
+        source = loading.pin_commit(source)
         self.device = processes().device
-        self.dtype = loading.choose_dtype(self.source, self.device)
-        self.config = loading.load_config(self.source)
+        self.dtype = loading.choose_dtype(source, self.device)
+        self.config = loading.load_config(source)
+        self.context = loading.context_length(source, self.config)
+        self.source = place(source, self.config, self.dtype, self.device)
         self.tokenizer = loading.load_tokenizer(self.source)
         self.start = start_token(self.tokenizer)
-        self.context = loading.context_length(self.source, self.config)
         self.revision = loading.identity(self.source, self.config, self.dtype, self.start)
         self.batch_tokens = batch_tokens or BATCH_TOKENS.get(self.device.type, BATCH_TOKENS["cpu"])
 
@@ -238,12 +242,5 @@ class TransformersScorer:
 
 
 def open_scorer(entry: ModelEntry) -> Scorer:
-    """Open a model here, with its weights still unread; code that comes with it is not run.
-
-    One that exceeds the device of a process is spread over all of them.
-    """
-    source = ModelSource(entry.id, revision=entry.revision, context=entry.context)
-    scorer = TransformersScorer(source)
-    if loading.exceeds(scorer.config, scorer.dtype, scorer.device):
-        return TransformersScorer(replace(scorer.source, device_map="auto"))
-    return scorer
+    """Open a model here, with its weights still unread; code that comes with it is not run."""
+    return TransformersScorer(ModelSource(entry.id, revision=entry.revision, context=entry.context))

@@ -12,6 +12,7 @@ from typing import Any
 
 from contamination.errors import InputError
 from contamination.files import sha256_of
+from contamination.testsets.hub import fetch_files
 from contamination.testsets.records import FORMATS, Record, read_records
 from contamination.testsets.registry import Hub, Url
 
@@ -103,7 +104,7 @@ def _from_hub(source: Hub, split: str) -> tuple[list[Record], str]:
 
 def _snapshot(source: Hub, patterns: list[str]) -> Path:
     """Download files of a commit into the hub's cache; return their folder, named by the commit."""
-    from huggingface_hub import errors, snapshot_download
+    from huggingface_hub import errors
 
     page = f"https://huggingface.co/datasets/{source.id}"
     advice: dict[type[Exception], str] = {
@@ -115,11 +116,9 @@ def _snapshot(source: Hub, patterns: list[str]) -> Path:
         "(--mirror)",
     }
     try:
-        return Path(
-            snapshot_download(
-                source.id, repo_type="dataset", revision=source.revision, allow_patterns=patterns
-            )
-        )
+        return fetch_files(source.id, patterns, kind="dataset", revision=source.revision)
+    except InputError:
+        raise
     except Exception as error:  # the hub's own, HTTP client, OSError: no common base class
         known = (text for kind, text in advice.items() if isinstance(error, kind))
         raise _unreadable(str(source), error, next(known, "check the network")) from error
