@@ -61,6 +61,8 @@ class Entry:
         has computed it yet.
     mirror : path of its file below the directory of a mirror, and below the cache.
     normalise : kind of records, as `contamination.testsets.records.normalise` takes it.
+    lines : SHA-256 of the lines of its file (`contamination.testsets.lines`); None where that is
+        not known, or asked by nobody.
     """
 
     name: str
@@ -73,6 +75,7 @@ class Entry:
     checksum: str | None
     mirror: str
     normalise: str | None = None
+    lines: str | None = None
 
 
 def registered(prefix: str = "") -> tuple[str, ...]:
