@@ -9,6 +9,7 @@ module             idea
 =================  ================================================================================
 `api`              `membership_scores` and `score_tokens`: a table with a column per score
 `scores`           scores of one text, larger for members, by the names of their columns
+`spans`            spans of a test set, of equally many tokens
 `signals`          what one pass of the model says of every token, alone or after a prefix (ReCaLL)
 `neighbours`       small changes of a text: words moved, or tokens of a fill-mask model
 `generation`       what a model writes: completions, with metadata too, and variation (CDD)

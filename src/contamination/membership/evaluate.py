@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import roc_curve
+from statsmodels.stats.proportion import proportion_confint
 
 from contamination.errors import InputError
 
@@ -147,6 +148,28 @@ class Threshold:
     def apply(self, scores: ArrayLike) -> NDArray[np.bool_]:
         """Say which texts are called members, (n,); one whose score is NaN is not."""
         return np.asarray(scores, dtype=np.float64) >= self.value
+
+    def detect(self, scores: ArrayLike) -> "Detected":
+        """Count the texts that are called members, (n,) scores with n >= 1."""
+        hits = self.apply(scores)
+        low, high = proportion_confint(int(hits.sum()), len(hits), method="beta")
+        return Detected(int(hits.sum()), float(hits.mean()), float(low), float(high))
+
+
+@dataclass(frozen=True)
+class Detected:
+    """How many texts are called members.
+
+    Attributes
+    ----------
+    count, share : of the texts.
+    low, high : Clopper-Pearson interval of the share (95%), as if texts were independent.
+    """
+
+    count: int
+    share: float
+    low: float
+    high: float
 
 
 def _curve(scores: ArrayLike, members: ArrayLike) -> tuple[Floats, Floats, Floats]:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import seaborn as sns
@@ -55,6 +56,14 @@ def save_figure(figure: Figure, results: Path | str, name: str) -> None:
         metadata = {"Date": None} if suffix == "svg" else {"Software": None}
         with replacing(Path(results) / "figures" / f"{name}.{suffix}") as temporary:
             figure.savefig(temporary, dpi=160, metadata=metadata)
+
+
+def say_nothing(reason: str) -> Figure:
+    """Return the figure of a run that has nothing to draw, which says why."""
+    figure, axes = plt.subplots(figsize=(6.0, 1.2))
+    axes.axis("off")
+    axes.text(0.5, 0.5, reason, ha="center", va="center", color="0.35")
+    return figure
 
 
 def score_style(score: str) -> dict[str, Any]:

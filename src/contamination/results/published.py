@@ -10,6 +10,9 @@ from contamination.errors import InputError
 CONTROLS = {"biomedlm": "BioMedLM", "gpt2_xl": "GPT-2 XL"}
 AUDITED = {"llama2_7b": "LLaMA2-7B", "mistral_7b": "Mistral-7B", "pythia_1_4b": "Pythia-1.4B"}
 
+# Column of Table 1 -> the test in it, of the checkpoint of higher counts.
+PRINTED = {"permutation_p": "permutation", "sharded_p": "sharded_t"}
+
 
 def load_published(directory: Path | str, name: str) -> pd.DataFrame:
     """Read one table of `data/published/`."""

@@ -23,7 +23,8 @@ Scores of the orderings of one shard, to be stacked to (r, m+1): `token_standard
 `boundary_scores` from its tokens, `sampled_successor_scores` from its successor matrix.
 
 `called_canonical` and `null_scores` make null experiments of scores at hand, and
-`sharded_exact_p_values` tests a thousand of them at once.
+`sharded_exact_p_values` tests a thousand of them at once. `fewer_permutations` is what fewer
+shuffled orderings would have given.
 
 `contributions` and `shard_z_scores` show what each shard adds to the statistic of the exact test on
 shards. Any room may import from here; nothing here imports from another room but `errors`.
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
         sharded_exact_test,
     )
     from contamination.statistics.sharded_t import sharded_t_test
+    from contamination.statistics.subsampling import fewer_permutations
     from contamination.statistics.successor import (
         centred_successors,
         sampled_successor_scores,
@@ -101,6 +103,7 @@ __all__ = [
     "contributions",
     "dkw_band",
     "ecdf",
+    "fewer_permutations",
     "fisher",
     "harmonic_mean",
     "null_scores",

@@ -7,7 +7,7 @@ from matplotlib.colors import to_hex
 
 from contamination.audit.battery import COMPARED, TESTS
 from contamination.experiments.ablation.figures import plot_ablation
-from contamination.experiments.ablation.settings import mean_log10_p
+from contamination.results.evidence import mean_log10_p
 
 
 @pytest.fixture

@@ -7,11 +7,8 @@ import pandas as pd
 import pytest
 
 from contamination.errors import InputError
-from contamination.experiments.ablation.settings import (
-    mean_log10_p,
-    permutation_ablation,
-    shard_ablation,
-)
+from contamination.experiments.ablation.settings import permutation_ablation, shard_ablation
+from contamination.results.evidence import mean_log10_p
 from contamination.statistics import sharded_exact_test, sharded_t_test
 from fakes.data_fixtures import MadeUpRun
 

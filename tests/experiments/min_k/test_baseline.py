@@ -14,11 +14,12 @@ from scipy import stats
 from contamination.errors import InputError
 from contamination.experiments.min_k import measure as module
 from contamination.experiments.min_k.baseline import judge, min_k_baseline
-from contamination.experiments.min_k.measure import cut, measure
+from contamination.experiments.min_k.measure import measure
 from contamination.experiments.min_k.tables import BESIDE, beside_the_tests
 from contamination.membership import api
 from contamination.membership.api import score_tokens
 from contamination.membership.signals import TOP, Distribution, Signals
+from contamination.membership.spans import cut
 from contamination.pretraining.corpus_stage import make_corpus
 from contamination.pretraining.experiment import MODELS, Experiment
 from contamination.scoring.local import TransformersScorer

@@ -10,7 +10,7 @@ from tqdm import tqdm
 from contamination.errors import InputError
 from contamination.pretraining.experiment import Experiment
 from contamination.results.tables import outcome_row
-from contamination.statistics import sharded_exact_test, sharded_t_test
+from contamination.statistics import fewer_permutations, sharded_exact_test, sharded_t_test
 
 SHARDED_TESTS = (sharded_t_test, sharded_exact_test)
 
@@ -45,9 +45,7 @@ def permutation_ablation(
 ) -> pd.DataFrame:
     """Each sharded test with fewer permutations, sub-sampled from what is stored (Figure 3b).
 
-    Orderings 1..m are independent, so any subset of them drawn without looking at their scores is
-    as good as having scored no others. `replicates` subsets are drawn for each number; the full
-    number has only one.
+    `replicates` subsets are drawn for each number (`contamination.statistics.fewer_permutations`).
     """
     scoring = experiment.profile.scoring
     if too_many := [m for m in permutations if m > scoring.permutations]:
@@ -63,20 +61,11 @@ def permutation_ablation(
         log_probs = store.log_probs(scoring.permutations)
         facts = {"dataset": dataset, "dup_count": experiment.spec(dataset).dup_count}
         for m in permutations:
-            for replicate in range(1 if m == scoring.permutations else replicates):
-                chosen = 1 + rng.permutation(scoring.permutations)[:m]
-                rows += _test(log_probs[:, [0, *chosen]], facts | {"replicate": replicate})
+            subsets = fewer_permutations(log_probs, m, replicates=replicates, rng=rng)
+            for replicate, fewer in enumerate(subsets):
+                rows += _test(fewer, facts | {"replicate": replicate})
     return pd.DataFrame(rows)
 
 
 def _test(log_probs: np.ndarray, facts: dict[str, Any]) -> list[dict[str, Any]]:
     return [facts | outcome_row(test(log_probs)) for test in SHARDED_TESTS]
-
-
-def mean_log10_p(rows: pd.DataFrame, setting: str) -> pd.DataFrame:
-    """Mean log10 p over sets (each set's replicates first), by setting and test."""
-    by_set = rows.groupby([setting, "test", "dataset"], as_index=False)["log10_p"].mean()
-    grouped = by_set.groupby([setting, "test"], as_index=False)["log10_p"]
-    table = grouped.mean().rename(columns={"log10_p": "mean_log10_p"})
-    table["datasets"] = grouped.size()["size"]
-    return pd.DataFrame(table)

@@ -6,9 +6,8 @@ from typing import Any
 import pandas as pd
 
 from contamination.audit.battery import TESTS
+from contamination.results.published import PRINTED
 from contamination.results.tables import format_estimate, format_p, lay_out
-
-PRINTED = {"permutation_p": "permutation", "sharded_p": "sharded_t"}  # column of Table 1 -> test
 
 
 def canary_layout(canaries: pd.DataFrame, model: str, alpha: float) -> pd.DataFrame:

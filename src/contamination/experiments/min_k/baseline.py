@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from statsmodels.stats.proportion import proportion_confint
 
 from contamination.errors import InputError
 from contamination.membership.evaluate import Threshold, evaluate
@@ -107,17 +106,16 @@ def judge(
     rows = []
     for name, measures in measured.set_index("score")[kept].iterrows():
         threshold = Threshold.at_fpr_of_non_members(tuning[name], fpr=fpr)
-        hits = int(threshold.apply(members[name]).sum())
-        low, high = proportion_confint(hits, len(members), method="beta")
+        found = threshold.detect(members[name])
         wrong = threshold.apply(checking[name])
         rows.append(
             {
                 "score": name,
                 "threshold": threshold.value,
                 "validation_fpr": wrong.mean() if len(wrong) else float("nan"),
-                "share_detected": hits / len(members),
-                "share_detected_low": low,
-                "share_detected_high": high,
+                "share_detected": found.share,
+                "share_detected_low": found.low,
+                "share_detected_high": found.high,
                 **measures,
             }
         )

@@ -2,18 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 import pandas as pd
 
 from contamination.errors import InputError
 from contamination.experiments.min_k.baseline import KEYS, PLANTED, VALIDATION
+from contamination.membership.spans import cut
 from contamination.membership.stored import stored_token_scores
 from contamination.pretraining.experiment import MODELS, Experiment
 from contamination.pretraining.measured import parts_of
 from contamination.pretraining.tuning_texts import tuning_texts
-from contamination.scoring.contract import Scorer
 from contamination.scoring.local import TransformersScorer
-from contamination.testsets.tokens import tokenize
 
 
 def measure(
@@ -74,11 +72,3 @@ def measure(
         "sets": pd.DataFrame(sets, columns=columns),
         "scored": pd.concat(tables, ignore_index=True),
     }
-
-
-def cut(scorer: Scorer, texts: Sequence[str], length: int) -> list[np.ndarray]:
-    """Spans of `length` tokens of the texts, one after the other; a shorter rest is left out."""
-    if not texts:  # a file of which every record is planted
-        return []
-    stream = np.concatenate(tokenize(scorer.tokenizer, texts))
-    return [stream[i : i + length] for i in range(0, len(stream) - length + 1, length)]
