@@ -82,6 +82,7 @@ STORES  := $(TRAINED:%=$(B)/stores/%.json)
 09_controlled_contamination := controlled | $(CLEAN) | | controlled_contamination.csv controlled_trends.csv controlled_contamination.md controlled_rates.md controlled_published.md controlled_conclusions.md | controlled_contamination
 10_book_audit := books | $(CLEAN) | | books.csv books_validation.csv books.md books_validation.md books_published.md | books
 11_unlearning_audit := unlearning | $(BOTH) | | unlearning.csv unlearning_detection.csv unlearning.md unlearning_detection.md unlearning_truth.md | unlearning
+12_released_checkpoints := checkpoints | $(RELEASED) data/registry.yaml | | checkpoints.csv checkpoints_shards.csv checkpoints_permutations.csv checkpoints_min_k.csv checkpoints.md checkpoints_min_k.md | checkpoints_power checkpoints_shards checkpoints_permutations
 LISTED    := $(or $(call listed_in,$(P)),$(if $(BASE),$(call listed_in,$(BASE))))
 NOTEBOOKS := $(sort $(basename $(notdir $(wildcard notebooks/[01]*.ipynb))))
 NOTEBOOKS := $(if $(TRAINED),$(filter-out 12_% 13_%,$(NOTEBOOKS)),$(filter $(LISTED),$(NOTEBOOKS)))

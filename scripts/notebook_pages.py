@@ -15,10 +15,14 @@ from nbformat import NotebookNode
 NUMBERED = "[0-9]*.ipynb"
 NOT_EXECUTED = """
 ```{{note}}
-No run has executed this notebook here. `make results/notebooks/{name}.ipynb` does, or
-`make reproduce` all of them; `make docs` then shows it with its figures and tables.
+No run has executed this notebook here. {command}
 ```
 """
+OF_DEFAULT = (
+    "`make results/notebooks/{name}.ipynb` does, or `make reproduce` all of them; `make docs` then "
+    "shows it with its figures and tables."
+)
+OF_ANOTHER = "`make results/{profile}/notebooks/{name}.ipynb PROFILE={profile}` does."
 # From notebooks/ to a page in docs/notebooks/.
 LINKS = [
     (r"\]\(\.\./docs/", "](../"),
@@ -43,8 +47,17 @@ def write_pages(sources: Path, executed: Path, pages: Path) -> None:
             (pages / name).write_bytes(image)
         if not run.is_file():
             title, _, rest = text.lstrip().partition("\n")
-            text = title + "\n" + NOT_EXECUTED.format(name=source.stem) + rest
+            text = title + "\n" + _how_to_run(source) + rest
         (pages / f"{source.stem}.md").write_text(text, encoding="utf-8")
+
+
+def _how_to_run(source: Path) -> str:
+    """Say which command executes a notebook: it names the profile that it is for by default."""
+    profile = re.search(r'profile = \\"\.\./profiles/([\w-]+)\.yaml', source.read_text("utf-8"))
+    default = profile is None or profile[1] == "laptop"
+    command = OF_DEFAULT if default else OF_ANOTHER
+    names = {"name": source.stem, "profile": "" if profile is None else profile[1]}
+    return NOT_EXECUTED.format(command=command.format(**names))
 
 
 def write_tables(tables: Iterable[Path], pages: Path) -> None:

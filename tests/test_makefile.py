@@ -51,7 +51,8 @@ SCORING = r"stage (?:corpus|train|score|measure) "
 
 EVERY = [path for path in NOTEBOOKS if path.stem[0] in "01"]
 # Those of released models belong to profiles that train nothing.
-EXPERIMENTS = [path for path in EVERY if not path.stem.startswith(("12", "13"))]
+RELEASED = [path for path in EVERY if path.stem.startswith(("12", "13"))]
+EXPERIMENTS = [path for path in EVERY if path not in RELEASED]
 # Notebook 01 reads what the score stage has scored; 04 has passes where MMLU is measured.
 MEASURED = [path for path in EXPERIMENTS if path.stem[:2] not in ("00", "01", "04")]
 # What reads stores and scores: an edit of it changes no score.
@@ -274,16 +275,26 @@ def test_the_parameters_of_a_notebook_measure_anew_and_its_prose_does_not(
 
 
 def test_what_has_passes_over_models_has_a_measurement() -> None:
-    rules = make(ROOT, "-pnq", "help", "PROFILE=benchmarks", check=False)
-    found = set(re.findall(r"^build/benchmarks/scores/(\w+)\.json:", rules, re.M))
+    found: set[str] = set()
+    for profile in ("benchmarks", "open"):
+        rules = make(ROOT, "-pnq", "help", f"PROFILE={profile}", check=False)
+        found |= set(re.findall(rf"^build/{profile}/scores/(\w+)\.json:", rules, re.M))
     modules = {path.parent.name for path in ROOT.glob("src/contamination/experiments/*/measure.py")}
     packages = {
         path.stem: {name.split(".")[2] for name in imported(path) if _is_experiment(name)}
-        for path in EXPERIMENTS
+        for path in EVERY
     }
     assert found == {stem for stem, used in packages.items() if used & modules}
     assert set().union(*(packages[stem] for stem in found)) == modules
     assert found >= {path.stem for path in MEASURED}
+
+
+@pytest.mark.parametrize("notebook", RELEASED, ids=lambda path: path.stem)
+def test_a_notebook_of_released_models_counts_by_its_code(notebook: Path) -> None:
+    rules = make(ROOT, "-pnq", "help", "PROFILE=open", check=False)
+    target = f"results/open/notebooks/{notebook.name}"
+    (needed,) = re.findall(rf"^{re.escape(target)}: ([^|\n]*)", rules, re.M)
+    assert {_file(module) for module in imported(notebook)} <= set(needed.split())
 
 
 def test_a_launcher_starts_every_pass_over_a_model_and_no_notebook(project: Path) -> None:
