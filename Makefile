@@ -87,6 +87,7 @@ LISTED    := $(or $(call listed_in,$(P)),$(if $(BASE),$(call listed_in,$(BASE)))
 NOTEBOOKS := $(sort $(basename $(notdir $(wildcard notebooks/[01]*.ipynb))))
 NOTEBOOKS := $(if $(TRAINED),$(filter-out 12_% 13_%,$(NOTEBOOKS)),$(filter $(LISTED),$(NOTEBOOKS)))
 EXECUTED  := $(NOTEBOOKS:%=$(R)/notebooks/%.ipynb)
+13_beside_the_papers := papers | | $(filter-out %/13_beside_the_papers.ipynb,$(EXECUTED)) | papers.csv $(patsubst %,papers_%.md,summary reasons oren_section_4_3 $(addprefix oren_table_,1 2 4 5) $(addprefix shi_table_,1 6) $(addprefix fu_table_,3 7 8 9 10 11 12 13 14 15) fu_figure_18) | papers
 
 # $(call part,LIST,N): words of a list between its N-1st and Nth bar.
 BLANK   := $(subst |,,| |)

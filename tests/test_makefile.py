@@ -18,6 +18,9 @@ import nbformat
 import pytest
 import yaml
 
+from contamination.experiments.papers.cells import published_cells
+from contamination.experiments.papers.comparison import compare
+from contamination.experiments.papers.tables import file_names
 from contamination.pretraining.profile import Pretraining, Profile
 from fakes.data_fixtures import NOTEBOOKS, PROFILES, ROOT
 
@@ -457,7 +460,16 @@ def test_every_output_that_make_knows_is_written_by_its_notebook() -> None:
     for path, notebook in (outputs() | outputs("open")).items():
         source = (ROOT / "notebooks" / f"{notebook}.ipynb").read_text(encoding="utf-8")
         stem = Path(path).stem
-        assert f'\\"{stem}\\"' in source or "assumptions_" in stem, path
+        named = stem.startswith(("assumptions_", "papers_")) or f'\\"{stem}\\"' in source
+        assert named, path
+
+
+def test_make_knows_the_file_of_each_published_table() -> None:
+    cells = published_cells(ROOT / "data" / "published")
+    rows = compare(cells, {}, profile="open", notebooks=())
+    known = {Path(path).stem for path, name in outputs("open").items() if name.startswith("13")}
+    names = {name for name, _, _ in file_names(rows)}
+    assert known == names | {"papers", "papers_summary", "papers_reasons"}
 
 
 # --- the command line of make ---------------------------------------------------------------------

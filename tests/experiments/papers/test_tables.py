@@ -55,7 +55,7 @@ def test_two_columns_stand_side_by_side() -> None:
     assert list(table) == ["", *(f"{name}, {what}" for name in columns for what in whats)]
     assert table.to_numpy().tolist() == [
         ["MNLI", "0.010", "0.010", "—", "1.0\u00a0×\u00a010⁻¹²", "1.0\u00a0×\u00a010⁻¹⁰", "−2.0"],
-        ["BoolQ", "0.562", "0.100", "+0.8", "—", "0.100", "—"],
+        ["BoolQ", "0.562", "0.100", "0.8", "—", "0.100", "—"],
     ]
 
 
@@ -68,7 +68,7 @@ def test_more_columns_have_their_numbers_below_each_other() -> None:
         ["PIQA", "difference", "−2.5", "—", "—"],
         ["GSM8K", "ours", "0.100", "—", "—"],
         ["GSM8K", "published", "0.032", "0.316", "0.316"],
-        ["GSM8K", "difference", "+0.5", "—", "—"],
+        ["GSM8K", "difference", "0.5", "—", "—"],
     ]
 
 
@@ -77,7 +77,7 @@ def test_units_have_their_decimals() -> None:
     perplexity = cell("Table 7", "m", "PPL_200", "Github", 9.0, 12.04, unit="perplexity")
     table = table_layout(pd.DataFrame([auc, perplexity]))
     assert table.to_numpy().tolist() == [
-        ["PPL_50", "50.0", "49.4", "+0.6"],
+        ["PPL_50", "50.0", "49.4", "0.6"],
         ["PPL_200", "9.0", "12.0", "−3.0"],
     ]
 

@@ -6,6 +6,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, ScalarFormatter
 
 from contamination.experiments.papers.cells import COUNT, LOG10_P, PERPLEXITY
 from contamination.results.figures import MODEL_COLOURS
@@ -64,6 +65,10 @@ def _draw(axes: Axes, rows: pd.DataFrame, unit: str) -> None:
             draw(np.log10(SIGNIFICANT), color="0.7", lw=0.8, ls=":")
     elif unit == PERPLEXITY:
         axes.set(xscale="log", yscale="log")
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axis.set_major_formatter(ScalarFormatter())
+        axes.minorticks_off()
     axes.set(xlabel="published", ylabel="ours")
     axes.set_title(unit, fontsize="medium")
     axes.legend(fontsize="x-small", loc="best")

@@ -68,7 +68,7 @@ def _numbers(row: dict[Any, Any]) -> dict[str, str]:
         return format_p(10**value, value) if unit == LOG10_P else f"{value:.{digits}f}"
 
     difference = row["difference"]
-    change = MISSING if math.isnan(difference) else f"{difference:+.{digits}f}".replace("-", "−")
+    change = MISSING if math.isnan(difference) else f"{difference:z.{digits}f}".replace("-", "−")
     return {OURS: shown(row["ours"]), PUBLISHED: shown(row["published"]), DIFFERENCE: change}
 
 
