@@ -16,6 +16,7 @@ from bs4 import BeautifulSoup
 from contamination.errors import InputError
 from contamination.experiments.mmlu.tables import FISHER_COLUMNS, SUBSET_COLUMNS
 from contamination.experiments.open_models.tables import COLUMNS
+from contamination.experiments.papers.comparison import COLUMNS as PAPERS
 from contamination.experiments.wikimia.evaluation import FIELDS
 from contamination.report.released import SECTIONS, released_variables
 from contamination.report.render import RELEASED, SECTION, render_report
@@ -119,7 +120,7 @@ def test_a_table_of_a_section_that_is_missing_is_reported(tmp_path: Path) -> Non
 
 def test_every_variable_of_a_section_is_written_where_its_notebook_ran(tmp_path: Path) -> None:
     empty = {"open_models": COLUMNS, "mmlu_subsets": SUBSET_COLUMNS}
-    empty |= {"mmlu_fisher": FISHER_COLUMNS, "wikimia": FIELDS}
+    empty |= {"mmlu_fisher": FISHER_COLUMNS, "wikimia": FIELDS, "papers": PAPERS}
     (tmp_path / "tables").mkdir()
     for name, columns in empty.items():
         row = dict.fromkeys(columns, "") | {"status": "not run here: no way out"}
@@ -150,3 +151,21 @@ def test_rejections_are_counted_as_the_table_has_them(tmp_path: Path) -> None:
     counted = {"cells": "6", "measured": "4", "failed": "1", "not_run": "1"}
     counted |= {"models": "3", "sets": "2", "audited": "3", "rejected": "2", "stand": "1"}
     assert found == counted
+
+
+def test_verdicts_of_the_papers_are_compared_where_both_have_a_p_value(tmp_path: Path) -> None:
+    (tmp_path / "tables").mkdir()
+    rows = [
+        ("log10 p", -2.0, -38.0, "ok"),
+        ("log10 p", -1.0, -2.0, "ok"),
+        ("log10 p", -0.5, -0.1, "ok"),
+        ("log10 p", None, -0.1, "failed: no room"),
+        ("AUC", None, 0.7, "not run here: no way out"),
+        ("AUC", None, 0.7, "not asked: profile open leaves out OPT-66B"),
+        ("AUC", 0.7, 0.7, "ok"),
+    ]
+    table = pd.DataFrame(rows, columns=["unit", "ours", "published", "status"])
+    table.to_csv(tmp_path / "tables" / "papers.csv", index=False)
+    found = released_variables(["13_beside_the_papers"], tmp_path)["papers"]
+    counted = {"cells": "7", "measured": "4", "failed": "1", "not_run": "1", "not_asked": "1"}
+    assert found == counted | {"verdicts": "3", "same": "2"}

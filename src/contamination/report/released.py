@@ -6,6 +6,7 @@ Like `readings`, of which a run that trains its own models takes the numbers.
 from collections.abc import Callable, Collection
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from contamination.results.tables import MISSING, SIGNIFICANT, read_csv
@@ -78,9 +79,22 @@ def read_wikimia(table: pd.DataFrame) -> Texts:
     }
 
 
+def read_papers(rows: pd.DataFrame) -> Texts:
+    """Count the published cells, those that were measured, and verdicts that are the published."""
+    done = rows[(rows["status"] == OK) & (rows["unit"] == "log10 p")]
+    level = np.log10(SIGNIFICANT)
+    same = (done["ours"] <= level) == (done["published"] <= level)
+    return read_cells(rows) | {
+        "not_asked": f"{rows['status'].str.startswith('not asked').sum():,}",
+        "verdicts": f"{len(done):,}",
+        "same": f"{same.sum():,}",
+    }
+
+
 # Section of the report -> the notebook, the tables that are read, and what they are read for.
 SECTIONS: dict[str, tuple[str, tuple[str, ...], Callable[..., Texts]]] = {
     "open_models": ("03_open_model_audit", ("open_models",), read_open_models),
     "mmlu": ("04_mmlu_fisher", ("mmlu_subsets", "mmlu_fisher"), read_mmlu),
     "wikimia": ("06_wikimia", ("wikimia",), read_wikimia),
+    "papers": ("13_beside_the_papers", ("papers",), read_papers),
 }

@@ -20,7 +20,7 @@ NAMES = {  # of every table, so that a reader finds its columns in an empty one,
     "checkpoints_min_k": "model title examples spans rate_percent status",
     "open_models": "model dataset examples test shards permutations p log10_p status",
     "mmlu_subsets": "model source test subset examples p log10_p excluded status",
-    "mmlu_fisher": "model source test subsets_kept p log10_p",
+    "mmlu_fisher": "model source test subsets_kept p log10_p status",
     "wikimia": "model source variant length score auc tpr_at_5_fpr status",
     "assumptions_within": "model phase domain metric members non_members auc_percent status",
     "assumptions_cross": (
@@ -143,7 +143,8 @@ def test_mmlu_by_subset_and_combined(results: Path) -> None:
         outcome(0.5, subset="virology", excluded=False, **facts) | {"status": "failed: no room"},
         outcome(0.9, subset="astronomy", excluded=False, **facts) | {"source": "published"},
     ]
-    combined = [facts | {"subsets_kept": 1, "p": 0.11, "log10_p": math.log10(0.11)}]
+    combined = [outcome(0.11, **facts) | {"subsets_kept": 1}]
+    combined.append(combined[0] | {"model": "llama2-7b", "status": "failed: no control"})
     rows = beside(results, mmlu_subsets=done, mmlu_fisher=combined)
     mistral = rows[rows["model"] == "Mistral-7B"]
     assert pick(mistral, row="abstract_algebra")["difference"] == pytest.approx(-1)
@@ -152,6 +153,7 @@ def test_mmlu_by_subset_and_combined(results: Path) -> None:
     fisher = pick(mistral, row="MMLU (Fisher)")
     assert fisher["difference"] == pytest.approx(1)
     assert fisher["note"] == "1 subsets kept"
+    assert pick(rows, row="MMLU (Fisher)", model="LLaMA2-7B")["status"] == "failed: no control"
     dropped = pick(rows, row="mmlu subsets dropped")
     assert (dropped["ours"], dropped["difference"]) == (1, 1 - 14)
     assert dropped["note"] == "of 2 subsets"

@@ -138,10 +138,7 @@ def _mmlu_subsets(table: pd.DataFrame) -> Found:
 
 def _mmlu_fisher(table: pd.DataFrame) -> Found:
     for row in table[table["source"] == "measured"].to_dict("records"):
-        if pd.isna(row["log10_p"]):
-            cell = Measured(math.nan, "failed: no subset was measured and kept")
-        else:
-            cell = Measured(row["log10_p"], note=f"{row['subsets_kept']} subsets kept")
+        cell = _measured(row, "log10_p", note=f"{row['subsets_kept']} subsets kept")
         yield (row["model"], FISHER, row["test"]), cell
 
 
