@@ -253,9 +253,11 @@ def test_fu_across_domains_and_perplexities(results: Path) -> None:
     cross = within("min_prob_25", 80.0) | {"seen_domain": "github", "unseen_domain": "free_law"}
     perplexity = {"model": our_name("Pythia-6.9B"), "phase": "pre-training", "domain": "ArXiv"}
     perplexity |= {"side": "non_member", "perplexity": 9.0, "status": "ok"}
-    rows = beside(results, assumptions_cross=[cross], assumptions_perplexity=[perplexity])
+    later = perplexity | {"phase": "fine-tuning", "perplexity": 2.0}
+    rows = beside(results, assumptions_cross=[cross], assumptions_perplexity=[perplexity, later])
     row = pick(rows, table="Figure 18", row="Github", column="FreeLaw")
     assert row["difference"] == pytest.approx(80 - 77.1)
     found = rows[(rows["unit"] == "perplexity") & (rows["status"] == "ok")]
     assert list(found["table"]) == ["Table 3", "Table 12"]
     assert (found["row"] == "PPL_200, non-members").all()
+    assert (found["ours"] == 9.0).all()

@@ -177,8 +177,13 @@ def _wikimia_averages(means: pd.DataFrame, failed: pd.DataFrame) -> Found:
             yield (AVERAGE, score, measure), cell
 
 
+def _of_released(table: pd.DataFrame) -> pd.DataFrame:
+    """Rows of texts that were read once, and of models or texts that could not be had."""
+    return table[(table["phase"] == READ_ONCE) | (table["status"] != OK)]
+
+
 def _within(table: pd.DataFrame) -> Found:
-    rows = table[(table["phase"] == READ_ONCE) | (table["status"] != OK)]
+    rows = _of_released(table)
     for row in rows.to_dict("records"):
         metric = FU_METRICS.get(row["metric"], row["metric"])
         yield (row["model"], metric, row["domain"]), _measured(row, "auc_percent")
@@ -190,15 +195,14 @@ def _within(table: pd.DataFrame) -> Found:
 
 
 def _cross(table: pd.DataFrame) -> Found:
-    rows = table[(table["phase"] == READ_ONCE) | (table["status"] != OK)]
-    for row in rows.to_dict("records"):
+    for row in _of_released(table).to_dict("records"):
         metric = FU_METRICS.get(row["metric"], row["metric"])
         domains = (row["seen_domain"], row["unseen_domain"])
         yield (row["model"], *domains, metric), _measured(row, "auc_percent")
 
 
 def _perplexity(table: pd.DataFrame) -> Found:
-    for row in table.to_dict("records"):
+    for row in _of_released(table).to_dict("records"):
         yield (row["model"], row["side"], row["domain"]), _measured(row, "perplexity")
 
 
