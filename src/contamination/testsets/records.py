@@ -110,13 +110,17 @@ def _mmlu(record: dict[str, Any], where: str) -> dict[str, Any]:
 
 
 def _read_jsonl(path: Path) -> list[Record]:
-    records = []
+    records: list[Record] = []
+    texts = False  # whether every line is a JSON string
     # Not splitlines(): a JSON string may hold U+2028 and its like, which are no record ends.
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         if not line.strip():
             continue
         record = _parse_json(line, path, number, "write one JSON object per line")
-        if not isinstance(record, dict):
+        texts = isinstance(record, str) if not records else texts
+        if texts and isinstance(record, str):
+            record = {"text": record}
+        elif texts or not isinstance(record, dict):
             raise InputError(f"{path}, line {number}: write a JSON object, not {line.strip()[:40]}")
         records.append((f"line {number}", record))
     return records

@@ -92,8 +92,8 @@ def test_a_single_domain_has_no_density_across(scored, cross) -> None:
     assert [axes.axison for axes in figure.axes] == [True, False] * 2
 
 
-def test_no_non_members_is_said(scored, cross) -> None:
+def test_that_nothing_was_measured_is_said(scored, cross) -> None:
     empty = cross[:0]
     for figure in (plot_cross(empty, METRICS, PHASES[0]), plot_density(scored, empty, "loss")):
         (text,) = figure.texts
-        assert text.get_text() == "No non-members at hand"
+        assert text.get_text() == "No cell was measured"

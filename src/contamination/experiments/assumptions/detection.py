@@ -48,6 +48,24 @@ SIDES = {True: "member", False: "non_member"}
 KEYS = ["phase", "domain", "member"]  # of a scored text
 
 
+def join_models(
+    tables: Sequence[pd.DataFrame], columns: Sequence[str], cells: pd.DataFrame
+) -> pd.DataFrame:
+    """Join the tables of several models; a cell without scores is a row with its status.
+
+    `columns` are those of the tables; `cells` is that of
+    `contamination.experiments.assumptions.measure.measure`. What was not scored is missing in
+    pre-training, where every model is judged.
+    """
+    lost = cells[cells["status"] != OK]
+    names = {"metric": "", "unseen_domain": "", "side": ""}  # a cell that was lost lacks them all
+    lost = lost.assign(phase=PHASES[1], seen_domain=lost["domain"], **names)
+    lost = lost.drop(columns=["members", "non_members"]).reindex(columns=columns)
+    found = _join([*tables, *([lost] if len(lost) else [])], columns)
+    counts = [name for name in ("members", "non_members", "texts") if name in found]
+    return found.astype(dict.fromkeys(counts, "Int64"))
+
+
 def within_table(
     scored: pd.DataFrame, *, model: str, rng: np.random.Generator, resamples: int = 1000
 ) -> pd.DataFrame:

@@ -102,7 +102,7 @@ def plot_density(scored: pd.DataFrame, cross: pd.DataFrame, metric: str) -> Figu
 
 def _empty() -> Figure:
     figure = plt.figure(figsize=(4, 1))
-    figure.text(0.5, 0.5, "No non-members at hand", ha="center", va="center")
+    figure.text(0.5, 0.5, "No cell was measured", ha="center", va="center")
     return figure
 
 
