@@ -14,6 +14,8 @@ import yaml
 from bs4 import BeautifulSoup
 
 from contamination.errors import InputError
+from contamination.experiments.checkpoints.evaluation import COLUMNS as TESTED
+from contamination.experiments.checkpoints.min_k import COLUMNS as DETECTED
 from contamination.experiments.mmlu.tables import FISHER_COLUMNS, SUBSET_COLUMNS
 from contamination.experiments.open_models.tables import COLUMNS
 from contamination.experiments.papers.comparison import COLUMNS as PAPERS
@@ -121,6 +123,7 @@ def test_a_table_of_a_section_that_is_missing_is_reported(tmp_path: Path) -> Non
 def test_every_variable_of_a_section_is_written_where_its_notebook_ran(tmp_path: Path) -> None:
     empty = {"open_models": COLUMNS, "mmlu_subsets": SUBSET_COLUMNS}
     empty |= {"mmlu_fisher": FISHER_COLUMNS, "wikimia": FIELDS, "papers": PAPERS}
+    empty |= {"checkpoints": TESTED, "checkpoints_min_k": DETECTED}
     (tmp_path / "tables").mkdir()
     for name, columns in empty.items():
         row = dict.fromkeys(columns, "") | {"status": "not run here: no way out"}
@@ -169,3 +172,31 @@ def test_verdicts_of_the_papers_are_compared_where_both_have_a_p_value(tmp_path:
     found = released_variables(["13_beside_the_papers"], tmp_path)["papers"]
     counted = {"cells": "7", "measured": "4", "failed": "1", "not_run": "1", "not_asked": "1"}
     assert found == counted | {"verdicts": "3", "same": "2"}
+
+
+def test_planted_sets_and_controls_are_counted_apart(tmp_path: Path) -> None:
+    (tmp_path / "tables").mkdir()
+    tested = [
+        ("sharded_exact", 1, "ok", 0.6),
+        ("sharded_exact", 10, "ok", 0.05),
+        ("sharded_exact", 50, "ok", 1e-9),
+        ("sharded_exact", 50, "failed: no room", None),
+        ("sharded_exact", None, "ok", 0.01),  # nobody knows how often
+        ("sharded_t", 1, "ok", 0.001),
+        ("successor", 4, "ok", 0.06),
+        ("successor", 0, "ok", 0.04),
+        ("sharded_t", 0, "ok", 0.9),
+        ("sharded_t", 0, "not run here: no way out", None),
+    ]
+    columns = ["test", "dup_count", "status", "holm_p"]
+    table = pd.DataFrame(tested, columns=columns)
+    table.to_csv(tmp_path / "tables" / "checkpoints.csv", index=False)
+    rates = [(1, "ok", 2.4), (10, "ok", 99.6), (50, "failed: no room", None), (0, "ok", 5.0)]
+    detected = pd.DataFrame(rates, columns=["dup_count", "status", "rate_percent"])
+    detected.to_csv(tmp_path / "tables" / "checkpoints_min_k.csv", index=False)
+    found = released_variables(["12_released_checkpoints"], tmp_path)["checkpoints"]
+    counted = {"cells": "10", "measured": "8", "failed": "1", "not_run": "1"}
+    counted |= {"exact_planted": "3", "exact_rejected": "2", "exact_fewest": "10"}
+    counted |= {"successor_planted": "1", "successor_rejected": "0", "successor_fewest": "—"}
+    counted |= {"control_cells": "2", "control_rejected": "1"}
+    assert found == counted | {"min_k_planted": "2 to 100", "min_k_control": "5 to 5"}

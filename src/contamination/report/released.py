@@ -91,10 +91,40 @@ def read_papers(rows: pd.DataFrame) -> Texts:
     }
 
 
+def read_checkpoints(tested: pd.DataFrame, detected: pd.DataFrame) -> Texts:
+    """Count what is rejected of planted sets and under controls, and the range of Min-K%."""
+    done = tested[tested["status"] == OK]
+    rejected = done["holm_p"] <= SIGNIFICANT
+    planted, control = done["dup_count"] > 0, done["dup_count"] == 0
+    texts = read_cells(tested) | {
+        "control_cells": f"{control.sum():,}",
+        "control_rejected": f"{(control & rejected).sum():,}",
+    }
+    for name, test in (("exact", "sharded_exact"), ("successor", "successor")):
+        own = planted & (done["test"] == test)
+        found = done.loc[own & rejected, "dup_count"]
+        texts |= {
+            f"{name}_planted": str(own.sum()),
+            f"{name}_rejected": str(len(found)),
+            f"{name}_fewest": f"{found.min():.0f}" if len(found) else MISSING,
+        }
+    spans = detected[detected["status"] == OK]
+    for name, chosen in (("planted", spans["dup_count"] > 0), ("control", spans["dup_count"] == 0)):
+        rates = spans.loc[chosen, "rate_percent"]
+        span = f"{rates.min():.0f} to {rates.max():.0f}" if len(rates) else MISSING
+        texts[f"min_k_{name}"] = span
+    return texts
+
+
 # Section of the report -> the notebook, the tables that are read, and what they are read for.
 SECTIONS: dict[str, tuple[str, tuple[str, ...], Callable[..., Texts]]] = {
     "open_models": ("03_open_model_audit", ("open_models",), read_open_models),
     "mmlu": ("04_mmlu_fisher", ("mmlu_subsets", "mmlu_fisher"), read_mmlu),
     "wikimia": ("06_wikimia", ("wikimia",), read_wikimia),
     "papers": ("13_beside_the_papers", ("papers",), read_papers),
+    "checkpoints": (
+        "12_released_checkpoints",
+        ("checkpoints", "checkpoints_min_k"),
+        read_checkpoints,
+    ),
 }
