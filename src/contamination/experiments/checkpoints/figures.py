@@ -1,12 +1,14 @@
 """Figures of the released checkpoints: evidence by count, shards, permutations (Oren, 2 and 3)."""
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from contamination.audit.battery import TESTS
 from contamination.results.evidence import draw_ablation, mean_log10_p, plot_power
 from contamination.results.figures import mark_level, say_nothing
+from contamination.results.tables import SIGNIFICANT
 from contamination.scoring.status import OK
 
 
@@ -40,12 +42,13 @@ def plot_settings(rows: pd.DataFrame, setting: str, label: str) -> Figure:
     done = done.astype({setting: int})
     models = list(dict.fromkeys(done["model"]))
     size = (0.4 + 3.6 * len(models), 3.9)
-    figure, panels = plt.subplots(1, len(models), figsize=size, sharey=True, squeeze=False)
+    figure, panels = plt.subplots(1, len(models), figsize=size, squeeze=False)
     for axes, model in zip(panels[0], models, strict=True):
         own = done[done["model"] == model]
         draw_ablation(axes, mean_log10_p(own, setting), own, setting, TESTS.values())
         axes.set(xlabel=label)
         axes.set_title(model, fontsize="medium")
+        axes.axhline(np.log10(SIGNIFICANT), color="0.35", lw=0.9, ls="--")
     panels[0][0].set_ylabel("log10 p")
     mark_level(panels[0][-1])
     panels[0][-1].legend(loc="lower left")
