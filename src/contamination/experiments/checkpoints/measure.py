@@ -30,7 +30,7 @@ from contamination.experiments.checkpoints.cells import (
     checkpoints,
     table_settings,
 )
-from contamination.membership.spans import cut, sample
+from contamination.membership.spans import sample
 from contamination.membership.stored import stored_token_scores
 from contamination.pretraining.experiment import Experiment
 from contamination.pretraining.measured import parts_of
@@ -192,7 +192,7 @@ def _draw_spans(
             continue
         examples = sets.opened[name]
         rng = random_stream(seed, "spans of a set", examples.revision)
-        found = sample(cut(scorer, examples.examples, length), count, rng=rng)
+        found = sample(scorer, examples.examples, length, count, rng=rng)
         short = InputError(f"{name}: it has fewer than the {length} tokens of a span")
         drawn[name] = found or status_of(short)
     return drawn
