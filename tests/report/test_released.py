@@ -14,12 +14,14 @@ import yaml
 from bs4 import BeautifulSoup
 
 from contamination.errors import InputError
+from contamination.experiments.assumptions.detection import WITHIN_COLUMNS
 from contamination.experiments.checkpoints.evaluation import COLUMNS as TESTED
 from contamination.experiments.checkpoints.min_k import COLUMNS as DETECTED
 from contamination.experiments.mmlu.tables import FISHER_COLUMNS, SUBSET_COLUMNS
 from contamination.experiments.open_models.tables import COLUMNS
 from contamination.experiments.papers.comparison import COLUMNS as PAPERS
 from contamination.experiments.wikimia.evaluation import FIELDS
+from contamination.membership.blind import FIELDS as BLIND
 from contamination.report.released import SECTIONS, released_variables
 from contamination.report.render import RELEASED, SECTION, render_report
 from contamination.report.variables import REHEARSED
@@ -124,6 +126,7 @@ def test_every_variable_of_a_section_is_written_where_its_notebook_ran(tmp_path:
     empty = {"open_models": COLUMNS, "mmlu_subsets": SUBSET_COLUMNS}
     empty |= {"mmlu_fisher": FISHER_COLUMNS, "wikimia": FIELDS, "papers": PAPERS}
     empty |= {"checkpoints": TESTED, "checkpoints_min_k": DETECTED}
+    empty |= {"assumptions_within": WITHIN_COLUMNS, "assumptions_blind": BLIND}
     (tmp_path / "tables").mkdir()
     for name, columns in empty.items():
         row = dict.fromkeys(columns, "") | {"status": "not run here: no way out"}
@@ -200,3 +203,25 @@ def test_planted_sets_and_controls_are_counted_apart(tmp_path: Path) -> None:
     counted |= {"successor_planted": "1", "successor_rejected": "0", "successor_fewest": "—"}
     counted |= {"control_cells": "2", "control_rejected": "1"}
     assert found == counted | {"min_k_planted": "2 to 100", "min_k_control": "5 to 5"}
+
+
+def test_cells_of_a_model_and_a_domain_are_counted_and_scores_of_fu_alone(tmp_path: Path) -> None:
+    (tmp_path / "tables").mkdir()
+    rows = [
+        ("small", "Github", "loss", 49.0, 45.0, 53.0, "ok"),
+        ("small", "Github", "mem_25", 56.0, 51.0, 61.0, "ok"),
+        ("small", "Github", "min_k_5", 99.0, 98.0, 100.0, "ok"),  # none of theirs
+        ("small", "mean", "loss", 90.0, 80.0, 99.0, "ok"),
+        ("small", "FreeLaw", None, None, None, None, "not asked: no such texts"),
+        ("large", "Github", None, None, None, None, "failed: no room"),
+    ]
+    columns = ["model", "domain", "metric", "auc_percent", "auc_low", "auc_high", "status"]
+    table = pd.DataFrame(rows, columns=columns)
+    table.to_csv(tmp_path / "tables" / "assumptions_within.csv", index=False)
+    baselines = [(0.4, 0.3, 0.5, "ok"), (0.9, 0.8, 1.0, "ok"), (None, None, None, "failed: gone")]
+    blind = pd.DataFrame(baselines, columns=["auc", "auc_low", "auc_high", "status"])
+    blind.to_csv(tmp_path / "tables" / "assumptions_blind.csv", index=False)
+    found = released_variables(["08_detection_assumptions"], tmp_path)["assumptions"]
+    counted = {"cells": "3", "measured": "1", "failed": "1", "not_run": "0", "not_asked": "1"}
+    scores = {"aucs": "2", "off": "1", "lowest": "49.0", "highest": "56.0"}
+    assert found == counted | scores | {"baselines": "2", "baselines_off": "1"}

@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from contamination.experiments.assumptions.detection import MEAN
+from contamination.experiments.assumptions.tables import CHANCE, OURS
 from contamination.results.tables import MISSING, SIGNIFICANT, read_csv
 from contamination.scoring.status import OK
 
@@ -79,6 +81,26 @@ def read_wikimia(table: pd.DataFrame) -> Texts:
     }
 
 
+def read_assumptions(within: pd.DataFrame, blind: pd.DataFrame) -> Texts:
+    """Count cells of a model and a domain, and give the range of the AUCs of Fu's scores."""
+    domains = within[within["domain"] != MEAN]
+    cells = domains.drop_duplicates(["model", "domain"])
+    ours = domains["metric"].astype(str).str.contains("|".join(OURS))
+    done = domains[(domains["status"] == OK) & ~ours & domains["auc_percent"].notna()]
+    off = (done["auc_low"] > CHANCE) | (done["auc_high"] < CHANCE)
+    baselines = blind[(blind["status"] == OK) & blind["auc"].notna()]
+    shifted = (baselines["auc_low"] > 0.5) | (baselines["auc_high"] < 0.5)
+    return read_cells(cells) | {
+        "not_asked": f"{cells['status'].str.startswith('not asked').sum():,}",
+        "aucs": f"{len(done):,}",
+        "off": f"{off.sum():,}",
+        "lowest": f"{done['auc_percent'].min():.1f}" if len(done) else MISSING,
+        "highest": f"{done['auc_percent'].max():.1f}" if len(done) else MISSING,
+        "baselines": f"{len(baselines):,}",
+        "baselines_off": f"{shifted.sum():,}",
+    }
+
+
 def read_papers(rows: pd.DataFrame) -> Texts:
     """Count the published cells, those that were measured, and verdicts that are the published."""
     done = rows[(rows["status"] == OK) & (rows["unit"] == "log10 p")]
@@ -121,6 +143,11 @@ SECTIONS: dict[str, tuple[str, tuple[str, ...], Callable[..., Texts]]] = {
     "open_models": ("03_open_model_audit", ("open_models",), read_open_models),
     "mmlu": ("04_mmlu_fisher", ("mmlu_subsets", "mmlu_fisher"), read_mmlu),
     "wikimia": ("06_wikimia", ("wikimia",), read_wikimia),
+    "assumptions": (
+        "08_detection_assumptions",
+        ("assumptions_within", "assumptions_blind"),
+        read_assumptions,
+    ),
     "papers": ("13_beside_the_papers", ("papers",), read_papers),
     "checkpoints": (
         "12_released_checkpoints",
