@@ -111,7 +111,7 @@ PAPER    := $(wildcard paper/_quarto.yml paper/*.qmd paper/*.bib paper/*.css pap
 $(shell awk -v out=$(B)/profile -v notebooks="$(NOTEBOOKS)" -f scripts/sections.awk $(BASE) $(P) notebooks/[01]*.ipynb)
 
 .DELETE_ON_ERROR:
-.PHONY: again help setup reproduce smoke audit start stores explore seminar study benchmark attack test lint format report compare reference docs lab lock clean distclean
+.PHONY: again help setup reproduce smoke plan audit start stores explore seminar study benchmark attack test lint format report compare reference docs lab lock clean distclean
 
 help: ## list the targets
 	@echo "make TARGET [PROFILE=$(subst $(BLANK),|,$(notdir $(basename $(wildcard profiles/*.yaml))))]"
@@ -120,6 +120,9 @@ reproduce: $(B)/finished ## every table and figure and the report, from scratch 
 	$(if $(OPEN),@$(BIN)/python -m webbrowser -t "file://$(abspath $(R)/report/report.html)")
 smoke: ## the same with the quick profile (a few minutes)
 	@$(MAKE) --no-print-directory reproduce PROFILE=quick
+
+plan: $(SETUP) ## what PROFILE=open downloads, reads and takes, before it does (on other devices: GPUS="24:165", in GB:TFLOP/s)
+	@$(STAGE) costs $(ON) $(addprefix --gpu ,$(GPUS))
 
 # Words as a YAML list; paths as they are seen from anywhere.
 COMMA := ,
@@ -215,14 +218,14 @@ $(STORES): $(B)/stores/%.json: $(B)/models/%/training.json $(B)/profile/scoring.
 # Passes over models start on all processes; a notebook runs in one and reads what they stored.
 define measurement
 $(B)/scores/$(1).json: $(B)/profile/$(1).txt $(call part,$(1),2) $(MEASURE) \
-    $(filter-out %/tables.py %/figures.py,$(call code,experiments/$(call part,$(1),1))) | $(SETUP)
+    $(filter-out %/tables.py %/figures.py %/planned.py,$(call code,experiments/$(call part,$(1),1))) | $(SETUP)
 	$$(SPREAD) measure notebooks/$(1).ipynb $$(ON)
 endef
 $(foreach n,$(NOTEBOOKS),$(if $(call scores,$(n)),$(eval $(call measurement,$(n)))))
 
 define notebook
 $(R)/notebooks/$(1).ipynb: notebooks/$(1).ipynb $(B)/profile/$(1).txt $(LIBRARY) \
-    $(call code,experiments/$(call part,$(1),1)) $(call scores,$(1)) $(call part,$(1),3) $(call missing,$(call tables,$(1)) $(call figures,$(1))) | $(SETUP)
+    $(filter-out %/planned.py,$(call code,experiments/$(call part,$(1),1))) $(call scores,$(1)) $(call part,$(1),3) $(call missing,$(call tables,$(1)) $(call figures,$(1))) | $(SETUP)
 	$$(RUN) notebook $$< $$(ON) --results $(R)
 $(call tables,$(1)) $(call figures,$(1)): $(R)/notebooks/$(1).ipynb ;
 endef

@@ -11,6 +11,7 @@ from typer.exceptions import TyperException
 
 from contamination.cli import data, stage, wikimia
 from contamination.cli.books import books
+from contamination.cli.costs import costs
 from contamination.cli.membership import membership
 from contamination.cli.plan import plan
 from contamination.cli.score import score
@@ -28,6 +29,7 @@ app = typer.Typer(
 )
 for command in (test, score, plan, membership, books, unlearned):
     app.command()(command)
+stage.app.command()(costs)
 for name, group in (("data", data), ("wikimia", wikimia), ("stage", stage)):
     app.add_typer(group.app, name=name)
 

@@ -6,7 +6,6 @@ file that says what was done; that file is the target that `make` compares.
 
 import math
 import os
-import re
 import sys
 import time
 from collections.abc import Iterator
@@ -159,12 +158,12 @@ def measure(
     started = time.perf_counter()
     with _open(profile, build.absolute(), f"measure-{source.stem}") as experiment:
         from contamination.pretraining.measured import write_measured
-        from contamination.report.parameters import notebook_parameters
+        from contamination.report.parameters import experiment_of, notebook_parameters
         from contamination.testsets.sources import DATA_VARIABLE, data_directory
 
         _override(experiment, source, parameters)
         values = notebook_parameters(source, experiment, profile)
-        package = _package(source)
+        package = experiment_of(source)
         passes = import_module(f"contamination.experiments.{package}.measure").measure
         names = [name for name in signature(passes).parameters if name != "experiment"]
         wanted = {name: values[name] for name in names}
@@ -182,14 +181,6 @@ def measure(
                 seconds = time.perf_counter() - started
                 record = {"seconds": seconds, "processes": processes().num_processes}
                 write_json(build / "scores" / f"{source.stem}.json", record)
-
-
-def _package(source: Path) -> str:
-    """Name the package in `contamination.experiments` that a notebook is made of."""
-    found = re.search(r"contamination\.experiments\.(\w+)", source.read_text(encoding="utf-8"))
-    if found is None:
-        raise InputError(f"{source}: it imports no experiment, so there is nothing to measure")
-    return found[1]
 
 
 @app.command()

@@ -6,6 +6,7 @@ a misspelt name would leave the right one at its default.
 
 import ast
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,19 @@ def notebook_parameters(source: Path, experiment: Experiment, profile: Path) -> 
             f"{', '.join(own)}"
         )
     return {**own, **given}
+
+
+def experiment_of(source: Path) -> str:
+    """Name the package in `contamination.experiments` that a notebook is made of.
+
+    Raises InputError if there is no such notebook, or it imports none.
+    """
+    if not source.is_file():
+        raise InputError(f"{source}: no such notebook")
+    found = re.search(r"contamination\.experiments\.(\w+)", source.read_text(encoding="utf-8"))
+    if found is None:
+        raise InputError(f"{source}: it imports no experiment, so there is nothing to measure")
+    return found[1]
 
 
 def _literals(source: Path) -> dict[str, Any]:

@@ -293,14 +293,19 @@ def load_network(source: ModelSource, dtype: torch.dtype, device: torch.device) 
 
 def _fetch_weights(source: ModelSource) -> None:
     """Fetch the files that transformers is going to ask for, if there is room for all of them."""
+    if files := weight_files(source):
+        with explain_load_errors(source.name):
+            fetch_files(source.name, files, revision=source.revision)
+
+
+def weight_files(source: ModelSource) -> list[str]:
+    """Return the files of a hub id that transformers loads; none where the hub is out of reach."""
     try:
         names = HfApi().list_repo_files(source.name, revision=source.revision)
     except Exception:  # hub, HTTP client: then transformers says whether the cache has them
-        return
+        return []
     first = next((name for name in WEIGHTS if name in names), None)
-    if first:
-        with explain_load_errors(source.name):
-            fetch_files(source.name, [first, *WEIGHTS[first]], revision=source.revision)
+    return [first, *WEIGHTS[first]] if first else []
 
 
 def choose_dtype(source: ModelSource, device: torch.device) -> torch.dtype:

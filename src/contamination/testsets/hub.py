@@ -9,6 +9,8 @@ from filelock import FileLock
 from contamination.errors import InputError
 from contamination.files import writing
 
+PATIENCE = 5.0  # seconds
+
 
 def fetch_files(
     repository: str, patterns: Sequence[str], *, kind: str = "model", revision: str | None = None
@@ -25,17 +27,13 @@ def fetch_files(
     revision : branch, tag or commit; None is the main branch.
     """
     from huggingface_hub import constants, snapshot_download
-    from huggingface_hub.errors import DryRunError
 
     cache = Path(constants.HF_HUB_CACHE)
     wanted = {"repo_type": kind, "revision": revision, "allow_patterns": list(patterns)}
 
     def missing() -> int:
-        try:
-            files = snapshot_download(repository, dry_run=True, **wanted)  # type: ignore[call-overload]
-        except DryRunError:
-            return 0  # the hub is out of reach, or gives no access: then it is asked for the files
-        return sum(file.file_size or 0 for file in files if file.will_download)
+        # Out of reach, or without access: then the hub is asked for the files.
+        return missing_bytes(repository, patterns, kind=kind, revision=revision) or 0
 
     def fetch() -> Path:
         return Path(snapshot_download(repository, **wanted))  # type: ignore[call-overload]
@@ -48,6 +46,38 @@ def fetch_files(
     with lock:
         require_disk(repository, missing(), cache)
         return fetch()
+
+
+def in_reach() -> bool:
+    """Whether the hub answers within a few seconds; never if it is not to be asked."""
+    from huggingface_hub import constants, get_session
+
+    if constants.is_offline_mode():
+        return False
+    try:
+        get_session().head(constants.ENDPOINT, timeout=PATIENCE)
+    except Exception:  # HTTP client: no common base class over its versions
+        return False
+    return True
+
+
+def missing_bytes(
+    repository: str, patterns: Sequence[str], *, kind: str = "model", revision: str | None = None
+) -> int | None:
+    """Bytes of the files that fit `patterns` and that the cache lacks.
+
+    None where the hub is out of reach or gives no access; other errors of the hub are its own.
+    Parameters are those of `fetch_files`.
+    """
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import DryRunError
+
+    wanted = {"repo_type": kind, "revision": revision, "allow_patterns": list(patterns)}
+    try:
+        files = snapshot_download(repository, dry_run=True, **wanted)  # type: ignore[call-overload]
+    except DryRunError:
+        return None
+    return sum(file.file_size or 0 for file in files if file.will_download)
 
 
 def require_disk(what: str, size: int, folder: Path) -> None:
