@@ -97,7 +97,10 @@ def _print(profile: str, devices: "list[Device]", table: "pd.DataFrame") -> None
         "and loading"
     )
     if not whole["exact"]:
-        console.print("~: estimated, since the model or a test set is not at hand")
+        console.print(
+            "~: estimated, since the model or a test set is not at hand; GB then count two bytes a "
+            "parameter, and some files have four"
+        )
     if (table["placement"] == SPREAD).any():
         console.print("*: on all devices together, of which one works at a time")
     if whole["too_large"]:
