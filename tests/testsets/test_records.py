@@ -36,6 +36,7 @@ def test_places_are_lines_where_there_are_lines(save, tmp_path) -> None:
     save("lines.json", lines)
     save("a.json", json.dumps(RECORDS, indent=2))
     save("texts.json", '["x", "y"]')
+    save("texts.jsonl", '"x"\n"y"\n')
     pd.DataFrame(RECORDS).to_csv(tmp_path / "a.csv", index=False)
     pd.DataFrame(RECORDS).to_parquet(tmp_path / "a.parquet")
     save("a.txt", "x\n\ny\n")
@@ -44,6 +45,7 @@ def test_places_are_lines_where_there_are_lines(save, tmp_path) -> None:
         "lines.json": ["line 1", "line 2"],
         "a.json": ["record 1", "record 2"],
         "texts.json": ["record 1", "record 2"],
+        "texts.jsonl": ["line 1", "line 2"],
         "a.csv": ["line 2", "line 4"],
         "a.parquet": ["record 1", "record 2"],
         "a.txt": ["line 1", "line 3"],
@@ -52,7 +54,7 @@ def test_places_are_lines_where_there_are_lines(save, tmp_path) -> None:
         found = read_records(tmp_path / name)
         assert [place for place, _ in found] == places, name
         texts = [{"text": "x"}, {"text": "y"}]
-        wanted = texts if name in ("a.txt", "texts.json") else RECORDS
+        wanted = texts if name.startswith(("a.txt", "texts.")) else RECORDS
         assert [record for _, record in found] == wanted, name
 
 
