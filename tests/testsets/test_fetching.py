@@ -67,7 +67,7 @@ class TestHub:
     """A repository over HTTP."""
 
     def test_a_split_in_several_files_and_its_commit(self, repository, server):
-        records, commit = download(Hub("org/name", "one"), "test", Path("unused"))
+        records, commit, _ = download(Hub("org/name", "one"), "test", Path("unused"))
         assert [record for _, record in records] == QUESTIONS
         assert records[4][0] == "test-00001-of-00002.parquet, record 1"
         assert commit == repository.refs["main"]
@@ -97,7 +97,7 @@ class TestHub:
 
         monkeypatch.setattr(fetching, "_card_patterns", slow)
         before = repository.refs["main"]
-        records, commit = download(Hub("org/name", "two"), "test", Path("unused"))
+        records, commit, _ = download(Hub("org/name", "two"), "test", Path("unused"))
         assert ([record for _, record in records], commit) == (TAIL, before)
 
     def test_without_a_card_the_names_of_files_tell_the_splits(self, repository):
@@ -175,7 +175,7 @@ class TestCacheOfTheHub:
 
     def test_parquet_and_jsonl(self, cache):
         self.put(cache, FILES)
-        records, commit = download(Hub("org/name", "one"), "test", Path("unused"))
+        records, commit, _ = download(Hub("org/name", "one"), "test", Path("unused"))
         assert [record for _, record in records] == QUESTIONS
         assert commit == "a" * 40
         assert fetched(Hub("org/name", "two")) == TAIL

@@ -1,4 +1,4 @@
-"""Examples that are the lines of a file: rebuilt from the records, and proved by a checksum."""
+"""Examples that are the lines of a file, as it writes them: of a mirror, an address, one's own."""
 
 import json
 from pathlib import Path
@@ -7,42 +7,41 @@ import pytest
 
 from contamination.errors import InputError
 from contamination.files import sha256_of
-from contamination.testsets import lines as module
-from contamination.testsets.lines import STYLES, TEMPLATE, open_lines
+from contamination.testsets.lines import TEMPLATE, open_lines
+from contamination.testsets.registry import entries
 from contamination.testsets.sources import open_test_set
-from fakes.made_up_registry import described, registry_of
+from fakes.hub_server import Repository
+from fakes.made_up_registry import QUESTIONS, described, jsonl, registry_of
 
 RECORDS = [
     {"question": f"What is “{i}”?", "answer": f"é {i}", "parts": {"a": [i, True]}} for i in range(6)
 ]
+STYLES = {"python": {}, "unicode": {"ensure_ascii": False}, "compact": {"separators": (",", ":")}}
 
 
-def written(style: dict) -> list[str]:
-    return [json.dumps(record, **style) + "\n" for record in RECORDS]
-
-
-@pytest.fixture(params=STYLES, ids=["python", "unicode", "compact"])
-def file(request, tmp_path: Path) -> Path:
-    """A file of records in one of the ways to write JSON, with every field in its order."""
-    path = tmp_path / "questions" / "test.jsonl"
-    path.parent.mkdir()
-    path.write_text("".join(written(request.param)), encoding="utf-8")
-    return path
+@pytest.fixture(params=STYLES.values(), ids=STYLES)
+def lines(request) -> tuple[str, ...]:
+    """Lines of the records in one of the ways to write JSON."""
+    return tuple(json.dumps(record, **request.param) + "\n" for record in RECORDS)
 
 
 def registered(**changes: object) -> dict[str, object]:
     return described(mirror="questions/test.jsonl", checksum=None, **changes)
 
 
-def test_the_lines_of_a_registered_file_come_back_byte_by_byte(
-    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
-    entry = registered(lines=sha256_of(*lines))
-    with registry_of(monkeypatch, tmp_path, {"questions": entry}):
+def write(folder: Path, lines: tuple[str, ...]) -> Path:
+    path = folder / "questions" / "test.jsonl"
+    path.parent.mkdir()
+    path.write_text("".join(lines), encoding="utf-8")
+    return path
+
+
+def test_the_lines_of_a_mirror_as_they_are(lines, tmp_path, monkeypatch) -> None:
+    write(tmp_path, lines)
+    with registry_of(monkeypatch, tmp_path, {"questions": registered(lines=sha256_of(*lines))}):
         monkeypatch.setenv("CONTAMINATION_DATA", str(tmp_path))
         found = open_lines("questions")
-        assert found.examples == tuple(lines)
+        assert found.examples == lines
         assert (found.name, found.template) == ("questions", TEMPLATE)
         assert found.records == tuple(RECORDS)
         rendered = open_test_set("questions")
@@ -54,27 +53,56 @@ def test_the_lines_of_a_registered_file_come_back_byte_by_byte(
         assert fewer.revision != found.revision
 
 
-def test_other_lines_than_the_registry_knows_are_refused(
-    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("style", STYLES.values(), ids=STYLES)
+def test_what_is_fetched_keeps_its_lines(style, server, tmp_path, monkeypatch) -> None:
+    lines = [json.dumps(record, **style) for record in RECORDS]
+    server.files["/questions.jsonl"] = ("\n\n".join(lines) + "\n").encode()
+    entry = registered(url={"url": f"{server.url}/questions.jsonl"})
+    del entry["hub"]
+    with registry_of(monkeypatch, tmp_path, {"questions": entry}):
+        assert open_lines("questions").examples == tuple(f"{line}\n" for line in lines)
+        assert open_test_set("questions").records == tuple(RECORDS)
+
+
+def test_a_set_of_the_hub_is_written_as_json(server, tmp_path, monkeypatch) -> None:
+    server.repositories["org/questions"] = repository = Repository()
+    repository.push({"test.jsonl": jsonl(QUESTIONS)})
+    with registry_of(monkeypatch, tmp_path, {"questions": registered()}):
+        assert "".join(open_lines("questions").examples).encode() == jsonl(QUESTIONS)
+
+
+def test_lines_of_text_are_no_json(server, tmp_path, monkeypatch) -> None:
+    text = "one “1”\n\ntwo\n"
+    server.files["/words.txt"] = text.encode()
+    entry = registered(records=2, template="text/1", url={"url": f"{server.url}/words.txt"})
+    del entry["hub"]
+    with registry_of(monkeypatch, tmp_path, {"words": entry | {"mirror": "words/test.txt"}}):
+        fetched = open_lines("words")
+    (tmp_path / "own.txt").write_text(text, encoding="utf-8")
+    own = open_lines(tmp_path / "own.txt")
+    assert fetched.examples == own.examples == ("one “1”\n", "two\n")
+    assert open_lines(str(tmp_path / "own.txt"), max_records=1).examples == own.examples[:1]
+
+
+def test_other_lines_than_the_registry_knows_are_refused(tmp_path, monkeypatch) -> None:
+    path = write(tmp_path, tuple(json.dumps(record) + "\n" for record in RECORDS))
     with registry_of(monkeypatch, tmp_path, {"questions": registered(lines="0" * 64)}):
         monkeypatch.setenv("CONTAMINATION_DATA", str(tmp_path))
-        with pytest.raises(InputError, match="do not give the lines that the registry knows"):
-            open_lines("questions")
+        with pytest.raises(InputError) as caught:
+            open_lines("questions", max_records=2)
+        assert str(path) in str(caught.value)
+        assert "its lines are not those that the registry knows of questions" in str(caught.value)
         with pytest.raises(InputError, match="max_records is 0: give at least 1"):
             open_lines("questions", max_records=0)
 
 
-def test_a_file_of_ones_own_is_written_as_python_does(tmp_path: Path) -> None:
+def test_a_file_of_ones_own_needs_no_field(tmp_path) -> None:
     (tmp_path / "own.jsonl").write_text('{"a":1,"b":[2]}\n', encoding="utf-8")
-    assert open_lines(tmp_path / "own.jsonl").examples == ('{"a": 1, "b": [2]}\n',)
-    path = tmp_path / "own.txt"
-    path.write_text("one\ntwo “2”\n", encoding="utf-8")
-    found = open_lines(path)
-    assert found.examples == ('{"text": "one"}\n', '{"text": "two \\u201c2\\u201d"}\n')
-    assert open_lines(str(path), max_records=1).examples == found.examples[:1]
+    assert open_lines(tmp_path / "own.jsonl").examples == ('{"a":1,"b":[2]}\n',)
+    (tmp_path / "own.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    assert open_lines(tmp_path / "own.csv").examples == ('{"a": "1", "b": "2"}\n',)
 
 
 def test_the_planted_sets_have_checksums_of_their_lines() -> None:
-    known = {name: e.lines for name, e in module.entries().items() if name.startswith("canaries/")}
+    known = {name: e.lines for name, e in entries().items() if name.startswith("canaries/")}
     assert len(known) == len(set(known.values()) - {None}) == 10

@@ -9,28 +9,34 @@ import glob
 import zipfile
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.testsets.hub import fetch_files
-from contamination.testsets.records import FORMATS, Record, read_records
+from contamination.testsets.records import FORMATS, Record, read_lines, read_records
 from contamination.testsets.registry import Hub, Url
 
 Patterns = dict[str, list[str]]  # split -> where its files are, relative to the repository
 
 
-def download(
-    source: Hub | Url, split: str, directory: Path, *, again: bool = False
-) -> tuple[list[Record], str | None]:
-    """Return the records of a split, and the commit that they come from if the source has one.
+class Downloaded(NamedTuple):
+    """What came: records, the commit of the hub, and of a JSONL file its lines as they are."""
+
+    records: list[Record]
+    commit: str | None = None
+    lines: list[str] | None = None
+
+
+def download(source: Hub | Url, split: str, directory: Path, *, again: bool = False) -> Downloaded:
+    """Return the records of a split, and what else is known of where they come from.
 
     Archives are kept in `directory`, and not used if asked `again`; the hub has a cache of its own.
     Raises InputError if there is no network and nothing in the hub's cache, no access, no such data
     set, configuration, split or member, or if files are of a kind that cannot be read.
     """
     if isinstance(source, Hub):
-        return _from_hub(source, split)
+        return Downloaded(*_from_hub(source, split))
     path = directory / f"{sha256_of(source.url)[:12]}-{source.url.rpartition('/')[2]}"
     if again:
         path.unlink(missing_ok=True)
@@ -38,7 +44,8 @@ def download(
     if source.member is not None:
         path = _member(path, source.member, source.url)
     try:
-        return read_records(path), None
+        lines = read_lines(path) if path.suffix == ".jsonl" else None
+        return Downloaded(read_records(path), lines=lines)
     finally:
         path.unlink()  # its records are kept in a form of their own
 

@@ -1,4 +1,4 @@
-"""A test set whose examples are the lines of its JSONL file: every field, as the file writes it.
+"""A test set whose examples are the lines of its file: every field, as the file writes it.
 
 So the public script of Oren et al. reads a file, and so their models have read the planted sets:
 the words per example in their Table 3 are those of whole lines (235 of MNLI, and 30 of its two
@@ -12,26 +12,21 @@ from typing import Any
 
 from contamination.errors import InputError
 from contamination.files import sha256_of
-from contamination.testsets.example_set import ExampleSet
-from contamination.testsets.registry import entries
-from contamination.testsets.sources import open_test_set
+from contamination.testsets.example_set import ExampleSet, make_test_set
+from contamination.testsets.records import Record, read_lines
+from contamination.testsets.registry import FIRST, entries
+from contamination.testsets.sources import locate_or_fetch, open_test_set, read_verified
 
 TEMPLATE = "line/1"
 NO_FIELD = "{{}}"  # a template that fits every record
-# Ways to write JSON, one of them for each of the released files; the first is Python's own.
-STYLES: tuple[dict[str, Any], ...] = (
-    {},
-    {"ensure_ascii": False},
-    {"ensure_ascii": False, "separators": (",", ":")},
-)
 
 
 def open_lines(what: str | Path, *, max_records: int | None = None) -> ExampleSet:
     """Open a test set as the lines of its file, in their order, with the ends of the lines.
 
-    A record becomes a line again; where the registry knows the file (`Entry.lines`), that is the
-    line of the file, proved by its checksum. Any other record is written as Python does. Raises
-    InputError as `open_test_set`, and where no way to write the records gives the known checksum.
+    A file of text or of JSON, a line for each record, gives its own lines; where the registry has
+    their checksum (`Entry.lines`), it is compared. Any other record is written as JSON. Raises
+    InputError as `open_test_set`, and for another checksum.
 
     Parameters
     ----------
@@ -39,20 +34,36 @@ def open_lines(what: str | Path, *, max_records: int | None = None) -> ExampleSe
     """
     if max_records is not None and max_records < 1:
         raise InputError(f"max_records is {max_records}: give at least 1")
-    entry = entries().get(str(what))
-    known = entry.lines if entry else None
-    # All lines make the checksum, whatever number is wanted. A file of one's own needs no field.
-    template, wanted = None if entry else NO_FIELD, None if known else max_records
-    found = open_test_set(what, template=template, max_records=wanted)
-    for style in STYLES:
-        lines = tuple(f"{json.dumps(record, default=str, **style)}\n" for record in found.records)
-        if known in (None, sha256_of(*lines)):
-            break
+    entry, path = entries().get(str(what)), Path(what)
+    if entry is not None:
+        path = locate_or_fetch(entry)
+        records = read_verified(entry, path)
+        lines = _lines(path, records, is_text=Path(entry.mirror).suffix == ".txt")
+        if entry.lines not in (None, sha256_of(*lines)):
+            raise InputError(
+                f"{path}: its lines are not those that the registry knows of {entry.name}; fetch "
+                "it again, or use a mirror of the registered version"
+            )
+        found = make_test_set(entry.name, records, NO_FIELD, str(path))
+        max_records = max_records or FIRST
     else:
-        raise InputError(
-            f"{what}: its records do not give the lines that the registry knows; fetch it again, "
-            "or use a mirror of the registered version"
-        )
-    lines, records = lines[:max_records], found.records[:max_records]
+        found = open_test_set(what, template=NO_FIELD)
+        placed = [("", record) for record in found.records]
+        lines = _lines(path, placed, is_text=path.suffix == ".txt")
+    lines, kept = lines[:max_records], found.records[:max_records]
     revision = sha256_of(TEMPLATE, *lines)
-    return replace(found, examples=lines, template=TEMPLATE, revision=revision, records=records)
+    return replace(found, examples=lines, template=TEMPLATE, revision=revision, records=kept)
+
+
+def _lines(path: Path, records: list[Record], *, is_text: bool) -> tuple[str, ...]:
+    """Lines of a file of these records; the records as JSON where it has no line for each."""
+    own = read_lines(path) if path.suffix == ".jsonl" and path.is_file() else []
+    if is_text:
+        own = [str(record["text"]) for _, record in records]
+    if len(own) != len(records):
+        own = [_json(record) for _, record in records]
+    return tuple(f"{line}\n" for line in own)
+
+
+def _json(record: dict[str, Any]) -> str:
+    return json.dumps(record, default=str)

@@ -38,6 +38,12 @@ def read_records(path: Path) -> list[Record]:
     return records
 
 
+def read_lines(path: Path) -> list[str]:
+    """Read the lines of a UTF-8 file without their ends, but for blank ones; else InputError."""
+    # Not splitlines(): a JSON string may hold U+2028 and its like, which are no record ends.
+    return [line for line in read_text(path).split("\n") if line.strip()]
+
+
 def read_text(path: Path) -> str:
     """Read UTF-8 text with plain line ends; InputError names the first line that is not UTF-8."""
     data = path.read_bytes()

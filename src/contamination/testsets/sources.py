@@ -81,14 +81,7 @@ def open_test_set(
     if text in entries() and not isinstance(what, Path):
         _refuse_options(revision or split, f"{text} is registered")
         entry = lookup(text)
-        found = locate(entry, mirror)
-        if found is None:
-            try:
-                found = fetch(entry)
-            except InputError as error:
-                raise InputError(
-                    f"{text}: neither mirror (as {entry.mirror}) nor cache has it; {error}"
-                ) from error
+        found = locate_or_fetch(entry, mirror)
         name, where, records = text, str(found), read_verified(entry, found)
         template, max_records = template or entry.template, max_records or FIRST
     elif path.is_file() or path.suffix in FORMATS:
@@ -190,6 +183,19 @@ def locate(entry: Entry, mirror: Path | str | None = None) -> Path | None:
     return next((path for path in places if path.is_file()), None)
 
 
+def locate_or_fetch(entry: Entry, mirror: Path | str | None = None) -> Path:
+    """Return the file of a set, fetched if need be; raises InputError as `locate` and `fetch`."""
+    found = locate(entry, mirror)
+    if found is None:
+        try:
+            found = fetch(entry)
+        except InputError as error:
+            raise InputError(
+                f"{entry.name}: neither mirror (as {entry.mirror}) nor cache has it; {error}"
+            ) from error
+    return found
+
+
 def available(name: str) -> bool:
     """Whether a registered set can be had without a network: from the mirror or the cache."""
     return locate(lookup(name)) is not None
@@ -230,9 +236,10 @@ def fetch(entry: Entry, *, again: bool = False) -> Path:
         if path.is_file() and not again:
             return path
         archives = cache_directory() / "downloads"
-        rows, commit = download(entry.source, entry.split, archives, again=again)
-        rows = normalise(rows, entry.normalise, source)
-        lines = [json.dumps(row, default=str) for _, row in rows]
+        rows, commit, lines = download(entry.source, entry.split, archives, again=again)
+        if entry.normalise or lines is None:
+            rows = normalise(rows, entry.normalise, source)
+            lines = [json.dumps(row, default=str) for _, row in rows]
         records = [(place, json.loads(line)) for (place, _), line in zip(rows, lines, strict=True)]
         if entry.checksum:
             owner = "the registry has"

@@ -449,7 +449,9 @@ def test_a_registered_set_comes_before_a_canary_set_of_that_name(run, bench, two
 
 def test_sets_at_hand_need_no_network(run, monkeypatch):
     monkeypatch.setattr(
-        open_sets, "registered", lambda: ("gsm8k", "boolq", "mmlu/anatomy", "wikitext/test")
+        open_sets,
+        "registered",
+        lambda: ("gsm8k", "boolq", "mmlu/anatomy", "contam-1.4b/gsm8k", "wikitext/test"),
     )
     monkeypatch.setattr(open_sets, "available", lambda name: name != "boolq")
     canaries = [f"profile/{name}" for name in SETS]

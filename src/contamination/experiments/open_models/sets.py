@@ -23,7 +23,8 @@ from contamination.testsets.registry import registered
 from contamination.testsets.sources import available, open_test_set
 
 OF_PROFILE = "profile/"  # before a canary set's name; needed where a registered set is called alike
-NOT_ALONE = ("mmlu/", "wikitext/")  # subsets that notebook 04 combines; text to train on
+# Subsets that notebook 04 combines; text to train on; lines that notebook 12 reads.
+NOT_ALONE = ("mmlu/", "wikitext/", "contam-1.4b/")
 
 
 @dataclass(frozen=True)
