@@ -269,6 +269,7 @@ def test_without_a_model_or_a_control_nothing_is_combined(world: World) -> None:
         assert set(combined["status"]) == {status}
         assert combined["p"].isna().all() and (combined["subsets_kept"] == 0).all()
         shown = table4_layout(subsets)
+        assert set(shown["Examples"]) == {str(RECORDS)}
         assert set(shown[f"{lost}, sharded t, here"]) == {"not run here"}
         assert set(fisher_layout(combined)["p"]) == {status.partition(":")[0]}
 

@@ -25,6 +25,7 @@ SUBSET_COLUMNS = (
     *("excluded", "reason", "status"),
 )
 P_VALUES = ("p", "log10_p", "published_p")
+TYPES = {"examples": "Int64"} | dict.fromkeys(P_VALUES, "float64")
 FISHER_COLUMNS = (
     *("model", "source", "test", "subsets_kept", "statistic", "p", "log10_p", "published_p"),
     *("cauchy_p", "harmonic_mean_p", "status"),
@@ -80,8 +81,7 @@ def failed_subsets(cells: pd.DataFrame) -> pd.DataFrame:
     """
     lost = cells[(cells["segmentation"] == "record") & (cells["status"] != OK)]
     lost = lost.assign(source="measured", examples=pd.NA, excluded=False, reason="")
-    types = {"examples": "Int64"} | dict.fromkeys(P_VALUES, float)
-    return lost.assign(**dict.fromkeys(P_VALUES, math.nan))[list(SUBSET_COLUMNS)].astype(types)
+    return lost.assign(**dict.fromkeys(P_VALUES, math.nan))[list(SUBSET_COLUMNS)].astype(TYPES)
 
 
 def _excluded(rows: pd.DataFrame, rejected: pd.DataFrame, exclude_below: float) -> pd.DataFrame:
@@ -92,7 +92,7 @@ def _excluded(rows: pd.DataFrame, rejected: pd.DataFrame, exclude_below: float) 
     reason = names.where(names == "", f"p < {exclude_below:g} under " + names)
     found = rows.reset_index(drop=True).assign(excluded=reason != "", reason=reason, status=OK)
     # Of no row, too: pandas joins columns without a type to the others as objects.
-    return found[list(SUBSET_COLUMNS)].astype(dict.fromkeys(P_VALUES, float))
+    return found[list(SUBSET_COLUMNS)].astype(TYPES)
 
 
 def fisher_table(
