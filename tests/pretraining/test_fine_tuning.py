@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from transformers import AutoModelForCausalLM
 
 from contamination.errors import InputError
 from contamination.files import read_json
@@ -54,6 +55,27 @@ def test_the_first_loss_is_that_of_the_engine(model_directory, texts, tmp_path, 
     directory = fine_tune(model_directory, texts, tmp_path / "once", **settings)
     (loss,) = read_json(directory / RECORD)["epoch_losses"]
     assert math.isclose(loss, -mean(model_directory, texts), abs_tol=1e-4)
+
+
+def test_any_process_saves_what_it_has_tuned(
+    model_directory, tuned, texts, tmp_path, monkeypatch
+) -> None:
+    """Of several, `save_pretrained` of transformers writes in the first alone."""
+    from transformers.distributed import mixin
+
+    monkeypatch.setattr(mixin, "_is_torch_distributed_initialized", lambda: True)
+    monkeypatch.setattr(mixin, "_get_torch_distributed_rank", lambda: 1)
+    second = fine_tune(model_directory, texts, tmp_path / "second", **SETTINGS)
+    names = sorted(path.name for path in second.iterdir())
+    assert names == sorted(path.name for path in tuned.iterdir())
+    for name in names:
+        assert (second / name).read_bytes() == (tuned / name).read_bytes()
+
+
+def test_a_saved_model_is_as_transformers_saves_it(tuned, tmp_path) -> None:
+    AutoModelForCausalLM.from_pretrained(tuned).save_pretrained(tmp_path / "again")
+    for name in ("config.json", "generation_config.json", "model.safetensors"):
+        assert (tmp_path / "again" / name).read_bytes() == (tuned / name).read_bytes()
 
 
 def test_the_same_again_is_not_trained_and_other_texts_are(

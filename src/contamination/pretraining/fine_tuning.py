@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import torch
 from accelerate import PartialState
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+from safetensors.torch import save_file
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 from transformers.utils import logging
 
 from contamination.errors import InputError
@@ -96,10 +97,22 @@ def fine_tune(
                 f"fine-tuning {model}: the loss is {losses[-1]}; lower the learning rate"
             )
     with replacing(directory) as temporary:
-        network.save_pretrained(temporary)
+        temporary.mkdir()
+        _save(network, temporary)
         tokenizer.save_pretrained(temporary)
         write_json(temporary / RECORD, {"key": key, "texts": len(ids), "epoch_losses": losses})
     return directory
+
+
+def _save(network: PreTrainedModel, directory: Path) -> None:
+    """Save a model in any process: of several, `save_pretrained` writes in the first alone."""
+    network.config.architectures = [type(network).__name__]
+    for part in (network.config, network.generation_config):
+        part.save_pretrained(directory)
+    weights = network.state_dict()
+    for tied in network.all_tied_weights_keys:
+        del weights[tied]
+    save_file(weights, directory / "model.safetensors", metadata={"format": "pt"})
 
 
 def fine_tune_on_texts(
