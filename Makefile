@@ -111,7 +111,7 @@ PAPER    := $(wildcard paper/_quarto.yml paper/*.qmd paper/*.bib paper/*.css pap
 $(shell awk -v out=$(B)/profile -v notebooks="$(NOTEBOOKS)" -f scripts/sections.awk $(BASE) $(P) notebooks/[01]*.ipynb)
 
 .DELETE_ON_ERROR:
-.PHONY: again help setup reproduce smoke plan audit start stores explore seminar study benchmark attack test lint format report compare reference docs lab lock clean distclean
+.PHONY: again help setup reproduce smoke plan audit start stores scores notebooks explore seminar study benchmark attack test lint format report compare reference docs lab lock clean distclean
 
 help: ## list the targets
 	@echo "make TARGET [PROFILE=$(subst $(BLANK),|,$(notdir $(basename $(wildcard profiles/*.yaml))))]"
@@ -146,6 +146,8 @@ benchmark: $(SETUP) build/harness/.installed ## tokens per second beside two oth
 	$(BIN)/python benchmarks/throughput.py --harness-python build/harness/bin/python
 attack: $(SETUP) ## thousands of bad records, templates, stores and servers, and kills (results/tables/attack.csv)
 	$(BIN)/python benchmarks/attack/run.py
+scores: $(STORES) $(foreach n,$(NOTEBOOKS),$(call scores,$(n))) ## every pass over models, and no notebook
+notebooks: $(EXECUTED) ## every notebook, and what it needs
 report: $(R)/report/report.html ## only the report and the slides (and what they need)
 stores: $(R)/manifest.json ## renew data/stores, which notebook 00 reads, from the run of PROFILE
 	$(RUN) ship-stores $(ON) --results $(R) --stores data/stores

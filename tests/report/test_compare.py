@@ -127,7 +127,7 @@ def test_a_run_is_identical_to_itself() -> None:
     assert set(found.values["outcome"]) == {IDENTICAL}
     # 12 rows of 7 columns, 2 of 2 and 2 of 1; names and revisions of weights are not counted.
     assert len(found.values) == 12 * 7 + 2 * 2 + 2
-    assert found.summary() == "90 values: 90 identical, 0 within tolerance, 0 different"
+    assert found.summary() == "90 identical, 0 within tolerance, 0 different"
     assert found.largest(10).empty
 
 
@@ -372,7 +372,7 @@ def test_the_command_says_what_is_different(call, write, monkeypatch) -> None:
     where = ("--reference", reference, "--tolerances", TOLERANCES)
     status, out, err = call("stage", "compare", "--results", same, *where)
     assert (status, err) == (0, "")
-    assert "110 values: 110 identical, 0 within tolerance, 0 different" in out
+    assert "110 identical, 0 within tolerance, 0 different" in out
     assert "largest" not in out
     status, out, err = call("stage", "compare", "--results", run, *where)
     assert (status, err) == (1, "")
@@ -389,7 +389,7 @@ def test_the_command_says_what_is_different(call, write, monkeypatch) -> None:
 @pytest.mark.parametrize(
     ("run", "line"),
     [
-        ("same", "beside {reference}, 122 values: 122 identical, 0 within tolerance, 0 different"),
+        ("same", "beside {reference}: 122 identical, 0 within tolerance, 0 different"),
         ("faulty", "121 identical, 0 within tolerance, 1 different; `make compare` shows them"),
         ("quick", "not compared: {reference} is of laptop, and this run is of quick"),
         ("first", "not compared: {reference}/manifest.json: cannot be read"),

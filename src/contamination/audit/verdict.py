@@ -289,7 +289,7 @@ def audit_until(scorer: Scorer, test_set: ExampleSet, request: Request, *, alpha
     with tqdm(
         total=plan.shards,
         desc=f"{name_model(scorer, request)}: shards until p <= {alpha:g}",
-        disable=not processes().is_main_process,
+        disable=None if processes().is_main_process else True,  # None: on a terminal alone
     ) as bar:
         fill_store(plan, scorer, test_set, request, enough=suffices)
     return Stopped(

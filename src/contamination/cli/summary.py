@@ -77,4 +77,4 @@ def _beside(results: Path, reference: Path, tolerances: Path) -> str:
     except InputError as error:
         return f"not compared: {error}"
     more = "; `make compare` shows them" if found.count(DIFFERENT) else ""
-    return f"beside {reference}, {found.summary()}{more}"
+    return f"beside {reference}: {found.summary()}{more}"

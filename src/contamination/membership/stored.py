@@ -118,7 +118,8 @@ def stored_rows(
 
     def fill() -> None:
         own = mine(wanted, alone=alone)
-        for number in tqdm(own, directory.name, unit="part", leave=False, disable=not first):
+        hidden = None if first else True  # None: on a terminal alone
+        for number in tqdm(own, directory.name, unit="part", leave=False, disable=hidden):
             _write(paths[number], key, compute(parts[number]), parts[number])
 
     def read() -> pd.DataFrame:

@@ -70,8 +70,7 @@ class Comparison:
 
     def summary(self) -> str:
         """One line: how many values are identical, within tolerance, different."""
-        counts = [f"{self.count(name):,} {name}" for name in (IDENTICAL, WITHIN, DIFFERENT)]
-        return f"{len(self.values):,} values: {', '.join(counts)}"
+        return ", ".join(f"{self.count(name):,} {name}" for name in (IDENTICAL, WITHIN, DIFFERENT))
 
     def largest(self, number: int) -> pd.DataFrame:
         """Return the rows of `values` that are not identical, the largest share first."""

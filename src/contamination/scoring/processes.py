@@ -107,8 +107,8 @@ def deal(label: str, tasks: Sequence[Callable[[], T]]) -> list[T]:
     Results do not depend on the number of processes. Errors are those of `share`. `label` says what
     is done, in the bar of the first process.
     """
-    size, bar = processes().num_processes, not processes().is_main_process
-    own = tqdm(mine(tasks), label, leave=False, disable=bar)
+    size, first = processes().num_processes, processes().is_main_process
+    own = tqdm(mine(tasks), label, leave=False, disable=None if first else True)
     given = share(lambda: [task() for task in own])
     return [given[i % size][i // size] for i in range(len(tasks))]
 

@@ -31,13 +31,14 @@ def tokenize(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str]) -> list
     """
     found: list[np.ndarray] = []
     characters = sum(map(len, texts))
+    silent = characters < QUIET or os.environ.get("RANK", "0") != "0"  # one bar, not all's
     with tqdm(
         desc="tokenise",
         total=characters,
         unit="char",
         unit_scale=True,
         leave=False,
-        disable=characters < QUIET or os.environ.get("RANK", "0") != "0",  # one bar, not all's
+        disable=silent or None,  # None: on a terminal alone
     ) as bar:
         for chunk in _chunks(texts):
             encoded = tokenizer(

@@ -172,9 +172,9 @@ class View:
 def view_sets(sets: Sequence[ScoredSet]) -> list[View]:
     """Run every test on every store of the sets; a store that cannot be used is left out."""
     diagnoses: dict[tuple[str, int], Diagnosis] = {}  # no model changes them
-    return [
-        _view(each, diagnoses) for each in tqdm(sets, desc="explorer", unit="set", disable=not sets)
-    ]
+    hidden = None if sets else True  # None: on a terminal alone
+    bar = tqdm(sets, desc="explorer", unit="set", disable=hidden)
+    return [_view(each, diagnoses) for each in bar]
 
 
 def _view(scored: ScoredSet, diagnoses: dict[tuple[str, int], Diagnosis]) -> View:
