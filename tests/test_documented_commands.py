@@ -43,6 +43,7 @@ NOT_EXECUTED = {
     "sbatch scripts/slurm.sh MODEL DATASET --template mmlu/1 --permutations 250": "needs a cluster",
     ".venv/bin/papermill student.ipynb graded.ipynb --cwd notebooks -p build ../build/seminar "
     "-p results ../results/student": "needs a student's notebook, and trains models for minutes",
+    ".venv/bin/hf auth login": "needs an account of the hub",
     ".venv/bin/sphinx-build -b linkcheck docs build/docs-links": "needs a network",
     ".venv/bin/python benchmarks/tolerances.py RESULTS OTHER_RESULTS": (
         "needs two runs; tests/report/test_compare.py measures made-up ones"

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import yaml
 from contamination.errors import InputError
 from contamination.report import costs
 from contamination.report.costs import Device, as_json, cost_table, described, sums
+from contamination.results.figures import short_count
 from contamination.scoring import forecast as forecasting
 from contamination.scoring.cost import Shape, Workload, sequence_workload
 from contamination.scoring.forecast import LINE, RECORD, Facts, Forecast, Pass, estimated
@@ -243,3 +245,30 @@ def test_orderings_of_a_set_by_hand() -> None:
     """Two shards of two records of three and four tokens, each in three orderings."""
     work = sequence_workload([7, 7], 3, 2048)
     assert (work.scored, work.read) == (42, 42)
+
+
+# --- the page that shows it -----------------------------------------------------------------------
+
+PAGE = ROOT / "docs" / "how-to" / "papers-on-your-gpu.md"
+
+
+def test_the_page_has_the_numbers_of_the_plan(
+    tmp_path: Path, call: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a row of its table says is what the command in it computes."""
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(forecasting, "available", lambda name: False)
+    rows = [line for line in PAGE.read_text("utf-8").splitlines() if "`make plan PROFILE=" in line]
+    rows = [line.strip("| ").split(" | ") for line in rows if line.startswith("|")]
+    assert len(rows) == 3
+    for _, command, *shown in rows:
+        profile, gpu = re.findall(r"=([\w:.-]+)", command)
+        arguments = ("--profile", f"profiles/{profile}.yaml", "--build", tmp_path, "--json")
+        _, plan, _ = call("stage", "costs", *arguments, "--gpu", gpu)
+        total = json.loads(plan)["total"]
+        assert shown == [
+            f"{total['models']} of {total['models'] + total['too_large']}",
+            f"{total['download_gb']:.{0 if total['download_gb'] > 10 else 1}f}",
+            short_count(total["tokens_read"]),
+            f"{total['hours']:.{0 if total['hours'] > 10 else 1}f}",
+        ], command
