@@ -82,8 +82,7 @@ def devices_found() -> list[Device]:
 def passes_of(experiment: Experiment, folder: Path, forecast: Forecast) -> dict[str, list[Pass]]:
     """Plan every notebook of a profile without a corpus: its name -> its passes over models.
 
-    Notebooks without passes are left out. Raises InputError as `notebook_parameters` does, and for
-    a set of which no size is known.
+    Notebooks without passes are left out. Raises InputError as `notebook_parameters` does.
     """
     found: dict[str, list[Pass]] = {}
     for name in experiment.profile.notebooks:

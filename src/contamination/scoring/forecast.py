@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from contamination.scoring.loading import ModelSource
 
 CONTEXT = 2048  # of most models that the papers ask, where nothing else is known
+TOKENS = 100.0  # of an example, where nothing else is known
 CHARACTERS = 4.0  # of a token of English, where nothing else is known
 TOKENS_PER_WORD = 1.35  # of English, with punctuation, where nothing else is known
 BYTES = 2  # of a parameter in files, unless the registry knows better
@@ -130,16 +131,16 @@ class Forecast:
     ) -> Lengths:
         """Tokens of the examples of a set under the tokenizer of a model.
 
-        Raises InputError for a set that is not at hand, and whose size nobody has measured.
+        A set that is not at hand is as long as the table says, else as most sets are.
         """
         found = self._examples(name, max_records, form)
         # A line has every field of its record, and so at least its tokens.
         mean = self._mean.get((name, form)) or self._mean.get((name, RECORD))
         if found is not None:
             return self.tokens(entry, found.examples, mean)
-        if mean is None:
-            raise InputError(f"{name}: it is not at hand, and nobody has measured how long it is")
-        return estimated(min(entries()[name].records or FIRST, max_records or FIRST), mean)
+        records = entries()[name].records if name in entries() else None
+        count = min(records or FIRST, max_records or FIRST)
+        return estimated(count, mean or TOKENS)
 
     def tokens(
         self, entry: ModelEntry, examples: Sequence[str], mean: float | None = None
