@@ -73,7 +73,7 @@ STORES  := $(TRAINED:%=$(B)/stores/%.json)
 00_start_here := start | | data/stores/stores.json docs/measurements/mmlu_lines.csv | start.csv | start_orderings start_sets start_gains
 01_canary_eval := canaries | | $(STORES) | canaries.csv duplication_power.csv canaries.md canaries_clean.md canaries_redrawn.md canaries_published.md | duplication_power
 02_shard_permutation_ablation := ablation | $(STORES) | | shard_ablation.csv permutation_ablation.csv | shard_ablation permutation_ablation
-03_open_model_audit := open_models | $(STORES) $(RELEASED) | | open_models.csv open_models.md open_models_published.md | open_models
+03_open_model_audit := open_models | $(STORES) $(RELEASED) | | open_models.csv open_models.md open_models_by_model.md open_models_published.md | open_models
 04_mmlu_fisher := mmlu | $(if $(filter benchmarks paper,$(PROFILE)),$(ALL)) $(RELEASED) | docs/measurements/mmlu_lines.csv | mmlu_subsets.csv mmlu_fisher.csv mmlu_lines.csv mmlu_exclusions.csv mmlu_fisher.md mmlu_table4.md mmlu_exclusions.md | mmlu_ecdf
 05_beyond_the_paper := beyond | $(STORES) | docs/measurements/power.csv | power_replicates.csv power_per_token.csv power_ranking.csv calibration.csv failures.csv power_ranking.md power_study.md failures.md | power_per_token calibration
 06_wikimia := wikimia | $(ALL) $(RELEASED) | | wikimia.csv wikimia_blind.csv wikimia.md wikimia_lengths.md wikimia_blind.md wikimia_published.md | wikimia

@@ -4,7 +4,7 @@ import math
 
 import pandas as pd
 
-from contamination.experiments.open_models.tables import paper_layout
+from contamination.experiments.open_models.tables import model_layout, paper_layout
 
 HEADS = ["Set", "Examples", "Order", "Test"]
 NO_VERDICT = {"verdict": None, "control": None, "control_p": math.nan}
@@ -41,3 +41,20 @@ def test_what_is_unknown_is_a_dash() -> None:
     assert list(table) == [*HEADS, "m", "m, paper", "n"]
     line = ["far", "—", "—", "sharded t", "not run here", "0.700", "not run here"]
     assert table.to_numpy().tolist() == [line]
+
+
+def test_a_row_for_each_set_and_model() -> None:
+    rows = [
+        _row("big", "gsm8k", 0.001, published_p=0.594),
+        _row("big", "gsm8k", 0.04, published_p=0.594, test="successor"),
+        _row("small", "gsm8k", status="failed: no room; free some", **NO_VERDICT),
+        _row("small", "gsm8k", 0.9, test="successor"),
+    ]
+    table = model_layout(pd.DataFrame(rows), 0.05)
+    assert list(table) == ["Set", "Model", "Order", "Sharded t", "Paper", "Successor"]
+    assert table.to_numpy().tolist() == [
+        ["gsm8k", "big", "quiet", "**0.001**", "0.594", "0.040"],
+        ["gsm8k", "small", "quiet", "failed", "—", "0.900"],
+    ]
+    alone = model_layout(pd.DataFrame(rows).assign(published_p=math.nan), 0.05)
+    assert "Paper" not in alone

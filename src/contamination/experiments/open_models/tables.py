@@ -95,6 +95,26 @@ def paper_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
     return table.assign(Compressor=table.pop("Compressor")) if compressed else table
 
 
+def model_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
+    """Lay out an audit with a row for each set and model, tests side by side: narrow, for print.
+
+    p-values and what stands where there is none are as in `paper_layout`; Paper is the sharded
+    t-test of Oren's Table 2.
+    """
+    printed = rows["published_p"].notna().any()
+
+    def cells(row: dict[str, Any]) -> dict[str, str]:
+        ours = row["status"].partition(":")[0]
+        if ours == OK:
+            ours = format_p(row["p"], row["log10_p"], bold=row["holm_p"] <= alpha)
+        paper = {"Paper": format_p(row["published_p"])} if printed else {}
+        return {TESTS[row["test"]].label: ours} | paper
+
+    keys = {"dataset": "Set", "model": "Model", "verdict": "Order"}
+    verdicts = rows.groupby("dataset")["verdict"].transform("first")
+    return lay_out(rows.assign(verdict=verdicts), keys, cells)
+
+
 def published_layout(table2: pd.DataFrame) -> pd.DataFrame:
     """Lay out Table 2 as printed: a row for each set, a column for each model."""
     return lay_out(
