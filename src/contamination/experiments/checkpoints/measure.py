@@ -38,6 +38,7 @@ from contamination.randomness import random_stream
 from contamination.scoring.contract import Scorer
 from contamination.scoring.local import open_scorer
 from contamination.scoring.models import ModelEntry
+from contamination.scoring.plan import stores_of
 from contamination.scoring.processes import share, together
 from contamination.scoring.status import FAILURES, OK, status_of
 from contamination.testsets.example_set import ExampleSet
@@ -112,7 +113,7 @@ def measure(
         scorer = _opened(entry)
         request = Request(seed=experiment.profile.seed, directory=directory, name=entry.name)
         cells += _scored_stores(scorer, every, list(dict.fromkeys(wanted)), request)
-        parts = parts_of(experiment, PACKAGE) / entry.name
+        parts = stores_of(parts_of(experiment, PACKAGE), entry.name, "spans")
         drawn = _draw_spans(scorer, every, spanned, length, spans, experiment.profile.seed)
         scored.append(_scored_spans(scorer, drawn, parts, f"min_k_{k:g}").assign(model=entry.name))
         del scorer
