@@ -188,6 +188,22 @@ def test_the_rates_by_brute_force(made_up) -> None:
         assert (row["rate_low"], row["rate_high"]) == pytest.approx((100 * ends[0], 100 * ends[1]))
 
 
+def test_each_model_has_a_threshold_of_its_own(made_up) -> None:
+    rng = np.random.default_rng(0)
+    spans = pd.DataFrame(
+        [
+            (model, path, level + rng.normal(), "ok")
+            for model, level in (("reader", 0.0), ("old", -100.0))
+            for path in made_up.sets.values()
+            for _ in range(30)
+        ],
+        columns=["model", "dataset", "score", "status"],
+    )
+    found = rates(made_up, spans).groupby("model")["threshold"].first()
+    for model, level in (("reader", 0.0), ("old", -100.0)):
+        assert abs(found[model] - level) < 3
+
+
 def test_remembered_spans_are_detected_and_the_control_detects_few(made_up) -> None:
     table = rates(made_up, made_up.measure(sets=[], ablation_sets=[])["spans"], fpr=0.1)
     found = table.set_index(["model", "title"])["rate_percent"]
