@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import huggingface_hub.constants
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,7 +22,10 @@ from contamination.scoring.cost import Shape, Workload, sequence_workload
 from contamination.scoring.forecast import LINE, RECORD, Facts, Forecast, Pass, estimated
 from contamination.scoring.models import ModelEntry
 from contamination.scoring.store_format import count_rows
+from contamination.testsets import hub
 from fakes.data_fixtures import PROFILES, ROOT, WORDS
+from fakes.hub_server import Repository
+from fakes.made_up_registry import hub_at
 
 MEASURED = ROOT / "docs" / "measurements" / "set_tokens.csv"
 TWELVE_GB = Device("made up", int(12e9), 1e12)
@@ -81,6 +85,36 @@ def test_a_directory_is_known_by_its_configuration(model_directory: Path) -> Non
     facts = forecast().facts(ModelEntry("m", str(model_directory)))
     assert (facts.context, facts.download, facts.exact) == (16, 0, True)
     assert facts.shape.channels == 2 * 32
+
+
+def test_with_a_hub_sizes_and_shapes_are_those_of_its_files(
+    tmp_path: Path, model_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a gated model the registry's numbers have to do; weights are never fetched."""
+    monkeypatch.setattr(forecasting, "in_reach", hub.in_reach)
+    config = (model_directory / "config.json").read_bytes()
+    with hub_at(monkeypatch, tmp_path) as server:
+        for name in ("org/open", "org/gated"):
+            server.models[name] = Repository()
+            server.models[name].push({"config.json": config, "model.safetensors": b"w" * 4321})
+        server.models["org/gated"].gated = True
+        known = forecast()
+        found = known.facts(ModelEntry("open", "org/open", parameters=7))
+        assert (found.download, found.context, found.exact) == (4321, 16, True)
+        gated = known.facts(ModelEntry("gated", "org/gated", parameters=7))
+        assert (gated.parameters, gated.exact) == (7, False)
+        assert not [path for path in server.downloaded() if "safetensors" in str(path)]
+
+
+def test_a_hub_that_is_not_there_is_out_of_reach(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with hub_at(monkeypatch, tmp_path):
+        assert hub.in_reach()
+        monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+        assert not hub.in_reach()
+        monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    assert not hub.in_reach()  # it has been shut down
 
 
 def test_every_set_of_the_profiles_without_a_corpus_has_a_size() -> None:

@@ -40,6 +40,7 @@ def costs(
 ) -> None:
     """Tell what a profile without a corpus downloads, reads and takes, and download nothing."""
     import pandas as pd
+    from huggingface_hub.utils.tqdm import disable_progress_bars
 
     from contamination.errors import InputError
     from contamination.pretraining.experiment import Experiment
@@ -56,6 +57,7 @@ def costs(
     from contamination.report import costs as report
     from contamination.scoring.forecast import Forecast
 
+    disable_progress_bars()  # of looking for files that are not fetched
     forecast = Forecast(pd.read_csv(measured))
     devices = [report.described(text) for text in gpu or []] or report.devices_found()
     table = report.cost_table(report.passes_of(experiment, NOTEBOOKS, forecast), forecast, devices)

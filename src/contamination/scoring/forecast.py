@@ -6,6 +6,7 @@ a model by its parameters. An estimate is never called a count.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -111,19 +112,21 @@ class Forecast:
                 context = loading.context_length(source, config)
                 download = 0 if local else self._missing(source, parameters)
                 return Facts(parameters, context, shape, download, True)
-            except InputError:  # gated, or gone: what the registry says of it has to do
-                pass
+            except InputError:  # gated, or gone
+                pass  # what the registry says of it has to do
         layers = (estimate / 120_000) ** (1 / 3)  # 12 x layers x width^2, width 100 x layers
         shape = Shape(body=estimate, head=0, channels=round(100 * layers**2))
         context = entry.context or CONTEXT
         return Facts(entry.parameters, context, shape, self._missing(source, estimate), False)
 
     def _missing(self, source: "ModelSource", parameters: int) -> int:
-        """Bytes of the weights that are not here, as the hub has them, else estimated."""
-        from contamination.scoring.loading import weight_files
+        """Bytes of the weights that are not here: as the hub says if it does, else estimated."""
+        from contamination.scoring.loading import explain_load_errors, weight_files
 
+        known = None
         files = weight_files(source) if self._reachable else []
-        known = missing_bytes(source.name, files, revision=source.revision) if files else None
+        with suppress(InputError), explain_load_errors(source.name):  # gated, or gone
+            known = missing_bytes(source.name, files, revision=source.revision) if files else None
         return parameters * BYTES if known is None else known
 
     def lengths(

@@ -7,10 +7,30 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from contamination.audit.battery import TESTS
 from contamination.errors import InputError
-from contamination.experiments.papers.cells import WIKIMIA_MODELS, our_name, published_cells
+from contamination.experiments.assumptions import detection, public
+from contamination.experiments.checkpoints import evaluation, min_k
+from contamination.experiments.mmlu import tables as mmlu
+from contamination.experiments.open_models import tables as open_models
+from contamination.experiments.papers.cells import (
+    WIKIMIA_MODELS,
+    WIKIMIA_SCORES,
+    WIKIMIA_VARIANTS,
+    our_name,
+    plain,
+    published_cells,
+)
 from contamination.experiments.papers.comparison import COLUMNS, compare
-from contamination.experiments.papers.measured import FU_METRICS, NOTEBOOKS, measured_cells
+from contamination.experiments.papers.measured import (
+    FU_METRICS,
+    NOTEBOOKS,
+    READ_ONCE,
+    measured_cells,
+)
+from contamination.experiments.wikimia import benchmark
+from contamination.experiments.wikimia import evaluation as wikimia_evaluation
+from contamination.testsets.registry import entries
 from fakes.data_fixtures import ROOT
 
 CELLS = published_cells(ROOT / "data" / "published")
@@ -261,3 +281,38 @@ def test_fu_across_domains_and_perplexities(results: Path) -> None:
     assert list(found["table"]) == ["Table 3", "Table 12"]
     assert (found["row"] == "PPL_200, non-members").all()
     assert (found["ours"] == 9.0).all()
+
+
+# --- what the other notebooks write ---------------------------------------------------------------
+
+WRITTEN = {
+    "checkpoints": evaluation.COLUMNS,
+    "checkpoints_min_k": min_k.COLUMNS,
+    "open_models": open_models.COLUMNS,
+    "mmlu_subsets": mmlu.SUBSET_COLUMNS,
+    "mmlu_fisher": mmlu.FISHER_COLUMNS,
+    "wikimia": wikimia_evaluation.FIELDS,
+    "assumptions_within": detection.WITHIN_COLUMNS,
+    "assumptions_cross": detection.CROSS_COLUMNS,
+    "assumptions_perplexity": detection.PERPLEXITY_COLUMNS,
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_columns_that_are_read_are_written(name: str) -> None:
+    assert set(NAMES[name].split()) <= set(WRITTEN[name])
+
+
+def test_the_words_that_are_looked_up_are_those_of_the_other_experiments() -> None:
+    """Experiments do not import each other, so that they could drift apart."""
+    assert FU_METRICS.items() <= detection.LABELS.items()
+    assert READ_ONCE in detection.PHASES
+    assert set(detection.SIDES.values()) == {c.wanted[1] for c in CELLS if c.unit == "perplexity"}
+    assert set(WIKIMIA_SCORES.values()) <= set(wikimia_evaluation.SCORES)
+    assert set(WIKIMIA_VARIANTS.values()) == {benchmark.ORIGINAL, benchmark.PARAPHRASED}
+    assert {c.wanted[2] for c in CELLS if c.source == "checkpoints"} <= set(TESTS)
+    titles = {plain(entry.title) for entry in entries().values()}
+    asked = {c.wanted[1] for c in CELLS if c.source in ("checkpoints", "open_models")}
+    assert {plain(name) for name in asked} <= titles
+    of_the_pile = {plain(c.row) for c in CELLS if c.source == "assumptions_cross"}
+    assert of_the_pile == set(map(plain, public.DOMAINS))
