@@ -107,7 +107,7 @@ def our_verdict(directory: Path, path: Path, template: str | None) -> dict:
 
 def measure(name: str, directory: Path, path: Path, options: argparse.Namespace) -> list[dict]:
     """Time both procedures in turn, `--rounds` times."""
-    test_set = open_test_set(path, options.template)
+    test_set = open_test_set(path, template=options.template)
     facts = {"model": name, "examples": len(test_set.examples)}
     p = np.nan
     if options.full:
