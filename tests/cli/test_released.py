@@ -19,6 +19,7 @@ import yaml
 from bs4 import BeautifulSoup
 from transformers import GPT2LMHeadModel
 
+from contamination.experiments.papers.cells import published_cells
 from contamination.files import read_json
 from contamination.pretraining.fine_tuning import fine_tune
 from contamination.pretraining.network import gpt2_config
@@ -45,6 +46,7 @@ RECORDS = 40
 WORDS_EACH = 8  # of a record
 LENGTH = 32  # words of a text of WikiMIA
 NAMES = ["03_open_model_audit", "04_mmlu_fisher", "06_wikimia"]
+LAST = "13_beside_the_papers"  # reads the tables of the others and no model
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +81,7 @@ def world(tokenizer, tmp_path_factory) -> Path:
         | {"tests": ["sharded_t"], "permutations": 1, "max_records": 20},
         NAMES[2]: {"models": models[:1], "directory": str(root / "dated"), "lengths": [LENGTH]}
         | {"shown_length": LENGTH, "neighbours": 1, "resamples": 50},
+        LAST: {},
     }
     profile = {"seed": 11, "notebooks": notebooks}
     (root / "tiny.yaml").write_text(yaml.safe_dump(profile))
@@ -94,6 +97,7 @@ def stages(world: Path) -> list[str]:
     for name in NAMES:
         source = ROOT / "notebooks" / f"{name}.ipynb"
         commands += [["measure", source, *where], ["notebook", source, *where, *results]]
+    commands += [["notebook", ROOT / "notebooks" / f"{LAST}.ipynb", *where, *results]]
     commands += [["manifest", *where, *results], ["report", *results], ["summary", *results]]
     done = subprocess.run(
         [sys.executable, "-c", DRIVER],
@@ -140,12 +144,27 @@ def test_what_is_out_of_reach_is_a_row_with_its_reason(world: Path, stages) -> N
     assert wikimia.loc[["dated"], "auc"].between(0, 1).all()
 
 
+def test_every_published_number_is_a_row_with_the_reason_why_it_was_not_measured(
+    world: Path, stages
+) -> None:
+    papers = table(world, "papers")
+    assert len(papers) == len(published_cells(ROOT / "data" / "published"))
+    assert not (papers["status"] == "ok").any() and papers["difference"].isna().all()
+    shi = papers[papers["paper"].str.startswith("Shi") & (papers["column"] == "original")]
+    assert shi["status"].str.startswith("not run here: ").all() and len(shi)
+    oren = papers[(papers["table"] == "Table 2") & (papers["row"] == "PIQA")].set_index("model")
+    assert oren.loc["Mistral-7B", "status"] == "not asked: profile tiny leaves out Mistral-7B"
+    other = "not asked: profile tiny does not run notebook 08_detection_assumptions"
+    assert (papers.loc[papers["paper"].str.startswith("Fu"), "status"] == other).all()
+
+
 def test_the_manifest_names_the_released_models_and_every_step(world: Path, stages) -> None:
     manifest = read_json(world / "results" / "manifest.json")
     assert not {"corpus", "canaries", "models"} & set(manifest)
     assert manifest["rehearsal"] is True
     assert set(manifest["released"]) == {"blank", "reader"}
-    assert set(manifest["steps"]) == {f"{do} {n}" for do in ("measure", "notebook") for n in NAMES}
+    steps = {f"{do} {name}" for do in ("measure", "notebook") for name in NAMES}
+    assert set(manifest["steps"]) == steps | {f"notebook {LAST}"}
     assert manifest["tokens_scored"] > 0
 
 
@@ -157,7 +176,7 @@ def test_the_report_has_the_sections_of_what_ran_and_says_that_it_is_a_rehearsal
     page = BeautifulSoup((report / "report.html").read_text(encoding="utf-8"), "html.parser")
     assert page.select_one(".rehearsal").get_text(strip=True) == REHEARSED
     sections = {element["id"] for element in page.find_all(id=lambda name: name) if element}
-    assert {"sec-open", "sec-mmlu", "sec-wikimia"} <= sections
+    assert {"sec-open", "sec-mmlu", "sec-wikimia", "sec-papers"} <= sections
     counts = "Of 9 cells 6 were measured"
     assert counts in " ".join(page.get_text().split())
 
