@@ -23,7 +23,7 @@ from contamination.scoring.status import OK
 OURS, PUBLISHED, DIFFERENCE = "ours", "published", "difference"
 DIGITS = {LOG10_P: 1, AUC: 2, AUC_PERCENT: 1, PERCENT: 1, PERPLEXITY: 1, COUNT: 0}
 SIDE_BY_SIDE = 2  # columns; with more of them the three numbers stand below each other
-LONGEST = 110  # characters of a reason
+LONGEST = 45  # characters of a reason: the table has to fit its page
 LABELS = {"permutation": "Permutation p", "sharded_t": "Sharded p", "detected": "Detected, %"}
 
 
