@@ -111,7 +111,7 @@ PAPER    := $(wildcard paper/_quarto.yml paper/*.qmd paper/*.bib paper/*.css pap
 $(shell awk -v out=$(B)/profile -v notebooks="$(NOTEBOOKS)" -f scripts/sections.awk $(BASE) $(P) notebooks/[01]*.ipynb)
 
 .DELETE_ON_ERROR:
-.PHONY: again help setup reproduce smoke plan audit start stores scores notebooks explore seminar study benchmark attack test lint format report compare reference docs lab lock clean distclean
+.PHONY: again help setup reproduce smoke plan rehearse audit start stores scores notebooks explore seminar study benchmark attack test lint format report compare reference docs lab lock clean distclean
 
 help: ## list the targets
 	@echo "make TARGET [PROFILE=$(subst $(BLANK),|,$(notdir $(basename $(wildcard profiles/*.yaml))))]"
@@ -123,6 +123,9 @@ smoke: ## the same with the quick profile (a few minutes)
 
 plan: $(SETUP) ## what PROFILE=open downloads, reads and takes, before it does (on other devices: GPUS="24:165", in GB:TFLOP/s)
 	@$(STAGE) costs $(ON) $(addprefix --gpu ,$(GPUS))
+
+rehearse: $(SETUP) ## PROFILE=open from end to end on stand-ins that a hub on this machine serves (numbers mean nothing)
+	@$(BIN)/python scripts/rehearsal/run.py
 
 # Words as a YAML list; paths as they are seen from anywhere.
 COMMA := ,

@@ -1,0 +1,78 @@
+"""What a rehearsal has to leave: all ran, what failed says why, what was planted is found."""
+
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from contamination.results.tables import read_csv
+
+SAYS_WHY = re.compile(r"ok|(failed|not run here|not asked): \S.*", re.DOTALL)
+SMALL = 1e-4  # p-values of sets that a model has learnt by heart
+
+
+def check(
+    results: Path, *, notebooks: Sequence[str], reasons: Mapping[str, str], taught: Sequence[str]
+) -> None:
+    """Print what every table holds; end the program if something is not as it has to be.
+
+    Parameters
+    ----------
+    results : directory of the run. notebooks : that it had to execute.
+    reasons : what went wrong on purpose -> words of the statuses that have to say so.
+    taught : a model, and the sets that it has learnt.
+    """
+    problems = [
+        *_missing(results, notebooks),
+        *_statuses(results, reasons),
+        *_planted(results, *taught),
+        *_report(results),
+    ]
+    if problems:
+        sys.exit("\n".join(f"error: {problem}" for problem in problems))
+
+
+def _missing(results: Path, notebooks: Sequence[str]) -> Iterator[str]:
+    for name in notebooks:
+        if not (results / "notebooks" / f"{name}.ipynb").is_file():
+            yield f"notebook {name} was not executed"
+
+
+def _statuses(results: Path, reasons: Mapping[str, str]) -> Iterator[str]:
+    """Print how many rows each table has of each kind; yield what has no status or no reason."""
+    seen = []
+    for path in sorted((results / "tables").glob("*.csv")):
+        table = pd.read_csv(path, low_memory=False)
+        if "status" not in table:
+            continue
+        statuses = table["status"].fillna("").astype(str)
+        kinds = statuses.str.partition(":")[0].value_counts()
+        print(f"{path.name:30} " + ", ".join(f"{count} {kind}" for kind, count in kinds.items()))
+        wrong = [status for status in statuses if not SAYS_WHY.fullmatch(status)]
+        if wrong:
+            yield f"{path.name}: {len(wrong)} rows do not say why, such as {wrong[0]!r}"
+        if "ok" not in kinds:
+            yield f"{path.name}: not one row is ok"
+        seen += list(statuses)
+    for what, words in reasons.items():
+        if not any(what in status and words in status for status in seen):
+            yield f"no status says of {what}: {words}"
+
+
+def _planted(results: Path, model: str, *sets: str) -> Iterator[str]:
+    table = read_csv(results, "checkpoints").query("test == 'successor'")
+    for name in sets:
+        (p,) = table.loc[(table["model"] == model) & (table["dataset"] == name), "p"]
+        print(f"{model} has learnt {name}: p = {p:.2g}")
+        if not p < SMALL:
+            yield f"{model} has learnt {name}, and p is {p:.2g}"
+
+
+def _report(results: Path) -> Iterator[str]:
+    page = results / "report" / "report.html"
+    if 'class="rehearsal"' not in page.read_text(encoding="utf-8"):
+        yield f"{page} does not say that it is a rehearsal"
+    if not (results / "report" / "report.pdf").is_file():
+        yield f"{results}: there is no report.pdf"
