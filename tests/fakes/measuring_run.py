@@ -8,6 +8,7 @@ Each process writes what it was given to FOLDER/seen-RANK.json.
 import json
 import sys
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 from transformers import AutoTokenizer
@@ -56,9 +57,10 @@ def run(model: Path, folder: Path) -> dict:
     stored_scores(folder / "spread", spread, texts(), columns=("loss",))
     # One that is in memory once, but not once for each process.
     weights = loading.count_parameters(scorer.config) * scorer.dtype.itemsize
-    placement.memories = lambda device: [int(1.5 * weights / placement.ROOM)]
-    large = TransformersScorer(model, batch_tokens=64)
-    stored_scores(folder / "large", large, texts(), columns=("loss",))
+    memory = [int(1.5 * weights / placement.ROOM)]
+    with patch.object(placement, "memories", lambda device: memory):
+        large = TransformersScorer(model, batch_tokens=64)
+        stored_scores(folder / "large", large, texts(), columns=("loss",))
     return {
         "large": (large.source.device_map, "_network" in vars(large)),
         "table": table.to_dict("list"),

@@ -1,5 +1,6 @@
 """Every ordering scores the same tokens; the tokenizer is the same every time it is trained."""
 
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -42,6 +43,9 @@ def test_much_text_is_tokenised_with_a_bar_and_little_in_silence(bpe, capsys, mo
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(tokens, "QUIET", 100)
     monkeypatch.setattr(tokens, "CHUNK", 100)
+    tokenize(bpe, TEXTS)
+    assert capsys.readouterr().err == ""  # no terminal
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     in_chunks = tokenize(bpe, TEXTS)
     assert "tokenise" in capsys.readouterr().err
     assert _joined(in_chunks) == _joined(plain)

@@ -15,6 +15,7 @@ from contamination.experiments.mmlu.tables import published_subsets
 from contamination.results.figures import MODEL_COLOURS
 from contamination.results.published import AUDITED, CONTROLS, load_published
 from contamination.results.tables import SIGNIFICANT
+from contamination.scoring.status import OK
 from contamination.statistics import dkw_band
 from contamination.testsets.registry import lookup
 from contamination.testsets.sources import available, open_test_set
@@ -58,10 +59,11 @@ def load_mmlu(published: Path | str, measurements: Path | str, results: Path | s
     here = len(tables) == len(MEASURED) and not tables[1].empty
     if not here:
         tables = [load_published(measurements, name) for name in MEASURED]
+    subsets = tables[0]
     return Mmlu(
         published_subsets(table4, SIGNIFICANT),
         table2.loc["MMLU (Fisher)", list(AUDITED)].rename(AUDITED),
-        tables[0][tables[0]["source"] == "measured"],
+        subsets[(subsets["source"] == "measured") & (subsets["status"] == OK)],
         tables[1],
         here,
         _examples_at_hand(_most_records(tables[1])),
