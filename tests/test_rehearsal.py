@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import huggingface_hub.constants
@@ -184,6 +185,8 @@ def test_an_interrupt_ends_what_was_started(tmp_path) -> None:
         [sys.executable, "-c", program],
         env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "scripts"), *sys.path])},
         stderr=subprocess.DEVNULL,
+        # A shell lets what it starts in the background ignore interrupts, and that is inherited.
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),
     )
     writer = os.open(fifo, os.O_WRONLY)  # waits for the reader
     started.send_signal(signal.SIGINT)
