@@ -83,6 +83,21 @@ class Entry:
     lines: str | None = None
 
 
+def unregistered(name: str, source: Hub | Url, split: str, *, mirror: str) -> Entry:
+    """Describe a set of which nothing is known beforehand but where it is."""
+    return Entry(
+        name=name,
+        title=name,
+        source=source,
+        split=split,
+        licence="unknown",
+        template=None,
+        records=None,
+        checksum=None,
+        mirror=mirror,
+    )
+
+
 def registered(prefix: str = "") -> tuple[str, ...]:
     """Return the names that start with `prefix`, in the order of the registry.
 

@@ -42,6 +42,7 @@ from contamination.testsets.registry import (
     lookup,
     registered,
     suggestion,
+    unregistered,
 )
 
 DATA_VARIABLE = "CONTAMINATION_DATA"  # directory of a local mirror; without it, `data`
@@ -129,17 +130,8 @@ def entry_of(name: str, revision: str | None = None, split: str | None = None) -
     label = name if split == "test" else f"{name}/{split}"
     version = f"@{revision.replace('/', '--')}" if revision else ""
     folder = f"hub/{match['id'].replace('/', '--')}/{match['config'] or 'default'}"
-    return Entry(
-        name=label,
-        title=label,
-        source=Hub(match["id"], match["config"], revision),
-        split=split,
-        licence="unknown",
-        template=None,
-        records=None,
-        checksum=None,
-        mirror=f"{folder}/{split}{version}.jsonl",
-    )
+    source = Hub(match["id"], match["config"], revision)
+    return unregistered(label, source, split, mirror=f"{folder}/{split}{version}.jsonl")
 
 
 # --- where it lies --------------------------------------------------------------------------------

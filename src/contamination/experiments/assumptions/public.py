@@ -22,7 +22,7 @@ from pathlib import Path
 from contamination.errors import InputError
 from contamination.scoring.status import FAILURES, OK, status_of
 from contamination.testsets.records import Record
-from contamination.testsets.registry import Entry, Hub
+from contamination.testsets.registry import Entry, Hub, unregistered
 from contamination.testsets.sources import cache_path, fetch, locate, read_origin, read_verified
 
 # As Tables 7 to 13 call them, in their order.
@@ -168,14 +168,4 @@ def _texts(records: Sequence[Record], where: str) -> tuple[str, ...]:
 def _entry(name: str, domain: str, split: str) -> Entry:
     """Describe a split of a domain as the registry describes a test set."""
     label = f"{name}/{SETS[name].domains[domain]}/{split}"
-    return Entry(
-        name=label,
-        title=label,
-        source=SETS[name].hub(domain, split),
-        split=split,
-        licence="unknown",
-        template=None,
-        records=None,
-        checksum=None,
-        mirror=f"{label}.jsonl",
-    )
+    return unregistered(label, SETS[name].hub(domain, split), split, mirror=f"{label}.jsonl")
