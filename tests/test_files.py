@@ -300,3 +300,42 @@ def test_a_checksum_names_the_contents_and_where_they_end(tmp_path):
     assert sha256_of("ab", "c") != sha256_of("a", "bc")
     assert sha256_of("a", "b") != sha256_of("b", "a")
     assert sha256_of("") != sha256_of()
+
+
+# --- what must be new -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("there", ["nothing", "empty directory"])
+def test_a_new_directory_takes_the_place_of_nothing(there, tmp_path):
+    path = tmp_path / "deep" / "new"
+    if there == "empty directory":
+        path.mkdir(parents=True)
+    with replacing(path, new=True) as temporary:
+        fill("directory", temporary, "new")
+    assert content("directory", path) == "new"
+    assert [p.name for p in path.parent.iterdir()] == ["new"]
+
+
+def test_what_is_there_is_not_replaced_by_something_new(kind, tmp_path):
+    path = tmp_path / "target"
+    fill(kind, path, "old")
+    with (
+        pytest.raises(InputError, match=r"target: there is something already, and it stays"),
+        replacing(path, new=True),
+    ):
+        must_not_start()
+    assert content(kind, path) == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["target"]
+
+
+def test_of_two_that_make_the_same_the_first_stays(tmp_path):
+    path = tmp_path / "target"
+    with (
+        pytest.raises(InputError, match=r"target: there is something already, and it stays"),
+        replacing(path, new=True) as late,
+    ):
+        fill("directory", late, "late")
+        with replacing(path, new=True) as early:
+            fill("directory", early, "early")
+    assert content("directory", path) == "early"
+    assert [p.name for p in tmp_path.iterdir()] == ["target"]

@@ -1,19 +1,22 @@
 """Streams of random numbers: no two uses share one, and nobody opens one without a name."""
 
 import ast
+import hashlib
 import json
+import math
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
 import contamination
 from contamination.errors import InputError
-from contamination.randomness import derived_seed, random_stream
+from contamination.randomness import KeyedStream, derived_seed, random_stream
 from fakes.data_fixtures import TRAINING, write_profile
 from fakes.made_up_registry import jsonl
 
@@ -123,7 +126,7 @@ def opened(monkeypatch):
 
 
 def test_no_two_places_of_a_run_share_a_stream(opened, tmp_path, monkeypatch):
-    from contamination.audit.battery import Request
+    from contamination.audit.request import Request
     from contamination.audit.verdict import audit
     from contamination.membership.api import membership_scores
     from contamination.pretraining.corpus_stage import make_corpus
@@ -163,3 +166,73 @@ def test_no_two_places_of_a_run_share_a_stream(opened, tmp_path, monkeypatch):
     membership_scores(scorer, texts[:3], neighbours=2, seed=3)
     assert len(opened) > 15
     assert {tuple(sorted(where)) for where in opened.values() if len(where) > 1} == set()
+
+
+# --- draws from a key -----------------------------------------------------------------------------
+
+KEY = bytes(range(32))
+
+
+def test_a_keyed_stream_is_hmac_sha256_of_name_and_counter():
+    """Written down again from its docstring, with the definition of HMAC in RFC 2104."""
+
+    def hmac_sha256(key: bytes, message: bytes) -> bytes:
+        padded = key.ljust(64, b"\0")
+        inner = hashlib.sha256(bytes(b ^ 0x36 for b in padded) + message).digest()
+        return hashlib.sha256(bytes(b ^ 0x5C for b in padded) + inner).digest()
+
+    blocks = [hmac_sha256(KEY, b"caf\xc3\xa9\0" + c.to_bytes(8, "big")) for c in range(3)]
+    words = np.frombuffer(b"".join(blocks), dtype=">u8").tolist()
+    stream = KeyedStream(KEY, "café")
+    assert [stream.below(1 << 64) for _ in words] == words
+
+
+def test_numbers_from_a_key_do_not_change():
+    """Sealed sets that were published depend on them."""
+    assert KeyedStream(KEY, "order").permutation(10) == [8, 7, 6, 3, 5, 4, 2, 0, 9, 1]
+    assert [KeyedStream(KEY, f"wording/{i}").below(3) for i in range(10)] == [
+        1,
+        1,
+        2,
+        0,
+        0,
+        2,
+        0,
+        0,
+        0,
+        1,
+    ]
+
+
+def test_a_word_that_would_favour_small_numbers_is_passed_over(monkeypatch):
+    from contamination import randomness
+
+    top = (1 << 64) - 1  # 2^64 = 1 mod 3: of all words, this one is too many
+    words = iter([top, top - 1])
+    monkeypatch.setattr(randomness, "_keyed_words", lambda *_: words)
+    assert KeyedStream(KEY, "a").below(3) == 2  # 2^64 - 2 is 2 mod 3
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_all_orders_from_keys_are_as_likely(count):
+    draws = 24 * 250
+    keys = (hashlib.sha256(f"{count} {i}".encode()).digest() for i in range(draws))
+    found = Counter(tuple(KeyedStream(key, "order").permutation(count)) for key in keys)
+    assert len(found) == math.factorial(count)
+    if count > 1:
+        assert scipy.stats.chisquare(list(found.values())).pvalue > 1e-4
+
+
+def test_streams_of_other_names_and_keys_differ():
+    streams = [KeyedStream(KEY, "a"), KeyedStream(KEY, "b"), KeyedStream(KEY[::-1], "a")]
+    assert len({stream.below(1 << 64) for stream in streams}) == 3
+
+
+def test_a_key_that_can_be_guessed_and_a_bound_of_nothing_are_refused():
+    with pytest.raises(InputError, match="a key of 120 bits can be guessed; give 128 or more"):
+        KeyedStream(bytes(15), "a")
+    with pytest.raises(InputError, match="a zero byte ends the name"):
+        KeyedStream(KEY, "a\0")
+    for bound in (0, -1, (1 << 64) + 1):
+        with pytest.raises(InputError, match=f"bound is {bound}: give 1 to 2\\^64"):
+            KeyedStream(KEY, "a").below(bound)

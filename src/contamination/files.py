@@ -29,12 +29,14 @@ _TEMPORARY = re.compile(r"\.(?P<machine>[0-9a-f]{8})-(?P<process>\d+)-[0-9a-f]{8
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path, *, new: bool = False) -> Iterator[Path]:
     """Yield a temporary path (file or directory) that replaces `path` if the block succeeds.
 
     If it fails, the temporary file is removed and `path` is as it was. What a killed process left
-    in the folder of `path` is removed, too. Raises InputError if the disk is full, or if `path`
-    cannot be written: it is a device, its name is too long, its folder is a file or not writable.
+    in the folder of `path` is removed, too. With `new` the block makes a directory and nothing
+    gives way to it but an empty one: what is there already, or what another process puts there
+    meanwhile, stays. Raises InputError then, if the disk is full, or if `path` cannot be written:
+    it is a device, its name is too long, its folder is a file or not writable.
     """
     path = Path(path)
     if not path.name:
@@ -45,13 +47,15 @@ def replacing(path: Path) -> Iterator[Path]:
             path.parent.mkdir(parents=True, exist_ok=True)
             if _kind(path) not in (None, stat.S_IFREG, stat.S_IFDIR):
                 raise InputError(f"{path}: no regular file, which could be replaced; name another")
+            if new and (path.is_file() or (path.is_dir() and any(path.iterdir()))):
+                raise _exists(path)
             remove_leftovers(path.parent)
             temporary.touch()  # whether it can be written is found out before any work is done
             temporary.unlink()
         yield temporary
         with writing(path):
             _flush(temporary)
-            _rename(temporary, path)
+            _rename(temporary, path, new=new)
             _flush_names(path.parent)
     except Exception as error:
         if _is_full_disk(error):
@@ -132,14 +136,16 @@ def _temporary(path: Path) -> Path:
     return path.with_name(name)
 
 
-def _rename(temporary: Path, path: Path) -> None:
-    """Rename a file or a directory over what is there of the same kind."""
+def _rename(temporary: Path, path: Path, *, new: bool) -> None:
+    """Rename a file or a directory over what is there of the same kind, or a new directory."""
     while True:
         try:
             temporary.replace(path)
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
+            if new:
+                raise _exists(path) from error
         else:
             return
         # A directory with something in it gives way to no other, which its own rename may.
@@ -156,6 +162,10 @@ def _remove(path: Path) -> None:
             shutil.rmtree(path)
         else:
             path.unlink()
+
+
+def _exists(path: Path) -> InputError:
+    return InputError(f"{path}: there is something already, and it stays; name a new directory")
 
 
 def _no_space(folder: Path) -> InputError:

@@ -4,10 +4,15 @@ A seed alone is no stream: NumPy pads it with zeros, so that `default_rng(s)` is
 `default_rng([s, 0])`, and what two parts of a run draw from them is the same. Here every use has a
 name, which is hashed, and no two uses share draws by accident. The linter forbids `default_rng`
 everywhere else.
+
+Draws that a stranger has to be able to repeat in another language, and that nobody may guess, come
+from a `KeyedStream` instead, which is SHA-256 and nothing of NumPy.
 """
 
 import hashlib
+import hmac
 import json
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -38,3 +43,51 @@ def random_stream(seed: int, name: str, *keys: int | str) -> np.random.Generator
 def derived_seed(seed: int, name: str, *keys: int | str) -> int:
     """Return 32 bits of the stream of that name, for a generator that is not NumPy's."""
     return int(random_stream(seed, name, *keys).integers(1 << 32))
+
+
+class KeyedStream:
+    """Whole numbers drawn from a secret key: HMAC-SHA256 (RFC 2104) of a name and a counter.
+
+    Block c = 0, 1, 2 ... is the HMAC of the name in UTF-8, a zero byte, and c as 8 bytes, big end
+    first. Each block is four words of 64 bits, big end first, which are used up in turn. Whoever
+    has the key gets the same numbers; without it they cannot be told from fair draws, as far as is
+    known of SHA-256. Raises InputError for a key of less than 128 bits, which could be guessed, and
+    for a name with a zero byte.
+    """
+
+    def __init__(self, key: bytes, name: str) -> None:
+        if len(key) < 16:
+            raise InputError(f"a key of {8 * len(key)} bits can be guessed; give 128 or more")
+        if "\0" in name:
+            raise InputError(f"{name!r}: a zero byte ends the name of a stream; leave it out")
+        self._words = _keyed_words(key, name.encode())
+
+    def below(self, bound: int) -> int:
+        """Draw 0, 1 ... bound - 1, each as likely: word mod bound.
+
+        The words from the largest multiple of the bound on, which would favour small numbers, are
+        passed over. Raises InputError for a bound that is not in 1 ... 2^64.
+        """
+        if not 1 <= bound <= 1 << 64:
+            raise InputError(f"bound is {bound}: give 1 to 2^64")
+        fair = (1 << 64) - (1 << 64) % bound
+        return next(word for word in self._words if word < fair) % bound
+
+    def permutation(self, count: int) -> list[int]:
+        """Draw an order of 0 ... count - 1, each as likely (Fisher and Yates).
+
+        For i = count - 1 down to 1, entry i changes places with entry `below(i + 1)`.
+        """
+        order = list(range(count))
+        for i in range(count - 1, 0, -1):
+            j = self.below(i + 1)
+            order[i], order[j] = order[j], order[i]
+        return order
+
+
+def _keyed_words(key: bytes, name: bytes) -> Iterator[int]:
+    counter = 0
+    while True:
+        block = hmac.digest(key, name + b"\0" + counter.to_bytes(8, "big"), "sha256")
+        yield from (int.from_bytes(block[i : i + 8], "big") for i in range(0, 32, 8))
+        counter += 1

@@ -8,6 +8,7 @@ function                          input                        guarantee
 `permutation_test`                (m+1,) whole set             exact; p >= 1/(m+1)
 `sharded_t_test`                  (r, m+1) shards              asymptotic in r; no floor
 `sharded_exact_test`              (r, m+1) shards              exact; p >= (m+1)^-r
+`pooled_exact_test`               sets of (r, m+1) shards      exact; one p of all sets
 `sharded_exact_monte_carlo`       (r, m+1) shards              exact; p >= 1/(resamples+1)
 `westfall_young_test`             (q, r, m+1) statistics       exact; tilted Monte Carlo
 `anytime_test`, `EProcess`        (r, m+1), shard by shard     exact at every stopping time
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from contamination.statistics.sharded_exact import (
         Weights,
         contributions,
+        pooled_exact_test,
         shard_z_scores,
         sharded_exact_monte_carlo,
         sharded_exact_p_values,
@@ -109,6 +111,7 @@ __all__ = [
     "null_scores",
     "permutation_test",
     "plan",
+    "pooled_exact_test",
     "random_orderings",
     "sampled_successor_scores",
     "shard_size_for_budget",
