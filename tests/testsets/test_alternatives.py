@@ -1,0 +1,364 @@
+"""Which arrangements are permitted, how they are drawn, and that the null is then exact."""
+
+import itertools
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from contamination.errors import InputError
+from contamination.files import sha256_of
+from contamination.statistics import sharded_exact_test
+from contamination.testsets.alternatives import (
+    OPTIONS_TEMPLATE,
+    Keep,
+    option_alternatives,
+    option_orders,
+    permitted_places,
+)
+from contamination.testsets.example_set import ExampleSet, make_test_set
+from contamination.testsets.options import Item, items_of, rearranged
+from contamination.testsets.sources import available, open_test_set
+
+WORDS = ["lamp", "river", "stone", "cloud", "tower", "orbit", "maple"]
+MMLU = "mmlu/2"
+
+
+def item(*options: str, answer: int | None = 0) -> Item:
+    return Item("Which?", options, answer)
+
+
+DEFAULT = Keep()
+
+
+def places(*options: str, keep: Keep = DEFAULT, answer: int | None = 0) -> tuple[int, ...]:
+    return permitted_places([item(*options, answer=answer)], keep)[0]
+
+
+def record(number: int, *options: str, answer: int = 0) -> dict:
+    return {"question": f"Question {number}?", "choices": list(options), "answer": answer}
+
+
+def set_of(*records: dict, template: str = "{{}}") -> ExampleSet:
+    return make_test_set("quiz", [("", each) for each in records], template, "quiz.jsonl")
+
+
+QUIZ = (
+    record(1, "lamp", "river", "stone", answer=2),
+    record(2, "apple", "none of these", "maple", answer=1),
+    record(3, "3", "4", "5", "6"),
+    record(4, "tower", "orbit"),
+)
+
+
+# --- what may move --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 5])
+def test_all_arrangements_are_permitted_of_options_that_say_nothing_of_each_other(count) -> None:
+    options = WORDS[:count]
+    assert places(*options) == tuple(range(count))
+    total = math.factorial(count)
+    (rows,) = option_orders([item(*options)], permutations=total - 1, seed=0, keep=Keep())
+    assert rows[0] == tuple(range(count))
+    assert set(rows) == set(itertools.permutations(range(count)))
+    assert len(rows) == total
+
+
+@pytest.mark.parametrize(
+    "pinned",
+    [
+        "All of the above",
+        "none of the above.",
+        "None of these",
+        "Both of these options",
+        "Neither.",
+        "all the above answers are correct",
+        "All are correct",
+        "Any of the other options",
+        "It cannot be determined from the information given",
+        "Not enough information",
+        "Unknown",
+        "I have no comment",
+    ],
+)
+def test_options_about_the_others_keep_their_place(pinned) -> None:
+    assert places("lamp", "river", "stone", pinned) == (0, 1, 2)
+    assert places(pinned, "river", "stone") == (1, 2)
+    assert places("lamp", pinned) == (0,)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("lamp", "river", "both A and B", "stone"),
+        ("lamp", "river", "A and C", "none of these"),
+        ("I only", "II only", "I and II", "stone"),
+        ("(i) and (iii)", "lamp", "river"),
+        ("lamp", "1 and 2 only", "river"),
+        ("lamp", "Statement 2 follows", "river"),
+        ("A", "B", "AB", "O"),
+    ],
+)
+def test_items_whose_options_name_labels_do_not_move(options) -> None:
+    for order in itertools.permutations(options):
+        assert places(*order) == ()
+        assert places(*order, keep=Keep(numbers=False)) == ()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("1", "2", "3", "4"),
+        ("$1,000", "$2.50", "$3"),
+        ("10%", "20 %"),
+        ("5 cm", "7 cm", "12.5 cm"),
+        ("1 apple", "2 apples"),
+        ("May 1968", "12 July 1789"),
+        ("two", "Three", "twenty"),
+        ("-1/4", "0"),
+        ("about 3 million", "about 4 billion"),
+    ],
+)
+def test_numbers_do_not_move_unless_the_author_shuffled_them(options) -> None:
+    assert places(*options) == ()
+    assert places(*options, keep=Keep(numbers=False)) == tuple(range(len(options)))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("World War 1", "the Peace of 1648", "the plague"),
+        ("Henry 8", "Louis 14"),
+        ("the other lamp", "another river"),
+        ("All lamps are stones", "None but rivers"),
+        ("Vitamin A", "Vitamin B"),
+        ("A river runs", "A stone falls"),
+    ],
+)
+def test_options_that_hold_numbers_or_quantifiers_move(options) -> None:
+    assert places(*options) == tuple(range(len(options)))
+
+
+def test_equal_options_and_labels_in_the_text_do_not_move() -> None:
+    assert places("lamp", "Lamp.", "river") == ()
+    assert places("A. lamp", "B. river") == places("B. river", "A. lamp") == ()
+
+
+def test_options_that_two_items_share_do_not_move() -> None:
+    shared = [item("True", "False"), item("lamp", "river"), item("false", "true", answer=1)]
+    assert permitted_places(shared, Keep()) == [(), (0, 1), ()]
+    assert permitted_places(shared, Keep(repeated=False)) == [(0, 1)] * 3
+
+
+def test_the_answer_may_keep_its_letter() -> None:
+    keep = Keep(answer=True)
+    assert places("lamp", "river", "stone", "cloud", keep=keep, answer=2) == (0, 1, 3)
+    assert places("lamp", "river", keep=keep) == (1,)
+    assert places("lamp", "river", "stone", keep=keep, answer=None) == ()
+
+
+@pytest.mark.parametrize("keep", [Keep(), Keep(answer=True), Keep(numbers=False, repeated=False)])
+def test_what_may_move_does_not_depend_on_the_published_order(keep) -> None:
+    """Every permitted arrangement permits the same ones: what exactness rests on."""
+    labelled = record(7, "(B) lamp", "(A) river", "(C) stone")
+    items = items_of(
+        set_of(*QUIZ, record(5, "True", "False"), record(6, "False", "True"), labelled)
+    )
+    kept = permitted_places(items, keep)
+    for number, (one, where) in enumerate(zip(items, kept, strict=True)):
+        for contents in itertools.permutations(where):
+            order = list(range(len(one.options)))
+            for place, content in zip(where, contents, strict=True):
+                order[place] = content
+            moved = Item(
+                one.question,
+                tuple(one.options[i] for i in order),
+                None if one.answer is None else order.index(one.answer),
+            )
+            others = [*items[:number], moved, *items[number + 1 :]]
+            assert permitted_places(others, keep) == kept
+
+
+# --- how they are drawn ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "permutations", "distinct"),
+    [
+        (2, 23, 2),
+        (3, 23, 6),
+        (4, 23, 24),
+        (5, 23, 24),
+        (7, 23, 24),
+        (4, 7, 8),
+        (3, 7, 4),
+        (3, 25, 2),
+        (4, 25, 13),
+        (4, 22, 23),
+        (3, 22, 1),
+    ],
+)
+def test_rows_hold_a_divisor_of_their_length_equally_often(options, permutations, distinct) -> None:
+    (rows,) = option_orders(
+        [item(*WORDS[:options])], permutations=permutations, seed=3, keep=Keep()
+    )
+    counts = Counter(rows)
+    assert rows[0] == tuple(range(options))
+    assert len(rows) == permutations + 1
+    assert len(counts) == distinct
+    assert set(counts.values()) == {(permutations + 1) // distinct}
+    assert all(sorted(order) == list(range(options)) for order in rows)
+
+
+def test_other_arrangements_are_uniform_without_replacement() -> None:
+    """Given the set that was drawn, the published one is uniform if every set is as likely."""
+    draws = Counter(
+        frozenset(option_orders([item(*WORDS[:3])], permutations=3, seed=seed, keep=Keep())[0])
+        for seed in range(4000)
+    )
+    published = (0, 1, 2)
+    others = set(itertools.permutations(range(3))) - {published}
+    assert set(draws) == {frozenset({published, *s}) for s in itertools.combinations(others, 3)}
+    assert chisquare(list(draws.values())).pvalue > 1e-3
+
+
+def test_draws_depend_on_the_seed_and_the_item_alone() -> None:
+    items = [Item(f"Q{i}", tuple(WORDS[:5]), 0) for i in range(3)]
+    first = option_orders(items, permutations=23, seed=1, keep=Keep(repeated=False))
+    assert first == option_orders(items, permutations=23, seed=1, keep=Keep(repeated=False))
+    assert first != option_orders(items, permutations=23, seed=2, keep=Keep(repeated=False))
+    assert len(set(first)) == 3
+
+
+def test_no_permutations_are_refused() -> None:
+    with pytest.raises(InputError, match="permutations is 0: give at least 1"):
+        option_orders([item("a lamp", "a river")], permutations=0, seed=0, keep=Keep())
+
+
+# --- how they are written -------------------------------------------------------------------------
+
+
+def test_texts_are_the_records_rearranged() -> None:
+    made = option_alternatives(set_of(*QUIZ), seed=0)
+    assert (made.template, made.what, made.name) == (OPTIONS_TEMPLATE, "options", "quiz")
+    assert made.distinct == (6, 2, 1, 2)
+    assert made.moving == 3
+    assert {len(row) for row in made.texts} == {24}
+    first, pinned, numbers, two = made.texts
+    assert first[0] == "Question 1?\nA. lamp\nB. river\nC. stone\nAnswer: C\n"
+    assert "Question 1?\nA. stone\nB. river\nC. lamp\nAnswer: A\n" in first
+    swapped = "Question 2?\nA. maple\nB. none of these\nC. apple\nAnswer: B\n"
+    assert Counter(pinned) == {pinned[0]: 12, swapped: 12}
+    assert set(numbers) == {"Question 3?\nA. 3\nB. 4\nC. 5\nD. 6\nAnswer: A\n"}
+    assert list(Counter(two).values()) == [12, 12]
+    assert made.revision == sha256_of(OPTIONS_TEMPLATE, *itertools.chain(*made.texts))
+    assert option_alternatives(set_of(*QUIZ), seed=1, permutations=3).revision != made.revision
+
+
+def test_the_sets_own_template_is_used_where_it_shows_every_option() -> None:
+    four = [record(i, *(f"{word} {i}" for word in "abcd"), answer=1) for i in range(2)]
+    letters = [{**each, "answer": "B"} for each in four]
+    own = set_of(*letters, template=MMLU)
+    made = option_alternatives(own, seed=0)
+    assert made.template == MMLU
+    assert tuple(row[0] for row in made.texts) == own.examples
+    order = (3, 2, 1, 0)
+    moved = set_of(*(rearranged(each, order) for each in letters), template=MMLU)
+    assert all(
+        text in row and "Answer: C" in text
+        for text, row in zip(moved.examples, made.texts, strict=True)
+    )
+    five = set_of(*letters, {**record(9, *WORDS[:5]), "answer": "E"}, template=MMLU)
+    assert option_alternatives(five, seed=0).template == OPTIONS_TEMPLATE
+
+
+def test_a_template_that_hides_options_is_refused_if_it_was_asked_for() -> None:
+    hides = "{question} {choices[0]}\n"
+    assert option_alternatives(set_of(*QUIZ, template=hides), seed=0).template == OPTIONS_TEMPLATE
+    with pytest.raises(InputError, match="does not show every option; write one that does"):
+        option_alternatives(set_of(*QUIZ), seed=0, template=hides)
+    shows = option_alternatives(set_of(*QUIZ), seed=0, template="{question} {choices: / }\n")
+    assert shows.texts[3][0] == "Question 4? tower / orbit\n"
+
+
+def test_options_without_an_answer_are_written_without_one() -> None:
+    records = [
+        {"goal": f"Go {i}", "sol1": f"left {w}", "sol2": f"right {w}"} for i, w in enumerate(WORDS)
+    ]
+    made = option_alternatives(set_of(*records), seed=0, template=OPTIONS_TEMPLATE)
+    assert made.texts[0][0] == "Go 0\nA. left lamp\nB. right lamp\n"
+
+
+def test_fewer_than_two_items_that_move_are_refused() -> None:
+    with pytest.raises(InputError, match=r"^quiz: the options of 1 of 2 items may move") as error:
+        option_alternatives(set_of(QUIZ[0], QUIZ[2]), seed=0)
+    assert "\n" not in str(error.value)
+
+
+# --- the null is exact ----------------------------------------------------------------------------
+
+
+def score(text: str) -> float:
+    """A model that likes some texts for no reason."""
+    return int(sha256_of(text)[:8], 16) / 2**32
+
+
+@pytest.mark.parametrize("keep", [Keep(), Keep(answer=True)])
+def test_over_all_products_of_arrangements_no_level_is_exceeded(keep) -> None:
+    """Brute force: publish every combination of permitted arrangements in turn."""
+    published = [record(0, *WORDS[:3]), record(1, "oak", "ash", "elm", "all of these"), QUIZ[3]]
+    items = items_of(set_of(*published))
+    orders = [set(rows) for rows in option_orders(items, permutations=5, seed=0, keep=keep)]
+    assert [len(each) for each in orders] == ([6, 6, 2] if not keep.answer else [2, 2, 1])
+    found = []
+    for chosen in itertools.product(*orders):
+        records = [rearranged(r, order) for r, order in zip(published, chosen, strict=True)]
+        made = option_alternatives(set_of(*records), permutations=5, seed=0, keep=keep)
+        scores = np.array([[score(text) for text in row] for row in made.texts])
+        found.append(sharded_exact_test(scores).p)
+    p = np.array(found)
+    for level in np.unique(p):
+        assert (p <= level).mean() <= level * (1 + 1e-9)
+    assert p.min() == pytest.approx(1 / len(p), rel=1e-3)  # the best one is told from all others
+
+
+def test_repeating_alternatives_changes_no_p_value() -> None:
+    rng = np.random.default_rng(5)
+    scores = rng.normal(size=(4, 6))
+    once, often = sharded_exact_test(scores), sharded_exact_test(np.tile(scores, 4))
+    assert often.log10_p == pytest.approx(once.log10_p, abs=1e-3)
+
+
+# --- published sets -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "template", "least"),
+    [
+        ("canaries/openbookqa", OPTIONS_TEMPLATE, 0.9),
+        ("canaries/hellaswag", OPTIONS_TEMPLATE, 0.95),
+        ("canaries/piqa", "piqa/1", 0.9),
+        ("mmlu/anatomy", MMLU, 0.95),
+        ("mmlu/business_ethics", MMLU, 0.8),  # one item has equal options
+        ("mmlu/high_school_macroeconomics", MMLU, 0.8),  # one has labels in its texts
+    ],
+)
+def test_published_sets(name, template, least) -> None:
+    if not available(name):
+        pytest.skip("CONTAMINATION_DATA names no mirror that has the set")
+    test_set = open_test_set(name, max_records=100)
+    made = option_alternatives(test_set, seed=0)
+    assert made.template == template
+    assert made.moving >= least * 100
+    if template != OPTIONS_TEMPLATE:
+        assert tuple(row[0] for row in made.texts) == test_set.examples
+
+
+def test_a_set_of_one_habit_is_refused() -> None:
+    if not available("mmlu/moral_scenarios"):
+        pytest.skip("CONTAMINATION_DATA names no mirror that has the set")
+    with pytest.raises(InputError, match="the options of 0 of 895 items may move"):
+        option_alternatives(open_test_set("mmlu/moral_scenarios"), seed=0)
