@@ -1,7 +1,6 @@
 import json
 import os
-from contextlib import nullcontext, suppress
-from copy import deepcopy
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from importlib.metadata import version
@@ -25,6 +24,7 @@ from contamination.scoring.score import score
 from contamination.scoring.store import Store
 from contamination.testsets.orderings import ordering, shard_bounds
 from contamination.testsets.tokens import tokenize
+from fakes.made_up_processes import one_after_the_other
 from fakes.made_up_scorer import Breakdown, MadeUpScorer, log_probs_of
 from fakes.made_up_store import HEADER, contents, units
 from fakes.scoring_run import EXAMPLES, SET
@@ -336,21 +336,8 @@ def test_what_process_0_does_not_agree_to_is_refused(tokenizer, tmp_path, monkey
 def test_the_shares_of_several_processes_are_the_store_of_one(
     tokenizer, tmp_path, whole, monkeypatch, size
 ):
-    """One after the other: each learns what was missing before all of them."""
-    missing: list = []
-
-    def share(work):
-        value = work()
-        missing[:] = missing or [value]
-        return deepcopy(missing)
-
-    monkeypatch.setattr(scoring, "share", share)
-    monkeypatch.setattr(scoring, "together", lambda work: work())
-    monkeypatch.setattr(processes(), "num_processes", size)
-    monkeypatch.setattr(scoring, "recorded", lambda *_: nullcontext())
     scored = []
-    for rank in range(size):
-        monkeypatch.setattr(processes(), "process_index", rank)
+    for _ in one_after_the_other(monkeypatch, size):
         scorer = MadeUpScorer(tokenizer)
         run(scorer, tmp_path / "several")
         scored.append(scorer.scored)

@@ -101,8 +101,11 @@ def stores_of(directory: Path | str, model: str, dataset: str) -> Path:
 def plan_store(test: StoreNeed, examples: int, shards: int | None) -> StorePlan:
     """Choose the store that a test of so many examples reads, with its shards or those asked for.
 
-    Raises InputError for too few examples for the shards.
+    Raises InputError for too few examples for the shards, or a test of alternatives: what these
+    read is planned from their texts.
     """
+    if test.kind == "alternatives":
+        raise InputError("a test of options has no shards of records; use a test of their order")
     if test.shard_size is None:
         shards = 1
     elif shards is None:

@@ -44,6 +44,7 @@ PARTS = 256  # that the work is cut into, unless they become too small or too la
 SMALLEST_PART = 1 << 14  # tokens that the model reads, as below
 LARGEST_PART = 1 << 20  # the work that an interruption may cost in each process
 BATCHES = 4  # of a part at least: between two parts the device waits
+ScoredUnit = tuple[Unit, np.ndarray, np.ndarray]  # unit, its examples, float32 of their tokens
 PACKAGES = ("contamination", "torch", "transformers", "tokenizers", "numpy", "pyarrow")
 
 
@@ -65,7 +66,8 @@ def score(
 
     Under torchrun all processes call this with the same arguments, and each scores its share of the
     missing parts; none returns before all are stored. Raises InputError if a shard has fewer than
-    two examples, an example has no token, `directory` holds a store of something else, a
+    two examples, an example has no token, the kind is "alternatives"
+    (`contamination.scoring.alternatives`), `directory` holds a store of something else, a
     log-probability is not finite, or the disk is full.
 
     Parameters
@@ -78,6 +80,8 @@ def score(
         Under torchrun every process calls it, and all must get the same answer.
     replace : remove a store of something else from `directory` instead of raising an error.
     """
+    if kind == "alternatives":
+        raise InputError("kind is 'alternatives': score_alternatives scores those")
     ids = tokenize(scorer.tokenizer, test_set.examples)
     if empty := [index for index, tokens in enumerate(ids) if len(tokens) == 0]:
         raise InputError(
@@ -96,9 +100,37 @@ def score(
         kind=kind,
         tokens_per_example=tokens_per_example,
     )
-    units = _shuffled_units(header, permutations)
-    work = [header.tokens_read(unit) for unit in units]
+    return fill(
+        directory,
+        header,
+        _shuffled_units(header, permutations),
+        scorer,
+        partial(_scored, header=header, ids=ids, scorer=scorer),
+        enough=enough,
+        replace=replace,
+    )
 
+
+def fill(
+    directory: Path,
+    header: Header,
+    units: Sequence[Unit],
+    scorer: Scorer,
+    read: Callable[[Sequence[Unit]], Iterator[ScoredUnit]],
+    *,
+    enough: Callable[[Store, int], bool] | None = None,
+    replace: bool = False,
+) -> Store:
+    """Make sure that `directory` holds these units of the header, and return the store.
+
+    Parameters
+    ----------
+    units : in the order of work, shard by shard.
+    read : scores some units and yields each as it comes, with its examples in order and the
+        log-probabilities of their tokens.
+    enough, replace, errors : as in `score`.
+    """
+    work = [header.tokens_read(unit) for unit in units]
     rank, alone = processes().process_index, getattr(scorer, "spread", False)
 
     def plan() -> list[list[int]]:
@@ -122,11 +154,14 @@ def score(
     stages = [parts]
     if enough is not None:
         owners = np.array([shard for shard, _ in units])
-        stages = [_within(parts, set(np.flatnonzero(owners == s).tolist())) for s in range(shards)]
+        stages = [
+            _within(parts, set(np.flatnonzero(owners == shard).tolist()))
+            for shard in range(header.shards)
+        ]
     with (
         recorded(store, scorer) if parts else nullcontext(),
         tqdm(
-            desc=f"{model} on {test_set.name}",
+            desc=f"{header.model} on {header.dataset}",
             total=sum(
                 work[i] for stage in stages for part in mine(stage, alone=alone) for i in part
             ),
@@ -138,15 +173,17 @@ def score(
         ) as bar,
     ):
 
-        def fill(stage: Sequence[list[int]]) -> None:
+        def work_through(stage: Sequence[list[int]]) -> None:
             for indices in mine(stage, alone=alone):
-                part = [units[i] for i in indices]
-                scored = _scored(part, header, ids, scorer, bar.update)
-                store.append(sorted(scored, key=itemgetter(0)))
+                found = []
+                for scored in read([units[i] for i in indices]):
+                    bar.update(header.tokens_read(scored[0]))
+                    found.append(scored)
+                store.append(sorted(found, key=itemgetter(0)))
 
         for shard, stage in enumerate(stages):
             if stage:
-                share(partial(fill, stage))
+                share(partial(work_through, stage))
             if enough is not None and enough(store, shard):
                 break
     return store
@@ -181,27 +218,29 @@ def cut_into_parts(
 def _shuffled_units(header: Header, permutations: int) -> list[Unit]:
     """Units of a full store, shard by shard, each shard in a random order of its own."""
     shards = (header.units(permutations, shard) for shard in range(header.shards))
-    return [units[i] for units in shards for i in _order(header, len(units), "units", units[0][0])]
+    return [
+        units[i]
+        for units in shards
+        for i in order_of_work(header, len(units), "units", units[0][0])
+    ]
 
 
-def _order(header: Header, count: int, *of: int | str) -> np.ndarray:
+def order_of_work(header: Header, count: int, *of: int | str) -> np.ndarray:
     """Order of work, int64[count], from a stream that no ordering and no test is drawn from."""
     return random_stream(header.seed, "order of work", header.key, *of).permutation(count)
 
 
 def _scored(
-    part: Sequence[Unit],
-    header: Header,
-    ids: list[np.ndarray],
-    scorer: Scorer,
-    report: Callable[[int], object],
-) -> Iterator[tuple[Unit, np.ndarray, np.ndarray]]:
+    part: Sequence[Unit], *, header: Header, ids: list[np.ndarray], scorer: Scorer
+) -> Iterator[ScoredUnit]:
     """Yield (unit, its examples, log-probabilities to store), as they come."""
     first, wanted = header.tokens_per_example, None
     examples = [header.examples(unit) for unit in part]
     found: Iterator[tuple[int, np.ndarray]]
     if header.kind == "successors":
-        orders = [_order(header, len(e), *unit) for unit, e in zip(part, examples, strict=True)]
+        orders = [
+            order_of_work(header, len(e), *unit) for unit, e in zip(part, examples, strict=True)
+        ]
         groups = [
             (ids[header.bounds[shard][0] + index], [ids[e][:first] for e in others[order]])
             for (shard, index), others, order in zip(part, examples, orders, strict=True)
@@ -217,7 +256,6 @@ def _scored(
             wanted = [positions(lengths[order]) < first for order in examples]
         found = scorer.token_logprobs(sequences, wanted)
     for i, values in found:
-        report(header.tokens_read(part[i]))
         yield part[i], examples[i], values if wanted is None else values[wanted[i]]
 
 

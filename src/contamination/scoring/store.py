@@ -209,6 +209,23 @@ class Store:
         tokens[np.arange(size), np.arange(size)] = np.nan
         return tokens
 
+    def alternatives(self) -> np.ndarray:
+        """Log-probabilities (nats) of the N alternatives of each record, float64[records, N].
+
+        The published one comes first. They are conditional on the beginning that all alternatives
+        of a record share, which adds the same to each. Ties and errors as in `log_probs`.
+        """
+        sums = self._alternative_sums()
+        longest = self.header.stored.reshape(sums.shape).max(axis=1)
+        return with_ties(sums, [self.resolution(tokens) for tokens in longest])
+
+    def _alternative_sums(self) -> np.ndarray:
+        """Log-probabilities of alternatives as they are, ties or not."""
+        sums = np.empty((self.header.shards, len(self.header.stored) // self.header.shards))
+        for (shard, _), _, position, logprob in self._units("alternatives", None, None):
+            sums[shard] = np.add.reduceat(logprob, np.flatnonzero(position == 0), dtype=np.float64)
+        return sums
+
     def _check_kept(self, tokens_per_example: int) -> None:
         limit = self.header.tokens_per_example
         if not 1 <= tokens_per_example <= (limit or tokens_per_example):
@@ -240,8 +257,8 @@ class Store:
 class SummedStore(Store):
     """A store that was summed: it has `sums.parquet` and no parts.
 
-    What needs tokens raises InputError: all but `log_probs`, `resolution` and `successors`, and
-    these for fewer tokens of an example than were summed.
+    What needs tokens raises InputError: all but `log_probs`, `alternatives`, `resolution` and
+    `successors`, and the last for fewer tokens of an example than were summed.
     """
 
     @cached_property
@@ -249,7 +266,7 @@ class SummedStore(Store):
         return read_sums(self.directory / SUMS, self.header)
 
     def _sums(self, permutations: int) -> np.ndarray:
-        if self.header.kind == "successors":
+        if self.header.kind != "orderings":
             return super()._sums(permutations)
         held = np.array(list(self._held.values())).reshape(self.header.shards, -1)
         if permutations >= held.shape[1]:
@@ -259,10 +276,15 @@ class SummedStore(Store):
             )
         return held[:, : permutations + 1]
 
+    def _alternative_sums(self) -> np.ndarray:
+        if self.header.kind != "alternatives":
+            return super()._alternative_sums()
+        return np.array(list(self._held.values()))
+
     def successors(self, shard: int, tokens_per_example: int) -> np.ndarray:
         """Return sums as `Store.successors` does, of as many tokens as were summed."""
         self._check_kept(tokens_per_example)
-        if self.header.kind == "orderings" or tokens_per_example < self.header.stored.max():
+        if self.header.kind != "successors" or tokens_per_example < self.header.stored.max():
             return super().successors(shard, tokens_per_example)
         start, stop = self.header.bounds[shard]
         sums = np.full((stop - start, stop - start), np.nan)
@@ -288,6 +310,8 @@ def sum_store(store: Store, directory: Path, *, permutations: int) -> None:
     header = store.header
     if header.kind == "orderings":
         rows = [*store._sums(permutations).reshape(-1, 1)]
+    elif header.kind == "alternatives":
+        rows = [*store._alternative_sums()]
     else:
         kept = header.tokens_per_example or int(header.stored.max())
         matrices = (store.successors(shard, kept) for shard in range(header.shards))

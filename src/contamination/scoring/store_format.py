@@ -1,9 +1,10 @@
 """What a store holds, and what its parts are on disk: Parquet files, each complete or absent.
 
-A unit is one sequence that the model reads: one ordering of one shard (Oren, Algorithm 1), or one
-example followed by each of the others of its shard. A part holds whole units. Its columns: shard,
-ordering (0 = canonical; of successors, the predecessor's index within the shard), example (index in
-canonical order), position (of the token within its example), logprob (float32, nats).
+A unit is one sequence that the model reads: one ordering of one shard (Oren, Algorithm 1), one
+example followed by each of the others of its shard, or all alternatives of one record. A part holds
+whole units. Its columns: shard, ordering (0 = canonical; of successors, the predecessor's index
+within the shard), example (index in canonical order), position (of the token within its example),
+logprob (float32, nats).
 
 Measured on stores of models trained here: 3.1 to 3.3 bytes a token (float32 in plain encoding with
 zstd: 3.6). Only 0.15 of them name the token: runs of the same shard, ordering and example, and
@@ -29,7 +30,7 @@ from contamination.files import replacing, sha256_of
 from contamination.testsets.orderings import ordering, shard_bounds
 
 SCHEMA_VERSION = 4
-Kind = Literal["orderings", "successors"]
+Kind = Literal["orderings", "successors", "alternatives"]
 Unit = tuple[int, int]  # (shard, ordering), or (shard, index of the predecessor in the shard)
 
 INDICES = ["shard", "ordering", "example", "position"]
@@ -52,7 +53,9 @@ class Header:
     seed : of the orderings. shards : how many contiguous shards the set is cut into.
     example_tokens : number of tokens of each example, in canonical order.
     kind : "orderings": unit (s, j) is shard s in ordering j, 0 being canonical. "successors": unit
-        (s, a) is every other example of shard s, each of them right after the a-th.
+        (s, a) is every other example of shard s, each of them right after the a-th. "alternatives":
+        a shard is a record that has N alternatives, the published one first, and an example what
+        follows in one of them on the beginning that all N share; unit (s, 0) is all N.
     tokens_per_example : only so many tokens of each example are scored and stored; None is all.
     """
 
@@ -120,8 +123,8 @@ class Header:
 
     def units(self, permutations: int, shard: int | None = None) -> list[Unit]:
         """Units of a full store or shard, in order; `permutations` counts for orderings alone."""
-        orderings = permutations + 1 if self.kind == "orderings" else None
-        sizes = [orderings or stop - start for start, stop in self.bounds]
+        equal = {"orderings": permutations + 1, "alternatives": 1}.get(self.kind)
+        sizes = [equal or stop - start for start, stop in self.bounds]
         shards = range(self.shards) if shard is None else [shard]
         return [(each, index) for each in shards for index in range(sizes[each])]
 
@@ -131,15 +134,20 @@ class Header:
         start, stop = self.bounds[shard]
         if self.kind == "successors":
             return np.delete(np.arange(start, stop, dtype=np.int32), index)
+        if self.kind == "alternatives":
+            return np.arange(start, stop, dtype=np.int32)
         return ordering(
             (start, stop), index, seed=self.seed, dataset=self.dataset_revision, shard=shard
         )
 
     def tokens_read(self, unit: Unit) -> int:
-        """Tokens that the model reads for the unit, scored or not."""
+        """Tokens that the model reads for the unit, scored or not.
+
+        Of alternatives all N without their common beginning, although equal ones are read once.
+        """
         shard, index = unit
         start, stop = self.bounds[shard]
-        if self.kind == "orderings":
+        if self.kind != "successors":
             return sum(self.example_tokens[start:stop])
         others = int(self.stored[start:stop].sum() - self.stored[start + index])
         return self.example_tokens[start + index] + others
@@ -153,11 +161,15 @@ class Header:
         sums = [int(self.stored[start:stop].sum()) for start, stop in self.bounds]
         if self.kind == "orderings":
             return (permutations + 1) * sum(sums)
+        if self.kind == "alternatives":
+            return sum(sums)
         # Each example stands after every other one of its shard.
         return sum((b - a - 1) * tokens for (a, b), tokens in zip(self.bounds, sums, strict=True))
 
     def name_of(self, unit: Unit) -> str:
         """What messages call a unit."""
+        if self.kind == "alternatives":
+            return f"record {unit[0]}"
         what = "ordering" if self.kind == "orderings" else "predecessor"
         return f"{what} {unit[1]} of shard {unit[0]}"
 
@@ -295,6 +307,8 @@ def _holds_its_examples(header: Header, rows: UnitRows) -> bool:
     expected = np.arange(*header.bounds[shard])
     if header.kind == "successors":
         return index < len(expected) and np.array_equal(examples, np.delete(expected, index))
+    if header.kind == "alternatives" and index > 0:
+        return False
     # Shuffled ones count in any order: the rows say which, however it was drawn.
     return np.array_equal(examples if index == 0 else np.sort(examples), expected)
 

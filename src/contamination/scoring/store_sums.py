@@ -1,10 +1,12 @@
 """Sums in the place of tokens: what makes a store small enough to travel with a repository.
 
-Tests of whole orderings read one number of each, and the test of pairs one number of each pair.
+Tests of whole orderings and of alternatives read one number of each, and the test of pairs one of
+each pair.
 `sums.parquet` holds these in full precision, so p-values are those of the store that was summed,
 bit by bit. A row is a unit: shard and ordering as in parts, and `sums`, a list of float64 (nats):
-one of an ordering, and of a predecessor one for each other example of its shard, in canonical
-order. The file carries the key of the header and checksums of its pages, as parts do.
+one of an ordering; of a predecessor one for each other example of its shard, in canonical order;
+and of a record one for each of its alternatives. The file carries the key of the header and
+checksums of its pages, as parts do.
 """
 
 from collections.abc import Mapping
