@@ -10,9 +10,17 @@ import scipy.stats
 
 from contamination.audit import battery
 from contamination.audit.battery import COUNTED, TESTS, clipped, joint_successors
+from contamination.errors import InputError
+from contamination.scoring.plan import plan_store
 from contamination.scoring.store import Header, ShardTokens, Store
-from contamination.statistics import boundary_scores, centred_successors, successor_scores
+from contamination.statistics import (
+    boundary_scores,
+    centred_successors,
+    sharded_exact_test,
+    successor_scores,
+)
 from fakes.level import check_level
+from fakes.made_up_store import HEADER, unit
 
 LONGEST = 40
 
@@ -176,3 +184,23 @@ def test_clipped_bounds_what_a_token_may_say():
     loud.logprobs[2, 7] += 60
     assert boundary_scores(loud.logprobs, leading, tokens.position, tokens_per_example=None)[2] > 40
     assert clipped(loud)[2] == pytest.approx(plain[2] + 1, abs=0.5)
+
+
+def test_options_are_the_exact_test_on_all_arrangements_of_each_record(tmp_path):
+    """A row of the store is a record; nothing of it depends on the permutations of the order."""
+    header = replace(HEADER, kind="alternatives", shards=3, example_tokens=(2, 1, 3, 4, 2, 2))
+    store = Store(tmp_path, header)
+    store.append([unit(index, header) for index in header.units(0)])
+    test = TESTS["options"]
+    assert not test.stops
+    scores = test.scores(store, 99)
+    np.testing.assert_array_equal(scores, store.alternatives())
+    assert scores.shape == (3, 2)
+    found = test.result(store, 99)
+    assert found.test == "options"
+    assert found.p == sharded_exact_test(scores, weights="equal").p
+    # A quiet item of another opinion has no vote as loud as that of the others.
+    loud = np.array([[5.0, 0, 0, 0], [5.0, 0, 0, 0], [0, 0.1, 0, 0]])
+    assert test.judge(store, loud).p < sharded_exact_test(loud).p
+    with pytest.raises(InputError, match="a test of options has no shards of records"):
+        plan_store(test, 100, None)

@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 
 from contamination.audit.compressor import (
+    compressor_alternatives,
     compressor_log_probs,
     compressor_successors,
     compressor_test,
 )
 from contamination.errors import InputError
 from contamination.statistics import centred_successors, sharded_exact_test, successor_scores
-from contamination.testsets.example_set import ExampleSet
+from contamination.testsets.alternatives import AlternativeSet, option_alternatives
+from contamination.testsets.example_set import ExampleSet, make_test_set
 from contamination.testsets.orderings import ordering, shard_bounds
 from fakes.level import check_level
 
@@ -135,3 +137,33 @@ def test_examples_that_do_not_differ_say_nothing():
 def test_too_few_examples():
     with pytest.raises(InputError, match="fewer than two per shard"):
         compressor_log_probs(set_of(["a", "b", "c"]), shards=2, permutations=5, seed=0)
+
+
+def quiz(orders):
+    """Questions of which two options share words and two others do, in the orders given."""
+    rng, records = np.random.default_rng(8), []
+    for number, order in enumerate(orders):
+        a, b, *ends = (" ".join(rng.choice(WORDS, 3)) for _ in range(6))
+        options = [f"{a} {ends[0]}", f"{a} {ends[1]}", f"{b} {ends[2]}", f"{b} {ends[3]}"]
+        choices = [options[i] for i in order]
+        records.append(("", {"question": f"Q{number}?", "choices": choices, "answer": 0}))
+    return make_test_set("quiz", records, "{question}\n", "quiz.jsonl")
+
+
+def test_alternatives_by_brute_force():
+    texts = (("aa bb aa bb\n", "ab ab ba ab\n", "é日本\n"), ("x\n", "x\n", "x\n"))
+    alternatives = AlternativeSet("made up", texts, "text/1", "r", "options", (3, 1))
+    sizes = [[-size_of(text) for text in row] for row in texts]
+    found = compressor_alternatives(alternatives)
+    assert found.test == "compressor" and found.shards == 2
+    below = sum(size >= sizes[0][0] for size in sizes[0])
+    assert found.p == pytest.approx(below / 3)  # the second record says nothing
+
+
+def test_the_compressor_finds_options_that_share_words_and_are_mostly_side_by_side():
+    """Deflate writes a short distance in fewer bits, hence the many items."""
+    rng = np.random.default_rng(9)
+    beside = quiz([(0, 1, 2, 3)] * 100)
+    shuffled = quiz([rng.permutation(4) for _ in range(100)])
+    p = [compressor_alternatives(option_alternatives(s, seed=0)).p for s in (beside, shuffled)]
+    assert p[0] < 1e-3 < 0.05 < p[1]

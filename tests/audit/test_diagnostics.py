@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from contamination.audit.diagnostics import TESTS, _Orders, _rows, diagnose
+from contamination.audit.diagnosis import TESTS
+from contamination.audit.diagnostics import _Orders, _rows, diagnose
 from contamination.errors import InputError
 from contamination.statistics.exchangeability import random_orderings
 from contamination.testsets.orderings import shard_bounds
+from fakes.diagnosed import rejected, row
 
 TOPICS = [
     ["planet", "orbit", "comet", "telescope", "eclipse", "gravity", "asteroid", "lunar"],
@@ -39,14 +41,6 @@ def texts_of(records):
 
 def diagnosis(records, *, seed=0, **options):
     return diagnose(texts_of(records), records, rng=np.random.default_rng(seed), **options)
-
-
-def rejected(found, alpha=0.01):
-    return set(found.table["diagnostic"][found.table["holm_p"] <= alpha])
-
-
-def row(found, diagnostic):
-    return found.table.set_index("diagnostic").loc[diagnostic]
 
 
 @pytest.fixture(scope="module")

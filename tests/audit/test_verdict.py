@@ -239,13 +239,17 @@ def test_the_diagnosis_permutes_what_the_test_permutes(scorer, tmp_path):
     path.write_text("".join(f"{' '.join(each)}\n" for each in words))
     request = Request(["permutation", "sharded_exact"], permutations=3, directory=tmp_path)
     found = audit(scorer, path, request)
-    assert [each.shards for each in found.diagnosis] == [r.shards for r in found.results] == [1, 10]
+    assert (
+        [each.counts["shards"] for each in found.diagnosis]
+        == [r.shards for r in found.results]
+        == [1, 10]
+    )
     assert [each.verdict for each in found.diagnosis] == ["order carries information", "quiet"]
     assert "order of the records in the whole set: order carries information" in found.summary()
     assert "order of the records within 10 shards: quiet" in found.summary()
     test_set = open_test_set(path)
     for each in found.diagnosis:
-        alone = diagnose_order(test_set, seed=0, shards=each.shards)
+        alone = diagnose_order(test_set, seed=0, shards=each.counts["shards"])
         pd.testing.assert_frame_equal(each.table, alone.table)
 
 

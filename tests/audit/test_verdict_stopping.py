@@ -5,7 +5,7 @@ import json
 import pytest
 
 from contamination.audit import verdict
-from contamination.audit.battery import Request
+from contamination.audit.request import Request
 from contamination.audit.verdict import audit_until
 from contamination.errors import InputError
 from contamination.scoring import score as scoring

@@ -1,4 +1,4 @@
-"""Whether the p-values of many null experiments keep to a level, and reach it."""
+"""Whether the p-values of null experiments, many or all that there are, keep to their levels."""
 
 from collections.abc import Sequence
 
@@ -15,3 +15,10 @@ def check_level(p: Sequence[float], *alphas: float, reached: bool = True) -> Non
         low, high = scipy.stats.binom.ppf([1e-4, 1 - 1e-4], len(p), alpha)
         rejected = np.sum(np.asarray(p) <= alpha)
         assert low * reached <= rejected <= high, alpha
+
+
+def check_every_level(p: Sequence[float]) -> None:
+    """P(p <= alpha) <= alpha at every alpha: `p` are those of outcomes that are alike under H0."""
+    ordered = np.sort(p)
+    rejected = np.searchsorted(ordered, ordered, side="right") / len(ordered)
+    assert (rejected <= ordered * (1 + 1e-9)).all()

@@ -109,6 +109,19 @@ DETECTION = pd.DataFrame(
         "auc_ratio",
     ],
 )
+OPTIONS = pd.DataFrame(
+    [
+        ("whole", 1, "successor", 0.3, -0.52, 0.4, -0.4),
+        ("whole", 16, "successor", 1e-5, -5.0, 0.9, -0.05),
+        ("whole", 16, "options", 1e-9, -9.0, 0.5, -0.3),
+        ("shuffled", 16, "successor", 0.25, -0.6, 0.5, -0.3),
+        ("shuffled", 16, "options", 1e-8, -8.0, 0.06, -1.2),
+        ("single", 16, "successor", 0.75, -0.12, 0.5, -0.3),
+        ("single", 16, "options", 0.0, -400.0, 0.5, -0.3),
+        ("single", 16, "both", 0.0, -399.0, 0.5, -0.3),
+    ],
+    columns=["planting", "dup_count", "test", "p", "log10_p", "control_p", "control_log10_p"],
+).assign(examples=60)
 # By the name of the file in results/tables/ that a manifest reads; the canary sets it has itself.
 FILES = {
     "power_replicates": REPLICATES,
@@ -119,4 +132,5 @@ FILES = {
     "books": BOOKS,
     "books_validation": BOOKS_VALIDATION,
     "unlearning_detection": DETECTION,
+    "options": OPTIONS,
 }

@@ -14,10 +14,11 @@ reports and commands may call it.
 
 from typing import TYPE_CHECKING, Any
 
-from contamination.audit.battery import Request
+from contamination.audit.request import Request
 
 if TYPE_CHECKING:
-    from contamination.audit.verdict import Audit, audit
+    from contamination.audit.outcome import Audit
+    from contamination.audit.verdict import audit
 
 __all__ = ["Audit", "Request", "audit"]
 

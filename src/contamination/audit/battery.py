@@ -1,4 +1,4 @@
-"""The registry of tests, and the request that names some of them.
+"""The registry of tests.
 
 A test turns every shard into scores, the canonical ordering first, and the scores of all shards
 into a p-value. All but `sharded_t` and `permutation` share the exact test on shards, since any
@@ -8,17 +8,18 @@ n shuffled orderings of a shard, and that low where each canonical ordering beat
 `min_p` and `min_p_orderings` try several such scores, of the same orderings, and give the p-value
 of the best of them under their joint law: trying more is paid for, as far as they differ.
 
+Tests of alternatives read all arrangements of each item's options instead, and a shard is an item.
+Items have equal weights, shards of records one over their standard deviation.
+
 The help of the command line, the explorer, the studies and the legends of the figures are made from
 `TESTS`. `contamination --help` reads it, so functions import numpy when they compute.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from contamination import statistics
-from contamination.errors import InputError
 from contamination.scoring.plan import SUCCESSOR_TOKENS, StoreNeed
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from contamination.statistics import TestResult
 
 SAMPLED_ORDERINGS = 10_000  # of each shard, from its successor matrix
-MOST_PERMUTATIONS = 100_000  # of each shard; all are listed in memory before the first is scored
 CLIP_NATS = 1.0  # about one token in a hundred moves more than that in small models
 COUNTED = {"8": 8, "16": 16, "32": 32, "all": None}  # choices of b, the first tokens that count
 BEST_OF_ORDERINGS = ("token_standardised", "clipped", "boundary")
@@ -46,6 +46,11 @@ def _exact(scores: "np.ndarray", rng: "np.random.Generator") -> "TestResult":
     return statistics.sharded_exact_test(scores)
 
 
+def _equally_weighted(scores: "np.ndarray", rng: "np.random.Generator") -> "TestResult":
+    """An item whose arrangements differ much for a model tells more; chosen in docs/power.md."""
+    return statistics.sharded_exact_test(scores, weights="equal")
+
+
 @dataclass(frozen=True)
 class Test(StoreNeed):
     """A test: the store that it needs, the way from there to a p-value, and how it is shown.
@@ -57,7 +62,8 @@ class Test(StoreNeed):
     help : what it scores, in a few words.
     statistic : makes the result of the scores of all shards, with draws from a stream.
     on_tokens : scores (m+1,) of a shard from its tokens in whole orderings: one for each choice of
-        b (a key of `COUNTED`), or one under None; empty for tests that read pairs.
+        b (a key of `COUNTED`), or one under None; empty for tests that read pairs or
+        alternatives.
     b : the choice among `on_tokens` that was made in advance; of `COUNTED` for pairs.
     from_store : scores a shard, (n+1,), or (q, n+1) by q statistics on the same orderings, for
         tests that take more than one entry of `on_tokens` or none.
@@ -90,9 +96,11 @@ class Test(StoreNeed):
         return self.on_tokens[self.b](store.shard_tokens(shard, permutations))
 
     def scores(self, store: "Store", permutations: int) -> "np.ndarray":
-        """Scores of all shards, (r, n+1) or (q, r, n+1)."""
+        """Scores of all shards, (r, n+1) or (q, r, n+1); alternatives have all that were scored."""
         import numpy as np
 
+        if self.kind == "alternatives":
+            return store.alternatives()
         if self.on_tokens.get(self.b) is summed:
             return store.log_probs(permutations)  # part by part, whatever shard a part belongs to
         shards = range(store.header.shards)
@@ -279,61 +287,19 @@ _REGISTRY = (
         tokens_per_example=None,  # whole examples, for the statistic that counts all tokens
         shard_size=10,
     ),
+    Test(
+        *("options", "Order of options", "#882255", "h"),
+        "the published order of the options of every item",
+        kind="alternatives",
+        statistic=_equally_weighted,
+        shard_size=None,
+    ),
 )
 TESTS = {test.name: test for test in _REGISTRY}
 DEFAULT_TESTS = ("successor",)  # chosen and confirmed in docs/power.md
+OPTION_TEST = "options"  # of the other axis
 COMPARED = ("sharded_t", "sharded_exact", "token_standardised", "boundary", "successor")
 """What the study of power and the explorer set side by side, with several choices of b."""
-
-
-@dataclass(frozen=True)
-class Request:
-    """What is asked of an audit: which tests, of how much, and where it is kept.
-
-    Raises InputError for an unknown test or none, no permutations, or a budget that decides
-    nothing.
-
-    Attributes
-    ----------
-    tests : names from `TESTS`.
-    shards : r; None takes as many as leave ten examples a shard for tests of successors, and four
-        for those of whole orderings, 50 at most.
-    budget : tokens that the model may read for each test, which must be one of successors: it takes
-        the largest shards that cost no more. In place of `shards`.
-    permutations : m, shuffled orderings per shard, in tests of whole orderings.
-    seed : of the orderings.
-    directory : where the stores of all audits lie; a second audit reads what it finds there.
-    name : of the model, for people and for the store; None takes it from where the model is.
-    """
-
-    tests: Sequence[str] = DEFAULT_TESTS
-    shards: int | None = None
-    budget: int | None = None
-    permutations: int = 25
-    seed: int = 0
-    directory: Path | str = "contamination-stores"
-    name: str | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse what cannot be carried out, before a model is loaded."""
-        unknown = [test for test in self.tests if test not in TESTS]
-        if unknown or not self.tests:
-            asked = repr(unknown[0]) if unknown else "''"
-            raise InputError(f"unknown test {asked}: choose from {', '.join(TESTS)}")
-        if not 1 <= self.permutations <= MOST_PERMUTATIONS:
-            raise InputError(
-                f"permutations is {self.permutations}: give at least 1, and no more than "
-                f"{MOST_PERMUTATIONS:,}"
-            )
-        if self.budget is None:
-            return
-        if self.shards is not None:
-            raise InputError("--budget chooses the number of shards: leave out --shards")
-        if whole := [test for test in self.tests if TESTS[test].kind == "orderings"]:
-            raise InputError(
-                f"--budget chooses the shards of {names_of('successors')}; what {whole[0]} reads "
-                "is set by --permutations"
-            )
 
 
 def variants(
@@ -363,8 +329,12 @@ def names_of(kind: str) -> str:
 
 
 def help_text() -> str:
-    """The help of --test, a list in Markdown: tests on pairs of examples, then the others."""
-    groups = {"Pairs of examples:": "successors", "Whole orderings:": "orderings"}
+    """The help of --test, a list in Markdown: tests on pairs of examples first."""
+    groups = {
+        "Pairs of examples:": "successors",
+        "Whole orderings:": "orderings",
+        "Orders of options (--axis options):": "alternatives",
+    }
     return "\n".join(
         "\n".join([f"- {title}", *(_line(test) for test in TESTS.values() if test.kind == kind)])
         for title, kind in groups.items()

@@ -3,7 +3,8 @@
 Oren (section 4.3) drop the subsets of MMLU where a model that cannot be contaminated rejects. A
 compressor knows nothing but the text in its window, so an order that it prefers is one that the
 records themselves give away. Its window here is the example before: a neighbour that shares words
-with the next example makes it shorter, and nothing further away counts.
+with the next example makes it shorter, and nothing further away counts. Of the arrangements of an
+item's options, it reads each alone and as a whole.
 """
 
 import math
@@ -23,6 +24,7 @@ from contamination.statistics import (
     sampled_successor_scores,
     sharded_exact_test,
 )
+from contamination.testsets.alternatives import AlternativeSet
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import ordering, shard_bounds
 
@@ -44,15 +46,37 @@ def compressor_test(
         "successors", pairs from which orderings are sampled as those of the model are.
     shards, permutations, seed : as in the audit.
     """
-    if kind == "orderings":
-        scores = compressor_log_probs(test_set, shards=shards, permutations=permutations, seed=seed)
-    else:
-        rng = random_stream(seed, "compressor", test_set.revision, shards)
-        centred = map(centred_successors, compressor_successors(test_set, shards=shards))
-        scores = np.stack(
-            [sampled_successor_scores(c, resamples=SAMPLED_ORDERINGS, rng=rng) for c in centred]
-        )
+    scores = compressor_scores(
+        test_set, kind=kind, shards=shards, permutations=permutations, seed=seed
+    )
     return replace(sharded_exact_test(scores), test="compressor")
+
+
+def compressor_scores(
+    test_set: ExampleSet, *, kind: Kind, shards: int, permutations: int, seed: int
+) -> NDArray[np.float64]:
+    """Scores (nats) that `compressor_test` tests, (shards, n + 1), canonical first; as there."""
+    if kind == "orderings":
+        return compressor_log_probs(test_set, shards=shards, permutations=permutations, seed=seed)
+    rng = random_stream(seed, "compressor", test_set.revision, shards)
+    centred = map(centred_successors, compressor_successors(test_set, shards=shards))
+    return np.stack(
+        [sampled_successor_scores(c, resamples=SAMPLED_ORDERINGS, rng=rng) for c in centred]
+    )
+
+
+def compressor_alternatives(alternatives: AlternativeSet) -> ShardedExactResult:
+    """Exact test of the published alternatives of all records under a compressor.
+
+    The log-probability (nats) of an alternative is that of its size by zlib, as in
+    `compressor_log_probs`; records whose alternatives all have one size count nothing. A small p
+    says that the arrangement of the options is no accident, whoever has read it: options that
+    share words stand side by side. A large one says little: a compressor neither counts nor knows
+    an alphabet, and has no liking for a letter.
+    """
+    sizes = np.array([[_size(text.encode()) for text in row] for row in alternatives.texts])
+    scores = -NATS_PER_BYTE * sizes
+    return replace(sharded_exact_test(scores, weights="equal"), test="compressor")
 
 
 def compressor_successors(test_set: ExampleSet, *, shards: int) -> Iterator[NDArray[np.float64]]:

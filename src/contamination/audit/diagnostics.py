@@ -15,17 +15,16 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import TfidfVectorizer
 
+from contamination.audit.diagnosis import TESTS, Diagnosis, Row, judge, only_inform
 from contamination.errors import InputError
 from contamination.randomness import random_stream
-from contamination.statistics import adjust
 from contamination.statistics.exchangeability import (
     Alternative,
     ascending_neighbours,
@@ -40,50 +39,14 @@ from contamination.statistics.exchangeability import (
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import shard_bounds
 
-Verdict = Literal["quiet", "suspicious", "order carries information", "too few records"]
-Row = dict[str, Any]
 Record = Mapping[str, Any]
 Columns = dict[str, NDArray[np.float64]]
 
-TESTS = 8  # rows that can have a p-value
 LAGS = (1, 2, 3, 4, 5)
 NEAR = 0.8  # cosine above which records share a passage or differ in a few words
 # Where data sets keep the label, likeliest first.
 LABEL_FIELDS = ("label", "gold_label", "answerKey", "answer", "target", "class", "completion")
 MOST_LABELS = 20
-
-
-@dataclass(frozen=True, eq=False)
-class Diagnosis:
-    """What the order of a set of records gives away.
-
-    Attributes
-    ----------
-    table : one row per diagnostic: diagnostic, observed and expected (mean over the orderings) in
-        the units that the reading names, z (of the statistic behind p), p, log10_p, holm_p (Holm
-        over the rows), alternative, reading. Rows that only inform, or do not apply, have no p.
-    verdict : "order carries information": a diagnostic rejects at alpha after Holm's correction,
-        which happens to an exchangeable set with probability at most alpha. "suspicious": one would
-        reject if it stood alone, which happens to at most 8 alpha of exchangeable sets. "quiet":
-        none would. "too few records": so few orderings exist that none could ever stand out.
-    reasons : the readings behind the verdict.
-    shards : number of those within which records were permuted; 1 for the whole set.
-    """
-
-    table: pd.DataFrame
-    verdict: Verdict
-    reasons: tuple[str, ...]
-    shards: int
-
-    @property
-    def what(self) -> str:
-        """What was diagnosed, for people: "order of the records within 4 shards"."""
-        within = "in the whole set" if self.shards == 1 else f"within {self.shards} shards"
-        return f"order of the records {within}"
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return what `--json` prints."""
-        return {"shards": self.shards, "verdict": self.verdict, "reasons": list(self.reasons)}
 
 
 def diagnose(
@@ -115,12 +78,16 @@ def diagnose(
     _check(texts, records, alpha, permutations)
     bounds = shard_bounds(len(texts), shards)
     orders = _Orders(random_orderings(bounds, permutations, rng=rng), bounds)
-    table = pd.DataFrame(_rows(texts, records, orders))
-    tested = table["p"].notna()
-    table.insert(table.columns.get_loc("log10_p") + 1, "holm_p", math.nan)
-    table.loc[tested, "holm_p"] = adjust(table.loc[tested, "p"], method="holm").p
-    possible = sum(math.lgamma(stop - start + 1) for start, stop in bounds)  # log of orderings
-    return _judge(table, alpha, shards, few=possible < math.log(TESTS / alpha))
+    rows = _rows(texts, records, orders)
+    within = "in the whole set" if shards == 1 else f"within {shards} shards"
+    return judge(
+        rows,
+        alpha=alpha,
+        log_orderings=sum(math.lgamma(stop - start + 1) for start, stop in bounds),
+        what=f"order of the records {within}",
+        counts={"shards": shards},
+        notes=("spans_lines",),
+    )
 
 
 def diagnose_order(test_set: ExampleSet, *, seed: int, shards: int) -> Diagnosis:
@@ -150,25 +117,6 @@ def _check(
         )
 
 
-def _judge(table: pd.DataFrame, alpha: float, shards: int, *, few: bool) -> Diagnosis:
-    verdict: Verdict = "order carries information"
-    chosen, reasons = table[table["holm_p"] <= alpha], []
-    if few:
-        verdict, chosen = "too few records", table.iloc[:0]
-        reasons = ["too few orderings are possible for any to stand out: give more records"]
-    elif chosen.empty:
-        verdict, chosen = "suspicious", table[table["p"] <= alpha]
-    if not few and chosen.empty:
-        verdict, least = "quiet", table.loc[table["p"].idxmin()]
-        reasons = [f"the smallest p is {least['p']:.3g} ({least['diagnostic']})"]
-    for row in chosen.sort_values("p", kind="stable").itertuples():
-        reasons.append(f"{row.diagnostic}: {row.reading} (p = {row.p:.3g})")
-    lines = table[table["diagnostic"] == "spans_lines"].iloc[0]
-    if lines["observed"] > 0:
-        reasons.append(f"{lines['diagnostic']}: {lines['reading']}")
-    return Diagnosis(table, verdict, tuple(reasons), shards)
-
-
 # --- one row of the table for each diagnostic -----------------------------------------------------
 
 
@@ -190,16 +138,6 @@ def _rows(texts: Sequence[str], records: Sequence[Record] | None, orders: _Order
     ]
 
 
-def _only_inform(diagnostic: str, reading: str, observed: float = math.nan) -> Row:
-    return {
-        "diagnostic": diagnostic,
-        "observed": observed,
-        **dict.fromkeys(("expected", "z", "p", "log10_p"), math.nan),
-        "alternative": "",
-        "reading": reading,
-    }
-
-
 def _test(
     diagnostic: str,
     values: NDArray[np.float64],
@@ -214,7 +152,7 @@ def _test(
     what, form = reading
     text = f"{what}: {observed:{form}}, {expected:{form}} expected"
     tested = {"expected": expected, "alternative": alternative, **asdict(result)}
-    return _only_inform(diagnostic, text, observed) | tested
+    return only_inform(diagnostic, text, observed) | tested
 
 
 def _spans_lines(texts: Sequence[str], records: Sequence[Record] | None) -> Row:
@@ -222,7 +160,7 @@ def _spans_lines(texts: Sequence[str], records: Sequence[Record] | None) -> Row:
     reading = f"{spans.sum()} of {len(spans)} records hold line breaks"
     if spans.any():
         reading += "; read by physical line, they fall apart into pieces whose order matters"
-    return _only_inform("spans_lines", reading, float(spans.mean()))
+    return only_inform("spans_lines", reading, float(spans.mean()))
 
 
 def _likeness(texts: Sequence[str], orders: _Orders) -> Iterator[Row]:
@@ -241,7 +179,7 @@ def _likeness(texts: Sequence[str], orders: _Orders) -> Iterator[Row]:
             reading = f"{count} of {len(texts)} records {what}; share of neighbours that match"
             yield _test(name, share, "two-sided", (reading, ".2%"))
         else:
-            yield _only_inform(name, f"no records {what}", 0.0)
+            yield only_inform(name, f"no records {what}", 0.0)
     best = int(np.argmax([max_z(means[None])[0] for means in found.means]))
     reading = f"mean cosine of records {lags[best]} place(s) apart"
     highest = max_z(found.means)  # over the lags
@@ -262,7 +200,7 @@ def _ordered_values(
         reading = (f"share of neighbours with equal {found[0]!r}", ".1%")
         yield _test("label_runs", equal_neighbours(found[1], *along), "two-sided", reading)
     else:
-        yield _only_inform("label_runs", "no field looks like a label")
+        yield only_inform("label_runs", "no field looks like a label")
     ranks = np.unique([text.casefold() for text in texts], return_inverse=True)[1]
     reading = ("share of neighbours in alphabetical order", ".1%")
     yield _test("alphabetical", ascending_neighbours(ranks, *along), "two-sided", reading)
@@ -271,14 +209,14 @@ def _ordered_values(
 def _sequential_id(shown: Columns, hidden: Columns, orders: _Orders) -> Row:
     columns = shown or hidden
     if not columns:
-        return _only_inform("sequential_id", "no ids")
+        return only_inform("sequential_id", "no ids")
     values = np.array([trend(c, orders.orderings, orders.bounds) for c in columns.values()])
     best = int(np.argmax(np.abs(values[:, 0])))
     name, strongest = list(columns)[best], np.abs(values).max(axis=0)
     if not shown:  # what a model is not shown tells it nothing, whatever its order
         observed = float(values[best, 0])
         reading = f"rank correlation of {name} and position: {observed:+.3f}; no text shows it"
-        return _only_inform("sequential_id", reading, observed)
+        return only_inform("sequential_id", reading, observed)
     what = f"rank correlation of {name}, shown in the texts, and position"
     row = _test("sequential_id", strongest, "greater", (what, "+.3f"), values[best])
     return row | {"alternative": "two-sided"}  # by its absolute value

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from contamination.audit.battery import TESTS, Request
+from contamination.audit.battery import TESTS
+from contamination.audit.request import Request
 from contamination.audit.verdict import fill_store
 from contamination.errors import InputError
 from contamination.randomness import random_stream

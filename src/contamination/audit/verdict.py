@@ -7,16 +7,24 @@ no store holds yet, and tests; `audit_until` scores shard after shard, and stops
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
-from contamination.audit.battery import TESTS, Request
-from contamination.audit.compressor import compressor_test
-from contamination.audit.diagnostics import Diagnosis, diagnose_order
+from contamination.audit.battery import TESTS
+from contamination.audit.both_axes import joint
+from contamination.audit.compressor import compressor_alternatives, compressor_test
+from contamination.audit.diagnosis import Diagnosis
+from contamination.audit.diagnostics import diagnose_order
+from contamination.audit.option_axis import (
+    diagnose_options,
+    plan_options,
+    score_options,
+)
+from contamination.audit.outcome import Audit, ScoringPlan, combined, name_model, stored_tokens
+from contamination.audit.request import Request
 from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.scoring import cost
@@ -28,61 +36,59 @@ from contamination.scoring.plan import StorePlan, kept_tokens, plan_store
 from contamination.scoring.processes import processes
 from contamination.scoring.score import score
 from contamination.scoring.store import Store
-from contamination.scoring.store_format import Header, count_rows
 from contamination.statistics import (
     AnytimeResult,
     EProcess,
     TestResult,
-    WestfallYoungResult,
     anytime_test,
     shard_size_for_budget,
     successor_cost,
 )
+from contamination.testsets.alternatives import AlternativeSet, open_items
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import shard_bounds
 from contamination.testsets.sources import open_test_set
 from contamination.testsets.tokens import tokenize
 
-# What `--json` prints of a store's header.
-IDENTITY = ("model", "model_revision", "dataset", "dataset_revision", "template", "seed")
 
-
-@dataclass(frozen=True)
-class ScoringPlan:
-    """What an audit will score.
-
-    Attributes
-    ----------
-    stores : one for each test asked for, in their order; tests may share one.
-    work : tokens and forward passes over all stores, those already stored included.
-    missing : tokens that are not stored yet.
-    flops, seconds : of what is missing, predicted; None where the model runs elsewhere.
-    """
-
-    examples: int
-    permutations: int
-    stores: tuple[StorePlan, ...]
-    work: cost.Workload
-    missing: int
-    flops: float | None
-    seconds: float | None
-
-
-def plan_audit(scorer: Scorer, test_set: ExampleSet, request: Request) -> ScoringPlan:
+def plan_audit(
+    scorer: Scorer,
+    test_set: ExampleSet,
+    request: Request,
+    *,
+    alternatives: AlternativeSet | None = None,
+) -> ScoringPlan:
     """Count what an audit has to score; where that is anything, run a sample to predict the time.
 
-    Raises InputError if there are too few examples for the shards, or the budget is too small.
+    Raises InputError if there are too few examples for the shards, the budget is too small, or, on
+    the axis of options, as `contamination.testsets.alternatives.option_alternatives`.
+
+    Parameters
+    ----------
+    alternatives : of the items, if they are known; None makes them for the axis of options.
     """
+    plans = []
+    if request.order_tests:
+        plans.append(_plan_order(scorer, test_set, request))
+    if request.axis != "order":
+        plans.append(plan_options(scorer, alternatives or request.alternatives(test_set), request))
+    return plans[0] if len(plans) == 1 else combined(plans)
+
+
+def _plan_order(scorer: Scorer, test_set: ExampleSet, request: Request) -> ScoringPlan:
+    """Count what the tests of the order of records have to score."""
     count = len(test_set.examples)
     ids = tokenize(scorer.tokenizer, test_set.examples)
     lengths = [len(i) for i in ids]
-    stores = tuple(choose_store(test, lengths, scorer.context, request) for test in request.tests)
+    stores = tuple(
+        choose_store(test, lengths, scorer.context, request) for test in request.order_tests
+    )
     distinct = list(dict.fromkeys(stores))
     works = [store.work(lengths, request.permutations, scorer.context) for store in distinct]
     work = cost.total(works)
     name = name_model(scorer, request)
     missing = sum(
-        max(0, w.scored - _stored_tokens(store.path(request.directory, name, test_set.name)))
+        max(0, w.scored - stored_tokens(store.path(request.directory, name, test_set.name)))
         for store, w in zip(distinct, works, strict=True)
     )
     flops = seconds = None
@@ -96,11 +102,6 @@ def plan_audit(scorer: Scorer, test_set: ExampleSet, request: Request) -> Scorin
         ]
         seconds = flops / cost.flops_per_second(scorer, shape, sample)
     return ScoringPlan(count, request.permutations, stores, work, missing, flops, seconds)
-
-
-def name_model(scorer: Scorer, request: Request) -> str:
-    """Return what tables and stores call the model of an audit."""
-    return request.name or scorer.revision[:12]
 
 
 def choose_store(test: str, lengths: Sequence[int], context: int, request: Request) -> StorePlan:
@@ -134,111 +135,75 @@ def _shards_within(budget: int, fewest: int, lengths: Sequence[int], kept: Seque
     return -(-count // size)
 
 
-def _stored_tokens(directory: Path) -> int:
-    return sum(map(count_rows, directory.glob("part-*.parquet")))
-
-
-@dataclass(frozen=True, eq=False)
-class Audit:
-    """What an audit found, and what it took.
-
-    Attributes
-    ----------
-    header : of a store that was read; it names the model and the set.
-    results : one for each test, uncorrected: choose the test before you look.
-    diagnosis : one for each test: whether the order of the records carries information by itself,
-        within the shards that the test permutes. Unless it is quiet, a small p-value is no evidence
-        of contamination.
-    control : one for each test: the same shards under a compressor, which has seen no test set.
-        Where it is small, the order of the records carries information by itself.
-    seconds : that scoring took in this run.
-    noise : nats a token by which an endpoint's answers to one prompt differed in this run, on
-        average over the prompt; None of a model here, and where nothing was asked.
-    """
-
-    header: Header
-    plan: ScoringPlan
-    results: tuple[TestResult, ...]
-    diagnosis: tuple[Diagnosis, ...]
-    control: tuple[TestResult, ...]
-    stores: tuple[Path, ...]
-    seconds: float
-    noise: float | None
-
-    @property
-    def tokens_scored(self) -> int:
-        """Tokens scored in this run; 0 if all was stored."""
-        return self.plan.missing
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return what `--json` prints."""
-        return {name: getattr(self.header, name) for name in IDENTITY} | {
-            "plan": asdict(self.plan),
-            "results": [_describe(result) for result in self.results],
-            "diagnosis": [each.as_dict() for each in self.diagnosis],
-            "control": [_describe(result) for result in self.control],
-            "stores": [str(path) for path in self.stores],
-            "tokens_scored": self.tokens_scored,
-            "seconds": self.seconds,
-            "noise": self.noise,
-        }
-
-    def summary(self) -> str:
-        """One line for each test, and what the order of the records gives away without a model."""
-        lines = [
-            f"{self.header.model} on {self.header.dataset}: {r.test} test, p = {r.p:.3g} "
-            f"({r.shards} shards); under a compressor, p = {control.p:.3g}"
-            for r, control in zip(self.results, self.control, strict=True)
-        ]
-        orders = (f"{each.what}: {each.verdict}" for each in dict.fromkeys(self.diagnosis))
-        return "\n".join([*lines, *orders])
-
-
 def audit(
     model: Scorer | ModelSource | Path | str,
     test_set: ExampleSet | Path | str,
     request: Request = Request(),  # noqa: B008 - frozen
     *,
     plan: ScoringPlan | None = None,
+    alternatives: AlternativeSet | None = None,
 ) -> Audit:
     """Score what is missing and test H0 "the model gives every ordering the same chance".
 
-    Raises InputError if there are too few examples, and for whatever loading and scoring refuse.
+    An ordering is one of the records of a shard or, on the axis of options, of the options of an
+    item (`contamination.audit.option_axis`). Raises InputError if there are too few examples, and
+    for whatever loading, planning and scoring refuse.
 
     Parameters
     ----------
     model : a scorer, or what `TransformersScorer` takes: hub id, directory, GGUF file.
-    test_set : a test set, or the path of a file with one example a record (template "text/1").
-    plan : what `plan_audit` returned for the same arguments, if it was asked.
+    test_set : a test set, or the path of a file with one example a record (template "text/1"; items
+        on the axis of options are written by `contamination.testsets.alternatives.open_items`).
+    plan, alternatives : what `plan_audit` returned and took for the same arguments, if it was
+        asked.
     """
     if isinstance(model, str | Path | ModelSource):
         source = model if isinstance(model, ModelSource) else ModelSource(str(model))
         model = TransformersScorer(source)
         request = replace(request, name=request.name or label(source.name))
-    examples = test_set if isinstance(test_set, ExampleSet) else open_test_set(test_set)
-    plan = plan or plan_audit(model, examples, request)
+    if not isinstance(test_set, ExampleSet):
+        test_set = (open_test_set if request.axis == "order" else open_items)(test_set)
+    examples = test_set
+    if request.axis != "order":
+        alternatives = alternatives or request.alternatives(examples)
+    plan = plan or plan_audit(model, examples, request, alternatives=alternatives)
     started = time.perf_counter()
     stores = {
-        store: fill_store(store, model, examples, request) for store in dict.fromkeys(plan.stores)
+        store: (
+            score_options(model, alternatives, request)
+            if alternatives is not None and store.kind == "alternatives"
+            else fill_store(store, model, examples, request)
+        )
+        for store in dict.fromkeys(plan.stores)
     }
     seconds = time.perf_counter() - started
     shards = {(store.kind, store.shards): store for store in stores}  # one control for each
-    diagnoses = {
-        count: diagnose_order(examples, seed=request.seed, shards=count) for _, count in shards
-    }
-    controls = {key: run_control(store, examples, request) for key, store in shards.items()}
+    diagnoses: dict[tuple[str, int], Diagnosis] = {}
+    controls: dict[tuple[str, int], TestResult] = {}
+    for key, store in shards.items():
+        if alternatives is not None and store.kind == "alternatives":
+            diagnoses[key] = diagnose_options(examples, request)
+            controls[key] = compressor_alternatives(alternatives)
+            continue
+        same = (other for (_, count), other in diagnoses.items() if count == store.shards)
+        diagnoses[key] = next(same, None) or diagnose_order(
+            examples, seed=request.seed, shards=store.shards
+        )
+        controls[key] = run_control(store, examples, request)
+    results = tuple(
+        TESTS[test].result(stores[store], request.permutations)
+        for test, store in zip(request.all_tests, plan.stores, strict=True)
+    )
     return Audit(
         header=stores[plan.stores[0]].header,
         plan=plan,
-        results=tuple(
-            TESTS[test].result(stores[store], request.permutations)
-            for test, store in zip(request.tests, plan.stores, strict=True)
-        ),
-        diagnosis=tuple(diagnoses[store.shards] for store in plan.stores),
+        results=results,
+        diagnosis=tuple(diagnoses[store.kind, store.shards] for store in plan.stores),
         control=tuple(controls[store.kind, store.shards] for store in plan.stores),
         stores=tuple(store.directory for store in stores.values()),
         seconds=seconds,
         noise=getattr(model, "noise", None),
+        joint=joint(*results) if request.axis == "both" else None,
     )
 
 
@@ -266,12 +231,14 @@ def audit_until(scorer: Scorer, test_set: ExampleSet, request: Request, *, alpha
     guarantee holds for any rule of stopping. What is not scored is not paid for; an audit that did
     not stop can go on later, with the shards that are left.
 
-    Raises InputError for several tests, for one that needs all shards at once, and for whatever
-    planning and scoring refuse.
+    Raises InputError for options, for several tests, for one that needs all shards at once, and for
+    whatever planning and scoring refuse.
     """
-    if len(request.tests) > 1:
+    if request.axis != "order":
+        raise InputError("--stop follows the order of records, shard by shard: leave out --axis")
+    if len(request.order_tests) > 1:
         raise InputError("--stop follows the evidence of one test: give --test once")
-    (test,) = request.tests
+    (test,) = request.order_tests
     if not TESTS[test].stops:
         known = [name for name, chosen in TESTS.items() if chosen.stops]
         raise InputError(f"test is {test!r}: stopping early needs one of {', '.join(known)}")
@@ -361,10 +328,3 @@ def run_control(store: StorePlan, test_set: ExampleSet, request: Request) -> Tes
         permutations=request.permutations,
         seed=request.seed,
     )
-
-
-def _describe(result: TestResult) -> dict[str, Any]:
-    kept = ["test", "statistic", "p", "log10_p", "shards", "permutations"]
-    if isinstance(result, WestfallYoungResult):
-        kept.append("best")
-    return {name: getattr(result, name) for name in kept}

@@ -1,0 +1,283 @@
+"""Before a p-value is called contamination: does the order of the options carry information?
+
+The test on options (`contamination test --axis options`) assumes that, to a model that never saw
+the set, every permitted arrangement of an item is as likely as the published one. Authors who sort
+their options, put the longest last or like one letter for the right answer break that without any
+contamination. Each diagnostic looks for one such habit, exactly, over the arrangements that the
+test permits, and without a model.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from contamination.audit.diagnosis import Diagnosis, Row, judge, only_inform
+from contamination.audit.diagnostics import tf_idf
+from contamination.errors import InputError
+from contamination.statistics.arrangements import (
+    Arrangements,
+    Whole,
+    ascents,
+    in_turn,
+    largest_test,
+    neighbours,
+    stands_at,
+    sum_test,
+)
+from contamination.testsets.alternatives import Keep, are_numbers, option_orders, permitted_places
+from contamination.testsets.example_set import ExampleSet
+from contamination.testsets.options import LETTERS, Item, items_of
+
+PERMUTATIONS = 23  # all arrangements of up to four options, beside the published one
+PERCENT = 100  # cosines are compared in whole hundredths
+
+_DIGITS = re.compile(
+    r"(?P<minus>(?<!\w)[-−–])?\s?\$?(?P<whole>\d[\d,]*(\.\d+)?|\.\d+)(/(?P<below>\d+))?"
+    r"( (?P<scale>thousand|million|billion|trillion)\b)?",
+    re.IGNORECASE,
+)
+_SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
+_WORDS = {
+    word: value
+    for words in (
+        "zero one two three four five six seven eight nine ten eleven twelve",
+        "none once twice thrice",
+        "_ first second third fourth fifth sixth seventh eighth ninth tenth",
+        "_ january february march april may june july august september october november december",
+    )
+    for value, word in enumerate(words.split())
+}
+
+Tau = Callable[[Item], Sequence[float] | None]  # a value for each option; None if it has none
+
+
+def diagnose_arrangements(
+    test_set: ExampleSet,
+    *,
+    seed: int,
+    keep: Keep = Keep(),  # noqa: B008 - frozen
+    alpha: float = 0.01,
+) -> Diagnosis:
+    """Test without a model whether the order of the options is exchangeable.
+
+    All p-values are exact and two-sided, given the arrangements that may be drawn: all that are
+    permitted of items with up to four options that move, a choice of 24 of others. Raises
+    InputError as `items_of`, and for alpha outside (0, 1).
+
+    Parameters
+    ----------
+    test_set : with records.
+    seed : of the choice.
+    keep : what does not move, as in the test that the diagnosis is for.
+    alpha : level of the verdict.
+    """
+    if not 0 < alpha < 1:
+        raise InputError(f"alpha is {alpha}: give a level between 0 and 1, such as 0.01")
+    items = items_of(test_set)
+    orders = option_orders(items, permutations=PERMUTATIONS, seed=seed, keep=keep)
+    distinct = [len(set(rows)) for rows in orders]
+    moving = [
+        _Moving(item, np.array(rows))
+        for item, rows, count in zip(items, orders, distinct, strict=True)
+        if count > 1
+    ]
+    places = permitted_places(items, keep)
+    return judge(
+        [*_rows(moving), _numbers_in_place(items, places), _options_in_place(items, places)],
+        alpha=alpha,
+        log_orderings=sum(map(math.log, distinct)),
+        what=f"order of the options of {len(moving)} of {len(items)} items, which may move",
+        counts={"items": len(items), "moving": len(moving)},
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Moving:
+    """An item whose options may move, and its arrangements (N, k), the published one first."""
+
+    item: Item
+    arrangements: Arrangements
+
+
+def _rows(moving: Sequence[_Moving]) -> Iterator[Row]:
+    """Rows with a p, as far as they apply to any item that moves."""
+    gold = [item.item.answer for item in moving]
+    yield _place("gold_letters", "right answers", moving, gold)
+    yield _place("longest", "longest options", moving, [_longest(each.item) for each in moving])
+    lengths: Tau = lambda item: [len(option) for option in item.options]  # noqa: E731
+    yield _sorted("length_trend", "length and place", moving, lengths)
+    yield _sorted("length_sorted", "length and place, either way", moving, lengths, either_way=True)
+    yield _sorted("alphabetical", "alphabet and place", moving, alphabet)
+    yield _sorted("numbers", "number and place, either way", moving, numbers, either_way=True)
+    yield _similarity(moving)
+    yield _builds(moving)
+
+
+def _tested(
+    diagnostic: str, values: Sequence[Whole], scale: float, what: str, form: str, nothing: str
+) -> Row:
+    """Test sums of `values`, n times (N,); what is shown of them is divided by `scale`."""
+    array = np.array(values)
+    if not len(values) or not np.ptp(array, axis=1).any():
+        return only_inform(diagnostic, nothing)
+    observed, expected = array[:, 0].sum() / scale, array.mean(axis=1).sum() / scale
+    return only_inform(
+        diagnostic, f"{what}: {observed:{form}}, {expected:{form}} expected", float(observed)
+    ) | {"expected": float(expected), "alternative": "two-sided", **asdict(sum_test(array))}
+
+
+def _place(
+    diagnostic: str, what: str, moving: Sequence[_Moving], options: Sequence[int | None]
+) -> Row:
+    """Whether one option of each item, where there is one, stands at some letter too often."""
+    chosen = [(m, i) for m, i in zip(moving, options, strict=True) if i is not None]
+    most = max((len(m.item.options) for m, _ in chosen), default=0)
+    values = np.array([stands_at(i, m.arrangements, most) for m, i in chosen])
+    if not len(values) or not np.ptp(values, axis=2).any():
+        return only_inform(diagnostic, f"no {what} that move")
+    found = largest_test(values.transpose(1, 0, 2))
+    at = values[:, found.which]
+    observed, expected = float(at[:, 0].mean()), float(at.mean())
+    reading = (
+        f"{what} that stand at {LETTERS[found.which]}: {observed:.1%}, {expected:.1%} expected"
+    )
+    tested = {"expected": expected, "alternative": "two-sided", **asdict(found.result)}
+    return only_inform(diagnostic, reading, observed) | tested
+
+
+def _sorted(
+    diagnostic: str, what: str, moving: Sequence[_Moving], key: Tau, *, either_way: bool = False
+) -> Row:
+    """Kendall's rank correlation of place and a value of each option; its size for either way."""
+    values, pairs = [], 0
+    for each in moving:
+        if (ranks := key(each.item)) is not None:
+            found = ascents(ranks, each.arrangements)
+            values.append(np.abs(found) if either_way else found)
+            pairs += _unequal(ranks)
+    nothing = f"no items whose options could be sorted by {what.split()[0]}"
+    return _tested(diagnostic, values, pairs, f"rank correlation of {what}", "+.3f", nothing)
+
+
+def _similarity(moving: Sequence[_Moving]) -> Row:
+    """Whether options that share words stand side by side, or apart."""
+    values, pairs = [], 0
+    for each, cosines in zip(moving, _cosines(moving), strict=True):
+        hundredths = np.rint(PERCENT * cosines).astype(np.int64)
+        values.append(neighbours(hundredths, each.arrangements))
+        pairs += len(cosines) - 1
+    what, nothing = "mean cosine of options side by side", "no options that are alike"
+    return _tested("similarity", values, PERCENT * pairs, what, ".3f", nothing)
+
+
+def _cosines(moving: Sequence[_Moving]) -> list[NDArray[np.float64]]:
+    """Cosines of the options of each item, (k, k), with weights of words over the whole set."""
+    features = tf_idf([option for each in moving for option in each.item.options])
+    sizes = np.array([len(each.item.options) for each in moving], dtype=np.intp)
+    starts = np.cumsum(sizes) - sizes
+    found = [np.zeros((size, size)) for size in sizes]
+    for left, right in combinations(range(sizes.max(initial=0)), 2):
+        wide = np.flatnonzero(sizes > right)
+        alike = features[starts[wide] + left].multiply(features[starts[wide] + right]).sum(axis=1)
+        for number, cosine in zip(wide, np.asarray(alike).ravel(), strict=True):
+            found[number][left, right] = found[number][right, left] = cosine
+    return found
+
+
+def _builds(moving: Sequence[_Moving]) -> Row:
+    """Whether an option comes before those that say the same and more."""
+    values, pairs = [], 0
+    for each in moving:
+        words = [set(re.findall(r"\w+", option.casefold())) for option in each.item.options]
+        parts = np.array([[bool(a) and a < b for b in words] for a in words])
+        values.append(in_turn(parts, each.arrangements))
+        pairs += int(parts.sum())
+    what = f"of {pairs} pairs in which one option has all words of the other, the shorter one first"
+    return _tested(
+        "builds", values, max(pairs, 1), what, ".1%", "no option has all words of another"
+    )
+
+
+def _numbers_in_place(items: Sequence[Item], places: Sequence[tuple[int, ...]]) -> Row:
+    """How many of the items that do not move because they are numbers are sorted."""
+    still = [item for item, free in zip(items, places, strict=True) if not free]
+    found = [values for item in still if are_numbers(item.options) and (values := numbers(item))]
+    ways = [abs(int(ascents(v, np.arange(len(v))[None])[0])) == _unequal(v) for v in found]
+    if not found:
+        return only_inform("numbers_in_place", "no items are left as they are for their numbers")
+    chance = sum(map(_chance_sorted, found)) / len(found)
+    reading = (
+        f"{len(found)} items of numbers or dates stay as they are: {np.mean(ways):.1%} of them are "
+        f"sorted, {chance:.1%} would be by chance"
+    )
+    return only_inform("numbers_in_place", reading, float(np.mean(ways))) | {"expected": chance}
+
+
+def _options_in_place(items: Sequence[Item], places: Sequence[tuple[int, ...]]) -> Row:
+    """How many options of items that move keep their place, and how many of those are the last."""
+    pairs = zip(items, places, strict=True)
+    kept = [
+        place == len(item.options) - 1
+        for item, free in pairs
+        if free
+        for place in range(len(item.options))
+        if place not in free
+    ]
+    if not kept:
+        return only_inform("options_in_place", "no option keeps its place in an item that moves")
+    reading = (
+        f"{len(kept)} options keep their place where others move; {np.mean(kept):.1%} are last"
+    )
+    return only_inform("options_in_place", reading, float(np.mean(kept)))
+
+
+# --- what the order could follow; nothing below knows it ------------------------------------------
+
+
+def alphabet(item: Item) -> list[int]:
+    """Ranks of the options in the alphabet, whatever their case, (k,)."""
+    texts = [option.casefold().strip() for option in item.options]
+    ranked = sorted(set(texts))
+    return [ranked.index(text) for text in texts]
+
+
+def numbers(item: Item) -> list[float] | None:
+    """The first number of each option, (k,); None if one has none, or all are equal."""
+    found = [number_in(option) for option in item.options]
+    known = [number for number in found if number is not None]
+    return known if len(known) == len(found) and len(set(known)) > 1 else None
+
+
+def number_in(option: str) -> float | None:
+    """The first number in a text, in digits ("1,200", "−3.5", "1/2", "2 million") or a word."""
+    if match := _DIGITS.search(option):
+        number = float(match["whole"].replace(",", ""))
+        if match["below"] and float(match["below"]):
+            number /= float(match["below"])
+        scale = _SCALES.get((match["scale"] or "").casefold(), 1.0)
+        return -scale * number if match["minus"] else scale * number
+    words = re.findall(r"[^\W\d_]+", option.casefold())
+    return next((float(_WORDS[word]) for word in words if word in _WORDS), None)
+
+
+def _longest(item: Item) -> int | None:
+    """The option of most characters, if there is one alone."""
+    lengths = [len(option) for option in item.options]
+    return lengths.index(max(lengths)) if lengths.count(max(lengths)) == 1 else None
+
+
+def _unequal(values: Sequence[float]) -> int:
+    """How many pairs of values differ."""
+    return math.comb(len(values), 2) - sum(math.comb(n, 2) for n in Counter(values).values())
+
+
+def _chance_sorted(values: Sequence[float]) -> float:
+    """Share of all orders of values, not all equal, that are sorted, up or down."""
+    ties = math.prod(math.factorial(n) for n in Counter(values).values())
+    return 2 * ties / math.factorial(len(values))

@@ -1,0 +1,138 @@
+"""What an audit will score, and what it found."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from contamination.audit.battery import OPTION_TEST
+from contamination.audit.diagnosis import Diagnosis
+from contamination.audit.request import Request
+from contamination.scoring import cost
+from contamination.scoring.contract import Scorer
+from contamination.scoring.plan import StorePlan
+from contamination.scoring.store_format import Header, count_rows
+from contamination.statistics import CombinedResult, TestResult, WestfallYoungResult
+
+# What `--json` prints of a store's header.
+IDENTITY = ("model", "model_revision", "dataset", "dataset_revision", "template", "seed")
+
+
+@dataclass(frozen=True)
+class ScoringPlan:
+    """What an audit will score.
+
+    Attributes
+    ----------
+    stores : one for each test asked for, in their order, that of options last; tests may share one.
+    work : tokens and forward passes over all stores, those already stored included.
+    missing : tokens that are not stored yet.
+    flops, seconds : of what is missing, predicted; None where the model runs elsewhere.
+    """
+
+    examples: int
+    permutations: int
+    stores: tuple[StorePlan, ...]
+    work: cost.Workload
+    missing: int
+    flops: float | None
+    seconds: float | None
+
+
+def combined(plans: Sequence[ScoringPlan]) -> ScoringPlan:
+    """Add up what is to be scored on several axes."""
+    flops = [plan.flops for plan in plans if plan.flops is not None]
+    seconds = [plan.seconds for plan in plans if plan.seconds is not None]
+    return replace(
+        plans[0],
+        stores=tuple(store for plan in plans for store in plan.stores),
+        work=cost.total([plan.work for plan in plans]),
+        missing=sum(plan.missing for plan in plans),
+        flops=sum(flops) if flops else None,
+        seconds=sum(seconds) if seconds else None,
+    )
+
+
+def stored_tokens(directory: Path) -> int:
+    """Tokens that lie in a store, by the footers of its parts."""
+    return sum(map(count_rows, directory.glob("part-*.parquet")))
+
+
+def name_model(scorer: Scorer, request: Request) -> str:
+    """Return what tables and stores call the model of an audit."""
+    return request.name or scorer.revision[:12]
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """What an audit found, and what it took.
+
+    Attributes
+    ----------
+    header : of a store that was read; it names the model and the set.
+    results : one for each test, uncorrected: choose the test before you look.
+    diagnosis : one for each test: whether the order of the records within the shards that the test
+        permutes, or that of the options, carries information by itself. Unless it is quiet, a small
+        p-value is no evidence of contamination.
+    control : one for each test: the same shards under a compressor, which has seen no test set.
+        Where it is small, the order of the records, or of the options, carries information by
+        itself.
+    seconds : that scoring took in this run.
+    noise : nats a token by which an endpoint's answers to one prompt differed in this run, on
+        average over the prompt; None of a model here, and where nothing was asked.
+    joint : of both axes together, if both were asked (`contamination.audit.both_axes.joint`).
+    """
+
+    header: Header
+    plan: ScoringPlan
+    results: tuple[TestResult, ...]
+    diagnosis: tuple[Diagnosis, ...]
+    control: tuple[TestResult, ...]
+    stores: tuple[Path, ...]
+    seconds: float
+    noise: float | None
+    joint: CombinedResult | None = None
+
+    @property
+    def tokens_scored(self) -> int:
+        """Tokens scored in this run; 0 if all was stored."""
+        return self.plan.missing
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what `--json` prints."""
+        joint = {} if self.joint is None else {"joint": asdict(self.joint)}
+        return (
+            {name: getattr(self.header, name) for name in IDENTITY}
+            | joint
+            | {
+                "plan": asdict(self.plan),
+                "results": [describe(result) for result in self.results],
+                "diagnosis": [each.as_dict() for each in self.diagnosis],
+                "control": [describe(result) for result in self.control],
+                "stores": [str(path) for path in self.stores],
+                "tokens_scored": self.tokens_scored,
+                "seconds": self.seconds,
+                "noise": self.noise,
+            }
+        )
+
+    def summary(self) -> str:
+        """One line for each test, and what the order of the records gives away without a model."""
+        lines = [
+            f"{self.header.model} on {self.header.dataset}: {r.test} test, p = {r.p:.3g} "
+            f"({r.shards} {'items' if r.test == OPTION_TEST else 'shards'}); under a compressor, "
+            f"p = {control.p:.3g}"
+            for r, control in zip(self.results, self.control, strict=True)
+        ]
+        if self.joint is not None:
+            lines.append(f"both together: p = {self.joint.p:.3g}")
+        orders = (f"{each.what}: {each.verdict}" for each in dict.fromkeys(self.diagnosis))
+        return "\n".join([*lines, *orders])
+
+
+def describe(result: TestResult) -> dict[str, Any]:
+    """What `--json` prints of the result of a test."""
+    kept = ["test", "statistic", "p", "log10_p", "shards", "permutations"]
+    if isinstance(result, WestfallYoungResult):
+        kept.append("best")
+    return {name: getattr(result, name) for name in kept}

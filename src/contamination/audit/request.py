@@ -1,0 +1,138 @@
+"""What an audit is asked: which tests, of how much, and where its log-probabilities are kept."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, get_args
+
+from contamination.audit.battery import DEFAULT_TESTS, OPTION_TEST, TESTS, names_of
+from contamination.errors import InputError
+
+if TYPE_CHECKING:
+    from contamination.testsets.alternatives import AlternativeSet, Keep
+    from contamination.testsets.example_set import ExampleSet
+
+Axis = Literal["order", "options", "both"]
+MOST_PERMUTATIONS = 100_000  # of each shard; all are listed in memory before the first is scored
+MOST_ARRANGEMENTS = 10_000  # of each item, as above
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked of an audit: which tests, of how much, and where it is kept.
+
+    Raises InputError for an unknown test or none, one of another axis, no permutations, or what
+    decides nothing on this axis.
+
+    Attributes
+    ----------
+    tests : names from `TESTS`; None takes those that the axis has by default.
+    axis : what is asked: the "order" of the records, that of the "options" of each item, or "both".
+    shards : r; None takes as many as leave ten examples a shard for tests of successors, and four
+        for those of whole orderings, 50 at most.
+    budget : tokens that the model may read for each test, which must be one of successors: it takes
+        the largest shards that cost no more. In place of `shards`.
+    permutations : m, shuffled orderings per shard, in tests of whole orderings.
+    arrangements : of the options of an item, the published one included; 24 are all of four.
+    keep_answer : leave the right option where it is, and move the wrong ones alone.
+    seed : of the orderings.
+    directory : where the stores of all audits lie; a second audit reads what it finds there.
+    name : of the model, for people and for the store; None takes it from where the model is.
+    """
+
+    tests: Sequence[str] | None = None
+    shards: int | None = None
+    budget: int | None = None
+    permutations: int = 25
+    axis: Axis = "order"
+    arrangements: int = 24
+    keep_answer: bool = False
+    seed: int = 0
+    directory: Path | str = "contamination-stores"
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be carried out, before a model is loaded."""
+        unknown = [test for test in self.tests or () if test not in TESTS]
+        if unknown or (self.tests is not None and not self.tests):
+            asked = repr(unknown[0]) if unknown else "''"
+            raise InputError(f"unknown test {asked}: choose from {', '.join(TESTS)}")
+        if not 1 <= self.permutations <= MOST_PERMUTATIONS:
+            raise InputError(
+                f"permutations is {self.permutations}: give at least 1, and no more than "
+                f"{MOST_PERMUTATIONS:,}"
+            )
+        self._check_axis()
+        if self.budget is None:
+            return
+        if self.shards is not None:
+            raise InputError("--budget chooses the number of shards: leave out --shards")
+        if whole := [test for test in self.order_tests if TESTS[test].kind == "orderings"]:
+            raise InputError(
+                f"--budget chooses the shards of {names_of('successors')}; what {whole[0]} reads "
+                "is set by --permutations"
+            )
+
+    @property
+    def order_tests(self) -> tuple[str, ...]:
+        """The tests of the order of records that are asked for."""
+        if self.axis == "options":
+            return ()
+        asked = DEFAULT_TESTS if self.tests is None else self.tests
+        return tuple(test for test in asked if test != OPTION_TEST)
+
+    @property
+    def all_tests(self) -> tuple[str, ...]:
+        """All tests that are asked for, that of options last."""
+        return self.order_tests + (() if self.axis == "order" else (OPTION_TEST,))
+
+    def alternatives(
+        self, test_set: "ExampleSet", *, template: str | None = None
+    ) -> "AlternativeSet":
+        """Render the arrangements that are asked for.
+
+        `template` and errors as in `contamination.testsets.alternatives.option_alternatives`.
+        """
+        from contamination.testsets.alternatives import option_alternatives
+
+        return option_alternatives(
+            test_set,
+            permutations=self.arrangements - 1,
+            seed=self.seed,
+            keep=self.keep,
+            template=template,
+        )
+
+    @property
+    def keep(self) -> "Keep":
+        """What keeps its place among the options."""
+        from contamination.testsets.alternatives import Keep
+
+        return Keep(answer=self.keep_answer)
+
+    def _check_axis(self) -> None:
+        if self.axis not in get_args(Axis):
+            raise InputError(f"axis is {self.axis!r}: give one of {', '.join(get_args(Axis))}")
+        asked = self.tests or ()
+        if self.axis == "order":
+            if OPTION_TEST in asked:
+                raise InputError(f"{OPTION_TEST} is a test of options: give --axis options or both")
+            if self.keep_answer:
+                raise InputError("--keep-answer is about options: give --axis options or both")
+        if self.axis == "options":
+            if others := [test for test in asked if test != OPTION_TEST]:
+                raise InputError(
+                    f"{others[0]} is a test of the order of records: leave out --test, or give "
+                    "--axis both"
+                )
+            if self.shards is not None or self.budget is not None:
+                raise InputError("--shards and --budget cut the order of records: leave them out")
+        if self.axis == "both" and len(self.order_tests) != 1:
+            raise InputError(
+                f"--axis both combines one test of the order of records with {OPTION_TEST}: give "
+                "--test once"
+            )
+        if not 2 <= self.arrangements <= MOST_ARRANGEMENTS:
+            raise InputError(
+                f"arrangements is {self.arrangements}: give 2 to {MOST_ARRANGEMENTS:,}, best 24"
+            )

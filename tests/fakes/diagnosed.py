@@ -1,0 +1,15 @@
+"""What the table of a diagnosis says, read as a test of it wants it."""
+
+import pandas as pd
+
+from contamination.audit.diagnosis import Diagnosis
+
+
+def rejected(found: Diagnosis, alpha: float = 0.01) -> set[str]:
+    """Return the diagnostics that reject after Holm's correction."""
+    return set(found.table["diagnostic"][found.table["holm_p"] <= alpha])
+
+
+def row(found: Diagnosis, diagnostic: str) -> pd.Series:
+    """Return the line of one diagnostic."""
+    return found.table.set_index("diagnostic").loc[diagnostic]
