@@ -28,31 +28,10 @@ from contamination.membership.generation import compare, continuations
 from contamination.scoring.contract import Scorer
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.prefix import continuation_logprobs
+from contamination.testsets.options import LETTERS, Item
 from contamination.testsets.tokens import tokenize
 
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 MASK = "[MASK]"
-
-
-@dataclass(frozen=True)
-class Item:
-    """A question, its options in the published order, and the index of the right one."""
-
-    question: str
-    options: tuple[str, ...]
-    answer: int
-
-    def __post_init__(self) -> None:
-        """Refuse what is no multiple-choice item."""
-        if not 2 <= len(self.options) <= len(LETTERS):
-            raise InputError(
-                f"{self.question[:40]!r} has {len(self.options)} options: give 2 to {len(LETTERS)}"
-            )
-        if not 0 <= self.answer < len(self.options):
-            raise InputError(
-                f"{self.question[:40]!r}: answer {self.answer} is none of its "
-                f"{len(self.options)} options; count from 0"
-            )
 
 
 def option_order(
@@ -160,13 +139,18 @@ def verbatim_choice(
 
     Larger is more likely a member. An unread text can be chosen as well, being better written than
     its paraphrases: a share says something only beside that of texts that were surely not read.
-    Raises InputError for orders below 1, and for a prompt that exceeds the context.
+    Raises InputError for orders below 1, an item without an answer, and a prompt that exceeds the
+    context.
     """
     if orders < 1:
         raise InputError(f"{orders} orders: give 1 or more")
     letters = tokenize(scorer.tokenizer, [f" {letter}" for letter in LETTERS])
     groups, asked = [], []
     for number, item in enumerate(items):
+        if item.answer is None:
+            raise InputError(
+                f"{item.question[:40]!r} has no answer; give the index of the right one"
+            )
         for order in _orders(len(item.options), orders, rng):
             lines = [
                 f"{letter}. {item.options[i]}\n" for letter, i in zip(LETTERS, order, strict=False)

@@ -12,6 +12,7 @@ from contamination.files import replacing, write_text
 from contamination.statistics import TestResult
 
 MISSING = "—"
+POOLED = "all sets pooled"  # in place of the name of a set
 SIGNIFICANT = 0.05  # the level that figures mark and the explorer reads by
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 

@@ -21,6 +21,7 @@ from contamination.experiments.open_models.audits import audit_models
 from contamination.experiments.open_models.measure import score_models
 from contamination.experiments.open_models.tables import COLUMNS
 from contamination.pretraining.experiment import Experiment
+from contamination.results.tables import POOLED
 from contamination.scoring import loading
 from contamination.scoring.local import open_scorer
 from contamination.scoring.models import ModelEntry
@@ -69,14 +70,15 @@ class Bench:
             self.scorers[entry.name] = MadeUpScorer(self.tokenizer, revision=entry.name)
         return self.scorers[entry.name]
 
-    def run(self, models, sets, *, published=None, **arguments) -> pd.DataFrame:
+    def run(self, models, sets, *, published=None, pooled=False, **arguments) -> pd.DataFrame:
         sets = [str(one) for one in sets]
         where = {"directory": self.root / "stores", "permutations": 5, "open_scorer": self.open}
         settings = {"tests": TESTS} | where | arguments
         cells = score_models(models, sets, **settings)
         kept = ("directory", "max_records", "experiment")
         known = {name: settings[name] for name in kept if name in settings}
-        return audit_models(cells, models, sets, published=published, **known)
+        table = audit_models(cells, models, sets, published=published, **known)
+        return table[(table["dataset"] == POOLED) == pooled]
 
     def scored(self) -> int:
         return sum(len(scorer.sequences) for scorer in self.scorers.values())
@@ -126,6 +128,25 @@ def test_the_values_are_those_of_a_single_audit(bench, two):
             assert row["model_revision"] == "a"
         total = table.loc[table["dataset"] == path.stem, "tokens_scored"].sum()
         assert total == sum(open_store(d).header.tokens_of(5) for d in one.stores)
+
+
+def test_the_last_rows_pool_the_sets_of_a_model_and_test(bench, two):
+    """From the same stores, and beside them the compressor on the same sets."""
+    table = bench.run(["a", CONTROL], two, pooled=True)
+    assert list(zip(table["model"], table["test"], strict=True)) == list(
+        product(("a", "old"), TESTS)
+    )
+    alone = bench.run(["a", CONTROL], two)
+    for _, row in table.iterrows():
+        cells = alone[(alone["model"] == row["model"]) & (alone["test"] == row["test"])]
+        assert row["status"] == "ok"
+        assert row["pooled"] == 2
+        for column in ("shards", "examples", "tokens_scored"):
+            assert row[column] == cells[column].sum()
+        assert row["control"] == ("old" if row["model"] == "a" else "compressor")
+        # A sum of two: between the smaller p and what both being so small would give.
+        assert 0 < row["p"] <= 1
+        assert 0 < row["control_p"] <= 1
 
 
 def test_a_set_that_was_planted_is_found_and_the_control_stays_quiet(bench, two):

@@ -6,7 +6,7 @@ from operator import attrgetter
 import numpy as np
 import pandas as pd
 
-from contamination.audit.battery import Request
+from contamination.audit.request import Request
 from contamination.audit.verdict import score_for
 from contamination.experiments.beyond.failures import (
     AS_PUBLISHED,

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from contamination.audit.battery import Request
+from contamination.audit.request import Request
 from contamination.audit.verdict import score_for
 from contamination.device import free_memory
 from contamination.errors import InputError

@@ -11,8 +11,9 @@ from typing import Any
 
 import pandas as pd
 
-from contamination.audit.battery import TESTS, Request
+from contamination.audit.battery import TESTS
 from contamination.audit.published import published_p
+from contamination.audit.request import Request
 from contamination.errors import InputError
 from contamination.experiments.mmlu.segmentation import SEGMENTATIONS, Segmented
 from contamination.experiments.mmlu.subsets import FAMILY

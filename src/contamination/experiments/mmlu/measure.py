@@ -61,7 +61,7 @@ def count_work(audit: MmluAudit, sets: Segmented) -> pd.DataFrame:
         ids = [tokenize(scorer.tokenizer, subset.examples) for subset in subsets]
         lengths = [[len(i) for i in examples] for examples in ids]
         count, context = sum(map(len, lengths)), scorer.context
-        for test in audit.request.tests:
+        for test in audit.request.order_tests:
             plans = [choose_store(test, each, context, audit.request) for each in lengths]
             total = cost.total(
                 plan.work(each, permutations, context)
@@ -85,14 +85,14 @@ def score_subsets(
         | {"test": test, "store": "", "status": status}
         for entry, segmentation in audit.segmentations()
         for subset, status in (problems or {}).items()
-        for test in audit.request.tests
+        for test in audit.request.order_tests
     ]
     for entry, segmentation, scorer in _opened(audit, sets):
         request = replace(audit.request, name=entry.name)
         label = f"{entry.name} by {segmentation}"
         bar = tqdm(sets[segmentation].items(), label, unit="subset", leave=False, disable=None)
         for subset, examples in bar:
-            for test in request.tests:
+            for test in request.order_tests:
                 cell = {"model": entry.name, "segmentation": segmentation, "subset": subset}
                 cell |= {"test": test, "store": "", "status": OK}
                 try:

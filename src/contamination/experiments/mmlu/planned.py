@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from contamination.audit.battery import Request
+from contamination.audit.request import Request
 from contamination.audit.verdict import choose_store
 from contamination.experiments.mmlu.segmentation import SEGMENTATIONS, segmented
 from contamination.experiments.mmlu.subsets import FAMILY, subset_names, subsets_at_hand

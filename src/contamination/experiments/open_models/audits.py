@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -13,6 +14,7 @@ from contamination.audit.battery import TESTS
 from contamination.audit.published import published_p
 from contamination.errors import InputError
 from contamination.experiments.open_models.cells import Cell, model_entries
+from contamination.experiments.open_models.pooled import pooled_rows
 from contamination.experiments.open_models.sets import ExampleSets, SetName, set_names
 from contamination.experiments.open_models.tables import Row, add_controls, corrected
 from contamination.pretraining.experiment import Experiment
@@ -34,8 +36,10 @@ def audit_models(
 ) -> pd.DataFrame:
     """Test every cell of `contamination.experiments.open_models.measure.score_models`.
 
-    A row for each model, set and test, those that failed included. `holm_p` and `bh_p` (FDR)
-    correct each test over all cells but those of negative controls, which have none. `published_p`
+    A row for each model, set and test, those that failed included, and at the end one for each
+    model and test with all sets pooled but those that a control rejects, see `pooled_rows`.
+    `holm_p` and `bh_p` (FDR) correct each test over all cells but those of negative controls, which
+    have none; pooled rows are corrected among themselves. `published_p`
     is the paper's sharded t-test whatever our test, `dup_count` how often the set was planted,
     where that is known, `verdict` that of `contamination.audit.diagnostics` on the records.
     `control_p` is the same test under the first negative control of the audit, or the exact test
@@ -75,7 +79,7 @@ def audit_models(
                 row["status"] = status_of(error)
         rows.append(row)
     add_controls(rows, opened)
-    return corrected(rows)
+    return corrected([*rows, *pooled_rows(rows, opened)])
 
 
 def _result(
@@ -96,6 +100,7 @@ def _result(
             "permutations": permutations,
             "seed": header.seed,
         },
+        "scores": partial(test.scores, store, permutations),
         "verdict": sets.verdict(name, header.shards, header.seed),
         "tokens_scored": header.tokens_of(permutations),
     }

@@ -12,7 +12,8 @@ from pathlib import Path
 import pandas as pd
 from tqdm import tqdm
 
-from contamination.audit.battery import TESTS, Request
+from contamination.audit.battery import TESTS
+from contamination.audit.request import Request
 from contamination.audit.verdict import score_for
 from contamination.device import free_memory
 from contamination.experiments.open_models.cells import (
@@ -134,7 +135,7 @@ class _Passes:
         except FAILURES as error:
             problem = status_of(error)
         for name in self.names:
-            for test in self.request.tests:
+            for test in self.request.order_tests:
                 cell: Cell = {
                     "model": entry.name,
                     "asked": name.asked,

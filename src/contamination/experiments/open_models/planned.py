@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from contamination.audit.battery import Request
+from contamination.audit.request import Request
 from contamination.audit.verdict import choose_store
 from contamination.scoring.forecast import Forecast, Pass
 from contamination.scoring.models import find_model

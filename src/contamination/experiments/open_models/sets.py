@@ -13,11 +13,13 @@ from typing import Any
 
 from tqdm import tqdm
 
-from contamination.audit.compressor import compressor_test
-from contamination.audit.diagnostics import Verdict, diagnose_order
+from contamination.audit.compressor import compressor_scores, compressor_test
+from contamination.audit.diagnosis import Verdict
+from contamination.audit.diagnostics import diagnose_order
 from contamination.errors import InputError
 from contamination.pretraining.experiment import Experiment
 from contamination.scoring.status import FAILURES, status_of
+from contamination.statistics import pooled_exact_test
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.registry import registered
 from contamination.testsets.sources import available, open_test_set
@@ -92,6 +94,7 @@ class ExampleSets:
         # Every model gets the same answer.
         self.verdict = cache(self._verdict)
         self.compressor_p = cache(self._compressor_p)
+        self.pooled_compressor_p = cache(self._pooled_compressor_p)
 
     def _verdict(self, name: SetName, shards: int, seed: int) -> Verdict:
         """Diagnose the order of the records within the shards of a test."""
@@ -100,3 +103,10 @@ class ExampleSets:
     def _compressor_p(self, name: SetName, **store: Any) -> float:
         """Test the shards of a store under a compressor: the p-value."""
         return compressor_test(self.opened[name], **store).p
+
+    def _pooled_compressor_p(
+        self, stores: tuple[tuple[SetName, tuple[tuple[str, Any], ...]], ...]
+    ) -> float:
+        """Test the shards of several sets at once under a compressor; each with its store."""
+        scores = [compressor_scores(self.opened[name], **dict(store)) for name, store in stores]
+        return pooled_exact_test(scores).p

@@ -13,7 +13,7 @@ from tqdm import tqdm
 from contamination.audit.battery import TESTS
 from contamination.experiments.open_models.sets import ExampleSets
 from contamination.results.published import AUDITED, CONTROLS
-from contamination.results.tables import format_p, lay_out
+from contamination.results.tables import POOLED, format_p, lay_out
 from contamination.scoring.status import OK
 from contamination.statistics import adjust
 
@@ -23,8 +23,9 @@ COLUMNS = (
     *("model", "role", "dataset", "examples", "test", "shards", "permutations", "statistic", "p"),
     *("log10_p", "holm_p", "bh_p", "published_p", "dup_count", "verdict", "control", "control_p"),
     *("status", "tokens_scored", "model_id", "model_revision", "dataset_revision"),
+    *("pooled", "left_out"),
 )
-COUNTS = ("examples", "shards", "permutations", "dup_count", "tokens_scored")
+COUNTS = ("examples", "shards", "permutations", "dup_count", "tokens_scored", "pooled")
 
 Row = dict[str, Any]  # of the table, with `name` (SetName) and, where done, `store` besides
 
@@ -51,12 +52,13 @@ def add_controls(rows: Sequence[Row], sets: ExampleSets) -> None:
 def corrected(rows: Sequence[Row]) -> pd.DataFrame:
     """Return the table, with Holm's and Benjamini and Hochberg's correction of each test.
 
-    They count all cells that were tested but those of negative controls, which get none.
+    They count all cells that were tested but those of negative controls, which get none. Pooled
+    rows repeat the cells of their sets: a family of their own.
     """
     table = pd.DataFrame(rows, columns=list(COLUMNS))
     table["holm_p"] = table["bh_p"] = math.nan
     audited = table[(table["status"] == OK) & (table["role"] != CONTROL)]
-    for _, cells in audited.groupby("test"):
+    for _, cells in audited.groupby(["test", audited["dataset"] == POOLED]):
         log10_p = cells["log10_p"].to_numpy(dtype=float)
         table.loc[cells.index, "holm_p"] = adjust(log10_p=log10_p, method="holm").p
         table.loc[cells.index, "bh_p"] = adjust(log10_p=log10_p, method="benjamini_hochberg").p
@@ -75,7 +77,7 @@ def paper_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
     compressed = compressor_p.notna().any()
     groups = rows.assign(compressor_p=compressor_p).groupby(["dataset", "test"])
     rows = rows.assign(
-        examples=groups["examples"].transform("first"),  # the first that is known
+        examples=groups["examples"].transform(_common),
         verdict=groups["verdict"].transform("first"),
         test=[TESTS[name].label.lower() for name in rows["test"]],
         compressor_p=groups["compressor_p"].transform("min"),  # of several models, the same
@@ -93,6 +95,11 @@ def paper_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
     keys = {"dataset": "Set", "examples": "Examples", "verdict": "Order", "test": "Test"}
     table = lay_out(rows, keys, cells)
     return table.assign(Compressor=table.pop("Compressor")) if compressed else table
+
+
+def _common(known: pd.Series) -> Any:
+    """The first that is known; nothing where models pool different sets."""
+    return known.dropna().iloc[0] if known.nunique() == 1 else pd.NA
 
 
 def model_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:

@@ -1,0 +1,99 @@
+"""The last row of an audit: all sets of a model and a test in one p-value.
+
+A set that was read once shows next to nothing alone. The exact test adds the shards of all sets, at
+no cost in tokens, and sets that all show a little show it together.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from contamination.experiments.open_models.sets import ExampleSets
+from contamination.results.tables import POOLED, SIGNIFICANT, outcome_row
+from contamination.scoring.status import FAILURES, OK, status_of
+from contamination.statistics import pooled_exact_test
+
+Row = dict[str, Any]
+FEWEST = 2  # sets to pool
+
+
+def why_left_out(row: Row) -> str | None:
+    """Why a set is not pooled, or None: it has no p-value, its order is not quiet, or its control
+    rejects at 0.05. The p-value of the row itself is not asked.
+    """
+    if row["status"] != OK:
+        return "no p-value"
+    if row["verdict"] != "quiet":
+        return f"order: {row['verdict']}"
+    if row["control_p"] <= SIGNIFICANT:
+        return f"{row['control']} rejects"
+    return None
+
+
+def pooled_rows(rows: Sequence[Row], sets: ExampleSets) -> list[Row]:
+    """Return a row for each model and test that were asked of several sets.
+
+    `rows` have their controls, and `scores` where they are done: a function that returns the scores
+    of all shards, (r, m + 1). Tests that take the best of several statistics have no such scores
+    and no row. All others are pooled by the exact test, the paper's t-test among them: p is that of
+    `contamination.statistics.pooled_exact_test`. `pooled` counts the sets that went in, `left_out`
+    names the others with the reason. The control is that of the sets, pooled over the same ones.
+
+    H0 is that of every set: its order is exchangeable given the model. Given the model, the orders
+    of different sets are independent draws.
+    """
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row["model"], row["test"]), []).append(row)
+    found = []
+    for group in groups.values():
+        if len(group) >= FEWEST:
+            found += _pooled(group, rows, sets)
+    return found
+
+
+def _pooled(group: Sequence[Row], rows: Sequence[Row], sets: ExampleSets) -> list[Row]:
+    """Return one row, or none where the test has no scores to add."""
+    reasons = {row["dataset"]: why_left_out(row) for row in group}
+    chosen = [row for row in group if reasons[row["dataset"]] is None]
+    shared = ("model", "role", "test", "model_id", "model_revision")
+    row: Row = {name: group[0][name] for name in shared} | {
+        "dataset": POOLED,
+        "published_p": math.nan,
+        "dataset_revision": "",
+        "pooled": len(chosen),
+        "left_out": "; ".join(f"{name} ({why})" for name, why in reasons.items() if why),
+        "status": OK,
+    }
+    if len(chosen) < FEWEST:
+        return [row | {"status": f"not pooled: {len(chosen)} of {len(group)} sets are left"}]
+    try:
+        scores = [one["scores"]() for one in chosen]
+        if any(each.ndim != 2 for each in scores):
+            return []
+        row |= outcome_row(pooled_exact_test(scores)) | {"test": row["test"]}
+        row |= _control(chosen, rows, sets)
+    except FAILURES as error:
+        return [row | {"status": status_of(error)}]
+    totals = {name: sum(one[name] for one in chosen) for name in ("examples", "tokens_scored")}
+    return [row | totals | {"verdict": "quiet"}]
+
+
+def _control(chosen: Sequence[Row], rows: Sequence[Row], sets: ExampleSets) -> Row:
+    """Pool the control of the chosen sets; where they have several, none stands for all."""
+    names = {row["control"] for row in chosen}
+    if len(names) > 1:
+        return {"control": "several", "control_p": math.nan}
+    (name,) = names
+    by_set = {
+        row["dataset"]: row["scores"]
+        for row in rows
+        if row["model"] == name and row["test"] == chosen[0]["test"] and row["status"] == OK
+    }
+    if by_set:
+        p = pooled_exact_test([by_set[row["dataset"]]() for row in chosen]).p
+    else:
+        p = sets.pooled_compressor_p(
+            tuple((row["name"], tuple(row["store"].items())) for row in chosen)
+        )
+    return {"control": name, "control_p": p}
