@@ -6,6 +6,7 @@ from contamination.report.readings import (
     read_calibration,
     read_failures,
     read_min_k,
+    read_options,
     read_short_prefixes,
     read_unlearning,
 )
@@ -78,6 +79,21 @@ def test_books_by_the_validation_of_their_threshold() -> None:
     }
     nothing = read_books(made_up.BOOKS.head(0), made_up.BOOKS_VALIDATION.head(0))
     assert nothing == dict.fromkeys(nothing, "—") | {"unread": "0"}
+
+
+def test_options_at_the_most_copies_and_the_smallest_control() -> None:
+    assert read_options(made_up.OPTIONS) == {
+        "whole_records": "1.0\u00a0×\u00a010⁻⁵",
+        "whole_options": "1.0\u00a0×\u00a010⁻⁹",
+        "shuffled_records": "0.250",
+        "shuffled_options": "1.0\u00a0×\u00a010⁻⁸",
+        "single_records": "0.750",
+        "single_options": "1.0\u00a0×\u00a010⁻⁴⁰⁰",
+        "examples": "60",
+        "copies": "16",
+        "controls": "8",
+        "control_smallest": "0.060",
+    }
 
 
 def test_unlearning_by_the_published_window() -> None:

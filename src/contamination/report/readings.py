@@ -8,14 +8,17 @@ texts for `variables.yml`; a dash stands where a run has measured nothing.
 import numpy as np
 import pandas as pd
 
+from contamination.audit.battery import OPTION_TEST
 from contamination.experiments.assumptions.detection import LABELS, MEAN
 from contamination.experiments.assumptions.tables import CHANCE, OURS
 from contamination.experiments.beyond.failures import AS_PUBLISHED, LONG, SHORT
 from contamination.experiments.books.audit import SCORE
 from contamination.experiments.books.made_books import UNREAD, VALIDATIONS
 from contamination.experiments.min_k.tables import BESIDE
+from contamination.experiments.options.evaluation import ORDER
+from contamination.experiments.options.planting import PLANTINGS
 from contamination.experiments.unlearning.audit import WINDOW
-from contamination.results.tables import MISSING, SIGNIFICANT
+from contamination.results.tables import MISSING, SIGNIFICANT, format_p
 
 NEAR = 5.0  # percentage points of AUC, as Fu et al. round
 Texts = dict[str, str]
@@ -142,6 +145,25 @@ def read_unlearning(detection: pd.DataFrame) -> Texts:
         "low": _percent(row["recall_low"]),
         "high": _percent(row["recall_high"]),
         "auc_ratio": f"{row['auc_ratio']:.2f}",
+    }
+
+
+def read_options(options: pd.DataFrame) -> Texts:
+    """What both axes find of each planting at the largest number of copies, and the controls."""
+    most = options[options["dup_count"] == options["dup_count"].max()]
+    found = {(row.planting, row.test): row for row in most.itertuples()}
+    texts = {
+        f"{planting}_{name}": format_p(row.p, row.log10_p)
+        for planting in PLANTINGS
+        for name, test in (("records", ORDER), ("options", OPTION_TEST))
+        if (row := found.get((planting, test))) is not None
+    }
+    lowest = options.loc[options["control_log10_p"].idxmin()]
+    return texts | {
+        "examples": str(options["examples"].max()),
+        "copies": str(options["dup_count"].max()),
+        "controls": str(len(options)),
+        "control_smallest": format_p(lowest["control_p"], lowest["control_log10_p"]),
     }
 
 

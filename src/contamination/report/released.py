@@ -11,7 +11,7 @@ import pandas as pd
 
 from contamination.experiments.assumptions.detection import MEAN
 from contamination.experiments.assumptions.tables import CHANCE, OURS
-from contamination.results.tables import MISSING, SIGNIFICANT, read_csv
+from contamination.results.tables import MISSING, POOLED, SIGNIFICANT, read_csv
 from contamination.scoring.status import OK
 
 Texts = dict[str, str]
@@ -42,6 +42,7 @@ def read_cells(table: pd.DataFrame) -> Texts:
 
 def read_open_models(audit: pd.DataFrame) -> Texts:
     """Count what Holm's correction rejects of the audited cells, by test."""
+    audit = audit[audit["dataset"] != POOLED]
     done = audit[audit["status"] == OK]
     audited = done[done["holm_p"].notna()]
     rejected = audited[audited["holm_p"] <= SIGNIFICANT]

@@ -19,6 +19,7 @@ from contamination.report.readings import (
     read_calibration,
     read_failures,
     read_min_k,
+    read_options,
     read_short_prefixes,
     read_unlearning,
 )
@@ -94,6 +95,7 @@ def build_variables(
         "assumptions": read_assumptions(read_csv(results, "assumptions_within")),
         "books": read_books(read_csv(results, "books"), read_csv(results, "books_validation")),
         "unlearning": read_unlearning(read_csv(results, "unlearning_detection")),
+        "options": read_options(read_csv(results, "options")),
         "shi": _shi(published),
         "run": _run(manifest),
     }

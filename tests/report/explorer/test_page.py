@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from contamination.audit.diagnostics import Verdict, diagnose
+from contamination.audit.diagnosis import Verdict
+from contamination.audit.diagnostics import diagnose
 from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.pretraining.experiment import Experiment

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from contamination.audit.battery import DEFAULT_TESTS, TESTS
-from contamination.audit.diagnostics import Diagnosis
+from contamination.audit.diagnosis import Diagnosis
 from contamination.errors import InputError
 from contamination.pretraining.experiment import Experiment
 from contamination.report.explorer.mmlu import Mmlu, load_mmlu, mmlu_payload

@@ -9,7 +9,8 @@ from pathlib import Path
 from tqdm import tqdm
 
 from contamination.audit.battery import TESTS
-from contamination.audit.diagnostics import Diagnosis, diagnose_order
+from contamination.audit.diagnosis import Diagnosis
+from contamination.audit.diagnostics import diagnose_order
 from contamination.errors import InputError
 from contamination.experiments.mmlu.segmentation import by_line
 from contamination.experiments.mmlu.subsets import FAMILY
