@@ -15,6 +15,7 @@ from contamination.cli.costs import costs
 from contamination.cli.membership import membership
 from contamination.cli.plan import plan
 from contamination.cli.score import score
+from contamination.cli.seal import seal
 from contamination.cli.test import test
 from contamination.cli.unlearned import unlearned
 from contamination.errors import InputError
@@ -27,7 +28,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (test, score, plan, membership, books, unlearned):
+for command in (test, score, seal, plan, membership, books, unlearned):
     app.command()(command)
 stage.app.command()(costs)
 for name, group in (("data", data), ("wikimia", wikimia), ("stage", stage)):

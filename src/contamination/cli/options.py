@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_origin, get_type_
 
 import typer
 
-from contamination.audit.battery import MOST_PERMUTATIONS, Request, help_text, names_of
+from contamination.audit.battery import help_text, names_of
+from contamination.audit.request import MOST_PERMUTATIONS, Axis, Request
 from contamination.errors import InputError
 from contamination.files import check_directory
 from contamination.scoring.models import label
@@ -86,6 +87,11 @@ def _require_new(table: Path | None, arguments: Mapping[str, Any]) -> None:
             raise InputError(f"--csv {table} is what is read; give another path")
 
 
+def template_of(typed: str | None) -> str | None:
+    """Return the template that was typed: a shell passes `\\n` and `\\t` on as two letters each."""
+    return typed and typed.replace("\\n", "\n").replace("\\t", "\t")
+
+
 def _option(panel: str, text: str, *names: str, least: int | None = None) -> Any:
     shown = None if least is None else "N"  # the range would take the room of the help
     return typer.Option(*names, help=text, rich_help_panel=panel, min=least, metavar=shown)
@@ -117,16 +123,19 @@ class DataOptions:
         str | None, _data("Branch, tag or commit of a data set of the hub.")
     ] = None
 
-    def load(self, dataset: str) -> ExampleSet:
-        """Open the test set; raises `InputError` as `open_test_set` does."""
+    def load(self, dataset: str, *, items: bool = False) -> ExampleSet:
+        """Open the test set, one of `items` if their options matter.
+
+        Raises `InputError` as `open_test_set` and `open_items` do.
+        """
+        from contamination.testsets.alternatives import open_items
+
         if self.field is not None and self.template is not None:
             raise InputError("--field and --template say the same thing: give one of them")
         template = self.template if self.field is None else f"{{{self.field}}}\n"
-        if template is not None:  # a shell passes these two letters on as they are
-            template = template.replace("\\n", "\n").replace("\\t", "\t")
-        return open_test_set(
+        return (open_items if items else open_test_set)(
             dataset,
-            template=template,
+            template=template_of(template),
             max_records=self.max_records,
             mirror=self.mirror,
             revision=self.data_revision,
@@ -235,8 +244,15 @@ class AuditOptions(ScoringOptions, Request):
     """What `test` and `score` share: all that an audit is asked, with the defaults of `Request`."""
 
     tests: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option("--test", help=f"May be repeated.\n\n{help_text()}", show_default=False),
+    ]
+    axis: Annotated[
+        Axis,
+        typer.Option(
+            help="What is compared with what chance would give: the order of the records, that of "
+            "the options of each multiple-choice item, or both, combined into one p-value."
+        ),
     ]
     shards: Annotated[
         int | None,
@@ -258,6 +274,21 @@ class AuditOptions(ScoringOptions, Request):
             "at most. The more, the smaller a p-value can be: of two shards and 25 orderings an "
             f"exact one is never below 1 / (26 × 26). {names_of('successors')} sample thousands "
             "of their own instead."
+        ),
+    ]
+    arrangements: Annotated[
+        int,
+        typer.Option(
+            help="How many orders of the options of an item are compared, the published one "
+            "included; 24 are all of four options.",
+            min=2,
+            metavar="N",
+        ),
+    ]
+    keep_answer: Annotated[
+        bool,
+        typer.Option(
+            "--keep-answer", help="Leave the right option at its letter; wrong ones alone move."
         ),
     ]
     seed: Annotated[int, typer.Option(help="Seed of the shuffled orderings.", min=0, metavar="N")]

@@ -2,9 +2,9 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,17 +13,21 @@ from rich.console import Console
 
 from contamination.cli.options import AuditOptions, add_options
 from contamination.cli.printing import print_table
+from contamination.errors import InputError
+from contamination.scoring.models import label
 
 if TYPE_CHECKING:
-    from contamination.audit.verdict import Audit, ScoringPlan
+    from contamination.audit.outcome import Audit, ScoringPlan
+    from contamination.audit.sealed import SealedAudit
 
 
 @add_options
 def score(options: AuditOptions) -> None:
     """Score DATASET under MODEL into the stores that the tests need, without testing."""
-    audit = run_audit(options)
-    if audit is None:
+    audits = run_audit(options)
+    if audits is None:
         return
+    audit, _ = audits
     if options.as_json:
         described = audit.as_dict()
         del described["results"]
@@ -32,28 +36,48 @@ def score(options: AuditOptions) -> None:
         print_cost(audit)
 
 
-def run_audit(options: AuditOptions) -> "Audit | None":
-    """Score what is missing and test; None after a dry run, and in every process but the first."""
+def run_audit(
+    options: AuditOptions, control: str | None = None
+) -> "tuple[Audit, Audit | None] | None":
+    """Score what is missing and test, also under a control model if one is named.
+
+    None after a dry run, and in every process but the first.
+    """
     # Before torch is imported: bad input is reported at once.
-    examples = options.load(options.dataset)
+    if control == options.model:
+        raise InputError("--control is the model itself: name one that cannot have read the set")
+    examples = options.load(options.dataset, items=options.axis != "order")
     request = options.request()
+    alternatives = None
+    if request.axis != "order":
+        own = examples.template if options.template or options.field else None
+        alternatives = request.alternatives(examples, template=own)
 
     from contamination.audit.verdict import audit, plan_audit
     from contamination.scoring.endpoint import EndpointScorer
     from contamination.scoring.processes import processes
 
-    scorer = options.open(options.model)
-    plan = plan_audit(scorer, examples, request)
     first_process = processes().is_main_process
-    if options.dry_run:
-        if first_process:
-            _print_plan(plan, options.as_json)
+    requests = {options.model: request}
+    if control is not None:
+        requests[control] = replace(request, name=label(control))
+    plans: dict[str, ScoringPlan] = {}
+    audits: list[Audit] = []
+    for model, asked in requests.items():
+        scorer = options.open(model)
+        plan = plan_audit(scorer, examples, asked, alternatives=alternatives)
+        plans[model] = plan
+        if options.dry_run:
+            continue
+        with exit_if_interrupted(options.directory):
+            audits.append(audit(scorer, examples, asked, plan=plan, alternatives=alternatives))
+        if isinstance(scorer, EndpointScorer):
+            print(scorer.summary(), file=sys.stderr)
+    if options.dry_run and first_process:
+        print_plans(plans, options.as_json)
+    if options.dry_run or not first_process:
         return None
-    with exit_if_interrupted(options.directory):
-        done = audit(scorer, examples, request, plan=plan)
-    if isinstance(scorer, EndpointScorer):
-        print(scorer.summary(), file=sys.stderr)
-    return done if first_process else None
+    return audits[0], (audits[1] if control is not None else None)
 
 
 @contextmanager
@@ -69,7 +93,7 @@ def exit_if_interrupted(store: Path) -> Iterator[None]:
         raise typer.Exit(130) from None
 
 
-def print_cost(audit: "Audit") -> None:
+def print_cost(audit: "Audit | SealedAudit") -> None:
     """Print what was scored, how fast, and where the log-probabilities are."""
     where = ", ".join(str(path) for path in audit.stores)
     if audit.tokens_scored == 0:
@@ -93,14 +117,28 @@ def print_noise(noise: float | None) -> None:
         )
 
 
-def _print_plan(plan: "ScoringPlan", as_json: bool) -> None:
-    """Print how much there is to score."""
+def print_plans(plans: "Mapping[str, ScoringPlan]", as_json: bool) -> None:
+    """Print how much there is to score, under the model and under a control."""
+    model, *control = plans.values()
     if as_json:
-        print(json.dumps(asdict(plan), indent=2))
+        beside = {"control_model": asdict(control[0])} if control else {}
+        print(json.dumps(asdict(model) | beside, indent=2))
         return
+    for name, plan in plans.items():
+        title = "What there is to score" + (f" under {name}" if control else "")
+        print_table(("", ""), _rows(plan).items(), title=title)
+
+
+def _rows(plan: "ScoringPlan") -> dict[str, object]:
+    """What a plan says, for people."""
     rows: dict[str, object] = {
         "examples": plan.examples,
-        "shards": ", ".join(dict.fromkeys(str(store.shards) for store in plan.stores)),
+        "shards": ", ".join(
+            dict.fromkeys(
+                f"{store.shards} items" if store.kind == "alternatives" else str(store.shards)
+                for store in plan.stores
+            )
+        ),
         "permutations": plan.permutations,
         "sequences": plan.work.sequences,
         "forward passes or requests": plan.work.windows,
@@ -112,7 +150,7 @@ def _print_plan(plan: "ScoringPlan", as_json: bool) -> None:
         rows["FLOPs"] = f"{plan.flops:.2g}"
     if plan.seconds is not None:
         rows["time, about"] = _duration(plan.seconds)
-    print_table(("", ""), rows.items(), title="What there is to score")
+    return rows
 
 
 def _duration(seconds: float) -> str:

@@ -1,0 +1,171 @@
+"""`contamination test --axis options` and `both`, as a person types them."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fakes.remembering_scorer import WORDS
+
+
+@pytest.fixture(scope="module")
+def model(make_model) -> Path:
+    return make_model(128)
+
+
+@pytest.fixture(scope="module")
+def other(make_model) -> Path:
+    return make_model(64)
+
+
+@pytest.fixture
+def quiz(tmp_path) -> Path:
+    """Twelve items of three options, the last of which are numbers."""
+    rng = np.random.default_rng(0)
+    records = [
+        {
+            "question": f"Q{i}?",
+            "choices": [f"{' '.join(rng.permutation(WORDS)[:2])} {i}" for _ in range(3)],
+            "answer": i % 3,
+        }
+        for i in range(11)
+    ]
+    records.append({"question": "How many?", "choices": ["1", "2", "3"], "answer": 2})
+    path = tmp_path / "quiz.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+@pytest.fixture
+def run(call, model, quiz, tmp_path, monkeypatch):
+    """Return a function that runs a command on the model and the items."""
+    monkeypatch.setenv("COLUMNS", "120")
+
+    def command(name: str, *arguments, path: Path = quiz) -> tuple[int, str, str]:
+        return call(name, model, path, "--store", tmp_path / "stores", *arguments)
+
+    return command
+
+
+def test_a_table_for_people_says_how_many_items_move_and_how_little_stands_beside(run) -> None:
+    status, out, _ = run("test", "--axis", "options", "--alpha", "1e-12")
+    assert status == 0
+    assert "options" in out and "11 of 12" in out
+    assert "order of the options of 11 of 12 items, which may move" in out
+    assert "a compressor, which has seen nothing: p = " in out
+    assert "no model that cannot have read the set was asked (--control)" in out
+
+
+def test_both_axes_stand_beside_their_combination_which_decides(run) -> None:
+    _, out, _ = run("test", "--axis", "both", "--json", "--alpha", "0")
+    found = json.loads(out)
+    assert [result["test"] for result in found["results"]] == ["successor", "options"]
+    assert found["rejected"] == {"joint": False}
+    p = found["joint"]["p"]
+    for alpha, status in ((p * 0.99, 0), (min(1, p * 1.01), 1)):
+        assert run("test", "--axis", "both", "--alpha", f"{alpha:.12f}")[0] == status
+    _, out, _ = run("test", "--axis", "both", "--alpha", "0")
+    assert f"both axes together (Fisher): p = {p:.3g}" in out
+    assert "everything was stored already" in out
+
+
+def test_a_control_goes_through_the_same_test(run, other) -> None:
+    _, out, _ = run("test", "--axis", "options", "--json", "--control", other)
+    found = json.loads(out)
+    control = found["control_model"]
+    assert (found["model"], control["model"]) == ("128", "64") or control["model"] == other.name
+    assert control["plan"]["work"] == found["plan"]["work"]
+    (theirs,) = control["results"]
+    assert theirs["p"] != found["results"][0]["p"]
+    _, out, _ = run("test", "--axis", "options", "--control", other, "--alpha", "0")
+    assert f"the control, {control['model']}: options p = {theirs['p']:.3g}" in out
+    assert "no model that cannot" not in out
+    assert "proves nothing" not in out
+    _, out, _ = run("test", "--axis", "options", "--control", other, "--alpha", "1")
+    assert "it prefers the published order, too: a small p of the model proves nothing" in out
+
+
+def test_a_control_stands_beside_the_order_of_records_too(run, other) -> None:
+    _, out, _ = run("test", "--template", "{question}\n", "--control", other, "--alpha", "0")
+    assert f"the control, {other.name}: successor p = " in out
+
+
+def test_a_dry_run_counts_what_every_model_reads_and_keeps_nothing(run, other, tmp_path) -> None:
+    _, out, _ = run("test", "--axis", "options", "--dry-run", "--json")
+    plan = json.loads(out)
+    assert plan["stores"] == [{"kind": "alternatives", "shards": 11, "tokens_per_example": None}]
+    assert plan["work"]["sequences"] == 11 * 6
+    assert plan["missing"] == plan["work"]["scored"] < plan["work"]["read"]
+    _, out, _ = run("test", "--axis", "options", "--dry-run", "--control", other)
+    assert "11 items" in out
+    assert out.count("tokens scored") == 2
+    assert not (tmp_path / "stores").exists()
+
+
+def test_score_then_test_scores_once(run) -> None:
+    assert run("score", "--axis", "both")[0] == 0
+    _, out, _ = run("test", "--axis", "both", "--alpha", "0")
+    assert "everything was stored already" in out
+
+
+def test_the_answer_may_be_kept(run) -> None:
+    found = [
+        json.loads(run("test", "--axis", "options", "--json", "--alpha", "0", *more)[1])
+        for more in ((), ("--keep-answer",), ("--arrangements", "3"))
+    ]
+    assert len({each["results"][0]["p"] for each in found}) == 3
+    assert [each["results"][0]["permutations"] for each in found] == [23, 23, 2]
+    assert len({stores for each in found for stores in each["stores"]}) == 3
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "message"),
+    [
+        ('{"text": "a"}\n{"text": "b"}\n', (), "items, record 1: no options found; it has text"),
+        (
+            '{"question": "Q?", "choices": ["x"], "answer": 0}\n',
+            (),
+            "items, record 1: 'Q?' has 1 options: give 2 to 26",
+        ),
+        (
+            '{"question": "Q?", "choices": ["x", "y"], "answer": 2}\n',
+            (),
+            "items, record 1: answer '2' is none of its 2 options",
+        ),
+        (
+            '{"question": "Q?", "choices": ["A. x", "B. y"], "answer": 0}\n',
+            (),
+            "items, record 1: options begin with their labels ('A. x')",
+        ),
+        (
+            '{"question": "Q?", "choices": ["x", "X"], "answer": 0}\n',
+            (),
+            "items: the options of 0 of 1 items may move, and the test needs 2",
+        ),
+        (None, ("--template", "{question}\n"), "does not show every option"),
+        (None, ("--test", "sharded_exact"), "leave out --test, or give --axis both"),
+        (
+            None,
+            ("--test", "successor"),
+            "successor is a test of the order of records: leave out --test, or give --axis both",
+        ),
+        (None, ("--shards", "2"), "--shards and --budget cut the order of records"),
+        (None, ("--stop",), "--stop follows the order of records"),
+        (None, ("--stop", "--control", "x"), "--control goes with a test of all shards"),
+    ],
+)
+def test_bad_input_is_one_line(run, quiz, content, arguments, message) -> None:
+    path = quiz.with_name("items.jsonl") if content else quiz
+    if content:
+        path.write_text(content)
+    status, out, err = run("test", "--axis", "options", *arguments, path=path)
+    assert (status, out) == (2, "")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_a_control_that_is_the_model_itself_is_refused(run, model) -> None:
+    status, _, err = run("test", "--axis", "options", "--control", model)
+    assert status == 2
+    assert "--control is the model itself" in err
