@@ -29,7 +29,7 @@ from throughput import SHAPES
 from tqdm import tqdm
 from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2LMHeadModel
 
-from contamination.audit.battery import Request
+from contamination.audit.request import Request
 from contamination.audit.verdict import audit
 from contamination.device import describe
 from contamination.pretraining.tokenizer import train_tokenizer

@@ -1,0 +1,92 @@
+"""The study of docs/frontier.md: which tests find fewer copies by the order of records?
+
+    python benchmarks/frontier/run.py train frontier --widths 64       # once more in another size
+    python benchmarks/frontier/run.py score frontier --widths 256 --what plain context
+    python benchmarks/frontier/run.py tables
+
+`make frontier` does all of it. The profile `frontier` chooses, `frontier-2` confirms; the page has
+the protocol. `train` and `score` go on where they were interrupted. `tables` writes
+docs/measurements/frontier.csv (every candidate), frontier_decisions.csv (paired differences),
+frontier_sizes.csv (the default under a larger model), frontier_pooled.csv (all sets of a count in
+one p-value) and docs/frontier.svg, of what was scored; what was not is a row "not run here".
+"""
+
+import argparse
+
+import pandas as pd
+from scored import MAKERS, MODEL, ROOT, make, opened
+from tables import decisions, measured, p_values, pooled, power_figure, size_differences
+from tqdm import tqdm
+
+from contamination.files import replacing
+from contamination.results.figures import use_style
+
+PROFILES = ("frontier", "frontier-2")
+WIDTHS = (64, 256, 512)
+
+
+def train(profile: str, width: int) -> None:
+    """Train the contaminated model of a width, unless there is one."""
+    from contamination.pretraining.training_stage import train_model
+
+    experiment = opened(profile, width)
+    if not (experiment.model(MODEL) / "training.json").is_file():
+        train_model(experiment, MODEL)
+
+
+def score(profile: str, width: int, what: list[str]) -> None:
+    """Make what candidates read, of every set."""
+    experiment = opened(profile, width)
+    names = [spec.name for spec in experiment.profile.canaries]
+    for each in what:
+        for name in tqdm(names, f"{profile}, width {width}, {each}", unit="set", disable=None):
+            make(experiment, name, each)
+
+
+def write_tables() -> None:
+    """Write the tables and the figure."""
+    runs = {(p, w): opened(p, w) for p in PROFILES for w in WIDTHS}
+    found = pd.concat(
+        [p_values(run, *key) for key, run in tqdm(runs.items(), unit="run")], ignore_index=True
+    )
+    tables = {
+        "frontier": measured(found, list(runs)),
+        "frontier_decisions": decisions(found),
+        "frontier_sizes": size_differences(found),
+        "frontier_pooled": pooled(runs),
+    }
+    for name, table in tables.items():
+        with replacing(ROOT / "docs" / "measurements" / f"{name}.csv") as path:
+            table.round(4).to_csv(path, index=False, lineterminator="\n")
+    use_style()
+    with replacing(ROOT / "docs" / "frontier.svg") as path:
+        power_figure(tables["frontier"]).savefig(path, metadata={"Date": None})
+
+
+def main() -> None:
+    """Do what the command line asks for."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    steps = parser.add_subparsers(dest="step", required=True)
+    for step in ("train", "score"):
+        parts = steps.add_parser(step)
+        parts.add_argument("profile", choices=PROFILES)
+        parts.add_argument("--widths", nargs="+", type=int, choices=WIDTHS, default=[256])
+    steps.choices["score"].add_argument(
+        "--what", nargs="+", choices=["plain", *MAKERS], default=["plain"]
+    )
+    steps.add_parser("tables")
+    asked = parser.parse_args()
+    if asked.step == "tables":
+        write_tables()
+        return
+    for width in asked.widths:
+        if asked.step == "train":
+            train(asked.profile, width)
+        else:
+            score(asked.profile, width, asked.what)
+
+
+if __name__ == "__main__":
+    main()
