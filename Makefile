@@ -62,7 +62,8 @@ listed_in = $(shell sed -n '/^notebooks:/,/^[a-z]/s/^  \([0-9A-Za-z_]*\):.*/\1/p
 TRAINED := $(if $(shell grep -l '^corpus:' $(P) $(BASE)),contaminated clean)
 RELEASED := $(if $(TRAINED),,data/models.yaml)
 # Further sizes, named by their width: clean-64 ... (key `sizes` of the profile).
-SIZES   := $(addprefix clean-,$(shell sed -n '/^sizes:/,/^[a-z]*:$$/s/.*n_embd: *\([0-9]*\).*/\1/p' $(P)))
+widths_in = $(shell sed -n '/^sizes:/,/^[a-z]*:$$/s/.*n_embd: *\([0-9]*\).*/\1/p' $(1))
+SIZES   := $(addprefix clean-,$(or $(call widths_in,$(P)),$(if $(BASE),$(call widths_in,$(BASE)))))
 ALL     := $(foreach m,$(TRAINED) $(SIZES),$(B)/models/$(m)/training.json)
 BOTH    := $(TRAINED:%=$(B)/models/%/training.json)
 CLEAN   := $(filter %/clean/training.json,$(BOTH))
@@ -83,6 +84,7 @@ STORES  := $(TRAINED:%=$(B)/stores/%.json)
 10_book_audit := books | $(CLEAN) | | books.csv books_validation.csv books.md books_validation.md books_published.md | books
 11_unlearning_audit := unlearning | $(BOTH) | | unlearning.csv unlearning_detection.csv unlearning.md unlearning_detection.md unlearning_truth.md | unlearning
 12_released_checkpoints := checkpoints | $(RELEASED) data/registry.yaml | | checkpoints.csv checkpoints_shards.csv checkpoints_permutations.csv checkpoints_min_k.csv checkpoints.md checkpoints_min_k.md | checkpoints_power checkpoints_shards checkpoints_permutations
+14_option_order := options | $(CLEAN) | | options.csv options.md | options
 LISTED    := $(or $(call listed_in,$(P)),$(if $(BASE),$(call listed_in,$(BASE))))
 NOTEBOOKS := $(sort $(basename $(notdir $(wildcard notebooks/[01]*.ipynb))))
 NOTEBOOKS := $(if $(TRAINED),$(filter-out 12_% 13_%,$(NOTEBOOKS)),$(filter $(LISTED),$(NOTEBOOKS)))
@@ -111,7 +113,7 @@ PAPER    := $(wildcard paper/_quarto.yml paper/*.qmd paper/*.bib paper/*.css pap
 $(shell awk -v out=$(B)/profile -v notebooks="$(NOTEBOOKS)" -f scripts/sections.awk $(BASE) $(P) notebooks/[01]*.ipynb)
 
 .DELETE_ON_ERROR:
-.PHONY: again help setup reproduce smoke plan rehearse audit start stores scores notebooks explore seminar study benchmark attack test lint format report compare reference docs lab lock clean distclean
+.PHONY: again help setup reproduce smoke plan rehearse audit start stores scores notebooks explore seminar study frontier benchmark attack test lint format report compare reference docs lab lock clean distclean
 
 help: ## list the targets
 	@echo "make TARGET [PROFILE=$(subst $(BLANK),|,$(notdir $(basename $(wildcard profiles/*.yaml))))]"
@@ -136,15 +138,23 @@ audit: $(SETUP) ## p-values of MODELS="a b" on SETS="x y": registered names, hub
 	$(RUN) notebook notebooks/03_open_model_audit.ipynb $(ON) --results $(R)/audit $(ASKED)
 	@cat $(R)/audit/tables/open_models.md
 start: $(SETUP) ## see the argument in ten minutes without training: notebook 00, in JupyterLab
-	$(BIN)/jupyter lab --notebook-dir=. notebooks/00_start_here.ipynb
+	$(BIN)/jupyter lab --notebook-dir=. --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb
 explore: $(SETUP) ## MMLU and single test sets in JupyterLab (the same page: results/explorer.html)
-	$(BIN)/jupyter lab notebooks/explore_mmlu.ipynb
+	$(BIN)/jupyter lab --notebook-dir=. --LabApp.default_url=/lab/tree/notebooks/explore_mmlu.ipynb
 seminar: $(SETUP) ## the seminar, in JupyterLab (guide: docs/seminar-guide.md)
-	$(BIN)/jupyter lab notebooks/seminar.ipynb
+	$(BIN)/jupyter lab --notebook-dir=. --LabApp.default_url=/lab/tree/notebooks/seminar.ipynb
 study: ## compare all statistics on many canary sets, two seeds (a few hours; docs/power.svg)
 	@$(MAKE) --no-print-directory PROFILE=study results/study/notebooks/05_beyond_the_paper.ipynb
 	@$(MAKE) --no-print-directory PROFILE=study-2 results/study-2/notebooks/05_beyond_the_paper.ipynb
 	$(BIN)/python benchmarks/power_study.py study study-2
+frontier: ## candidates at 1, 2 and 4 copies: chosen on one seed, confirmed on another (a day; docs/frontier.svg)
+	@for profile in frontier frontier-2; do \
+	  $(MAKE) --no-print-directory PROFILE=$$profile build/$$profile/models/contaminated/training.json || exit; done
+	@for profile in frontier frontier-2; do \
+	  $(BIN)/python benchmarks/frontier/run.py train $$profile --widths 64 512 && \
+	  $(BIN)/python benchmarks/frontier/run.py score $$profile --widths 64 256 512 --what plain white_box && \
+	  $(BIN)/python benchmarks/frontier/run.py score $$profile --what context triples || exit; done
+	$(BIN)/python benchmarks/frontier/run.py tables
 benchmark: $(SETUP) build/harness/.installed ## tokens per second beside two other engines (results/tables/throughput.csv)
 	$(BIN)/python benchmarks/throughput.py --harness-python build/harness/bin/python
 attack: $(SETUP) ## thousands of bad records, templates, stores and servers, and kills (results/tables/attack.csv)

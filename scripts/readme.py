@@ -1,12 +1,14 @@
-"""Renew what README.md quotes of the reference run: its numbers, and the summary that it prints.
+"""Renew what README.md quotes of the reference run: numbers, tables, the summary that it prints.
 
     python scripts/readme.py
 
 A number stands between two comments that pages do not show, the first of which names a variable
-of results/reference/variables.yml: `<!-- results.detected -->5<!-- -->`.
+of results/reference/variables.yml: `<!-- results.detected -->5<!-- -->`. A table stands between
+`<!-- table options -->` and `<!-- end of table -->`, and is results/reference/tables/options.md.
 """
 
 import re
+from collections.abc import Callable
 from contextlib import chdir
 from pathlib import Path
 
@@ -19,18 +21,27 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "README.md"
 REFERENCE = Path("results/reference")
 NUMBER = re.compile(r"<!-- (\w+)\.(\w+) -->.*?<!-- -->")
+TABLE = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 SUMMARY = re.compile(r"(<!-- summary -->\n```text\n).*?(```\n)", re.DOTALL)
 COLUMNS = "80"
 
 
-def renewed(page: str, variables: dict[str, dict[str, str]], summary: str) -> str:
-    """Return the page with these variables and this summary in their places."""
+def renewed(
+    page: str, variables: dict[str, dict[str, str]], summary: str, tables: Callable[[str], str]
+) -> str:
+    """Return the page with these variables, this summary and the tables of these names in place."""
 
     def number(found: re.Match[str]) -> str:
         group, name = found.groups()
         return f"<!-- {group}.{name} -->{variables[group][name]}<!-- -->"
 
+    page = TABLE.sub(lambda found: found[1] + tables(found[2]) + found[3], page)
     return SUMMARY.sub(lambda found: found[1] + summary + found[2], NUMBER.sub(number, page))
+
+
+def printed_table(name: str) -> str:
+    """Return a table of the reference run as readers see it."""
+    return (ROOT / REFERENCE / "tables" / f"{name}.md").read_text(encoding="utf-8")
 
 
 def printed_summary() -> str:
@@ -43,9 +54,9 @@ def printed_summary() -> str:
 
 
 def renewed_page() -> str:
-    """Return README.md with the numbers and the summary of the reference run."""
+    """Return README.md with what the reference run says today."""
     variables = yaml.safe_load((ROOT / REFERENCE / "variables.yml").read_text(encoding="utf-8"))
-    return renewed(PAGE.read_text(encoding="utf-8"), variables, printed_summary())
+    return renewed(PAGE.read_text(encoding="utf-8"), variables, printed_summary(), printed_table)
 
 
 if __name__ == "__main__":
