@@ -215,11 +215,11 @@ def test_the_gallery_is_that_of_the_front_page(site: Path) -> None:
     article = _page(site / "gallery.html").find("article")
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     figures = re.findall(r"<img [^>]*src=\"results/reference/figures/(\w+\.svg)\"", readme)
-    assert len(figures) == 11
+    assert len(figures) == 12
     assert [Path(image["src"]).name for image in article.find_all("img")] == figures
     links = [str(link["href"]) for link in article.find_all("a", class_="reference")]
-    assert len([link for link in links if re.fullmatch(r"notebooks/\d\w+\.html", link)]) == 22
-    assert len([link for link in links if "tables/" in link or "_downloads/" in link]) == 11
+    assert len([link for link in links if re.fullmatch(r"notebooks/\d\w+\.html", link)]) == 24
+    assert len([link for link in links if "tables/" in link or "_downloads/" in link]) == 12
 
 
 def test_every_statistic_has_its_entry(site: Path) -> None:

@@ -48,6 +48,11 @@ NOT_EXECUTED = {
     ".venv/bin/python benchmarks/tolerances.py RESULTS OTHER_RESULTS": (
         "needs two runs; tests/report/test_compare.py measures made-up ones"
     ),
+    "CONTAMINATION_DATA=/path/to/mirror .venv/bin/python benchmarks/option_quiet.py "
+    "without-model": "takes minutes, and needs the data of a mirror",
+    "CONTAMINATION_DATA=/path/to/mirror .venv/bin/python benchmarks/option_quiet.py model": (
+        "takes minutes, needs the data of a mirror and a run of `laptop`"
+    ),
 }
 IN_A_SHELL = {"sort", "jupyter"}  # in the sandbox, as they stand
 
@@ -131,6 +136,7 @@ def _write_sets(directory: Path, texts: list[str]) -> None:
         (canaries / "signature-1.jsonl", calls),
         (canaries / "signature-64.jsonl", calls),
         (directory / "my_test_set.jsonl", rows),
+        (directory / "items.jsonl", _items()),
         (directory / "pages.jsonl", [_page(i, text) for i, text in enumerate(texts)]),
         (directory / "texts.jsonl", [row | {"seen": row["id"] % 2} for row in rows]),
     ):
@@ -139,6 +145,14 @@ def _write_sets(directory: Path, texts: list[str]) -> None:
         writer = csv.DictWriter(file, rows[0].keys())
         writer.writeheader()
         writer.writerows(rows)
+
+
+def _items() -> list[dict[str, object]]:
+    """Multiple-choice items that are short enough for the tiny model."""
+    return [
+        {"question": f"Q{i}?", "choices": [f"{a}{i}x" for a in "abc"], "answer": i % 3}
+        for i in range(RECORDS)
+    ]
 
 
 def _page(number: int, text: str) -> dict[str, str]:

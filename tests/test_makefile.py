@@ -662,6 +662,7 @@ def test_the_reference_in_git_is_complete() -> None:
     drawn = {path for path in outputs() if not path.endswith(".png")}
     reference = ROOT / "results" / "reference"
     held = {path.relative_to(reference).as_posix() for path in reference.rglob("*.*")}
-    assert {path.removeprefix("results/") for path in drawn} <= held
+    missing = {path.removeprefix("results/") for path in drawn} - held
+    assert not missing
     assert {"manifest.json", "report/report.pdf", "tables/run_steps.md"} <= held
     assert not [path for path in held if path.endswith(".png")]

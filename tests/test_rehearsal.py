@@ -139,7 +139,12 @@ class TestCheck:
         (tmp_path / "notebooks" / "03_audit.ipynb").write_text("{}")
         (tmp_path / "report" / "report.html").write_text('<div class="rehearsal">')
         (tmp_path / "report" / "report.pdf").write_text("")
-        statuses = ["ok", "failed: org/model: there is no token", "not asked: too large"]
+        statuses = [
+            "ok",
+            "failed: org/model: there is no token",
+            "not asked: too large",
+            "not pooled: 0 sets",
+        ]
         pd.DataFrame({"status": statuses}).to_csv(tmp_path / "tables" / "papers.csv")
         row = {"model": "learnt", "dataset": "canaries/piqa", "test": "successor", "p": 1e-9}
         pd.DataFrame([row]).to_csv(tmp_path / "tables" / "checkpoints.csv", index=False)
@@ -148,7 +153,14 @@ class TestCheck:
     def test_what_is_as_it_has_to_be(self, results, capsys):
         check(results, **WANTED)
         shown = capsys.readouterr().out
-        for part in ("papers.csv", "1 ok", "1 failed", "1 not asked", "canaries/piqa: p = 1e-09"):
+        for part in (
+            "papers.csv",
+            "1 ok",
+            "1 failed",
+            "1 not asked",
+            "1 not pooled",
+            "canaries/piqa: p = 1e-09",
+        ):
             assert part in shown
 
     @pytest.mark.parametrize(

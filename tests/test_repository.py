@@ -98,7 +98,8 @@ def test_profiles_load_and_use_locked_packages(path: Path) -> None:
 
 
 def test_all_profiles_are_there() -> None:
-    names = {"quick", "laptop", "benchmarks", "study", "study-2", "paper", "open", "open-small"}
+    studies = {"study", "study-2", "frontier", "frontier-2"}
+    names = {"quick", "laptop", "benchmarks", "paper", "open", "open-small"} | studies
     assert {p.stem for p in PROFILES} == names
 
 

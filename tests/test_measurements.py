@@ -1,0 +1,65 @@
+"""Pages that quote docs/measurements/*.csv: numbers of their tables are numbers of those files.
+
+A page is found out where a measurement was renewed and its tables were not. One number that was
+mistyped may meet another one of the files by chance; twenty old ones do not.
+"""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fakes.data_fixtures import ROOT
+
+DOCS = ROOT / "docs"
+LINK = re.compile(r"\]\(([^)]*(?:measurements|reference/tables)/\w+\.csv)\)")
+NUMBER = re.compile(r"(?<![\w.])[−-]?\d[\d,]*\.\d+(?![\w.])")
+UNITS = (1, -1, 100, 1 / 60, 1e-3)  # as written, a loss as a gain, percent, minutes, thousands
+COMPUTED = {"throughput.md": {"9.7", "3.7", "1.04"}}  # ratios, hours, and a count of inputs
+OTHERS = {"how-to/papers-on-your-gpu.md"}  # published numbers, and costs that its own test computes
+
+
+def quoted(page: Path) -> list[Path]:
+    """Files of measurements that a page links."""
+    return [page.parent / link for link in LINK.findall(page.read_text(encoding="utf-8"))]
+
+
+def measured(files: list[Path]) -> np.ndarray:
+    """All numbers of these files."""
+    tables = [pd.read_csv(file, low_memory=False).select_dtypes("number") for file in files]
+    values = np.concatenate([table.to_numpy(dtype=float).ravel() for table in tables])
+    return np.unique(values[np.isfinite(values)])
+
+
+def unknown(text: str, values: np.ndarray) -> list[str]:
+    """Decimal numbers in the tables of a page that are none of the values, however rounded."""
+    found = []
+    for line in text.splitlines():
+        for number in NUMBER.findall(line) if line.startswith("|") else []:
+            plain = number.replace("−", "-").replace(",", "")
+            half = 0.5 * 10.0 ** -len(plain.partition(".")[2]) + 1e-9
+            if all(np.abs(unit * values - float(plain)).min() > half for unit in UNITS):
+                found.append(number)
+    return found
+
+
+PAGES = [
+    page
+    for page in sorted(DOCS.rglob("*.md"))
+    if quoted(page) and page.relative_to(DOCS).as_posix() not in OTHERS
+]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_tables_of_a_page_are_those_of_its_measurements(page: Path) -> None:
+    found = unknown(page.read_text(encoding="utf-8"), measured(quoted(page)))
+    assert set(found) == COMPUTED.get(page.relative_to(DOCS).as_posix(), set())
+
+
+def test_a_number_that_was_not_measured_is_found() -> None:
+    values = np.array([-1.234, 0.056, 90.0])
+    text = "0.99\n| a1.99 | −1.23 | 5.6 | 1.5 minutes | 0.09 | 7 |\n| 1.24 | 0.057 |"
+    assert unknown(text, values) == ["1.24", "0.057"]
+    assert len(PAGES) > 5
