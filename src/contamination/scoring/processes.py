@@ -4,6 +4,7 @@ They meet twice: before the work, to agree on what is missing, and after it. A p
 between ends the run; what it had finished is stored, and the next run does the rest.
 """
 
+import atexit
 import os
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -41,6 +42,8 @@ def processes() -> PartialState:
             f"WORLD_SIZE is {size}, and the processes do not find each other ({reason}); start "
             "them with torchrun"
         )
+    if size > 1:
+        atexit.register(_leave)
     return state
 
 
@@ -117,3 +120,10 @@ def deal(label: str, tasks: Sequence[Callable[[], T]]) -> list[T]:
 def _group() -> Any:
     # Of its own: that of a GPU's network would give up on the slowest after ten minutes.
     return dist.new_group(backend="gloo", timeout=PATIENCE)
+
+
+def _leave() -> None:
+    # While Python still runs: a thread of gloo that needs it afterwards aborts the process.
+    _group.cache_clear()
+    if dist.is_initialized():
+        dist.destroy_process_group()
