@@ -44,7 +44,8 @@ def execute_notebook(source: Path, experiment: Experiment, profile: Path, result
             parameters,
             cwd=folder,
             progress_bar={"desc": source.stem},
-            extra_arguments=["--log-level=ERROR"],  # the kernel warns of its local socket
+            # The kernel warns of its local socket, and may call its own shutdown an error.
+            extra_arguments=["--log-level=CRITICAL"],
         )
     except PapermillExecutionError as error:
         if error.ename == InputError.__name__:

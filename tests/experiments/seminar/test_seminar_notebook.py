@@ -59,7 +59,7 @@ def run(tmp_path_factory):
             QUICK | {"build": str(root / "build"), "results": str(results)} | parameters,
             cwd=NOTEBOOK.parent,
             progress_bar=False,
-            extra_arguments=["--log-level=ERROR"],
+            extra_arguments=["--log-level=CRITICAL"],
         )
         return executed, results
 

@@ -28,7 +28,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         {"results": str(root)},
         cwd=NOTEBOOK.parent,
         progress_bar=False,
-        extra_arguments=["--log-level=ERROR"],
+        extra_arguments=["--log-level=CRITICAL"],
     )
     return root
 
