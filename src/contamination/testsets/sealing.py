@@ -97,7 +97,7 @@ def seal_file(
         raise InputError(f"date is {date[:40]!r}: write YYYY-MM-DD, such as 2026-02-28")
     rows = read_records(path)
     if len(rows) < FEWEST_RECORDS:
-        raise InputError(f"{path}: {len(rows)} records; seal at least {FEWEST_RECORDS}")
+        raise InputError(f"{path}: too few records ({len(rows)}); seal at least {FEWEST_RECORDS}")
     wordings = _all_wordings(path, rows, wordings_of)
     placed = [
         (place, _without_wordings(record, wordings_of, each))
