@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from contamination.experiments.open_models.pooled import pooled_rows, why_left_out
 from contamination.experiments.open_models.tables import corrected, paper_layout
@@ -62,9 +63,9 @@ def test_sets_whose_controls_reject_are_left_out_and_named(scores) -> None:
     sure = np.eye(1, 10) + np.zeros((20, 10))
     rows = [
         row("one", scores[0]),
-        row("two", scores[1]),
+        row("two", scores[1], control_p=0.05),
         row("sorted", sure, verdict="suspicious"),
-        row("telling", sure, control_p=0.05),
+        row("telling", sure, control_p=0.008),
         row("gone", sure, status="failed: no room; free some"),
         row("certain", sure),
     ]
@@ -78,9 +79,9 @@ def test_sets_whose_controls_reject_are_left_out_and_named(scores) -> None:
 
 @pytest.mark.parametrize("p", [1e-30, 1.0])
 def test_what_is_left_out_does_not_depend_on_the_p_under_test(scores, p: float) -> None:
-    for fields in ({}, {"verdict": "suspicious"}, {"control_p": 0.01}):
-        assert why_left_out(row("a", scores[0], **fields) | {"p": p}) == why_left_out(
-            row("a", scores[0], **fields)
+    for fields, control in (({}, 0.5), ({"verdict": "suspicious"}, 0.5), ({}, 0.01)):
+        assert why_left_out(row("a", scores[0], **fields) | {"p": p}, control) == why_left_out(
+            row("a", scores[0], **fields), control
         )
 
 
@@ -90,13 +91,35 @@ def test_a_negative_control_is_pooled_over_the_same_sets(scores) -> None:
     others = [rng.normal(size=each.shape) for each in scores]
     old = {"model": "old", "role": "negative_control"}
     rows = [row(f"set-{i}", each, control="old") for i, each in enumerate(scores)]
-    rows[3]["control_p"] = 0.001
+    rows[3]["control_p"] = 0.012  # 0.048 of four
+    rows[2]["control_p"] = 0.03
     rows += [row(f"set-{i}", each, **old) for i, each in enumerate(others)]
     audited, control = pooled_rows(rows, Compressor())
     assert audited["control"] == "old"
     assert audited["control_p"] == pooled_exact_test(others[:3]).p
     assert (control["model"], control["control"], control["pooled"]) == ("old", "compressor", 4)
     assert control["p"] == pooled_exact_test(others).p
+
+
+def test_quiet_sets_are_not_lost_to_chance_and_their_pooled_control_is_not_flattered() -> None:
+    """All of 12 sets stay in 95% of audits or more, and their control keeps its level."""
+    rng, audits, sets = np.random.default_rng(3), 300, 12
+    whole, p = 0, []
+    for _ in range(audits):
+        controls = [rng.normal(size=(3, 8)) for _ in range(sets)]
+        rows = [
+            row(f"set-{i}", rng.normal(size=(3, 8)), control="old")
+            | {"control_p": sharded_exact_test(each).p}
+            for i, each in enumerate(controls)
+        ]
+        old = {"model": "old", "role": "negative_control"}
+        rows += [row(f"set-{i}", each, **old) for i, each in enumerate(controls)]
+        audited, _ = pooled_rows(rows, Compressor())
+        whole += audited["pooled"] == sets
+        p.append(audited["control_p"])
+    assert whole >= binom(audits, 0.95).ppf(0.001)
+    low, high = binom(audits, 0.05).ppf([0.001, 0.999])
+    assert low <= np.sum(np.array(p) <= 0.05) <= high
 
 
 def test_nothing_is_pooled_of_one_set_or_of_none_that_is_left(scores) -> None:

@@ -8,24 +8,30 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from contamination.experiments.open_models.sets import ExampleSets
 from contamination.results.tables import POOLED, SIGNIFICANT, outcome_row
 from contamination.scoring.status import FAILURES, OK, status_of
-from contamination.statistics import pooled_exact_test
+from contamination.statistics import adjust, pooled_exact_test
 
 Row = dict[str, Any]
 FEWEST = 2  # sets to pool
 
 
-def why_left_out(row: Row) -> str | None:
+def why_left_out(row: Row, control_p: float) -> str | None:
     """Why a set is not pooled, or None: it has no p-value, its order is not quiet, or its control
     rejects at 0.05. The p-value of the row itself is not asked.
+
+    `control_p` is that of its control after Holm's correction over the sets of the audit. Without
+    it one quiet set in twenty would be lost to chance; and the control of those that are left,
+    pooled, would be the more reassuring for having lost its smallest p-values.
     """
     if row["status"] != OK:
         return "no p-value"
     if row["verdict"] != "quiet":
         return f"order: {row['verdict']}"
-    if row["control_p"] <= SIGNIFICANT:
+    if control_p <= SIGNIFICANT:
         return f"{row['control']} rejects"
     return None
 
@@ -54,7 +60,10 @@ def pooled_rows(rows: Sequence[Row], sets: ExampleSets) -> list[Row]:
 
 def _pooled(group: Sequence[Row], rows: Sequence[Row], sets: ExampleSets) -> list[Row]:
     """Return one row, or none where the test has no scores to add."""
-    reasons = {row["dataset"]: why_left_out(row) for row in group}
+    reasons = {
+        row["dataset"]: why_left_out(row, p)
+        for row, p in zip(group, _corrected_controls(group), strict=True)
+    }
     chosen = [row for row in group if reasons[row["dataset"]] is None]
     shared = ("model", "role", "test", "model_id", "model_revision")
     row: Row = {name: group[0][name] for name in shared} | {
@@ -77,6 +86,15 @@ def _pooled(group: Sequence[Row], rows: Sequence[Row], sets: ExampleSets) -> lis
         return [row | {"status": status_of(error)}]
     totals = {name: sum(one[name] for one in chosen) for name in ("examples", "tokens_scored")}
     return [row | totals | {"verdict": "quiet"}]
+
+
+def _corrected_controls(group: Sequence[Row]) -> list[float]:
+    """Return the p-value of each set's control after Holm's correction, NaN of one without."""
+    p = np.array([row.get("control_p", math.nan) for row in group], dtype=float)
+    known = ~np.isnan(p)
+    if known.any():
+        p[known] = adjust(p[known], method="holm").p
+    return p.tolist()
 
 
 def _control(chosen: Sequence[Row], rows: Sequence[Row], sets: ExampleSets) -> Row:
