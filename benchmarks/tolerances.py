@@ -1,13 +1,14 @@
 """How far the numbers of two runs of one profile are apart, and what `make compare` allows.
 
-    .venv/bin/python benchmarks/tolerances.py RESULTS RESULTS ...
+    .venv/bin/python benchmarks/tolerances.py RESULTS RESULTS ... [--table TABLE]
 
 Each RESULTS is a directory of results: runs on several machines, or with other threads, kernels or
 precision (docs/how-to/compare.md says how). Every pair of one profile is compared; those of the
 profile of the reference renew the numbers of docs/measurements/tolerances.csv, whose lines with
 table, column and scale are written by hand. Writes docs/measurements/tolerances_runs.csv, which
 runs they were, and tolerances_pairs.csv, how far each pair is apart. Nothing is written if a value
-moved that must not.
+moved that must not. With --table only that one is compared, which is new: its lines are renewed
+alone, and the runs and pairs are added to those that are there.
 """
 
 import argparse
@@ -28,14 +29,18 @@ DEVIATIONS = 6.0  # what is allowed, in root mean square differences of the colu
 MARGIN = 2.0  # and at least that times the largest difference seen
 OTHERS = 10  # values of an uneasy column of the scale that count for every column
 UNEASY = 0.9  # share of the scale's columns that move less than that one
+KEPT = ("tolerances_runs", "tolerances_pairs")
 MACHINE = ("processor", "cores", "threads", "instructions", "precision")
 
 
-def measure(runs: Sequence[Path], rules: pd.DataFrame) -> pd.DataFrame:
+def measure(
+    runs: Sequence[Path], rules: pd.DataFrame, table: str | None = None, before: int = 0
+) -> pd.DataFrame:
     """Differences of every pair of runs of one profile, a row for each value with a scale.
 
-    The columns of `Comparison.values`, profile, and first and second: the places of the runs, from
-    1. Raises InputError if a column has no line in `rules`, or if anything moved that must not.
+    The columns of `Comparison.values`, profile, and first and second: the places of the runs, after
+    so many that were measured `before`. Of one table alone, if it is named. Raises InputError if a
+    column has no line in `rules`, or if anything moved that must not.
     """
     listed = set(rules[["table", "column"]].itertuples(index=False, name=None))
     for run in runs:
@@ -46,7 +51,7 @@ def measure(runs: Sequence[Path], rules: pd.DataFrame) -> pd.DataFrame:
     profiles = [read_json(run / "manifest.json")["profile"] for run in runs]
     pairs = [
         compare(runs[first], runs[second], allowed).values.assign(
-            profile=profiles[first], first=first + 1, second=second + 1
+            profile=profiles[first], first=before + first + 1, second=before + second + 1
         )
         for first, second in combinations(range(len(runs)), 2)
         if profiles[first] == profiles[second]
@@ -54,6 +59,8 @@ def measure(runs: Sequence[Path], rules: pd.DataFrame) -> pd.DataFrame:
     if not pairs:
         raise InputError("name two runs of one profile, or more")
     values = pd.concat(pairs, ignore_index=True)
+    if table is not None:
+        values = values[values["table"] == table]
     if len(moved := values[values["outcome"] == DIFFERENT]):
         raise InputError(f"moved, which must not:\n{moved.head(20).to_string(index=False)}")
     return values[values["scale"].isin(list(SCALES))]
@@ -102,10 +109,10 @@ def derive(differences: pd.DataFrame, rules: pd.DataFrame) -> pd.DataFrame:
     return rules.assign(**counts, **rounded)
 
 
-def describe(runs: Sequence[Path]) -> pd.DataFrame:
+def describe(runs: Sequence[Path], before: int = 0) -> pd.DataFrame:
     """A row for each run: what it was, on what."""
     rows = []
-    for place, run in enumerate(runs, start=1):
+    for place, run in enumerate(runs, start=before + 1):
         manifest = read_json(run / "manifest.json")
         facts = {"run": place, "profile": manifest["profile"], "commit": manifest["commit"]}
         facts |= {name: manifest["machine"][name] for name in MACHINE}
@@ -121,23 +128,33 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("results", type=Path, nargs="+")
-    runs = parser.parse_args().results
+    parser.add_argument("--table")
+    asked = parser.parse_args()
+    runs, table = asked.results, asked.table
     rules = read_tolerances(MEASUREMENTS / "tolerances.csv")
+    old = {name: pd.read_csv(MEASUREMENTS / f"{name}.csv") for name in KEPT if table}
+    before = len(old["tolerances_runs"]) if table else 0
     try:
-        values = measure(runs, rules)
+        values = measure(runs, rules, table, before)
         used = values[values["profile"] == PROFILE]
         if used.empty:
-            raise InputError(f"name two runs of {PROFILE}, or more")
+            raise InputError(f"name two runs of {PROFILE}, or more, that have this table")
     except InputError as error:
         raise SystemExit(f"error: {error}") from error
     tables = {
         "tolerances": derive(used, rules),
-        "tolerances_runs": describe(runs),
+        "tolerances_runs": describe(runs, before),
         "tolerances_pairs": summarise_pairs(values),
     }
-    for name, table in tables.items():
+    if table:
+        renewed = rules["table"] == table
+        lines = derive(used, rules[renewed].reset_index(drop=True)).set_index(rules.index[renewed])
+        untouched = pd.read_csv(MEASUREMENTS / "tolerances.csv", dtype=str)[~renewed]
+        tables["tolerances"] = pd.concat([untouched, lines]).sort_index()
+        tables |= {name: pd.concat([old[name], tables[name]]) for name in KEPT}
+    for name, found in tables.items():
         with replacing(MEASUREMENTS / f"{name}.csv") as temporary:
-            table.to_csv(temporary, index=False, lineterminator="\n")
+            found.to_csv(temporary, index=False, lineterminator="\n")
     print(tables["tolerances_pairs"].to_string(index=False))
 
 
