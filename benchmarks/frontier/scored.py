@@ -73,10 +73,11 @@ def _path(experiment: Experiment, name: str, what: str) -> Path:
 
 
 @cache
-def _scorer(model: Path):
+def _scorer(model: Path, precision: str = "auto"):
+    from contamination.scoring.loading import ModelSource
     from contamination.scoring.local import TransformersScorer
 
-    return TransformersScorer(model)
+    return TransformersScorer(ModelSource(str(model), precision=precision))
 
 
 def _context(experiment: Experiment, name: str) -> Arrays:
@@ -135,7 +136,8 @@ def _white_box(experiment: Experiment, name: str) -> Arrays:
     """Scores [3, shard, ordering]: minus loss, minus log gradient norm, minus loss after a step."""
     from white_box import white_box_scores
 
-    test_set, scorer = experiment.test_set(name), _scorer(experiment.model(MODEL))
+    test_set = experiment.test_set(name)
+    scorer = _scorer(experiment.model(MODEL), "float32")  # a step is lost in bfloat16's rounding
     ids, seed = tokenize(scorer.tokenizer, test_set.examples), experiment.profile.seed
     bounds = shard_bounds(len(ids), len(ids) // SHARD)
     scores = np.empty((3, len(bounds), PERMUTATIONS + 1))
