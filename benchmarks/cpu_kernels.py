@@ -6,14 +6,17 @@ Needs `pip install zentorch==2.13.0.2`, which no other part of the project uses.
 weights, bfloat16, every variant once a round: the layers of the model as the engine calls them, the
 same with zentorch's attention, and compiled by torch and by zentorch; then one layer's attention
 alone, torch's fused kernel and zentorch's. Prints medians, the seconds of the first call, which
-compiles, and how far states are from those of the first variant at most.
+compiles, and how far states are from those of the first variant at most; writes
+docs/measurements/cpu_kernels.csv.
 """
 
 import copy
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
+import pandas as pd
 import torch
 import zentorch  # noqa: F401 - registers a backend of torch.compile, and its kernels
 from rich.console import Console
@@ -21,7 +24,10 @@ from torch.nn.functional import scaled_dot_product_attention
 from transformers import AttentionInterface, GPT2Config, GPT2Model
 
 from contamination.cli.printing import print_table
+from contamination.files import replacing
 
+TABLE = Path(__file__).parents[1] / "docs" / "measurements" / "cpu_kernels.csv"
+COLUMNS = ("model", "variant", "tokens_per_second", "ratio", "first_call_seconds", "apart")
 SHAPES = {  # n_embd, n_layer, n_head, context, sequences of a batch
     "5.3M": (256, 4, 4, 256, 16),
     "124M": (768, 12, 12, 1024, 2),
@@ -106,11 +112,12 @@ def main() -> None:
         for calls in (layers(shape), attention(shape)):
             found = measure(calls, rounds)
             for name, (first, seconds, apart) in zip(calls, found, strict=True):
-                speed = f"{found[0][1] / seconds:.2f}"
-                row = (f"{tokens / seconds:,.0f}", speed, f"{first:.1f}", f"{apart:.3f}")
-                rows.append((model, name, *row))
-    columns = ("model", "variant", "tokens/s", "ratio", "first call, s", "apart")
-    print_table(columns, rows, title="bfloat16 on a CPU")
+                ratio = found[0][1] / seconds
+                rows.append((model, name, tokens / seconds, ratio, first, apart))
+    table = pd.DataFrame(rows, columns=COLUMNS).round(3)
+    with replacing(TABLE) as temporary:
+        table.to_csv(temporary, index=False, lineterminator="\n")
+    print_table(COLUMNS, table.astype(str).to_numpy().tolist(), title="bfloat16 on a CPU")
     Console().print(f"torch {torch.__version__}, {torch.get_num_threads()} threads")
 
 
