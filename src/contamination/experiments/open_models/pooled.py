@@ -94,7 +94,7 @@ def _corrected_controls(group: Sequence[Row]) -> list[float]:
     known = ~np.isnan(p)
     if known.any():
         p[known] = adjust(p[known], method="holm").p
-    return p.tolist()
+    return [float(each) for each in p]
 
 
 def _control(chosen: Sequence[Row], rows: Sequence[Row], sets: ExampleSets) -> Row:
