@@ -197,3 +197,20 @@ def test_equal_cost_is_the_dearest_plain_test_within_reach(study) -> None:
     assert study.tables.equal_cost(passes, "context") == three
     assert study.tables.equal_cost(passes, four) == three
     assert study.tables.equal_cost(passes, "triples") is None
+
+
+def test_a_run_stands_beside_others_and_takes_the_place_of_itself(study) -> None:
+    def rows(*found: tuple[str, str]) -> pd.DataFrame:
+        keys = {"part": "choosing", "width": 256, "dup_count": 1}
+        return pd.DataFrame([keys | {"candidate": c, "status": s} for c, s in found])
+
+    before = rows(("plain", "ok"), ("triples", "not run here"), ("sizes", "not run here"))
+    before = pd.concat([before.assign(run="a"), rows(("plain", "ok")).assign(run="b")])
+    new = rows(("plain", "ok"), ("triples", "ok"), ("sizes", "not run here"))
+    table = study.tables.beside(before, new, "b")
+    assert table[["run", "candidate", "status"]].to_numpy().tolist() == [
+        ["a", "plain", "ok"],
+        ["a", "sizes", "not run here"],
+        ["b", "plain", "ok"],
+        ["b", "triples", "ok"],
+    ]

@@ -2,20 +2,30 @@
 
     python benchmarks/frontier/run.py train frontier --widths 64       # once more in another size
     python benchmarks/frontier/run.py score frontier --widths 256 --what plain context
-    python benchmarks/frontier/run.py tables
+    python benchmarks/frontier/run.py tables "2026-11-23, Zen 5, bfloat16"
 
 `make frontier` does all of it. The profile `frontier` chooses, `frontier-2` confirms; the page has
 the protocol. `train` and `score` go on where they were interrupted. `tables` writes
 docs/measurements/frontier.csv (every candidate), frontier_decisions.csv (paired differences),
 frontier_sizes.csv (the default under a larger model), frontier_pooled.csv (all sets of a count in
-one p-value) and docs/frontier.svg, of what was scored; what was not is a row "not run here".
+one p-value) and docs/frontier.svg, of what was scored; what was in no run is a row "not run here".
+Other machines train other models, so each run has a name, and its rows stand beside those of the
+runs before.
 """
 
 import argparse
 
 import pandas as pd
 from scored import MAKERS, MODEL, ROOT, make, opened
-from tables import decisions, measured, p_values, pooled, power_figure, size_differences
+from tables import (
+    beside,
+    decisions,
+    measured,
+    p_values,
+    pooled,
+    power_figure,
+    size_differences,
+)
 from tqdm import tqdm
 
 from contamination.files import replacing
@@ -43,8 +53,8 @@ def score(profile: str, width: int, what: list[str]) -> None:
             make(experiment, name, each)
 
 
-def write_tables() -> None:
-    """Write the tables and the figure."""
+def write_tables(name: str) -> None:
+    """Write the rows of a run beside those of others, and its figure."""
     runs = {(p, w): opened(p, w) for p in PROFILES for w in WIDTHS}
     found = pd.concat(
         [p_values(run, *key) for key, run in tqdm(runs.items(), unit="run")], ignore_index=True
@@ -55,9 +65,11 @@ def write_tables() -> None:
         "frontier_sizes": size_differences(found),
         "frontier_pooled": pooled(runs),
     }
-    for name, table in tables.items():
-        with replacing(ROOT / "docs" / "measurements" / f"{name}.csv") as path:
-            table.round(4).to_csv(path, index=False, lineterminator="\n")
+    for file, table in tables.items():
+        path = ROOT / "docs" / "measurements" / f"{file}.csv"
+        together = beside(pd.read_csv(path), table.round(4), name)
+        with replacing(path) as temporary:
+            together.to_csv(temporary, index=False, lineterminator="\n")
     use_style()
     with replacing(ROOT / "docs" / "frontier.svg") as path:
         power_figure(tables["frontier"]).savefig(path, metadata={"Date": None})
@@ -76,10 +88,10 @@ def main() -> None:
     steps.choices["score"].add_argument(
         "--what", nargs="+", choices=["plain", *MAKERS], default=["plain"]
     )
-    steps.add_parser("tables")
+    steps.add_parser("tables").add_argument("run", help="its date, processor and precision")
     asked = parser.parse_args()
     if asked.step == "tables":
-        write_tables()
+        write_tables(asked.run)
         return
     for width in asked.widths:
         if asked.step == "train":

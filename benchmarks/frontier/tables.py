@@ -168,6 +168,17 @@ def measured(rows: pd.DataFrame, runs: Iterable[tuple[str, int]]) -> pd.DataFram
     return pd.DataFrame(table).astype({"sets": "Int64"})
 
 
+def beside(before: pd.DataFrame, table: pd.DataFrame, run: str) -> pd.DataFrame:
+    """Rows of a run after those of other runs; "not run here" is left where no run has the row."""
+    table = table.assign(run=run)
+    together = pd.concat([before[before["run"] != run], table], ignore_index=True)
+    if "status" in together:
+        done, keys = together["status"] == "ok", pd.MultiIndex.from_frame(together[KEYS])
+        never = ~keys.isin(keys[done]) & ~together.duplicated(KEYS)
+        together = together[done | never]
+    return together[["run", *(name for name in together if name != "run")]]
+
+
 def baseline_of(candidate: str) -> str:
     """What a candidate is compared with first."""
     return "orderings" if candidate in WHITE_BOX else DEFAULT
