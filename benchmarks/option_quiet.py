@@ -6,8 +6,8 @@
 Two tables of the 57 subsets of MMLU and of those canary sets that have options and are none of
 MMLU's. The first holds what the diagnostics and a compressor say of all items. The second holds the
 test itself under a model that has read none of the sets, the clean one of a profile, which was
-trained on docstrings: of the first `--records` items, a published arrangement against three others,
-or two others that keep the answer; items that exceed the model's context are left out, and scores
+trained on docstrings: of the first `--records` items, a published arrangement against seven others,
+or five others that keep the answer; items that exceed the model's context are left out, and scores
 lie in `--stores`, so that what was interrupted goes on. A row is a set under one restriction:
 
 - moves: what may move, moves (`contamination.testsets.alternatives.Keep`);
@@ -55,7 +55,7 @@ SEED = 0
 TODAY = datetime.date.today().isoformat()
 KEEPS = {"moves": Keep(), "keeps the answer": Keep(answer=True)}
 COMPRESSED = 8  # arrangements of each item that the compressor reads
-ARRANGEMENTS = {"moves": 4, "keeps the answer": 3}  # that the model reads, of each item
+ARRANGEMENTS = {"moves": 8, "keeps the answer": 6}  # that the model reads, of each item
 CANARIES = ("canaries/hellaswag", "canaries/openbookqa", "canaries/piqa")
 
 Row = dict[str, Any]
@@ -181,7 +181,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=("without-model", "model"))
     parser.add_argument("--model", type=Path, default=ROOT / "build" / "laptop" / "models/clean")
-    parser.add_argument("--records", type=int, default=60, help="of each set, for the model")
+    parser.add_argument("--records", type=int, default=250, help="of each set, for the model")
     parser.add_argument("--stores", type=Path, default=ROOT / "build" / "option_quiet")
     parser.add_argument("--measurements", type=Path, default=ROOT / "docs" / "measurements")
     options = parser.parse_args()

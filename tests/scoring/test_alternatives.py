@@ -12,6 +12,7 @@ from contamination.scoring.alternatives import (
     score_alternatives,
     token_groups,
 )
+from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.store import SummedStore, open_store, sum_store
 from contamination.testsets.alternatives import AlternativeSet, option_alternatives
@@ -83,7 +84,8 @@ def test_alternatives_are_compared_as_whole_texts_scored_one_by_one(tokenizer, t
 
 
 def test_a_network_gives_the_numbers_of_plain_scoring(make_model, tmp_path) -> None:
-    scorer = TransformersScorer(make_model(128))
+    source = ModelSource(str(make_model(128)), precision="float32")  # wherever it is run
+    scorer = TransformersScorer(source)
     found = run(scorer, tmp_path).alternatives()
     expected = plain(scorer, quiz())
     np.testing.assert_allclose(centred(found), centred(expected), atol=1e-3)

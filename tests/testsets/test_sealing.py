@@ -381,7 +381,7 @@ def _without(name: str):
 @pytest.mark.parametrize(
     ("records", "settings", "message"),
     [
-        (RECORDS_OF_ITEMS[:9], {}, "quiz.jsonl: too few records (9); seal at least 10"),
+        (RECORDS_OF_ITEMS[:9], {}, r"quiz.jsonl: too few records \(9\); seal at least 10"),
         (_with(id=0), {}, "quiz.jsonl, line 5: id 0 stands at line 1 already"),
         (
             [*RECORDS_OF_ITEMS, record(3) | {"id": 99}],
