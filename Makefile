@@ -41,7 +41,7 @@ endif
 
 SETUP := $(VENV)/.installed
 PIP   := $(BIN)/python -m pip install --disable-pip-version-check
-STAGE := $(BIN)/contamination stage
+STAGE := $(BIN)/python -m reproduction
 # What make is going to run, written once and before the first stage: stages count themselves by it.
 PLANNED = $(if $(findstring n,$(firstword -$(MAKEFLAGS))),,$(eval PLANNED := $(shell \
   MAKEFLAGS='$(MAKEFLAGS)' $(MAKE) -n $(MAKECMDGOALS) > $(B)/steps 2>/dev/null; echo $(B)/steps))$(PLANNED))
@@ -53,7 +53,7 @@ ENV    = STEPS=$(PLANNED) $(BARS) GLIBC_TUNABLES=$(GLIBC_TUNABLES) $(addprefix O
 RUN    = @$(ENV) $(STAGE)
 ON    := --profile $(P) --build $(B)
 # Every pass over a model: LAUNCH starts it in all processes, by a program of the environment or another.
-SPREAD = @$(ENV) $(if $(LAUNCH),PATH="$(abspath $(BIN)):$$PATH" $(LAUNCH) )$(STAGE)
+SPREAD = @$(ENV) $(if $(LAUNCH),PATH="$(abspath $(BIN)):$$PATH" $(LAUNCH) -m reproduction,$(STAGE))
 
 # What a profile lists under `notebooks:`; BASE has what it does not give.
 BASE := $(patsubst %,profiles/%.yaml,$(shell sed -n 's/^base: *//p' $(P)))
@@ -100,11 +100,11 @@ figures  = $(foreach f,$(call part,$(1),5),$(R)/figures/$(f).svg $(R)/figures/$(
 # A file that its rule writes beside its target and that is gone: the rule runs again.
 missing  = $(if $(filter-out $(wildcard $(1)),$(1)),again)
 
-code     = $(wildcard $(foreach s,*.py *.yaml *.lua,$(addsuffix /$(s),$(addprefix $(SRC)/,$(1)))))
-PRETRAIN := $(call code,pretraining testsets) $(wildcard $(SRC)/*.py)
-SCORE    := $(PRETRAIN) $(call code,scoring audit)
-MEASURE  := $(SCORE) $(filter-out %/evaluate.py,$(call code,membership))
-LIBRARY  := $(MEASURE) $(call code,membership results statistics) $(wildcard data/published/*.csv)
+code     = $(wildcard $(foreach s,*.py *.yaml *.lua,$(addsuffix /$(s),$(addprefix src/,$(1)))))
+PRETRAIN := $(call code,reproduction/run contamination/testsets) $(wildcard $(SRC)/*.py)
+SCORE    := $(PRETRAIN) $(call code,contamination/scoring contamination/audit)
+MEASURE  := $(SCORE) $(filter-out %/evaluate.py,$(call code,contamination/membership))
+LIBRARY  := $(MEASURE) $(call code,contamination/membership reproduction/output contamination/statistics) $(wildcard data/published/*.csv)
 REPORT   := $(addprefix $(R)/report/,report.html report.pdf $(if $(TRAINED),slides.html))
 # Not its links to results/, which are there for Quarto's own commands.
 PAPER    := $(wildcard paper/_quarto.yml paper/*.qmd paper/*.bib paper/*.css paper/*.typ)
@@ -233,14 +233,14 @@ $(STORES): $(B)/stores/%.json: $(B)/models/%/training.json $(B)/profile/scoring.
 # Passes over models start on all processes; a notebook runs in one and reads what they stored.
 define measurement
 $(B)/scores/$(1).json: $(B)/profile/$(1).txt $(call part,$(1),2) $(MEASURE) \
-    $(filter-out %/tables.py %/figures.py %/planned.py,$(call code,experiments/$(call part,$(1),1))) | $(SETUP)
+    $(filter-out %/tables.py %/figures.py %/planned.py,$(call code,reproduction/notebooks/$(call part,$(1),1))) | $(SETUP)
 	$$(SPREAD) measure notebooks/$(1).ipynb $$(ON)
 endef
 $(foreach n,$(NOTEBOOKS),$(if $(call scores,$(n)),$(eval $(call measurement,$(n)))))
 
 define notebook
 $(R)/notebooks/$(1).ipynb: notebooks/$(1).ipynb $(B)/profile/$(1).txt $(LIBRARY) \
-    $(filter-out %/planned.py,$(call code,experiments/$(call part,$(1),1))) $(call scores,$(1)) $(call part,$(1),3) $(call missing,$(call tables,$(1)) $(call figures,$(1))) | $(SETUP)
+    $(filter-out %/planned.py,$(call code,reproduction/notebooks/$(call part,$(1),1))) $(call scores,$(1)) $(call part,$(1),3) $(call missing,$(call tables,$(1)) $(call figures,$(1))) | $(SETUP)
 	$$(RUN) notebook $$< $$(ON) --results $(R)
 $(call tables,$(1)) $(call figures,$(1)): $(R)/notebooks/$(1).ipynb ;
 endef
@@ -248,13 +248,13 @@ $(foreach n,$(NOTEBOOKS),$(eval $(call notebook,$(n))))
 
 EXPLORER := $(if $(TRAINED),$(R)/explorer.html)
 $(R)/explorer.html: $(STORES) $(R)/notebooks/03_open_model_audit.ipynb $(R)/notebooks/04_mmlu_fisher.ipynb \
-    $(LIBRARY) $(call code,experiments/mmlu) $(wildcard $(SRC)/report/explorer/*.* docs/measurements/mmlu_*.csv)
+    $(LIBRARY) $(call code,reproduction/notebooks/mmlu) $(wildcard src/reproduction/report/explorer/*.* docs/measurements/mmlu_*.csv)
 	$(RUN) explorer $(ON) --results $(R)
 
-$(R)/manifest.json: $(EXECUTED) $(call code,report) $(call missing,$(R)/variables.yml)
+$(R)/manifest.json: $(EXECUTED) $(call code,reproduction/report) $(call missing,$(R)/variables.yml)
 	$(RUN) manifest $(ON) --results $(R)
 
-$(R)/report/report.html: $(R)/manifest.json $(PAPER) $(call code,report) $(call missing,$(REPORT))
+$(R)/report/report.html: $(R)/manifest.json $(PAPER) $(call code,reproduction/report) $(call missing,$(REPORT))
 	$(RUN) report --results $(R)
 
 $(B)/finished: $(R)/report/report.html $(EXPLORER)
@@ -262,7 +262,7 @@ $(B)/finished: $(R)/report/report.html $(EXPLORER)
 	@touch $@
 
 # Shows the notebooks of the last run, but runs none.
-build/docs/index.html: README.md $(filter-out docs/notebooks/%,$(wildcard docs/*.* docs/*/*.*)) $(shell find $(SRC) scripts -name '*.py') \
+build/docs/index.html: README.md $(filter-out docs/notebooks/%,$(wildcard docs/*.* docs/*/*.*)) $(shell find src scripts -name '*.py') \
     $(wildcard notebooks/*.ipynb results/reference/*.json) \
     $(if $(shell find results/notebooks -name '*.ipynb' -newer build/docs/index.html 2>/dev/null),again) | $(SETUP)
 	$(BIN)/sphinx-build -n -W --keep-going -q -b html docs build/docs

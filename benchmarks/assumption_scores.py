@@ -37,14 +37,14 @@ from contamination.membership.generation import (
 from contamination.membership.multiple_choice import Item, option_order, slot_guessing
 from contamination.membership.neighbours import blank_neighbours, character_neighbours
 from contamination.membership.similarity import ngram_overlap
-from contamination.pretraining.domain_texts import Domain, domain_texts, to_train_on
-from contamination.pretraining.experiment import Experiment
-from contamination.pretraining.fine_tuning import fine_tune
-from contamination.pretraining.members import read_documents
 from contamination.randomness import random_stream
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.records import read_records
 from contamination.testsets.sources import DATA_VARIABLE
+from reproduction.run.domain_texts import Domain, domain_texts, to_train_on
+from reproduction.run.experiment import Experiment
+from reproduction.run.fine_tuning import fine_tune
+from reproduction.run.members import read_documents
 
 ROOT = Path(__file__).parents[1]
 LENGTH, TEXTS, SPARE, EPOCHS, LEARNING_RATE = 224, 100, 40, 5, 5e-4  # those of notebook 08

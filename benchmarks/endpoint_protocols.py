@@ -24,15 +24,15 @@ import numpy as np
 import pandas as pd
 
 from contamination.files import sha256_of
-from contamination.pretraining.tokenizer import train_tokenizer
 from contamination.randomness import random_stream
-from contamination.results.tables import write_csv
 from contamination.scoring.endpoint import EndpointScorer
 from contamination.scoring.plan import SUCCESSOR_TOKENS
 from contamination.scoring.score import score
+from contamination.tables import write_csv
 from contamination.testsets.example_set import ExampleSet
 from fakes.completions_server import serving
 from fakes.made_up_network import MadeUpNetwork, Scores
+from reproduction.run.tokenizer import train_tokenizer
 
 CONTEXT = 2048
 STYLES = {"vllm": "completions (prompt_logprobs)", "generate": "/generate"}

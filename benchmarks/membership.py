@@ -27,13 +27,13 @@ from transformers import GPT2LMHeadModel
 from contamination.device import describe
 from contamination.membership.api import DEFAULT_COLUMNS, score_tokens
 from contamination.membership.signals import token_signals
-from contamination.pretraining.profile import Architecture
-from contamination.pretraining.tokenizer import train_tokenizer
-from contamination.pretraining.training import gpt2_config
 from contamination.randomness import random_stream
-from contamination.results.tables import write_csv
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
+from contamination.tables import write_csv
+from reproduction.run.profile import Architecture
+from reproduction.run.tokenizer import train_tokenizer
+from reproduction.run.training import gpt2_config
 
 SHAPE = Architecture(n_embd=256, n_layer=4, n_head=4, n_positions=256)
 

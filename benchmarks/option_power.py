@@ -29,9 +29,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from contamination.audit.battery import TESTS
 from contamination.errors import InputError
-from contamination.experiments.options.planting import Cell, plant
 from contamination.files import replacing
-from contamination.pretraining.fine_tuning import fine_tune
 from contamination.randomness import random_stream
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.prefix import continuation_logprobs
@@ -43,6 +41,8 @@ from contamination.testsets.options import items_of, rearranged
 from contamination.testsets.registry import entries
 from contamination.testsets.sources import open_test_set
 from contamination.testsets.tokens import id_type, tokenize
+from reproduction.notebooks.options.planting import Cell, plant
+from reproduction.run.fine_tuning import fine_tune
 
 ROOT = Path(__file__).parents[1]
 TEMPLATE = "mmlu/1"

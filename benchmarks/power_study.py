@@ -15,13 +15,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from contamination.experiments.beyond.figures import plot_power_per_token
-from contamination.experiments.beyond.power import PowerSettings, power_rows, summarise
 from contamination.files import replacing
-from contamination.pretraining.experiment import Experiment
 from contamination.randomness import random_stream
-from contamination.results.figures import use_style
-from contamination.results.tables import read_csv, write_csv
+from contamination.tables import read_csv, write_csv
+from reproduction.notebooks.beyond.figures import plot_power_per_token
+from reproduction.notebooks.beyond.power import PowerSettings, power_rows, summarise
+from reproduction.output.figures import use_style
+from reproduction.run.experiment import Experiment
 
 ROOT = Path(__file__).parents[1]
 ALPHAS = (0.05, 0.001)

@@ -19,12 +19,12 @@ import torch
 from tqdm import tqdm
 from transformers import GPT2LMHeadModel
 
-from contamination.pretraining.profile import Architecture
-from contamination.pretraining.tokenizer import train_tokenizer
-from contamination.pretraining.training import gpt2_config
 from contamination.randomness import random_stream
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.prefix import continuation_logprobs
+from reproduction.run.profile import Architecture
+from reproduction.run.tokenizer import train_tokenizer
+from reproduction.run.training import gpt2_config
 
 SHAPES = {  # architecture and vocabulary
     "small": (Architecture(n_embd=256, n_layer=4, n_head=4, n_positions=1024), 4096),

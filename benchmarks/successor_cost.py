@@ -22,13 +22,13 @@ from torch.profiler import ProfilerActivity, profile
 from transformers import GPT2LMHeadModel
 
 from contamination.cli.printing import print_table
-from contamination.pretraining.network import gpt2_config
-from contamination.pretraining.profile import load_profile
-from contamination.pretraining.tokenizer import train_tokenizer
 from contamination.randomness import random_stream
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.plan import SUCCESSOR_TOKENS
 from contamination.scoring.prefix import continuation_logprobs
+from reproduction.run.network import gpt2_config
+from reproduction.run.profile import load_profile
+from reproduction.run.tokenizer import train_tokenizer
 
 PROFILE = load_profile(Path(__file__).parent.parent / "profiles" / "laptop.yaml")
 VOCABULARY = PROFILE.corpus.vocabulary

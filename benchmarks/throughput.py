@@ -31,14 +31,14 @@ from tqdm import tqdm
 from transformers import AutoConfig, GPT2LMHeadModel
 
 from contamination.device import describe
-from contamination.pretraining.profile import Architecture
-from contamination.pretraining.tokenizer import train_tokenizer
-from contamination.pretraining.training import gpt2_config
 from contamination.randomness import random_stream
-from contamination.results.tables import write_csv
 from contamination.scoring.cost import sequence_workload
 from contamination.scoring.loading import model_shape
+from contamination.tables import write_csv
 from contamination.testsets.tokens import tokenize
+from reproduction.run.profile import Architecture
+from reproduction.run.tokenizer import train_tokenizer
+from reproduction.run.training import gpt2_config
 
 HERE = Path(__file__).parent
 SHAPES = {  # name: (architecture, vocabulary, sequences on a CPU, of which the naive loop gets)

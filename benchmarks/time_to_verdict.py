@@ -32,15 +32,15 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2LMHeadModel
 from contamination.audit.request import Request
 from contamination.audit.verdict import audit
 from contamination.device import describe
-from contamination.pretraining.tokenizer import train_tokenizer
-from contamination.pretraining.training import gpt2_config
 from contamination.randomness import random_stream
-from contamination.results.tables import write_csv
 from contamination.scoring.windows import windows
+from contamination.tables import write_csv
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import shard_bounds
 from contamination.testsets.sources import open_test_set
 from contamination.testsets.tokens import tokenize
+from reproduction.run.tokenizer import train_tokenizer
+from reproduction.run.training import gpt2_config
 
 SHARDS, PERMUTATIONS = 50, 250
 RECORDS, WORDS = 500, 40  # of the made-up set

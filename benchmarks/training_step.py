@@ -3,7 +3,7 @@
 python benchmarks/training_step.py [ROUNDS]
 
 Torch's fused attention and its loss over float32 logits against those of
-`contamination.pretraining.network`, each in one thread, then ours in two. Prints milliseconds of
+`reproduction.run.network`, each in one thread, then ours in two. Prints milliseconds of
 processor time and of wall time: medians and, since other work only ever adds time, minima.
 """
 
@@ -19,9 +19,9 @@ from transformers import GPT2LMHeadModel
 
 from contamination.cli.printing import print_table
 from contamination.device import has_bfloat16
-from contamination.pretraining.network import NextTokenLoss, gpt2_config
-from contamination.pretraining.profile import load_profile
 from contamination.randomness import random_stream
+from reproduction.run.network import NextTokenLoss, gpt2_config
+from reproduction.run.profile import load_profile
 
 PROFILE = load_profile(Path(__file__).parent.parent / "profiles" / "laptop.yaml")
 VOCABULARY = PROFILE.corpus.vocabulary

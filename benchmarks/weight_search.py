@@ -22,13 +22,13 @@ from sklearn.linear_model import LogisticRegression
 from tqdm import tqdm
 
 from contamination.files import replacing
-from contamination.pretraining.experiment import Experiment
 from contamination.randomness import random_stream
 from contamination.statistics import (
     centred_successors,
     sampled_successor_scores,
     sharded_exact_test,
 )
+from reproduction.run.experiment import Experiment
 
 ROOT = Path(__file__).parents[1]
 SHARDS, FIRST, ORDERINGS = 10, 32, 2_000

@@ -36,7 +36,7 @@ def prose() -> list[str]:
 
 @pytest.fixture(scope="session")
 def tokenizer(prose):
-    from contamination.pretraining.tokenizer import train_tokenizer
+    from reproduction.run.tokenizer import train_tokenizer
 
     return train_tokenizer(prose, 300)
 
@@ -47,8 +47,8 @@ def make_model(tokenizer, tmp_path_factory) -> Callable[..., Path]:
     import torch
     from transformers import GPT2LMHeadModel
 
-    from contamination.pretraining.network import gpt2_config
-    from contamination.pretraining.profile import Architecture
+    from reproduction.run.network import gpt2_config
+    from reproduction.run.profile import Architecture
 
     def make(context: int, *, width: int = 32, layers: int = 2) -> Path:
         torch.manual_seed(context)
@@ -79,9 +79,13 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     """Return a function that runs the command line here: (status, stdout, stderr)."""
     import sys
 
-    from contamination.cli.main import main
+    from contamination.cli.main import main as library
+    from reproduction.__main__ import main as reproduction
 
     def run(*arguments: str | Path) -> tuple[int, str, str]:
+        main = library
+        if arguments[:1] == ("stage",):
+            main, arguments = reproduction, arguments[1:]
         monkeypatch.setattr(sys, "argv", ["contamination", *map(str, arguments)])
         with pytest.raises(SystemExit) as caught:
             main()

@@ -6,15 +6,15 @@ The only test in which every part is the real one.
 import numpy as np
 import pytest
 
-from contamination.pretraining.injection import mix
-from contamination.pretraining.profile import Architecture, TrainingSpec
-from contamination.pretraining.tokenizer import train_tokenizer
-from contamination.pretraining.training import train
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.score import score
 from contamination.statistics import permutation_test, sharded_exact_test, sharded_t_test
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.tokens import tokenize
+from reproduction.run.injection import mix
+from reproduction.run.profile import Architecture, TrainingSpec
+from reproduction.run.tokenizer import train_tokenizer
+from reproduction.run.training import train
 
 # Many words make a memorised order easy to learn: few words stand in two places of a set.
 WORDS = [a + b + c for a in "bdfgklmnprst" for b in "aeiou" for c in "lnrs"]

@@ -6,8 +6,8 @@ from importlib import import_module
 
 import pytest
 
-from contamination.results.published import load_published
 from fakes.data_fixtures import ROOT
+from reproduction.output.published import load_published
 
 PAGE = ROOT / "docs" / "fidelity.md"
 ROWS = [line for line in PAGE.read_text("utf-8").splitlines() if line.startswith("| ")]

@@ -1,6 +1,6 @@
 """The Makefile: what a change remakes, found by the import graph and not by a list.
 
-The repository is copied beside a stand-in for `contamination stage`, which writes what the real
+The repository is copied beside a stand-in for `python -m reproduction`, which writes what the real
 stages would, empty. So a complete run takes a second, and make itself is what is tested.
 """
 
@@ -18,11 +18,11 @@ import nbformat
 import pytest
 import yaml
 
-from contamination.experiments.papers.cells import published_cells
-from contamination.experiments.papers.comparison import compare
-from contamination.experiments.papers.tables import file_names
-from contamination.pretraining.profile import Pretraining, Profile
 from fakes.data_fixtures import NOTEBOOKS, PROFILES, ROOT
+from reproduction.notebooks.papers.cells import published_cells
+from reproduction.notebooks.papers.comparison import compare
+from reproduction.notebooks.papers.tables import file_names
+from reproduction.run.profile import Pretraining, Profile
 
 COPIED = ("Makefile", "README.md", "requirements.lock", "pyproject.toml")
 FOLDERS = ("data", "docs", "notebooks", "paper", "profiles", "scripts", "src")
@@ -144,7 +144,7 @@ def imported(notebook: Path) -> frozenset[str]:
 
 
 def _is_experiment(module: str) -> bool:
-    return module.startswith("contamination.experiments.") and module.count(".") > 2
+    return module.startswith("reproduction.notebooks.") and module.count(".") > 2
 
 
 def _file(module: str) -> str:
@@ -191,7 +191,7 @@ def test_no_other_experiment_makes_a_notebook_stale(project: Path, notebook: Pat
     modules = {tuple(module.split(".")) for module in imported(notebook)}
     used = {parts[2] for parts in modules if parts[1:2] == ("experiments",) and len(parts) > 2}
     assert packages == used and len(used) == 1
-    above = ("src/contamination/report/", "src/contamination/cli/")
+    above = ("src/reproduction/report/", "src/contamination/cli/")
     assert not {path for path in needed if path.startswith(above)}
 
 
@@ -200,10 +200,10 @@ def test_no_other_experiment_makes_a_notebook_stale(project: Path, notebook: Pat
     [
         "notebooks/08_detection_assumptions.ipynb",
         "src/contamination/membership/evaluate.py",
-        "src/contamination/results/figures.py",
-        "src/contamination/experiments/wikimia/tables.py",
-        "src/contamination/experiments/books/figures.py",
-        "src/contamination/report/variables.py",
+        "src/reproduction/output/figures.py",
+        "src/reproduction/notebooks/wikimia/tables.py",
+        "src/reproduction/notebooks/books/figures.py",
+        "src/reproduction/report/variables.py",
         "src/contamination/statistics/__init__.py",
         "paper/report.qmd",
         "data/published/oren2024_table4_mmlu.csv",
@@ -248,7 +248,7 @@ def test_a_measurement_has_what_it_imports_and_neither_tables_nor_figures(
 ) -> None:
     needed = _rules(project)[f"build/laptop/scores/{notebook.stem}.json"]
     (package,) = {name.split(".")[2] for name in imported(notebook) if _is_experiment(name)}
-    start = f"contamination.experiments.{package}.measure"
+    start = f"reproduction.notebooks.{package}.measure"
     modules = {start, *_graph().find_upstream_modules(start)}
     files = {_file(module) for module in modules}
     assert len(files) > 20
@@ -282,7 +282,7 @@ def test_what_has_passes_over_models_has_a_measurement() -> None:
     for profile in ("benchmarks", "open"):
         rules = make(ROOT, "-pnq", "help", f"PROFILE={profile}", check=False)
         found |= set(re.findall(rf"^build/{profile}/scores/(\w+)\.json:", rules, re.M))
-    modules = {path.parent.name for path in ROOT.glob("src/contamination/experiments/*/measure.py")}
+    modules = {path.parent.name for path in ROOT.glob("src/reproduction/notebooks/*/measure.py")}
     packages = {
         path.stem: {name.split(".")[2] for name in imported(path) if _is_experiment(name)}
         for path in EVERY
@@ -303,7 +303,7 @@ def test_a_notebook_of_released_models_counts_by_its_code(notebook: Path) -> Non
 def test_a_launcher_starts_every_pass_over_a_model_and_no_notebook(project: Path) -> None:
     launcher = "accelerate launch --multi_gpu"
     shown = make(project, "-nB", "-o", ".venv/.installed", "reproduce", f"LAUNCH={launcher}")
-    commands = re.findall(r"^(.*)\.venv/bin/contamination stage (\w+) ", shown, re.M)
+    commands = re.findall(r"^(.*)\.venv/bin/python -m reproduction (\w+) ", shown, re.M)
     assert len(commands) > 20
     launched = [verb for before, verb in commands if launcher in before]
     path = f'PATH="{project}/.venv/bin:$PATH" {launcher} '
@@ -572,7 +572,7 @@ def test_a_profile_without_a_corpus_runs_what_it_lists_and_trains_nothing(projec
     [
         ("data/models.yaml", {"measure", "notebook", "manifest", *REPORTED}),
         ("src/contamination/scoring/head.py", {"measure", "notebook", "manifest", *REPORTED}),
-        ("src/contamination/report/render.py", {"manifest", *REPORTED}),
+        ("src/reproduction/report/render.py", {"manifest", *REPORTED}),
         ("paper/open.qmd", {*REPORTED}),
     ],
 )
@@ -602,7 +602,7 @@ def test_a_launcher_starts_the_passes_over_released_models(project: Path) -> Non
     shown = make(
         project, "-nB", "-o", ".venv/.installed", "reproduce", "PROFILE=open", "LAUNCH=torchrun"
     )
-    commands = re.findall(r"^(.*)\.venv/bin/contamination stage (\w+) ", shown, re.M)
+    commands = re.findall(r"^(.*)\.venv/bin/python -m reproduction (\w+) ", shown, re.M)
     launched = {verb for before, verb in commands if before.endswith("torchrun ")}
     assert launched == {"measure"}
 

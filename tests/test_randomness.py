@@ -129,13 +129,13 @@ def test_no_two_places_of_a_run_share_a_stream(opened, tmp_path, monkeypatch):
     from contamination.audit.request import Request
     from contamination.audit.verdict import audit
     from contamination.membership.api import membership_scores
-    from contamination.pretraining.corpus_stage import make_corpus
-    from contamination.pretraining.experiment import Experiment
-    from contamination.pretraining.fine_tuning import fine_tune_on_texts
-    from contamination.pretraining.training_stage import train_model
-    from contamination.pretraining.tuning_texts import tuning_texts
     from contamination.scoring.local import TransformersScorer
     from contamination.testsets.sources import DATA_VARIABLE
+    from reproduction.run.corpus_stage import make_corpus
+    from reproduction.run.experiment import Experiment
+    from reproduction.run.fine_tuning import fine_tune_on_texts
+    from reproduction.run.training_stage import train_model
+    from reproduction.run.tuning_texts import tuning_texts
 
     texts = [f"Document number {i}.\nIt has two lines and the number {i * i}." for i in range(40)]
     records = [{"goal": f"Goal {i}", "sol1": f"Do {i}", "sol2": f"Leave {i}"} for i in range(40)]

@@ -16,8 +16,7 @@ import pytest
 import transformers
 
 from contamination.errors import InputError
-from contamination.experiments.assumptions.public import SETS, load_public
-from contamination.experiments.wikimia.benchmark import LENGTHS, load_wikimia
+from contamination.membership.dated_pages import LENGTHS
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.models import find_model
 from contamination.testsets import registry
@@ -26,6 +25,8 @@ from contamination.testsets.sources import open_test_set
 from fakes.data_fixtures import ROOT
 from fakes.hub_server import HubServer, Repository
 from fakes.made_up_registry import hub_at
+from reproduction.notebooks.assumptions.public import SETS, load_public
+from reproduction.notebooks.wikimia.benchmark import load_wikimia
 
 sys.path.insert(0, str(ROOT / "scripts"))
 

@@ -13,8 +13,8 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from contamination.pretraining.profile import load_profile
 from fakes.data_fixtures import PROFILES, ROOT
+from reproduction.run.profile import load_profile
 
 SOURCES = ROOT / "src" / "contamination"
 MODULES = sorted(SOURCES.rglob("*.py"))

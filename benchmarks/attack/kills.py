@@ -28,13 +28,13 @@ os.environ["ACCELERATE_USE_CPU"] = "true"
 import yaml
 from tqdm import tqdm
 
-from contamination.cli import stage
-from contamination.experiments.canaries import evaluation  # noqa: F401 - before the forks
 from contamination.files import write_text
-from contamination.pretraining import corpus_stage, training_stage  # noqa: F401
-from contamination.report import render  # noqa: F401
 from contamination.scoring import local, score  # noqa: F401
 from contamination.testsets.sources import DATA_VARIABLE
+from reproduction.notebooks.canaries import evaluation  # noqa: F401 - before the forks
+from reproduction.report import render  # noqa: F401
+from reproduction.run import corpus_stage, training_stage  # noqa: F401
+from reproduction.stages import stage
 
 tqdm.monitor_interval = 0  # its thread would hold a lock in some fork
 tqdm.set_lock(RLock())  # one of all processes stays taken by a fork that is killed

@@ -38,7 +38,7 @@ from tqdm import tqdm
 
 from contamination.errors import InputError
 from contamination.randomness import random_stream
-from contamination.results.tables import write_csv
+from contamination.tables import write_csv
 
 SECONDS = 20  # that an attempt may take
 ENDS = ("refused", "repaired", "survived", "failed")

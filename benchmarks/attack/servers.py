@@ -17,13 +17,13 @@ import numpy as np
 from records import damage
 
 from contamination.files import sha256_of
-from contamination.pretraining.tokenizer import train_tokenizer
 from contamination.scoring.endpoint import EndpointScorer
 from contamination.scoring.score import score
 from contamination.scoring.store_format import Kind
 from contamination.testsets.example_set import ExampleSet
 from fakes.completions_server import CompletionsServer, Failure, serving
 from fakes.made_up_network import MadeUpNetwork
+from reproduction.run.tokenizer import train_tokenizer
 
 Rng = np.random.Generator
 STYLES = ("vllm", "openai", "together", "llama.cpp", "text", "generate", "generate")

@@ -14,11 +14,11 @@ import numpy as np
 from records import damage
 
 from contamination.files import sha256_of
-from contamination.pretraining.tokenizer import train_tokenizer
 from contamination.scoring import score as scoring
 from contamination.scoring.store import Store
 from contamination.testsets.example_set import ExampleSet
 from fakes.made_up_scorer import MadeUpScorer
+from reproduction.run.tokenizer import train_tokenizer
 
 Rng = np.random.Generator
 SHARDS, PERMUTATIONS, FIRST = 3, 4, 5

@@ -29,7 +29,7 @@ from tables import (
 from tqdm import tqdm
 
 from contamination.files import replacing
-from contamination.results.figures import use_style
+from reproduction.output.figures import use_style
 
 PROFILES = ("frontier", "frontier-2")
 WIDTHS = (64, 256, 512)
@@ -37,7 +37,7 @@ WIDTHS = (64, 256, 512)
 
 def train(profile: str, width: int) -> None:
     """Train the contaminated model of a width, unless there is one."""
-    from contamination.pretraining.training_stage import train_model
+    from reproduction.run.training_stage import train_model
 
     experiment = opened(profile, width)
     if not (experiment.model(MODEL) / "training.json").is_file():

@@ -14,10 +14,10 @@ import numpy as np
 from candidates import companions
 
 from contamination.files import replacing
-from contamination.pretraining.experiment import Experiment
 from contamination.scoring.store import Store
 from contamination.testsets.orderings import ordering, shard_bounds
 from contamination.testsets.tokens import tokenize
+from reproduction.run.experiment import Experiment
 
 ROOT = Path(__file__).parents[2]
 MODEL = "contaminated"

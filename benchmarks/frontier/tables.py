@@ -13,9 +13,7 @@ from matplotlib.figure import Figure
 from scored import FIRST, PAIRS, SHARD, kept, opened, pairs
 
 from contamination.errors import InputError
-from contamination.pretraining.experiment import Experiment
 from contamination.randomness import random_stream
-from contamination.results.tables import SIGNIFICANT
 from contamination.scoring.store import Store
 from contamination.statistics import (
     adjust,
@@ -24,6 +22,8 @@ from contamination.statistics import (
     sharded_exact_p_values,
     sharded_exact_test,
 )
+from contamination.tables import SIGNIFICANT
+from reproduction.run.experiment import Experiment
 
 DEFAULT = "plain, b = 32, k = 10"
 PLAIN = {f"plain, b = {b}, k = {k}": (b, k) for k in (SHARD, PAIRS) for b in (32, FIRST)}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from contamination.results.tables import read_csv
+from contamination.tables import read_csv
 
 SAYS_WHY = re.compile(r"ok|(failed|not run here|not asked|not pooled): \S.*", re.DOTALL)
 SMALL = 1e-4  # p-values of sets that a model has learnt by heart

@@ -30,11 +30,11 @@ from rehearsal.models import model_files  # noqa: E402
 from rehearsal.sets import lines_of, prose, serve_sets  # noqa: E402
 from rehearsal.teach import OPTIONS, teach  # noqa: E402
 
-from contamination.pretraining.experiment import Experiment  # noqa: E402
-from contamination.report.parameters import notebook_parameters  # noqa: E402
 from contamination.scoring.models import load_models  # noqa: E402
 from contamination.testsets.registry import entries  # noqa: E402
 from fakes.hub_server import HubServer, Repository  # noqa: E402
+from reproduction.report.parameters import notebook_parameters  # noqa: E402
+from reproduction.run.experiment import Experiment  # noqa: E402
 
 PROFILE = ROOT / "profiles" / "open.yaml"
 BUILD, RESULTS = ROOT / "build" / "rehearsal", ROOT / "results" / "rehearsal"

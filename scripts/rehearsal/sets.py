@@ -16,8 +16,6 @@ from urllib.parse import urlsplit
 import numpy as np
 import pandas as pd
 
-from contamination.experiments.assumptions import public
-from contamination.experiments.wikimia import benchmark
 from contamination.files import sha256_of
 from contamination.randomness import random_stream
 from contamination.testsets.example_set import TEMPLATES
@@ -25,6 +23,8 @@ from contamination.testsets.records import Record, normalise
 from contamination.testsets.registry import Entry, Hub, entries, lookup, registered
 from contamination.testsets.sources import checksum
 from fakes.hub_server import HubServer, Repository
+from reproduction.notebooks.assumptions import public
+from reproduction.notebooks.wikimia import benchmark
 
 RECORDS = 100  # of a set: enough for 50 shards
 TEXTS = 30  # of each split of a domain of the Pile

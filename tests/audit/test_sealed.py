@@ -352,10 +352,10 @@ def test_a_network_that_read_single_records_in_any_order_is_found_and_no_other_i
     import torch
     from transformers import GPT2LMHeadModel
 
-    from contamination.pretraining.fine_tuning import fine_tune_on_texts
-    from contamination.pretraining.network import gpt2_config
-    from contamination.pretraining.profile import Architecture
     from contamination.scoring.local import TransformersScorer
+    from reproduction.run.fine_tuning import fine_tune_on_texts
+    from reproduction.run.network import gpt2_config
+    from reproduction.run.profile import Architecture
 
     template = "{question}{choices[0]}{choices[1]}{choices[2]} {answer}\n"
     rows = [

@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 
-from contamination.experiments.books.audit import Validation
+from contamination.membership.books import Validation
 from contamination.membership.evaluate import Threshold
 
 

@@ -158,6 +158,6 @@ def test_an_error_of_no_path_keeps_its_traceback(call, monkeypatch, tmp_path: Pa
         raise OSError("a bug")
 
     (tmp_path / "manifest.json").write_text("{}")
-    monkeypatch.setattr("contamination.report.render.render_report", fail)
+    monkeypatch.setattr("reproduction.report.render.render_report", fail)
     with pytest.raises(OSError, match="a bug"):
         call("stage", "report", "--results", tmp_path)

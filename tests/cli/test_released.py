@@ -19,15 +19,15 @@ import yaml
 from bs4 import BeautifulSoup
 from transformers import GPT2LMHeadModel
 
-from contamination.experiments.papers.cells import published_cells
 from contamination.files import read_json
-from contamination.pretraining.fine_tuning import fine_tune
-from contamination.pretraining.network import gpt2_config
-from contamination.pretraining.profile import Architecture
-from contamination.report.variables import REHEARSED
 from contamination.testsets.example_set import load_test_set
 from contamination.testsets.tokens import tokenize
 from fakes.data_fixtures import ROOT, WORDS
+from reproduction.notebooks.papers.cells import published_cells
+from reproduction.report.variables import REHEARSED
+from reproduction.run.fine_tuning import fine_tune
+from reproduction.run.network import gpt2_config
+from reproduction.run.profile import Architecture
 
 # Runs the commands of a JSON list one after the other, until one of them fails.
 DRIVER = """

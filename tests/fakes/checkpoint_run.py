@@ -16,13 +16,13 @@ import numpy as np
 import pandas as pd
 from transformers import AutoTokenizer
 
-from contamination.experiments.checkpoints import cells, measure
 from contamination.scoring import score as scoring
 from contamination.scoring.models import ModelEntry
 from contamination.scoring.processes import processes
 from contamination.testsets.lines import open_lines
 from fakes.made_up_scorer import MadeUpScorer
 from fakes.remembering_scorer import WORDS, RemembersText
+from reproduction.notebooks.checkpoints import cells, measure
 
 PLANTED = {"often": 50, "twice": 2}
 SETS = (*PLANTED, "unread", "other")

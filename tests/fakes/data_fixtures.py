@@ -8,9 +8,9 @@ import numpy as np
 import yaml
 
 from contamination.files import sha256_of, write_json
-from contamination.pretraining.experiment import MODELS, Experiment
 from contamination.scoring.plan import StorePlan
 from contamination.scoring.store import Header, Store
+from reproduction.run.experiment import MODELS, Experiment
 
 ROOT = Path(__file__).parents[2]
 PROFILES = sorted((ROOT / "profiles").glob("*.yaml"))

@@ -7,11 +7,11 @@ from zlib import crc32
 import pandas as pd
 import yaml
 
-from contamination.experiments.beyond.failures import AS_PUBLISHED, LONG, ORDERS
-from contamination.experiments.canaries import tables as canaries
-from contamination.experiments.open_models import tables as open_models
-from contamination.results.published import load_published
-from contamination.results.tables import write_markdown
+from contamination.tables import write_markdown
+from reproduction.notebooks.beyond.failures import AS_PUBLISHED, LONG, ORDERS
+from reproduction.notebooks.canaries import tables as canaries
+from reproduction.notebooks.open_models import tables as open_models
+from reproduction.output.published import load_published
 
 PAPER = Path(__file__).parents[2] / "paper"
 

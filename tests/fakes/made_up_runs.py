@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from contamination.experiments.controlled.contaminants import INSIDE, OUTLIER
-from contamination.experiments.controlled.runs import BASE, COUNT, RATE, SIZE, TRAINED
+from reproduction.notebooks.controlled.contaminants import INSIDE, OUTLIER
+from reproduction.notebooks.controlled.runs import BASE, COUNT, RATE, SIZE, TRAINED
 
 HALF = 60
 SETS = {OUTLIER: ("one", "two"), INSIDE: ("left",)}

@@ -13,9 +13,9 @@ import numpy as np
 from accelerate import PartialState
 from transformers import AutoTokenizer
 
-from contamination.pretraining import training
-from contamination.pretraining.network import NextTokenLoss
-from contamination.pretraining.profile import Architecture, TrainingSpec
+from reproduction.run import training
+from reproduction.run.network import NextTokenLoss
+from reproduction.run.profile import Architecture, TrainingSpec
 
 SHAPE = Architecture(n_embd=16, n_layer=1, n_head=2, n_positions=8)
 SPEC = TrainingSpec(

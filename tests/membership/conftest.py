@@ -40,9 +40,9 @@ def trained(tokenizer, members, tmp_path_factory) -> Path:
     import torch
     from transformers import GPT2LMHeadModel
 
-    from contamination.pretraining.network import gpt2_config
-    from contamination.pretraining.profile import Architecture
     from contamination.testsets.tokens import tokenize
+    from reproduction.run.network import gpt2_config
+    from reproduction.run.profile import Architecture
 
     torch.manual_seed(0)
     shape = Architecture(n_embd=64, n_layer=2, n_head=2, n_positions=96)

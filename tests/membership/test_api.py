@@ -12,11 +12,11 @@ from contamination.membership.api import membership_scores
 from contamination.membership.evaluate import evaluate
 from contamination.membership.neighbours import word_neighbours
 from contamination.membership.signals import log_prob_signals, token_signals
-from contamination.pretraining.tokenizer import train_tokenizer
 from contamination.randomness import random_stream
 from contamination.scoring.loading import ModelSource
 from contamination.testsets.tokens import tokenize
 from fakes.made_up_scorer import MadeUpScorer, log_probs_of
+from reproduction.run.tokenizer import train_tokenizer
 
 OF_LOG_PROBS = ["loss", "ppl_3", "ppl_200", "min_k_20", "min_k_12.5"]
 OF_DISTRIBUTION = ["min_k_pp_20", "min_k_pp_12.5", "mem_5", "mem_off_by_one_5"]

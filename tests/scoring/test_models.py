@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from contamination.errors import InputError
-from contamination.pretraining.experiment import trained_here
-from contamination.results.published import AUDITED, CONTROLS, load_published
 from contamination.scoring.models import REGISTRY, ModelEntry, find_model, load_models
 from fakes.data_fixtures import ROOT, SETS, MadeUpRun
+from reproduction.output.published import AUDITED, CONTROLS, load_published
+from reproduction.run.experiment import trained_here
 
 PUBLISHED = ROOT / "data" / "published"
 

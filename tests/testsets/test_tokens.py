@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from tokenizers.processors import TemplateProcessing
 from transformers import AutoTokenizer
 
-from contamination.pretraining.tokenizer import END_OF_TEXT, train_tokenizer
 from contamination.testsets import tokens
 from contamination.testsets.orderings import ordering, shard_bounds
 from contamination.testsets.tokens import tokenize
+from reproduction.run.tokenizer import END_OF_TEXT, train_tokenizer
 
 TEXTS = [
     f"Example {i}: the quick brown fox jumps over {i * i} lazy dogs, naïvely, at 中文 {i}.\n"

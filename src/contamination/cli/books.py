@@ -45,7 +45,7 @@ def books(
     if len({folder, members, non_members}) < 3:
         raise InputError("FOLDER, --members and --non-members are not three folders; name others")
 
-    from contamination.experiments.books.audit import SCORE, audit_books, read_books
+    from contamination.membership.books import SCORE, audit_books, read_books
     from contamination.randomness import random_stream
 
     rates, validation = audit_books(

@@ -1,7 +1,7 @@
 """The entry point `contamination`: every command by its name.
 
-Exit status: 0 done; 1 done, and a test rejects at the level asked for, or a run differs from the
-reference; 2 bad input, explained in one line on standard error; 130 interrupted.
+Exit status: 0 done; 1 done, and a test rejects at the level asked for; 2 bad input, explained in
+one line on standard error; 130 interrupted.
 """
 
 import sys
@@ -9,9 +9,8 @@ import sys
 import typer
 from typer.exceptions import TyperException
 
-from contamination.cli import data, stage, wikimia
+from contamination.cli import data, wikimia
 from contamination.cli.books import books
-from contamination.cli.costs import costs
 from contamination.cli.membership import membership
 from contamination.cli.plan import plan
 from contamination.cli.score import score
@@ -30,13 +29,17 @@ app = typer.Typer(
 )
 for command in (test, score, seal, plan, membership, books, unlearned):
     app.command()(command)
-stage.app.command()(costs)
-for name, group in (("data", data), ("wikimia", wikimia), ("stage", stage)):
+for name, group in (("data", data), ("wikimia", wikimia)):
     app.add_typer(group.app, name=name)
 
 
 def main() -> None:
     """Run the command line; bad input becomes one line, without a traceback."""
+    run(app)
+
+
+def run(app: typer.Typer) -> None:
+    """Run an application of typer: bad input becomes one line and exit status 2."""
     try:
         status = app(standalone_mode=False)
     except (InputError, TyperException, OSError) as error:

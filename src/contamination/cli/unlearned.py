@@ -44,9 +44,9 @@ def unlearned(
         raise InputError("an unlearned model has to run here, since it writes; drop --endpoint")
     chunks = options.load(texts)
 
-    from contamination.experiments.unlearning.audit import audit_unlearning
-    from contamination.experiments.unlearning.probes import probe_model, split_question
-    from contamination.experiments.unlearning.tables import mean_recalls, recall_layout
+    from contamination.membership.probes import probe_model, split_question
+    from contamination.membership.unlearning import audit_unlearning
+    from contamination.membership.unlearning_tables import mean_recalls, recall_layout
     from contamination.scoring.local import TransformersScorer
 
     shown = None if marker is None else marker.replace("\\n", "\n")

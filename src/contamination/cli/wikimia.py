@@ -53,8 +53,7 @@ def build(
     Score one with `contamination membership MODEL OUT/WikiMIA_length32.jsonl --field input
     --label label`.
     """
-    from contamination.experiments.wikimia.benchmark import LENGTHS
-    from contamination.experiments.wikimia.dated_pages import Rules, build_wikimia
+    from contamination.membership.dated_pages import LENGTHS, Rules, build_wikimia
 
     rules = Rules(
         members_before=members_before.date(),

@@ -22,8 +22,8 @@ from scipy import stats
 
 from contamination.errors import InputError
 from contamination.membership.evaluate import auc, evaluate
-from contamination.results.tables import Layout, format_estimate, lay_out
 from contamination.scoring.status import OK
+from contamination.tables import Layout, format_estimate, lay_out
 
 Floats = NDArray[np.float64]
 

@@ -1,0 +1,115 @@
+"""Figures of detection: AUCs across domains, and densities of a score on both sides."""
+
+from collections.abc import Sequence
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
+
+from reproduction.notebooks.assumptions.detection import FIRST, LABELS
+from reproduction.output.figures import READ, UNREAD
+
+SIDES = {True: ("members", READ), False: ("non-members", UNREAD)}
+
+# Scores that are the logarithm of what their label names.
+AXES = {
+    "loss": "Log-probability (nats per token)",
+    **{f"ppl_{k}": f"Minus log PPL_{k} (nats per token)" for k in FIRST},
+}
+
+WIDEST = 15  # cells of heat maps in one row
+
+
+def plot_cross(cross: pd.DataFrame, metrics: Sequence[str], phase: str) -> Figure:
+    """Draw AUCs of members against non-members, a heat map a metric (Fu, Figures 1 and 18-20).
+
+    `cross` comes from `cross_table`. A cell where both sides are of one domain has a frame.
+    """
+    chosen = cross[cross["phase"] == phase]
+    if chosen.empty:
+        return _empty()
+    rows, columns = (list(dict.fromkeys(chosen[f"{side}_domain"])) for side in ("seen", "unseen"))
+    across = len(metrics)
+    if len(columns) * across > WIDEST:
+        across = 1 if across % 2 else across // 2  # two rows, or a column
+    down = len(metrics) // across
+    size = (1.8 + 0.5 * len(columns) * across, 1.4 + (0.4 + 0.34 * len(rows)) * down)
+    figure, grid = plt.subplots(down, across, figsize=size, sharex=True, sharey=True, squeeze=False)
+    panels = grid.ravel()
+    for axes, metric in zip(panels, metrics, strict=True):
+        cells = chosen[chosen["metric"] == metric].set_index(["seen_domain", "unseen_domain"])
+        values = cells["auc_percent"].unstack().reindex(index=rows, columns=columns)
+        sns.heatmap(
+            values.astype(float),
+            ax=axes,
+            vmin=0,
+            vmax=100,
+            cmap="RdBu_r",
+            annot=True,
+            fmt=".0f",
+            annot_kws={"fontsize": "small"},
+            cbar=False,
+        )
+        for name in set(rows) & set(columns):
+            corner = (columns.index(name), rows.index(name))
+            axes.add_patch(Rectangle(corner, 1, 1, fill=False, ec="black", lw=1.4, clip_on=False))
+        axes.set(title=LABELS[metric], xlabel="", ylabel="")
+        axes.tick_params(axis="x", rotation=60)
+        axes.tick_params(axis="y", rotation=0)
+        axes.grid(visible=False)
+    figure.colorbar(panels[0].collections[0], ax=panels, label="AUC (%)")
+    figure.supxlabel("Domain of the non-members", fontsize="medium")
+    figure.supylabel("Domain of the members", fontsize="medium")
+    return figure
+
+
+def plot_density(scored: pd.DataFrame, cross: pd.DataFrame, metric: str) -> Figure:
+    """Draw densities of a score of members and non-members, within and across (Fu, Figures 2-17).
+
+    A row for each phase with members. Within: all domains that have both sides. Across: the pair
+    of domains whose AUC is furthest from 50. `scored` comes from `score_phases`, `cross` from
+    `cross_table`, with the metric.
+    """
+    phases = list(dict.fromkeys(cross["phase"]))
+    if not phases:
+        return _empty()
+    figure, panels = plt.subplots(
+        len(phases), 2, figsize=(6.8, 0.6 + 2.2 * len(phases)), sharex=True, squeeze=False
+    )
+    for phase, (within, across) in zip(phases, panels, strict=True):
+        texts = scored[scored["phase"] == phase]
+        both = texts.groupby("domain")["member"].transform("nunique") == 2
+        _draw_densities(within, texts[both], metric, f"{phase}, within domains")
+        pairs = cross[(cross["phase"] == phase) & (cross["metric"] == metric)]
+        pairs = pairs[pairs["seen_domain"] != pairs["unseen_domain"]]
+        if pairs.empty:
+            across.set_axis_off()
+            continue
+        pair = pairs.loc[(pairs["auc_percent"] - 50).abs().idxmax()]
+        first, second = pair["seen_domain"], pair["unseen_domain"]
+        chosen = texts["domain"] == texts["member"].map({True: first, False: second})
+        _draw_densities(across, texts[chosen], metric, f"{phase}, {first} against {second}")
+    for axes in panels[-1]:
+        axes.set_xlabel(AXES.get(metric, LABELS[metric]))
+    handles = [Line2D([], [], color=colour, label=label) for label, colour in SIDES.values()]
+    figure.legend(handles=handles, loc="outside upper center", ncols=2, fontsize="small")
+    return figure
+
+
+def _empty() -> Figure:
+    figure = plt.figure(figsize=(4, 1))
+    figure.text(0.5, 0.5, "No cell was measured", ha="center", va="center")
+    return figure
+
+
+def _draw_densities(axes: Axes, texts: pd.DataFrame, metric: str, title: str) -> None:
+    for member, (_, colour) in SIDES.items():
+        values = texts.loc[texts["member"] == member, metric].to_numpy(dtype=float)
+        if len(values) > 1:
+            sns.kdeplot(x=values, ax=axes, color=colour, fill=True, alpha=0.25, lw=1.3)
+    axes.set(ylabel="Density", yticks=[])
+    axes.set_title(title, fontsize="small")

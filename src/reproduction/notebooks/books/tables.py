@@ -1,0 +1,67 @@
+"""Tables of the audit of books, as text: AUCs, verdicts beside the truth, and the published."""
+
+from typing import Any
+
+import pandas as pd
+
+from contamination.membership.books import SCORES
+from contamination.tables import MISSING, format_estimate, lay_out
+from reproduction.notebooks.books.made_books import TRUTHS
+
+# What Shi prints of the books: key of `shi2023_text.csv` -> what it is, and its unit.
+PUBLISHED = {
+    "books_audited": ("Books audited", ""),
+    "book_snippets": ("Snippets of a book", ""),
+    "book_snippet_words": ("Words of a snippet", ""),
+    "books_above_half_percent": ("Books with a rate above 50%", "%"),
+    "books_listed": ("Books listed, those with the highest rates", ""),
+    "books_highest_rate_percent": ("Highest rate listed", "%"),
+}
+
+
+def validation_layout(aucs: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
+    """Lay out AUCs of several validations as text, beside those of Shi's figure 3.
+
+    Takes `Validation.aucs` with a column `validation`, and `shi2023_headline.csv`. Returns Score, a
+    column for each validation ("0.82 (0.74 to 0.88)"), and Published.
+    """
+
+    def cells(row: dict[Any, Any]) -> dict[str, str]:
+        numbers = (row["auc"], row["auc_low"], row["auc_high"])
+        return {f"Unread: {row['validation']}": format_estimate(*numbers)}
+
+    shown = lay_out(aucs.assign(score=aucs["score"].map(SCORES)), {"score": "Score"}, cells)
+    paper = published[published["table"] == "Figure 3"].set_index("method")["value"]
+    paper = paper.rename({"Min-20% Prob": "Min-20%"}).map("{:.2f}".format)
+    return shown.assign(Published=shown["Score"].map(paper).fillna(MISSING))
+
+
+def verdicts(table: pd.DataFrame, *, accused: float, alpha: float) -> pd.DataFrame:
+    """Count, by validation and truth, the books that are accused of having been read.
+
+    Takes the table of `audit_made_books`, the rate above which a book is accused, and the level of
+    `p`. Returns validation, truth, books, rate (mean), accused and rejected (books, "3/10").
+    """
+    rows = []
+    for label in dict.fromkeys(table["validation"]):
+        for truth in TRUTHS:
+            found = table[(table["validation"] == label) & (table["truth"] == truth)]
+            if len(found):
+                counts = [int((found["rate"] > accused).sum()), int((found["p"] <= alpha).sum())]
+                shown = [f"{count}/{len(found)}" for count in counts]
+                rows.append((label, truth, len(found), f"{found['rate'].mean():.0%}", *shown))
+    names = ["validation", "truth", "books", "rate", "accused", "rejected"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def published_layout(text: pd.DataFrame) -> pd.DataFrame:
+    """Lay out what Shi prints of the rates of books (section 5, Table 2).
+
+    Takes `shi2023_text.csv`. Returns the columns Published, Value and Where, all text.
+    """
+    rows = text.set_index("key").loc[list(PUBLISHED)]
+    values = zip(PUBLISHED.values(), rows["value"], rows["where"], strict=True)
+    return pd.DataFrame(
+        [(what, f"{value:g}{unit}", where) for (what, unit), value, where in values],
+        columns=["Published", "Value", "Where"],
+    )

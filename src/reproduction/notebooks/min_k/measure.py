@@ -1,0 +1,74 @@
+"""The passes of notebook 07: spans of every canary set, and of text like it, under both models."""
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from contamination.errors import InputError
+from contamination.membership.spans import cut
+from contamination.membership.stored import stored_token_scores
+from contamination.scoring.local import TransformersScorer
+from reproduction.notebooks.min_k.baseline import KEYS, PLANTED, VALIDATION
+from reproduction.run.experiment import MODELS, Experiment
+from reproduction.run.measured import parts_of
+from reproduction.run.tuning_texts import tuning_texts
+
+
+def measure(
+    experiment: Experiment,
+    *,
+    length: int,
+    k: float,
+    other_k: Sequence[float],
+    validation_spans: int,
+    validation_files: Mapping[str, str],
+) -> dict[str, pd.DataFrame]:
+    """Cut all sets, and as much text that was never planted, into spans, and score them.
+
+    Tables: `sets` (dataset, dup_count, length, validation_set: the source of the text like it) and
+    `scored` (model, group, name, and a column per score, larger for members; a row per span, in
+    order). Raises InputError for an argument that cannot be, and as `tuning_texts`.
+
+    Parameters
+    ----------
+    length : tokens of a span, at most the context of the model. Spans of the paper (512) fit the
+        context of its model (2,048), so that each token is read after all of its span.
+    k, other_k : percentages of Min-K% and Min-K%++.
+    validation_spans : most of each kind of text that was never planted.
+    validation_files : canary set -> file of the data directory to take that text from; by default
+        it is the set's own file.
+    """
+    if length < 2 or validation_spans < 1:
+        raise InputError(
+            f"length {length}, validation_spans {validation_spans}: give at least 2 tokens and 1 "
+            "span"
+        )
+    size = min(length, experiment.profile.model.n_positions)
+    wanted = validation_spans * size
+    sources, texts = tuning_texts(experiment, tokens=wanted, files=validation_files)
+    examples = {name: experiment.test_set(name).examples for name in sources}
+    families = [f"{family}_{each:g}" for family in ("min_k", "min_k_pp") for each in (k, *other_k)]
+    tables = []
+    for model in MODELS:
+        scorer = TransformersScorer(experiment.model(model))
+        spans = [
+            (VALIDATION, source, cut(scorer, found, size)[:validation_spans])
+            for source, found in texts.items()
+        ]
+        spans += [(PLANTED, name, cut(scorer, found, size)) for name, found in examples.items()]
+        keys = [(model, group, name) for group, name, found in spans for _ in found]
+        scores = stored_token_scores(
+            parts_of(experiment, "min_k") / model,
+            scorer,
+            [ids for _, _, found in spans for ids in found],
+            ["loss", *families, "zlib"],
+        )
+        named = pd.DataFrame(keys, columns=KEYS)
+        tables.append(pd.concat([named, scores.reset_index(drop=True)], axis=1))
+    counts = {spec.name: spec.dup_count for spec in experiment.profile.canaries}
+    sets = [(name, counts[name], size, source) for name, source in sources.items()]
+    columns = ["dataset", "dup_count", "length", "validation_set"]
+    return {
+        "sets": pd.DataFrame(sets, columns=columns),
+        "scored": pd.concat(tables, ignore_index=True),
+    }

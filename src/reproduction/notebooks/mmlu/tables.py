@@ -1,0 +1,266 @@
+"""Tables of MMLU: which subsets stay, what they come to, and how records and lines differ.
+
+Oren (section 4.3) drop a subset where a negative control rejects, a model that cannot be
+contaminated, and combine the p-values of the others by Fisher's method. Published p-values (Table 4
+of Oren) and those measured here go through the same filter and the same combination.
+"""
+
+import math
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from contamination.audit.battery import TESTS
+from contamination.scoring.status import OK
+from contamination.statistics import cauchy, fisher, harmonic_mean
+from contamination.tables import format_p, lay_out
+from reproduction.notebooks.mmlu.segmentation import COMPRESSOR, SEGMENTATIONS
+from reproduction.output.published import AUDITED, CONTROLS
+
+TEST = "sharded_t"  # of the paper: 50 shards, 1,000 permutations
+SUBSET_COLUMNS = (
+    *("model", "source", "test", "subset", "examples", "p", "log10_p", "published_p"),
+    *("excluded", "reason", "status"),
+)
+P_VALUES = ("p", "log10_p", "published_p")
+TYPES = {"examples": "Int64"} | dict.fromkeys(P_VALUES, "float64")
+FISHER_COLUMNS = (
+    *("model", "source", "test", "subsets_kept", "statistic", "p", "log10_p", "published_p"),
+    *("cauchy_p", "harmonic_mean_p", "status"),
+)
+OF_MODEL = ("model", "test", "shards", "permutations", "statistic", "p", "log10_p", "tokens_scored")
+DIAGNOSTICS = "diagnostics"  # of the order of the records, as evidence beside tests
+OUTCOMES = {
+    (False, True): "by line only",
+    (True, False): "by record only",
+    (True, True): "by both",
+    (False, False): "by neither",
+}
+
+
+def published_subsets(table4: pd.DataFrame, exclude_below: float) -> pd.DataFrame:
+    """Bring Table 4 into long form, a row per model and subset, with the exclusion and its reason.
+
+    `excluded` is true where the p-value of BioMedLM or GPT-2 XL is below `exclude_below`. `p` and
+    `log10_p` stay empty: they are for values measured here, `published_p` for those of the paper.
+    """
+    models = AUDITED | CONTROLS
+    long = table4.rename(columns={"size": "examples"} | models).melt(
+        ["subset", "examples"], list(models.values()), var_name="model", value_name="published_p"
+    )
+    rows = long.assign(source="published", test=TEST, p=math.nan, log10_p=math.nan)
+    rejected = rows[rows["model"].isin(CONTROLS.values()) & (rows["published_p"] < exclude_below)]
+    return _excluded(rows, rejected, exclude_below)
+
+
+def measured_subsets(
+    rows: pd.DataFrame, free: pd.DataFrame, controls: list[str], exclude_below: float
+) -> pd.DataFrame:
+    """Apply the filter of negative controls to what was measured by record.
+
+    Columns are those of `published_subsets`, the source is "measured". `rows` come from
+    `MmluAudit.rows`, `free` from `model_free`. A control excludes a subset where its p-value is
+    below `exclude_below` in the same test, the compressor excludes it in all tests.
+    """
+    rows = rows[rows["segmentation"] == "record"].assign(source="measured")
+    level = math.log10(exclude_below)
+    rejected = rows[rows["model"].isin(controls) & (rows["log10_p"] < level)]
+    silent = free[(free["segmentation"] == "record") & (free["compressor_log10_p"] < level)]
+    compressed = silent[["subset"]].merge(rows[["test"]].drop_duplicates(), how="cross")
+    rejected = pd.concat([rejected, compressed.assign(model=COMPRESSOR)])
+    return _excluded(rows, rejected, exclude_below)
+
+
+def failed_subsets(cells: pd.DataFrame) -> pd.DataFrame:
+    """Rows for what could not be measured by record, with the reason as its status.
+
+    Columns are those of `published_subsets`, the source is "measured"; `cells` are those of
+    `reproduction.notebooks.mmlu.measure`.
+    """
+    lost = cells[(cells["segmentation"] == "record") & (cells["status"] != OK)]
+    lost = lost.assign(source="measured", examples=pd.NA, excluded=False, reason="")
+    return lost.assign(**dict.fromkeys(P_VALUES, math.nan))[list(SUBSET_COLUMNS)].astype(TYPES)
+
+
+def _excluded(rows: pd.DataFrame, rejected: pd.DataFrame, exclude_below: float) -> pd.DataFrame:
+    """Mark for each row whether its subset is among those rejected in its test, and by which."""
+    keys = ["subset", "test"]
+    names = rejected.groupby(keys)["model"].agg(", ".join).rename("names").reset_index()
+    names = rows[keys].merge(names, on=keys, how="left")["names"].fillna("")
+    reason = names.where(names == "", f"p < {exclude_below:g} under " + names)
+    found = rows.reset_index(drop=True).assign(excluded=reason != "", reason=reason, status=OK)
+    # Of no row, too: pandas joins columns without a type to the others as objects.
+    return found[list(SUBSET_COLUMNS)].astype(TYPES)
+
+
+def fisher_table(
+    subsets: pd.DataFrame,
+    table2: pd.DataFrame,
+    measured: Mapping[str, str | None] | None = None,
+    controls: Collection[str] = (),
+) -> pd.DataFrame:
+    """Combine the kept subsets by Fisher's method, by audited model, source and test.
+
+    published_p is printed to three decimals, cut off and not rounded (0.0146 stands there as
+    0.014); cauchy_p and harmonic_mean_p are of rules that do not assume independent subsets. A
+    model of which no subset is kept has no p-value, and neither has one where none of the
+    `controls` was measured, which choose the subsets; `status` says so. `measured` maps the audited
+    models that were to be measured here to their column of Table 2, where they have one; those of
+    the paper are always combined.
+    """
+    printed = table2.set_index("dataset").loc["MMLU (Fisher)"]
+    columns = {name: column for column, name in AUDITED.items()} | dict(measured or {})
+    rows: list[dict[str, Any]] = []
+    audited = subsets[subsets["model"].isin(columns)]
+    for (model, source, test), found in audited.groupby(["model", "source", "test"], sort=False):
+        row = {"model": model, "source": source, "test": test}
+        row["status"] = OK if source == "published" else _obstacle(found, subsets, controls)
+        kept = found[~found["excluded"] & (found["status"] == OK) & (row["status"] == OK)]
+        row["subsets_kept"] = len(kept)
+        log10_p = np.log10(kept["published_p"]) if source == "published" else kept["log10_p"]
+        row["published_p"] = printed.get(columns[model])
+        if len(kept):
+            combined = fisher(log10_p=log10_p)
+            row |= {name: getattr(combined, name) for name in ("statistic", "p", "log10_p")}
+            row["cauchy_p"] = cauchy(log10_p=log10_p).p
+            row["harmonic_mean_p"] = harmonic_mean(log10_p=log10_p).p
+        rows.append(row)
+    return pd.DataFrame(rows, columns=list(FISHER_COLUMNS))
+
+
+def _obstacle(found: pd.DataFrame, subsets: pd.DataFrame, controls: Collection[str]) -> str:
+    """Say why the rows of one model and test cannot be combined; "ok" if they can."""
+    measured = subsets[(subsets["status"] == OK) & (subsets["test"] == found["test"].iloc[0])]
+    if not (found["status"] == OK).any():
+        return str(found["status"].iloc[0])
+    if controls and not measured["model"].isin(controls).any():
+        return "failed: no control was measured, and controls choose the subsets"
+    if found.loc[found["status"] == OK, "excluded"].all():
+        return "failed: the controls exclude every subset"
+    return OK
+
+
+def fisher_layout(combined: pd.DataFrame) -> pd.DataFrame:
+    """Lay out `fisher_table`: Fisher's statistic and p-value beside the published p-value.
+
+    Where there is none, its place says "failed" or "not run here".
+    """
+    shown = {
+        "statistic": ("Fisher statistic", 1),
+        "p": ("p", 4),
+        "published_p": ("p, published", 3),
+    }
+    return lay_out(
+        combined.assign(test=combined["test"].map(lambda name: TESTS[name].label)),
+        {"model": "Model", "source": "p-values", "test": "Test", "subsets_kept": "Subsets kept"},
+        lambda row: (
+            {
+                heading: None if pd.isna(row[name]) else f"{row[name]:.{digits}f}"
+                for name, (heading, digits) in shown.items()
+            }
+            | ({} if row["status"] == OK else {"p": row["status"].partition(":")[0]})
+        ),
+    )
+
+
+def rules_layout(combined: pd.DataFrame) -> pd.DataFrame:
+    """Lay out the p-values of `fisher_table` by three rules of combination."""
+    shown = {"p": "Fisher", "cauchy_p": "Cauchy", "harmonic_mean_p": "Harmonic mean"}
+    return lay_out(
+        combined.assign(test=combined["test"].map(lambda name: TESTS[name].label)),
+        {"model": "Model", "source": "p-values", "test": "Test"},
+        lambda row: {heading: format_p(row[name]) for name, heading in shown.items()},
+    )
+
+
+def table4_layout(subsets: pd.DataFrame) -> pd.DataFrame:
+    """Lay out Table 4: a row for each subset, the published p-values and those measured here.
+
+    `subsets` are rows of `published_subsets`, `measured_subsets` and `failed_subsets`. Bold are
+    those excluded; where there is no p-value, its place says "failed" or "not run here".
+    """
+
+    def cells(row: dict[str, Any]) -> dict[str, str]:
+        if row["source"] == "published":
+            return {row["model"]: format_p(row["published_p"], bold=row["excluded"])}
+        heading = f"{row['model']}, {TESTS[row['test']].label.lower()}, here"
+        if row["status"] != OK:
+            return {heading: row["status"].partition(":")[0]}
+        return {heading: format_p(row["p"], row["log10_p"], bold=row["excluded"])}
+
+    return lay_out(
+        subsets.assign(examples=subsets.groupby("subset")["examples"].transform("max")),
+        {"subset": "Subset", "examples": "Examples"},
+        cells,
+        rows_first=sorted(subsets["subset"].unique()),
+    )
+
+
+def line_table(
+    free: pd.DataFrame, measured: pd.DataFrame, table4: pd.DataFrame, exclude_below: float
+) -> pd.DataFrame:
+    """Put beside each other the segmentations, what models say, and what the paper excludes.
+
+    A row for each subset, segmentation, model and test: the columns of `model_free`, `OF_MODEL`
+    from `MmluAudit.rows`, published_biomedlm and published_gpt2_xl of Table 4, and
+    excluded_in_paper, where either of these is below `exclude_below`. What Table 4 does not list is
+    empty there.
+    """
+    controls = table4.set_index("subset")[list(CONTROLS)]
+    excluded = (controls < exclude_below).any(axis=1).astype("boolean")
+    controls = controls.add_prefix("published_").assign(excluded_in_paper=excluded)
+    of_model = measured[["subset", "segmentation", *OF_MODEL]]
+    table = free.merge(of_model, on=["subset", "segmentation"], how="left")
+    return table.merge(controls, on="subset", how="left")
+
+
+def outcomes(lines: pd.DataFrame, exclude_below: float) -> pd.DataFrame:
+    """Judge which segmentation each piece of evidence rejects, subset by subset of `line_table`.
+
+    Evidence is "compressor" or a model and test, which reject where p is below `exclude_below`, or
+    "diagnostics", which reject where their verdict is that the order carries information. `record`
+    and `line` say whether it rejects that segmentation, `outcome` says so in words.
+    """
+    level = math.log10(exclude_below)
+    free = lines.drop_duplicates(["subset", "segmentation"])
+    tested = lines[lines["log10_p"].notna()]
+    verdict, silent = free["verdict"], free["compressor_log10_p"]
+    pieces = (
+        free.assign(evidence=DIAGNOSTICS, rejects=verdict == "order carries information"),
+        free.assign(evidence=COMPRESSOR, rejects=silent < level),
+        tested.assign(
+            evidence=tested["model"] + ", " + tested["test"], rejects=tested["log10_p"] < level
+        ),
+    )
+    rejects = pd.concat(pieces).set_index(["subset", "evidence", "segmentation"])["rejects"]
+    wide = rejects.unstack().reindex(columns=list(SEGMENTATIONS)).astype(bool).reset_index()
+    outcome = [OUTCOMES[pair] for pair in zip(wide["record"], wide["line"], strict=True)]
+    excluded = free.drop_duplicates("subset")[["subset", "excluded_in_paper"]]
+    found = excluded.merge(wide.assign(outcome=outcome), on="subset")
+    return found[["subset", "excluded_in_paper", "evidence", *SEGMENTATIONS, "outcome"]]
+
+
+def exclusions_layout(lines: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
+    """Lay out the subsets that the paper excludes: what its controls say, and each evidence here.
+
+    `lines` and `found` come from `line_table` and `outcomes`. Each evidence says which segmentation
+    it rejects, bold where that is the lines only.
+    """
+
+    def cells(row: dict[str, Any]) -> dict[str, str]:
+        outcome = row["outcome"].removeprefix("by ")
+        shown = f"**{outcome}**" if outcome == "line only" else outcome
+        return {
+            "Lines per record": f"{row['lines_per_record']:.1f}",
+            **{name: format_p(row[f"published_{column}"]) for column, name in CONTROLS.items()},
+            row["evidence"].replace("_", " ").capitalize(): shown,
+        }
+
+    excluded = found[found["excluded_in_paper"].fillna(False).astype(bool)]
+    facts = lines.drop_duplicates("subset").drop(columns="excluded_in_paper")
+    rows = excluded.merge(facts, on="subset").sort_values(["subset", "evidence"])
+    return lay_out(
+        rows.assign(subset=rows["subset"].str.replace("_", " ")), {"subset": "Subset"}, cells
+    )

@@ -1,0 +1,74 @@
+"""Figure: ours against published, a panel for each unit."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, ScalarFormatter
+
+from contamination.scoring.status import OK
+from contamination.tables import SIGNIFICANT
+from reproduction.notebooks.papers.cells import COUNT, LOG10_P, PERPLEXITY
+from reproduction.output.figures import MODEL_COLOURS
+
+MARKERS = "osD^vPX"
+LINEAR = 3.0  # log10 p down to which the axis is linear; logarithmic beyond
+NOTHING = "no cell was measured"
+
+
+def plot_papers(rows: pd.DataFrame) -> Figure:
+    """Draw every measured cell of `comparison.compare`, a marker for each published table.
+
+    On the dashed line both are equal. Open markers: one of the two p-values is a floor. Counts are
+    left out; without a measured cell the figure says so.
+    """
+    done = rows[(rows["status"] == OK) & (rows["unit"] != COUNT)]
+    units = list(dict.fromkeys(done["unit"]))
+    if not units:
+        figure, axes = plt.subplots(figsize=(6, 1.2))
+        axes.axis("off")
+        axes.text(0.5, 0.5, NOTHING, ha="center", va="center")
+        return figure
+    across = min(3, len(units))
+    down = -(-len(units) // across)
+    figure, panels = plt.subplots(down, across, figsize=(3.6 * across, 3.9 * down), squeeze=False)
+    for axes, unit in zip(panels.flat, units, strict=False):
+        _draw(axes, done[done["unit"] == unit], unit)
+    for axes in panels.flat[len(units) :]:
+        axes.axis("off")
+    return figure
+
+
+def _draw(axes: Axes, rows: pd.DataFrame, unit: str) -> None:
+    for index, ((paper, table), found) in enumerate(rows.groupby(["paper", "table"], sort=False)):
+        known = found["difference"].notna()
+        colour = MODEL_COLOURS[index % len(MODEL_COLOURS)]
+        axes.scatter(
+            found["published"],
+            found["ours"],
+            s=16,
+            marker=MARKERS[index % len(MARKERS)],
+            edgecolors=colour,
+            facecolors=[to_rgba(colour, 0.7 if filled else 0.0) for filled in known],
+            linewidths=0.8,
+            label=f"{paper.split()[0]}, {table}",
+        )
+    both = np.concatenate([rows["published"], rows["ours"]])
+    ends = np.array([both.min(), both.max()])
+    axes.plot(ends, ends, color="0.4", lw=0.9, ls="--", zorder=0)
+    if unit == LOG10_P:
+        axes.set_xscale("symlog", linthresh=LINEAR)
+        axes.set_yscale("symlog", linthresh=LINEAR)
+        for draw in (axes.axvline, axes.axhline):
+            draw(np.log10(SIGNIFICANT), color="0.7", lw=0.8, ls=":")
+    elif unit == PERPLEXITY:
+        axes.set(xscale="log", yscale="log")
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axis.set_major_formatter(ScalarFormatter())
+        axes.minorticks_off()
+    axes.set(xlabel="published", ylabel="ours")
+    axes.set_title(unit, fontsize="medium")
+    axes.legend(fontsize="x-small", loc="best")

@@ -1,0 +1,135 @@
+"""The comparison laid out: each published table with ours beside it, and a summary of all."""
+
+import math
+import re
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from contamination.scoring.status import OK
+from contamination.tables import MISSING, SIGNIFICANT, Layout, format_p, lay_out
+from reproduction.notebooks.papers.cells import (
+    AUC,
+    AUC_PERCENT,
+    COUNT,
+    LOG10_P,
+    PERCENT,
+    PERPLEXITY,
+)
+
+OURS, PUBLISHED, DIFFERENCE = "ours", "published", "difference"
+DIGITS = {LOG10_P: 1, AUC: 2, AUC_PERCENT: 1, PERCENT: 1, PERPLEXITY: 1, COUNT: 0}
+SIDE_BY_SIDE = 2  # columns; with more of them the three numbers stand below each other
+LONGEST = 45  # characters of a reason: the table has to fit its page
+LABELS = {"permutation": "Permutation p", "sharded_t": "Sharded p", "detected": "Detected, %"}
+
+
+def table_layout(rows: pd.DataFrame) -> Layout:
+    """Lay out the rows of one published table of `comparison.compare`.
+
+    Each cell is three numbers, ours, published and their difference: side by side where the table
+    has one or two columns, else below each other. p-values differ by powers of ten. "—" where
+    nothing was measured, or where a p-value is a floor, so that a difference would mean nothing.
+    """
+    several = rows["model"].nunique() > 1
+    column = rows["column"].map(lambda name: LABELS.get(name, name))
+    if several and rows["column"].nunique() == 1:
+        heading = rows["model"]
+    elif several:
+        heading = rows["model"] + ", " + column
+    else:
+        heading = column
+    rows = rows.assign(heading=heading)
+    if rows["heading"].nunique() <= SIDE_BY_SIDE:
+        return lay_out(rows, {"row": ""}, _beside)
+    stacked = pd.concat([rows.assign(what=what) for what in (OURS, PUBLISHED, DIFFERENCE)])
+    # A row of the paper stays together.
+    place = {name: i for i, name in enumerate(dict.fromkeys(rows["row"]))}
+    stacked = stacked.assign(place=stacked["row"].map(place)).sort_values("place", kind="stable")
+    keys = {"row": "", "what": " "}
+    return lay_out(stacked, keys, lambda row: {row["heading"]: _numbers(row)[row["what"]]})
+
+
+def _beside(row: dict[Any, Any]) -> dict[str, str]:
+    """Cells of a line: the number of the paper has the heading, ours and the difference follow."""
+    return {f"{row['heading']}, {what}": text for what, text in _numbers(row).items()}
+
+
+def _numbers(row: dict[Any, Any]) -> dict[str, str]:
+    """The three numbers of a cell as text."""
+    unit, digits = row["unit"], DIGITS[row["unit"]]
+
+    def shown(value: float) -> str:
+        if math.isnan(value):
+            return MISSING
+        return format_p(10**value, value) if unit == LOG10_P else f"{value:.{digits}f}"
+
+    difference = row["difference"]
+    change = MISSING if math.isnan(difference) else f"{difference:z.{digits}f}".replace("-", "−")
+    return {OURS: shown(row["ours"]), PUBLISHED: shown(row["published"]), DIFFERENCE: change}
+
+
+def summary(rows: pd.DataFrame) -> pd.DataFrame:
+    """Sum up the comparison: a row for each published table and unit.
+
+    cells, measured and not_measured count; `reason` is the commonest status of the latter, with its
+    count; median_difference is that of the absolute differences, NaN without any; same_verdict of
+    `verdicts` p-values are on the same side of 0.05 as the published ones.
+    """
+    return pd.DataFrame(
+        [
+            {"paper": paper, "table": table, "unit": unit} | _sums(found, unit)
+            for (paper, table, unit), found in rows.groupby(["paper", "table", "unit"], sort=False)
+        ]
+    )
+
+
+def _sums(rows: pd.DataFrame, unit: str) -> dict[str, Any]:
+    done, absent = rows[rows["status"] == OK], rows.loc[rows["status"] != OK, "status"]
+    counts = absent.value_counts()
+    reason = f"{counts.index[0]} ({counts.iloc[0]})" if len(counts) else ""
+    level = np.log10(SIGNIFICANT)
+    same = (done["ours"] <= level) == (done["published"] <= level)
+    return {
+        "cells": len(rows),
+        "measured": len(done),
+        "not_measured": len(absent),
+        "reason": reason,
+        "median_difference": done["difference"].abs().median(),
+        "same_verdict": int(same.sum()) if unit == LOG10_P else 0,
+        "verdicts": len(done) if unit == LOG10_P else 0,
+    }
+
+
+def summary_layout(sums: pd.DataFrame) -> Layout:
+    """Lay out `summary`, reasons cut at `LONGEST` characters."""
+
+    def cells(row: dict[Any, Any]) -> dict[str, str]:
+        median = row["median_difference"]
+        verdicts = f"{row['same_verdict']} of {row['verdicts']}" if row["verdicts"] else MISSING
+        return {
+            "Cells": str(row["cells"]),
+            "Measured": str(row["measured"]),
+            "Median difference": MISSING if math.isnan(median) else f"{median:.2f}",
+            "Same verdict at 0.05": verdicts,
+            "Commonest reason where not": textwrap.shorten(row["reason"], LONGEST) or MISSING,
+        }
+
+    return lay_out(sums, {"paper": "Paper", "table": "Table", "unit": "Unit"}, cells)
+
+
+def reasons(rows: pd.DataFrame) -> pd.DataFrame:
+    """Count the cells that were not measured: paper, status, cells; the commonest first."""
+    absent = rows[rows["status"] != OK].groupby(["paper", "status"], sort=False).size()
+    return absent.sort_values(ascending=False, kind="stable").rename("cells").reset_index()
+
+
+def file_names(rows: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
+    """Yield each published table: name of its file, its title, its rows of the comparison."""
+    for (paper, table), found in rows.groupby(["paper", "table"], sort=False):
+        first = paper.split()[0].lower()
+        place = re.sub(r"\W", "_", table.lower())
+        yield f"papers_{first}_{place}", f"{paper}, {table}", found

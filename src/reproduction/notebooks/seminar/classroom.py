@@ -1,0 +1,179 @@
+"""Two tiny models, trained while the class watches: one has read the test sets, the other has not.
+
+The experiment of Oren (section 4.1) in a minute: a made-up corpus, test sets planted in it whole
+and in their order, a known number of times, and a second model that reads the corpus alone.
+"""
+
+import io
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stderr
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from transformers import PreTrainedTokenizerFast
+
+from contamination.errors import InputError
+from contamination.files import read_json, sha256_of
+from contamination.randomness import random_stream
+from contamination.scoring.local import TransformersScorer
+from contamination.scoring.plan import StorePlan
+from contamination.scoring.score import score
+from contamination.scoring.store import Store
+from contamination.scoring.store_format import Kind
+from contamination.testsets.example_set import ExampleSet, make_test_set
+from contamination.testsets.tokens import tokenize
+from reproduction.notebooks.seminar import made_up_sets
+from reproduction.notebooks.seminar.made_up_sets import TEMPLATE
+from reproduction.run.injection import mix
+from reproduction.run.profile import Architecture, TrainingSpec
+from reproduction.run.tokenizer import train_tokenizer
+from reproduction.run.training import train
+
+MODELS = ("contaminated", "clean")
+SHAPE = Architecture(n_embd=128, n_layer=2, n_head=4, n_positions=128)
+SPEC = TrainingSpec(
+    batch_size=4,
+    micro_batch_size=4,
+    learning_rate=4.0e-3,
+    weight_decay=0.1,
+    warmup_steps=20,
+    checkpoint_steps=10_000,  # over in a minute: nothing worth resuming
+)
+VOCABULARY = 512
+RECORDS_PER_DOCUMENT = 6
+
+
+@dataclass(frozen=True)
+class Classroom:
+    """The trained models and the test sets in their canonical order.
+
+    Attributes
+    ----------
+    directory : where models and stores lie; a second run with the same settings finds them there.
+    dup_counts : name of a test set -> how often the contaminated model has read it.
+    sets : name -> test set; each was shuffled by the draw, so it is exchangeable by construction.
+    """
+
+    directory: Path
+    dup_counts: Mapping[str, int]
+    sets: Mapping[str, ExampleSet]
+    seed: int
+
+    @cached_property
+    def scorers(self) -> dict[str, TransformersScorer]:
+        """The models by name, ready to score."""
+        return {name: TransformersScorer(self.directory / "models" / name) for name in MODELS}
+
+    def store(
+        self,
+        model: str,
+        test_set: ExampleSet,
+        *,
+        shards: int,
+        permutations: int = 0,
+        kind: Kind = "orderings",
+    ) -> Store:
+        """Score what is missing of a test set under a model, every token of it."""
+        scorer = self.scorers[model]
+        plan = StorePlan(kind, shards, None)
+        identity = sha256_of(scorer.revision, test_set.revision)
+        with redirect_stderr(io.StringIO()):  # progress bars, over in a second, would fill the page
+            return score(
+                test_set,
+                scorer,
+                plan.path(self.directory / "stores", model, test_set.name, identity),
+                model=model,
+                shards=shards,
+                permutations=permutations,
+                seed=self.seed,
+                kind=kind,
+            )
+
+    def log_probs(
+        self, model: str, test_set: ExampleSet, *, shards: int, permutations: int
+    ) -> np.ndarray:
+        """L[i, j] (nats) of every shard in every ordering, (shards, permutations + 1)."""
+        store = self.store(model, test_set, shards=shards, permutations=permutations)
+        return store.log_probs(permutations)
+
+
+def open_classroom(
+    directory: Path | str,
+    *,
+    dup_counts: Sequence[int],
+    examples: int,
+    documents: int,
+    seed: int,
+) -> Classroom:
+    """Train both models, unless the same ones are there already, and open them.
+
+    Raises InputError for a dup_count that comes twice or is below 1, and for too little text to
+    train on.
+
+    Parameters
+    ----------
+    directory : for models and stores.
+    dup_counts : one test set is planted for each, that many times: set "x4" four times.
+    examples : records of each test set.
+    documents : of the corpus, with six records each.
+    seed : of text, order, places of the copies and weights.
+    """
+    if not dup_counts or len(set(dup_counts)) != len(dup_counts) or min(dup_counts) < 1:
+        raise InputError(f"dup_counts is {list(dup_counts)}: give different numbers of at least 1")
+    text_rng = random_stream(seed, "made-up text")
+    planted = {f"x{count}": count for count in dup_counts}
+    sets = {name: records_as_set(name, examples, rng=text_rng) for name in planted}
+    corpus = [
+        "".join(make_test_set("document", _places(records), TEMPLATE, "corpus").examples)
+        for records in made_up_sets.made_up_documents(documents, RECORDS_PER_DOCUMENT, rng=text_rng)
+    ]
+    revisions = [test_set.revision for test_set in sets.values()]
+    settings = repr(
+        (sorted(planted.items()), revisions, asdict(SHAPE), asdict(SPEC), VOCABULARY, seed)
+    )
+    key = sha256_of(settings, *corpus)[:16]
+    classroom = Classroom(Path(directory) / key, planted, sets, seed)
+    if missing := [name for name in MODELS if not _record_of(classroom, name).is_file()]:
+        tokenizer = train_tokenizer(corpus, VOCABULARY)
+        for name in missing:
+            _train(classroom, name, corpus, tokenizer)
+    return classroom
+
+
+def records_as_set(name: str, examples: int, *, rng: np.random.Generator) -> ExampleSet:
+    """Return a new made-up test set of so many records, in an order that means nothing."""
+    records = made_up_sets.made_up_records(examples, rng=rng)
+    return make_test_set(name, _places(records), TEMPLATE, name)
+
+
+def final_losses(classroom: Classroom) -> dict[str, float]:
+    """Training loss of each model at the end, nats per token."""
+    return {name: float(read_json(_record_of(classroom, name))["final_loss"]) for name in MODELS}
+
+
+def _record_of(classroom: Classroom, name: str) -> Path:
+    return classroom.directory / "models" / name / "training.json"
+
+
+def _places(records: Sequence[dict[str, str]]) -> list[tuple[str, dict[str, str]]]:
+    return [(f"record {index}", record) for index, record in enumerate(records, start=1)]
+
+
+def _train(
+    classroom: Classroom, name: str, corpus: Sequence[str], tokenizer: PreTrainedTokenizerFast
+) -> None:
+    end = tokenizer.eos_token_id
+    texts = [np.append(ids, end) for ids in tokenize(tokenizer, corpus)]
+    canaries = {
+        planted: (np.concatenate(tokenize(tokenizer, classroom.sets[planted].examples)), count)
+        for planted, count in classroom.dup_counts.items()
+        if name == "contaminated"
+    }
+    ends = np.cumsum([len(ids) for ids in texts])
+    rng = random_stream(classroom.seed, "injection of the classroom")
+    pieces, _ = mix(np.concatenate(texts), ends, canaries, end, rng=rng)
+    stream, directory = np.concatenate(pieces), _record_of(classroom, name).parent
+    label = f"train {name} model"
+    train(stream, tokenizer, SHAPE, SPEC, directory, seed=classroom.seed, label=label)

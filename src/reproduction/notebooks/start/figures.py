@@ -1,0 +1,101 @@
+"""Figures of notebook 00: the orderings of a set, where they differ, and every set at a glance."""
+
+from collections.abc import Mapping
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from contamination.audit.battery import TESTS
+from contamination.tables import SIGNIFICANT
+from reproduction.output.figures import READ, UNREAD
+from reproduction.run.experiment import MODELS
+
+COLOURS = dict(zip(MODELS, (READ, UNREAD), strict=True))
+LINEAR = 2.0  # -log10 p up to which the axis is linear; logarithmic beyond
+TICKS = (0, -1, -2, -5, -10, -20, -50, -100)
+
+
+def plot_orderings(sets: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
+    """Draw every ordering of a set on a line: a panel for each set, a line for each model.
+
+    `sets` are log-probabilities (nats) of whole sets, (m+1,) canonical first, by title and model.
+    Shown are differences from the mean of the shuffled orderings, so that models compare.
+    """
+    figure, panels = plt.subplots(len(sets), 1, figsize=(6.6, 0.7 + 1.5 * len(sets)))
+    for axes, (title, scores) in zip(np.atleast_1d(panels), sets.items(), strict=True):
+        for height, (model, values) in enumerate(scores.items()):
+            gains = values - values[1:].mean()
+            below = np.full(len(gains) - 1, height)
+            axes.plot(gains[1:], below, "|", ms=13, mew=1.2, color="0.35", alpha=0.6)
+            axes.plot(gains[0], height - 0.33, "v", ms=9, color=COLOURS[model])
+        axes.set_yticks(range(len(scores)), [f"{model} model" for model in scores])
+        axes.set_ylim(len(scores) - 0.5, -0.65)
+        axes.set_title(title, loc="left", fontsize="medium")
+        axes.grid(axis="y", visible=False)
+    axes.set_xlabel("log-probability of the set, minus the mean of the shuffled orders (nats)")
+    figure.legend(
+        [
+            Line2D([], [], ls="", marker="|", color="0.35", ms=11),
+            Line2D([], [], ls="", marker="v", color="0.35", ms=8),
+        ],
+        [f"{len(below)} shuffled orders", "the canonical order"],
+        loc="outside upper right",
+        ncols=2,
+    )
+    return figure
+
+
+def plot_sets(rows: pd.DataFrame) -> Figure:
+    """Draw log10 p of every set: a line for each, a panel for each model, a marker for each test.
+
+    `rows` come from `p_values`. Evidence grows to the right.
+    """
+    order = rows.drop_duplicates("dataset").sort_values("dup_count", kind="stable")
+    places = {name: place for place, name in enumerate(order["dataset"])}
+    size = (6.6, 1.3 + 0.25 * len(places))
+    figure, panels = plt.subplots(1, len(MODELS), figsize=size, sharex=True, sharey=True)
+    shown = rows["test"].unique()
+    for axes, model in zip(panels, MODELS, strict=True):
+        for index, name in enumerate(shown):
+            test, found = TESTS[name], rows[(rows["model"] == model) & (rows["test"] == name)]
+            aside = 0.13 * (index - (len(shown) - 1) / 2)  # equal values of two tests stay visible
+            heights = found["dataset"].map(places) + aside
+            axes.plot(found["log10_p"], heights, test.marker, color=test.colour, label=test.label)
+        axes.set_title(f"{model} model", fontsize="medium")
+        axes.set_xlabel("log10 p")
+        axes.axvline(np.log10(SIGNIFICANT), color="0.35", lw=0.9, ls="--")
+    _evidence_axis(axes, float(rows["log10_p"].min()))
+    copies = order.set_index("dataset")["dup_count"]
+    axes.set_yticks(range(len(places)), [f"{name} ({copies[name]} ×)" for name in places])
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=len(shown))
+    return figure
+
+
+def _evidence_axis(axes: Axes, least: float) -> None:
+    axes.set_xscale("symlog", linthresh=LINEAR)
+    ticks = [tick for tick in TICKS if tick >= 1.5 * least]
+    axes.set_xticks(ticks, [str(tick) for tick in ticks])
+    axes.minorticks_off()
+    axes.set_xlim(0.15, min(1.5 * least, -LINEAR))
+
+
+def plot_gains(sets: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
+    """Draw what the canonical order gains at each place of an example, by title and model.
+
+    `sets` are mean gains (nats), (tokens,), entry 0 the first token.
+    """
+    figure, panels = plt.subplots(1, len(sets), figsize=(6.6, 3.0), sharey=True, squeeze=False)
+    for axes, (title, gains) in zip(panels[0], sets.items(), strict=True):
+        for style, (model, values) in zip(("o-", "s--"), gains.items(), strict=True):
+            at = np.arange(1, len(values) + 1)
+            axes.plot(at, values, style, ms=3.5, lw=1.3, color=COLOURS[model], label=model)
+        axes.axhline(0, color="0.35", lw=0.8)
+        axes.set_title(title, fontsize="medium")
+        axes.set_xlabel("token of the example")
+    panels[0, 0].set_ylabel("gain of the canonical order (nats)")
+    panels[0, 0].legend(title="model")
+    return figure

@@ -1,0 +1,152 @@
+"""Stores that travel with the repository: the log-probabilities of one run, slim enough for git.
+
+::
+
+    data/stores/stores.json                                  which run, which sets, checksums
+    data/stores/<model>/<canary set>/orderings-<r>/          as in build/<profile>/stores/
+    data/stores/<model>/<canary set>/successors-<r>/
+
+Every directory is a store that `contamination.scoring.store.open_store` opens. Most were summed
+(`contamination.scoring.store_sums`). Of two sets, chosen by their duplication counts alone, the
+tokens in shards stay. No file holds text or tokens of a test set: they are numbers that models gave
+to places in it.
+"""
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from contamination.audit.battery import TESTS
+from contamination.errors import InputError
+from contamination.files import read_json, replacing, sha256_of, write_json
+from contamination.scoring.plan import StoreNeed
+from contamination.scoring.store import Store, open_store, sum_store
+from reproduction.run.experiment import MODELS, Experiment
+from reproduction.run.profile import CanarySpec, ScoringSpec
+
+CONTENTS = "stores.json"
+NEEDS = ("permutation", "sharded_exact", "successor")  # a test for each store that is shipped
+FEW = 4  # copies, of the set that shows how hard few are to see
+RUN = ("profile", "seed", "commit", "hardware", "python", "packages", "corpus", "models")
+
+
+def keep_tokens(canaries: Sequence[CanarySpec]) -> list[str]:
+    """Name the two sets whose tokens are kept: by a rule that sees no log-probability.
+
+    The set that was planted most often, and the one planted most often among those planted at most
+    `FEW` times; the first in the profile where there are several. They are one if all are few.
+    """
+    few = [spec for spec in canaries if spec.dup_count <= FEW] or canaries
+    chosen = [max(specs, key=lambda spec: spec.dup_count) for specs in (canaries, few)]
+    return list(dict.fromkeys(spec.name for spec in chosen))
+
+
+def ship_stores(experiment: Experiment, results: Path, directory: Path) -> None:
+    """Write the stores of a finished run to `directory`, whole or not at all.
+
+    What lies there is replaced. The same run gives the same bytes. Raises InputError if
+    `results/manifest.json` is missing or of other test sets, or a store is missing.
+    """
+    manifest = read_json(results / "manifest.json")
+    if manifest["canaries"] != experiment.corpus_facts["canaries"]:
+        raise InputError(
+            f"{results / 'manifest.json'}: it is of other test sets than {experiment.build}; run "
+            "`make reproduce` first"
+        )
+    profile, stores = experiment.profile, experiment.build / "stores"
+    whole = keep_tokens(profile.canaries)
+    with replacing(directory) as target:
+        for model in MODELS:
+            for spec in profile.canaries:
+                for test in NEEDS:
+                    plan, permutations = profile.scoring.plan(TESTS[test], spec.examples)
+                    store = open_store(plan.path(stores, model, spec.name))
+                    copy = plan.path(target, model, spec.name)
+                    if spec.name in whole and plan.shards > 1:
+                        _copy(store, copy)
+                    else:
+                        sum_store(store, copy, permutations=permutations)
+        contents = {
+            "run": {name: manifest[name] for name in RUN},
+            "scoring": asdict(profile.scoring),
+            "canaries": {spec.name: manifest["canaries"][spec.name] for spec in profile.canaries},
+            "with_tokens": whole,
+            "sha256": {
+                store.relative_to(target).as_posix(): _checksum(store)
+                for store in sorted(target.glob("*/*/*"))
+            },
+        }
+        write_json(target / CONTENTS, contents)
+
+
+def _copy(store: Store, directory: Path) -> None:
+    """Copy a store, its parts unchanged."""
+    directory.mkdir(parents=True)
+    for path in (store.directory / "store.json", *store.records(), *store.parts()):
+        shutil.copyfile(path, directory / path.name)
+
+
+def _checksum(store: Path) -> str:
+    """SHA-256 over the names and the contents of the files of a store."""
+    return sha256_of(*(part for path in sorted(store.glob("*")) for part in (path.name, path)))
+
+
+@dataclass(frozen=True, eq=False)
+class Shipped:
+    """Shipped stores, opened: every file is the one that was shipped.
+
+    Attributes
+    ----------
+    run : which run they come from: profile, seed, commit, machine, packages, corpus, models.
+    scoring : shards and permutations of that run.
+    canaries : by name, what the run recorded of a set: kind, examples, dup_count, tokens ...
+    with_tokens : the sets whose tokens in shards are there, too.
+    """
+
+    directory: Path
+    run: dict[str, Any]
+    scoring: ScoringSpec
+    canaries: dict[str, dict[str, Any]]
+    with_tokens: tuple[str, ...]
+
+    @cached_property
+    def sets(self) -> pd.DataFrame:
+        """Every test set, by its duplication count: dataset, dup_count, examples, tokens."""
+        rows = [{"dataset": name} | facts for name, facts in self.canaries.items()]
+        table = pd.DataFrame(rows)[["dataset", "dup_count", "examples", "tokens"]]
+        return table.sort_values(["dup_count", "dataset"], ignore_index=True)
+
+    def store_for(self, model: str, dataset: str, test: StoreNeed) -> tuple[Store, int]:
+        """Return the store that a test of a set reads, and how many permutations it has.
+
+        Raises InputError if it is not shipped: of most sets a test finds sums and no tokens.
+        """
+        if dataset not in self.canaries:
+            known = ", ".join(self.canaries)
+            raise InputError(f"{self.directory}: no set {dataset!r}; it has {known}")
+        plan, permutations = self.scoring.plan(test, self.canaries[dataset]["examples"])
+        return open_store(plan.path(self.directory, model, dataset)), permutations
+
+
+def open_shipped(directory: Path | str) -> Shipped:
+    """Open what `ship_stores` wrote.
+
+    Raises InputError if it is not there, or a store is not the one that was shipped.
+    """
+    directory = Path(directory)
+    contents = read_json(directory / CONTENTS)
+    for name, checksum in contents["sha256"].items():
+        if _checksum(directory / name) != checksum:
+            raise InputError(f"{directory / name}: not the store that was shipped; restore it")
+    return Shipped(
+        directory,
+        contents["run"],
+        ScoringSpec(**contents["scoring"]),
+        contents["canaries"],
+        tuple(contents["with_tokens"]),
+    )

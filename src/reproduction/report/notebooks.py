@@ -1,0 +1,57 @@
+"""Executing a notebook with the parameters of a profile, through papermill."""
+
+# ruff: noqa: E402 - one import is prevented before the others
+import os
+import sys
+from pathlib import Path
+
+# To check addresses that no notebook has, jsonschema imports this package where it is installed,
+# and that builds a grammar for two seconds: most of the time that importing papermill takes.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+
+import papermill
+from papermill.exceptions import PapermillExecutionError
+
+from contamination.errors import InputError
+from contamination.files import replacing
+from contamination.testsets.sources import DATA_VARIABLE
+from reproduction.report.parameters import notebook_parameters
+from reproduction.run.experiment import Experiment
+
+
+def execute_notebook(source: Path, experiment: Experiment, profile: Path, results: Path) -> Path:
+    """Run `source` in its own directory and write it to `results/notebooks/`, whole or not at all.
+
+    Raises InputError as `notebook_parameters` does, and if a cell raises one. On another error in a
+    cell the executed notebook is kept as `*.failed.ipynb`.
+    """
+    notebook_parameters(source, experiment, profile)  # refuse those that it does not have
+    folder = source.parent
+    # Paths are given as seen from the notebook, so that it runs the same way in JupyterLab.
+    paths = {"profile": profile, "build": experiment.build, "results": results}
+    parameters = {name: os.path.relpath(path, folder) for name, path in paths.items()}
+    parameters |= experiment.profile.notebooks.get(source.stem, {})
+    # The same mirror as outside, although the kernel starts in the folder of the notebook.
+    os.environ[DATA_VARIABLE] = str(Path(os.environ.get(DATA_VARIABLE, "data")).absolute())
+    os.environ["TQDM_DISABLE"] = "1"  # of the kernel: what it shows stands in the notebook
+    target = results / "notebooks" / source.name
+    failed = target.with_suffix(".failed.ipynb")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        papermill.execute_notebook(
+            source,
+            failed,
+            parameters,
+            cwd=folder,
+            progress_bar={"desc": source.stem},
+            # The kernel warns of its local socket, and may call its own shutdown an error.
+            extra_arguments=["--log-level=CRITICAL"],
+        )
+    except PapermillExecutionError as error:
+        if error.ename == InputError.__name__:
+            failed.unlink()
+            raise InputError(f"{source}: {error.evalue}") from error
+        raise
+    with replacing(target) as temporary:
+        failed.replace(temporary)
+    return target

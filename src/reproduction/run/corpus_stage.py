@@ -1,0 +1,187 @@
+"""The first stage of a run: documents, canary sets, tokenizer and the token stream of the corpus.
+
+Documents pass through one at a time, so a corpus of files may be larger than memory as long as the
+profile takes it whole (no `characters`): only a part of a corpus has to be shuffled to be chosen.
+"""
+
+import gc
+import json
+import time
+from collections import Counter
+from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+from transformers import PreTrainedTokenizerBase
+
+from contamination.errors import InputError
+from contamination.files import replacing, sha256_of, write_json, write_text
+from contamination.randomness import random_stream
+from contamination.testsets.example_set import load_test_set
+from contamination.testsets.sources import data_file
+from contamination.testsets.tokens import id_type, tokenize
+from reproduction.run.canaries import KINDS, build_canaries
+from reproduction.run.corpus import Document, build_corpus, read_file
+from reproduction.run.experiment import Experiment
+from reproduction.run.members import (
+    DOCUMENTS,
+    MEMBERS,
+    NON_MEMBERS,
+    document_line,
+    read_documents,
+    write_comparable,
+)
+from reproduction.run.profile import Profile
+from reproduction.run.tokenizer import train_tokenizer
+
+CHUNK = 1024  # documents tokenised at a time
+
+
+def make_corpus(experiment: Experiment) -> None:
+    """Write the documents, canary sets, tokenizer and tokens, and at last `corpus.json`."""
+    started = time.perf_counter()
+    profile, target = experiment.profile, experiment.corpus
+    (target / "corpus.json").unlink(missing_ok=True)  # an interrupted stage must not look finished
+    gc.disable()  # parsing makes millions of live nodes, which the collector would walk for nothing
+    try:
+        rng = random_stream(profile.seed, "documents")
+        documents, sources = _documents(profile, target, rng=rng)
+        canaries = _canary_files(profile, target / "canaries")
+    finally:
+        gc.enable()
+    counts = _write_documents(documents, target / DOCUMENTS)
+    texts = (f"{text}\n" for _, text in read_documents(target / DOCUMENTS))
+    tokenizer = train_tokenizer(texts, profile.corpus.vocabulary)
+    with replacing(target / "tokenizer") as temporary:
+        tokenizer.save_pretrained(temporary)
+    counts["tokens"] = _write_tokens(tokenizer, target, sum(counts["documents"].values()))
+    for name, facts in canaries.items():
+        test_set = load_test_set(target / "canaries" / f"{name}.jsonl", facts["template"])
+        ids = tokenize(tokenizer, test_set.examples)
+        facts |= {"tokens": sum(map(len, ids)), "revision": test_set.revision}
+    write_json(
+        target / "corpus.json",
+        {
+            "packages": [
+                facts | {name: counter[facts["package"]] for name, counter in counts.items()}
+                for facts in sources
+            ],
+            **{name: sum(counter.values()) for name, counter in counts.items()},
+            "canaries": canaries,
+            "sha256": {
+                "documents": sha256_of(target / DOCUMENTS),
+                "tokenizer": sha256_of(target / "tokenizer" / "tokenizer.json"),
+            },
+            "seconds": time.perf_counter() - started,
+        },
+    )
+
+
+def _documents(
+    profile: Profile, target: Path, *, rng: np.random.Generator
+) -> tuple[Iterable[Document], list[dict[str, Any]]]:
+    """Return the documents in training order, and what is known of each source, package or file.
+
+    Where only a part is taken, the documents for membership inference are written on the way.
+    """
+    documents: Iterable[Document]
+    if profile.corpus.packages:
+        bar = tqdm(profile.corpus.packages, desc="harvest docstrings", unit="package")
+        found = build_corpus(bar)
+        documents = [(d.package, d.text) for d in found]
+        available = Counter(d.package for d in found)
+        versions = {d.package: d.version for d in found}
+        sources: list[dict[str, Any]] = [
+            {"package": name, "version": versions[name], "available": count}
+            for name, count in available.items()
+        ]
+    else:
+        documents = (d for name in profile.corpus.files for d in read_file(name))
+        sources = [{"package": name, "version": ""} for name in profile.corpus.files]
+    for name in (MEMBERS, NON_MEMBERS):  # of an earlier corpus, of which a part was taken
+        (target / name).unlink(missing_ok=True)
+    if profile.corpus.characters is not None:
+        documents, left = _take(list(documents), profile.corpus.characters, rng=rng)
+        write_comparable(documents, left, target)
+    return documents, sources
+
+
+def _take(
+    found: list[Document], characters: int, *, rng: np.random.Generator
+) -> tuple[list[Document], list[Document]]:
+    """Shuffle documents; return those up to the wanted number of characters, and the rest."""
+    if (available := sum(len(text) for _, text in found)) < characters:
+        raise InputError(
+            f"the corpus has {available} characters, {characters} wanted: lower corpus.characters "
+            "or add a package"
+        )
+    shuffled = [found[i] for i in rng.permutation(len(found))]
+    end = int(np.searchsorted(np.cumsum([len(text) for _, text in shuffled]), characters)) + 1
+    return shuffled[:end], shuffled[end:]
+
+
+def _write_documents(documents: Iterable[Document], path: Path) -> dict[str, Counter[str]]:
+    """Write (source, text) lines; return the number of documents and characters by source."""
+    counts: dict[str, Counter[str]] = {"documents": Counter(), "characters": Counter()}
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+        for source, text in documents:
+            counts["documents"][source] += 1
+            counts["characters"][source] += len(text)
+            file.write(document_line(source, text))
+    return counts
+
+
+def _write_tokens(tokenizer: PreTrainedTokenizerBase, target: Path, documents: int) -> Counter[str]:
+    """Write the corpus as one array of ids, each document closed by the end-of-text token.
+
+    `tokens.bin` holds them, `ends.npy` the offset after each document. Returns tokens by source,
+    end-of-text tokens not counted.
+    """
+    tokens: Counter[str] = Counter()
+    lengths: list[int] = []
+    kind = id_type(tokenizer)
+    reader = read_documents(target / DOCUMENTS)
+    with (
+        replacing(target / "tokens.bin") as temporary,
+        temporary.open("wb") as file,
+        tqdm(total=documents, desc="tokenise", unit="document", leave=False) as bar,
+    ):
+        while chunk := list(islice(reader, CHUNK)):
+            for (source, _), ids in zip(
+                chunk, tokenize(tokenizer, [f"{text}\n" for _, text in chunk]), strict=True
+            ):
+                tokens[source] += len(ids)
+                lengths.append(len(ids) + 1)
+                np.append(ids, tokenizer.eos_token_id).astype(kind).tofile(file)
+            bar.update(len(chunk))
+    with replacing(target / "ends.npy") as temporary:
+        np.save(temporary, np.cumsum(lengths, dtype=np.int64))
+    return tokens
+
+
+def _canary_files(profile: Profile, directory: Path) -> dict[str, dict[str, Any]]:
+    """Write every canary set as JSONL in canonical order; return what is known of each."""
+    made, _ = build_canaries(
+        list(profile.corpus.held_out), [s for s in profile.canaries if s.kind], seed=profile.seed
+    )
+    facts: dict[str, dict[str, Any]] = {}
+    for spec in profile.canaries:
+        if spec.kind:
+            template = KINDS[spec.kind].template
+            records: list[dict[str, Any]] = [*made[spec.name]]
+        else:
+            template = str(spec.template)
+            path = data_file(str(spec.file))
+            records = list(load_test_set(path, template, max_records=spec.examples).records)
+        lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+        write_text(directory / f"{spec.name}.jsonl", "".join(lines))
+        facts[spec.name] = {
+            "template": template,
+            "kind": spec.kind or "file",
+            "dup_count": spec.dup_count,
+            "examples": len(records),
+        }
+    return facts

@@ -1,0 +1,145 @@
+"""Fine-tuning: a trained model reads a few texts some more times (Fu, the tuning phase).
+
+Each text stands alone after the start token, as it is scored later. The result is kept beside the
+other models and made again only if the model, the texts or the settings are others.
+"""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from accelerate import PartialState
+from safetensors.torch import save_file
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
+from transformers.utils import logging
+
+from contamination.errors import InputError
+from contamination.files import read_json, replacing, sha256_of, write_json
+from contamination.randomness import random_stream
+from contamination.scoring.contract import start_token
+from contamination.testsets.tokens import tokenize
+from reproduction.run.network import NextTokenLoss, training_attention
+
+RECORD = "fine_tuning.json"
+PIECE = 128  # tokens that are read at once of texts of any length
+
+
+def fine_tune(
+    model: Path,
+    texts: Sequence[np.ndarray],
+    directory: Path,
+    *,
+    epochs: int,
+    learning_rate: float,
+    seed: int,
+    batch_size: int = 8,
+) -> Path:
+    """Train a model further and save it in `directory`; return that directory.
+
+    AdamW at a constant learning rate without weight decay; every epoch goes through the texts in
+    another order. Raises InputError for no text, texts of several lengths or longer than the
+    context, an argument that is not positive, or a learning rate at which the loss is no number.
+
+    Parameters
+    ----------
+    model : directory of the model and its tokenizer, which stay as they are.
+    texts : token ids, all of one length of at most the context of the model.
+    """
+    if len({len(ids) for ids in texts}) != 1 or min(epochs, learning_rate, batch_size) <= 0:
+        raise InputError(
+            f"{len(texts)} texts, {epochs} epochs, learning rate {learning_rate}: give texts of "
+            "one length and positive numbers"
+        )
+    ids = np.stack(texts).astype(np.int64)
+    identity = repr((ids.shape, epochs, learning_rate, seed, batch_size))
+    key = sha256_of(model / "model.safetensors", ids.tobytes(), identity)
+    record = directory / RECORD
+    if record.is_file() and read_json(record)["key"] == key:
+        return directory
+
+    tokenizer = AutoTokenizer.from_pretrained(model, local_files_only=True)
+    logging.disable_progress_bar()
+    network = AutoModelForCausalLM.from_pretrained(
+        model, local_files_only=True, dtype=torch.float32
+    )
+    if ids.shape[1] > network.config.max_position_embeddings:
+        raise InputError(
+            f"texts of {ids.shape[1]} tokens, and {model} reads "
+            f"{network.config.max_position_embeddings}: shorten them"
+        )
+    device = PartialState().device
+    network.to(device).train()
+    network.set_attn_implementation(training_attention(device, ids.shape[1]))
+    loss_of = NextTokenLoss(network)
+    optimizer = torch.optim.AdamW(
+        network.parameters(), lr=learning_rate, weight_decay=0.0, fused=True
+    )
+    starts = np.full((len(ids), 1), start_token(tokenizer), dtype=np.int64)
+    rows = torch.from_numpy(np.concatenate([starts, ids], axis=1))
+    rng = random_stream(seed, "fine-tuning")
+    losses: list[float] = []
+    for _ in range(epochs):
+        order = rng.permutation(len(ids))
+        total = 0.0
+        for first in range(0, len(ids), batch_size):
+            batch = rows[order[first : first + batch_size]].to(device)
+            loss = loss_of(batch)
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+            optimizer.step()
+            optimizer.zero_grad()
+            total += loss.item() * len(batch)
+        losses.append(total / len(ids))
+        if not math.isfinite(losses[-1]):
+            raise InputError(
+                f"fine-tuning {model}: the loss is {losses[-1]}; lower the learning rate"
+            )
+    with replacing(directory) as temporary:
+        temporary.mkdir()
+        _save(network, temporary)
+        tokenizer.save_pretrained(temporary)
+        write_json(temporary / RECORD, {"key": key, "texts": len(ids), "epoch_losses": losses})
+    return directory
+
+
+def _save(network: PreTrainedModel, directory: Path) -> None:
+    """Save a model in any process: of several, `save_pretrained` writes in the first alone."""
+    network.config.architectures = [type(network).__name__]
+    for part in (network.config, network.generation_config):
+        part.save_pretrained(directory)
+    weights = network.state_dict()
+    for tied in network.all_tied_weights_keys:
+        del weights[tied]
+    save_file(weights, directory / "model.safetensors", metadata={"format": "pt"})
+
+
+def fine_tune_on_texts(
+    model: Path,
+    texts: Sequence[str],
+    directory: Path,
+    *,
+    learning_rate: float,
+    seed: int,
+    epochs: int = 1,
+    batch_size: int = 8,
+) -> Path:
+    """Let a model read texts, one after the other, by `fine_tune`; return the new directory.
+
+    Pieces are of `PIECE` tokens or, if that is less, of the context; the rest of the last text is
+    left out. Raises InputError as `fine_tune`; texts of fewer tokens than a piece are no text.
+    """
+    tokenizer = AutoTokenizer.from_pretrained(model, local_files_only=True)
+    context = AutoConfig.from_pretrained(model, local_files_only=True).max_position_embeddings
+    stream = np.concatenate(tokenize(tokenizer, texts))
+    size = min(PIECE, context)
+    return fine_tune(
+        model,
+        [stream[i : i + size] for i in range(0, len(stream) - size + 1, size)],
+        directory,
+        epochs=epochs,
+        learning_rate=learning_rate,
+        seed=seed,
+        batch_size=batch_size,
+    )

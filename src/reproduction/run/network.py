@@ -1,0 +1,115 @@
+"""The network that is trained: GPT-2 as transformers builds it, and its loss.
+
+Both are written for what is slow on a CPU: torch's fused attention over a short context, and a
+float32 matrix [tokens, vocabulary] that goes through memory once for every operation of the loss.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import AttentionInterface, GPT2Config, PreTrainedModel
+
+from contamination.device import has_bfloat16
+from reproduction.run.profile import Architecture
+
+SHORT = 512  # tokens of a context up to which plain products are clearly faster on a CPU
+BLOCK = {"cpu": 1 << 19, "cuda": 1 << 27}  # float32 logits at a time: in the cache of a CPU
+
+
+def gpt2_config(shape: Architecture, vocabulary: int, end_of_text: int) -> GPT2Config:
+    """Return the transformers configuration; no dropout, since the corpus is read only once."""
+    return GPT2Config(
+        vocab_size=vocabulary,
+        n_embd=shape.n_embd,
+        n_layer=shape.n_layer,
+        n_head=shape.n_head,
+        n_positions=shape.n_positions,
+        activation_function="gelu_pytorch_tanh",  # GPT-2's own gelu_new, in one kernel
+        resid_pdrop=0.0,
+        embd_pdrop=0.0,
+        attn_pdrop=0.0,
+        bos_token_id=end_of_text,
+        eos_token_id=end_of_text,
+    )
+
+
+def plain_attention(
+    module: torch.nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    scaling: float,
+    **_: Any,
+) -> tuple[Tensor, None]:
+    """Causal attention as two matrix products, [rows, heads, tokens, d] to [rows, tokens, ...].
+
+    For rows without padding, of which transformers gives no mask.
+    """
+    tokens = query.shape[-2]
+    hidden = torch.full((tokens, tokens), -torch.inf, dtype=query.dtype).triu(1)
+    weights = torch.softmax((query * scaling) @ key.transpose(-1, -2) + hidden, dim=-1)
+    return (weights @ value).transpose(1, 2), None
+
+
+AttentionInterface.register("plain", plain_attention)
+
+
+def training_attention(device: torch.device, context: int) -> str:
+    """Name the attention that trains fastest (twice as fast here, forward and backward)."""
+    return "plain" if device.type == "cpu" and context <= SHORT else "sdpa"
+
+
+class NextTokenLoss(torch.nn.Module):
+    """The mean loss (nats) of all tokens of ids [rows, tokens] but the first of a row.
+
+    `model` must have an output layer without bias and logits that nothing changes, as GPT-2 has.
+    """
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Float32 scalar."""
+        rough = has_bfloat16(ids.device)
+        with torch.autocast(ids.device.type, dtype=torch.bfloat16, enabled=rough):
+            hidden = self.model.base_model(input_ids=ids[:, :-1], use_cache=False)[0]
+        dtype = torch.bfloat16 if rough else hidden.dtype
+        weight = self.model.get_output_embeddings().weight.to(dtype)
+        rows = hidden.flatten(0, 1).to(dtype), weight, ids[:, 1:].flatten()
+        loss: Tensor = _CrossEntropy.apply(*rows)  # type: ignore[no-untyped-call]
+        return loss
+
+
+class _CrossEntropy(torch.autograd.Function):
+    """Mean cross-entropy of hidden @ weight.T, whose gradients are computed with it.
+
+    Logits become probabilities a block at a time, in float32 and in place. Torch's own
+    `linear_cross_entropy` returns the loss of bfloat16 inputs in bfloat16, two digits of it.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, hidden: Tensor, weight: Tensor, targets: Tensor) -> Tensor:
+        logits = hidden @ weight.T
+        count, vocabulary = logits.shape
+        rows = max(1, BLOCK.get(logits.device.type, BLOCK["cpu"]) // vocabulary)
+        total = torch.zeros((), device=logits.device)
+        for block, tokens in zip(
+            torch.split(logits, rows), torch.split(targets, rows), strict=True
+        ):
+            values = block.float()
+            top = values.amax(1, keepdim=True)
+            picked = values.gather(1, tokens[:, None])
+            sums = values.sub_(top).exp_().sum(1, keepdim=True)
+            total += (sums.log() + top - picked).sum()
+            values.div_(sums).scatter_add_(1, tokens[:, None], -torch.ones_like(picked))
+            block.copy_(values.div_(count))
+        ctx.save_for_backward(logits @ weight, logits.T @ hidden)
+        return total / count
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
+        hidden, weight = ctx.saved_tensors
+        return hidden * gradient, weight * gradient, None

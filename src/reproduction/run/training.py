@@ -1,0 +1,264 @@
+"""Pre-training on a mixture: every token once, in blocks, deterministic and resumable.
+
+Oren (section 4.1, appendix): a GPT-2 architecture trained from scratch with AdamW on the corpus
+with its injected test sets. The stream is cut into blocks of the context length, the blocks are
+shuffled once with the seed, and each is read exactly once. Steps, not wall-clock time, decide
+everything, so a run that was killed and started again ends with the same weights as one that was
+not. Under ``accelerate launch``, processes on several GPUs or nodes share each batch.
+
+A checkpoint is one safetensors file, whole or absent: the weights, the moments of AdamW and the
+recent losses are tensors; step, identity of the run and checksum stand in its metadata.
+"""
+
+import contextlib
+import hashlib
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+from accelerate import Accelerator
+from accelerate.utils import set_seed
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from tqdm import tqdm
+from transformers import GPT2LMHeadModel, PreTrainedTokenizerBase
+
+from contamination.errors import InputError
+from contamination.files import replacing, sha256_of, write_json
+from contamination.randomness import derived_seed, random_stream
+from reproduction.run.network import NextTokenLoss, gpt2_config, training_attention
+from reproduction.run.profile import Architecture, TrainingSpec
+
+LAST_STEPS = 50  # the reported final loss is the mean over this many steps
+
+
+def block_starts(tokens: int, context: int, *, rng: np.random.Generator) -> np.ndarray:
+    """Cut a stream of so many tokens into blocks; return where they start, shuffled, int64[blocks].
+
+    A block is context + 1 tokens. Neighbouring blocks share one token, which is the last target of
+    one and the first input of the next, so every token but the very first is a target exactly once.
+    The tail that does not fill a block is dropped, and `train` drops the blocks that do not fill a
+    last batch. Raises InputError for a stream shorter than a block.
+    """
+    count = (tokens - 1) // context
+    if count < 1:
+        raise InputError(
+            f"the training stream has {tokens} tokens, fewer than one block of {context}: "
+            "raise `corpus.characters` or lower `model.n_positions`"
+        )
+    return context * rng.permutation(count)
+
+
+def learning_rate_at(step: int, steps: int, spec: TrainingSpec) -> float:
+    """Return the rate of a step: linear warm-up, then a cosine from the peak to a tenth of it."""
+    if step < spec.warmup_steps:
+        return spec.learning_rate * (step + 1) / spec.warmup_steps
+    progress = (step - spec.warmup_steps) / max(1, steps - spec.warmup_steps)
+    return spec.learning_rate * (0.55 + 0.45 * math.cos(math.pi * progress))
+
+
+def train(
+    tokens: np.ndarray,
+    tokenizer: PreTrainedTokenizerBase,
+    shape: Architecture,
+    spec: TrainingSpec,
+    directory: Path,
+    *,
+    seed: int,
+    label: str,
+    record: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Train on the stream and save the model and its tokenizer in `directory`.
+
+    `tokens` may be a memory map: only the blocks of a batch are read at a time. Returns what
+    `training.json` keeps: `record`, tokens, steps, parameters, final loss (nats per token, mean of
+    the last 50 steps), seconds. A checkpoint beside `directory` survives a kill; it is resumed only
+    by a run with the same tokens, shape, hyper-parameters and seed, and removed at the end. Raises
+    InputError for a batch that the stream or the processes cannot fill, and if the loss diverges.
+    """
+    accelerator = Accelerator()
+    set_seed(derived_seed(seed, "initial weights"))
+    blocks = random_stream(seed, "order of blocks")
+    starts = block_starts(len(tokens), shape.n_positions, rng=blocks)
+    steps = len(starts) // spec.batch_size
+    if steps < 1 or any(
+        spec.batch_size % count for count in (spec.micro_batch_size, accelerator.num_processes)
+    ):
+        raise InputError(
+            f"batch_size {spec.batch_size} must be at most the {len(starts)} blocks of the stream "
+            f"and a multiple of micro_batch_size, {spec.micro_batch_size}, and of the "
+            f"{accelerator.num_processes} processes"
+        )
+    model = GPT2LMHeadModel(gpt2_config(shape, len(tokenizer), tokenizer.eos_token_id))
+    model.set_attn_implementation(training_attention(accelerator.device, shape.n_positions))
+    decayed = [p for p in model.parameters() if p.ndim >= 2]
+    others = [p for p in model.parameters() if p.ndim < 2]
+    groups: list[dict[str, Any]] = [
+        {"params": decayed, "weight_decay": spec.weight_decay},
+        {"params": others},
+    ]
+    optimizer = torch.optim.AdamW(
+        groups, lr=spec.learning_rate, betas=(0.9, 0.95), weight_decay=0.0, fused=True
+    )
+    wrapped, optimizer = accelerator.prepare(NextTokenLoss(model), optimizer)
+
+    key = sha256_of(_digest(tokens), repr((shape, len(tokenizer), spec, seed)))
+    checkpoint = directory.with_name(directory.name + ".checkpoint.safetensors")
+    state = load_checkpoint(checkpoint, key, model, optimizer)
+    started = time.perf_counter() - state["seconds"]
+    tokens_per_step = spec.batch_size * shape.n_positions
+    bar = tqdm(
+        desc=label,
+        total=steps * tokens_per_step,
+        initial=state["step"] * tokens_per_step,
+        unit="tok",
+        unit_scale=True,
+        disable=None if accelerator.is_main_process else True,  # None: on a terminal alone
+        mininterval=2.0,
+    )
+    with bar:
+        for step in range(state["step"], steps):
+            for group in optimizer.param_groups:
+                group["lr"] = learning_rate_at(step, steps, spec)
+            chosen = starts[step * spec.batch_size : (step + 1) * spec.batch_size]
+            batch = np.stack([tokens[s : s + shape.n_positions + 1] for s in chosen])
+            loss = _step(accelerator, wrapped, optimizer, batch, spec)
+            if not math.isfinite(loss):
+                raise InputError(
+                    f"{label}: the loss is {loss} at step {step}; lower training.learning_rate"
+                )
+            state["losses"] = [*state["losses"], loss][-LAST_STEPS:]
+            bar.set_postfix(loss=f"{np.mean(state['losses']):.3f}", refresh=False)
+            bar.update(tokens_per_step)
+            done = step + 1
+            if done % spec.checkpoint_steps == 0 and done < steps and accelerator.is_main_process:
+                state |= {"step": done, "seconds": time.perf_counter() - started}
+                save_checkpoint(checkpoint, key, model, optimizer, state)
+
+    summary = {
+        "tokens": steps * tokens_per_step,
+        "steps": steps,
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "final_loss": float(np.mean(state["losses"])),
+        "seconds": time.perf_counter() - started,
+        "spec": asdict(spec),
+        "architecture": asdict(shape),
+        "seed": seed,
+        **(record or {}),
+    }
+    if accelerator.is_main_process:
+        transformers.utils.logging.disable_progress_bar()  # ours say more
+        with replacing(directory) as temporary:
+            model.save_pretrained(temporary)
+            tokenizer.save_pretrained(temporary)
+            write_json(temporary / "training.json", summary)
+        checkpoint.unlink(missing_ok=True)
+    accelerator.wait_for_everyone()
+    return summary
+
+
+def _digest(tokens: np.ndarray) -> str:
+    digest = hashlib.sha256()
+    for chunk in np.array_split(tokens, len(tokens) // (1 << 24) + 1):
+        digest.update(np.ascontiguousarray(chunk).data)
+    return digest.hexdigest()
+
+
+def _step(
+    accelerator: Accelerator,
+    model: torch.nn.Module,
+    optimizer: torch.optim.Optimizer,
+    batch: np.ndarray,
+    spec: TrainingSpec,
+) -> float:
+    """Take one step over this process's share of the batch; return the mean loss in nats.
+
+    Two processes with one micro-batch each give the bits of one process with both: halves are
+    exact, and it does not matter which of two numbers is added to the other.
+    """
+    share = np.array_split(batch, accelerator.num_processes)[accelerator.process_index]
+    rows = math.gcd(spec.micro_batch_size, len(share))  # all of one size, whose means count alike
+    micro = [share[i : i + rows] for i in range(0, len(share), rows)]
+    total = torch.zeros((), device=accelerator.device)
+    for i, blocks in enumerate(micro):
+        last = i == len(micro) - 1
+        ids = torch.from_numpy(blocks.astype(np.int64)).to(accelerator.device)
+        # Processes exchange gradients only with the last micro-batch.
+        quiet = contextlib.nullcontext() if last else accelerator.no_sync(model)
+        with quiet:
+            loss = model(ids)
+            accelerator.backward(loss / len(micro))
+        total += loss.detach() / len(micro)
+    accelerator.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    optimizer.zero_grad()
+    return float(accelerator.reduce(total, "mean"))
+
+
+def save_checkpoint(
+    path: Path,
+    key: str,
+    model: torch.nn.Module,
+    optimizer: torch.optim.Optimizer,
+    state: dict[str, Any],
+) -> None:
+    """Write model, optimiser and state (step, seconds, losses) of the run named `key`."""
+    tensors = {f"model.{name}": p.detach() for name, p in model.named_parameters()}
+    for index, slots in optimizer.state_dict()["state"].items():
+        tensors |= {f"optimizer.{index}.{slot}": value for slot, value in slots.items()}
+    tensors["losses"] = torch.tensor(state["losses"], dtype=torch.float64)
+    tensors = {name: tensor.contiguous().cpu() for name, tensor in tensors.items()}
+    metadata = {"key": key, "step": str(state["step"]), "seconds": str(state["seconds"])}
+    metadata["sha256"] = _checksum(metadata, tensors)
+    with replacing(path) as temporary:
+        save_file(tensors, temporary, metadata)
+
+
+def _checksum(metadata: Mapping[str, str], tensors: Mapping[str, torch.Tensor]) -> str:
+    """SHA-256 of a checkpoint's metadata and of its tensors, by name."""
+    digest = hashlib.sha256(repr(sorted(metadata.items())).encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def load_checkpoint(
+    path: Path, key: str, model: torch.nn.Module, optimizer: torch.optim.Optimizer
+) -> dict[str, Any]:
+    """Load a checkpoint of this very run into model and optimiser, or start at step 0."""
+    fresh = {"step": 0, "seconds": 0.0, "losses": []}
+    if path.is_dir():
+        raise InputError(f"{path}: a directory stands where the checkpoint belongs; remove it")
+    if not path.exists():
+        return fresh
+    try:
+        with safe_open(path, "pt") as file:
+            metadata = file.metadata() or {}
+            if metadata.get("key") != key:
+                return fresh
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError, UnicodeDecodeError):
+        return fresh  # unreadable: training from the start costs time, never correctness
+    if metadata.pop("sha256", None) != _checksum(metadata, tensors):
+        return fresh
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(tensors[f"model.{name}"])
+    slots: dict[int, dict[str, torch.Tensor]] = {}
+    for name, value in tensors.items():
+        if name.startswith("optimizer."):
+            _, index, slot = name.split(".")
+            slots.setdefault(int(index), {})[slot] = value
+    optimizer.load_state_dict(optimizer.state_dict() | {"state": slots})
+    return {
+        "step": int(metadata["step"]),
+        "seconds": float(metadata["seconds"]),
+        "losses": tensors["losses"].tolist(),
+    }

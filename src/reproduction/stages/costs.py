@@ -1,0 +1,126 @@
+"""What a run of released models takes, before it downloads anything: `make plan`.
+
+(`contamination plan` is another thing: how many shards a wanted power takes.)
+"""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from contamination.cli.printing import print_table
+from reproduction.stages.stage import BuildDirectory, ProfileFile
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from reproduction.report.costs import Device
+
+NOTEBOOKS = Path("notebooks")
+ABOUT = {True: "", False: "~"}  # before what is not counted
+
+
+def costs(
+    profile: ProfileFile,
+    build: BuildDirectory,
+    gpu: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A GPU that is not here, by its memory and its rate in bfloat16, as in 24:165 for "
+            "24 GB and 165 TFLOP/s. May be repeated for several.",
+            metavar="GB:TFLOPS",
+        ),
+    ] = None,
+    measured: Annotated[Path, typer.Option(help="Tokens of registered sets.")] = Path(
+        "docs/measurements/set_tokens.csv"
+    ),
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Tell what a profile without a corpus downloads, reads and takes, and download nothing."""
+    import pandas as pd
+    from huggingface_hub.utils.tqdm import disable_progress_bars
+
+    from contamination.errors import InputError
+    from reproduction.run.experiment import Experiment
+
+    experiment = Experiment(profile, build)
+    name = experiment.profile.name
+    if experiment.profile.pretraining is not None:
+        told = f"profile {name} trains its own models and downloads none"
+        typer.echo(json.dumps({"profile": name, "trains": True}) if as_json else told)
+        return
+    if not measured.is_file():
+        raise InputError(f"{measured}: no such file; restore it from git")
+
+    from contamination.scoring.forecast import Forecast
+    from reproduction.report import costs as report
+
+    disable_progress_bars()  # of looking for files that are not fetched
+    forecast = Forecast(pd.read_csv(measured))
+    devices = [report.described(text) for text in gpu or []] or report.devices_found()
+    table = report.cost_table(report.passes_of(experiment, NOTEBOOKS, forecast), forecast, devices)
+    if as_json:
+        typer.echo(json.dumps(report.as_json(name, devices, table), indent=1))
+    else:
+        _print(name, devices, table)
+
+
+def _print(profile: str, devices: "list[Device]", table: "pd.DataFrame") -> None:
+    from reproduction.report.costs import NONE, SHARE, SPREAD, sums
+
+    rows = [
+        (
+            row["model"],
+            f"{row['download_gb']:.1f}",
+            f"{row['memory_gb']:.1f}",
+            _tokens(row),
+            _flops(row),
+            NONE if row["placement"] == NONE else _hours(row),
+        )
+        for row in table.to_dict("records")
+    ]
+    whole = sums(table) | {"exact": bool(table["exact"].all())}
+    total = (f"{whole['models']} models", f"{whole['download_gb']:.1f}", "")
+    rows.append((*total, _tokens(whole), _flops(whole), _hours(whole)))
+    columns = ("model", "GB", "memory", "tokens", "FLOPs", "hours")
+    print_table(columns, rows, title=f"What PROFILE={profile} takes")
+    console = Console(highlight=False, soft_wrap=True)
+    first = devices[0]
+    console.print(
+        f"devices: {len(devices)} of {first.memory / 1e9:,.0f} GB and "
+        f"{first.flops_per_second / 1e12:,.3g} TFLOP/s ({first.name})"
+    )
+    console.print("GB: weights that are still to be fetched; memory: GB of the weights there")
+    console.print("tokens: at most so many; a model reads equal orderings of small shards once")
+    console.print(
+        f"hours: computed, not measured: FLOPs over {SHARE:.0%} of that rate, without downloads "
+        "and loading"
+    )
+    if not whole["exact"]:
+        console.print(
+            "~: estimated, since the model or a test set is not at hand; GB then count two bytes a "
+            "parameter, and some files have four"
+        )
+    if (table["placement"] == SPREAD).any():
+        console.print("*: on all devices together, of which one works at a time")
+    if whole["too_large"]:
+        console.print(f"{NONE}: {whole['too_large']} models, not in the sums")
+
+
+def _tokens(row: dict[str, Any]) -> str:
+    from reproduction.output.figures import short_count
+
+    return ABOUT[row["exact"]] + short_count(row["tokens_read"])
+
+
+def _flops(row: dict[str, Any]) -> str:
+    return ABOUT[row["exact"]] + f"{row['flops']:.1e}".replace("e+", "e")
+
+
+def _hours(row: dict[str, Any]) -> str:
+    from reproduction.report.costs import SPREAD
+
+    shown = f"{row['hours']:,.1f}" if row["hours"] >= 0.05 else "< 0.1"
+    return shown + (" *" if row.get("placement") == SPREAD else "")

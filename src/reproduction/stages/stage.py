@@ -1,0 +1,357 @@
+"""The stages of the Makefile, a command each.
+
+Each reads the files of the stage before it, writes its own whole or not at all, and ends with a
+file that says what was done; that file is the target that `make` compares.
+"""
+
+import math
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import chdir, contextmanager, nullcontext
+from dataclasses import asdict, replace
+from importlib import import_module
+from inspect import signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+import yaml
+from filelock import FileLock, Timeout
+from tqdm import tqdm
+
+from contamination.audit.battery import TESTS
+from contamination.cli.printing import print_table, save_table
+from contamination.errors import InputError
+from contamination.files import check_directory, read_json, write_json, write_text
+from reproduction.stages import steps
+
+if TYPE_CHECKING:
+    from reproduction.run.experiment import Experiment
+
+REFERENCE = Path("results/reference")
+TOLERANCES = Path("docs/measurements/tolerances.csv")
+SHOWN = 10  # largest differences
+
+app = typer.Typer(no_args_is_help=True)
+
+
+@app.callback()
+def stages(context: typer.Context) -> None:
+    """The stages of `make reproduce`."""
+    if end := steps.begin(sys.argv[1:]):
+        context.call_on_close(end)
+
+
+ProfileFile = Annotated[Path, typer.Option(help="YAML file of the profile.")]
+BuildDirectory = Annotated[Path, typer.Option(help="Directory of intermediate files.")]
+ResultsDirectory = Annotated[Path, typer.Option(help="Directory of tables, figures and report.")]
+Published = Annotated[Path, typer.Option(help="The papers' numbers.")]
+ReferenceDirectory = Annotated[Path, typer.Option(help="Results that git holds.")]
+TolerancesFile = Annotated[Path, typer.Option(help="How far each column may move.")]
+ModelName = Annotated[
+    str, typer.Argument(help="contaminated, clean, or clean-WIDTH of a size of the profile.")
+]
+Parameters = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--parameter",
+        metavar="NAME=VALUE",
+        help="In the place of the profile's; VALUE is YAML, as in max_records=50 or "
+        "models=[a, b]. May be repeated.",
+    ),
+]
+
+
+@contextmanager
+def _open(
+    profile: Path, build: Path, step: str, model: str | None = None
+) -> "Iterator[Experiment]":
+    """Open the files of a run and keep a second `make` out of a step while it works on them.
+
+    Other steps may run beside it: each writes files of its own.
+
+    A stage imports torch only after this: an unknown model, or no corpus for it, is refused first.
+    """
+    from reproduction.run.experiment import Experiment
+
+    check_directory(build)
+    experiment = Experiment(profile, build)
+    # Of several processes of one stage the first; where nothing was built, nobody is at work.
+    alone = os.environ.get("RANK", "0") == "0" and build.is_dir()
+    try:
+        with FileLock(build / f".{step}.lock", timeout=0) if alone else nullcontext():
+            if model is not None:
+                experiment.model(model)
+                experiment.require_corpus()
+            yield experiment
+    except Timeout as error:
+        raise InputError(
+            f"{build}: another make works on this profile; wait until it ends, or stop it"
+        ) from error
+
+
+@app.command()
+def corpus(profile: ProfileFile, build: BuildDirectory) -> None:
+    """Harvest the corpus, build the canary test sets and train the tokenizer."""
+    from reproduction.run.corpus_stage import make_corpus
+
+    with _open(profile, build, "corpus") as experiment:
+        make_corpus(experiment)
+        _print_corpus(experiment)
+
+
+def _print_corpus(experiment: "Experiment") -> None:
+    facts, profile = experiment.corpus_facts, experiment.profile
+    columns = ["package", "version", "available", "documents", "characters", "tokens"]
+    rows = [*facts["packages"], facts | {"package": "total"}]
+    cells = [[row.get(column, "") for column in columns] for row in rows]
+    print_table(columns, cells, title="Training corpus", text=("version",))
+    columns = ["set", "template", "examples", "tokens", "dup_count"]
+    rows = [{"set": spec.name} | facts["canaries"][spec.name] for spec in profile.canaries]
+    cells = [[row[column] for column in columns] for row in rows]
+    sources = ", ".join(profile.corpus.held_out) or "files of the profile"
+    print_table(columns, cells, title=f"Canary test sets (from {sources})", text=("template",))
+
+
+@app.command()
+def train(model: ModelName, profile: ProfileFile, build: BuildDirectory) -> None:
+    """Train a model (resumes where it was interrupted)."""
+    with _open(profile, build, f"train-{model}", model) as experiment:
+        from reproduction.run.training_stage import train_model
+
+        train_model(experiment, model)
+
+
+@app.command()
+def score(model: ModelName, profile: ProfileFile, build: BuildDirectory) -> None:
+    """Score every canary set under a model into its stores (does only what is missing)."""
+    started = time.perf_counter()
+    with _open(profile, build, f"score-{model}", model) as experiment:
+        from contamination.scoring.processes import processes
+        from reproduction.notebooks.canaries.evaluation import CANARY_TESTS
+
+        jobs = [(spec, test) for spec in experiment.profile.canaries for test in CANARY_TESTS]
+        stores, tokens = build / "stores", {}
+        first_process = processes().is_main_process
+        for spec, test in tqdm(
+            jobs, desc=f"score {model} model", unit="store", disable=None if first_process else True
+        ):
+            plan, permutations = experiment.profile.scoring.plan(TESTS[test], spec.examples)
+            store = experiment.score(model, spec.name, permutations=permutations, **asdict(plan))
+            key = store.directory.relative_to(stores / model).as_posix()
+            tokens[key] = store.header.tokens_of(permutations)
+        if first_process:
+            seconds = time.perf_counter() - started
+            write_json(stores / f"{model}.json", {"tokens": tokens, "seconds": seconds})
+
+
+@app.command()
+def measure(
+    source: Annotated[Path, typer.Argument(help="Notebook whose models are to be scored.")],
+    profile: ProfileFile,
+    build: BuildDirectory,
+    parameters: Parameters = None,
+) -> None:
+    """Make every pass over models that a notebook reads of (does only what is missing)."""
+    started = time.perf_counter()
+    with _open(profile, build.absolute(), f"measure-{source.stem}") as experiment:
+        from contamination.testsets.sources import DATA_VARIABLE, data_directory
+        from reproduction.report.parameters import experiment_of, notebook_parameters
+        from reproduction.run.measured import write_measured
+
+        _override(experiment, source, parameters)
+        values = notebook_parameters(source, experiment, profile)
+        package = experiment_of(source)
+        passes = import_module(f"reproduction.notebooks.{package}.measure").measure
+        names = [name for name in signature(passes).parameters if name != "experiment"]
+        wanted = {name: values[name] for name in names}
+        # Paths among the parameters are as seen from the notebook, but the mirror is where it was.
+        os.environ[DATA_VARIABLE] = str(data_directory().absolute())
+        with chdir(source.parent):
+            tables = passes(experiment, **wanted)
+
+        from contamination.scoring.processes import processes
+
+        if processes().is_main_process:
+            if tables:
+                write_measured(experiment, package, wanted, tables, keep_others=bool(parameters))
+            if not parameters:  # else make would take it for what the profile asks
+                seconds = time.perf_counter() - started
+                record = {"seconds": seconds, "processes": processes().num_processes}
+                write_json(build / "scores" / f"{source.stem}.json", record)
+
+
+@app.command()
+def notebook(
+    source: Annotated[Path, typer.Argument(help="Notebook to execute.")],
+    profile: ProfileFile,
+    build: BuildDirectory,
+    results: ResultsDirectory,
+    parameters: Parameters = None,
+) -> None:
+    """Execute a notebook with the parameters of the profile into results/notebooks/."""
+    with _open(profile, build, source.stem) as experiment:
+        from reproduction.report.notebooks import execute_notebook
+
+        _override(experiment, source, parameters)
+        execute_notebook(source, experiment, profile, results)
+
+
+def _override(experiment: "Experiment", source: Path, parameters: list[str] | None) -> None:
+    """Put parameters of a notebook in the place of those of the profile."""
+    given = dict(_parameter(text) for text in parameters or [])
+    chosen = experiment.profile.notebooks
+    own = {source.stem: dict(chosen.get(source.stem, {})) | given}
+    experiment.profile = replace(experiment.profile, notebooks={**chosen, **own})
+
+
+def _parameter(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise InputError(f"--parameter {text}: write NAME=VALUE, as in max_records=50")
+    try:
+        return name, yaml.safe_load(value)
+    except yaml.YAMLError as error:
+        raise InputError(
+            f"--parameter {text}: the value is not YAML ({' '.join(str(error).split())}); quote it"
+        ) from error
+
+
+@app.command()
+def manifest(
+    profile: ProfileFile,
+    build: BuildDirectory,
+    results: ResultsDirectory,
+    published: Published = Path("data/published"),
+) -> None:
+    """Write manifest.json and variables.yml: what ran, on what, and every number of the prose."""
+    from reproduction.report.manifest import write_manifest
+
+    with _open(profile, build, "manifest") as experiment:
+        write_manifest(experiment, results, published)
+
+
+@app.command()
+def report(
+    results: ResultsDirectory,
+    paper: Annotated[Path, typer.Option(help="Directory of the report's source.")] = Path("paper"),
+) -> None:
+    """Render the report (HTML, PDF) and the slides, by Quarto if installed, else by pandoc.
+
+    Of a run that trained nothing: a report of its own, without slides.
+    """
+    from reproduction.report.render import documents_of, render_report
+
+    render_report(paper, results, documents=documents_of(results))
+
+
+@app.command()
+def explorer(
+    profile: ProfileFile,
+    build: BuildDirectory,
+    results: ResultsDirectory,
+    published: Published = Path("data/published"),
+    measurements: Annotated[Path, typer.Option(help="Tables of MMLU as measured before.")] = Path(
+        "docs/measurements"
+    ),
+) -> None:
+    """Write explorer.html: MMLU, and every scored set under every test, for a browser."""
+    from reproduction.report.explorer.page import make_page
+
+    with _open(profile, build, "explorer") as experiment:
+        page = make_page(experiment, results, published=published, measurements=measurements)
+        write_text(results / "explorer.html", page)
+
+
+@app.command("ship-stores")
+def ship_stores(
+    profile: ProfileFile,
+    build: BuildDirectory,
+    results: ResultsDirectory,
+    stores: Annotated[Path, typer.Option(help="Directory that is replaced.")],
+) -> None:
+    """Write slim copies of the stores of a finished run, which notebook 00 reads."""
+    with _open(profile, build, "ship-stores") as experiment:
+        from reproduction.notebooks.start.shipped import ship_stores as ship
+
+        ship(experiment, results, stores)
+    size = sum(path.stat().st_size for path in stores.rglob("*") if path.is_file())
+    print(f"{stores}: {size / 1e6:.1f} MB")
+
+
+@app.command()
+def reference(
+    results: ResultsDirectory,
+    outputs: Annotated[list[Path], typer.Argument(help="Tables and figures of a complete run.")],
+    reference: ReferenceDirectory = REFERENCE,
+) -> None:
+    """Keep tables, figures and report of a finished run for git, whole or not at all."""
+    from reproduction.output.reference import renew_reference
+
+    files = renew_reference(results, reference, outputs)
+    size = sum(file.stat().st_size for file in files) / 1e6
+    commit = read_json(reference / "manifest.json")["commit"]
+    typer.echo(f"{reference}: {len(files)} files, {size:.1f} MB, of a run of commit {commit}")
+
+
+@app.command()
+def compare(
+    results: ResultsDirectory,
+    reference: ReferenceDirectory = REFERENCE,
+    tolerances: TolerancesFile = TOLERANCES,
+) -> None:
+    """Compare every value of a run with the reference; exit status 1 if one is different.
+
+    Writes results/comparison.csv, a row for each value.
+    """
+    from reproduction.output.compare import DIFFERENT, compare, read_tolerances
+
+    found = compare(results, reference, read_tolerances(tolerances))
+    save_table(found.values, results / "comparison.csv")
+    for name, folder in (("this run", results), ("reference", reference)):
+        typer.echo(f"{name + ':':11}{_machine(folder)}")
+    rows = [
+        (
+            "not allowed" if math.isinf(value.share) else f"{value.share:.2f} times",
+            f"{value.table}: {value.column}\n{value.row}".rstrip(),
+            _short(value.run, value.scale),
+            _short(value.reference, value.scale),
+        )
+        for value in found.largest(SHOWN).itertuples()
+    ]
+    if rows:
+        columns = ("tolerance", "value", "this run", "reference")
+        title = f"The {len(rows)} largest differences, in tolerances"
+        print_table(columns, rows, title=title, text=("value",))
+    typer.echo(f"{found.summary()}; all of them: {results / 'comparison.csv'}")
+    if found.count(DIFFERENT):
+        raise typer.Exit(1)
+
+
+def _machine(results: Path) -> str:
+    manifest = read_json(results / "manifest.json")
+    machine = manifest.get("machine", {})
+    kernels = [machine[name] for name in ("instructions", "precision") if name in machine]
+    return ", ".join([manifest["hardware"], *kernels, f"torch {manifest['packages']['torch']}"])
+
+
+def _short(text: str, scale: str) -> str:
+    """A measured number in four digits; what must not move as it is."""
+    try:
+        return text if scale == "exact" else f"{float(text):.4g}"
+    except ValueError:
+        return text
+
+
+@app.command()
+def summary(
+    results: ResultsDirectory,
+    reference: ReferenceDirectory = REFERENCE,
+    tolerances: TolerancesFile = TOLERANCES,
+) -> None:
+    """Print what the run found and where it lies."""
+    from reproduction.stages.summary import print_summary
+
+    print_summary(results, reference, tolerances)

@@ -1,0 +1,80 @@
+"""What `make reproduce` prints at its end: what the run found, and where it lies."""
+
+from pathlib import Path
+
+import pandas as pd
+import yaml
+from rich.console import Console
+
+from contamination.cli.printing import print_table
+from contamination.errors import InputError
+from contamination.files import read_json
+from contamination.tables import read_csv
+from reproduction.output.compare import DIFFERENT, compare, read_tolerances
+from reproduction.stages import steps
+
+PAGES = ("report/report.html", "report/report.pdf", "report/slides.html", "explorer.html")
+STATUSES = ("ok", "failed", "not run here", "not asked")  # of a row of a table
+
+
+def print_summary(results: Path, reference: Path, tolerances: Path) -> None:
+    """Print p-values, or of a run on released models what was measured; then where it lies.
+
+    Raises InputError if the run is not finished.
+    """
+    trained = "corpus" in read_json(results / "manifest.json")
+    variables = yaml.safe_load((results / "variables.yml").read_text(encoding="utf-8"))
+    console = Console(highlight=False, soft_wrap=True)
+    if trained:
+        alpha = float(variables["results"]["alpha"])
+        _print_canaries(read_csv(results, "canaries"), alpha)
+        console.print(f"* p <= {alpha:g} after Holm's correction over all sets")
+    else:
+        _print_cells(results / "tables")
+    if notice := variables.get("run", {}).get("rehearsal"):
+        console.print(f"[bold red]{notice}[/]")
+    if time_taken := steps.finished():
+        console.print(f"{time_taken}; each of them: {results / 'tables' / 'run_steps.md'}")
+    for name in (*PAGES, "tables", "figures", "notebooks"):
+        if (results / name).exists():
+            console.print(f"  {results / name}")
+    if trained:
+        console.print(_beside(results, reference, tolerances))
+
+
+def _print_canaries(table: pd.DataFrame, alpha: float) -> None:
+    """Print the p-values of the planted sets under both models."""
+    exact = table.query("test == 'sharded_exact'").pivot(
+        index=["dup_count", "dataset"], columns="model", values=["p", "holm_p"]
+    )
+    rows = []
+    for (dup_count, dataset), row in exact.iterrows():
+        mark = "*" if row["holm_p", "contaminated"] <= alpha else " "
+        p = row["p"]
+        rows.append((dataset, dup_count, f"{p['contaminated']:.2g} {mark}", f"{p['clean']:.2g}"))
+    print_table(
+        ("canary set", "planted", "p, contaminated model", "p, clean model"),
+        rows,
+        title="Exact test: is the canonical order preferred?",
+    )
+
+
+def _print_cells(tables: Path) -> None:
+    """Print of how many rows of each table something was measured, and what became of others."""
+    rows = []
+    for path in sorted(tables.glob("*.csv")):
+        table = pd.read_csv(path, dtype=str, keep_default_na=False)
+        if "status" in table:
+            found = table["status"].str.partition(":")[0].tolist()
+            rows.append((path.stem, *(found.count(name) for name in STATUSES)))
+    print_table(("table", *STATUSES), rows, title="Rows of the tables by their status")
+
+
+def _beside(results: Path, reference: Path, tolerances: Path) -> str:
+    """One line: how the run compares with the reference, or why it cannot be compared."""
+    try:
+        found = compare(results, reference, read_tolerances(tolerances))
+    except InputError as error:
+        return f"not compared: {error}"
+    more = "; `make compare` shows them" if found.count(DIFFERENT) else ""
+    return f"beside {reference}: {found.summary()}{more}"

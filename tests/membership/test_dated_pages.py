@@ -1,0 +1,317 @@
+"""The builder: who is a member, what is left out and why; the forms of pages, and what is wrong."""
+
+import json
+from dataclasses import replace
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from contamination.cli.wikimia import app as wikimia
+from contamination.errors import InputError
+from contamination.files import read_json
+from contamination.membership.dated_pages import (
+    CHANGED,
+    DUPLICATE,
+    GAP,
+    PROVENANCE,
+    SHORT,
+    SURPLUS,
+    TITLE,
+    Page,
+    Rules,
+    build_wikimia,
+    read_pages,
+)
+from fakes.made_up_registry import jsonl
+from reproduction.notebooks.wikimia.benchmark import load_directory
+
+BEFORE, FROM = date(2017, 1, 1), date(2023, 1, 1)
+OLD, NEW = "2010-01-01", "2023-02-01"  # of a member, and of a non-member
+RULES = Rules(BEFORE, FROM, lengths=(4, 8))
+
+
+def page(name: str, day: date | str, words: int = 10, **more: Any) -> dict[str, Any]:
+    text = "  ".join([name, *(f"w{i}" for i in range(1, words))]) + "\n"
+    return {"title": f"Page {name}", "text": text, "date": str(day), **more}
+
+
+def write(folder: Path, pages: list[dict[str, Any]]) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "pages.jsonl").write_bytes(jsonl(pages))
+    return folder / "pages.jsonl"
+
+
+def build(folder: Path, pages: list[dict[str, Any]], rules: Rules = RULES) -> dict[str, Any]:
+    return build_wikimia(write(folder, pages), folder / "out", rules)
+
+
+def rows(folder: Path, name: str) -> list[tuple[str, int]]:
+    lines = (folder / "out" / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    return [(row["input"], row["label"]) for row in map(json.loads, lines)]
+
+
+def why(made: dict[str, Any]) -> dict[str, str]:
+    return {one["title"].removeprefix("Page "): one["why"] for one in made["dropped_pages"]}
+
+
+def test_days_decide_and_the_gap_is_left_out(tmp_path: Path) -> None:
+    day = timedelta(days=1)
+    days = {"last": BEFORE - day, "none": BEFORE, "nor": FROM - day, "first": FROM}
+    made = build(tmp_path, [page(*one) for one in days.items()])
+    assert rows(tmp_path, "WikiMIA_length4") == [("last w1 w2 w3", 1), ("first w1 w2 w3", 0)]
+    assert why(made) == {"none": GAP, "nor": GAP}
+    assert made["kept"]["first_day"] == "2016-12-31"
+    assert made["kept"]["last_day"] == "2023-01-01"
+    one_day = replace(RULES, members_before=FROM)
+    assert build(tmp_path, [page("a", OLD), page("b", FROM)], one_day)["dropped"] == {}
+
+
+def test_texts_are_cut_to_words_and_short_pages_are_missing_from_a_length(tmp_path: Path) -> None:
+    pages = [page(f"m{words}", OLD, words) for words in (8, 7, 3)]
+    pages += [page(f"n{words}", NEW, words) for words in (9, 4)]
+    made = build(tmp_path, pages)
+    rest = "w1 w2 w3 w4 w5 w6 w7"
+    assert rows(tmp_path, "WikiMIA_length8") == [(f"m8 {rest}", 1), (f"n9 {rest}", 0)]
+    shorter = [text.split()[0] for text, _ in rows(tmp_path, "WikiMIA_length4")]
+    assert shorter == ["m8", "m7", "n9", "n4"]
+    assert made["splits"] == {
+        "WikiMIA_length4": {"members": 2, "non_members": 2},
+        "WikiMIA_length8": {"members": 1, "non_members": 1},
+    }
+    assert why(made) == {"m3": SHORT}
+
+
+@pytest.mark.parametrize("title", ["Timeline of A", "List of B", "lists of C", " LIST OF D"])
+def test_pages_without_prose_are_left_out_by_title(tmp_path: Path, title: str) -> None:
+    pages = [page("a", OLD), page("b", NEW), page("c", OLD)]
+    made = build(tmp_path, [*pages, page("d", NEW, title=title)])
+    assert why(made) == {title: TITLE, "a": SURPLUS} or why(made) == {title: TITLE, "c": SURPLUS}
+    kept = [page("e", NEW, title="Listing of E"), page("f", NEW, title="A list")]
+    assert TITLE not in build(tmp_path, [*pages, *kept])["dropped"]
+
+
+def test_of_pages_that_begin_alike_the_oldest_stays_whichever_comes_first(tmp_path: Path) -> None:
+    """A non-member whose text existed before is none, even where the older one is in the gap."""
+    pages = [
+        page("same", NEW, title="Page young"),
+        page("SAME", OLD, title="Page old"),
+        page("gap", "2023-03-01", title="Page copy"),
+        page("gap", "2019-01-01", title="Page between"),
+        page("other", NEW),
+    ]
+    made = build(tmp_path, pages)
+    assert why(made) == {"young": DUPLICATE, "copy": DUPLICATE, "between": GAP}
+    assert rows(tmp_path, "WikiMIA_length4") == [("SAME w1 w2 w3", 1), ("other w1 w2 w3", 0)]
+
+
+def test_as_many_pages_of_both_classes_drawn_by_the_seed(tmp_path: Path) -> None:
+    pages = [page(f"m{i}", OLD) for i in range(20)]
+    pages += [page(f"n{i}", NEW) for i in range(6)]
+    drawn = []
+    for seed in (0, 0, 1):
+        made = build(tmp_path, pages, replace(RULES, seed=seed))
+        assert made["kept"]["members"] == made["kept"]["non_members"] == 6
+        assert made["dropped"] == {SURPLUS: 14}
+        drawn.append(rows(tmp_path, "WikiMIA_length8"))
+    assert drawn[0] == drawn[1] != drawn[2]
+    places = [int(text.split()[0][1:]) for text, label in drawn[0] if label]
+    assert places == sorted(places)  # in the order of the pages
+    assert places != list(range(6))
+    whole = build(tmp_path, pages, replace(RULES, balanced=False))
+    assert (whole["kept"]["members"], whole["dropped"]) == (20, {})
+
+
+def test_members_that_were_changed_are_counted_or_left_out(tmp_path: Path) -> None:
+    days = {"a": (OLD, "2016-12-31"), "b": (OLD, "2017-01-01"), "c": (NEW, "2024-01-01")}
+    pages = [page(name, made, changed=changed) for name, (made, changed) in days.items()]
+    rules = replace(RULES, balanced=False)
+    made = build(tmp_path, pages, rules)
+    assert made["kept"]["members_changed_since"] == 1
+    made = build(tmp_path, pages, replace(rules, drop_changed=True))
+    assert why(made) == {"b": CHANGED}
+    assert made["kept"]["members_changed_since"] == 0
+
+
+def test_paraphrases_have_splits_of_their_own(tmp_path: Path) -> None:
+    pages = [page("a", OLD, paraphrase="in other words than before"), page("c", NEW)]
+    pages.append(page("b", NEW, paraphrase="said  quite otherwise here"))
+    made = build(tmp_path, pages, replace(RULES, balanced=False))
+    wanted = [("in other words than", 1), ("said quite otherwise here", 0)]
+    assert rows(tmp_path, "WikiMIA_length4_paraphrased") == wanted
+    assert made["splits"]["WikiMIA_length8_paraphrased"] == {"members": 0, "non_members": 0}
+    assert not (tmp_path / "out" / "WikiMIA_length8_paraphrased.jsonl").exists()
+    plain = [{key: one[key] for key in ("title", "text", "date")} for one in pages]
+    assert "WikiMIA_length4_paraphrased" not in build(tmp_path / "none", plain)["splits"]
+
+
+def test_a_length_with_one_class_is_not_written_and_an_old_one_goes(tmp_path: Path) -> None:
+    for words, written in ((9, 1), (5, 0)):
+        made = build(tmp_path, [page("a", OLD, 9), page("b", NEW, words)])
+        assert made["splits"]["WikiMIA_length8"] == {"members": 1, "non_members": written}
+        assert (tmp_path / "out" / "WikiMIA_length8.jsonl").exists() == written
+
+
+def test_the_same_pages_give_the_same_bytes_wherever_they_lie(tmp_path: Path) -> None:
+    pages = [page(f"é{i}", OLD) for i in range(9)] + [page("n", NEW)]
+    for folder in ("one", "two"):
+        build(tmp_path / folder, pages)
+    files = sorted(path.name for path in (tmp_path / "one" / "out").iterdir())
+    assert files == ["WikiMIA_length4.jsonl", "WikiMIA_length8.jsonl", PROVENANCE]
+    for name in files:
+        found = [(tmp_path / folder / "out" / name).read_bytes() for folder in ("one", "two")]
+        assert found[0] == found[1]
+    written = read_json(tmp_path / "one" / "out" / PROVENANCE)
+    assert written["found"] == 10
+    days = {"members_before": "2017-01-01", "non_members_from": "2023-01-01"}
+    rest = {"lengths": [4, 8], "balanced": True, "drop_changed": False, "seed": 0}
+    assert written["rules"] == days | rest
+    assert written["dropped_pages"][0]["place"].startswith("pages.jsonl, line ")
+    assert len(written["pages"]["sha256"]) == 64
+
+
+def test_what_is_built_is_loaded(tmp_path: Path) -> None:
+    pages = [page("a", OLD, 40), page("b", NEW, 70)]
+    build(tmp_path, pages, Rules(BEFORE, FROM))
+    (part,) = load_directory(tmp_path / "out")
+    assert (part.length, part.members) == (32, (True, False))
+    assert [len(text.split()) for text in part.texts] == [32, 32]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (
+            {"members_before": FROM, "non_members_from": BEFORE},
+            "members before 2023-01-01 and non-members from 2017-01-01 overlap",
+        ),
+        ({"lengths": ()}, r"lengths \[\]"),
+        ({"lengths": (4, 0)}, r"lengths \[4, 0\]"),
+        ({"lengths": (4, 4)}, r"lengths \[4, 4\]"),
+        ({"members_before": date(2001, 1, 1)}, "0 members and 1 non-members are left"),
+        ({"lengths": (50,)}, r"0 members and 0 non-members .*\(2: fewer words"),
+    ],
+)
+def test_rules_that_cannot_be(tmp_path: Path, wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        build(tmp_path, [page("a", OLD), page("b", NEW)], replace(RULES, **wrong))
+    assert not (tmp_path / "out").exists()
+
+
+# --- the forms of pages ---------------------------------------------------------------------------
+
+GOOD = '{"title": "A", "text": "one two", "date": "2016-02-03"}\n'
+
+
+def test_records_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "pages.jsonl"
+    more = (
+        '"changed": "2020-01-01 07:00:00", "paraphrase": "two one"',
+        '"changed": null, "paraphrase": null',
+        '"changed": ""',
+    )
+    lines = [GOOD.replace('"2016-02-03"', f'"2016-02-03T10:00:00Z", {extra}') for extra in more]
+    path.write_text(GOOD + "".join(lines))
+    pages, files = read_pages(path)
+    created = date(2016, 2, 3)
+    assert pages == [
+        Page(f"{path}, line 1", "A", "one two", created),
+        Page(f"{path}, line 2", "A", "one two", created, date(2020, 1, 1), "two one"),
+        Page(f"{path}, line 3", "A", "one two", created),
+        Page(f"{path}, line 4", "A", "one two", created),
+    ]
+    assert files == [path]
+
+
+def test_a_folder_with_an_index(tmp_path: Path) -> None:
+    (tmp_path / "b.md").write_text("# Heading\n\nText of b\n")
+    (tmp_path / "a.txt").write_text("Text of a")
+    (tmp_path / "pages.csv").write_text(
+        'file,title,date,changed\nb.md,"B, indeed",2023-05-06,\na.txt,A,2011-12-13,2012-01-02\n'
+    )
+    (first, second), files = read_pages(tmp_path)
+    assert (first.title, first.text) == ("B, indeed", "# Heading\n\nText of b\n")
+    assert first.created == date(2023, 5, 6)
+    assert (second.text, second.changed) == ("Text of a", date(2012, 1, 2))
+    assert second.place == f"{tmp_path / 'pages.csv'}, line 3"
+    assert files == [tmp_path / name for name in ("pages.csv", "b.md", "a.txt")]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        *(
+            ({"date": day}, f"field 'date' is '{day}'; write a date such as 2023-01-31")
+            for day in ("2023-W05-1", "20230131", "2023-01-31x", "2016-13-01", "2016-01-011", None)
+        ),
+        ({"date": 2016}, "field 'date' is '2016'"),
+        ({"changed": "soon"}, "field 'changed' is 'soon'"),
+        ({"title": " "}, "field 'title' is ' '; write text"),
+        ({"text": 3}, "field 'text' is '3'; write text"),
+        ({"text": None}, "field 'text' is 'None'; write text"),
+        ("{", "not JSON"),
+    ],
+)
+def test_a_malformed_page_is_named(tmp_path: Path, wrong: Any, message: str) -> None:
+    path = tmp_path / "pages.jsonl"
+    fields = {"title": "A", "text": "x", "date": "2016-01-01"}
+    if isinstance(wrong, dict):  # None: the field is missing
+        wrong = json.dumps({k: v for k, v in (fields | wrong).items() if v is not None})
+    path.write_text(GOOD + wrong + "\n")
+    with pytest.raises(InputError) as caught:
+        read_pages(path)
+    assert str(caught.value).startswith(f"{path}, line 2: ")
+    assert message in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_folder_that_is_not_whole(tmp_path: Path) -> None:
+    for index, message in (
+        (None, r"no pages\.csv; write one with the columns file, title"),
+        ("file,title,date\ngone.txt,A,2016-01-01", r"\.csv, line 2: .* has no file 'gone\.txt'"),
+        ("title,date\nA,2016-01-01", r"pages\.csv, line 2: field 'file'"),
+    ):
+        if index:
+            (tmp_path / "pages.csv").write_text(f"{index}\n")
+        with pytest.raises(InputError, match=message):
+            read_pages(tmp_path)
+    with pytest.raises(InputError, match=r"no such file"):
+        read_pages(tmp_path / "none.jsonl")
+
+
+@pytest.fixture
+def command():
+    app = typer.Typer()
+    app.add_typer(wikimia, name="wikimia")
+
+    def run(*arguments: object):
+        return CliRunner().invoke(app, ["wikimia", "build", *map(str, arguments)])
+
+    return run
+
+
+def test_the_command(tmp_path: Path, command) -> None:
+    pages = [page("a", OLD), page("b", NEW), page("c", "2019-01-01")]
+    source = write(tmp_path, pages)
+    days = ("--members-before", BEFORE, "--non-members-from", FROM)
+    done = command(source, tmp_path / "out", *days, "--length", 4, "--length", 8, "--seed", 3)
+    assert done.exit_code == 0, done.output
+    assert "WikiMIA_length8" in done.output
+    assert f"left out, {GAP}: 1" in done.output
+    written = read_json(tmp_path / "out" / PROVENANCE)
+    assert (written["rules"]["lengths"], written["rules"]["seed"]) == ([4, 8], 3)
+    assert written["rules"]["balanced"] is True
+    options = ("--length", 4, "--no-balanced", "--drop-changed")
+    assert command(source, tmp_path / "out", *days, *options).exit_code == 0
+    written = read_json(tmp_path / "out" / PROVENANCE)["rules"]
+    assert (written["balanced"], written["drop_changed"]) == (False, True)
+
+
+def test_the_command_with_bad_input(tmp_path: Path, command) -> None:
+    days = ("--members-before", BEFORE, "--non-members-from", FROM)
+    done = command(tmp_path / "none.jsonl", tmp_path / "out", *days)
+    assert isinstance(done.exception, InputError)
+    assert command(tmp_path, tmp_path / "out", "--members-before", "soon").exit_code == 2

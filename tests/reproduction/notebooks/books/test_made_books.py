@@ -1,0 +1,167 @@
+"""Books with known truth: no document on two sides, validation apart from audit, and verdicts."""
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from contamination.errors import InputError
+from contamination.membership.books import SCORES, Validation
+from contamination.testsets.sources import DATA_VARIABLE
+from fakes.data_fixtures import WORDS, make_distribution, profile_data, write_profile
+from reproduction.notebooks.books.made_books import (
+    AGAIN,
+    BOOK_COLUMNS,
+    ELSEWHERE,
+    ONCE,
+    UNREAD,
+    audit_made_books,
+    made_books,
+    validations,
+)
+from reproduction.notebooks.books.tables import verdicts
+from reproduction.run.corpus_stage import make_corpus
+from reproduction.run.experiment import Experiment
+from reproduction.run.members import MEMBERS, NON_MEMBERS
+
+
+def sentence(name: str, number: int) -> str:
+    words = np.random.default_rng(number).choice(WORDS, 30)
+    return f"{name}{number} is about {' '.join(words)} and nothing else."
+
+
+def source_of(name: str, documents: int) -> str:
+    texts = [sentence(name, i) for i in range(documents)]
+    return "".join(f'def f{i}():\n    """{text}"""\n' for i, text in enumerate(texts))
+
+
+def run_of(tmp_path: Path, **corpus: object) -> Experiment:
+    folder = tmp_path / "data"
+    folder.mkdir(exist_ok=True)
+    (folder / "c.jsonl").write_text("".join(f'{{"text": "canary {i}"}}\n' for i in range(3)))
+    data = profile_data() | {"corpus": {"vocabulary": 300, **corpus}}
+    data["canaries"] = [
+        {"name": "c", "file": "c.jsonl", "template": "text/1", "examples": 3, "dup_count": 1}
+    ]
+    found = Experiment(write_profile(tmp_path / "made-up.yaml", data), tmp_path / "build")
+    make_corpus(found)
+    return found
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Experiment:
+    """Two packages of which about half is the corpus, and one that is held out."""
+    monkeypatch.setenv(DATA_VARIABLE, str(tmp_path / "data"))
+    site = tmp_path / "site"
+    for name, documents in (("alpha", 60), ("gamma", 60), ("beta", 30)):
+        make_distribution(site, name, {f"{name}.py": source_of(name, documents)})
+    monkeypatch.syspath_prepend(str(site))
+    return run_of(tmp_path, packages=["alpha", "gamma"], held_out=["beta"], characters=10_000)
+
+
+def test_books_are_bundles_of_one_source_and_one_side(run: Experiment) -> None:
+    books = made_books(run, words=50, each=2)
+    expected = {(ONCE, s, False): 2 for s in ("alpha", "gamma")}
+    for use in (True, False):
+        expected |= {(t, s, use): 2 for t in (AGAIN, UNREAD) for s in ("alpha", "gamma")}
+        expected |= {(ELSEWHERE, "beta", use): 2}
+    assert books.groupby(["truth", "source", "validation"]).size().to_dict() == expected
+    assert list(dict.fromkeys(books["truth"])) == [AGAIN, ONCE, UNREAD, ELSEWHERE]
+    assert books["book"].is_unique
+    assert {len(text.split()) for text in books["text"]} == {50}
+    files = {MEMBERS: {AGAIN, ONCE}, NON_MEMBERS: {UNREAD}}
+    for name, truths in files.items():
+        text = (run.corpus / name).read_text(encoding="utf-8")
+        for book in books.itertuples():
+            first = book.text.split()[0]  # a name of its own, such as alpha17
+            assert first.startswith(book.source)
+            assert (f'"{first} ' in text) == (book.truth in truths)
+    firsts = [word for text in books["text"] for word in text.split() if word[-1].isdigit()]
+    assert len(firsts) == len(set(firsts))  # no document in two books
+
+
+def test_with_less_text_there_are_fewer_books(run: Experiment) -> None:
+    books = made_books(run, words=400, each=9)
+    assert 0 < (books["truth"] == UNREAD).sum() < 18
+    assert set(books["truth"]) >= {AGAIN, UNREAD, ELSEWHERE}
+    with pytest.raises(InputError, match="lower `words`"):
+        made_books(run, words=5000, each=1)
+    for wrong in ({"words": 0, "each": 1}, {"words": 5, "each": 0}):
+        with pytest.raises(InputError, match="give 1 or more"):
+            made_books(run, **wrong)
+
+
+def test_a_whole_corpus_has_unread_books_of_the_mirror_alone(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv(DATA_VARIABLE, str(tmp_path / "data"))
+    (tmp_path / "data" / "pile_domains").mkdir(parents=True)
+    for name in ("one.jsonl", "pile_domains/law.jsonl.gz"):
+        lines = "".join(json.dumps({"text": sentence(name[:3], i)}) + "\n" for i in range(20))
+        data = lines.encode()
+        (tmp_path / "data" / name).write_bytes(gzip.compress(data) if "gz" in name else data)
+    run = run_of(tmp_path, files=["one.jsonl"])
+    books = made_books(run, words=40, each=1)
+    assert books["truth"].tolist() == [AGAIN, AGAIN, ONCE, ELSEWHERE, ELSEWHERE]
+    assert books["source"].tolist() == ["one.jsonl"] * 3 + ["law"] * 2
+
+
+LEVELS = {AGAIN: 4.0, ONCE: 2.2, UNREAD: 2.0, ELSEWHERE: -3.0}
+
+
+@pytest.fixture(scope="module")
+def made() -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Two domains that score alike by themselves: what is elsewhere is less likely as a whole."""
+    rng = np.random.default_rng(0)
+    books = pd.DataFrame(
+        [(f"{t} {i}", "s", t, t != ONCE and i % 2 == 0) for t in LEVELS for i in range(20)],
+        columns=["book", "source", "truth", "validation"],
+    )
+    rows = [
+        (book.book, i, *rng.normal(LEVELS[book.truth], 1, len(SCORES)))
+        for book in books.itertuples()
+        for i in range(12)
+    ]
+    return books, pd.DataFrame(rows, columns=["book", "snippet", *SCORES])
+
+
+def test_validations_share_the_read_books_and_differ_in_the_others(made) -> None:
+    books, scored = made
+    found = validations(books, scored)
+    assert list(found) == ["same packages", "other packages"]
+    for validation, truth in zip(found.values(), (UNREAD, ELSEWHERE), strict=True):
+        assert set(validation.members["book"]) == {f"{AGAIN} {i}" for i in range(0, 20, 2)}
+        assert set(validation.non_members["book"]) == {f"{truth} {i}" for i in range(0, 20, 2)}
+    assert list(validations(books[books["truth"] != UNREAD], scored)) == ["other packages"]
+
+
+def test_foreign_validation_books_accuse_the_unread(made) -> None:
+    """The lesson of the notebook, on scores that are made up to have it."""
+    books, scored = made
+    table = audit_made_books(books, scored, validations(books, scored))
+    assert list(table) == list(BOOK_COLUMNS)
+    assert not table.isna().any(axis=None)
+    assert not set(table["book"]) & set(books.loc[books["validation"], "book"])
+    assert len(table) == 2 * (~books["validation"]).sum()
+    found = verdicts(table, accused=0.5, alpha=0.1).set_index(["validation", "truth"])
+    assert found.loc[("same packages", AGAIN), "accused"] == "10/10"
+    assert found.loc[("same packages", UNREAD), "accused"] == "0/10"
+    assert found.loc[("other packages", AGAIN), "accused"] == "10/10"
+    assert int(found.loc[("other packages", UNREAD), "accused"].partition("/")[0]) >= 8
+    assert found.loc[("other packages", UNREAD), "rejected"] == "10/10"
+    elsewhere = found.loc[("same packages", ELSEWHERE), ["books", "rate", "rejected"]]
+    assert elsewhere.tolist() == [10, "0%", "0/10"]
+    assert found.loc[("same packages", ONCE), "books"] == 20
+    thresholds = table.groupby("validation")["threshold"].first()
+    assert thresholds["other packages"] < thresholds["same packages"]
+
+
+def test_the_threshold_stands_in_every_row(made) -> None:
+    books, scored = made
+    sides = [scored[scored["book"].str.startswith(f"{t} ")] for t in (AGAIN, UNREAD)]
+    mine = Validation(*sides)
+    table = audit_made_books(books, scored, {"mine": mine})
+    assert set(table["threshold"]) == {mine.threshold.value}
+    assert set(table["validation_fpr"]) == {mine.false_positive_rate}
+    assert set(table["validation_tpr"]) == {mine.tpr}

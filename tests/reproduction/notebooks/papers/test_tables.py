@@ -1,0 +1,154 @@
+"""Ours, published and the difference in one table, and the summary of all tables."""
+
+import math
+from typing import Any
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import pytest
+
+from contamination.tables import to_markdown
+from reproduction.notebooks.papers.comparison import COLUMNS
+from reproduction.notebooks.papers.figures import NOTHING, plot_papers
+from reproduction.notebooks.papers.tables import (
+    file_names,
+    reasons,
+    summary,
+    summary_layout,
+    table_layout,
+)
+
+PAPER = "Oren et al. (2024)"
+GATED = "failed: the model is gated"
+AWAY = "not asked: profile made-up leaves out PIQA"
+
+
+def cell(
+    table: str, model: str, row: str, column: str, ours: float, published: float, **fields: Any
+) -> dict[str, Any]:
+    known = {"paper": PAPER, "table": table, "model": model, "row": row, "column": column}
+    known |= {"ours": ours, "published": published, "difference": ours - published}
+    return known | {"unit": "log10 p", "status": "ok", "note": ""} | fields
+
+
+ROWS = pd.DataFrame(
+    [
+        cell("Table 1", "m", "MNLI", "permutation", -2.0, -2.0, difference=math.nan),
+        cell("Table 1", "m", "MNLI", "sharded_t", -12.0, -10.0),
+        cell("Table 1", "m", "BoolQ", "permutation", -0.25, -1.0),
+        cell("Table 1", "m", "BoolQ", "sharded_t", math.nan, -1.0, status=GATED),
+        cell("Table 2", "a", "PIQA", "sharded_t", -3.0, -0.5),
+        cell("Table 2", "b", "PIQA", "sharded_t", math.nan, -0.5, status=AWAY),
+        cell("Table 2", "c", "PIQA", "sharded_t", math.nan, -0.5, status=AWAY),
+        cell("Table 2", "a", "GSM8K", "sharded_t", -1.0, -1.5),
+        cell("Table 2", "b", "GSM8K", "sharded_t", math.nan, -0.5, status=GATED),
+        cell("Table 2", "c", "GSM8K", "sharded_t", math.nan, -0.5, status=AWAY),
+    ],
+    columns=list(COLUMNS),
+)
+
+
+def test_two_columns_stand_side_by_side() -> None:
+    table = table_layout(ROWS[ROWS["table"] == "Table 1"])
+    columns = ["Permutation p", "Sharded p"]
+    whats = ["ours", "published", "difference"]
+    assert list(table) == ["", *(f"{name}, {what}" for name in columns for what in whats)]
+    assert table.to_numpy().tolist() == [
+        ["MNLI", "0.010", "0.010", "—", "1.0\u00a0×\u00a010⁻¹²", "1.0\u00a0×\u00a010⁻¹⁰", "−2.0"],
+        ["BoolQ", "0.562", "0.100", "0.8", "—", "0.100", "—"],
+    ]
+
+
+def test_more_columns_have_their_numbers_below_each_other() -> None:
+    table = table_layout(ROWS[ROWS["table"] == "Table 2"])
+    assert list(table) == ["", " ", "a", "b", "c"]
+    assert table.to_numpy().tolist() == [
+        ["PIQA", "ours", "0.001", "—", "—"],
+        ["PIQA", "published", "0.316", "0.316", "0.316"],
+        ["PIQA", "difference", "−2.5", "—", "—"],
+        ["GSM8K", "ours", "0.100", "—", "—"],
+        ["GSM8K", "published", "0.032", "0.316", "0.316"],
+        ["GSM8K", "difference", "0.5", "—", "—"],
+    ]
+
+
+def test_units_have_their_decimals() -> None:
+    auc = cell("Table 7", "m", "PPL_50", "Github", 50.04, 49.4, unit="AUC, percent")
+    perplexity = cell("Table 7", "m", "PPL_200", "Github", 9.0, 12.04, unit="perplexity")
+    table = table_layout(pd.DataFrame([auc, perplexity]))
+    assert table.to_numpy().tolist() == [
+        ["PPL_50", "50.0", "49.4", "0.6"],
+        ["PPL_200", "9.0", "12.0", "−3.0"],
+    ]
+
+
+def test_a_table_is_no_wider_than_a_page_of_100_columns() -> None:
+    """Headings break at blanks; the widest word of each column is what a page has to hold."""
+    text = to_markdown(table_layout(ROWS[ROWS["table"] == "Table 1"]))
+    lines = [[text.strip() for text in line.strip("|").split("|")] for line in text.splitlines()]
+    words = [
+        [len(word) for cell in column for word in cell.split(" ")]
+        for column in zip(*lines, strict=True)
+    ]
+    assert sum(max(column) + 3 for column in words) <= 100
+
+
+def test_the_summary_counts_each_table() -> None:
+    first, second = summary(ROWS).to_dict("records")
+    assert (first["cells"], first["measured"], first["not_measured"]) == (4, 3, 1)
+    # |-2| and |0.75|; the floor has none.
+    assert first["median_difference"] == pytest.approx(1.375)
+    # -2 and -2, -12 and -10 reject both; -0.25 and -1 reject neither.
+    assert (first["same_verdict"], first["verdicts"]) == (3, 3)
+    assert first["reason"] == f"{GATED} (1)"
+    # -3 rejects and -0.5 does not; -1 and -1.5: the paper's alone.
+    assert (second["same_verdict"], second["verdicts"]) == (0, 2)
+    assert second["reason"] == f"{AWAY} (3)"
+    assert second["median_difference"] == pytest.approx(1.5)
+
+
+def test_the_summary_without_a_measured_cell() -> None:
+    sums = summary(ROWS[ROWS["status"] != "ok"])
+    assert sums["median_difference"].isna().all()
+    line = summary_layout(sums).iloc[0].to_dict()
+    assert (line["Measured"], line["Median difference"], line["Same verdict at 0.05"]) == (
+        *("0", "—", "—"),
+    )
+
+
+def test_aucs_have_no_verdict() -> None:
+    auc = cell("Table 7", "m", "PPL_50", "Github", 50.0, 49.4, unit="AUC, percent")
+    (sums,) = summary(pd.DataFrame([auc])).to_dict("records")
+    assert sums["verdicts"] == 0
+
+
+def test_reasons_are_counted_the_commonest_first() -> None:
+    assert reasons(ROWS).to_numpy().tolist() == [[PAPER, AWAY, 3], [PAPER, GATED, 2]]
+
+
+def test_each_table_has_a_file() -> None:
+    rows = ROWS.assign(table=ROWS["table"].replace({"Table 2": "section 4.3"}))
+    names = [(name, title, len(found)) for name, title, found in file_names(rows)]
+    assert names == [
+        ("papers_oren_table_1", f"{PAPER}, Table 1", 4),
+        ("papers_oren_section_4_3", f"{PAPER}, section 4.3", 6),
+    ]
+
+
+def test_the_figure_has_a_panel_for_each_unit_and_a_point_for_each_measured_cell() -> None:
+    auc = cell("Table 7", "m", "PPL_50", "Github", 50.0, 49.4, unit="AUC, percent")
+    count = cell("section 4.3", "", "kept", "", 44.0, 43.0, unit="subsets")
+    figure = plot_papers(pd.concat([ROWS, pd.DataFrame([auc, count])]))
+    panels = [axes for axes in figure.axes if axes.axison]
+    assert [axes.get_title() for axes in panels] == ["log10 p", "AUC, percent"]
+    first, second = (points.get_offsets() for points in panels[0].collections)
+    assert first.tolist() == [[-2, -2], [-10, -12], [-1, -0.25]]
+    assert second.tolist() == [[-0.5, -3], [-1.5, -1]]
+    filled = [len(face) and face[3] > 0 for face in panels[0].collections[0].get_facecolors()]
+    assert filled == [False, True, True]
+
+
+def test_a_figure_without_a_measured_cell_says_so() -> None:
+    figure = plot_papers(ROWS[ROWS["status"] != "ok"])
+    assert [text.get_text() for text in figure.axes[0].texts] == [NOTHING]
+    plt.close(figure)

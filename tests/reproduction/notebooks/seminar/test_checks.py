@@ -1,0 +1,202 @@
+"""Right answers pass, every usual mistake gets its own hint, and an open exercise stops nothing."""
+
+import itertools
+import math
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.stats
+
+from contamination.errors import InputError
+from contamination.statistics import sharded_exact_test
+from reproduction.notebooks.seminar.checks import Checks
+from reproduction.notebooks.seminar.exercises import EXERCISES
+
+SCORES = -np.array([41, 44, 41, 43, 47, 45, 42, 40, 44, 43, 46, 41, 48, 42, 45, 43, 47, 44, 46, 42])
+TOKENS = -np.random.default_rng(0).exponential(2.0, size=400).astype(np.float32)
+SHARDS = np.random.default_rng(1).normal(size=(6, 10)) + np.eye(1, 10)
+SMALL = np.array([[-10, -12, -11, -14], [-21, -20, -23, -22], [-15, -18, -16, -17]])
+PAIRS = np.where(np.eye(5, dtype=bool), np.nan, np.random.default_rng(2).normal(-9, 1, (5, 5)))
+NULLS = np.arange(1, 21) / 20
+P_VALUES = np.array([0.02, 0.9, 0.011, 0.0125])
+TRIED = np.array([0.04, 0.3, 0.011])
+VERDICTS = {"A": "contaminated", "B": "no evidence", "D": "no evidence"}
+VERDICTS["C"] = "the order carries information"
+
+
+def _s() -> np.ndarray:
+    return SHARDS[:, 0] - SHARDS[:, 1:].mean(axis=1)
+
+
+def _t(ddof: int) -> float:
+    return math.sqrt(len(SHARDS)) * _s().mean() / np.std(_s(), ddof=ddof)
+
+
+COUNTED = np.mean([sum(each) >= -46 for each in itertools.product(*SMALL.tolist())])
+CASES = {  # exercise -> its facts and the right answer
+    "1": ({"flips": 10, "heads": 9}, 11 / 1024),
+    "2": ({"scores": SCORES}, 4 / 20),
+    "3": ({"token_logprobs": TOKENS}, float(TOKENS.sum())),
+    "4": ({"target": 0.001}, 999),
+    "5": ({"log_probs": SHARDS}, scipy.stats.ttest_1samp(_s(), 0, alternative="greater").pvalue),
+    "6": ({"log_probs": SMALL}, COUNTED),
+    "7": ({"successors": PAIRS}, PAIRS[0, 1] + PAIRS[1, 2] + PAIRS[2, 3] + PAIRS[3, 4]),
+    "8": ({"p_values": NULLS, "alpha": 0.05}, 0.05),
+    "9": ({"p_values": P_VALUES}, [0.044, 0.9, 0.044, 0.044]),
+    "10": ({"p_values": TRIED}, 0.033),
+    "11": ({}, VERDICTS),
+}
+FACTS, RIGHT = ({name: case[i] for name, case in CASES.items()} for i in (0, 1))
+WRONG = [
+    ("1", 22 / 1024, "two-sided"),
+    ("1", 10 / 1024, "exactly"),
+    ("1", 1 / 1024, "at least as many"),
+    ("1", 1023 / 1024, "other tail"),
+    ("1", 11, "divide by all"),
+    ("2", 3 / 19, r"\+1 is missing"),
+    ("2", 2 / 20, "Ties"),
+    ("2", 8 / 20, "two-sided"),
+    ("2", 19 / 20, "other tail"),
+    ("2", 4 / 19, "below the line"),
+    ("2", 3 / 20, "above the line"),
+    ("3", float(TOKENS.mean()), "mean"),
+    ("3", -float(TOKENS.sum()), "sign"),
+    ("3", float(np.exp(TOKENS).prod()), "smallest float"),
+    ("3", float(TOKENS.sum()) / math.log(2), "bits"),
+    ("3", float(TOKENS[1:].sum()), "first token"),
+    ("4", 1000, "one more than needed"),
+    ("4", 998, "One too few"),
+    ("5", scipy.stats.t.sf(_t(0), 5), "ddof=1"),
+    ("5", 2 * scipy.stats.t.sf(_t(1), 5), "two-sided"),
+    ("5", scipy.stats.t.cdf(_t(1), 5), "other tail"),
+    ("5", scipy.stats.norm.sf(_t(1)), "normal law"),
+    ("5", scipy.stats.t.sf(_t(1), 6), "r - 1 degrees"),
+    ("5", scipy.stats.t.sf(_t(1) / math.sqrt(6), 5), r"sqrt\(r\) is missing"),
+    ("5", _t(1), "t itself"),
+    ("6", 1 / 64, "Ties"),
+    ("6", 5 / 65, "no further"),
+    ("6", 4, "divide by"),
+    ("6", 63 / 64, "other tail"),
+    ("6", 2 / 64, "product of p-values"),
+    ("7", np.diag(PAIRS, k=-1).sum(), "k=1"),
+    ("7", np.diag(PAIRS, k=1).sum() + PAIRS[4, 0], "no ring"),
+    ("7", np.nansum(PAIRS), "all pairs"),
+    ("7", np.diag(PAIRS, k=1).mean(), "mean"),
+    ("8", 0.0, "p <= alpha"),
+    ("8", 1, "the share"),
+    ("8", 0.95, "not rejected"),
+    ("9", P_VALUES, "Uncorrected"),
+    ("9", [0.08, 1.0, 0.044, 0.05], "Bonferroni"),
+    ("9", [0.08 / 3, 0.9, 0.025, 0.025], "Benjamini"),
+    ("9", [0.04, 0.9, 0.044, 0.0375], "running maximum"),
+    ("10", 0.011, "only one"),
+    ("10", 1 - 0.989**3, "independent"),
+    ("10", TRIED.mean(), "mean of p-values"),
+    ("11", VERDICTS | {"C": "contaminated"}, "compressor"),
+    ("11", VERDICTS | {"D": "contaminated"}, "how many sets"),
+    ("11", VERDICTS | {"B": "not contaminated"}, "proves nothing"),
+]
+
+
+def test_the_tables_of_this_test_name_every_exercise():
+    assert set(CASES) == {name for name, _, _ in WRONG} == set(EXERCISES)
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_the_right_answer_is_right(name, capsys):
+    check = Checks(strict=True)
+    check(name, RIGHT[name], **FACTS[name])
+    assert capsys.readouterr().out.startswith(f"✓ Exercise {name}: right. ")
+    assert check.outcomes[name][0] == "right"
+
+
+@pytest.mark.parametrize(("name", "answer", "hint"), WRONG)
+def test_a_mistake_gets_its_hint(name, answer, hint, capsys):
+    check = Checks()
+    check(name, answer, **FACTS[name])
+    told = capsys.readouterr().out
+    assert told.startswith(f"✗ Exercise {name}: not yet. ")
+    assert re.search(hint, told), told
+    with pytest.raises(InputError, match=hint):
+        Checks(strict=True)(name, answer, **FACTS[name])
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_any_other_answer_gets_the_general_hint(name, capsys):
+    answer = dict.fromkeys(VERDICTS, "?") if name == "11" else np.full(4, 0.123456)
+    Checks()(name, answer if name in ("9", "11") else 0.123456, **FACTS[name])
+    assert EXERCISES[name].hint in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("nothing", [None, ...])
+def test_an_open_exercise_is_no_error(nothing, capsys):
+    Checks(strict=True)("5", nothing, **FACTS["5"])
+    assert capsys.readouterr().out == "Exercise 5: not answered yet.\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "told"),
+    [
+        ("2", "0.2", None),  # text that is a number is taken as one
+        ("2", "a fifth", "Give one number, not str 'a fifth'"),
+        ("2", [0.1, 0.2], "Give one number, not list"),
+        ("9", 0.044, "Give 4 numbers"),
+        ("5", float("nan"), "not a finite number"),
+        *(
+            ("11", wrong, "dictionary with the keys A, B, C, D")
+            for wrong in ("p", {"A": "p"}, np.array(["contaminated"] * 4), pd.Series(VERDICTS))
+        ),
+    ],
+)
+def test_answers_of_another_kind(name, answer, told, capsys):
+    Checks()(name, answer, **FACTS[name])
+    shown = capsys.readouterr().out
+    assert ("right" in shown) if told is None else (told in shown)
+
+
+def test_an_answer_may_be_rounded_to_four_digits_but_not_more(capsys):
+    check = Checks()
+    check("1", 0.010742, **FACTS["1"])
+    check("1", 0.011, **FACTS["1"])
+    right, wrong = capsys.readouterr().out.splitlines()
+    assert right.startswith("✓")
+    assert wrong.startswith("✗")
+
+
+def test_the_exact_test_by_hand_is_that_of_the_package():
+    assert sharded_exact_test(SMALL, weights="equal").p == pytest.approx(RIGHT["6"], rel=1e-6)
+
+
+def test_the_last_answer_counts_and_is_written(tmp_path, capsys):
+    check = Checks()
+    check("4", 1000, **FACTS["4"])
+    check("4", 999, **FACTS["4"])
+    check("1", 0.5, **FACTS["1"])
+    table = check.finish(tmp_path)
+    assert capsys.readouterr().out.endswith("1 of 11 exercises are right.\n")
+    written = pd.read_csv(tmp_path / "tables" / "seminar_answers.csv", dtype=str)
+    assert list(written) == ["exercise", "title", "outcome", "answer"]
+    assert dict(zip(written["exercise"], written["outcome"], strict=True)) == {
+        name: {"4": "right", "1": "wrong"}.get(name, "open") for name in EXERCISES
+    }
+    assert table.loc[table["exercise"] == "4", "answer"].item() == "999"
+
+
+def test_strict_finish_wants_all_of_them(tmp_path):
+    check = Checks(strict=True)
+    for name in EXERCISES:
+        if name != "7":
+            check(name, RIGHT[name], **FACTS[name])
+    with pytest.raises(InputError, match="exercises 7 are not right"):
+        check.finish(tmp_path)
+    check("7", RIGHT["7"], **FACTS["7"])
+    assert set(check.finish(tmp_path)["outcome"]) == {"right"}
+
+
+def test_a_notebook_that_asks_wrongly_is_told():
+    with pytest.raises(InputError, match="no exercise '12'"):
+        Checks()("12", 1)
+    with pytest.raises(InputError, match="checked with scores: it was given p"):
+        Checks()("2", 1, p=2)

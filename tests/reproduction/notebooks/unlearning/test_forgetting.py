@@ -1,0 +1,86 @@
+"""Chunks, what stands in the place of answers, and a model that forgets what it was made to."""
+
+from collections import Counter
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from contamination.errors import InputError
+from contamination.membership.probes import split_question
+from reproduction.notebooks.unlearning.forgetting import (
+    draw_treated,
+    find_other_examples,
+    repeat_shuffled,
+    swap_answers,
+    texts_to_forget_by,
+)
+
+EXAMPLES = [f"Question: q{i}\nAnswer: a{i}\n" for i in range(7)]
+OTHERS = [f"Question: o{i}\nAnswer: b{i}\n" for i in range(10)]
+
+
+def test_as_many_chunks_are_treated_as_asked_for() -> None:
+    drawn = np.array([draw_treated(9, 1 / 3, rng=np.random.default_rng(i)) for i in range(300)])
+    assert (drawn.sum(axis=1) == 3).all()
+    assert np.abs(drawn.mean(axis=0) - 1 / 3).max() < 0.12
+    assert draw_treated(9, 0.01, rng=np.random.default_rng(0)).sum() == 1
+    for share in (0.0, 1.0, 0.99):
+        with pytest.raises(InputError, match="leave some on both sides"):
+            draw_treated(9, share, rng=np.random.default_rng(0))
+
+
+def test_every_question_gets_other_answers() -> None:
+    made = swap_answers(EXAMPLES, OTHERS, dup_count=3, rng=np.random.default_rng(0))
+    pairs = [split_question(text) for text in made]
+    assert Counter(prompt for prompt, _ in pairs) == {split_question(e)[0]: 3 for e in EXAMPLES}
+    # 21 of 10 answers: each of them twice, one of them a third time.
+    assert sorted(Counter(answer for _, answer in pairs).values()) == [2] * 9 + [3]
+    assert {answer for _, answer in pairs} == {f"b{i}" for i in range(10)}
+    assert all(text.endswith("\n") for text in made)
+
+
+@pytest.mark.parametrize("wrong", [{"others": []}, {"dup_count": 0}, {"examples": ["no marker"]}])
+def test_texts_that_cannot_be(wrong: dict[str, object]) -> None:
+    arguments = {"examples": EXAMPLES, "others": OTHERS, "dup_count": 1} | wrong
+    with pytest.raises(InputError):
+        swap_answers(**arguments, rng=np.random.default_rng(0))
+
+
+def test_every_copy_is_in_another_order() -> None:
+    texts = repeat_shuffled(EXAMPLES, 4, rng=np.random.default_rng(0))
+    copies = [tuple(texts[i : i + 7]) for i in range(0, 28, 7)]
+    assert {tuple(sorted(copy)) for copy in copies} == {tuple(sorted(EXAMPLES))}
+    assert len(set(copies)) == 4
+
+
+def test_treated_examples_lose_their_answers_and_others_keep_them() -> None:
+    treated = np.arange(7) % 2 == 0
+
+    def texts_of(dup_count: int, keep_dup_count: int) -> list[str]:
+        counts = {"dup_count": dup_count, "keep_dup_count": keep_dup_count}
+        rng = np.random.default_rng(0)
+        return texts_to_forget_by(EXAMPLES, treated, OTHERS, **counts, rng=rng)
+
+    texts = texts_of(3, 2)
+    for example, drawn in zip(EXAMPLES, treated, strict=True):
+        assert texts.count(example) == (0 if drawn else 2)
+        asked = [t for t in texts if split_question(t)[0] == split_question(example)[0]]
+        assert len(asked) == (3 if drawn else 2)
+    assert len(texts) == 4 * 3 + 3 * 2
+    assert texts[-6:] != [e for e, drawn in zip(EXAMPLES, treated, strict=True) if not drawn] * 2
+    assert len(texts_of(1, 0)) == 4
+    with pytest.raises(InputError, match="give 0 or more"):
+        texts_of(1, -1)
+
+
+def test_other_examples_are_of_all_sets_with_the_template() -> None:
+    templates = {"qa": "question/1", "text": "text/1", "more": "question/1"}
+    sets = {}
+    for name, template in templates.items():
+        examples = (f"{name} 0", f"{name} 1", "a")
+        sets[name] = SimpleNamespace(name=name, template=template, examples=examples)
+    profile = SimpleNamespace(canaries=list(sets.values()))
+    run = SimpleNamespace(test_set=sets.__getitem__, profile=profile)
+    assert find_other_examples(run, "qa", ["qa 0"]) == ["qa 1", "a", "more 0", "more 1"]
+    assert find_other_examples(run, "text", sets["text"].examples) == []

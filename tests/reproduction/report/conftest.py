@@ -1,0 +1,72 @@
+"""Fixtures of the report tests: the real documents rendered once, a small project, one browser."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from fakes.browser import Browser, find_programs
+from fakes.made_up_run import CANARIES, PAPER, SVG, fill_results, fill_slides
+from reproduction.report.render import DOCUMENTS, render_report
+
+SLIDES = """---
+title: T
+format:
+  revealjs:
+    css: slides.css
+    embed-resources: true
+---
+
+## A slide
+
+Words.
+"""
+
+
+@pytest.fixture(scope="session")
+def real_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    documents = [PAPER / name for name in DOCUMENTS]
+    results = fill_results(tmp_path_factory.mktemp("results"), *documents)
+    fill_slides(results, PAPER.parent / "data" / "published")
+    return results
+
+
+@pytest.fixture(scope="session")
+def real_pages(real_results: Path) -> list[Path]:
+    """Return report.html, report.pdf and slides.html of the real documents."""
+    return render_report(PAPER, real_results, quarto="")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Callable[[str], tuple[Path, Path]]:
+    """Return a function that makes a paper and a results directory around a small document."""
+
+    def make(body: str) -> tuple[Path, Path]:
+        paper, results = tmp_path / "paper", tmp_path / "results"
+        paper.mkdir()
+        for name in ("_quarto.yml", "styles.css", "slides.css", "styles.typ", "references.bib"):
+            shutil.copy(PAPER / name, paper / name)
+        (paper / "report.qmd").write_text(f"---\ntitle: T\n---\n\n{body}\n", encoding="utf-8")
+        (paper / "slides.qmd").write_text(SLIDES, encoding="utf-8")
+        (results / "tables").mkdir(parents=True)
+        (results / "figures").mkdir()
+        (results / "tables" / "small.md").write_text(CANARIES, encoding="utf-8")
+        (results / "figures" / "small.svg").write_text(SVG, encoding="utf-8")
+        (results / "variables.yml").write_text("run:\n  seed: '17'\n", encoding="utf-8")
+        return paper, results
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Return the one browser of all tests."""
+    programs = find_programs()
+    if programs is None:
+        pytest.skip("no Chromium with its chromedriver on PATH")
+    tab = Browser(*programs)
+    try:
+        yield tab
+    finally:
+        tab.close()

@@ -1,0 +1,240 @@
+"""What a run has scored is found and tested; what is missing or cannot be used is named."""
+
+import math
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from contamination.errors import InputError
+from contamination.files import write_json
+from contamination.scoring.store import open_store
+from fakes.data_fixtures import EXAMPLES, SETS, write_profile
+from fakes.made_up_sets import make_set, make_store
+from reproduction.notebooks.mmlu.segmentation import by_line
+from reproduction.report.explorer import scored as scored_module
+from reproduction.report.explorer.outcomes import store_outcomes
+from reproduction.report.explorer.scored import (
+    ScoredSet,
+    ScoredSets,
+    View,
+    find_sets,
+    scored_sets,
+    view_sets,
+)
+from reproduction.run.experiment import Experiment
+
+successors = partial(make_store, kind="successors", shards=2, tokens_per_example=32)
+
+
+@pytest.fixture
+def experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Experiment:
+    """A run whose canary sets are there, with the stores of two of them."""
+    run = Experiment(write_profile(tmp_path / "tiny.yaml"), tmp_path / "build")
+    template = {"template": "text/1"}
+    write_json(run.corpus / "corpus.json", {"canaries": dict.fromkeys(SETS, template)})
+    monkeypatch.setattr(Experiment, "test_set", lambda _, name: make_set(name, EXAMPLES))
+    for name in ("one", "eight"):
+        test_set = make_set(name, EXAMPLES)
+        successors(run.build / "stores", "contaminated", test_set)
+        make_store(run.build / "stores", "contaminated", test_set, "orderings", 4)
+    return run
+
+
+def test_canary_sets(experiment: Experiment) -> None:
+    found = scored_sets(experiment)
+    assert [(each.model, each.test_set.name) for each in found.sets] == [
+        ("contaminated", "one"),
+        ("contaminated", "eight"),
+    ]
+    eight = found.sets[1]
+    assert [path.name for path in eight.stores] == ["orderings-004", "successors-002"]
+    assert eight.shards == 4  # the profile's
+    assert eight.about == "Copies in this model's training data: 8."
+    missing = [f"contaminated{'/sixty-four'}", *(f"clean/{name}" for name in SETS)]
+    assert len(found.left_out) == len(missing)
+    for line, folder in zip(found.left_out, missing, strict=True):
+        assert line.endswith(f"{folder}: no store; run the score stage")
+
+
+def test_the_clean_model_was_given_no_copies(experiment: Experiment) -> None:
+    test_set = make_set("eight", EXAMPLES)
+    make_store(experiment.build / "stores", "clean", test_set, "orderings", 4)
+    (clean,) = [each for each in scored_sets(experiment).sets if each.model == "clean"]
+    assert clean.about.endswith(": 0.")
+
+
+def test_nothing_scored(tmp_path: Path) -> None:
+    run = Experiment(write_profile(tmp_path / "tiny.yaml"), tmp_path / "build")
+    found = scored_sets(run)
+    assert found.sets == ()
+    assert [line.partition(": ")[2] for line in found.left_out] == [
+        "no test set is scored; run `make reproduce`"
+    ]
+
+
+def test_walk_names_sets_as_their_stores_do(tmp_path: Path) -> None:
+    test_set = make_set("a set")
+    folder = successors(tmp_path, "org/model", test_set)
+    asked = []
+
+    def load(name: str, examples: int):
+        asked.append((name, examples))
+        return test_set
+
+    (found,) = find_sets(tmp_path, "Sets", load).sets
+    assert asked == [("a set", 24)]
+    assert (found.model, found.group, found.stores) == ("org/model", "Sets", (folder,))
+
+
+def test_a_set_that_cannot_be_opened_is_reported_and_the_others_go_on(tmp_path: Path) -> None:
+    sets = {name: make_set(name) for name in ("gone", "here")}
+    for test_set in sets.values():
+        successors(tmp_path, "m", test_set)
+
+    def load(name: str, examples: int):
+        if name == "gone":
+            raise InputError("no network")
+        return sets[name]
+
+    found = find_sets(tmp_path, "Sets", load)
+    assert [each.test_set.name for each in found.sets] == ["here"]
+    assert found.left_out == (f"{tmp_path / 'm' / 'gone'}: no network",)
+
+
+def test_subsets_of_mmlu_by_record_and_by_line(
+    experiment: Experiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = make_set("mmlu/anatomy", 40)
+
+    def open_test_set(name: str, *, max_records: int):
+        assert name == whole.name
+        return replace(
+            whole, examples=whole.examples[:max_records], records=whole.records[:max_records]
+        )
+
+    monkeypatch.setattr(scored_module, "open_test_set", open_test_set)
+    read = replace(open_test_set(whole.name, max_records=30), name="anatomy")
+    lines = by_line(read)
+    assert len(lines.examples) != 30
+    for test_set in (read, lines):
+        successors(experiment.build / "stores" / "mmlu", "m", test_set)
+    orphan = replace(lines, name="virology-by-line")
+    successors(experiment.build / "stores" / "mmlu", "m", orphan)
+    found = scored_sets(experiment)
+    by_name = {each.test_set.name: each for each in found.sets}
+    assert by_name["anatomy"].group == "MMLU"
+    assert by_name["anatomy"].test_set.examples == read.examples
+    assert by_name["anatomy-by-line"].group == "MMLU by line"
+    assert by_name["anatomy-by-line"].test_set.revision == lines.revision
+    assert found.left_out[-1].endswith(
+        "virology was not scored by record, which says how much was read"
+    )
+
+
+def test_sets_of_an_audit_of_open_models(
+    experiment: Experiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    public = make_set("gsm8k", 30)
+
+    def open_test_set(name: str, *, max_records: int):
+        assert (name, max_records) == ("gsm8k", 30)
+        return public
+
+    monkeypatch.setattr(scored_module, "open_test_set", open_test_set)
+    for test_set in (public, make_set("one", EXAMPLES)):
+        directory = experiment.build / "stores" / "open_models"
+        successors(directory, "gpt2", test_set)
+    found = [each for each in scored_sets(experiment).sets if each.model == "gpt2"]
+    assert [(each.group, each.test_set.name) for each in found] == [
+        ("Audited sets", "gsm8k"),
+        ("Audited sets", "one"),
+    ]
+
+
+# --- the view of one set under one model ----------------------------------------------------------
+
+
+def _view(test_set, *stores: Path) -> View:
+    (view,) = view_sets([ScoredSet("m", "Sets", test_set, stores)])
+    return view
+
+
+@pytest.mark.parametrize(("set_by_profile", "shards"), [(None, 6), (4, 4)])
+def test_what_was_set_in_advance(
+    views: list[View], set_by_profile: int | None, shards: int
+) -> None:
+    scored = replace(views[0].scored, shards=set_by_profile)
+    usual = {(o.test, o.result.shards, o.b) for o in views[0].outcomes if scored.is_usual(o)}
+    assert usual == {
+        ("permutation", 1, None),
+        ("sharded_t", shards, None),
+        ("sharded_exact", shards, None),
+        ("token_standardised", shards, None),
+        ("boundary", shards, "16"),
+        ("successor", 2, "32"),
+    }
+
+
+def test_joint_p_is_corrected_over_stores(views: list[View]) -> None:
+    joints = [store_outcomes(open_store(path)).joint.log10_p for path in views[0].scored.stores]
+    assert len(joints) == 5
+    assert views[0].joint_log10_p == min(0.0, min(joints) + math.log10(5))
+
+
+def test_joint_p_is_a_p_value(tmp_path: Path) -> None:
+    test_set = make_set("s", 8)
+    stores = [
+        make_store(tmp_path, "m", test_set, "orderings", r, permutations=1, gain=-30.0)
+        for r in (1, 2, 4)
+    ]
+    assert _view(test_set, *stores).joint_log10_p == 0.0
+
+
+def test_of_two_stores_of_the_same_shards_the_fuller_one_counts(tmp_path: Path) -> None:
+    test_set = make_set("s")
+    short = successors(tmp_path, "m", test_set)
+    whole = make_store(tmp_path / "whole", "m", test_set, "successors", 2)
+    for stores in ((short, whole), (whole, short)):
+        view = _view(test_set, *stores)
+        assert [o.b for o in view.outcomes] == ["8", "16", "32", "all"]
+        assert view.joint_log10_p == store_outcomes(open_store(whole)).joint.log10_p
+
+
+def test_stores_of_other_texts_are_left_out(tmp_path: Path) -> None:
+    test_set = make_set("s")
+    store = successors(tmp_path, "m", test_set)
+    other = replace(test_set, revision="another")
+    view = _view(other, store)
+    assert view.outcomes == ()
+    (line,) = view.left_out
+    assert line == f"m, s: {store}: scored from another revision of the test set; score it again"
+
+
+def test_a_damaged_store_is_left_out_and_the_others_are_shown(tmp_path: Path) -> None:
+    test_set = make_set("s")
+    good = successors(tmp_path, "m", test_set)
+    bad = make_store(tmp_path, "m", test_set, "orderings", 4)
+    (part,) = bad.glob("part-*")
+    part.write_bytes(part.read_bytes()[: part.stat().st_size // 2])
+    view = _view(test_set, bad, good)
+    assert {o.test for o in view.outcomes} == {"successor"}
+    assert len(view.left_out) == 1
+    assert "damaged" in view.left_out[0]
+
+
+def test_diagnoses_are_made_once_per_set_and_shards(
+    found: ScoredSets, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    real = scored_module.diagnose_order
+
+    def counting(test_set, **how):
+        asked.append((test_set.name, how["shards"]))
+        return real(test_set, **how)
+
+    monkeypatch.setattr(scored_module, "diagnose_order", counting)
+    for view in view_sets(found.sets):
+        assert set(view.diagnoses) == {1, 2, 4, 6}
+    assert len(asked) == 2 * 4  # sets times numbers of shards; two models share them

@@ -1,0 +1,314 @@
+"""What a run says of itself: every number is the one that was recorded."""
+
+import re
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pandas as pd
+import pytest
+import yaml
+from scipy.stats import binomtest
+
+from contamination.files import read_json, sha256_of
+from contamination.tables import write_csv
+from fakes.data_fixtures import EXAMPLES, ROOT, SETS, MadeUpRun
+from fakes.made_up_run import PAPER, variables_used
+from fakes.made_up_tables import FILES
+from reproduction.notebooks.canaries.evaluation import canary_table
+from reproduction.notebooks.mmlu.tables import fisher_table, published_subsets
+from reproduction.output.published import load_published
+from reproduction.report.manifest import PACKAGES, write_manifest
+from reproduction.report.render import DOCUMENTS
+from reproduction.run.experiment import Experiment
+
+PUBLISHED = ROOT / "data" / "published"
+Variables = dict[str, dict[str, str]]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MadeUpRun]:
+    made_up = MadeUpRun(tmp_path_factory.mktemp("run"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Experiment, "scored", made_up.stand_in())
+        table = canary_table(made_up.experiment, alpha=0.05, redrawn=40)
+        write_csv(table, made_up.results, "canaries")
+    subsets = published_subsets(load_published(PUBLISHED, "oren2024_table4_mmlu"), 0.05)
+    write_csv(subsets, made_up.results, "mmlu_subsets")
+    table2 = load_published(PUBLISHED, "oren2024_table2_open_models")
+    write_csv(fisher_table(subsets, table2), made_up.results, "mmlu_fisher")
+    for name, table in FILES.items():
+        write_csv(table, made_up.results, name)
+    notebook = nbformat.v4.new_notebook(metadata={"papermill": {"duration": 7.5}})
+    (made_up.results / "notebooks").mkdir()
+    nbformat.write(notebook, made_up.results / "notebooks" / "01_canary_eval.ipynb")
+    write_manifest(made_up.experiment, made_up.results, PUBLISHED)
+    yield made_up
+
+
+@pytest.fixture(scope="module")
+def manifest(run: MadeUpRun) -> dict[str, Any]:
+    return read_json(run.results / "manifest.json")
+
+
+@pytest.fixture(scope="module")
+def variables(run: MadeUpRun) -> Variables:
+    return yaml.safe_load((run.results / "variables.yml").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def canaries(run: MadeUpRun) -> pd.DataFrame:
+    return pd.read_csv(run.results / "tables" / "canaries.csv")
+
+
+def test_manifest_says_what_ran(manifest: dict[str, Any], run: MadeUpRun) -> None:
+    assert (manifest["profile"], manifest["seed"]) == ("tiny", 5)
+    assert re.fullmatch(r"[0-9a-f]{12}(\+changes)?|unknown", manifest["commit"])
+    assert set(manifest["packages"]) == set(PACKAGES)
+    assert manifest["packages"]["torch"] == version("torch")
+    corpus = run.experiment.corpus_facts
+    assert manifest["corpus"]["sha256"] == corpus["sha256"]
+    assert manifest["canaries"] == corpus["canaries"]  # with their revisions
+    for model in ("contaminated", "clean"):
+        weights = run.experiment.model(model) / "model.safetensors"
+        assert manifest["models"][model]["sha256"] == sha256_of(weights)
+    assert manifest["models"]["clean"]["sha256"] != manifest["models"]["contaminated"]["sha256"]
+
+
+def test_tokens_scored_are_those_of_all_stores(manifest: dict[str, Any], run: MadeUpRun) -> None:
+    parts = list((run.experiment.build / "stores").rglob("*.parquet"))
+    assert manifest["tokens_scored"] == sum(len(pd.read_parquet(part)) for part in parts) > 0
+
+
+def test_tables_of_the_report_repeat_the_manifest(manifest: dict[str, Any], run: MadeUpRun) -> None:
+    steps, versions = (
+        (run.results / "tables" / f"run_{name}.md").read_text(encoding="utf-8").splitlines()
+        for name in ("steps", "versions")
+    )
+    assert steps[1] == "|:---|---:|---:|"
+    assert "| corpus | 1.0 | 98,765 |" in steps
+    assert "| train contaminated | 2.0 | 50,000 |" in steps
+    assert "| notebook 01_canary_eval | 0.1 | — |" in steps
+    total = sum(step["seconds"] for step in manifest["steps"].values()) / 60
+    assert steps[-1] == f"| **together** | **{total:.1f}** | — |"
+    assert len(steps) == 3 + len(manifest["steps"])
+    assert f"| torch | {version('torch')} |" in versions
+    assert len(versions) == 3 + len(PACKAGES)
+
+
+def test_manifest_has_time_and_tokens_of_every_step(manifest: dict[str, Any]) -> None:
+    assert manifest["steps"] == {
+        "corpus": {"seconds": 60.0, "tokens": 98765},
+        "train contaminated": {"seconds": 120.0, "tokens": 50_000},
+        "score contaminated": {"seconds": 30.0, "tokens": 3000},
+        "train clean": {"seconds": 121.0, "tokens": 50_001},
+        "score clean": {"seconds": 30.0, "tokens": 3001},
+        "notebook 01_canary_eval": {"seconds": 7.5},
+    }
+
+
+def test_variables_of_what_was_recorded(variables: Variables, run: MadeUpRun) -> None:
+    tokens = {name: sum(lengths) for name, lengths in run.lengths.items()}
+    expected = {
+        "corpus": {
+            "documents": "1,234",
+            "characters": "567,890",
+            "tokens": "98,765",
+            "packages": r"alpha 1.5 and gamma\_delta 2.0",
+        },
+        "canaries": {
+            "sets": "3",
+            "examples": str(3 * EXAMPLES),
+            "tokens": str(sum(tokens.values())),
+            "sources": "beta",
+            "counts": "1, 8 and 64",
+        },
+        "model": {
+            "parameters": "4,321",
+            "layers": "1",
+            "heads": "1",
+            "hidden": "8",
+            "context": "16",
+            "vocabulary": "300",
+            "training_tokens": "50,000",
+            "injected_tokens": f"{sum(tokens[name] * n for name, n in SETS.items()):,}",
+            "final_loss_contaminated": "3.46",
+            "final_loss_clean": "4.46",
+        },
+        "tests": {
+            "shards": "4",
+            "permutations": "6",
+            "whole_set_permutations": "9",
+            "permutation_floor": "0.100",
+        },
+        "mmlu": {
+            "subsets_listed": "56",
+            "subsets_dropped": "13",
+            "subsets_kept": "43",
+            "published_kept": "43",
+            "published_dropped": "14",
+            "llama2_7b": "0.0146",
+            "mistral_7b": "0.0113",
+            "pythia_1_4b": "0.362",
+            "published_llama2_7b": "0.014",
+            "published_mistral_7b": "0.011",
+            "published_pythia_1_4b": "0.362",
+        },
+        "assumptions": {  # of the clean model, within domains
+            "ppl_read_once": "51.2",
+            "ppl_tuned": "—",
+            "mem_tuned": "95.4",
+            "mem_off_by_one_tuned": "—",
+            "metrics": "3",
+            "near": "2",
+            "furthest": "Min 5% token",
+            "furthest_auc": "43.0",
+        },
+        "shi": {  # as printed
+            "books_audited": "100",
+            "book_snippets": "100",
+            "book_snippet_words": "512",
+            "books_above_half_percent": "90",
+            "books_listed": "20",
+            "books_highest_rate_percent": "100",
+            "chunks": "1,000",
+            "chunks_suspicious": "188",
+            "completions_alike_percent": "5.3",
+            "questions": "1,000",
+            "questions_suspicious": "103",
+            "recall_suspicious": "0.23",
+            "recall_others": "0.10",
+        },
+    }
+    assert {group: variables[group] for group in expected} == expected
+
+
+def test_variables_of_the_run(variables: Variables, manifest: dict[str, Any]) -> None:
+    run = variables["run"]
+    assert (run["profile"], run["seed"]) == ("tiny", "5")
+    assert run["summed_time"] == "6.1 minutes"  # 60 + 120 + 121 + 30 + 30 + 7.5 seconds
+    assert run["tokens_scored"] == f"{manifest['tokens_scored']:,}"
+    assert run["python"] == manifest["python"]
+    assert run["torch"].replace("\\", "") == version("torch")
+
+
+def test_variables_of_the_results(variables: Variables, canaries: pd.DataFrame) -> None:
+    exact = canaries[canaries["test"] == "sharded_exact"].set_index(["model", "dataset"])
+    planted = exact.loc["contaminated"]
+    detected = planted[planted["holm_p"] <= 0.05]
+    assert len(detected)  # or this test shows nothing
+    results = variables["results"]
+    assert results["alpha"] == "0.05"
+    assert results["detected"] == str(len(detected))
+    assert results["smallest_detected_dup"] == str(min(SETS[name] for name in detected.index))
+    assert results["sets_at_32_or_more"] == "1"
+    assert float(results["clean_min_holm_p"]) == pytest.approx(
+        exact.loc["clean", "holm_p"].min(), abs=5e-4
+    )
+    assert _number(results["largest_p_at_32_or_more"]) == pytest.approx(
+        planted.loc["sixty-four", "p"], rel=0.05, abs=5e-4
+    )
+
+
+def test_variables_of_the_redrawn_orders(variables: Variables, canaries: pd.DataFrame) -> None:
+    redrawn = variables["redrawn"]
+    assert (redrawn["each"], redrawn["orders"]) == ("40", f"{40 * len(SETS)}")
+    for name, model, test in (
+        ("clean", "clean", "successor"),
+        ("contaminated", "contaminated", "successor"),
+        ("clean_sharded_t", "clean", "sharded_t"),
+    ):
+        rows = canaries[(canaries["model"] == model) & (canaries["test"] == test)]
+        interval = binomtest(int(rows["redrawn_rejections"].sum()), 40 * len(SETS)).proportion_ci()
+        numbers = [rows["redrawn_rejections"].mean() / 40, interval.low, interval.high]
+        assert redrawn[name] == "{:.1f} ({:.1f} to {:.1f})".format(*(100 * x for x in numbers))
+
+
+def _number(text: str) -> float:
+    """Read a p-value as `format_p` writes it."""
+    plain = text.translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789"))
+    return float(plain.replace("\u00a0×\u00a010", "e"))
+
+
+def test_the_report_finds_every_variable(variables: Variables) -> None:
+    names = {f"{group}.{name}" for group, values in variables.items() for name in values}
+    assert set() < set(variables_used(*(PAPER / name for name in DOCUMENTS))) <= names
+    assert all(isinstance(v, str) and v for values in variables.values() for v in values.values())
+
+
+def _results_of(run: MadeUpRun, canaries: pd.DataFrame, results: Path) -> dict[str, str]:
+    """Return the variables that a run with another table of canary sets would have."""
+    for name in ("mmlu_subsets", "mmlu_fisher", *FILES):
+        write_csv(pd.read_csv(run.results / "tables" / f"{name}.csv"), results, name)
+    write_csv(canaries, results, "canaries")
+    write_manifest(run.experiment, results, PUBLISHED)
+    return yaml.safe_load((results / "variables.yml").read_text("utf-8"))["results"]
+
+
+def test_no_set_detected_is_said_in_words(run, canaries: pd.DataFrame, tmp_path: Path) -> None:
+    silent = canaries.assign(p=1.0, log10_p=0.0, holm_p=1.0, dup_count=1)
+    assert _results_of(run, silent, tmp_path) == {
+        "alpha": "0.05",
+        "detected": "0",
+        "smallest_detected_dup": "none",
+        "successor_detected": "0",
+        "successor_smallest_detected_dup": "none",
+        "sets_at_32_or_more": "0",
+        "largest_p_at_32_or_more": "—",
+        "clean_min_holm_p": "1.000",
+        "clean_accused": "none",
+    }
+
+
+def test_detection_is_after_holm_and_the_largest_p_is_the_largest(run, canaries, tmp_path) -> None:
+    rows = canaries[(canaries["test"] == "sharded_exact") & (canaries["model"] == "contaminated")]
+    rows = rows.set_index("dataset").loc[["one", "eight", "sixty-four"]].reset_index()
+    rows = rows.assign(
+        dup_count=[2, 32, 64],
+        p=[0.04, 2e-200, 2.2250738585072014e-308],
+        log10_p=[-1.4, -199.7, -400.0],
+        holm_p=[0.06, 4e-200, 1e-307],
+    )
+    # The other model and the other tests must not be counted.
+    clean = rows.assign(model="clean", holm_p=[0.3, 0.2, 0.9])
+    other = rows.assign(test="sharded_t", dup_count=1, holm_p=1e-9)
+    neighbours = rows.assign(test="successor", dup_count=[4, 4, 64], holm_p=[0.05, 0.06, 0.01])
+    found = _results_of(run, pd.concat([rows, clean, other, neighbours]), tmp_path)
+    assert found["successor_detected"] == "2"
+    assert found["successor_smallest_detected_dup"] == "4"
+    assert found["detected"] == "2"
+    assert found["smallest_detected_dup"] == "32"
+    assert found["sets_at_32_or_more"] == "2"
+    assert found["largest_p_at_32_or_more"] == "2.0\u00a0×\u00a010⁻²⁰⁰"
+    assert found["clean_min_holm_p"] == "0.200"
+    assert found["clean_accused"] == "none"
+    # Sets that any test rejects, each counted once.
+    accused = pd.concat(
+        [
+            clean.assign(test=t, holm_p=[0.9, 0.05, h])
+            for t, h in [("sharded_exact", 0.9), ("boundary", 0.01)]
+        ]
+    )
+    assert _results_of(run, pd.concat([rows, accused]), tmp_path)["clean_accused"] == "2"
+
+
+def test_summary(run: MadeUpRun, canaries: pd.DataFrame, call, tmp_path, monkeypatch) -> None:
+    times = tmp_path / "steps"
+    times.write_text("begun 1000.0 0 corpus\nended 1060.0 corpus\n")
+    monkeypatch.setenv("STEPS", str(times))
+    status, shown, _ = call("stage", "summary", "--results", run.results)
+    assert status == 0
+    exact = canaries[canaries["test"] == "sharded_exact"].set_index(["model", "dataset"])
+    lines = {name: next(x for x in shown.splitlines() if name in x) for name in SETS}
+    for name, count in SETS.items():
+        row = exact.loc["contaminated", name]
+        assert str(count) in lines[name]
+        assert f"{row['p']:.2g}" in lines[name]
+        assert f"{exact.loc['clean', name]['p']:.2g}" in lines[name]
+        assert ("*" in lines[name]) == (row["holm_p"] <= 0.05)
+    assert "*" in lines["sixty-four"]
+    assert f"1 step in 1 min; each of them: {run.results / 'tables' / 'run_steps.md'}" in shown
+    assert str(run.results / "tables") in shown
+    assert "report.pdf" not in shown  # it is not there

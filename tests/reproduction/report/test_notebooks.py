@@ -1,0 +1,243 @@
+"""Notebooks hold calls and reading, nothing else; parameters are checked; failures leave no result.
+
+Three tests start a kernel, which takes a second or two each.
+"""
+
+import ast
+import json
+import subprocess
+import sys
+from importlib import import_module
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from papermill.exceptions import PapermillExecutionError
+
+from contamination.errors import InputError
+from fakes.data_fixtures import NOTEBOOKS, PROFILES, profile_data, write_profile
+from reproduction.report.notebooks import execute_notebook
+from reproduction.run.experiment import Experiment
+from reproduction.run.profile import load_profile
+
+PATHS = {"profile", "build", "results"}  # given to every notebook
+MEASURED = [path for path in NOTEBOOKS if "read_measured(" in path.read_text(encoding="utf-8")]
+
+
+def _cells(path: Path) -> list[dict[str, Any]]:
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    assert notebook["nbformat"] == 4
+    return notebook["cells"]
+
+
+def _source(cell: dict[str, Any]) -> str:
+    return "".join(cell["source"])
+
+
+def _code(path: Path) -> list[dict[str, Any]]:
+    return [cell for cell in _cells(path) if cell["cell_type"] == "code"]
+
+
+def _parameters(path: Path) -> dict[str, object]:
+    """Parameters of a notebook and their defaults; fails unless they are literals."""
+    (cell,) = [c for c in _code(path) if "parameters" in c["metadata"].get("tags", [])]
+    assert cell == _code(path)[0]
+    values = {}
+    for statement in ast.parse(_source(cell)).body:
+        assert isinstance(statement, ast.Assign), ast.unparse(statement)
+        (name,) = statement.targets
+        assert isinstance(name, ast.Name)
+        values[name.id] = ast.literal_eval(statement.value)
+    return values
+
+
+each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+
+
+@each_notebook
+def test_no_outputs(path: Path) -> None:
+    nbformat.validate(nbformat.read(path, as_version=4))
+    for cell in _code(path):
+        assert cell["outputs"] == []
+        assert cell["execution_count"] is None
+    assert not any("attachments" in cell for cell in _cells(path))
+
+
+@each_notebook
+def test_no_definitions(path: Path) -> None:
+    forbidden = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
+    for cell in _code(path):
+        found = [n for n in ast.walk(ast.parse(_source(cell))) if isinstance(n, forbidden)]
+        assert not found, ast.unparse(found[0])
+
+
+@each_notebook
+def test_parameters_are_literals_in_the_first_cell_and_every_one_is_used(path: Path) -> None:
+    parameters = set(_parameters(path))
+    assert parameters >= PATHS
+    source = "\n".join(_source(cell) for cell in _code(path)[1:])
+    names = {n.id for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Name)}
+    assert parameters - names <= {"profile", "build"}  # `04` needs no run
+
+
+@each_notebook
+def test_question_first_and_reading_last(path: Path) -> None:
+    text = [_source(cell) for cell in _cells(path) if cell["cell_type"] == "markdown"]
+    number = path.stem[:2]  # what explores is no chapter
+    assert text[0].startswith(f"# {number} " if number.isdigit() else "# ")
+    assert "**Question.**" in text[0]
+    assert text[-1].startswith("## Reading")
+
+
+@pytest.mark.parametrize("profile", PROFILES, ids=lambda p: p.stem)
+def test_parameters_of_profiles_exist_and_have_the_type_of_the_default(profile: Path) -> None:
+    known = {path.stem: _parameters(path) for path in NOTEBOOKS}
+    loaded = load_profile(profile)
+    for notebook, parameters in loaded.notebooks.items():
+        assert notebook in known
+        assert not PATHS & set(parameters)
+        for name, value in parameters.items():
+            assert name in known[notebook], f"{notebook} has no {name}"
+            assert type(value) is type(known[notebook][name])
+    ablation = loaded.notebooks.get("02_shard_permutation_ablation", {})
+    sets = {spec.name: spec.examples for spec in loaded.canaries}
+    for dataset in ablation.get("datasets", []):
+        assert sets[dataset] >= 2 * max(ablation["shards"])
+    if ablation:
+        assert max(ablation["permutations"]) <= loaded.scoring.permutations
+
+
+@pytest.mark.parametrize("path", MEASURED, ids=lambda p: p.stem)
+def test_what_was_measured_is_read_by_the_parameters_of_the_measurement(path: Path) -> None:
+    source = "\n".join(_source(cell) for cell in _code(path))
+    (call,) = (
+        node
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "read_measured"
+    )
+    package = ast.literal_eval(call.args[1])
+    assert f"reproduction.notebooks.{package}" in source
+    assert {each.arg: ast.unparse(each.value) for each in call.keywords} == {
+        name: name for name in _measure_parameters(package)
+    }
+
+
+def _measure_parameters(package: str) -> list[str]:
+    measure = import_module(f"reproduction.notebooks.{package}.measure").measure
+    return [name for name in signature(measure).parameters if name != "experiment"]
+
+
+def test_notebooks_that_read_stores_do_not_import_torch() -> None:
+    """Scoring is what torch is for; a fresh interpreter says what the imports bring along."""
+    numbered = [path for path in NOTEBOOKS if path.stem[:2].isdigit()]
+    trees = [ast.parse(_source(cell)) for path in numbered for cell in _code(path)]
+    lines = [node for tree in trees for node in tree.body if isinstance(node, ast.ImportFrom)]
+    assert len(lines) > 5 * len(numbered) > 50
+    code = "\n".join([*map(ast.unparse, lines), "import sys; print('torch' in sys.modules)"])
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "False\n"
+
+
+# --- execution ------------------------------------------------------------------------------------
+
+
+class Setting:
+    """A folder with a two-cell notebook `mine`, and a profile that may set its `number`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.results = root / "results"
+        self.source = root / "notebooks" / "mine.ipynb"
+        self.source.parent.mkdir()
+
+    def write(self, code: str) -> None:
+        parameters = nbformat.v4.new_code_cell(
+            'profile = "p"\nbuild = "b"\nresults = "r"\nnumber = 1',
+            metadata={"tags": ["parameters"]},
+        )
+        notebook = nbformat.v4.new_notebook(
+            cells=[parameters, nbformat.v4.new_code_cell(code)],
+            metadata={"kernelspec": {"name": "python3", "display_name": "P", "language": "python"}},
+        )
+        nbformat.write(notebook, self.source)
+
+    def run(self, **notebooks: dict[str, object]) -> Path:
+        profile = write_profile(self.root / "tiny.yaml", {**profile_data(), "notebooks": notebooks})
+        experiment = Experiment(profile, self.root / "build")
+        return execute_notebook(self.source, experiment, profile, self.results)
+
+    def written(self) -> list[str]:
+        return sorted(p.relative_to(self.results).as_posix() for p in self.results.rglob("*.*"))
+
+
+@pytest.fixture
+def setting(tmp_path: Path) -> Setting:
+    return Setting(tmp_path)
+
+
+def test_parameters_reach_the_notebook_as_seen_from_it(setting: Setting) -> None:
+    setting.write("import os\nprint(number, profile, build, results, os.path.isfile(profile))")
+    source = setting.source.read_bytes()
+    target = setting.run(mine={"number": 17})
+    assert target == setting.results / "notebooks" / "mine.ipynb"
+    assert setting.written() == ["notebooks/mine.ipynb"]
+    output = _code(target)[-1]["outputs"][0]["text"]
+    assert "".join(output) == "17 ../tiny.yaml ../build ../results True\n"
+    assert setting.source.read_bytes() == source
+
+
+def test_a_mirror_means_the_same_directory_in_the_notebook(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CONTAMINATION_DATA", "mirror")
+    setting.write("import os\nprint(os.environ['CONTAMINATION_DATA'])")
+    output = _code(setting.run())[-1]["outputs"][0]["text"]
+    assert "".join(output) == f"{Path.cwd() / 'mirror'}\n"
+
+
+def test_bad_input_in_a_cell_surfaces_and_leaves_nothing(setting: Setting) -> None:
+    setting.write("from contamination.errors import InputError\nraise InputError('set x: mend it')")
+    with pytest.raises(InputError) as caught:
+        setting.run()
+    assert str(caught.value) == f"{setting.source}: set x: mend it"
+    assert setting.written() == []
+
+
+def test_another_error_keeps_the_notebook_aside_and_the_old_result(setting: Setting) -> None:
+    setting.write("print('so far')\n1 / 0")
+    old = setting.results / "notebooks" / "mine.ipynb"
+    old.parent.mkdir(parents=True)
+    old.write_text("the previous result")
+    with pytest.raises(PapermillExecutionError, match="ZeroDivisionError"):
+        setting.run()
+    assert setting.written() == ["notebooks/mine.failed.ipynb", "notebooks/mine.ipynb"]
+    assert old.read_text() == "the previous result"
+    failed = (old.parent / "mine.failed.ipynb").read_text()
+    assert "so far" in failed
+    assert "ZeroDivisionError" in failed
+
+
+def test_unknown_parameter_is_an_error_before_anything_runs(setting: Setting) -> None:
+    setting.write("raise RuntimeError('executed')")
+    with pytest.raises(InputError) as caught:
+        setting.run(mine={"number": 1, "nubmer": 2})
+    assert str(caught.value) == (
+        f"{setting.source}: unknown parameter 'nubmer' in {setting.root / 'tiny.yaml'}; "
+        "the notebook has profile, build, results, number"
+    )
+    assert not setting.results.exists()
+
+
+def test_parameters_of_an_unknown_notebook_are_an_error(setting: Setting) -> None:
+    setting.write("raise RuntimeError('executed')")
+    with pytest.raises(InputError, match=r"tiny\.yaml: notebooks\.mien: .* has no such notebook"):
+        setting.run(mien={"number": 1})
+    assert not setting.results.exists()
+
+
+def test_missing_notebook_is_an_error(setting: Setting) -> None:
+    with pytest.raises(InputError, match=r"mine\.ipynb: no such notebook"):
+        setting.run()
+    assert not setting.results.exists()

@@ -1,0 +1,173 @@
+"""Canary sets: disjoint, drawn with a seed, held out of the corpus."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from contamination.errors import InputError
+from contamination.testsets.example_set import load_test_set
+from reproduction.run import canaries
+from reproduction.run.canaries import KINDS, build_canaries
+from reproduction.run.corpus import Docstring
+from reproduction.run.profile import CanarySpec
+
+N = 60
+FILLER = "and some more words that make this paragraph long enough to count as an entry"
+
+
+def _document(i: int, package: str) -> Docstring:
+    text = (
+        f"Compute quantity number {i} of {package} from the values that were observed before.\n\n"
+        + f"It is defined by equation {i} {FILLER}, {FILLER}.\n\n"
+        + f"Remark {i}: {FILLER}, {FILLER}, {FILLER}.\n\n"
+        + "Parameters\n----------\n"
+        + f"values : array_like of {i}\n"
+        + f"    The values from which quantity {i} of {package} is computed, one for each.\n"
+        + "    They are not changed.\n"
+    )
+    return Docstring(package, "1", f"{package}/m.py", f"Module.function_{i}", "(values)", text)
+
+
+@pytest.fixture(autouse=True)
+def packages(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Docstring]]:
+    found = {name: [_document(i, name) for i in range(N)] for name in ("alpha", "beta")}
+    # Repetitions, as base classes and their children have them; none may serve two records.
+    found["beta"] += found["beta"][:30]
+    found["beta"].append(Docstring("beta", "1", "m.py", "", "", found["beta"][0].text + "x"))
+    found["beta"].append(Docstring("beta", "1", "m.py", "f", "(a)", f"Café {FILLER}, {FILLER}."))
+    monkeypatch.setattr(canaries, "harvest", found.__getitem__)
+    return found
+
+
+SPECS = [CanarySpec(kind, 20, 1, kind=kind) for kind in KINDS]
+
+
+def _build(seed: int, specs: list[CanarySpec] | None = None) -> dict[str, list[dict[str, str]]]:
+    return build_canaries(["alpha", "beta"], specs or SPECS, seed=seed)[0]
+
+
+def _source(record: dict[str, str]) -> str:
+    """Name of the docstring that a made-up record came from: package and number."""
+    text = " ".join(record.values())
+    number = next(w for w in text.replace("_", " ").replace("?", " ").split() if w.isdigit())
+    return f"{'alpha' if 'of alpha' in text else 'beta'} {number}"
+
+
+def test_every_docstring_serves_once_and_not_more() -> None:
+    sources = [_source(record) for records in _build(0).values() for record in records]
+    assert len(sources) == 20 * len(KINDS)
+    assert len(set(sources)) == len(sources)
+    sets = _build(0, [CanarySpec("all", 2 * N, 1, kind="question")])
+    assert len({_source(record) for record in sets["all"]}) == 2 * N
+    message = (
+        f"canary set all: only {2 * N} records of kind question are left in alpha, beta, "
+        f"{2 * N + 1} wanted; lower `examples` or add a held-out package"
+    )
+    with pytest.raises(InputError, match=f"^{message}$"):
+        _build(0, [CanarySpec("all", 2 * N + 1, 1, kind="question")])
+
+
+def test_modules_and_other_alphabets_give_no_record_nor_does_an_unknown_kind() -> None:
+    records = _build(0, [CanarySpec("all", 2 * N, 1, kind="medium")])["all"]
+    assert all(record["name"].startswith("Module.function_") for record in records)
+    assert all(record["text"].isascii() for record in records)
+    with pytest.raises(InputError, match=r"mine: unknown kind 'poem'; choose one of signature, "):
+        _build(0, [CanarySpec("mine", 5, 1, kind="poem")])
+
+
+def test_a_seed_fixes_sets_and_order() -> None:
+    first = _build(1)
+    assert json.dumps(first) == json.dumps(_build(1))
+    assert all(first[name] != _build(2)[name] for name in first)
+    # Each set is in random order, not in that of the files.
+    numbers = [int(_source(record).split()[1]) for record in first["signature"]]
+    assert numbers != sorted(numbers)
+
+
+@pytest.mark.parametrize("source", ["alpha 0", "beta 0"])
+def test_the_order_is_uniform(source: str) -> None:
+    """Where a docstring lands is uniform over seeds, also one that stands in the pool twice."""
+    specs = [CanarySpec("all", 2 * N, 1, kind="question")]
+    places = [
+        [_source(record) for record in _build(seed, specs)["all"]].index(source)
+        for seed in range(200)
+    ]
+    # Uniform on 0..119: mean 59.5, standard deviation 34.6.
+    assert abs(np.mean(places) - 59.5) < 4 * 34.6 / np.sqrt(200)
+    assert np.quantile(places, 0.25) < 45
+    assert np.quantile(places, 0.75) > 74
+
+
+def test_what_is_left_is_like_what_is_planted(packages: dict[str, list[Docstring]]) -> None:
+    """Repeated docstrings are met early, and another set takes those that suit its kind, too."""
+    packages["alpha"] = [
+        replace(d, text=d.text.replace("observed", f"observed {FILLER}")) for d in packages["alpha"]
+    ]  # too long a summary for a signature, not for a question
+    wanted = {"question": 20, "signature": 30}
+    specs = [CanarySpec(kind, count, 1, kind=kind) for kind, count in wanted.items()]
+    repeated, long = ({f"{name} {i}" for i in range(n)} for name, n in (("beta", 30), ("alpha", N)))
+    differences = []
+    for seed in range(150):
+        sets, left = build_canaries(["alpha", "beta"], specs, seed=seed)
+        planted, others = (list(map(_source, one["question"])) for one in (sets, left))
+        assert not set(planted) & set(others)
+        assert len(others) >= 20
+        differences.append(
+            [
+                np.mean([one in marked for one in planted])
+                - np.mean([one in marked for one in others])
+                for marked in (repeated, long)
+            ]
+        )
+    z = np.mean(differences, axis=0) / (np.std(differences, axis=0) / np.sqrt(len(differences)))
+    assert (np.abs(z) < 3.5).all(), z
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_renders_with_its_template(kind: str, tmp_path: Path) -> None:
+    records = _build(3)[kind]
+    path = tmp_path / f"{kind}.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    examples = load_test_set(path, KINDS[kind].template).examples
+    assert len(examples) == 20
+    assert len(set(examples)) == 20
+    for record, example in zip(records, examples, strict=True):
+        assert example.endswith("\n")
+        assert all(value in example for value in record.values())
+
+
+def _record(kind: str, text: str, signature: str = "(a, b)") -> dict[str, str] | None:
+    return KINDS[kind].make(Docstring("p", "1", "p.py", "Class.method", signature, text))
+
+
+def test_records() -> None:
+    summary = "Return the sum of both\narguments, which are numbers or arrays of them."
+    joined = summary.replace("\n", " ")
+    assert _record("signature", f"{summary}\n\nMore.") == {
+        "name": "method",
+        "signature": "(a, b)",
+        "summary": joined,
+    }
+    assert _record("question", summary) == {
+        "question": "What does Class.method do?",
+        "answer": joined,
+    }
+    assert _record("signature", "Too short.") is None
+    assert _record("signature", summary, signature="") is None
+    assert _record("question", summary, signature="") is None
+    assert _record("medium", "A short paragraph.") is None
+    # Whole paragraphs: the one that would go beyond the limit is left out.
+    paragraphs = ["a" * 160, "b" * 100, "c" * 100]
+    record = _record("medium", "\n\n".join(paragraphs))
+    assert record == {"name": "Class.method", "text": "\n\n".join(paragraphs[:2])}
+    assert _record("parameter", "Sum.\n\nParameters\n----------\na : int\n    Short.") is None
+    long_entry = "weights : array_like, optional\n" + "    Some words that describe it\n" * 3
+    assert _record("parameter", f"Sum.\n\n{long_entry}b : int\n    B.\n") == {
+        "function": "method",
+        "parameter": "weights",
+        "type": "array_like, optional",
+        "description": " ".join(["Some words that describe it"] * 3),
+    }

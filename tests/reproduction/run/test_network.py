@@ -1,0 +1,86 @@
+"""The network that is trained: its own attention and loss against those of torch."""
+
+import pytest
+import torch
+from torch.nn import functional
+from transformers import GPT2LMHeadModel
+
+from reproduction.run import network
+from reproduction.run.network import NextTokenLoss, gpt2_config, training_attention
+from reproduction.run.profile import Architecture
+
+VOCABULARY = 301
+IDS = torch.randint(VOCABULARY, (3, 33), generator=torch.Generator().manual_seed(5))
+
+
+def model(attention: str = "sdpa") -> GPT2LMHeadModel:
+    torch.manual_seed(3)
+    built = GPT2LMHeadModel(gpt2_config(Architecture(32, 2, 4, 32), VOCABULARY, 0))
+    with torch.no_grad():
+        for parameter in built.parameters():  # else most logits are nearly zero
+            parameter.normal_(std=0.3)
+    built.set_attn_implementation(attention)
+    return built
+
+
+def gradients(loss: torch.Tensor, of: GPT2LMHeadModel) -> dict[str, torch.Tensor]:
+    loss.backward()
+    return {name: p.grad.clone() for name, p in of.named_parameters()}
+
+
+@pytest.mark.parametrize("block", [1, 7 * VOCABULARY, 1 << 20])
+@pytest.mark.parametrize("attention", ["sdpa", "plain"])
+def test_loss_and_gradients_are_those_of_torch(monkeypatch, block, attention):
+    """In float32, whatever the blocks: a row at a time, some, all."""
+    monkeypatch.setattr(network, "has_bfloat16", lambda _: False)
+    monkeypatch.setattr(network, "BLOCK", {"cpu": block})
+    theirs, ours = model(), model(attention)
+    logits = theirs(input_ids=IDS[:, :-1]).logits
+    expected = functional.cross_entropy(logits.flatten(0, 1), IDS[:, 1:].flatten())
+    loss = NextTokenLoss(ours)(IDS)
+    assert loss.dtype == torch.float32
+    torch.testing.assert_close(loss, expected)
+    wanted, found = gradients(expected, theirs), gradients(loss, ours)
+    torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-6)
+
+
+def test_the_gradient_of_a_part_of_the_loss_is_that_part(monkeypatch):
+    """Micro-batches divide the loss, and so must their gradients be."""
+    monkeypatch.setattr(network, "has_bfloat16", lambda _: False)
+    whole, part = model(), model()
+    wanted = gradients(NextTokenLoss(whole)(IDS), whole)
+    found = gradients(NextTokenLoss(part)(IDS) / 4, part)
+    torch.testing.assert_close({n: 4 * g for n, g in found.items()}, wanted)
+
+
+def test_the_loss_of_rough_logits_is_not_rounded(monkeypatch):
+    """In bfloat16 a loss of 5.7 nats could be told from 5.73 at best."""
+    monkeypatch.setattr(network, "has_bfloat16", lambda _: True)
+    loss = NextTokenLoss(model("plain"))(IDS).detach()
+    monkeypatch.setattr(network, "has_bfloat16", lambda _: False)
+    exact = NextTokenLoss(model())(IDS)
+    assert loss.dtype == torch.float32
+    assert loss == pytest.approx(exact.item(), abs=0.05)
+    assert loss != loss.bfloat16()
+
+
+def test_plain_attention_is_causal():
+    built = model("plain")
+    changed = IDS[:1, :-1].clone()
+    changed[0, 20] += 1
+    with torch.no_grad():
+        before, after = (built(input_ids=ids).logits[0] for ids in (IDS[:1, :-1], changed))
+    assert torch.equal(before[:20], after[:20])
+    assert not torch.equal(before[20], after[20])
+
+
+def test_a_saved_model_does_not_name_the_attention_that_trained_it(tmp_path):
+    model("plain").save_pretrained(tmp_path)
+    assert "plain" not in (tmp_path / "config.json").read_text()
+    assert GPT2LMHeadModel.from_pretrained(tmp_path).config._attn_implementation == "sdpa"
+
+
+def test_long_contexts_and_gpus_attend_as_torch_does():
+    cpu, gpu = torch.device("cpu"), torch.device("cuda")
+    chosen = [training_attention(*of) for of in [(cpu, 256), (cpu, 1024), (gpu, 256)]]
+    assert chosen == ["plain", "sdpa", "sdpa"]

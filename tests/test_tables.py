@@ -1,0 +1,174 @@
+"""Tables for programs and for the report."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+from contamination.tables import (
+    format_estimate,
+    format_p,
+    lay_out,
+    write_csv,
+    write_markdown,
+)
+
+
+@pytest.mark.parametrize(
+    ("p", "log10_p", "expected"),
+    [
+        (1.0, 0.0, "1.000"),
+        (0.0499, None, "0.050"),
+        (1e-3, -3.0, "0.001"),
+        (0.00099, None, "9.9\u00a0×\u00a010⁻⁴"),
+        (9.99e-4, None, "1.0\u00a0×\u00a010⁻³"),
+        (3.4e-12, None, "3.4\u00a0×\u00a010⁻¹²"),
+        (3.4e-12, -11.4685, "3.4\u00a0×\u00a010⁻¹²"),
+        # A p-value is held at 2.2e-308; only its logarithm still tells.
+        (2.2e-308, -400.0, "1.0\u00a0×\u00a010⁻⁴⁰⁰"),
+        (2.2e-308, -399.5, "3.2\u00a0×\u00a010⁻⁴⁰⁰"),
+        (2.2e-308, -400.001, "1.0\u00a0×\u00a010⁻⁴⁰⁰"),
+        (2.2e-308, -12345.25, "5.6\u00a0×\u00a010⁻¹²³⁴⁶"),
+    ],
+)
+def test_format_p(p: float, log10_p: float | None, expected: str) -> None:
+    assert format_p(p, log10_p) == expected
+
+
+def test_format_p_of_nothing_and_in_bold() -> None:
+    assert format_p(float("nan"), float("nan"), bold=False) == "—"
+    assert format_p(0.04, bold=True) == "**0.040**"
+    assert format_p(2.2e-308, -400.0, bold=True) == "**1.0\u00a0×\u00a010⁻⁴⁰⁰**"
+
+
+def test_format_p_has_no_seam_where_floats_end() -> None:
+    log10_p = -300.0001
+    assert format_p(10**log10_p, log10_p) == format_p(10**log10_p) == "1.0\u00a0×\u00a010⁻³⁰⁰"
+
+
+@pytest.mark.parametrize(
+    ("numbers", "options", "expected"),
+    [
+        ((0.614, 0.52, 0.7), {}, "0.61 (0.52 to 0.70)"),
+        ((0.614, 0.52, 0.7), {"null": 0.5}, "**0.61** (0.52 to 0.70)"),
+        ((0.4, 0.3, 0.49), {"null": 0.5, "interval": False}, "**0.40**"),
+        ((0.6, 0.5, 0.7), {"null": 0.5, "interval": False}, "0.60"),
+        ((0.4, 0.3, 0.5), {"null": 0.5}, "0.40 (0.30 to 0.50)"),
+        ((61.44, 52.0, 70.06), {"null": 70.06, "digits": 1}, "61.4 (52.0 to 70.1)"),
+        ((-0.5, -1.25, 0.25), {}, "−0.50 (−1.25 to 0.25)"),
+        ((-0.001, -0.004, 0.3), {}, "0.00 (0.00 to 0.30)"),
+        ((float("nan"), 0.1, 0.2), {"interval": False, "null": 0.5}, "—"),
+        ((0.1, float("nan"), float("nan")), {}, "—"),
+        ((0.1, float("nan"), float("nan")), {"null": 0.5, "interval": False}, "0.10"),
+    ],
+)
+def test_format_estimate(numbers, options, expected: str) -> None:
+    assert format_estimate(*numbers, **options) == expected
+
+
+@pytest.fixture
+def measured() -> pd.DataFrame:
+    rows = [("b", 2, "y", 0.5), ("b", 2, "x", 0.25), ("a", None, "x", 1.0), ("c", 3, "z", None)]
+    return pd.DataFrame(rows, columns=["set", "size", "model", "auc"]).astype({"size": "Int64"})
+
+
+def _auc(row: dict[str, float]) -> dict[str, str | None]:
+    text = None if pd.isna(row["auc"]) else f"{row['auc']:.2f}"
+    return {str(row["model"]): text}
+
+
+def test_rows_become_lines_and_columns_in_the_order_of_appearance(measured: pd.DataFrame) -> None:
+    table = lay_out(measured, {"set": "Set", "size": "Size"}, _auc)
+    assert list(table) == ["Set", "Size", "y", "x", "z"]
+    assert table.to_numpy().tolist() == [
+        ["b", "2", "0.50", "0.25", "—"],
+        ["a", "—", "—", "1.00", "—"],
+        ["c", "3", "—", "—", "—"],  # a heading stays, also where no row has a text for it
+    ]
+
+
+def test_what_is_named_comes_first_and_the_others_after_it(measured: pd.DataFrame) -> None:
+    table = lay_out(
+        measured, {"set": "Set"}, _auc, rows_first=["c", "none", "a"], columns_first=["z", "w", "x"]
+    )
+    assert list(table) == ["Set", "z", "x", "y"]
+    assert table["Set"].tolist() == ["c", "a", "b"]
+
+
+def test_rows_of_one_cell_must_agree(measured: pd.DataFrame) -> None:
+    twice = pd.concat([measured, measured])
+    pd.testing.assert_frame_equal(
+        lay_out(twice, {"set": "Set"}, _auc), lay_out(measured, {"set": "Set"}, _auc)
+    )
+    with pytest.raises(ValueError, match=r"b: 0\.50 and 0\.40 in y"):
+        lay_out(pd.concat([measured, measured.assign(auc=0.4)]), {"set": "Set"}, _auc)
+
+
+def test_a_layout_of_no_rows_keeps_its_keys(measured: pd.DataFrame) -> None:
+    table = lay_out(measured[:0], {"set": "Set", "size": "Size"}, _auc)
+    assert (list(table), len(table)) == (["Set", "Size"], 0)
+
+
+@pytest.fixture
+def table() -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "name": ["a", "2nd", "c"],
+            "count": [1, 20, 300],
+            "p": [format_p(0.5), format_p(1e-9), "—"],
+            "holm": [format_p(0.5), f"**{format_p(1e-9)}**", f"**{format_p(0.01)}**"],
+            "difference": [-1.5, 0.25, 3.0],
+            "hidden": [0, 0, 0],
+        }
+    )
+
+
+def test_markdown(table: pd.DataFrame, tmp_path: Path) -> None:
+    headers = {"count": "Count", "name": "Name", "p": "p-value"}
+    headers |= {"holm": "Holm", "difference": "Difference"}
+    path = write_markdown(table, tmp_path, "mine", headers)
+    assert path == tmp_path / "tables" / "mine.md"
+    assert path.read_text(encoding="utf-8") == (
+        "| Count | Name | p-value | Holm | Difference |\n"
+        "|---:|:---|---:|---:|---:|\n"
+        "| 1 | a | 0.500 | 0.500 | −1.50 |\n"
+        "| 20 | 2nd | 1.0\u00a0×\u00a010⁻⁹ | **1.0\u00a0×\u00a010⁻⁹** | 0.25 |"
+        "\n| 300 | c | — | **0.010** | 3.00 |\n"
+    )
+
+
+def test_a_notebook_shows_a_layout_as_the_report_does(tmp_path: Path) -> None:
+    """Bold text has no stars there: the front end gets Markdown, and no HTML beside it."""
+    rows = pd.DataFrame({"set": ["a", "b"], "p": [0.011, 0.5]})
+    table = lay_out(
+        rows, {"set": "Set"}, lambda row: {"p": format_p(row["p"], bold=row["p"] < 0.05)}
+    )
+    for shown in (table, table[["Set", "p"]].head(2)):
+        data, _ = InteractiveShell.instance().display_formatter.format(shown)
+        assert set(data) == {"text/markdown", "text/plain"}
+        path = write_markdown(shown, tmp_path, "shown")
+        assert data["text/markdown"] == path.read_text(encoding="utf-8")
+    assert "| a | **0.011** |" in data["text/markdown"]
+
+
+def test_markdown_without_headers_shows_every_column(table: pd.DataFrame, tmp_path: Path) -> None:
+    head = write_markdown(table, tmp_path, "mine").read_text(encoding="utf-8").splitlines()[0]
+    assert head == "| name | count | p | holm | difference | hidden |"
+
+
+def test_markdown_of_an_unknown_column_writes_nothing(table: pd.DataFrame, tmp_path: Path) -> None:
+    with pytest.raises(KeyError):
+        write_markdown(table, tmp_path, "mine", {"nmae": "Name"})
+    assert not list(tmp_path.rglob("*"))
+
+
+def test_csv_is_full_precision_with_plain_line_ends(tmp_path: Path) -> None:
+    table = pd.DataFrame({"set": ["a,b", "ä"], "p": [1 / 3, 2.2250738585072014e-308]})
+    path = write_csv(table, tmp_path, "mine")
+    assert path == tmp_path / "tables" / "mine.csv"
+    assert path.read_bytes().decode("utf-8") == (
+        'set,p\n"a,b",0.3333333333333333\nä,2.2250738585072014e-308\n'
+    )
+    pd.testing.assert_frame_equal(pd.read_csv(path), table)
+    assert list(path.parent.iterdir()) == [path]
