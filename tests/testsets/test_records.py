@@ -139,6 +139,18 @@ def test_parquet_that_python_cannot_hold(tmp_path, column) -> None:
     assert refusal(tmp_path / "a.parquet").startswith(": not a Parquet file (")
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.jsonl", '{"text": "a"}\n{"text": "b", "x": {"y": 1, "y": 2}}\n', ", line 2: key 'y' "),
+        ("a.json", '[{"text": "a",\n"text": "b"}]', ": key 'text' stands twice"),
+        ("a.csv", "text,label,text\na,1,b\n", ", line 1: column 'text' stands twice"),
+    ],
+)
+def test_a_name_that_stands_twice_would_lose_data(name, content, message, save) -> None:
+    assert refusal(save(name, content)).startswith(message)
+
+
 def test_bad_parquet(save, tmp_path) -> None:
     assert refusal(save("a.parquet", b"PAR1 and no more")).startswith(": not a Parquet file (")
     pd.DataFrame({"text": []}).to_parquet(tmp_path / "b.parquet")

@@ -30,6 +30,8 @@ def read_records(path: Path) -> list[Record]:
     """
     if path.suffix not in FORMATS:
         raise InputError(f"{path}: unknown kind of file; give one of {', '.join(FORMATS)}")
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path}: no regular file; give the path of a test set")
     if not path.is_file():
         raise InputError(f"{path}: no such file; give the path of a test set")
     records = FORMATS[path.suffix](path)
@@ -139,7 +141,12 @@ def _parse_json(text: str, path: Path, first_line: int, advice: str) -> Any:
             f"{path}, line {line}: JSON nested more than {MOST_NESTED} deep; write flat records"
         )
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_unique_keys)
+    except _DuplicateKeyError as error:
+        raise InputError(
+            f"{path}{f', line {first_line}' * ('\n' not in text)}: key {str(error)[:60]!r} stands "
+            "twice in one object; keep one"
+        ) from error
     except json.JSONDecodeError as error:
         raise InputError(
             f"{path}, line {first_line + error.lineno - 1}: not JSON ({error.msg} at column "
@@ -153,6 +160,18 @@ def _parse_json(text: str, path: Path, first_line: int, advice: str) -> Any:
             f"{path}, line {line}: an integer of more than {MOST_DIGITS:,} digits; write it as "
             "text, in quotes"
         ) from error
+
+
+class _DuplicateKeyError(Exception):
+    """A key that an object of JSON holds twice, of which the reader would drop one."""
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen: set[str] = set()
+        raise _DuplicateKeyError(next(k for k, _ in pairs if k in seen or seen.add(k)))
+    return found
 
 
 def _too_deep(text: str) -> int | None:
@@ -197,6 +216,10 @@ def _read_csv(path: Path) -> list[Record]:
         for row in reader:
             if not header:
                 header = row
+                if twice := [name for name in row if row.count(name) > 1]:
+                    raise InputError(
+                        f"{path}, line {start}: column {twice[0][:60]!r} stands twice; rename one"
+                    )
             elif row and len(row) != len(header):
                 raise InputError(
                     f"{path}, line {start}: the row has {len(row)} columns and the header "
@@ -215,11 +238,14 @@ def _read_parquet(path: Path) -> list[Record]:
     import pyarrow.parquet
 
     try:
-        rows = pyarrow.parquet.read_table(path).to_pylist()
+        table = pyarrow.parquet.read_table(path)
+        rows = table.to_pylist()
     # Text that is not UTF-8 and dates that Python has not are found out as rows are made.
     except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
         reason = " ".join(str(error).split())[:200]
         raise InputError(f"{path}: not a Parquet file ({reason}); download it again") from error
+    if len(set(table.column_names)) < table.num_columns:
+        raise InputError(f"{path}: two columns have one name; rename one")
     return [(f"record {number}", row) for number, row in enumerate(rows, start=1)]
 
 
