@@ -143,9 +143,9 @@ def _parse_json(text: str, path: Path, first_line: int, advice: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_unique_keys)
     except _DuplicateKeyError as error:
+        where = path if "\n" in text else f"{path}, line {first_line}"
         raise InputError(
-            f"{path}{f', line {first_line}' * ('\n' not in text)}: key {str(error)[:60]!r} stands "
-            "twice in one object; keep one"
+            f"{where}: key {str(error)[:60]!r} stands twice in one object; keep one"
         ) from error
     except json.JSONDecodeError as error:
         raise InputError(
