@@ -169,8 +169,8 @@ class _DuplicateKeyError(Exception):
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        seen: set[str] = set()
-        raise _DuplicateKeyError(next(k for k, _ in pairs if k in seen or seen.add(k)))
+        names = [name for name, _ in pairs]
+        raise _DuplicateKeyError(next(name for name in names if names.count(name) > 1))
     return found
 
 
