@@ -1,14 +1,12 @@
 """The table of scores: what is in it, what it finds in a model that has learnt texts by heart."""
 
-import math
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from contamination.errors import InputError
 from contamination.membership import scores
-from contamination.membership.api import membership_scores
+from contamination.membership.api import membership_scores, sample_spans
 from contamination.membership.evaluate import evaluate
 from contamination.membership.neighbours import word_neighbours
 from contamination.membership.signals import log_prob_signals, token_signals
@@ -21,6 +19,7 @@ from reproduction.run.tokenizer import train_tokenizer
 OF_LOG_PROBS = ["loss", "ppl_3", "ppl_200", "min_k_20", "min_k_12.5"]
 OF_DISTRIBUTION = ["min_k_pp_20", "min_k_pp_12.5", "mem_5", "mem_off_by_one_5"]
 OF_DISTRIBUTION += ["entropy_15", "entropy"]
+SPANNED = [f"apple {i} river stone {i * i}\n" for i in range(9)]
 COLUMNS = [*OF_LOG_PROBS, *OF_DISTRIBUTION, "zlib", "lowercase"]
 
 
@@ -56,12 +55,6 @@ def test_columns_rows_and_values_are_those_of_the_scores(taught, texts):
 def test_a_row_does_not_depend_on_the_other_texts(taught, everything, members):
     part = membership_scores(taught, members[:3], neighbours=5, seed=3)
     pd.testing.assert_frame_equal(part, everything.loc[:2, list(part)], rtol=1e-3, atol=1e-3)
-
-
-def test_a_path_and_a_source_are_loaded(trained, texts):
-    by_path = membership_scores(trained, texts)
-    for named in (str(trained), ModelSource(str(trained))):
-        pd.testing.assert_frame_equal(membership_scores(named, texts), by_path)
 
 
 def test_a_scorer_of_log_probabilities_has_the_scores_that_need_no_more(tokenizer, texts):
@@ -136,14 +129,6 @@ def test_a_reference_with_another_tokenizer_compares_per_byte(taught, prose, tex
     assert other.scored == asked  # refused before it is read
 
 
-def test_per_token_with_the_same_tokenizer(taught, tokenizer, texts):
-    reference = MadeUpScorer(tokenizer)
-    table = membership_scores(taught, texts, reference=reference, reference_per="token")
-    for i, ids in enumerate(tokenize(tokenizer, texts)):
-        wanted = table.loc[i, "loss"] - log_probs_of(ids)[1:].mean(dtype=np.float64)
-        assert table.loc[i, "reference_difference"] == pytest.approx(wanted)
-
-
 def test_a_reference_that_does_not_know_a_character_is_refused(taught):
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
@@ -161,37 +146,41 @@ def shorten(text: str, count: int, *, rng) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("texts", "options", "message"),
+    ("texts", "options", "named"),
     [
-        (["one two", "orbit"], {}, r"text 1 has 1 token\(s\), and a score needs 2.*'orbit'"),
-        ([""], {}, r"text 0 has 0 token\(s\)"),
-        ([], {}, "there is no text"),
-        (["one two"], {"reference_per": "word"}, "reference_per is 'word': give byte or token"),
+        (["one two", "orbit"], {}, r"text 1 .*'orbit'"),
+        ([], {}, "no text"),
+        (["one two"], {"reference_per": "word"}, "'word'"),
         (["one two"], {"neighbours": -1}, "-1 neighbours"),
-        (["one two", "Unpronounceable"], {"neighbours": 1}, "text 1: .* has one word and so no"),
-        (["a b", "b c"], {"neighbours": 3, "perturbation": shorten}, "text 1 .* has one token"),
+        (["one two", "Unpronounceable"], {"neighbours": 1}, "text 1: "),
+        (["a b", "b c"], {"neighbours": 3, "perturbation": shorten}, "text 1 "),
+        *((["one two"], {"columns": [name]}, name[-1]) for name in ("ppl_0", "mem_0", "entropy_7")),
+        *((["one two"], {"columns": [name]}, name) for name in ("luck", "mem_2.5", "min_k")),
+        (["one two"], {"columns": ["loss_5"]}, "loss_5"),
+        (["one two"], {"columns": ["zlib_5"]}, "zlib_5"),
     ],
 )
-def test_what_cannot_be_scored_is_refused(taught, texts, options, message):
-    with pytest.raises(InputError, match=message):
-        membership_scores(taught, texts, **options)
-
-
-@pytest.mark.parametrize("name", ["ppl_0", "min_k_0", "min_k_pp_0", "mem_0", "entropy_7"])
-def test_k_that_cannot_be_is_refused_before_anything_is_read(tokenizer, name):
+def test_what_cannot_be_scored_is_refused_before_anything_is_read(tokenizer, texts, options, named):
     scorer = MadeUpScorer(tokenizer)
-    with pytest.raises(InputError, match=name[-1]):
-        membership_scores(scorer, ["one two"], columns=["loss", name])
-    assert scorer.scored == 0
+    with pytest.raises(InputError, match=named):
+        membership_scores(scorer, texts, **options)
+    assert scorer.scored == 0 or options.get("neighbours")
 
 
-@pytest.mark.parametrize("name", ["luck", "ppl_", "mem_2.5", "min_k", "loss_5", ""])
-def test_a_score_that_does_not_exist_is_refused(tokenizer, name):
-    with pytest.raises(InputError, match=f"no score '{name}': give loss"):
-        membership_scores(MadeUpScorer(tokenizer), ["one two"], columns=[name])
+def places(tokenizer, length: int) -> list[tuple[int, ...]]:
+    stream = np.concatenate(tokenize(tokenizer, SPANNED)).tolist()
+    return [tuple(stream[i : i + length]) for i in range(len(stream) - length + 1)]
 
 
-def test_lower_case_of_one_token_has_no_value(taught, tokenizer):
-    assert [len(ids) for ids in tokenize(tokenizer, ["LAMP", "lamp"])] == [4, 1]
-    table = membership_scores(taught, ["LAMP"])
-    assert math.isnan(table.loc[0, "lowercase"])
+@pytest.mark.parametrize(("length", "count"), [(2, 10_000), (30, 10), (10_000, 3)])
+def test_spans_begin_at_places_drawn_once_each_in_their_order(tokenizer, length, count):
+    whole = places(tokenizer, length)
+    counts = np.zeros(len(whole))
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        drawn = sample_spans(MadeUpScorer(tokenizer), SPANNED, length, count, rng=rng)
+        found = [whole.index(tuple(ids.tolist())) for ids in drawn] if length > 2 else []
+        assert found == sorted(set(found)) and len(drawn) == min(count, len(whole))
+        counts[found] += 1
+    expected = counts.mean() if len(whole) else 0
+    assert (np.abs(counts - expected) <= 5 * np.sqrt(expected)).all()

@@ -70,11 +70,6 @@ def test_years_tell_the_sides_of_a_benchmark_by_dates() -> None:
     assert backwards.loc["bag_of_words", "auc"] > 0.95  # it finds either direction
 
 
-def test_longer_texts_count_as_members() -> None:
-    table = judged(["long text"] * 5 + ["short"] * 5, sides(5), 0)
-    assert table.loc["length", "auc"] == 1
-
-
 @pytest.fixture(scope="module")
 def exchangeable() -> pd.DataFrame:
     """Return bag of words where chance alone has drawn the sides, a row for each seed."""
@@ -122,12 +117,6 @@ def test_no_text_is_judged_by_its_own_label_or_words() -> None:
     assert np.array_equal(before[others], again[others])
 
 
-def test_words_that_name_a_text_alone_tell_nothing() -> None:
-    table = judged([f"name{i}" for i in range(60)], sides(30), 5)
-    found = table.loc["bag_of_words", ["auc", "auc_low", "auc_high"]]
-    assert found.tolist() == [0.5, 0.5, 0.5]
-
-
 @pytest.mark.parametrize(("members", "others", "folds"), [(3, 50, 3), (50, 2, 2), (40, 40, 10)])
 def test_every_fold_has_both_sides(members: int, others: int, folds: int) -> None:
     truth = np.arange(members + others) < members
@@ -136,13 +125,6 @@ def test_every_fold_has_both_sides(members: int, others: int, folds: int) -> Non
     assert len(counts) == folds
     assert (counts["sum"] >= 1).all() and (counts["sum"] < counts["size"]).all()
     assert scored["member"].tolist() == truth.tolist()
-
-
-def test_the_generator_alone_decides_the_folds() -> None:
-    texts = texts_of(rng_of(8), 20)
-    one, same, other = (score_blind(texts, sides(10), rng=rng_of(i)) for i in (1, 1, 2))
-    pd.testing.assert_frame_equal(one, same)
-    assert (one["fold"] != other["fold"]).any()
 
 
 # --- numbers --------------------------------------------------------------------------------------
@@ -181,12 +163,6 @@ def test_the_auc_over_folds_is_of_pairs_within_a_fold() -> None:
     assert auc_over_folds(scores + 100.0 * fold, members, fold) == (value, low, high)
 
 
-def test_a_single_fold_has_no_interval() -> None:
-    value, low, high = auc_over_folds([2.0, 1.0], [1, 0], [0, 0])
-    assert value == 1
-    assert np.isnan([low, high]).all()
-
-
 # --- tables ---------------------------------------------------------------------------------------
 
 
@@ -214,27 +190,6 @@ def test_a_table_of_several_sets_and_of_one_that_cannot_be_had() -> None:
     assert list(shown) == ["Texts", "Split", "Members", *BASELINES.values()]
     assert shown.iloc[0, :3].tolist() == ["here", "a", "12"]
     assert len(shown) == 1
-
-
-def test_rows_survive_a_file(tmp_path) -> None:
-    rng = rng_of(11)
-    rows = pd.concat(
-        [
-            blind_rows((), (), benchmark="hub", split="b", rng=rng, status="failed: gone"),
-            blind_rows(texts_of(rng, 8), sides(4), benchmark="here", split="a", rng=rng),
-        ],
-        ignore_index=True,
-    )
-    rows.to_parquet(tmp_path / "rows.parquet", index=False)
-    read = pd.read_parquet(tmp_path / "rows.parquet")
-    first, second = (blind_table(one, rng=rng_of(1), resamples=20) for one in (rows, read))
-    pd.testing.assert_frame_equal(first, second)
-
-
-def test_nothing_to_judge_gives_columns_alone() -> None:
-    table = blind_table(pd.DataFrame(columns=list(SCORED)), rng=rng_of(0))
-    assert (len(table), tuple(table)) == (0, FIELDS)
-    assert len(blind_layout(table)) == 0
 
 
 def test_what_cannot_be_scored() -> None:

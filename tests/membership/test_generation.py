@@ -99,17 +99,6 @@ def test_a_nucleus_leaves_out_what_is_unlikely(scorer):
         assert (drawn <= nucleus) == inside
 
 
-@pytest.mark.parametrize("batch_tokens", [1, 80, 1000])
-def test_samples_belong_to_their_prompts(scorer, batch_tokens):
-    """Next to temperature 0, sampling is greedy."""
-    scorer.batch_tokens = batch_tokens
-    prompts = [random_ids(n, n) for n in (3, 9, 1, 4)]
-    arguments = {"new_tokens": 5, "temperature": 1e-3, "samples": 3}
-    for prompt, samples in zip(prompts, continuations(scorer, prompts, **arguments), strict=True):
-        wanted = greedy(scorer, prompt, 5)
-        assert [ids.tolist() for ids in samples] == [wanted] * 3
-
-
 def test_what_the_model_ships_with_does_not_interfere(scorer):
     prompts = [random_ids(5, 5)]
     before = continuations(scorer, prompts, new_tokens=6)
@@ -133,31 +122,6 @@ def test_the_seed_decides_and_the_global_state_stays(scorer):
         return [ids.tolist() for samples in found for ids in samples]
 
     assert told(first) == told(again) != told(other)
-
-
-def test_no_prompt_is_no_text(scorer):
-    assert continuations(scorer, [], new_tokens=3) == []
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"new_tokens": 0}, "0 new tokens: give 1 to 15"),
-        ({"new_tokens": 16}, "16 new tokens: give 1 to 15, less than the context"),
-        ({"new_tokens": 3, "samples": 0}, "0 samples at temperature 0"),
-        ({"new_tokens": 3, "samples": 2}, "2 samples at temperature 0"),
-        ({"new_tokens": 3, "temperature": -1.0}, "1 samples at temperature -1"),
-        ({"new_tokens": 3, "top_p": 0.0}, "top_p is 0: give a share above 0 and up to 1"),
-    ],
-)
-def test_counts_that_cannot_be_are_refused(scorer, arguments, message):
-    with pytest.raises(InputError, match=message):
-        continuations(scorer, [random_ids(2, 2)], **arguments)
-
-
-def test_only_a_model_that_runs_here_writes(tokenizer):
-    with pytest.raises(InputError, match="only a model that runs here writes text"):
-        continuations(MadeUpScorer(tokenizer), [random_ids(2, 2)], new_tokens=3)
 
 
 # --- completion and variation: a model that knows its texts by heart ------------------------------
@@ -205,19 +169,6 @@ def test_the_gain_from_metadata(taught, members, non_members):
         metadata_gain(taught, members[:4], "")
 
 
-@pytest.mark.parametrize(
-    ("texts", "share", "message"),
-    [
-        (["one two"], 0.0, "a prompt of 0 of the text"),
-        (["one two"], 1.0, "a prompt of 1 of the text"),
-        (["one two", "lamp"], 0.5, r"text 1 has 1 token\(s\): a completion needs 2"),
-    ],
-)
-def test_completions_that_cannot_be(taught, texts, share, message):
-    with pytest.raises(InputError, match=message):
-        completions(taught, texts, share=share)
-
-
 def test_texts_known_by_heart_vary_less(taught, members, non_members):
     known, new = (
         generation_variation(taught, texts, share=0.5, samples=8, new_tokens=20)
@@ -250,3 +201,22 @@ def test_the_peak_is_the_share_of_samples_near_the_greedy_text(monkeypatch, taug
     assert asked == [(length, 100, 0.0, 1.0, 1, 0), (length, 100, 0.8, 1.0, 50, 7)]
     assert found.tolist() == [0.5]
     assert generation_variation(taught, ["lamp stone"], alpha=0).tolist() == [0.25]
+
+
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        (lambda s: continuations(s, [], new_tokens=0), "0 new tokens"),
+        (lambda s: continuations(s, [], new_tokens=96), "96 new tokens"),
+        (lambda s: continuations(s, [], new_tokens=3, samples=2), "temperature 0"),
+        (lambda s: continuations(s, [], new_tokens=3, temperature=-1.0), "temperature -1"),
+        (lambda s: continuations(s, [], new_tokens=3, top_p=0.0), "top_p"),
+        (lambda s: continuations(MadeUpScorer(s.tokenizer), [], new_tokens=3), "runs here"),
+        (lambda s: completions(s, ["one two"], share=1.0), "a prompt of 1 "),
+        (lambda s: completions(s, ["one two", "lamp"]), "text 1 "),
+        (lambda s: metadata_gain(s, ["one two"], ""), "metadata"),
+    ],
+)
+def test_what_cannot_be_written_is_refused(taught, call, named):
+    with pytest.raises(InputError, match=named):
+        call(taught)

@@ -78,11 +78,6 @@ def test_a_tenth_of_the_tokens_is_another_and_the_rest_stays(perturb):
     assert min(places) == 0 and max(places) == 18
 
 
-def test_a_short_text_changes_in_one_place(perturb):
-    for made in neighbours(perturb, "the cat", 20):
-        assert sum(a != b for a, b in zip(made.split(), ["the", "cat"], strict=True)) == 1
-
-
 def test_the_seed_decides(perturb):
     for how in (perturb, word_neighbours):
         made = neighbours(how, TEXT, 5)
@@ -108,34 +103,6 @@ def test_substitutes_are_drawn_from_the_models_distribution(perturb, monkeypatch
     assert set(neighbours(perturb, "cat sat", 30)) == wanted
 
 
-def test_rows_at_a_time_do_not_matter(perturb, monkeypatch):
-    """One row at a time draws in another order; that each is a neighbour is what must stay."""
-    monkeypatch.setattr(module, "LOGITS", 1)
-    made = neighbours(perturb, TEXT, 5)
-    assert len(made) == 5
-    for one in made:
-        assert sum(a != b for a, b in zip(pieces(TEXT), pieces(one), strict=True)) == 2
-
-
-def test_no_token_is_no_neighbour(perturb):
-    with pytest.raises(InputError, match="no token for the masked model"):
-        neighbours(perturb, "  ", 1)
-
-
-def test_a_tokenizer_without_a_mask_is_refused(directory, tmp_path):
-    BertForMaskedLM.from_pretrained(directory).save_pretrained(tmp_path)
-    a_tokenizer(mask_token=None).save_pretrained(tmp_path)
-    with pytest.raises(InputError, match="no fast tokenizer with a mask; give a fill-mask model"):
-        MaskedLM(tmp_path)
-
-
-def test_a_model_of_another_kind_is_refused(model_directory, tmp_path):
-    with pytest.raises(InputError, match="cannot be loaded"):
-        MaskedLM(model_directory)
-    with pytest.raises(InputError, match="cannot be loaded"):
-        MaskedLM(tmp_path / "nothing" / "here" / "at" / "all")
-
-
 # --- words ----------------------------------------------------------------------------------------
 
 TWELVE = "one two\nthree  four five six seven eight nine ten eleven twelve"
@@ -155,18 +122,6 @@ def test_a_neighbour_swaps_or_leaves_out_one_word_in_ten():
             assert re.findall(r"\s+", made) == re.findall(r"\s+", TWELVE)
     assert kinds.keys() == {0, 1}
     assert 100 < kinds[0] < 200
-
-
-def test_longer_texts_change_in_more_places():
-    text = " ".join(f"w{i}" for i in range(100))
-    changed = [
-        sum(a != b for a, b in zip(text.split(), made.split(), strict=True))
-        for made in neighbours(word_neighbours, text, 400)
-        if len(made.split()) == 100
-    ]
-    lost = [100 - len(made.split()) for made in neighbours(word_neighbours, text, 50)]
-    assert max(lost) <= 10 and np.mean(lost) > 3
-    assert all(c <= 20 for c in changed)
 
 
 @pytest.mark.parametrize("how", [word_neighbours, character_neighbours, blank_neighbours])
@@ -196,10 +151,23 @@ def test_a_neighbour_doubles_one_gap_in_ten():
     assert {len(made) - len(long) for made in neighbours(blank_neighbours, long, 50)} == {4}
 
 
-@pytest.mark.parametrize("text", ["word", " word\n", "", "  "])
-def test_a_single_word_has_no_neighbour(text):
-    for how in (word_neighbours, blank_neighbours):
-        with pytest.raises(InputError, match="one word and so no neighbour"):
-            neighbours(how, text, 1)
-    with pytest.raises(InputError, match="'x ' has one character"):
-        neighbours(character_neighbours, "x ", 1)
+@pytest.mark.parametrize(
+    ("how", "text", "named"),
+    [
+        (word_neighbours, " word\n", "' word"),
+        (blank_neighbours, "word", "'word'"),
+        (character_neighbours, "x ", "'x '"),
+        (None, "  ", "no token"),
+    ],
+)
+def test_a_text_without_neighbours_is_named(perturb, how, text, named):
+    with pytest.raises(InputError, match=named):
+        neighbours(how or perturb, text, 1)
+
+
+def test_a_model_that_fills_no_mask_is_refused(directory, model_directory, tmp_path):
+    BertForMaskedLM.from_pretrained(directory).save_pretrained(tmp_path)
+    a_tokenizer(mask_token=None).save_pretrained(tmp_path)
+    for model in (tmp_path, model_directory):
+        with pytest.raises(InputError, match=model.name):
+            MaskedLM(model)

@@ -8,13 +8,8 @@ import pytest
 
 from contamination.errors import InputError
 from contamination.membership import scores
-from contamination.membership.signals import (
-    TOP,
-    Distribution,
-    Signals,
-    log_prob_signals,
-    token_signals,
-)
+from contamination.membership.scores import TOP, Distribution, Signals
+from contamination.membership.signals import log_prob_signals, token_signals
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.tokens import tokenize
@@ -195,25 +190,23 @@ TWO = made_up(-1, 1, 1)
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("call", "named"),
     [
-        (lambda: scores.ppl(TWO, 0), "PPL of the first 0 tokens: give k of 1 or more"),
-        (lambda: scores.min_k(TWO, 0), "Min-K% with k = 0: give a percentage above 0"),
-        (lambda: scores.min_k(TWO, 101), "Min-K% with k = 101"),
-        (lambda: scores.min_k_plus_plus(TWO, 0), "Min-K% with k = 0"),
-        (lambda: scores.mem(TWO, 0), "Mem 0: no token has a rank below 1"),
-        (lambda: scores.mem_off_by_one(TWO, 0), "Mem 0: give k of 1 or more"),
-        (lambda: scores.entropy(TWO, 0), "Entropy 0 is not kept: give one of 5, 10"),
-        (lambda: scores.entropy(TWO, 7), "Entropy 7 is not kept"),
-        (lambda: scores.loss(Signals(TWO.log_probs[:1])), "a text of 1 token has no score"),
-        (lambda: scores.min_k(Signals(TWO.log_probs[:0]), 20), "a text of 0 token has no score"),
-        (lambda: scores.mem(Signals(TWO.log_probs), 5), "needs the whole predictive distribution"),
+        (lambda: scores.ppl(TWO, 0), "0 tokens"),
+        (lambda: scores.min_k(TWO, 101), "k = 101"),
+        (lambda: scores.min_k_plus_plus(TWO, 0), "k = 0"),
+        (lambda: scores.mem(TWO, 0), "Mem 0"),
+        (lambda: scores.mem_off_by_one(TWO, 0), "Mem 0"),
+        (lambda: scores.entropy(TWO, 7), "Entropy 7"),
+        (lambda: scores.loss(Signals(TWO.log_probs[:1])), "1 token"),
+        (lambda: scores.mem(Signals(TWO.log_probs), 5), "distribution"),
+        (lambda: scores.frequent(TWO, 5), "counted"),
+        (lambda: scores.score_named("frequent_0"), "0 most frequent"),
     ],
 )
-def test_what_cannot_be_is_refused(call, message):
-    with pytest.raises(InputError) as caught:
+def test_what_cannot_be_is_refused(call, named):
+    with pytest.raises(InputError, match=named):
         call()
-    assert message in str(caught.value)
 
 
 def test_the_most_frequent_tokens_are_counted_over_all_texts_read_together(tokenizer):
@@ -228,10 +221,3 @@ def test_the_most_frequent_tokens_are_counted_over_all_texts_read_together(token
             assert scores.score_named(f"frequent_{k}")(one) == pytest.approx(wanted, nan_ok=True)
     assert math.isnan(scores.frequent(signals[2], 2))
     assert not scores.needs_distribution("frequent_2")
-
-
-def test_texts_whose_tokens_nobody_counted_have_no_frequent_ones():
-    with pytest.raises(InputError, match="nobody counted the tokens"):
-        scores.frequent(TWO, 5)
-    with pytest.raises(InputError, match="the 0 most frequent tokens: give k of 1 or more"):
-        scores.score_named("frequent_0")

@@ -9,12 +9,11 @@ from transformers import AutoModelForCausalLM
 
 from contamination.errors import InputError
 from contamination.membership import signals as module
+from contamination.membership.scores import TOP
 from contamination.membership.signals import (
-    TOP,
     conditional_log_probs,
     describe,
     largest,
-    log_prob_signals,
     token_signals,
 )
 from contamination.scoring.head import Head
@@ -64,15 +63,6 @@ def test_all_signals_of_short_and_long_texts(float32, model_directory, texts, ba
         check(signals, expected(float64_distributions(model_directory, ids, CONTEXT), ids))
 
 
-def test_log_probabilities_are_those_of_plain_scoring(model_directory, texts):
-    """In the precision of the machine: bfloat16, where it computes in it."""
-    scorer = TransformersScorer(model_directory)
-    sequences = tokenize(scorer.tokenizer, texts)
-    plain = dict(scorer.token_logprobs(sequences))
-    for index, signals in enumerate(token_signals(scorer, sequences)):
-        np.testing.assert_allclose(signals.log_probs, plain[index], rtol=0, atol=1e-5)
-
-
 def test_the_model_reads_every_text_once(float32, model_directory, texts):
     scorer = TransformersScorer(model_directory)
     rows: list[int] = []
@@ -96,20 +86,6 @@ def test_another_scorer_gives_log_probabilities_alone(tokenizer, texts):
     for ids, signals in zip(sequences, found, strict=True):
         assert signals.distribution is None
         np.testing.assert_array_equal(signals.log_probs, log_probs_of(ids))
-
-
-def test_a_local_model_can_be_asked_for_log_probabilities_alone(model_directory, texts):
-    scorer = TransformersScorer(model_directory)
-    found = log_prob_signals(scorer, tokenize(scorer.tokenizer, texts))
-    assert all(signals.distribution is None for signals in found)
-
-
-def test_damaged_weights_are_told(model_directory, monkeypatch):
-    scorer = TransformersScorer(model_directory)
-    with torch.no_grad():
-        scorer.model.transformer.ln_f.bias[0] = float("nan")
-    with pytest.raises(InputError, match="not finite; its weights are damaged"):
-        token_signals(scorer, [np.arange(5, dtype=np.int32)])
 
 
 # --- blocks of logits -----------------------------------------------------------------------------
@@ -152,13 +128,6 @@ def test_blocks_of_any_size_and_any_vocabulary(monkeypatch, vocabulary, rows, bl
     head = a_head(vocabulary, rows)
     inputs = some(23, vocabulary)
     np.testing.assert_allclose(columns(head, *inputs), reference(head, *inputs), rtol=0, atol=NATS)
-
-
-def test_what_an_architecture_does_to_its_logits():
-    head = a_head(300, 10, transform=lambda logits: logits.div_(5).tanh_().mul_(5))
-    inputs = some(23, 300)
-    wanted = reference(head, *inputs, transform=lambda x: 5 * torch.tanh(x / 5))
-    np.testing.assert_allclose(columns(head, *inputs), wanted, rtol=0, atol=NATS)
 
 
 def test_bfloat16_has_the_log_probabilities_of_the_plain_output_layer():
@@ -266,14 +235,6 @@ def test_texts_of_any_length(float32, model_directory):
     for ids, values in zip(sequences, found, strict=True):
         assert values.dtype == np.float32
         np.testing.assert_allclose(values, after_prefix(model_directory, ids), rtol=0, atol=1e-3)
-
-
-def test_any_scorer_will_do(tokenizer):
-    sequences = [random_ids(5, 5), random_ids(8, 8)]
-    found = conditional_log_probs(MadeUpScorer(tokenizer), PREFIX, sequences)
-    for ids, values in zip(sequences, found, strict=True):
-        wanted = log_probs_of(np.concatenate([PREFIX, ids]))[len(PREFIX) :]
-        np.testing.assert_array_equal(values, wanted)
 
 
 @pytest.mark.parametrize(

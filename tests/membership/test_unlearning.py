@@ -1,22 +1,26 @@
 """Ratios and their window, edges included; probes that find what is planted, and controls."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import stats
 
 from contamination.errors import InputError
 from contamination.membership.api import membership_scores
+from contamination.membership.evaluate import auc
 from contamination.membership.generation import completion_scores
-from contamination.membership.probes import (
-    answer_recall,
-    chunk_scores,
-    probe_model,
-    split_question,
-)
 from contamination.membership.unlearning import (
     WINDOW,
+    answer_recall,
     audit_unlearning,
+    detection,
+    detection_layout,
     is_suspicious,
+    mean_recalls,
+    probe_model,
+    recall_layout,
     score_ratio,
+    split_question,
 )
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.tokens import tokenize
@@ -34,32 +38,9 @@ def test_ratios_and_the_ends_of_their_window_which_are_left_out() -> None:
     assert is_suspicious([0.5, 0.51, 1.99, 2.0], window=2).tolist() == [False, True, True, False]
 
 
-def test_the_window_is_the_same_both_ways() -> None:
-    rng = np.random.default_rng(0)
-    before, after = -rng.uniform(1, 2, (2, 200))
-    one, other = (is_suspicious(score_ratio(*pair)) for pair in ((before, after), (after, before)))
-    assert 20 < one.sum() < 180
-    assert (one == other).all()
-
-
-def test_scores_and_windows_that_cannot_be() -> None:
-    for bad in (0.0, 0.5, -np.inf, np.nan):
-        for pair in (([-1, bad], [-1, -1]), ([-1, -1], [-1, bad])):
-            with pytest.raises(InputError, match="chunk 1 has score"):
-                score_ratio(*pair)
-    with pytest.raises(InputError, match="of the same chunks"):
-        score_ratio([-1.0], [-1.0, -2.0])
-    for window in (1.0, 0.5, np.nan):
-        with pytest.raises(InputError, match="give a number above 1"):
-            is_suspicious([1.0], window=window)
-
-
 def test_a_question_is_cut_behind_the_marker() -> None:
     assert split_question("Question: a\nAnswer: b c\n") == ("Question: a\nAnswer:", "b c")
     assert split_question("Q: a A: b A: c", " A:") == ("Q: a A:", "b A: c")
-    for text in ("Question: a\n", "Question: a\nAnswer: \n"):
-        with pytest.raises(InputError, match="no answer after"):
-            split_question(text)
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +57,7 @@ def test_what_the_model_writes_is_compared_with_the_answer(scorer, monkeypatch) 
         asked.append((texts, new_tokens))
         return [tokenize(scorer.tokenizer, [said[text]]) for text in texts]
 
-    monkeypatch.setattr("contamination.membership.probes.continuations", written)
+    monkeypatch.setattr("contamination.membership.generation.continuations", written)
     questions = [("Q1:", "green river"), ("Q2:", "maple apple"), ("Q3:", "lamp stone stone")]
     lengths = [len(ids) for ids in tokenize(scorer.tokenizer, [f" {a}" for _, a in questions])]
     # The first is cut after as many tokens as its answer has: "river" is not reached.
@@ -130,15 +111,77 @@ def test_a_model_beside_itself_has_moved_nowhere(run) -> None:
     assert not [name for name in table if str(name).startswith("answers")]
 
 
-def test_input_that_cannot_be(run) -> None:
-    models, chunks, _ = run
-    with pytest.raises(InputError, match="`original` and `unlearned`"):
-        audited({"original": models["original"]}, chunks)
-    with pytest.raises(InputError, match="at least one chunk"):
-        audited(models, [])
-    with pytest.raises(InputError, match="questions of 1 chunks, and there are 6"):
-        audited(models, chunks, questions=[[]])
-    with pytest.raises(InputError, match="a window of 1"):
-        audited(models, chunks, window=1)
-    with pytest.raises(InputError, match="chunk 1 has 0 token"):
-        chunk_scores(models["original"], [chunks[0], ""])
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        (lambda run: score_ratio([-1, -1], [-1, 0.0]), "chunk 1 "),
+        (lambda run: score_ratio([-1, np.nan], [-1, -1]), "chunk 1 "),
+        (lambda run: score_ratio([-1.0], [-1.0, -2.0]), "same chunks"),
+        (lambda run: is_suspicious([1.0], window=1.0), "window of 1"),
+        (lambda run: is_suspicious([1.0], window=np.nan), "window of nan"),
+        (lambda run: split_question("Question: a\n"), "Question: a"),
+        (lambda run: split_question("Question: a\nAnswer: \n"), "answer"),
+        (lambda run: audited({"original": run[0]["original"]}, run[1]), "`unlearned`"),
+        (lambda run: audited(run[0], run[1], [[]]), "1 chunks"),
+        (lambda run: audited(run[0], [run[1][0], ""]), "chunk 1 "),
+    ],
+)
+def test_input_that_cannot_be(run, call, named) -> None:
+    with pytest.raises(InputError, match=named):
+        call(run)
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def test_precision_and_recall_by_counting() -> None:
+    ratio = np.array([1.0, 1.1, 0.9, 1.3, 2.0, 1.05])
+    untreated = np.array([True, True, False, True, False, False])
+    table = detection(ratio, untreated, [1.15, 1.5, 1.001]).set_index("window")
+    assert table.loc[1.15, ["suspicious", "untreated", "hits", "chunks"]].tolist() == [4, 3, 2, 6]
+    assert table.loc[1.15, "precision"] == 2 / 4
+    assert table.loc[1.15, "recall"] == 2 / 3
+    interval = tuple(stats.binomtest(2, 4).proportion_ci())
+    assert tuple(table.loc[1.15, ["precision_low", "precision_high"]]) == pytest.approx(interval)
+    interval = tuple(stats.binomtest(2, 3).proportion_ci())
+    assert tuple(table.loc[1.15, ["recall_low", "recall_high"]]) == pytest.approx(interval)
+    assert table.loc[1.5, "recall"] == 1
+    nearness = -np.abs(np.log(ratio))
+    assert (table["auc"] == auc(nearness, untreated)).all()
+    # Pairs in which the untreated one is smaller.
+    assert table["auc_ratio"].to_numpy() == pytest.approx(4 / 9)
+
+
+def test_means_of_two_groups_and_their_difference() -> None:
+    rng = np.random.default_rng(0)
+    flag = np.arange(40) % 4 == 0
+    table = pd.DataFrame({"ratio": 1.0, "suspicious": flag, "treated": ~flag})
+    table["completion_a"] = 0.5 * flag + rng.uniform(0, 0.2, 40)
+    table["exact_a"] = flag
+    table["answers_b"] = np.where(np.arange(40) < 4, np.nan, 0.25)
+    found = mean_recalls(table).set_index(["probe", "model"])
+    assert list(found.index) == [("completion", "a"), ("exact", "a"), ("answers", "b")]
+    row = found.loc["completion", "a"]
+    yes, no = table.loc[flag, "completion_a"], table.loc[~flag, "completion_a"]
+    assert (row["yes"], row["no"]) == (yes.mean(), no.mean())
+    assert row["difference"] == pytest.approx(yes.mean() - no.mean())
+    error = np.hypot(yes.sem(), no.sem())
+    assert row["difference_high"] - row["difference"] == pytest.approx(1.96 * error)
+    assert row["difference_low"] > 0.35
+    assert (found.loc["exact", "a"]["yes"], found.loc["exact", "a"]["no"]) == (1, 0)
+    assert found.loc["answers", "b"]["difference"] == 0
+    swapped = mean_recalls(table, "treated").set_index(["probe", "model"])
+    assert swapped.loc["completion", "a"]["difference"] == pytest.approx(-row["difference"])
+
+
+def test_the_layouts() -> None:
+    found = detection([1.0, 2.0, 3.0], [True, True, False], [1.1, 1.0001, 1.5])
+    shares = ["1.00 (0.03 to 1.00)", "0.50 (0.01 to 0.99)"]
+    assert detection_layout(found).iloc[0].tolist() == ["1.1", "1/3", *shares, "1.00", "1.00"]
+    assert detection_layout(detection([2.0, 3.0], [True, False], [1.1]))["Precision"][0] == "—"
+    table = pd.DataFrame({"suspicious": [True, False, False], "completion_a": [0.0, 1.0, 0.5]})
+    shown = recall_layout(mean_recalls(table), "S", "O")
+    assert list(shown) == ["Probe", "Model", "S", "O", "Difference"]
+    assert shown.iloc[0].tolist() == ["Completion", "A", "0.00", "0.75", "—"]
+    table["suspicious"] = False
+    assert recall_layout(mean_recalls(table), "S", "O").iloc[0].tolist()[2:] == ["—", "0.50", "—"]

@@ -3,7 +3,7 @@
 import dataclasses
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -28,24 +28,26 @@ def membership(
         str | None, typer.Option(help="A second, smaller model as a yardstick.")
     ] = None,
     reference_per: Annotated[
-        str, typer.Option(help="Compare the two per byte (any tokenizers) or per token (the same).")
+        Literal["byte", "token"],
+        typer.Option(help="Compare the two per byte (any tokenizers) or per token (the same)."),
     ] = "byte",
     neighbours: Annotated[
         int, typer.Option(help="Neighbours of each text to compare with, 1,000 at most; 0 is none.")
     ] = 0,
     change: Annotated[
-        str, typer.Option(help="What neighbours change at random: words, letters or blanks.")
+        Literal["words", "letters", "blanks"],
+        typer.Option(help="What neighbours change at random."),
     ] = "words",
     masked_lm: Annotated[
-        str | None,
-        typer.Option(help="Fill-mask model that makes them instead."),
+        str | None, typer.Option(help="Fill-mask model that makes them instead.")
     ] = None,
     score: Annotated[
         list[str] | None,
         typer.Option(help="One more score by its name, such as frequent_100; may be repeated."),
     ] = None,
     prefix: Annotated[
-        Path | None, typer.Option(help="Text file that the model has not seen, for ReCaLL.")
+        Path | None,
+        typer.Option(help="Text file that the model has not seen, for ReCaLL.", exists=True),
     ] = None,
     label: Annotated[
         str | None,
@@ -62,15 +64,8 @@ def membership(
     A row per text, a column per membership score (loss, Min-K%, zlib ...), of which none proves
     anything by itself. With --label, also how well each of them tells members from the others.
     """
-    if reference_per not in ("byte", "token"):
-        raise InputError(f"--reference-per is {reference_per!r}: give byte or token")
-    if change not in ("words", "letters", "blanks"):
-        raise InputError(f"--change is {change!r}: give words, letters or blanks")
     texts = options.load(options.dataset)
     members = _members(texts, label) if label is not None else None
-    if prefix is not None and not prefix.is_file():
-        raise InputError(f"{prefix}: no such file; give a text that the model has not seen")
-    before = read_text(prefix) if prefix is not None else None
 
     from contamination.membership import neighbours as ways
     from contamination.membership.api import DEFAULT_COLUMNS, membership_scores
@@ -87,17 +82,17 @@ def membership(
         options.open(options.model),
         texts.examples,
         reference=own.open(reference) if reference is not None else None,
-        reference_per="byte" if reference_per == "byte" else "token",
+        reference_per=reference_per,
         neighbours=neighbours,
         perturbation=ways.MaskedLM(masked_lm) if masked_lm is not None else changes[change],
-        prefix=before,
+        prefix=read_text(prefix) if prefix is not None else None,
         columns=(*DEFAULT_COLUMNS, *(score or ())),
         seed=seed,
     )
+    save_table(table, csv, index=True)
     judged = None
     if members is not None:
         judged = evaluate(table, members, rng=random_stream(seed, "evaluation"))
-    save_table(table, csv, index=True)
     if as_json:
         output = {
             "model": options.model,
@@ -122,15 +117,14 @@ def membership(
 
 
 def _members(texts: ExampleSet, field: str) -> list[bool]:
-    members = []
-    for number, record in enumerate(texts.records):
-        value = str(record.get(field)).strip().lower()
+    given = [str(record.get(field)).strip().lower() for record in texts.records]
+    for number, (value, record) in enumerate(zip(given, texts.records, strict=True)):
         if value not in LABELS:
             raise InputError(
                 f"{texts.name}, record {number}: field {field!r} is {record.get(field)!r}; give 1 "
                 "for a member and 0 for any other"
             )
-        members.append(LABELS[value])
+    members = [LABELS[value] for value in given]
     if len(set(members)) < 2:
         raise InputError(f"{texts.name}: field {field!r} has one class; give members and others")
     return members
@@ -145,16 +139,10 @@ def _print_summary(table: "pd.DataFrame", title: str) -> None:
 
 
 def _print_evaluation(judged: "pd.DataFrame", title: str) -> None:
-    rows = [
-        (
-            row["score"],
-            f"{row['auc']:.3f}",
-            f"{row['auc_low']:.3f} to {row['auc_high']:.3f}",
-            f"{row['tpr_at_5_fpr']:.3f}",
-            row["members"],
-            row["non_members"],
-        )
-        for row in judged.to_dict("records")
-    ]
+    rows = []
+    for row in judged.itertuples():
+        auc, interval = f"{row.auc:.3f}", f"{row.auc_low:.3f} to {row.auc_high:.3f}"
+        sides = (row.members, row.non_members)
+        rows.append((row.score, auc, interval, f"{row.tpr_at_5_fpr:.3f}", *sides))
     columns = ("score", "AUC", "95% interval", "TPR at 5%", "members", "non-members")
     print_table(columns, rows, title=title)

@@ -1,7 +1,7 @@
 """`contamination unlearned`: what a model that was made to forget still knows (Shi, section 7)."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 from rich.console import Console
@@ -9,6 +9,9 @@ from rich.console import Console
 from contamination.cli.options import CsvFile, DataOptions, ModelOptions, add_options
 from contamination.cli.printing import print_table, save_table
 from contamination.errors import InputError
+
+if TYPE_CHECKING:
+    from contamination.scoring.local import TransformersScorer
 
 
 @dataclass(frozen=True)
@@ -44,24 +47,21 @@ def unlearned(
         raise InputError("an unlearned model has to run here, since it writes; drop --endpoint")
     chunks = options.load(texts)
 
-    from contamination.membership.probes import probe_model, split_question
-    from contamination.membership.unlearning import audit_unlearning
-    from contamination.membership.unlearning_tables import mean_recalls, recall_layout
-    from contamination.scoring.local import TransformersScorer
+    from contamination.membership.unlearning import (
+        audit_unlearning,
+        mean_recalls,
+        probe_model,
+        recall_layout,
+        split_question,
+    )
 
     shown = None if marker is None else marker.replace("\\n", "\n")
     questions = [[split_question(text, shown)] for text in chunks.examples] if shown else []
-    names = {"original": original, "unlearned": unlearned}
-    if control is not None:
-        names["control"] = control
-    models = {}
-    for name, model in names.items():
-        scorer = options.open(model)
-        if not isinstance(scorer, TransformersScorer):
-            raise InputError(f"{model}: give a model that runs here, since it has to write")
-        models[name] = scorer
+    names = {"original": original, "unlearned": unlearned, "control": control}
+    models = {name: options.open(model) for name, model in names.items() if model is not None}
     probed = {
-        name: probe_model(scorer, chunks.examples, questions, k=k)
+        # Without an endpoint every scorer is of a model that runs here.
+        name: probe_model(cast("TransformersScorer", scorer), chunks.examples, questions, k=k)
         for name, scorer in models.items()
     }
     table = audit_unlearning(probed, window=window)

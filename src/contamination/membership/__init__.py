@@ -7,9 +7,8 @@ Experiments and the command line call this room; it calls scoring and test sets.
 =================  ================================================================================
 module             idea
 =================  ================================================================================
-`api`              `membership_scores` and `score_tokens`: a table with a column per score
-`scores`           scores of one text, larger for members, by the names of their columns
-`spans`            spans of a test set, of equally many tokens
+`api`              `membership_scores` and `score_tokens`: a table with a column per score; spans
+`scores`           the registry of scores of one text, larger for members, by names of columns
 `signals`          what one pass of the model says of every token, alone or after a prefix (ReCaLL)
 `neighbours`       small changes of a text: words moved, or tokens of a fill-mask model
 `generation`       what a model writes: completions, with metadata too, and variation (CDD)
@@ -17,5 +16,9 @@ module             idea
 `similarity`       edit distance, ROUGE-L, n-grams in a corpus that is known
 `evaluate`         AUC, TPR at a low FPR, bootstrap intervals, thresholds
 `blind`            baselines that never ask a model: bag of words, dates, length
+`stored`           tables of scores that are kept on disk, shared by all processes
+`books`            which of several books a model has read (Shi, section 5)
+`unlearning`       what a model still knows that was made to forget (Shi, section 7)
+`dated_pages`      a set like WikiMIA from dated pages of one's own
 =================  ================================================================================
 """

@@ -17,8 +17,8 @@ import pandas as pd
 from contamination.errors import InputError
 from contamination.membership import scores
 from contamination.membership.neighbours import MOST_NEIGHBOURS, Perturbation, word_neighbours
+from contamination.membership.scores import Signals
 from contamination.membership.signals import (
-    Signals,
     conditional_log_probs,
     log_prob_signals,
     token_signals,
@@ -106,11 +106,11 @@ def membership_scores(
         table["reference_ratio"] = [scores.reference_ratio(*pair) for pair in pairs]
     if neighbours:
         others = _of_neighbours(scorer, texts, neighbours, perturbation, seed, numbers)
-        table["neighbour"] = [scores.neighbour(*pair) for pair in zip(signals, others, strict=True)]
+        table["neighbour"] = list(map(scores.neighbour, signals, others))
     if prefix is not None:
         (before,) = tokenize(scorer.tokenizer, [prefix])
         after = conditional_log_probs(scorer, before, ids)
-        table["recall"] = [scores.recall(*pair) for pair in zip(signals, after, strict=True)]
+        table["recall"] = list(map(scores.recall, signals, after))
     return table
 
 
@@ -135,26 +135,23 @@ def _score(
     texts: Sequence[str] | None,
 ) -> tuple[list[Signals], pd.DataFrame]:
     """Signals and table of scores; `texts` None decodes the tokens where a score needs the text."""
-    of_text = ("zlib", "lowercase")
-    wanted = {name: scores.score_named(name) for name in columns if name not in of_text}
-    if texts is None and set(of_text) & set(columns):
-        texts = [scorer.tokenizer.decode(ids) for ids in sequences]
+    wanted = {name: scores.score_named(name) for name in columns if name not in scores.OF_TEXT}
+    if texts is None:
+        decodes = set(scores.OF_TEXT) & set(columns)
+        texts = [scorer.tokenizer.decode(ids) for ids in sequences] if decodes else []
     signals = token_signals(scorer, sequences) if sequences else []
     whole = all(one.distribution is not None for one in signals)
-    table = {}
+    table: dict[str, list[float]] = {}
     for name in columns:
         if name == "zlib":
-            found = [scores.zlib(*pair) for pair in zip(signals, texts or (), strict=True)]
+            table[name] = list(map(scores.zlib, signals, texts))
         elif name == "lowercase":
-            ids = tokenize(scorer.tokenizer, [text.lower() for text in texts or ()])
-            lower = log_prob_signals(scorer, ids)
-            found = [scores.lowercase(*pair) for pair in zip(signals, lower, strict=True)]
+            lower = tokenize(scorer.tokenizer, [text.lower() for text in texts])
+            table[name] = list(map(scores.lowercase, signals, log_prob_signals(scorer, lower)))
         elif whole or not scores.needs_distribution(name):
-            found = [wanted[name](one) for one in signals]
-        else:
-            continue
-        table[name] = np.array(found, dtype=np.float64)
-    return signals, pd.DataFrame(table, index=pd.RangeIndex(len(sequences), name="text"))
+            table[name] = list(map(wanted[name], signals))
+    index = pd.RangeIndex(len(sequences), name="text")
+    return signals, pd.DataFrame(table, index=index, dtype=np.float64)
 
 
 def _open(model: Model) -> Scorer:
@@ -179,15 +176,13 @@ def _beside_reference(
     """
     ours, theirs = (tokenize(side.tokenizer, texts) for side in (scorer, reference))
     unknown = [side.tokenizer.unk_token_id for side in (scorer, reference)]
-    for number, pair in zip(numbers, zip(ours, theirs, strict=True), strict=True):
-        if per == "token" and not np.array_equal(*pair):
+    for number, *pair in zip(numbers, ours, theirs, strict=True):
+        missing = (one in ids for one, ids in zip(unknown, pair, strict=True) if one is not None)
+        if per == "token" and not np.array_equal(pair[0], pair[1]):
             raise InputError(
                 f"text {number} has other tokens under the reference model, so that means over "
                 "tokens do not compare; compare per byte"
             )
-        missing = (
-            token in ids for token, ids in zip(unknown, pair, strict=True) if token is not None
-        )
         if per == "byte" and any(missing):
             raise InputError(
                 f"text {number} has characters that a tokenizer of the two models does not know, "
@@ -224,3 +219,33 @@ def _of_neighbours(
     signals = log_prob_signals(scorer, ids)
     for start in range(0, len(signals), count):
         yield signals[start : start + count]
+
+
+def cut_spans(scorer: Scorer, texts: Sequence[str], length: int) -> list[np.ndarray]:
+    """Spans of `length` tokens of the texts, one after the other; a shorter rest is left out.
+
+    So Min-K% reads a test set (Oren, appendix E).
+    """
+    stream = _joined_tokens(scorer, texts)
+    return [stream[i : i + length] for i in range(0, len(stream) - length + 1, length)]
+
+
+def sample_spans(
+    scorer: Scorer, texts: Sequence[str], length: int, count: int, *, rng: np.random.Generator
+) -> list[np.ndarray]:
+    """Draw spans of `length` tokens that begin anywhere in the texts, no two at one place.
+
+    They are in the order of the texts and may overlap; fewer than `count` where there are no more
+    places, none where the texts are shorter than a span.
+    """
+    stream = _joined_tokens(scorer, texts)
+    places = len(stream) - length + 1
+    if places < 1:
+        return []
+    starts = np.sort(rng.choice(places, size=min(count, places), replace=False))
+    return [stream[i : i + length] for i in starts]
+
+
+def _joined_tokens(scorer: Scorer, texts: Sequence[str]) -> np.ndarray:
+    """All tokens of the texts in a row; none of no text, such as a file of planted records."""
+    return np.concatenate([np.empty(0, dtype=np.int32), *tokenize(scorer.tokenizer, texts)])

@@ -87,18 +87,16 @@ def bag_of_words(texts: Sequence[str], members: ArrayLike, fold: ArrayLike) -> F
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import PredefinedSplit, cross_val_predict
     from sklearn.pipeline import make_pipeline
 
-    documents, truth = np.asarray(texts, dtype=object), np.asarray(members, dtype=bool)
-    scores = np.empty(len(documents))
-    for number in np.unique(fold):
-        held_out = np.asarray(fold) == number
-        # In programs signs tell as much as words do.
-        words = TfidfVectorizer(token_pattern=r"\w+|[^\w\s]", binary=True)
-        classifier = make_pipeline(words, LogisticRegression())
-        classifier.fit(documents[~held_out], truth[~held_out])
-        scores[held_out] = classifier.decision_function(documents[held_out])
-    return scores
+    # In programs signs tell as much as words do.
+    words = TfidfVectorizer(token_pattern=r"\w+|[^\w\s]", binary=True)
+    classifier, truth = make_pipeline(words, LogisticRegression()), np.asarray(members, dtype=bool)
+    found: Floats = cross_val_predict(
+        classifier, list(texts), truth, cv=PredefinedSplit(fold), method="decision_function"
+    )
+    return found
 
 
 def latest_year(text: str) -> float:

@@ -22,6 +22,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from contamination.errors import InputError
 from contamination.membership.evaluate import Threshold, evaluate
+from contamination.membership.scores import label_of
 from contamination.testsets.records import read_text
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".txt", ".md")
 # Of Shi's figure 3 all but Neighbor, which costs many passes. Larger is more likely read.
-SCORES = {"min_k_20": "Min-20%", "loss": "PPL", "zlib": "Zlib", "lowercase": "Lowercase"}
+SCORES = {name: label_of(name) for name in ("min_k_20", "loss", "zlib", "lowercase")}
 SCORE = "min_k_20"  # the one with a threshold
 WORD = re.compile(r"\S+")
 

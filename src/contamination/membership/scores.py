@@ -10,19 +10,61 @@ text. A text has n = T - 1 scored tokens, so it needs two.
 
 import zlib as compression
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from contamination.errors import InputError
-from contamination.membership.signals import TOP, Distribution, Signals
 
 Array = NDArray[np.floating]
-Score = Callable[[Signals], float]
+Floats = NDArray[np.float32]
 
+TOP = (5, 10, 15, 20, 25)  # most probable tokens whose entropy is kept, ascending (Fu, Entropy k)
 SMALLEST_LOSS = 1e-7  # nats; float32 cannot tell a smaller one from 0
 SMALLEST_STD = 1e-6  # nats, of a distribution as good as uniform
+
+
+@dataclass(frozen=True, eq=False)
+class Distribution:
+    """What the predictive distribution of each of T tokens was like.
+
+    Attributes
+    ----------
+    rank : of the token, (T,): 1 is the most probable one; tokens with equal logits share a rank.
+    rank_off_by_one : of the token before, (T,), in the distribution that predicts this one, as in
+        the public code of Fu et al.; NaN for the first token, which has none before.
+    mean, std : of the log-probability under the distribution (nats), (T,). Minus the mean is the
+        entropy.
+    top_entropy : sum of -p log p over the k most probable tokens (nats), (T, len(TOP)); p is not
+        normalised again.
+    """
+
+    rank: Floats
+    rank_off_by_one: Floats
+    mean: Floats
+    std: Floats
+    top_entropy: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Signals:
+    """What the model says of a text of T tokens.
+
+    Attributes
+    ----------
+    log_probs : of the tokens (nats), float32 (T,). The first is conditioned on the start token
+        alone, as in all scoring; most scores leave it out (see `scores`).
+    distribution : None where only log-probabilities can be had (a model behind an endpoint).
+    frequency_rank : of each token among the tokens of all texts read with this one, int64 (T,): 1
+        is the one that stands there most often, of equals the one with the smaller id. It says
+        nothing of the model; None where it was not counted.
+    """
+
+    log_probs: Floats
+    distribution: Distribution | None = None
+    frequency_rank: NDArray[np.int64] | None = None
 
 
 def loss(signals: Signals) -> float:
@@ -173,45 +215,88 @@ def entropy(signals: Signals, k: int | None = None) -> float:
     return -float(predicted.top_entropy[1:, TOP.index(k)].mean(dtype=np.float64))
 
 
-# Scores with a k, by the beginning of their columns' names.
-FAMILIES: dict[str, Callable[..., float]] = {
-    "ppl": ppl,
-    "min_k": min_k,
-    "min_prob": min_prob,
-    "frequent": frequent,
-    "min_k_pp": min_k_plus_plus,
-    "mem": mem,
-    "mem_off_by_one": mem_off_by_one,
-    "entropy": entropy,
+@dataclass(frozen=True)
+class Score:
+    """A score of one text, in the registry.
+
+    Attributes
+    ----------
+    label : heads a column of a table; {k} stands for its k.
+    compute : signals (and k, where it has one) -> number. None reads the text, too, or other texts.
+    k : type of its k; None where it has none.
+    distribution : whether it reads the whole predictive distribution, not log-probabilities alone.
+    """
+
+    label: str
+    compute: Callable[..., float] | None = None
+    k: type[int] | type[float] | None = None
+    distribution: bool = False
+
+
+# The name of a column is a key and its k: min_k_20, entropy_5; entropy.
+SCORES = {
+    "loss": Score("PPL", loss),
+    "ppl": Score("PPL of {k}", ppl, int),
+    "min_k": Score("Min-{k}%", min_k, float),
+    "min_prob": Score("Min-{k}% token", min_prob, float),
+    "frequent": Score("{k} most frequent", frequent, int),
+    "min_k_pp": Score("Min-{k}%++", min_k_plus_plus, float, distribution=True),
+    "mem": Score("Mem {k}", mem, int, distribution=True),
+    "mem_off_by_one": Score("Mem {k}, off by one", mem_off_by_one, int, distribution=True),
+    "entropy": Score("Entropy {k}", entropy, int, distribution=True),
+    "zlib": Score("Zlib"),
+    "lowercase": Score("Lowercase"),
+    "neighbour": Score("Neighbor"),
+    "recall": Score("ReCaLL"),
+    "reference_difference": Score("Smaller Ref"),
+    "reference_ratio": Score("Smaller Ref, ratio"),
 }
-OF_LOG_PROBS = ("loss", "ppl", "min_k", "min_prob", "frequent")  # no distribution is needed
+OF_TEXT = ("zlib", "lowercase")  # columns that a table can have beside those of `score_named`
 
 
-def score_named(name: str) -> Score:
-    """Return the score of a column: loss, entropy, or one of `FAMILIES` with its k (min_k_12.5).
+def score_named(name: str) -> Callable[[Signals], float]:
+    """Return the score of a column, such as loss or min_k_12.5.
 
     Raises InputError if there is no such score, or no such k, as 0; a made-up text tries it.
     """
-    family, _, k = name.rpartition("_")
-    found: Score
+    score, k = _registered(name)
+    if score.compute is None or (bool(k) != bool(score.k) and name != "entropy"):
+        raise _unknown(name)
     try:
-        if name in ("loss", "entropy"):
-            found = {"loss": loss, "entropy": entropy}[name]
-        else:
-            number = float(k) if family.startswith("min_") else int(k)
-            found = partial(FAMILIES[family], k=number)
-    except (KeyError, ValueError):
-        raise InputError(
-            f"no score {name!r}: give loss, entropy, zlib, lowercase, or one of "
-            f"{', '.join(FAMILIES)} with its k, such as min_k_20"
-        ) from None
+        found = partial(score.compute, k=score.k(k)) if k and score.k else score.compute
+    except ValueError:
+        raise _unknown(name) from None
     found(_MADE_UP)
     return found
 
 
 def needs_distribution(name: str) -> bool:
     """Whether a score reads the whole predictive distribution, not log-probabilities alone."""
-    return name not in OF_LOG_PROBS and name.rpartition("_")[0] not in OF_LOG_PROBS
+    return _registered(name)[0].distribution
+
+
+def label_of(name: str) -> str:
+    """Label of a column, such as Min-20%; raises InputError if there is no such score."""
+    score, k = _registered(name)
+    return score.label.format(k=k).strip()
+
+
+def _registered(name: str) -> tuple[Score, str]:
+    """Score of a column, and the text of its k."""
+    if name in SCORES:
+        return SCORES[name], ""
+    family, _, k = name.rpartition("_")
+    if family not in SCORES:
+        raise _unknown(name)
+    return SCORES[family], k
+
+
+def _unknown(name: str) -> InputError:
+    families = ", ".join(key for key, score in SCORES.items() if score.k)
+    return InputError(
+        f"no score {name!r}: give loss, entropy, zlib, lowercase, or one of {families} with its k, "
+        "such as min_k_20"
+    )
 
 
 def _scored(signals: Signals) -> Array:

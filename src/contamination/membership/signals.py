@@ -10,7 +10,7 @@ and is gone once it has been read. Log-probabilities are in float32.
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from contamination.errors import InputError
+from contamination.membership.scores import TOP, Distribution, Floats, Signals
 from contamination.randomness import random_stream
 from contamination.scoring.contract import Scorer
 from contamination.scoring.head import Head
@@ -26,54 +27,10 @@ from contamination.scoring.local import TransformersScorer
 from contamination.scoring.prefix import continuation_logprobs
 from contamination.scoring.windows import windows
 
-Floats = NDArray[np.float32]
-
-TOP = (5, 10, 15, 20, 25)  # most probable tokens whose entropy is kept, ascending (Fu, Entropy k)
 LN2 = math.log(2)
 BLOCK = {"cpu": 1 << 20, "cuda": 1 << 26}  # logits at a time: what a cache holds
 GROUP = 16  # entries of the vocabulary that send their largest to the next round
 MANY = 1024  # entries from which on a round of groups saves time
-
-
-@dataclass(frozen=True, eq=False)
-class Distribution:
-    """What the predictive distribution of each of T tokens was like.
-
-    Attributes
-    ----------
-    rank : of the token, (T,): 1 is the most probable one; tokens with equal logits share a rank.
-    rank_off_by_one : of the token before, (T,), in the distribution that predicts this one, as in
-        the public code of Fu et al.; NaN for the first token, which has none before.
-    mean, std : of the log-probability under the distribution (nats), (T,). Minus the mean is the
-        entropy.
-    top_entropy : sum of -p log p over the k most probable tokens (nats), (T, len(TOP)); p is not
-        normalised again.
-    """
-
-    rank: Floats
-    rank_off_by_one: Floats
-    mean: Floats
-    std: Floats
-    top_entropy: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class Signals:
-    """What the model says of a text of T tokens.
-
-    Attributes
-    ----------
-    log_probs : of the tokens (nats), float32 (T,). The first is conditioned on the start token
-        alone, as in all scoring; most scores leave it out (see `scores`).
-    distribution : None where only log-probabilities can be had (a model behind an endpoint).
-    frequency_rank : of each token among the tokens of all texts read with this one, int64 (T,): 1
-        is the one that stands there most often, of equals the one with the smaller id. It says
-        nothing of the model; None where it was not counted.
-    """
-
-    log_probs: Floats
-    distribution: Distribution | None = None
-    frequency_rank: NDArray[np.int64] | None = None
 
 
 def token_signals(scorer: Scorer, sequences: Sequence[np.ndarray]) -> list[Signals]:

@@ -7,17 +7,110 @@ complete such chunks, and to answer questions about them. What it brings back is
 recall, beside the same for other chunks and for a model that never read the text.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from statsmodels.stats.proportion import proportion_confint
 
 from contamination.errors import InputError
+from contamination.membership.evaluate import auc
+from contamination.tables import Layout, format_estimate, lay_out
+from contamination.testsets.tokens import tokenize
+
+if TYPE_CHECKING:
+    from contamination.scoring.local import TransformersScorer
 
 Floats = NDArray[np.float64]
+Question = tuple[str, str]  # prompt, expected answer
 
+MARKER = "\nAnswer:"
 WINDOW = 1.15
+PROBES = {"completion": "Completion", "exact": "Word for word", "answers": "Answers"}
+
+
+def split_question(text: str, marker: str = MARKER) -> Question:
+    """Divide the text of a question into a prompt, marker included, and the expected answer.
+
+    Raises InputError if the text has no marker, or no answer behind it.
+    """
+    before, found, answer = text.partition(marker)
+    if not (found and answer.strip()):
+        raise InputError(f"{text[:40]!r}: no answer after {marker!r}; give the marker before it")
+    return before + found, answer.strip()
+
+
+def probe_model(
+    scorer: "TransformersScorer",
+    chunks: Sequence[str],
+    questions: Sequence[Sequence[Question]] = (),
+    *,
+    k: float = 20,
+    most: int = 64,
+) -> pd.DataFrame:
+    """Score every chunk under one model, and see what the model brings back of it, a row per chunk.
+
+    Columns: min_k (Min-K% Prob, nats), completion (ROUGE-L recall of the rest), exact (whether all
+    tokens come back) and, with questions, answers (mean ROUGE-L recall; NaN without a question).
+    Raises InputError for questions of other chunks, a chunk of fewer than 2 tokens, a k that is no
+    percentage, and what scoring and writing raise.
+
+    Parameters
+    ----------
+    chunks : of the text that was to be forgotten.
+    questions : of every chunk; without any, nothing is asked.
+    k : per cent of Min-K% Prob.
+    most : tokens of the second half of a chunk, and of an answer, that are compared.
+    """
+    # Here: they cost the import of torch, which the tables below do not need.
+    from contamination.membership.generation import completion_scores
+    from contamination.membership.scores import min_k
+    from contamination.membership.signals import log_prob_signals
+
+    if questions and len(questions) != len(chunks):
+        raise InputError(
+            f"questions of {len(questions)} chunks, and there are {len(chunks)}: give a list for "
+            "each chunk"
+        )
+    ids = tokenize(scorer.tokenizer, chunks)
+    if short := [number for number, one in enumerate(ids) if len(one) < 2]:
+        raise InputError(
+            f"chunk {short[0]} has {len(ids[short[0]])} token(s), and a score needs 2: leave it out"
+        )
+    table = pd.DataFrame({"min_k": [min_k(one, k) for one in log_prob_signals(scorer, ids)]})
+    completed = completion_scores(scorer, chunks, most=most)
+    table["completion"] = completed["rouge_l_recall"]
+    table["exact"] = completed["verbatim"] == 1
+    if questions:
+        of_chunk = [number for number, some in enumerate(questions) for _ in some]
+        asked = [question for some in questions for question in some]
+        recall = pd.Series(answer_recall(scorer, asked, most=most) if asked else [], dtype=float)
+        table["answers"] = recall.groupby(np.array(of_chunk, dtype=int)).mean()
+    return table
+
+
+def answer_recall(
+    scorer: "TransformersScorer", questions: Sequence[Question], *, most: int = 64
+) -> Floats:
+    """ROUGE-L recall of the expected answer in what the model writes after each prompt, (n,).
+
+    The model writes greedily, as many tokens as the expected answer has but `most` at most, and
+    what comes after a line end is left out. Raises InputError for a model that does not run here,
+    and for an answer as long as its context.
+    """
+    from contamination.membership.generation import continuations
+    from contamination.membership.similarity import rouge_l
+
+    prompts = tokenize(scorer.tokenizer, [prompt for prompt, _ in questions])
+    answers = [ids[:most] for ids in tokenize(scorer.tokenizer, [f" {a}" for _, a in questions])]
+    written = continuations(scorer, prompts, new_tokens=max(len(ids) for ids in answers))
+    found = []
+    for ids, (said,) in zip(answers, written, strict=True):
+        text = scorer.tokenizer.decode(said[: len(ids)]).lstrip("\n").partition("\n")[0]
+        found.append(rouge_l(text, scorer.tokenizer.decode(ids)).recall)
+    return np.array(found)
 
 
 def score_ratio(original: ArrayLike, unlearned: ArrayLike) -> Floats:
@@ -34,13 +127,12 @@ def score_ratio(original: ArrayLike, unlearned: ArrayLike) -> Floats:
         raise InputError(
             f"scores of shape {before.shape} and {after.shape}: give those of the same chunks"
         )
-    for number, pair in enumerate(zip(before, after, strict=True)):
-        for score in pair:
-            if not -np.inf < score < 0:
-                raise InputError(
-                    f"chunk {number} has score {score}: a ratio needs log-probabilities below 0; "
-                    "leave the chunk out"
-                )
+    for number, score in np.ndenumerate(np.stack([before, after], axis=1)):
+        if not -np.inf < score < 0:
+            raise InputError(
+                f"chunk {number[0]} has score {score}: a ratio needs log-probabilities below 0; "
+                "leave the chunk out"
+            )
     ratio: Floats = after / before
     return ratio
 
@@ -72,11 +164,85 @@ def audit_unlearning(probed: Mapping[str, pd.DataFrame], *, window: float) -> pd
     if not {"original", "unlearned"} <= set(probed) or not len(probed["original"]):
         raise InputError("give the models `original` and `unlearned`, and at least one chunk")
     before, after = (probed[name]["min_k"].to_numpy() for name in ("original", "unlearned"))
-    table = pd.DataFrame({"chunk": range(len(before)), "min_k_original": before})
-    table["min_k_unlearned"] = after
-    table["ratio"] = score_ratio(before, after)
-    table["suspicious"] = is_suspicious(table["ratio"], window=window)
-    for name, found in probed.items():
-        for column in found.columns.drop("min_k"):
-            table[f"{column}_{name}"] = found[column].to_numpy()
-    return table
+    ratio = score_ratio(before, after)
+    table = pd.DataFrame(
+        {"chunk": range(len(before)), "min_k_original": before, "min_k_unlearned": after}
+    ).assign(ratio=ratio, suspicious=is_suspicious(ratio, window=window))
+    others = [found.drop(columns="min_k").add_suffix(f"_{name}") for name, found in probed.items()]
+    return pd.concat([table, *(found.reset_index(drop=True) for found in others)], axis=1)
+
+
+def detection(ratio: ArrayLike, untreated: ArrayLike, windows: Sequence[float]) -> pd.DataFrame:
+    """How well suspicion finds the chunks that unlearning left alone, where they are known.
+
+    `ratio` (n,) is of `score_ratio`; `untreated` (n,) is True where nothing was done against the
+    chunk. Raises InputError for other lengths, a ratio that is not finite, chunks of one kind
+    alone, or a window of 1 or less.
+
+    Returns a row per window: window, chunks, untreated, suspicious, hits (both), precision and
+    recall with _low and _high (NaN of none), and two numbers that need no window, the same in every
+    row: auc, the chance that the log ratio of an untreated chunk is nearer to 0 than that of a
+    treated one, and auc_ratio, the chance that its ratio is smaller. Intervals are of 95% (Clopper
+    and Pearson) and take chunks as independent.
+    """
+    values, truth = np.asarray(ratio, dtype=np.float64), np.asarray(untreated, dtype=bool)
+    aucs = {"auc": auc(-np.abs(np.log(values)), truth), "auc_ratio": auc(-values, truth)}
+    rows = []
+    for window in windows:
+        suspicious = is_suspicious(values, window=window)
+        counts = {"untreated": int(truth.sum()), "suspicious": int(suspicious.sum())}
+        hits = int((suspicious & truth).sum())
+        row = {"window": window, "chunks": len(values)} | counts | {"hits": hits}
+        for name, of in (("precision", counts["suspicious"]), ("recall", counts["untreated"])):
+            low, high = proportion_confint(hits, of, method="beta") if of else (np.nan, np.nan)
+            row |= {name: hits / of if of else np.nan, f"{name}_low": low, f"{name}_high": high}
+        rows.append(row | aucs)
+    return pd.DataFrame(rows)
+
+
+def detection_layout(found: pd.DataFrame) -> Layout:
+    """Lay out the rows of `detection` as text: a row per window, shares with their intervals."""
+
+    def cells(row: dict[Any, Any]) -> dict[str, str]:
+        shares = {
+            name.capitalize(): format_estimate(row[name], row[f"{name}_low"], row[f"{name}_high"])
+            for name in ("precision", "recall")
+        }
+        aucs = {"AUC, nearness": f"{row['auc']:.2f}", "AUC, ratio": f"{row['auc_ratio']:.2f}"}
+        return {"Suspicious": f"{row['suspicious']}/{row['chunks']}"} | shares | aucs
+
+    shown = found.assign(window=found["window"].map("{:g}".format))
+    return lay_out(shown, {"window": "Window"}, cells)
+
+
+def mean_recalls(table: pd.DataFrame, by: str = "suspicious") -> pd.DataFrame:
+    """Mean of every probe and model over the two groups of chunks that a column of booleans makes.
+
+    Takes the table of `audit_unlearning`. Returns probe (completion, exact, answers), model, yes
+    and no (means where `by` is true, and where it is not), difference with difference_low and
+    difference_high (1.96 standard errors; NaN of fewer than two chunks on a side).
+    """
+    rows = []
+    for column in table.columns:
+        probe, _, model = str(column).partition("_")
+        if probe in PROBES:
+            values, group = table[column].astype(float), table[by].astype(bool)
+            sides = [values[group], values[~group]]
+            yes, no = (side.mean() for side in sides)
+            half = 1.96 * np.hypot(*(side.sem() for side in sides))
+            rows.append((probe, model, yes, no, yes - no, yes - no - half, yes - no + half))
+    names = ["probe", "model", "yes", "no", "difference", "difference_low", "difference_high"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def recall_layout(means: pd.DataFrame, yes: str, no: str) -> Layout:
+    """Lay out the rows of `mean_recalls` as text; `yes` and `no` name the two groups of chunks."""
+
+    def cells(row: dict[Any, Any]) -> dict[str, str]:
+        difference = (row["difference"], row["difference_low"], row["difference_high"])
+        sides = {label: format_estimate(row[n], interval=False) for label, n in named.items()}
+        return sides | {"Difference": format_estimate(*difference)}
+
+    named = {yes: "yes", no: "no"}
+    shown = means.assign(probe=means["probe"].map(PROBES), model=means["model"].str.capitalize())
+    return lay_out(shown, {"probe": "Probe", "model": "Model"}, cells)

@@ -19,7 +19,7 @@ from contamination.audit.request import Request
 from contamination.audit.verdict import score_for
 from contamination.device import free_memory
 from contamination.errors import InputError
-from contamination.membership.spans import sample
+from contamination.membership.api import sample_spans
 from contamination.membership.stored import stored_token_scores
 from contamination.randomness import random_stream
 from contamination.scoring.contract import Scorer
@@ -193,7 +193,7 @@ def _draw_spans(
             continue
         examples = sets.opened[name]
         rng = random_stream(seed, "spans of a set", examples.revision)
-        found = sample(scorer, examples.examples, length, count, rng=rng)
+        found = sample_spans(scorer, examples.examples, length, count, rng=rng)
         short = InputError(f"{name}: it has fewer than the {length} tokens of a span")
         drawn[name] = found or status_of(short)
     return drawn

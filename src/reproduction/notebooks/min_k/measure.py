@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from contamination.errors import InputError
-from contamination.membership.spans import cut
+from contamination.membership.api import cut_spans
 from contamination.membership.stored import stored_token_scores
 from contamination.scoring.local import TransformersScorer
 from reproduction.notebooks.min_k.baseline import KEYS, PLANTED, VALIDATION
@@ -52,10 +52,12 @@ def measure(
     for model in MODELS:
         scorer = TransformersScorer(experiment.model(model))
         spans = [
-            (VALIDATION, source, cut(scorer, found, size)[:validation_spans])
+            (VALIDATION, source, cut_spans(scorer, found, size)[:validation_spans])
             for source, found in texts.items()
         ]
-        spans += [(PLANTED, name, cut(scorer, found, size)) for name, found in examples.items()]
+        spans += [
+            (PLANTED, name, cut_spans(scorer, found, size)) for name, found in examples.items()
+        ]
         keys = [(model, group, name) for group, name, found in spans for _ in found]
         scores = stored_token_scores(
             parts_of(experiment, "min_k") / model,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contamination.errors import InputError
-from contamination.membership.probes import split_question
+from contamination.membership.unlearning import split_question
 from reproduction.run.experiment import Experiment
 
 

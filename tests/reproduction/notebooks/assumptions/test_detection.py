@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from contamination.membership import api
-from contamination.membership.signals import TOP, Distribution, Signals
+from contamination.membership.scores import TOP, Distribution, Signals
 from reproduction.notebooks.assumptions import detection as module
 from reproduction.notebooks.assumptions.detection import (
     CROSS_COLUMNS,

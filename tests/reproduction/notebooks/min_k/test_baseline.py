@@ -13,9 +13,8 @@ from scipy import stats
 
 from contamination.errors import InputError
 from contamination.membership import api
-from contamination.membership.api import score_tokens
-from contamination.membership.signals import TOP, Distribution, Signals
-from contamination.membership.spans import cut
+from contamination.membership.api import cut_spans, score_tokens
+from contamination.membership.scores import TOP, Distribution, Signals
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.sources import DATA_VARIABLE
 from contamination.testsets.tokens import tokenize
@@ -87,7 +86,7 @@ def made_up(run: Experiment, tokenizer, monkeypatch: pytest.MonkeyPatch) -> list
 
 
 def cut_of(tokenizer, texts: Sequence[str], length: int = LENGTH) -> list[np.ndarray]:
-    return cut(SimpleNamespace(tokenizer=tokenizer), texts, length)
+    return cut_spans(SimpleNamespace(tokenizer=tokenizer), texts, length)
 
 
 def baseline(run: Experiment, **changes: object) -> pd.DataFrame:
@@ -211,7 +210,7 @@ def test_a_network_is_read_token_by_token(run: Experiment, model_directory: Path
     from transformers import AutoModelForCausalLM
 
     scorer = TransformersScorer(model_directory)
-    spans = cut(scorer, run.test_set("kept").examples, LENGTH)[:3]
+    spans = cut_spans(scorer, run.test_set("kept").examples, LENGTH)[:3]
     scores = score_tokens(scorer, spans, ["loss", "min_k_20"])
     network = AutoModelForCausalLM.from_pretrained(model_directory).eval()
     for (_, row), ids in zip(scores.iterrows(), spans, strict=True):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from contamination.errors import InputError
-from contamination.membership.probes import split_question
+from contamination.membership.unlearning import split_question
 from reproduction.notebooks.unlearning.forgetting import (
     draw_treated,
     find_other_examples,
