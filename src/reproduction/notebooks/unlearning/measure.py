@@ -3,8 +3,8 @@
 import pandas as pd
 
 from contamination.files import sha256_of
-from contamination.membership.unlearning import probe_model, split_question
 from contamination.membership.stored import stored_rows
+from contamination.membership.unlearning import probe_model, split_question
 from contamination.randomness import random_stream
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.processes import deal
