@@ -159,7 +159,7 @@ def test_an_audit_is_its_parts(make_model, tmp_path) -> None:
     test_set, request = quiz(8), asked(OPTIONS, tmp_path / "stores")
     scorer = TransformersScorer(make_model(128))
     plan = plan_audit(scorer, test_set, request)
-    found = audit(scorer, test_set, request, plan=plan)
+    found = audit(scorer, test_set, request)
     (result,), (control,), (diagnosis,) = found.results, found.control, found.diagnosis
     (path,) = found.stores
     store = open_store(path)

@@ -8,10 +8,10 @@ from contamination.audit import verdict
 from contamination.audit.request import Request
 from contamination.audit.verdict import audit_until
 from contamination.errors import InputError
-from contamination.scoring import score as scoring
 from contamination.scoring.processes import processes
 from contamination.scoring.store import Store, open_store
 from contamination.statistics import anytime_test
+from contamination.testsets import tokens
 from fakes.remembering_scorer import Remembers, made_up_set
 
 
@@ -23,7 +23,7 @@ def until(tokenizer, tmp_path):
         alpha = arguments.pop("alpha", 0.01)
         fixed = {"tests": ["sharded_exact"], "directory": tmp_path, "name": "m"}
         found = audit_until(scorer, test_set, Request(**(fixed | arguments)), alpha=alpha)
-        return found.result, scorer
+        return found.results[0], scorer
 
     return run
 
@@ -52,7 +52,7 @@ def test_the_set_is_tokenised_and_the_store_checked_once(until, monkeypatch):
     def counted(name, function):
         return lambda *arguments: calls.append(name) or function(*arguments)
 
-    monkeypatch.setattr(scoring, "tokenize", counted("tokenize", scoring.tokenize))
+    monkeypatch.setattr(tokens, "tokenize", counted("tokenize", tokens.tokenize))
     monkeypatch.setattr(Store, "done", counted("done", Store.done))
     found, _ = until(0.0, permutations=5)
     assert (found.shards, calls) == (10, ["tokenize", "done"])
@@ -91,7 +91,7 @@ def stop(call, model_directory, tmp_path):
 def test_the_command(stop):
     arguments = ("--test=sharded_exact", "--permutations=3", "--json", "--alpha=1e-6")
     status, out, _ = stop(*arguments)
-    told = json.loads(out)
+    (told,) = json.loads(out)["results"]
     assert (status, told["stopped_at"], told["shards"]) == (0, None, 5)
     status, _, err = stop(*arguments, "--test=boundary")
     assert status == 2
@@ -110,9 +110,9 @@ def test_the_order_of_the_records_is_reported_beside_the_evidence(stop, monkeypa
     assert "a compressor, which has seen nothing: p = " in out
     _, out, _ = stop(*arguments, "--json", examples=examples)
     told = json.loads(out)
-    assert told["diagnosis"]["verdict"] == "order carries information"
-    assert told["diagnosis"]["shards"] == 10
-    assert 0 < told["control"]["p"] <= 1
+    assert told["diagnosis"][0]["verdict"] == "order carries information"
+    assert told["diagnosis"][0]["shards"] == 10
+    assert 0 < told["control"][0]["p"] <= 1
 
 
 def test_one_of_several_processes_reports(stop, monkeypatch):

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from contamination.statistics import adjust
+from contamination.statistics.multiple_testing import adjust
 
 Verdict = Literal["quiet", "suspicious", "order carries information", "too few records"]
 Row = dict[str, Any]

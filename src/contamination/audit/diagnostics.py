@@ -125,7 +125,7 @@ class _Orders:
     """The orderings (m+1, n) that all diagnostics share, and the shards that they permute."""
 
     orderings: NDArray[np.int32]
-    bounds: list[tuple[int, int]]
+    bounds: Sequence[tuple[int, int]]
 
 
 def _rows(texts: Sequence[str], records: Sequence[Record] | None, orders: _Orders) -> list[Row]:

@@ -12,7 +12,8 @@ from contamination.scoring import cost
 from contamination.scoring.contract import Scorer
 from contamination.scoring.plan import StorePlan
 from contamination.scoring.store_format import Header, count_rows
-from contamination.statistics import CombinedResult, TestResult, WestfallYoungResult
+from contamination.statistics.multiple_testing import CombinedResult, adjust
+from contamination.statistics.results import TestResult
 
 # What `--json` prints of a store's header.
 IDENTITY = ("model", "model_revision", "dataset", "dataset_revision", "template", "seed")
@@ -81,6 +82,7 @@ class Audit:
     noise : nats a token by which an endpoint's answers to one prompt differed in this run, on
         average over the prompt; None of a model here, and where nothing was asked.
     joint : of both axes together, if both were asked (`contamination.audit.both_axes.joint`).
+    beside : the same audit of a control, a model that cannot have read the set, if one was named.
     """
 
     header: Header
@@ -92,6 +94,20 @@ class Audit:
     seconds: float
     noise: float | None
     joint: CombinedResult | None = None
+    beside: "Audit | None" = None
+
+    @property
+    def holm_p(self) -> tuple[float, ...]:
+        """p-values of the results after Holm's correction over the tests that were asked for."""
+        log10_p = [result.log10_p for result in self.results]
+        return tuple(map(float, adjust(log10_p=log10_p, method="holm").p))
+
+    @property
+    def decisive(self) -> dict[str, float]:
+        """p-values to reject by: each test's after Holm's correction, or that of both axes."""
+        if self.joint is not None:
+            return {"joint": self.joint.p}
+        return {r.test: p for r, p in zip(self.results, self.holm_p, strict=True)}
 
     @property
     def tokens_scored(self) -> int:
@@ -101,6 +117,7 @@ class Audit:
     def as_dict(self) -> dict[str, Any]:
         """Return what `--json` prints."""
         joint = {} if self.joint is None else {"joint": asdict(self.joint)}
+        beside = {} if self.beside is None else {"control_model": self.beside.as_dict()}
         return (
             {name: getattr(self.header, name) for name in IDENTITY}
             | joint
@@ -114,6 +131,7 @@ class Audit:
                 "seconds": self.seconds,
                 "noise": self.noise,
             }
+            | beside
         )
 
     def summary(self) -> str:
@@ -132,7 +150,8 @@ class Audit:
 
 def describe(result: TestResult) -> dict[str, Any]:
     """What `--json` prints of the result of a test."""
-    kept = ["test", "statistic", "p", "log10_p", "shards", "permutations"]
-    if isinstance(result, WestfallYoungResult):
-        kept.append("best")
-    return {name: getattr(result, name) for name in kept}
+    kept = ("test", "statistic", "p", "log10_p", "shards", "permutations")
+    own = ("best", "stopped_at")  # of Westfall and Young's, and of a test that stops early
+    return {name: getattr(result, name) for name in kept} | {
+        name: getattr(result, name) for name in own if hasattr(result, name)
+    }

@@ -86,6 +86,31 @@ class Request:
         """All tests that are asked for, that of options last."""
         return self.order_tests + (() if self.axis == "order" else (OPTION_TEST,))
 
+    @property
+    def stopping_test(self) -> str:
+        """The test whose evidence is followed shard by shard; InputError if there is not one."""
+        if self.axis != "order":
+            raise InputError(
+                "--stop follows the order of records, shard by shard: leave out --axis"
+            )
+        if len(self.order_tests) > 1:
+            raise InputError("--stop follows the evidence of one test: give --test once")
+        (test,) = self.order_tests
+        if not TESTS[test].stops:
+            known = [name for name, chosen in TESTS.items() if chosen.stops]
+            raise InputError(f"test is {test!r}: stopping early needs one of {', '.join(known)}")
+        return test
+
+    def open_set(self, test_set: Path | str) -> "ExampleSet":
+        """Open the test set of a path, as items where their options are asked for."""
+        if self.axis == "order":
+            from contamination.testsets.sources import open_test_set
+
+            return open_test_set(test_set)
+        from contamination.testsets.alternatives import open_items
+
+        return open_items(test_set)
+
     def alternatives(
         self, test_set: "ExampleSet", *, template: str | None = None
     ) -> "AlternativeSet":

@@ -1,28 +1,24 @@
 """A p-value for one model and one test set, in one call (Oren, Algorithm 1, and what goes beyond).
 
 `plan_audit` counts shards, tokens, FLOPs and time before anything is paid for; `audit` scores what
-no store holds yet, and tests; `audit_until` scores shard after shard, and stops early.
+no store holds yet, and tests; `audit_until` scores shard after shard, and stops early. A set is
+tokenised once for each model: what was planned is what is scored.
 """
 
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from tqdm import tqdm
 
 from contamination.audit.battery import TESTS
-from contamination.audit.both_axes import joint
 from contamination.audit.compressor import compressor_alternatives, compressor_test
 from contamination.audit.diagnosis import Diagnosis
 from contamination.audit.diagnostics import diagnose_order
-from contamination.audit.option_axis import (
-    diagnose_options,
-    plan_options,
-    score_options,
-)
 from contamination.audit.outcome import Audit, ScoringPlan, combined, name_model, stored_tokens
 from contamination.audit.request import Request
 from contamination.errors import InputError
@@ -36,19 +32,14 @@ from contamination.scoring.plan import StorePlan, kept_tokens, plan_store
 from contamination.scoring.processes import processes
 from contamination.scoring.score import score
 from contamination.scoring.store import Store
-from contamination.statistics import (
-    AnytimeResult,
-    EProcess,
-    TestResult,
-    anytime_test,
-    shard_size_for_budget,
-    successor_cost,
-)
-from contamination.testsets.alternatives import AlternativeSet, open_items
+from contamination.statistics.results import TestResult
+from contamination.statistics.successor import shard_size_for_budget, successor_cost
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import shard_bounds
-from contamination.testsets.sources import open_test_set
-from contamination.testsets.tokens import tokenize
+from contamination.testsets.tokens import TokenisedSet, tokenize_set
+
+if TYPE_CHECKING:
+    from contamination.testsets.alternatives import AlternativeSet
 
 
 def plan_audit(
@@ -56,7 +47,7 @@ def plan_audit(
     test_set: ExampleSet,
     request: Request,
     *,
-    alternatives: AlternativeSet | None = None,
+    alternatives: "AlternativeSet | None" = None,
 ) -> ScoringPlan:
     """Count what an audit has to score; where that is anything, run a sample to predict the time.
 
@@ -67,41 +58,56 @@ def plan_audit(
     ----------
     alternatives : of the items, if they are known; None makes them for the axis of options.
     """
-    plans = []
-    if request.order_tests:
-        plans.append(_plan_order(scorer, test_set, request))
+    tokenised = tokenize_set(scorer.tokenizer, test_set) if request.order_tests else None
     if request.axis != "order":
-        plans.append(plan_options(scorer, alternatives or request.alternatives(test_set), request))
+        alternatives = alternatives or request.alternatives(test_set)
+    return _plan(scorer, tokenised, alternatives, request)
+
+
+def _plan(
+    scorer: Scorer,
+    tokenised: TokenisedSet | None,
+    alternatives: "AlternativeSet | None",
+    request: Request,
+) -> ScoringPlan:
+    """Count what each axis that is asked for has to score."""
+    plans = [] if tokenised is None else [plan_order(scorer, tokenised, request)]
+    if alternatives is not None:
+        from contamination.audit.option_axis import plan_options
+
+        plans.append(plan_options(scorer, alternatives, request))
     return plans[0] if len(plans) == 1 else combined(plans)
 
 
-def _plan_order(scorer: Scorer, test_set: ExampleSet, request: Request) -> ScoringPlan:
-    """Count what the tests of the order of records have to score."""
-    count = len(test_set.examples)
-    ids = tokenize(scorer.tokenizer, test_set.examples)
-    lengths = [len(i) for i in ids]
+def plan_order(
+    scorer: Scorer, tokenised: TokenisedSet, request: Request, *, timed: bool = True
+) -> ScoringPlan:
+    """Count what the tests of the order of records have to score; errors as `plan_audit`.
+
+    If it is not to be `timed`, no sample runs, and FLOPs and seconds are not known.
+    """
+    lengths, name = tokenised.lengths, name_model(scorer, request)
     stores = tuple(
         choose_store(test, lengths, scorer.context, request) for test in request.order_tests
     )
     distinct = list(dict.fromkeys(stores))
     works = [store.work(lengths, request.permutations, scorer.context) for store in distinct]
     work = cost.total(works)
-    name = name_model(scorer, request)
+    paths = [store.path(request.directory, name, tokenised.test_set.name) for store in distinct]
     missing = sum(
-        max(0, w.scored - stored_tokens(store.path(request.directory, name, test_set.name)))
-        for store, w in zip(distinct, works, strict=True)
+        max(0, one.scored - stored_tokens(path)) for one, path in zip(works, paths, strict=True)
     )
     flops = seconds = None
-    if isinstance(scorer, TransformersScorer) and missing:
+    if timed and missing and isinstance(scorer, TransformersScorer):
         shape = model_shape(scorer.config)
         flops = shape.flops(work) * missing / work.scored
         sample = [
-            np.concatenate(ids[start:stop])
+            np.concatenate(tokenised.ids[start:stop])
             for store in distinct
-            for start, stop in shard_bounds(count, store.shards)
+            for start, stop in shard_bounds(len(lengths), store.shards)
         ]
         seconds = flops / cost.flops_per_second(scorer, shape, sample)
-    return ScoringPlan(count, request.permutations, stores, work, missing, flops, seconds)
+    return ScoringPlan(len(lengths), request.permutations, stores, work, missing, flops, seconds)
 
 
 def choose_store(test: str, lengths: Sequence[int], context: int, request: Request) -> StorePlan:
@@ -140,8 +146,7 @@ def audit(
     test_set: ExampleSet | Path | str,
     request: Request = Request(),  # noqa: B008 - frozen
     *,
-    plan: ScoringPlan | None = None,
-    alternatives: AlternativeSet | None = None,
+    alternatives: "AlternativeSet | None" = None,
 ) -> Audit:
     """Score what is missing and test H0 "the model gives every ordering the same chance".
 
@@ -154,123 +159,148 @@ def audit(
     model : a scorer, or what `TransformersScorer` takes: hub id, directory, GGUF file.
     test_set : a test set, or the path of a file with one example a record (template "text/1"; items
         on the axis of options are written by `contamination.testsets.alternatives.open_items`).
-    plan, alternatives : what `plan_audit` returned and took for the same arguments, if it was
-        asked.
+    alternatives : as `plan_audit` takes them.
     """
     if isinstance(model, str | Path | ModelSource):
         source = model if isinstance(model, ModelSource) else ModelSource(str(model))
         model = TransformersScorer(source)
         request = replace(request, name=request.name or label(source.name))
-    if not isinstance(test_set, ExampleSet):
-        test_set = (open_test_set if request.axis == "order" else open_items)(test_set)
-    examples = test_set
+    examples = test_set if isinstance(test_set, ExampleSet) else request.open_set(test_set)
+    tokenised = tokenize_set(model.tokenizer, examples) if request.order_tests else None
     if request.axis != "order":
         alternatives = alternatives or request.alternatives(examples)
-    plan = plan or plan_audit(model, examples, request, alternatives=alternatives)
+    plan = _plan(model, tokenised, alternatives, request)
     started = time.perf_counter()
     stores = {
-        store: (
-            score_options(model, alternatives, request)
-            if alternatives is not None and store.kind == "alternatives"
-            else fill_store(store, model, examples, request)
-        )
+        store: _filled(store, model, tokenised, alternatives, request)
         for store in dict.fromkeys(plan.stores)
     }
     seconds = time.perf_counter() - started
-    shards = {(store.kind, store.shards): store for store in stores}  # one control for each
-    diagnoses: dict[tuple[str, int], Diagnosis] = {}
+    diagnoses: dict[tuple[bool, int], Diagnosis] = {}  # the same shards have one of each
     controls: dict[tuple[str, int], TestResult] = {}
-    for key, store in shards.items():
-        if alternatives is not None and store.kind == "alternatives":
-            diagnoses[key] = diagnose_options(examples, request)
-            controls[key] = compressor_alternatives(alternatives)
-            continue
-        same = (other for (_, count), other in diagnoses.items() if count == store.shards)
-        diagnoses[key] = next(same, None) or diagnose_order(
-            examples, seed=request.seed, shards=store.shards
-        )
-        controls[key] = run_control(store, examples, request)
+    for store in stores:
+        shards = (store.kind == "alternatives", store.shards)
+        if shards not in diagnoses:
+            diagnoses[shards] = _diagnose(store, examples, request)
+        if (store.kind, store.shards) not in controls:
+            controls[store.kind, store.shards] = _control(store, examples, alternatives, request)
     results = tuple(
         TESTS[test].result(stores[store], request.permutations)
         for test, store in zip(request.all_tests, plan.stores, strict=True)
     )
+    joint = None
+    if request.axis == "both":
+        from contamination.audit.both_axes import joint as of_both
+
+        joint = of_both(*results)
     return Audit(
         header=stores[plan.stores[0]].header,
         plan=plan,
         results=results,
-        diagnosis=tuple(diagnoses[store.kind, store.shards] for store in plan.stores),
-        control=tuple(controls[store.kind, store.shards] for store in plan.stores),
+        diagnosis=tuple(diagnoses[s.kind == "alternatives", s.shards] for s in plan.stores),
+        control=tuple(controls[s.kind, s.shards] for s in plan.stores),
         stores=tuple(store.directory for store in stores.values()),
         seconds=seconds,
         noise=getattr(model, "noise", None),
-        joint=joint(*results) if request.axis == "both" else None,
+        joint=joint,
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Stopped:
-    """What an audit that stops early found.
-
-    Attributes
-    ----------
-    result : `shards` is how many were looked at, `stopped_at` the one that sufficed, if any did.
-    diagnosis, control : as in `Audit`, of all shards, looked at or not.
-    noise : as in `Audit`.
-    """
-
-    result: AnytimeResult
-    diagnosis: Diagnosis
-    control: TestResult
-    noise: float | None
-
-
-def audit_until(scorer: Scorer, test_set: ExampleSet, request: Request, *, alpha: float) -> Stopped:
+def audit_until(scorer: Scorer, test_set: ExampleSet, request: Request, *, alpha: float) -> Audit:
     """Score shard after shard until the evidence reaches 1 / alpha, or all are scored.
 
     The anytime-valid test (`statistics.anytime`) may be looked at after every shard, and its
     guarantee holds for any rule of stopping. What is not scored is not paid for; an audit that did
-    not stop can go on later, with the shards that are left.
+    not stop can go on later, with the shards that are left. The result of the audit is an
+    `AnytimeResult`: `shards` is how many were looked at, `stopped_at` the one that sufficed, if any
+    did. Diagnosis and control are those of all shards, looked at or not.
 
     Raises InputError for options, for several tests, for one that needs all shards at once, and for
     whatever planning and scoring refuse.
     """
-    if request.axis != "order":
-        raise InputError("--stop follows the order of records, shard by shard: leave out --axis")
-    if len(request.order_tests) > 1:
-        raise InputError("--stop follows the evidence of one test: give --test once")
-    (test,) = request.order_tests
-    if not TESTS[test].stops:
-        known = [name for name, chosen in TESTS.items() if chosen.stops]
-        raise InputError(f"test is {test!r}: stopping early needs one of {', '.join(known)}")
-    lengths = [len(ids) for ids in tokenize(scorer.tokenizer, test_set.examples)]
-    plan = choose_store(test, lengths, scorer.context, request)
+    from contamination.statistics.anytime import EProcess, anytime_test
+
+    test = TESTS[request.stopping_test]
+    tokenised = tokenize_set(scorer.tokenizer, test_set)
+    plan = plan_order(scorer, tokenised, request, timed=False)
+    (wanted,) = plan.stores
     evidence, scores = EProcess(), list[np.ndarray]()
 
     def suffices(store: Store, shard: int) -> bool:
         nonlocal evidence
-        scores.append(TESTS[test].shard_scores(store, shard, request.permutations))
+        scores.append(test.shard_scores(store, shard, request.permutations))
         evidence = evidence.update(scores[-1])
         bar.update()
         return evidence.rejects(alpha)
 
+    started = time.perf_counter()
     with tqdm(
-        total=plan.shards,
+        total=wanted.shards,
         desc=f"{name_model(scorer, request)}: shards until p <= {alpha:g}",
         disable=None if processes().is_main_process else True,  # None: on a terminal alone
     ) as bar:
-        fill_store(plan, scorer, test_set, request, enough=suffices)
-    return Stopped(
-        anytime_test(scores, alpha=alpha),
-        diagnose_order(test_set, seed=request.seed, shards=plan.shards),
-        run_control(plan, test_set, request),
-        getattr(scorer, "noise", None),
+        store = fill_store(wanted, scorer, tokenised, request, enough=suffices)
+    seconds = time.perf_counter() - started
+    before = plan.work.scored - plan.missing
+    return Audit(
+        header=store.header,
+        plan=replace(plan, missing=max(0, stored_tokens(store.directory) - before)),
+        results=(replace(anytime_test(scores, alpha=alpha), test=test.name),),
+        diagnosis=(_diagnose(wanted, test_set, request),),
+        control=(_control(wanted, test_set, None, request),),
+        stores=(store.directory,),
+        seconds=seconds,
+        noise=getattr(scorer, "noise", None),
+    )
+
+
+def _filled(
+    store: StorePlan,
+    scorer: Scorer,
+    tokenised: TokenisedSet | None,
+    alternatives: "AlternativeSet | None",
+    request: Request,
+) -> Store:
+    """Score what one store of a plan lacks, and open it."""
+    if alternatives is not None and store.kind == "alternatives":
+        from contamination.audit.option_axis import score_options
+
+        return score_options(scorer, alternatives, request)
+    assert tokenised is not None  # it has planned the store
+    return fill_store(store, scorer, tokenised, request)
+
+
+def _diagnose(store: StorePlan, test_set: ExampleSet, request: Request) -> Diagnosis:
+    """What the order that a store reads gives away without a model."""
+    if store.kind == "alternatives":
+        from contamination.audit.option_axis import diagnose_options
+
+        return diagnose_options(test_set, request)
+    return diagnose_order(test_set, seed=request.seed, shards=store.shards)
+
+
+def _control(
+    store: StorePlan,
+    test_set: ExampleSet,
+    alternatives: "AlternativeSet | None",
+    request: Request,
+) -> TestResult:
+    """Test the shards of a store, in the same orderings, under a compressor."""
+    if alternatives is not None and store.kind == "alternatives":
+        return compressor_alternatives(alternatives)
+    return compressor_test(
+        test_set,
+        kind=store.kind,
+        shards=store.shards,
+        permutations=request.permutations,
+        seed=request.seed,
     )
 
 
 def fill_store(
     plan: StorePlan,
     scorer: Scorer,
-    test_set: ExampleSet,
+    test_set: ExampleSet | TokenisedSet,
     request: Request,
     *,
     identity: str | None = None,
@@ -282,10 +312,11 @@ def fill_store(
     `identity` as in `StorePlan.path`, `enough` and `replace` as in `contamination.scoring.score`.
     """
     name = name_model(scorer, request)
+    dataset = test_set if isinstance(test_set, ExampleSet) else test_set.test_set
     return score(
         test_set,
         scorer,
-        plan.path(request.directory, name, test_set.name, identity),
+        plan.path(request.directory, name, dataset.name, identity),
         model=name,
         shards=plan.shards,
         permutations=request.permutations,
@@ -310,21 +341,10 @@ def score_for(
     keep_revisions : whether the stores of other revisions of the model or the set stay beside this
         one. Otherwise this one takes their place.
     """
-    lengths = [len(ids) for ids in tokenize(scorer.tokenizer, test_set.examples)]
-    plan = choose_store(test, lengths, scorer.context, request)
-    plan.work(lengths, request.permutations, scorer.context)  # refuse now what cannot be read
+    tokenised = tokenize_set(scorer.tokenizer, test_set)
+    plan = choose_store(test, tokenised.lengths, scorer.context, request)
+    plan.work(tokenised.lengths, request.permutations, scorer.context)  # refuses what is too long
     identity = None
     if keep_revisions:
         identity = sha256_of(scorer.revision, test_set.revision, str(request.seed))
-    return fill_store(plan, scorer, test_set, request, identity=identity, replace=identity is None)
-
-
-def run_control(store: StorePlan, test_set: ExampleSet, request: Request) -> TestResult:
-    """Test the shards of a store, in the same orderings, under a compressor."""
-    return compressor_test(
-        test_set,
-        kind=store.kind,
-        shards=store.shards,
-        permutations=request.permutations,
-        seed=request.seed,
-    )
+    return fill_store(plan, scorer, tokenised, request, identity=identity, replace=not identity)

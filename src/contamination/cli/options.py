@@ -16,11 +16,10 @@ from contamination.audit.request import MOST_PERMUTATIONS, Axis, Request
 from contamination.errors import InputError
 from contamination.files import check_directory
 from contamination.scoring.models import label
-from contamination.testsets.example_set import ExampleSet
-from contamination.testsets.sources import open_test_set
 
 if TYPE_CHECKING:
     from contamination.scoring.contract import Scorer
+    from contamination.testsets.example_set import ExampleSet
 
 R = TypeVar("R")
 ModelName = Annotated[
@@ -123,24 +122,28 @@ class DataOptions:
         str | None, _data("Branch, tag or commit of a data set of the hub.")
     ] = None
 
-    def load(self, dataset: str, *, items: bool = False) -> ExampleSet:
+    def load(self, dataset: str, *, items: bool = False) -> "ExampleSet":
         """Open the test set, one of `items` if their options matter.
 
         Raises `InputError` as `open_test_set` and `open_items` do.
         """
-        from contamination.testsets.alternatives import open_items
-
         if self.field is not None and self.template is not None:
             raise InputError("--field and --template say the same thing: give one of them")
         template = self.template if self.field is None else f"{{{self.field}}}\n"
-        return (open_items if items else open_test_set)(
-            dataset,
-            template=template_of(template),
-            max_records=self.max_records,
-            mirror=self.mirror,
-            revision=self.data_revision,
-            split=self.split,
-        )
+        chosen: dict[str, Any] = {
+            "template": template_of(template),
+            "max_records": self.max_records,
+            "mirror": self.mirror,
+            "revision": self.data_revision,
+            "split": self.split,
+        }
+        if items:
+            from contamination.testsets.alternatives import open_items
+
+            return open_items(dataset, **chosen)
+        from contamination.testsets.sources import open_test_set
+
+        return open_test_set(dataset, **chosen)
 
 
 @dataclass(frozen=True)
@@ -301,10 +304,11 @@ class AuditOptions(ScoringOptions, Request):
         typer.Option("--dry-run", help="Print how much there is to score, and about how long."),
     ] = False
 
-    def request(self) -> Request:
-        """Return what is asked, with the model's name in tables and stores.
+    def __post_init__(self) -> None:
+        """Check the request, and call the model in tables and stores what the user calls it."""
+        object.__setattr__(self, "name", self.name or label(self.model))
+        super().__post_init__()
 
-        Raises InputError if no directory can be where the stores are to be.
-        """
+    def check(self) -> None:
+        """Raise InputError if no directory can be where the stores are to be."""
         check_directory(self.directory)
-        return dataclasses.replace(self, name=label(self.model))

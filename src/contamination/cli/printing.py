@@ -8,11 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+from contamination.errors import printable
 from contamination.files import replacing
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+def say(*lines: str, wrap: bool = True) -> None:
+    """Print lines for people: names in them are no markup, and no escape reaches the terminal."""
+    console = Console(highlight=False, markup=False, emoji=False, soft_wrap=not wrap)
+    for line in lines:
+        console.print(printable(line))
 
 
 def print_table(
@@ -26,7 +35,7 @@ def print_table(
 
     Counts get their thousands separated. There is no header if no column has a name.
     """
-    table = Table(title=title, show_header=any(columns))
+    table = Table(title=None if title is None else Text(printable(title)), show_header=any(columns))
     for index, column in enumerate(columns):
         left = index == 0 or column in text
         # What does not fit goes on in the next line: a number cut short is another number.
@@ -35,7 +44,7 @@ def print_table(
         )
     for row in rows:
         cells = (f"{cell:,}" if isinstance(cell, Integral) else str(cell) for cell in row)
-        table.add_row(*cells)
+        table.add_row(*(Text(printable(cell)) for cell in cells))
     Console().print(table, highlight=False)
 
 

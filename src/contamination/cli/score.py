@@ -9,25 +9,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
-from rich.console import Console
 
 from contamination.cli.options import AuditOptions, add_options
-from contamination.cli.printing import print_table
+from contamination.cli.printing import print_table, say
 from contamination.errors import InputError
 from contamination.scoring.models import label
 
 if TYPE_CHECKING:
     from contamination.audit.outcome import Audit, ScoringPlan
+    from contamination.audit.request import Request
     from contamination.audit.sealed import SealedAudit
 
 
 @add_options
 def score(options: AuditOptions) -> None:
     """Score DATASET under MODEL into the stores that the tests need, without testing."""
-    audits = run_audit(options)
-    if audits is None:
+    audit = run_audit(options)
+    if audit is None:
         return
-    audit, _ = audits
     if options.as_json:
         described = audit.as_dict()
         del described["results"]
@@ -37,47 +36,50 @@ def score(options: AuditOptions) -> None:
 
 
 def run_audit(
-    options: AuditOptions, control: str | None = None
-) -> "tuple[Audit, Audit | None] | None":
+    options: AuditOptions, control: str | None = None, *, stop: float | None = None
+) -> "Audit | None":
     """Score what is missing and test, also under a control model if one is named.
 
-    None after a dry run, and in every process but the first.
+    With `stop`, shard by shard until the evidence rejects at that level. None after a dry run, and
+    in every process but the first.
     """
     # Before torch is imported: bad input is reported at once.
     if control == options.model:
         raise InputError("--control is the model itself: name one that cannot have read the set")
+    options.check()
+    if stop is not None:
+        _ = options.stopping_test
     examples = options.load(options.dataset, items=options.axis != "order")
-    request = options.request()
     alternatives = None
-    if request.axis != "order":
+    if options.axis != "order":
         own = examples.template if options.template or options.field else None
-        alternatives = request.alternatives(examples, template=own)
+        alternatives = options.alternatives(examples, template=own)
 
-    from contamination.audit.verdict import audit, plan_audit
-    from contamination.scoring.endpoint import EndpointScorer
+    from contamination.audit.verdict import audit, audit_until, plan_audit
     from contamination.scoring.processes import processes
 
-    first_process = processes().is_main_process
-    requests = {options.model: request}
+    requests: dict[str, Request] = {options.model: options}
     if control is not None:
-        requests[control] = replace(request, name=label(control))
+        requests[control] = replace(options, model=control, name=label(control))
+    found: list[Audit] = []
     plans: dict[str, ScoringPlan] = {}
-    audits: list[Audit] = []
-    for model, asked in requests.items():
-        scorer = options.open(model)
-        plan = plan_audit(scorer, examples, asked, alternatives=alternatives)
-        plans[model] = plan
-        if options.dry_run:
-            continue
-        with exit_if_interrupted(options.directory):
-            audits.append(audit(scorer, examples, asked, plan=plan, alternatives=alternatives))
-        if isinstance(scorer, EndpointScorer):
-            print(scorer.summary(), file=sys.stderr)
-    if options.dry_run and first_process:
-        print_plans(plans, options.as_json)
-    if options.dry_run or not first_process:
+    with exit_if_interrupted(options.directory):
+        for model, request in requests.items():
+            scorer = options.open(model)
+            if options.dry_run:
+                plans[model] = plan_audit(scorer, examples, request, alternatives=alternatives)
+            elif stop is not None:
+                found.append(audit_until(scorer, examples, request, alpha=stop))
+            else:
+                found.append(audit(scorer, examples, request, alternatives=alternatives))
+            if options.endpoint is not None and not options.dry_run:
+                print(scorer.summary(), file=sys.stderr)  # type: ignore[attr-defined]
+    if not processes().is_main_process:
         return None
-    return audits[0], (audits[1] if control is not None else None)
+    if options.dry_run:
+        print_plans(plans, options.as_json)
+        return None
+    return replace(found[0], beside=found[1] if control is not None else None)
 
 
 @contextmanager
@@ -94,27 +96,19 @@ def exit_if_interrupted(store: Path) -> Iterator[None]:
 
 
 def print_cost(audit: "Audit | SealedAudit") -> None:
-    """Print what was scored, how fast, and where the log-probabilities are."""
+    """Print what was scored, how fast and where, and how much answers of an endpoint differed."""
     where = ", ".join(str(path) for path in audit.stores)
     if audit.tokens_scored == 0:
-        line = f"everything was stored already: {where}"
+        say(f"everything was stored already: {where}")
     else:
         predicted = audit.plan.seconds
         about = f" (predicted {_duration(predicted)})" if predicted is not None else ""
-        line = (
+        say(
             f"{audit.tokens_scored:,} tokens in {_duration(audit.seconds)}{about}, "
             f"{audit.tokens_scored / audit.seconds:,.0f} tokens/s; log-probabilities in {where}"
         )
-    Console().print(line, highlight=False)
-    print_noise(audit.noise)
-
-
-def print_noise(noise: float | None) -> None:
-    """Print by how much an endpoint's answers to one prompt differed, if it was asked."""
-    if noise is not None:
-        Console().print(
-            f"answers to one prompt differed by up to {noise:.2g} nats a token", highlight=False
-        )
+    if audit.noise is not None:
+        say(f"answers to one prompt differed by up to {audit.noise:.2g} nats a token")
 
 
 def print_plans(plans: "Mapping[str, ScoringPlan]", as_json: bool) -> None:

@@ -24,21 +24,21 @@ def test_sealed(
 ) -> None:
     """Verify seal, key and set, and test; exit as `test` does, by the p-value of all parts."""
     sealed = _verified(options, seal, key)
-    request = options.request()
+    options.check()
 
     from contamination.audit.sealed import audit_sealed, plan_sealed
     from contamination.scoring.endpoint import EndpointScorer
     from contamination.scoring.processes import processes
 
     scorer = options.open(options.model)
-    plan = plan_sealed(scorer, sealed, request)
+    plan = plan_sealed(scorer, sealed, options)
     first_process = processes().is_main_process
     if options.dry_run:
         if first_process:
             print_plans({options.model: plan.total}, options.as_json)
         return
     with exit_if_interrupted(options.directory):
-        audit = audit_sealed(scorer, sealed, request, plan=plan)
+        audit = audit_sealed(scorer, sealed, options, plan=plan)
     if isinstance(scorer, EndpointScorer):
         print(scorer.summary(), file=sys.stderr)
     if not first_process:

@@ -38,7 +38,7 @@ from contamination.scoring.processes import gather, mine, processes, share, toge
 from contamination.scoring.store import Store, open_store
 from contamination.scoring.store_format import Header, Kind, Unit, count_rows, positions
 from contamination.testsets.example_set import ExampleSet
-from contamination.testsets.tokens import tokenize
+from contamination.testsets.tokens import TokenisedSet, tokenize_set
 
 PARTS = 256  # that the work is cut into, unless they become too small or too large
 SMALLEST_PART = 1 << 14  # tokens that the model reads, as below
@@ -49,7 +49,7 @@ PACKAGES = ("contamination", "torch", "transformers", "tokenizers", "numpy", "py
 
 
 def score(
-    test_set: ExampleSet,
+    test_set: ExampleSet | TokenisedSet,
     scorer: Scorer,
     directory: Path,
     *,
@@ -74,6 +74,7 @@ def score(
     ----------
     shards, permutations : orderings 0..permutations of every shard. The whole-set permutation test
         is `shards=1`. Successors are all ordered pairs of a shard, whatever `permutations`.
+    test_set : tokenised by this scorer's tokenizer, or to be.
     model, seed, kind, tokens_per_example : see `contamination.scoring.store_format.Header`.
     enough : called after each shard with the store and the index of that shard; scoring ends when
         it returns True. The shards are then scored one after the other; None scores all at once.
@@ -82,21 +83,17 @@ def score(
     """
     if kind == "alternatives":
         raise InputError("kind is 'alternatives': score_alternatives scores those")
-    ids = tokenize(scorer.tokenizer, test_set.examples)
-    if empty := [index for index, tokens in enumerate(ids) if len(tokens) == 0]:
-        raise InputError(
-            f"{test_set.name}: example {empty[0]} has no token; remove it, or use a template that "
-            "ends with a separator"
-        )
+    if isinstance(test_set, ExampleSet):
+        test_set = tokenize_set(scorer.tokenizer, test_set)
     header = Header(
         model=model,
         model_revision=scorer.revision,
-        dataset=test_set.name,
-        dataset_revision=test_set.revision,
-        template=test_set.template,
+        dataset=test_set.test_set.name,
+        dataset_revision=test_set.test_set.revision,
+        template=test_set.test_set.template,
         seed=seed,
         shards=shards,
-        example_tokens=tuple(len(i) for i in ids),
+        example_tokens=test_set.lengths,
         kind=kind,
         tokens_per_example=tokens_per_example,
     )
@@ -105,7 +102,7 @@ def score(
         header,
         _shuffled_units(header, permutations),
         scorer,
-        partial(_scored, header=header, ids=ids, scorer=scorer),
+        partial(_scored, header=header, ids=test_set.ids, scorer=scorer),
         enough=enough,
         replace=replace,
     )
@@ -231,7 +228,7 @@ def order_of_work(header: Header, count: int, *of: int | str) -> np.ndarray:
 
 
 def _scored(
-    part: Sequence[Unit], *, header: Header, ids: list[np.ndarray], scorer: Scorer
+    part: Sequence[Unit], *, header: Header, ids: Sequence[np.ndarray], scorer: Scorer
 ) -> Iterator[ScoredUnit]:
     """Yield (unit, its examples, log-probabilities to store), as they come."""
     first, wanted = header.tokens_per_example, None

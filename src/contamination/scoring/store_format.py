@@ -110,7 +110,7 @@ class Header:
         return sha256_of(repr(asdict(self)))
 
     @cached_property
-    def bounds(self) -> list[tuple[int, int]]:
+    def bounds(self) -> tuple[tuple[int, int], ...]:
         """Bounds [start, stop) of each shard; `InputError` if one has fewer than two examples."""
         return shard_bounds(len(self.example_tokens), self.shards)
 

@@ -9,7 +9,7 @@ import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from contamination.errors import InputError
 from contamination.files import sha256_of
@@ -64,6 +64,18 @@ class ExampleSet:
     records: tuple[dict[str, Any], ...] = ()
 
 
+class Template(NamedTuple):
+    """A template that was checked: what stores call it, and the text with {field} in it."""
+
+    name: str
+    pattern: str
+
+    @property
+    def shown(self) -> str:
+        """What messages call it, in one line."""
+        return self.name if self.name in TEMPLATES else repr(self.name[:MOST_SHOWN])
+
+
 def load_test_set(
     path: Path, template: str = "text/1", name: str | None = None, max_records: int | None = None
 ) -> ExampleSet:
@@ -74,26 +86,36 @@ def load_test_set(
     used; there must be as many. Raises InputError as `read_records`, and for an unknown template,
     a missing field, a text that is too long (LONGEST_TEXT), or an id that comes twice.
     """
-    parse(template)  # a wrong template is refused before a long file is read
-    return make_test_set(name or path.stem, read_records(path), template, str(path), max_records)
+    parsed = parse(template)  # a wrong template is refused before a long file is read
+    return make_test_set(name or path.stem, read_records(path), parsed, str(path), max_records)
 
 
 def make_test_set(
-    name: str, records: Sequence[Record], template: str, where: str, max_records: int | None = None
+    name: str,
+    records: Sequence[Record],
+    template: Template | str,
+    where: str,
+    max_records: int | None = None,
 ) -> ExampleSet:
     """Render records as a test set; `where` is what error messages call their source."""
+    template = parse(template)
     if max_records is not None and not 1 <= max_records <= len(records):
         raise InputError(f"{where}: {len(records)} records, {max_records} wanted; ask for fewer")
     chosen = records[:max_records]
     check_ids(chosen, where)
-    label, _ = parse(template)
     examples = render(chosen, template, where)
     fields = tuple(record for _, record in chosen)
-    return ExampleSet(name, examples, label, sha256_of(label, *examples), fields)
+    revision = sha256_of(template.name, *examples)
+    return ExampleSet(name, examples, template.name, revision, fields)
 
 
-def parse(template: str) -> tuple[str, str]:
-    """Return the name and the text of a template; raises InputError for one that cannot be used."""
+def parse(template: Template | str) -> Template:
+    """Check a template, given by name, as a field or as text; InputError if it cannot be used.
+
+    One that was checked before is returned as it is.
+    """
+    if isinstance(template, Template):
+        return template
     if "{" in template:
         pattern = template
     elif template in TEMPLATES:
@@ -105,36 +127,35 @@ def parse(template: str) -> tuple[str, str]:
         )
     else:  # a field
         template = pattern = f"{{{template}}}\n"
-    shown = repr(template[:MOST_SHOWN])
+    found = Template(template, pattern)
     try:
         fields = [part[1:3] for part in string.Formatter().parse(pattern) if part[1] is not None]
     except ValueError as error:
-        raise InputError(f"template {shown}: {error}; write {{{{ for a brace") from error
+        raise InputError(f"template {found.shown}: {error}; write {{{{ for a brace") from error
     if len(fields) > MOST_FIELDS:
         raise InputError(
-            f"template {shown}: {len(fields):,} fields; a template may have {MOST_FIELDS:,}"
+            f"template {found.shown}: {len(fields):,} fields; a template may have {MOST_FIELDS:,}"
         )
     for name, specification in fields:
         # "{question.__class__}" would read what Python keeps with a text, which is no field of it.
         if not re.fullmatch(r"[^.\[]+(\[[^]]*\])*", name or ""):
             raise InputError(
-                f"template {shown}: {{{name}}} is no field; write {{field}}, {{field[key]}} or "
-                "{field[0]}"
+                f"template {found.shown}: {{{name}}} is no field; write {{field}}, {{field[key]}} "
+                "or {field[0]}"
             )
         if "{" in (specification or ""):
             raise InputError(
-                f"template {shown}: the format of {{{name}}} has a field in it; write it out"
+                f"template {found.shown}: the format of {{{name}}} has a field in it; write it out"
             )
-    return template, pattern
+    return found
 
 
-def render(records: Sequence[Record], template: str, where: str) -> tuple[str, ...]:
+def render(records: Sequence[Record], template: Template | str, where: str) -> tuple[str, ...]:
     """Render records; raises InputError that names the first one that the template does not fit."""
-    label, pattern = parse(template)
-    parts = string.Formatter().parse(pattern)
+    template = parse(template)
+    parts = string.Formatter().parse(template.pattern)
     fields = {re.split(r"[.\[]", field)[0] for _, field, _, _ in parts if field}
-    shown = label if label in TEMPLATES else repr(label[:MOST_SHOWN])  # one line
-    return tuple(_text(record, shown, pattern, fields, f"{where}, {p}") for p, record in records)
+    return tuple(_text(record, template, fields, f"{where}, {place}") for place, record in records)
 
 
 class _Formatter(string.Formatter):
@@ -147,14 +168,14 @@ class _Formatter(string.Formatter):
         return super().format_field(value, format_spec)
 
 
-def _text(record: dict[str, Any], label: str, pattern: str, fields: set[str], where: str) -> str:
+def _text(record: dict[str, Any], template: Template, fields: set[str], where: str) -> str:
     if missing := sorted(fields - record.keys()):
         raise InputError(
-            f"{where}: field {missing[0]!r} is missing, which template {label} needs; "
+            f"{where}: field {missing[0]!r} is missing, which template {template.shown} needs; "
             f"the record has {', '.join(sorted(record))[:MOST_SHOWN] or 'no fields'}"
         )
     try:
-        text = _Formatter().vformat(pattern, (), record)
+        text = _Formatter().vformat(template.pattern, (), record)
         text.encode()
     except UnicodeEncodeError as error:
         raise InputError(
@@ -163,10 +184,13 @@ def _text(record: dict[str, Any], label: str, pattern: str, fields: set[str], wh
         ) from error
     except (KeyError, IndexError, TypeError) as error:
         raise InputError(
-            f"{where}: the record has not the inner fields that template {label} needs ({error})"
+            f"{where}: the record has not the inner fields that template {template.shown} needs "
+            f"({error})"
         ) from error
     except (ValueError, OverflowError) as error:  # a format specification
-        raise InputError(f"{where}: template {label} does not fit the record ({error})") from error
+        raise InputError(
+            f"{where}: template {template.shown} does not fit the record ({error})"
+        ) from error
     if len(text) > LONGEST_TEXT:
         raise InputError(
             f"{where}: a text of {len(text):,} characters, and the longest may have "

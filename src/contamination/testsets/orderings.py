@@ -7,13 +7,16 @@ examples going to the first n mod r shards. In every shard, ordering 0 is canoni
 work, on any number of machines.
 """
 
+from functools import lru_cache
+
 import numpy as np
 
 from contamination.errors import InputError
 from contamination.randomness import random_stream
 
 
-def shard_bounds(examples: int, shards: int) -> list[tuple[int, int]]:
+@lru_cache(maxsize=32)
+def shard_bounds(examples: int, shards: int) -> tuple[tuple[int, int], ...]:
     """Return the bounds [start, stop) of each shard.
 
     Raises InputError if a shard gets fewer than two examples: its order would carry no information.
@@ -27,7 +30,7 @@ def shard_bounds(examples: int, shards: int) -> list[tuple[int, int]]:
         )
     sizes = [examples // shards + (shard < examples % shards) for shard in range(shards)]
     stops = np.cumsum(sizes).tolist()
-    return list(zip([0, *stops[:-1]], stops, strict=True))
+    return tuple(zip([0, *stops[:-1]], stops, strict=True))
 
 
 def ordering(

@@ -13,8 +13,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-
 from contamination.errors import InputError
 from contamination.files import (
     check_directory,
@@ -24,8 +22,7 @@ from contamination.files import (
     write_text,
     writing,
 )
-from contamination.testsets.example_set import ExampleSet, make_test_set, parse, render
-from contamination.testsets.fetching import download, read_directory
+from contamination.testsets.example_set import ExampleSet, Template, make_test_set, parse, render
 from contamination.testsets.records import (
     FORMATS,
     Record,
@@ -75,7 +72,9 @@ def open_test_set(
     mirror : directory with files of registered sets; None is `data_directory`.
     revision, split : of a data set of the hub; its main branch and "test" without them.
     """
-    parse(template or "text/1")  # a wrong template is refused before anything is fetched
+    given: Template | str | None = template and parse(
+        template
+    )  # a wrong one is refused before anything is fetched
     if max_records is not None and max_records < 1:
         raise InputError(f"max_records is {max_records}: give at least 1")
     text, path = str(what), Path(what)
@@ -84,12 +83,14 @@ def open_test_set(
         entry = lookup(text)
         found = locate_or_fetch(entry, mirror)
         name, where, records = text, str(found), read_verified(entry, found)
-        template, max_records = template or entry.template, max_records or FIRST
+        given, max_records = given or entry.template, max_records or FIRST
     elif path.is_file() or path.suffix in FORMATS:
         _refuse_options(revision or split, f"{text} is a file")
         name, where, records = path.stem, text, read_records(path)
     elif directory := _split_config(text):
         _refuse_options(revision, f"{text} is a directory")
+        from contamination.testsets.fetching import read_directory
+
         name, where = path.name, text
         records = read_directory(*directory, split or "test")
     elif isinstance(what, Path):
@@ -99,7 +100,7 @@ def open_test_set(
         name = where = entry.name
         records = read_verified(entry, fetch(entry))
     used = None if max_records is None else min(max_records, len(records))
-    return make_test_set(name, records, template or "text/1", where, used)
+    return make_test_set(name, records, given or "text/1", where, used)
 
 
 def _refuse_options(option: str | None, reason: str) -> None:
@@ -220,6 +221,10 @@ def fetch(entry: Entry, *, again: bool = False) -> Path:
     has to bring the same. Raises InputError as `contamination.testsets.fetching.download`, and if
     what arrived is not what was fetched before or what the registry has; then nothing is kept.
     """
+    from filelock import FileLock
+
+    from contamination.testsets.fetching import download
+
     path, source = cache_path(entry), str(entry.source)
     with writing(cache_directory()):
         cache_directory().mkdir(parents=True, exist_ok=True)

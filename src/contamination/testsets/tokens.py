@@ -7,16 +7,45 @@ difference between two of them is the order alone (Oren, section 2).
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from tqdm import tqdm
+
+from contamination.errors import InputError
+from contamination.testsets.example_set import ExampleSet
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 CHUNK = 1 << 18  # characters between two steps of the bar: a second of a slow machine at most
 QUIET = 1 << 22  # characters without a bar: some seconds
+
+
+@dataclass(frozen=True, eq=False)
+class TokenisedSet:
+    """A test set with the token ids of every example, int32: made once, planned with and scored."""
+
+    test_set: ExampleSet
+    ids: tuple[np.ndarray, ...]
+
+    @cached_property
+    def lengths(self) -> tuple[int, ...]:
+        """Tokens of each example, in canonical order."""
+        return tuple(map(len, self.ids))
+
+
+def tokenize_set(tokenizer: "PreTrainedTokenizerBase", test_set: ExampleSet) -> TokenisedSet:
+    """Tokenise every example alone; raises InputError for one without a token."""
+    ids = tuple(tokenize(tokenizer, test_set.examples))
+    if (empty := next((i for i, tokens in enumerate(ids) if len(tokens) == 0), None)) is not None:
+        raise InputError(
+            f"{test_set.name}: example {empty} has no token; remove it, or use a template that "
+            "ends with a separator"
+        )
+    return TokenisedSet(test_set, ids)
 
 
 def id_type(tokenizer: "PreTrainedTokenizerBase") -> np.dtype:
