@@ -16,6 +16,8 @@ from typing import Any
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from contamination.scoring.endpoint import EndpointScorer
+
 # The styles are vllm, sglang, openai, together, text, llama.cpp and generate. What all but the last
 # of them understand:
 KNOWN = {"model", "prompt", "max_tokens", "temperature", "echo", "logprobs"}
@@ -225,6 +227,12 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Say nothing."""
+
+
+def scorer_of(server: CompletionsServer, directory: Path, **changes: Any) -> EndpointScorer:
+    """Open the server's model, with the whole context unless said otherwise."""
+    arguments = {"context": server.network.context, "timeout": 60.0} | changes
+    return EndpointScorer(server.url, "tiny", directory, **arguments)
 
 
 @contextmanager

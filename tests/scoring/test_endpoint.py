@@ -1,25 +1,13 @@
-"""A model behind HTTP: the same numbers as here, or a message that says what is wrong.
+"""A model behind HTTP: the same numbers as here, about the very tokens that were sent."""
 
-The server runs a small network; every way to lie, break or stall that real servers have is switched
-on in turn. Nothing sleeps: waits between tries are set to nothing, and servers wait for events.
-"""
-
-import base64
-import gzip
 import itertools
-import logging
+import json
 import math
-import os
 import shutil
-import signal
 import threading
-import time
-import traceback
-import tracemalloc
 from dataclasses import replace
-from email.utils import formatdate
+from itertools import product
 from pathlib import Path
-from urllib.parse import quote
 
 import numpy as np
 import pytest
@@ -29,60 +17,28 @@ from tokenizers import Tokenizer, decoders, models
 from transformers import PreTrainedTokenizerFast
 
 from contamination.errors import InputError
-from contamination.scoring import endpoint, endpoint_client
-from contamination.scoring.endpoint import EndpointScorer
-from contamination.scoring.endpoint_answers import Misread, Spelling
-from contamination.scoring.endpoint_completions import FORMATS, CompletionsRoute
-from contamination.scoring.endpoint_trust import FIRST_ASKED, PROBES
+from contamination.scoring import endpoint
+from contamination.scoring.endpoint import (
+    FORMATS,
+    NOT_INPUTS_OF_GENERATE,
+    Completions,
+    EndpointScorer,
+    Generate,
+    read,
+)
+from contamination.scoring.endpoint_trust import Misread, Spelling
+from contamination.scoring.prefix import continuation_logprobs
 from contamination.testsets.tokens import tokenize
-from fakes.completions_server import CompletionsServer, Failure, Network, serving
+from fakes.completions_server import Network, scorer_of, serving
 from fakes.float64_loop import float64_loop, random_ids, scored
 
 CONTEXT = 64
 WINDOW = CONTEXT - 2  # the window's last token and a generated one need room, too
 NATS = 1e-4
-SECRET = "sk-secret-0123456789"
 LETTERS = np.arange(40, 46, dtype=np.int32)  # tokens that have a text of their own
 LENGTHS = [1, 5, WINDOW - 1, WINDOW, WINDOW + 1, 3 * WINDOW // 2 + 1, 2 * WINDOW + 7]
 
-
-@pytest.fixture(scope="module")
-def directory(make_model) -> Path:
-    return make_model(CONTEXT)
-
-
-@pytest.fixture(scope="module")
-def network(directory) -> Network:
-    return Network(directory)
-
-
-@pytest.fixture
-def server(network):
-    with serving(network) as running:
-        yield running
-
-
-@pytest.fixture(autouse=True)
-def surroundings(monkeypatch):
-    """No key, and no wait between tries; return the list of the waits."""
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    waits = []
-
-    async def sleep(seconds: float) -> None:
-        waits.append(seconds)
-
-    monkeypatch.setattr("anyio.sleep", sleep)  # of the openai client
-    return waits
-
-
-@pytest.fixture
-def scorer(server, directory) -> EndpointScorer:
-    return scorer_of(server, directory)
-
-
-def scorer_of(server: CompletionsServer, directory: Path, **changes) -> EndpointScorer:
-    arguments = {"context": CONTEXT, "timeout": 60.0} | changes
-    return EndpointScorer(server.url, "tiny", directory, **arguments)
+pytestmark = pytest.mark.usefixtures("waits")
 
 
 @pytest.fixture(scope="module")
@@ -95,15 +51,20 @@ def expected(directory, sequences) -> list[np.ndarray]:
     return [float64_loop(directory, ids, WINDOW) for ids in sequences]
 
 
-def agree(values, expected) -> None:
-    for ours, theirs in zip(values, expected, strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=0, atol=NATS)
+@pytest.fixture(scope="module")
+def route(tokenizer) -> Completions:
+    """Token ids, answered with lists of texts and log-probabilities."""
+    return Completions(Spelling(tokenizer), "m", 0)
 
 
 @pytest.fixture(scope="module")
-def route(tokenizer) -> CompletionsRoute:
-    """Token ids, answered with lists of texts and log-probabilities."""
-    return CompletionsRoute(Spelling(tokenizer), "token ids", "m", FORMATS[2], 0)
+def sglang(tokenizer) -> Generate:
+    return Generate(Spelling(tokenizer))
+
+
+def agree(values, expected) -> None:
+    for ours, theirs in zip(values, expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=NATS)
 
 
 def is_whole(tokenizer, token: int) -> bool:
@@ -111,9 +72,11 @@ def is_whole(tokenizer, token: int) -> bool:
     return "\N{REPLACEMENT CHARACTER}" not in tokenizer.decode([token])
 
 
-def error_of(scorer, *sequences: np.ndarray) -> str:
+def error_of(scorer, *sequences: np.ndarray, first: int = 0) -> str:
+    """Return why the tokens of the sequences from `first` on cannot be scored."""
+    asked = sequences or (LETTERS,)
     with pytest.raises(InputError) as caught:
-        list(scorer.token_logprobs(sequences or [LETTERS]))
+        list(scorer.token_logprobs(asked, [np.arange(len(ids)) >= first for ids in asked]))
     return str(caught.value)
 
 
@@ -130,18 +93,40 @@ class TestAgreement:
         with serving(network, style) as server:
             scorer = scorer_of(server, directory)
             agree(scored(scorer, sequences), expected)
-        asked = {name for wire in FORMATS for name in wire.fields} & server.seen[-1][1].keys()
+        asked = {name for ask, _ in FORMATS.values() for name in ask} & server.seen[-1][1].keys()
         assert asked == fields
         assert scorer.client.requests_made == len(server.seen)
+        used = max(len(body["prompt"]) + body["max_tokens"] for _, body in server.seen)
+        assert used == CONTEXT  # the whole context, and no more
+
+    def test_of_sglangs_own_protocol(self, generate, directory, sequences):
+        scorer = scorer_of(generate, directory)
+        window = CONTEXT - NOT_INPUTS_OF_GENERATE
+        agree(scored(scorer, sequences), [float64_loop(directory, s, window) for s in sequences])
+        assert max(len(body["input_ids"]) for _, body in generate.seen) == CONTEXT - 7
+        sent = {"input_ids", "logprob_start_len", "rid", "return_logprob", "sampling_params"}
+        assert all(body.keys() == sent for _, body in generate.seen)
+
+    def test_of_continuations_no_more_than_they_is_asked(self, generate, directory):
+        scorer = scorer_of(generate, directory)
+        scored(scorer, [])
+        prefix, ends = random_ids(30, 1), [random_ids(n, n) for n in (1, 4, 9)]
+        ((_, found),) = continuation_logprobs(scorer, [(prefix, ends)])
+        for end, values in zip(ends, found, strict=True):
+            whole = float64_loop(directory, np.append(prefix, end), WINDOW)
+            agree([values], [whole[len(prefix) :]])
+        probes = [prompt.tolist() for prompt in scorer._trust.prompts]
+        asked = [body for _, body in generate.seen if body["input_ids"] not in probes]
+        # The last token of the prefix gets no value, and may not come from a cache.
+        assert {body["logprob_start_len"] for body in asked} == {len(prefix)}
+        starts = [body["logprob_start_len"] for _, body in generate.seen if body not in asked]
+        assert starts[:2] == [0, 0]  # of both probes, in whole; then the second from its end on
+        assert set(starts[2:]) == {0, scorer._trust.shared}
 
     def test_a_window_too_many_would_be_noticed(self, server, directory, sequences, expected):
         """The tests above mean something only if the windows matter that much."""
         (values,) = scored(scorer_of(server, directory, context=CONTEXT - 2), sequences[-1:])
         assert np.abs(values - expected[-1]).max() > 100 * NATS
-
-    def test_the_whole_context_is_used_and_no_more(self, server, scorer):
-        scored(scorer, [random_ids(5 * CONTEXT)])
-        assert max(len(body["prompt"]) + body["max_tokens"] for _, body in server.seen) == CONTEXT
 
     def test_any_order_of_answers_will_do(self, server, scorer, sequences, expected):
         """The first sequence is answered only after all the others have been handed over."""
@@ -179,10 +164,6 @@ class TestAgreement:
         agree(scored(scorer, sequences[:4] * 6), expected[:4] * 6)
         assert max(under_way) == 3
 
-    def test_the_same_call_gives_the_same_bits(self, scorer, sequences):
-        for values, again in zip(scored(scorer, sequences), scored(scorer, sequences), strict=True):
-            np.testing.assert_array_equal(values, again)
-
     def test_only_wanted_tokens_are_paid_for(self, server, scorer, sequences, expected):
         masks = [np.zeros(len(ids), dtype=bool) for ids in sequences]
         masks[1][2] = True
@@ -206,15 +187,41 @@ class TestAgreement:
         assert server.seen == []
 
 
+class TestCommand:
+    """`contamination test` from the options to the p-value: that of the model itself."""
+
+    @pytest.mark.parametrize("style", ["vllm", "generate"])
+    def test_a_model_behind_an_endpoint(self, call, make_model, prose, tmp_path, style):
+        model, data = make_model(128), tmp_path / "prose.txt"
+        data.write_text("".join(f"{p[:30]}\n".replace("\n", " ") + "\n" for p in prose[:12]))
+        window = 128 - (NOT_INPUTS_OF_GENERATE if style == "generate" else 2)
+        here = ("--precision", "float32", "--context", str(window))
+        with serving(Network(model), style) as server:
+            there = ("--endpoint", server.url, "--tokenizer", model, "--context", "128")
+            for test in ("sharded_exact", "successor"):
+                fixed = ("--test", test, "--permutations", "3", "--json")
+                _, far, err = call("test", "m", data, *fixed, *there, "--store", tmp_path / "far")
+                _, near, _ = call("test", model, data, *fixed, *here, "--store", tmp_path / "near")
+                (ours,), (theirs,) = (json.loads(out)["results"] for out in (far, near))
+                assert ours["statistic"] == pytest.approx(theirs["statistic"], abs=0.01)
+                assert "requests" in err.splitlines()[-1]
+                noise = [json.loads(out)["noise"] for out in (far, near)]
+                assert noise == [0, None]  # nats a token
+            stop = ("--test", "sharded_exact", "--permutations", "3", "--json", "--stop", *there)
+            _, stopped, _ = call("test", "m", data, *stop, "--store", tmp_path / "stopped")
+        assert json.loads(stopped)["noise"] == 0
+        assert {json.loads(f.read_text())["noise"] for f in tmp_path.rglob("far/**/run-*")} == {0}
+        if style == "generate":
+            starts = [body["logprob_start_len"] for _, body in server.seen]
+            assert min(starts) == 0 < max(starts)
+
+
 class TestText:
     """Servers that take no token ids."""
 
-    @pytest.fixture
-    def texts(self, tokenizer, prose) -> list[np.ndarray]:
-        return [ids[: WINDOW - 1] for ids in tokenize(tokenizer, [p[:60] for p in prose[:6]])]
-
     @pytest.mark.parametrize("style", ["text", "together"])
-    def test_that_cut_texts_up_as_we_do(self, network, directory, texts, style):
+    def test_that_cut_texts_up_as_we_do(self, network, directory, tokenizer, prose, style):
+        texts = [ids[: WINDOW - 1] for ids in tokenize(tokenizer, [p[:60] for p in prose[:6]])]
         with serving(network, style) as server:
             scorer = scorer_of(server, directory)
             agree(scored(scorer, texts), [float64_loop(directory, ids, WINDOW) for ids in texts])
@@ -244,21 +251,21 @@ class TestText:
     def test_that_name_some_tokens_alone(self, tokenizer, route):
         """With ids, the count and the others prove enough; with text, each token must be named."""
         answer = echo([None, -1.0, -2.0], ["", tokenizer.decode([40]), None])
-        assert route.read(answer, [0, 40, 41]).tolist() == [-1, -2]
+        assert read(route, answer, [0, 40, 41]).tolist() == [-1, -2]
         with pytest.raises(Misread, match="gives unnamed at position 2"):
-            replace(route, prompt_as="text").read(answer, [0, 40, 41])
+            read(replace(route, prompt_as="text"), answer, [0, 40, 41])
         with pytest.raises(Misread, match="does not tell which tokens it scored"):
-            route.read(echo([None, -1.0, -2.0], [None, None, "H"]), [0, 40])  # what it generated
+            read(route, echo([None, -1.0, -2.0], [None, None, "H"]), [0, 40])  # it generated "H"
 
     def test_pieces_of_characters_prove_nothing(self, tokenizer, route):
         """Their text is the same, whatever the piece."""
         piece = next(i for i in range(300) if not is_whole(tokenizer, i))
         answer = echo([None, -1.0], ["", tokenizer.decode([piece])])
         with pytest.raises(Misread):
-            replace(route, prompt_as="text").read(answer, [0, piece])
-        assert route.read(answer, [0, piece]) == [-1.0]
+            read(replace(route, prompt_as="text"), answer, [0, piece])
+        assert read(route, answer, [0, piece]) == [-1.0]
         with pytest.raises(Misread):
-            route.read(echo([None, -1.0], ["", "<|endoftext|>"]), [0, piece])
+            read(route, echo([None, -1.0], ["", "<|endoftext|>"]), [0, piece])
 
 
 class TestSpelling:
@@ -277,9 +284,9 @@ class TestSpelling:
         route = replace(route, prompt_as=prompt_as)
         for token in whole:
             answer = echo([None, -1.0], ["<|endoftext|>", names[name](token)])
-            assert route.read(answer, [0, token]) == [-1]
+            assert read(route, answer, [0, token]) == [-1]
             with pytest.raises(Misread):
-                route.read(answer, [0, next(i for i in whole if i != token)])
+                read(route, answer, [0, next(i for i in whole if i != token)])
 
     @pytest.mark.parametrize("name", ["▁river", " river", "river"])
     def test_of_vocabularies_with_marked_spaces(self, route, name):
@@ -287,25 +294,28 @@ class TestSpelling:
         backend.decoder = decoders.Metaspace()
         marked = PreTrainedTokenizerFast(tokenizer_object=backend, bos_token="<s>")
         route = replace(route, spelling=Spelling(marked))
-        assert route.read(echo([None, -1.0], ["<s>", name]), [0, 1]) == [-1]
+        assert read(route, echo([None, -1.0], ["<s>", name]), [0, 1]) == [-1]
         with pytest.raises(Misread, match=r"where 2 .* was sent"):
-            route.read(echo([None, -1.0], ["<s>", name]), [0, 2])
+            read(route, echo([None, -1.0], ["<s>", name]), [0, 2])
 
-
-def test_rounding_above_zero_is_certainty(tokenizer, route):
-    ids = [0, *tokenizer.convert_tokens_to_ids(["H", "I"])]
-    assert route.read(echo([None, 5e-4, -0.5], ["", "H", "I"]), ids).tolist() == [0, -0.5]
-
-
-def test_lists_of_different_lengths_are_not_laid_side_by_side(tokenizer, route) -> None:
-    """Without the value of one token those behind it would move, one generated token after all."""
-    ids = [0, *tokenizer.convert_tokens_to_ids(["H", "I"])]
-    with pytest.raises(Misread, match="4 tokens and 3 log-probabilities"):
-        route.read(echo([None, -0.5, -2.0], ["", "H", "I", "J"]), ids)
+    def test_sglang_calls_the_last_id_of_the_vocabulary_0(self, tokenizer, sglang):
+        """The start token of GPT-2 is its last."""
+        last = len(tokenizer) - 1
+        for prompt, told in (([last, 7], [0, 7]), ([3, last], [3, 0]), ([3, last], [3, last])):
+            assert read(sglang, reply(sglang, prompt, told), prompt).tolist() == [-1]
+        with pytest.raises(InputError, match=r"gives 0 \(.*\) at position 1, where 298 "):
+            read(sglang, reply(sglang, [3, last - 1], [3, 0]), [3, last - 1])
 
 
 def echo(logprobs, tokens) -> dict:
     return {"choices": [{"logprobs": {"token_logprobs": logprobs, "tokens": tokens}}]}
+
+
+def reply(route: Generate, prompt: list[int], told: list[int], skip: int = 0) -> dict:
+    """Return an answer that gives every token but the first -1."""
+    entries = [[-1.0 if k else None, token, None] for k, token in enumerate(told)]
+    found = {"id": route.body(prompt, skip)["rid"] + "-1", "prompt_tokens": len(prompt)}
+    return {"meta_info": found | {"input_token_logprobs": entries}}
 
 
 # --- servers that lie -----------------------------------------------------------------------------
@@ -359,6 +369,12 @@ def ignore_context(answer, _):
     values[1:] = [-1.0 - ord(token[0]) / 100 for token in tokens[1:]]
 
 
+def shift(answer, _):
+    """Give each token the value of the next: the list is one generated token longer."""
+    values = lists(answer)[1]
+    values[1:] = [*values[2:], -1.0]
+
+
 def hide_start(answer, _):
     answer["usage"]["prompt_tokens"] += 1
 
@@ -375,13 +391,11 @@ LIES = {
     "one is null": (put(3, 4, None), "no log-probability (None) for the token at position 3"),
     "text for a number": (put(3, 4, "-1"), "no log-probability ('-1') for the token at position 3"),
     "true": (put(3, 4, True), "no log-probability (True) for the token at position 3"),
-    "false": (put(3, 4, False), "no log-probability (False) for the token at position 3"),
     "a list": (put(3, 4, [-1.0]), "no log-probability (a list) for the token at position 3"),
     "a huge number": (put(3, 4, -(10**4000)), "0… for the token at position 3"),
     "a long text": (put(3, 4, "x" * 9999), "x…) for the token"),
     "too large a number": (put(3, 4, math.inf), "gives inf for the token at position 3"),
     "true for ids": (set_field((*LOGPROBS, "token_ids"), [True] * 9), "not in the format 'echo'"),
-    "ids of text": (set_field((*LOGPROBS, "token_ids"), ["0"] * 9), "not in the format 'echo'"),
     "broken ids": (set_field((*LOGPROBS, "token_ids"), [0.5] * 9), "not in the format 'echo'"),
     "not a number": (put(3, 4, math.nan), "gives nan for the token at position 3"),
     "minus infinity": (put(3, 4, -math.inf), "gives -inf for the token at position 3"),
@@ -390,54 +404,114 @@ LIES = {
     "zeros": (put(1, None, 0.0), "every token has the log-probability 0, which stands for none"),
     "constants": (put(1, None, -2.5), "every token has the log-probability -2.5"),
     "no context": (ignore_context, "they do not depend on the context"),
+    "shifted by one": (shift, "depends on the token behind it"),
     "first token scored": (put(0, 1, -3.0), "hides one before it"),
     "other token": (set_field((*LOGPROBS, "tokens", 3), "tower"), "gives 'tower' at position 3, w"),
     "no tokens": (set_field((*LOGPROBS, "tokens"), None), "does not tell which tokens it scored"),
     "hidden start token": (hide_start, "tokens in a prompt of"),
 }
+AT_FIRST = ("every token", "depend on the context", "depends on the token")  # of probes together
 
 
 @pytest.mark.parametrize(("tamper", "message"), LIES.values(), ids=LIES.keys())
 def test_lies_are_refused_at_first_and_later(network, directory, tamper, message):
-    """What only the two first answers together can show is not asked of the later ones."""
+    """What only several answers together can show is not asked of the later ones."""
     with serving(network, "openai") as server:
         earlier = scorer_of(server, directory)
         scored(earlier, [random_ids(5)])
         server.tamper = tamper
         assert message in error_of(scorer_of(server, directory))
-        if tamper is not ignore_context and "every token" not in message:
+        if not any(words in message for words in AT_FIRST):
             assert message in error_of(earlier)
 
 
-@pytest.mark.parametrize("style", ["vllm", "sglang", "openai"])
-class TestTokensThatWereNotSent:
-    """What the server makes of the ids, as each format shows it."""
+def entries(place, value):
+    """Replace something among what /generate says of the tokens."""
+    return set_field(("meta_info", "input_token_logprobs", *place), value)
 
-    @pytest.mark.parametrize(
-        ("read", "message"),
-        [
-            (lambda ids: [0, *ids], "puts a token of its own (FIRST) before the prompt"),
-            (lambda ids: ids[1:], "leaves out the first token of the prompt"),
-            (lambda ids: [*ids[:2], 299, *ids[2:]], "at position 2, where"),
-            (lambda ids: [*ids[:2], *ids[3:]], "at position 2, where"),
-            (lambda ids: [*ids[:2], (ids[2] + 1) % 256 + 40, *ids[3:]], "at position 2, where"),
-            (lambda ids: ids[:-1], ""),
-        ],
-        ids=["start added", "first dropped", "one added", "one dropped", "one changed", "cut"],
-    )
-    def test_are_refused_at_first_and_later(self, network, directory, style, read, message):
-        first = {"vllm": "unnamed", "sglang": "0 ('<|endoftext|>')", "openai": "'<|endoftext|>'"}
-        message = message.replace("FIRST", first[style])
-        with serving(network, style) as server:
-            earlier = scorer_of(server, directory)
-            scored(earlier, [random_ids(5)])
-            server.read = read
-            assert message in error_of(scorer_of(server, directory))
-            assert message in error_of(earlier)
+
+def say(name, value):
+    return set_field(("meta_info", name), value)
+
+
+LIES_OF_GENERATE = {
+    "no answer": (lambda answer, _: answer.clear(), "not in the format 'generate'"),
+    "no log-probabilities": (say("input_token_logprobs", None), "holds no input_token_logprobs"),
+    "a text": (say("input_token_logprobs", "none"), "not in the format 'generate'"),
+    "one too few": (entries((slice(-1, None),), []), "log-probabilities for a prompt of"),
+    "one too many": (entries((slice(0, 0),), [[None, 1, None]]), "of its own (1 ("),
+    "first one dropped": (entries((slice(0, 1),), []), "leaves out the first token of the prompt"),
+    "numbers alone": (entries((3,), -1.0), "not in the format 'generate'"),
+    "no id": (entries((3, 1), None), "not in the format 'generate'"),
+    "true for an id": (entries((3, 1), True), "not in the format 'generate'"),
+    "another id": (entries((3, 1), 299), "gives 299 ("),
+    "an id that is none": (entries((3, 1), 10**30), "gives 1000000000"),
+    "null": (entries((3, 0), None), "no log-probability (None) for the token at position"),
+    "not a number": (entries((3, 0), math.nan), "gives nan for the token at position"),
+    "a probability": (entries((3, 0), 0.25), "a log-probability is at most 0"),
+    "one token more": (say("prompt_tokens", 99), "the server counts 99 tokens in a prompt of"),
+    "no number of tokens": (say("prompt_tokens", None), "the server counts None tokens in a pro"),
+    "another request": (say("id", "0123"), "the server answers another request"),
+}
+
+
+@pytest.mark.parametrize(
+    ("tamper", "message"), LIES_OF_GENERATE.values(), ids=LIES_OF_GENERATE.keys()
+)
+def test_lies_of_generate_are_refused_at_first_and_later(generate, directory, tamper, message):
+    earlier = scorer_of(generate, directory)
+    scored(earlier, [random_ids(5)])
+    generate.tamper = tamper
+    if "None tokens" not in message:  # where all tokens are named, their number is not needed
+        assert message in error_of(scorer_of(generate, directory))
+    assert message in error_of(earlier, random_ids(20), first=12)
+
+
+READ = {
+    "start added": (lambda ids: [0, *ids], "puts a token of its own (FIRST) before the prompt"),
+    "first dropped": (lambda ids: ids[1:], "leaves out the first token of the prompt"),
+    "one added": (lambda ids: [*ids[:2], 299, *ids[2:]], "at position 2, where"),
+    "one dropped": (lambda ids: [*ids[:2], *ids[3:]], "at position 2, where"),
+    "one changed": (lambda i: [*i[:2], (i[2] + 1) % 256 + 40, *i[3:]], "at position 2, where"),
+    "cut": (lambda ids: ids[:-1], ""),
+}
+
+
+@pytest.mark.parametrize("style", ["vllm", "sglang", "openai", "generate"])
+@pytest.mark.parametrize(("reads", "message"), READ.values(), ids=READ.keys())
+def test_tokens_that_were_not_sent_are_refused(network, directory, style, reads, message):
+    """What the server makes of the ids, as each format shows it, at first and later."""
+    first = {"vllm": "unnamed", "openai": "'<|endoftext|>'"}.get(style, "0 ('<|endoftext|>')")
+    message = message.replace("FIRST", first)
+    with serving(network, style) as server:
+        earlier = scorer_of(server, directory)
+        scored(earlier, [random_ids(5)])
+        server.read = reads
+        assert message in error_of(scorer_of(server, directory))
+        assert message in error_of(earlier)
+        if style == "generate":  # other tokens before an end move it
+            error_of(earlier, random_ids(20), first=12)
+
+
+def test_the_answer_to_a_prompt_with_the_same_end_is_refused(generate, directory):
+    """All tokens that are named, and their number, are the same."""
+    scorer = scorer_of(generate, directory)
+    scored(scorer, [random_ids(5)])
+    answers = []
+
+    def tamper(answer, number: int) -> None:
+        answers.append(json.loads(json.dumps(answer)))
+        answer |= answers[0]
+
+    generate.tamper = tamper
+    end = random_ids(4)
+    groups = [(random_ids(9, seed), [end]) for seed in (1, 2)]
+    with pytest.raises(InputError, match="answers another request"):
+        list(continuation_logprobs(scorer, groups))
 
 
 class TestPromptLogprobs:
-    """Lies of vLLM's format."""
+    """What is special to vLLM's format."""
 
     def test_likeliest_tokens_alone(self, server, scorer):
         top = {"17": {"logprob": -0.5}, "18": {"logprob": -0.7}}
@@ -453,11 +527,6 @@ class TestPromptLogprobs:
 
         server.tamper = tamper
         agree(scored(scorer, sequences), expected)
-
-    def test_a_null_in_the_middle(self, server, scorer):
-        """Prefix caching leaves them out in some versions."""
-        server.tamper = set_field(("choices", 0, "prompt_logprobs", 3), None)
-        assert "with prefix caching off" in error_of(scorer)
 
     @pytest.mark.parametrize(
         "value", [[None, {}], [None, 3], [None, {"x": {}}], "none", [None] * 9]
@@ -482,8 +551,8 @@ def test_a_server_that_scores_no_prompts(network, directory):
 
 @settings(max_examples=200)
 @given(data=st.data())
-def test_no_edit_of_the_tokens_goes_unnoticed(tokenizer, route, data):
-    """Whatever a server adds, drops, swaps or replaces: refused, in both ways to name tokens."""
+def test_no_edit_of_the_tokens_goes_unnoticed(tokenizer, route, sglang, data):
+    """What a server adds, drops, swaps or replaces is refused, however it names tokens."""
     whole = st.sampled_from([i for i in range(300) if is_whole(tokenizer, i)])
     prompt = [0, *data.draw(st.lists(whole, min_size=1, max_size=8))]
     theirs = list(prompt)
@@ -492,22 +561,31 @@ def test_no_edit_of_the_tokens_goes_unnoticed(tokenizer, route, data):
         edit = data.draw(st.sampled_from(["add", "drop", "replace"]))
         stop = position + (edit != "add")
         theirs[position:stop] = [] if edit == "drop" else [data.draw(whole)]
-    generated = data.draw(st.lists(whole, max_size=1))
-    answered = [*theirs, *generated]
+    answered = [*theirs, *data.draw(st.lists(whole, max_size=1))]  # perhaps with a generated token
     values = [None, *[-1.0] * (len(answered) - 1)] if answered else []
     by_text = echo(values, [tokenizer.decode([i]) for i in answered])
     named = [v and {str(i): {"logprob": v}} for i, v in zip(theirs, values, strict=False)]
     by_id = {"choices": [{"prompt_logprobs": named}]}
-    for wire, answer, same in [
-        (FORMATS[2], by_text, answered[: len(prompt)] == prompt),
-        (FORMATS[0], by_id, theirs[1:] == prompt[1:]),  # the first has no entry
+    skip = data.draw(st.integers(0, len(prompt) - 2))
+    end, last = theirs[skip:], len(tokenizer) - 1
+    clipped = [0 if t == last == s else t for t, s in zip(prompt[skip:], end, strict=False)]
+    for asked, answer, same, first in [
+        (route, by_text, answered[: len(prompt)] == prompt, 0),
+        (replace(route, format="prompt_logprobs"), by_id, theirs[1:] == prompt[1:], 0),
+        (
+            sglang,
+            reply(sglang, prompt, end, skip),
+            len(theirs) > skip and end == prompt[skip:],
+            skip,
+        ),
     ]:
-        asked = replace(route, format=wire)
-        if same:
-            assert len(asked.read(answer, prompt)) == len(prompt) - 1
+        if same:  # the first token has no entry in vLLM's format
+            assert len(read(asked, answer, prompt, first)) == len(prompt) - first - 1
+        elif asked is sglang and clipped == end:
+            continue  # the last of the vocabulary and the first have one name there
         else:
             with pytest.raises(InputError):
-                asked.read(answer, prompt)
+                read(asked, answer, prompt, first)
 
 
 JSON = st.recursive(
@@ -517,603 +595,124 @@ JSON = st.recursive(
     ),
     max_leaves=8,
 )
+CHOICE = st.fixed_dictionaries(
+    {
+        "prompt_logprobs": st.lists(st.dictionaries(st.text("12"), JSON) | JSON),
+        "prompt_token_ids": JSON,
+        "logprobs": st.fixed_dictionaries(
+            {"token_logprobs": st.lists(st.none() | st.floats() | JSON)},
+            optional={"tokens": JSON, "token_ids": JSON},
+        ),
+    }
+)
+TOLD = {"input_token_logprobs": JSON | st.lists(st.lists(JSON, max_size=3))}
 
 
 @settings(max_examples=300)
 @given(
-    wire=st.sampled_from(FORMATS),
     answer=JSON
     | st.fixed_dictionaries(
         {
-            "choices": st.lists(
-                st.fixed_dictionaries(
-                    {
-                        "prompt_logprobs": st.lists(st.dictionaries(st.text("12"), JSON) | JSON),
-                        "prompt_token_ids": JSON,
-                        "logprobs": st.fixed_dictionaries(
-                            {"token_logprobs": st.lists(st.none() | st.floats() | JSON)},
-                            optional={"tokens": JSON, "token_ids": JSON},
-                        ),
-                    }
-                ),
-                max_size=1,
-            ),
+            "choices": st.lists(CHOICE, max_size=1),
+            "meta_info": JSON | st.fixed_dictionaries(TOLD | {"id": JSON, "prompt_tokens": JSON}),
         },
         optional={"usage": JSON, "prompt": JSON},
     ),
 )
-def test_nonsense_is_refused_in_words(route, wire, answer):
-    with pytest.raises(InputError):
-        replace(route, format=wire).read(answer, [0, 7, 11])
+def test_nonsense_is_refused_in_words(route, sglang, answer):
+    for asked in (*(replace(route, format=name) for name in FORMATS), sglang):
+        with pytest.raises(InputError):
+            read(asked, answer, [0, 7, 11], int(asked is sglang))
 
 
-def test_another_model_in_the_middle_is_refused(server, scorer):
-    scored(scorer, [random_ids(5)])
-    server.tamper = set_field(("model",), "tiny-turbo")
-    assert "came from 'tiny' at first and from 'tiny-turbo' now" in error_of(scorer)
+def test_rounding_above_zero_is_certainty(tokenizer, route):
+    ids = [0, *tokenizer.convert_tokens_to_ids(["H", "I"])]
+    assert read(route, echo([None, 5e-4, -0.5], ["", "H", "I"]), ids).tolist() == [0, -0.5]
 
 
-# --- servers that break ---------------------------------------------------------------------------
-
-HALF = Failure(200, b'{"choices": [1, 2]}', cut=True)
-BREAKS = {
-    "500": (Failure(500), "HTTP 500 (out of order)", "HTTP 500"),
-    "503": (Failure(503, b"<html>\n busy"), "HTTP 503 (<html> busy)", "HTTP 503"),
-    "429": (Failure(429, headers={"Retry-After": "0"}), "HTTP 429", "HTTP 429"),
-    "cut": (HALF, "connection broke", "broken connection"),
-}
+def test_lists_of_different_lengths_are_not_laid_side_by_side(tokenizer, route) -> None:
+    """Without the value of one token those behind it would move, one generated token after all."""
+    ids = [0, *tokenizer.convert_tokens_to_ids(["H", "I"])]
+    with pytest.raises(Misread, match="4 tokens and 3 log-probabilities"):
+        read(route, echo([None, -0.5, -2.0], ["", "H", "I", "J"]), ids)
 
 
-@pytest.mark.parametrize(("failure", "told", "kind"), BREAKS.values(), ids=BREAKS.keys())
-class TestPassingFailures:
-    def test_are_tried_again(
-        self, server, scorer, sequences, expected, surroundings, failure, told, kind
-    ):
-        server.failures.extend([failure] * 3)
-        agree(scored(scorer, sequences), expected)
-        made = scorer.client.requests_made
-        assert made == len(server.seen)
-        assert scorer.summary() == (
-            f"{made} requests, 3 of them failed (3 x {kind}), answered by 'tiny', "
-            "noise 0 nats a token"
-        )
-        assert len(surroundings) == 3
-
-    def test_are_given_up_in_the_end(self, server, scorer, failure, told, kind):
+@pytest.mark.parametrize(
+    ("style", "field", "value"),
+    [("vllm", ("model",), "turbo"), ("generate", ("meta_info", "weight_version"), "turbo")],
+)
+def test_another_model_or_other_weights_in_the_middle(network, directory, style, field, value):
+    with serving(network, style) as server:
+        scorer = scorer_of(server, directory)
         scored(scorer, [random_ids(5)])
-        server.failures.extend([failure] * 99)
-        message = error_of(scorer)
-        assert message.startswith(f"{server.url}: ")
-        assert told in message
-        assert f"tried {endpoint_client.ATTEMPTS} times" in message
-        assert len(server.failures) == 99 - endpoint_client.ATTEMPTS
-
-
-def test_a_server_that_stalls_is_asked_again(server, directory, sequences, expected):
-    server.failures.append(Failure(silent=True))
-    scorer = scorer_of(server, directory, timeout=0.3)
-    agree(scored(scorer, sequences[:2]), expected[:2])
-    assert "1 of them failed (1 x no answer in time)" in scorer.summary()
-
-
-def test_a_server_that_went_away_is_waited_for_and_one_that_never_was_there_is_not(
-    network, directory, surroundings
-):
-    with serving(network) as server:
-        scorer, another = (scorer_of(server, directory) for _ in range(2))
-        scored(scorer, [random_ids(5)])
-    message = error_of(another)
-    assert message.startswith(f"{server.url}: cannot be reached (")
-    assert message.endswith("start the server or correct the URL")
-    assert surroundings == []
-    assert f"tried {endpoint_client.ATTEMPTS} times" in error_of(scorer)
-    assert len(surroundings) == endpoint_client.ATTEMPTS - 1
-
-
-class TestWaits:
-    def test_grow_and_differ(self, server, scorer, surroundings):
-        server.failures.extend([Failure(500)] * 99)
-        error_of(scorer)
-        assert len(surroundings) == endpoint_client.ATTEMPTS - 1
-        for tries, wait in enumerate(surroundings):
-            longest = min(0.5 * 2**tries, 8)
-            assert 0.75 * longest <= wait <= longest
-        assert len({wait / 2**tries for tries, wait in enumerate(surroundings)}) > 1
-
-    NOW = 1_000_000.0
-
-    @pytest.mark.parametrize("status", [429, 503])
-    @pytest.mark.parametrize("until", ["90", formatdate(NOW + 90, usegmt=True)])
-    def test_are_as_long_as_the_server_asks(
-        self, server, scorer, surroundings, monkeypatch, status, until
-    ):
-        monkeypatch.setattr("time.time", lambda: self.NOW)
-        server.failures.append(Failure(status, headers={"Retry-After": until}))
-        scored(scorer, [random_ids(5)])
-        assert surroundings == [90]
-
-    @pytest.mark.parametrize("value", [formatdate(0), "-5", "soon", "nan"])
-    def test_are_our_own_where_it_asks_for_none(self, server, scorer, surroundings, value):
-        server.failures.append(Failure(429, headers={"Retry-After": value}))
-        scored(scorer, [random_ids(5)])
-        (wait,) = surroundings
-        assert 0.3 < wait <= 0.5
-
-    def test_of_hours_are_left_to_the_user(self, server, scorer, surroundings):
-        server.failures.append(Failure(429, headers={"Retry-After": "86400"}))
-        message = error_of(scorer)
-        assert "the server asks to wait (Retry-After: 86400); tried 1 times. Run it" in message
-        assert surroundings == []
-
-
-SAYING_M = (b'{"error": {"message": "M"}}', b'{"error": "M"}', b'{"message": "M"}', b"M")
-
-
-class TestLastingFailures:
-    @pytest.mark.parametrize(
-        ("failure", "told"),
-        [
-            (Failure(401), "HTTP 401 (out of order); put a valid key into OPENAI_API_KEY"),
-            (Failure(403), "HTTP 403 (out of order); ask for access to the model"),
-            (Failure(404), "HTTP 404 (out of order); check the model's name, and the URL"),
-            (Failure(200, b"<html>"), "the answer is not JSON (application/json); give the base"),
-            (Failure(200, b'{"choices": [', {"Content-Type": "text/html"}), "not JSON (text/html)"),
-            (Failure(307, headers={"Location": "http://example.org/v1"}), "redirects to http://ex"),
-            *((Failure(401, body), "HTTP 401 (M);") for body in SAYING_M),
-        ],
-    )
-    def test_are_told_at_once(self, server, scorer, failure, told):
-        server.failures.append(failure)
-        message = error_of(scorer)
-        assert message.startswith(f"{server.url}: ")
-        assert told in message
-        assert len(server.seen) == 1
-
-    def test_errors_that_call_themselves_a_success(self, server, scorer):
-        server.failures.extend([Failure(200)] * 99)
-        message = error_of(scorer)
-        assert (
-            f"asked with token ids: {server.url}: HTTP 200 (out of order); asked with te" in message
-        )
-        assert scorer.client.requests_made == 9
-
-    def test_a_request_that_is_too_long(self, server, directory):
-        """A bad request is not repeated, and no other form of it is tried once one is known."""
-        scorer = scorer_of(server, directory, context=CONTEXT + 9)
-        message = error_of(scorer, random_ids(CONTEXT + 9))
-        assert "HTTP 400 (the maximum context length is 64 tokens)" in message
-        assert message.endswith("give a smaller context")
-        assert len(server.seen) <= FIRST_ASKED + 2 + len(PROBES)  # all that go at a time
-
-    def test_not_all_words_of_the_server_are_passed_on(self, server, scorer):
-        server.failures.append(Failure(401, b'{"detail": "%s"}' % (rb"word \n" * 9999)))
-        message = error_of(scorer)
-        assert "HTTP 401 (word word word" in message
-        assert "…); put a valid key" in message
-        assert len(message) < 300
-
-
-# --- servers without end --------------------------------------------------------------------------
-
-
-def http(body: bytes = b"", status: str = "200 OK", *headers: str) -> bytes:
-    """What a server sends, as it stands."""
-    lines = (f"HTTP/1.1 {status}", "Content-Type: application/json", *headers)
-    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
-
-
-LARGE = "the answer is larger than 1,114,112 bytes, the most that a prompt of the whole context"
-LATE = "no answer within 0.75 s, all tries and waits included"
-CHUNKED = "Transfer-Encoding: chunked"
-BOMB = gzip.compress(bytes(1 << 26))
-UNENDING = {
-    "a fast body": (Failure(raw=http(b"["), forever=b"0," * 9999), LARGE),
-    "a slow body": (Failure(raw=http(b"["), forever=b"0,", pause=0.02), LATE),
-    "tiny chunks": (
-        Failure(raw=http(b"", "200 OK", CHUNKED), forever=b"1\r\n0\r\n", pause=0.02),
-        LATE,
-    ),
-    "an error's body": (Failure(raw=http(b"", "500 no"), forever=b"no " * 9999), LARGE),
-    "a redirect's body": (Failure(raw=http(b"", "302 no"), forever=b"no " * 9999), LARGE),
-    "a gzip bomb": (Failure(200, BOMB, {"Content-Encoding": "gzip"}), LARGE),
-    "a gzip bomb of an error": (Failure(400, BOMB, {"Content-Encoding": "gzip"}), LARGE),
-    "a huge body": (Failure(200, b" " * (1 << 21)), LARGE),
-    "early replies": (Failure(raw=b"", forever=b"HTTP/1.1 100 Continue\r\n\r\n", pause=0.02), LATE),
-    "headers": (Failure(raw=b"HTTP/1.1 200 OK\r\n", forever=b"X: y\r\n" * 9999), "broke"),
-    "a header": (Failure(raw=b"HTTP/1.1 200 OK\r\nX: ", forever=b"y" * 9999), "broke"),
-    "silence": (Failure(silent=True), LATE),
-}
-
-
-@pytest.mark.parametrize("earlier", [False, True], ids=["at first", "later"])
-@pytest.mark.parametrize(("failure", "told"), UNENDING.values(), ids=UNENDING.keys())
-def test_no_time_and_no_memory_without_limit(server, directory, failure, told, earlier):
-    scorer = scorer_of(server, directory)
-    if earlier:
-        scored(scorer, [random_ids(5)])
-    scorer.client.timeout = 0.15 if told == LATE else 9.0
-    server.failures.extend([failure] * 99)
-    tracemalloc.start()
-    started = time.perf_counter()
-    try:
-        message = error_of(scorer)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert message.startswith(f"{server.url}: ")
-    assert told in message
-    assert peak < 16 << 20
-    assert time.perf_counter() - started < 10  # on a machine with other things to do
-
-
-def test_the_longest_answer_is_far_below_the_limit(server, scorer):
-    sizes = []
-    server.tamper = lambda answer, _: sizes.append(len(str(answer)))
-    scored(scorer, [random_ids(2 * CONTEXT)])
-    assert max(sizes) < endpoint.TOKEN_BYTES * CONTEXT / 4
-
-
-DEEP = b"[" * 99_999
-ODD = {
-    "a redirect without a location": (
-        Failure(raw=http(b"", "302 Found", "Content-Length: 0")),
-        "redirects to no address; give the address that it ends at",
-    ),
-    "not modified": (Failure(304, b""), "redirects to no address"),
-    "a redirect to nonsense": (
-        Failure(307, headers={"Location": "http://[::"}),
-        "redirects to http://[::;",
-    ),
-    "deep nesting": (Failure(200, DEEP), "the answer is not JSON (it nests too deep)"),
-    "deep nesting of an error": (Failure(401, b'{"error": ' + DEEP), 'HTTP 401 ({"error": [[['),
-    "a deep error": (Failure(400, b'{"error":' * 900 + b"1" + b"}" * 900), "HTTP 400 ("),
-    "a key twice": (
-        Failure(200, b'{"choices": [], "choices": []}'),
-        "the answer is not JSON (a key stands there twice)",
-    ),
-    "a number of 5,000 digits": (Failure(200, b'{"choices": %s}' % (b"9" * 5000)), "not JSON (Ex"),
-    "bytes that are no text": (Failure(200, b'{"choices": "\xff\xfe"}'), "the answer is not JSON"),
-    "an encoding that is none": (
-        Failure(401, b"no", {"Content-Type": "text/plain; charset=hex"}),
-        "HTTP 401 (no); put a valid key",
-    ),
-    "text for a terminal": (Failure(401, b"\x1b[2J\x07 no"), "HTTP 401 ([2J no)"),
-    "half a character": (Failure(401, rb'"\ud800 no"'), "HTTP 401 (no)"),
-    "nothing": (Failure(200, b""), "the answer is not JSON"),
-    "a body shorter than it says": (
-        Failure(raw=http(b"{", "200 OK", "Content-Length: 9")),
-        "broke",
-    ),
-    "a body longer than it says": (
-        Failure(raw=http(b'{"choices": []}', "200 OK", "Content-Length: 9")),
-        "the answer is not JSON",
-    ),
-    "chunks cut short": (Failure(raw=http(b"9\r\n{", "200 OK", CHUNKED)), "broke"),
-    "no HTTP": (Failure(raw=b"SSH-2.0-OpenSSH_9.9\r\n"), "broke"),
-    "damaged gzip": (Failure(200, b"{}", {"Content-Encoding": "gzip"}), "broke"),
-    "a wait of years": (
-        Failure(429, headers={"Retry-After": "99999999"}),
-        "(Retry-After: 99999999)",
-    ),
-    "a wait without number": (Failure(429, headers={"Retry-After": "1e400"}), "Retry-After: 1e400"),
-}
-
-
-@pytest.mark.parametrize(("failure", "told"), ODD.values(), ids=ODD.keys())
-def test_odd_answers_are_told_in_one_line(server, scorer, failure, told):
-    server.failures.extend([failure] * 99)
-    message = error_of(scorer)
-    assert message.startswith((f"{server.url}: ", "no way to the log-probabilities of a prompt"))
-    assert told in message
-    assert len(message) < 600
-    assert message.isprintable()
-
-
-# --- budget, cancellation -------------------------------------------------------------------------
-
-
-class TestBudget:
-    def test_that_does_not_suffice_is_told_before_the_first_request(self, server, directory):
-        scorer = scorer_of(server, directory, max_requests=12)
-        # five, four to find out how to ask and whom, two among them, and two at the end
-        with pytest.raises(InputError, match=r"13 more requests .* of 12 0 are used; .* is kept"):
-            scorer.token_logprobs([random_ids(5)] * 5)
-        assert server.seen == []
-        scored(scorer, [random_ids(5)] * 4)
-        assert scorer.client.requests_made == len(server.seen) == 12
-        with pytest.raises(InputError, match=r"3 more requests .* of 12 12 are used"):
-            scorer.token_logprobs([random_ids(5)])
-
-    def test_counts_windows(self, server, directory):
-        scorer = scorer_of(server, directory, max_requests=2 + 8)
-        with pytest.raises(InputError, match="11 more requests are needed"):
-            scorer.token_logprobs([random_ids(2 * WINDOW)])
-        scored(scorer, [random_ids(3 * WINDOW // 2)])
-
-    def test_counts_what_it_took_to_find_out_how_to_ask(self, network, directory):
-        with serving(network, "openai") as server:
-            scorer = scorer_of(server, directory, max_requests=6 + 6)
-            message = error_of(scorer, *[random_ids(5)] * 4)
-        assert "8 more requests are needed, but of a budget of 12 6 are used" in message
-        assert len(server.seen) == 6
-
-    def test_retries_count(self, server, directory):
-        scorer = scorer_of(server, directory, max_requests=14, concurrency=1)
-        scored(scorer, [random_ids(5)])
-        server.failures.extend([Failure(500)] * 6)
-        results = scorer.token_logprobs([random_ids(5)] * 3)
-        next(results)
-        with pytest.raises(InputError) as caught:
-            next(results)
-        message = str(caught.value)
-        assert "the budget is used up (14 requests, 6 of them failed (6 x HTTP 500));" in message
-        assert "what is stored is kept" in message
-        assert len(server.seen) == 14
-
-
-class TestCancellation:
-    """What is queued is never sent, and what is under way does not keep anybody waiting."""
-
-    @pytest.fixture
-    def stuck(self, server, directory):
-        """A scorer whose server answers two more requests and then no more."""
-        scorer = scorer_of(server, directory, concurrency=2)
-        scored(scorer, [random_ids(5)])
-        answered = len(server.seen) + 2
-
-        def hold(_) -> None:
-            if len(server.seen) > answered:
-                server.closing.wait()
-
-        server.hold = hold
-        return scorer
-
-    def test_when_the_caller_stops(self, server, stuck):
-        results = stuck.token_logprobs([random_ids(5)] * 50)
-        next(results)
-        next(results)
-        results.close()
-        assert len(server.seen) <= 7 + 2 + 2
-        self.nothing_is_left(server)
-
-    def test_on_an_interrupt(self, server, stuck):
-        before = signal.signal(signal.SIGINT, signal.default_int_handler)  # shells may ignore it
-        hold, shots = server.hold, itertools.count()
-
-        def interrupting(body) -> None:
-            if (
-                len(server.seen) == 7 + 2 + 2 and next(shots) == 0
-            ):  # while a result is waited for, in vain
-                os.kill(os.getpid(), signal.SIGINT)
-            hold(body)
-
-        server.hold = interrupting
-        try:
-            with pytest.raises(KeyboardInterrupt):
-                list(stuck.token_logprobs([random_ids(5)] * 50))
-        finally:
-            signal.signal(signal.SIGINT, before)
-        self.nothing_is_left(server)
-
-    @pytest.mark.parametrize("message", ["not in the format", "HTTP 401"])
-    def test_on_an_error(self, server, stuck, message):
-        if message == "HTTP 401":
-            server.failures.append(Failure(401))
-        else:
-            server.tamper = set_field(("choices",), [])
-        with pytest.raises(InputError, match=message) as caught:
-            list(stuck.token_logprobs([random_ids(5)] * 50))
-        self.nothing_is_left(server)
-        del caught  # it kept alive what had not been closed
-
-    def nothing_is_left(self, server) -> None:
-        before = len(server.seen)
-        assert before < 7 + 9
-        assert not [t for t in threading.enumerate() if "portal" in t.name]
-        server.closing.set()
-        assert len(server.seen) == before
-
-
-# --- address and key ------------------------------------------------------------------------------
-
-
-class TestAddress:
-    @pytest.mark.parametrize(
-        "url", ["localhost:8000", "ftp://host/v1", "http://", "v1", "", "http://[::"]
-    )
-    def test_no_url(self, directory, url):
-        with pytest.raises(InputError, match="no URL of an endpoint; give one such as http://127"):
-            EndpointScorer(url, "m", directory, context=64)
-
-    @pytest.mark.parametrize(
-        "url",
-        [f"https://me:{SECRET}@host/v1", f"https://host/v1?key={SECRET}", f"https://h/#{SECRET}"],
-    )
-    def test_secrets_do_not_belong_there(self, directory, url):
-        with pytest.raises(InputError, match="put the key into OPENAI_API_KEY") as caught:
-            EndpointScorer(url, "m", directory, context=64)
-        assert SECRET not in str(caught.value)
-
-    @pytest.mark.parametrize("end", ["", "/", "/completions", "/completions/"])
-    def test_may_end_in_several_ways(self, server, directory, end):
-        scorer = EndpointScorer(server.url + end, "tiny", directory, context=CONTEXT)
-        scored(scorer, [random_ids(3)])
-        assert scorer.url == server.url
-        assert scorer.revision == scorer_of(server, directory).revision
-
-    @pytest.mark.parametrize(
-        "host", ["example.org", "10.0.0.7", "[2001:db8::1]", "localhost.evil.org"]
-    )
-    def test_a_key_does_not_cross_a_network_unencrypted(self, directory, monkeypatch, host):
-        EndpointScorer(f"http://{host}/v1", "m", directory, context=64)
-        monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-        EndpointScorer(f"https://{host}/v1", "m", directory, context=64)
-        with pytest.raises(InputError, match="the key in OPENAI_API_KEY would cross the network"):
-            EndpointScorer(f"http://{host}/v1", "m", directory, context=64)
-        for here in ("127.0.0.1", "localhost", "[::1]", "127.8.9.1"):  # is no network
-            EndpointScorer(f"http://{here}/v1", "m", directory, context=64)
-
-    def test_no_proxy_comes_between(self, server, scorer, monkeypatch):
-        """It would get the key in plain text."""
-        for name in ("HTTP_PROXY", "ALL_PROXY"):
-            monkeypatch.setenv(name, "http://127.0.0.1:9")
-        for name in ("NO_PROXY", "no_proxy"):
-            monkeypatch.delenv(name, raising=False)
-        scored(scorer, [random_ids(3)])
-
-
-class TestKey:
-    @pytest.fixture
-    def keyed(self, server, directory, monkeypatch):
-        monkeypatch.setenv("MY_KEY", f" {SECRET}\n")  # `export MY_KEY="$(cat file)"` may leave it
-        return scorer_of(server, directory, api_key_env="MY_KEY")
-
-    def test_is_sent_in_one_header(self, server, keyed):
-        scored(keyed, [random_ids(3)])
-        for headers, body in server.seen:
-            assert headers.pop("authorization") == f"Bearer {SECRET}"
-            assert SECRET not in repr((headers, body))
-
-    def test_without_one_there_is_no_header(self, server, scorer, directory, monkeypatch):
-        scored(scorer, [random_ids(3)])
-        monkeypatch.setenv("OPENAI_API_KEY", "")
-        scored(scorer_of(server, directory), [random_ids(3)])
-        assert all("authorization" not in headers for headers, _ in server.seen)
-
-    @pytest.mark.parametrize(
-        "failure",
-        [
-            Failure(401, f'{{"error": {{"message": "Incorrect key: {SECRET}."}}}}'.encode()),
-            Failure(403, f"{'x' * 185}{SECRET}".encode()),  # where the message is cut
-            Failure(400, SECRET.encode()),
-            Failure(500, SECRET.encode()),
-            Failure(429, SECRET.encode(), {"Retry-After": "1e6"}),
-            Failure(307, headers={"Location": "http://example.org/"}),
-            Failure(200, b"<html>"),
-            Failure(200, b'{"choices": []}'),
-            Failure(200, b'{"choices": []}', cut=True),
-        ],
-        ids=["401", "403", "400", "500", "429", "redirect", "not JSON", "nonsense", "cut"],
-    )
-    def test_is_seen_nowhere(self, server, keyed, caplog, capfd, failure):
-        caplog.set_level(logging.DEBUG)
-        server.failures.extend([failure] * 99)
-        with pytest.raises(InputError) as caught:
-            list(keyed.token_logprobs([random_ids(3)]))
-        ours = caught.tb.tb_next  # this function knows the key
-        told = traceback.StackSummary.extract(traceback.walk_tb(ours), capture_locals=True).format()
-        assert server.seen[0][0]["authorization"] == f"Bearer {SECRET}"
-        out, err = capfd.readouterr()
-        shown = [*told, repr(caught.value), caplog.text, out, err, repr(keyed), keyed.summary()]
-        assert SECRET[:9] not in "".join(shown)  # nor, then, the whole of it
-        assert caplog.records
-
-    @pytest.mark.parametrize("status", [200, 400, 401])
-    @pytest.mark.parametrize(
-        "spell",
-        [
-            str.upper,
-            str.title,
-            lambda key: quote(key).replace("-", "%2D"),
-            lambda key: "".join(f"%{ord(c):02x}" for c in key),
-            lambda key: "".join(f"&#x{ord(c):x};" for c in key),
-            lambda key: key.encode().hex(),
-            lambda key: base64.b64encode(key.encode()).decode(),
-            lambda key: base64.b64encode(f":{key}".encode()).decode(),
-            lambda key: base64.urlsafe_b64encode(f"me:{key}".encode()).decode(),
-            lambda key: base64.b64encode(f"Bearer {key}".encode()).decode().rstrip("="),
-        ],
-    )
-    def test_is_struck_out_in_every_spelling(self, server, keyed, spell, status):
-        """Where a server repeats it: in its error, or in the answer itself."""
-        spelt = spell(SECRET)
-        server.failures.extend([Failure(status, f'{{"error": "<{spelt}>"}}'.encode())] * 9)
-        message = error_of(keyed)
-        assert "***" in message
-        assert all(spelt[i : i + 7].lower() not in message.lower() for i in (4, 9, 14))
-        server.failures.clear()
-        server.tamper = set_field(("model",), spelt)
-        scored(keyed, [random_ids(5)])
-        server.tamper = set_field(("choices", 0, "prompt_logprobs", 3), {"7": {"logprob": spelt}})
-        told = error_of(keyed) + keyed.summary()
-        assert spelt[4:11].lower() not in told.lower()
-
-    def test_does_not_follow_a_redirect(self, network, server, keyed):
-        with serving(network) as other:
-            location = {"Location": f"{other.url}/completions"}
-            server.failures.append(Failure(307, headers=location))
-            assert f"redirects to {other.url}/completions; give the address" in error_of(keyed)
-            assert other.seen == []
-
-    @pytest.mark.parametrize("key", ["two words", "line\nbreak", "clé", "tab\tbed"])
-    def test_that_cannot_be_sent_is_refused_unseen(self, server, directory, monkeypatch, key):
-        monkeypatch.setenv("MY_KEY", key)
-        with pytest.raises(InputError, match="MY_KEY: the key holds a space") as caught:
-            scorer_of(server, directory, api_key_env="MY_KEY")
-        assert key not in str(caught.value)
+        server.tamper = set_field(field, value)
+        assert "at first and from 'turbo' now" in error_of(scorer)
 
 
 # --- the scorer -----------------------------------------------------------------------------------
 
 
-class TestScorer:
-    @pytest.mark.parametrize(
-        ("change", "message"),
-        [
-            ({"context": 15}, "context is 15: give 16 tokens or more"),
-            ({"concurrency": 0}, "concurrency is 0"),
-            ({"timeout": 0}, "timeout is 0"),
-        ],
-    )
-    def test_impossible_arguments(self, server, directory, change, message):
-        with pytest.raises(InputError, match=message):
-            scorer_of(server, directory, **change)
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"context": 15}, "context is 15: give 16 tokens or more"),
+        ({"concurrency": 0}, "concurrency is 0"),
+        ({"concurrency": 100_000}, "concurrency is 100000"),
+        ({"timeout": 0}, "timeout is 0"),
+        ({"timeout": math.nan}, "timeout is nan"),
+        ({"timeout": math.inf}, "timeout is inf"),
+    ],
+)
+def test_impossible_arguments(server, directory, change, message):
+    with pytest.raises(InputError, match=message):
+        scorer_of(server, directory, **change)
 
-    def test_no_tokenizer(self, server, tmp_path):
-        with pytest.raises(InputError, match=r"no tokenizer\.json in it"):
-            scorer_of(server, tmp_path)
 
-    def test_the_smallest_context(self, network, directory, make_model):
-        small = make_model(16)
-        with serving(Network(small)) as server:
-            scorer = scorer_of(server, small, context=16)
-            assert np.isfinite(scored(scorer, [random_ids(50)])[0]).all()
-
-    def test_nothing_is_asked_before_it_must(self, server, directory):
-        scorer = scorer_of(server, directory, concurrency=5)
-        assert (scorer.context, scorer.batch_tokens) == (WINDOW, 5 * WINDOW)
-        assert len(scorer.tokenizer) == 300
-        assert len(scorer.revision) == 64
-        scorer.token_logprobs([random_ids(3)])
-        assert server.seen == []
-
-    def test_revision_names_what_the_numbers_depend_on(
-        self, server, directory, tmp_path, monkeypatch
+def test_the_smallest_context(waits, make_model):
+    small = make_model(16)
+    with serving(Network(small)) as server:
+        assert np.isfinite(scored(scorer_of(server, small), [random_ids(50)])[0]).all()
+    with (
+        serving(Network(small), "generate") as server,
+        pytest.raises(InputError, match="context is 21: give 22 tokens or more"),
     ):
-        def revision(url=server.url, model="tiny", tokens=directory, context=CONTEXT, **others):
-            return EndpointScorer(url, model, tokens, context=context, **others).revision
+        scorer_of(server, small, context=21)
 
-        def changed_tokenizer(file: str, old: str, new: str) -> Path:
-            copy = shutil.copytree(directory, tmp_path / file)
-            text = (copy / file).read_text()
-            assert old in text
-            (copy / file).write_text(text.replace(old, new))
-            return copy
 
-        assert revision(concurrency=2, max_requests=9, timeout=3.0) == revision()
-        monkeypatch.setenv("MY_KEY", SECRET)
-        assert revision(api_key_env="MY_KEY") == revision()
-        assert revision(tokens=shutil.copytree(directory, tmp_path / "copy")) == revision()
-        prefix = '"add_prefix_space": false', '"add_prefix_space": true'
-        start = '"bos_token": "<|endoftext|>"', '"bos_token": "!"'
-        others = [
-            revision(url="http://127.0.0.1:1/v1"),
-            revision(model="tiny-2"),
-            revision(tokens=changed_tokenizer("tokenizer.json", *prefix)),
-            revision(tokens=changed_tokenizer("tokenizer_config.json", *start)),
-            revision(context=CONTEXT - 1),
-        ]
-        monkeypatch.setattr(endpoint, "start_token", lambda _: 7)
-        others.append(revision())
-        monkeypatch.undo()
-        assert len({revision(), *others}) == 1 + len(others)
+def test_nothing_is_asked_before_it_must(server, directory, tmp_path):
+    scorer = scorer_of(server, directory, concurrency=5)
+    assert (scorer.context, scorer.batch_tokens) == (WINDOW, 5 * WINDOW)
+    scorer.token_logprobs([random_ids(3)])
+    assert server.seen == []
+    with pytest.raises(InputError, match=r"no tokenizer\.json in it"):
+        scorer_of(server, tmp_path)
+
+
+def test_revision_names_what_the_numbers_depend_on(server, directory, tmp_path, monkeypatch):
+    def revision(url=server.url, model="tiny", tokens=directory, context=CONTEXT, **others):
+        return EndpointScorer(url, model, tokens, context=context, **others).revision
+
+    def changed_tokenizer(file: str, old: str, new: str) -> Path:
+        copy = shutil.copytree(directory, tmp_path / file)
+        text = (copy / file).read_text()
+        assert old in text
+        (copy / file).write_text(text.replace(old, new))
+        return copy
+
+    assert revision(concurrency=2, max_requests=9, timeout=3.0) == revision()
+    monkeypatch.setenv("MY_KEY", "sk-0")
+    assert revision(api_key_env="MY_KEY") == revision()
+    assert revision(tokens=shutil.copytree(directory, tmp_path / "copy")) == revision()
+    prefix = '"add_prefix_space": false', '"add_prefix_space": true'
+    start = '"bos_token": "<|endoftext|>"', '"bos_token": "!"'
+    others = [
+        revision(url="http://127.0.0.1:1/v1"),
+        revision(model="tiny-2"),
+        revision(tokens=changed_tokenizer("tokenizer.json", *prefix)),
+        revision(tokens=changed_tokenizer("tokenizer_config.json", *start)),
+        revision(context=CONTEXT - 1),
+    ]
+    monkeypatch.setattr(endpoint, "start_token", lambda _: 7)
+    others.append(revision())
+    monkeypatch.undo()
+    assert len({revision(), *others}) == 1 + len(others)

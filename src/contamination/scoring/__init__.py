@@ -14,12 +14,9 @@ module                  idea
 `windows`               overlapping windows, every token scored once; batches of them
 `head`                  hidden states to log-probabilities; what a network must prove
 `prefix`                many continuations of one prefix, which is read once
-`endpoint`              `EndpointScorer`: a model behind a server of one of the two protocols
+`endpoint`              `EndpointScorer`: a model behind a server; how to ask it and read answers
 `endpoint_client`       requests: the `openai` client within a budget
-`endpoint_answers`      the proof that answers belong to the tokens sent
-`endpoint_completions`  how to ask an OpenAI-compatible server
-`endpoint_generate`     how to ask SGLang's own `/generate`: for the end of a prompt alone
-`endpoint_trust`        whether answers can be one model's, and how much they differ by themselves
+`endpoint_trust`        whether answers are one model's, about the tokens sent; their noise
 `plan`, `cost`          which store a test reads, how many shards; tokens, FLOPs, time
 `score`                 fill a store with what is missing, in one process or several
 `processes`             the processes of one run, and where they meet

@@ -1,16 +1,28 @@
 """`EndpointScorer`: a model behind a server, of which log-probabilities are all that is seen.
 
 This is the black-box setting of Oren (section 2): any OpenAI-compatible server will do if it gives
-the log-probabilities of a prompt, and so will SGLang's own `/generate`, which gives those that are
-wanted alone. How to ask is found out with the first requests. Every window of a sequence is one
-request; the answers count in any order. Requests are sent in the order of the sequences: a server
-may drift, so whoever compares sequences gives them in a random order.
+the log-probabilities of a prompt, and so will SGLang's own `/generate`. The first requests find out
+how to ask. Every window of a sequence is one request; the answers count in any order. Requests are
+sent in the order of the sequences: a server may drift, so callers that compare sequences give them
+in a random order.
+
+===========================  ======================================================================
+format                       servers
+===========================  ======================================================================
+prompt_logprobs              vLLM and what is built on it
+echo and token ids           SGLang, Fireworks, vLLM: like the next, and the ids that were read
+echo                         OpenAI's legacy completions and those made after them; Together, which
+                             has the prompt's part in another place
+generate                     SGLang's own protocol: the end of a prompt alone can be asked for
+===========================  ======================================================================
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass
+from itertools import islice, zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -18,18 +30,20 @@ from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.randomness import random_stream
 from contamination.scoring.contract import start_token
-from contamination.scoring.endpoint_answers import (
+from contamination.scoring.endpoint_client import Client, Rejected
+from contamination.scoring.endpoint_trust import (
     ADVICE,
+    FIRST_ASKED,
+    LAST_ASKED,
+    PROBES,
     Misread,
     NoPromptLogprobs,
-    PromptAs,
-    Route,
+    Position,
+    Reading,
     Spelling,
+    Trust,
+    checked,
 )
-from contamination.scoring.endpoint_client import Client, Rejected
-from contamination.scoring.endpoint_completions import FORMATS, CompletionsRoute
-from contamination.scoring.endpoint_generate import GenerateRoute
-from contamination.scoring.endpoint_trust import FIRST_ASKED, LAST_ASKED, PROBES, Trust
 from contamination.scoring.loading import ModelSource, load_tokenizer
 from contamination.scoring.windows import Job, assemble, windows_of
 
@@ -39,6 +53,176 @@ LEAST_INPUTS = 14
 NOT_INPUTS, NOT_INPUTS_OF_GENERATE = 2, 8
 # Of an answer at most; a token with its log-probability, id and text takes about 100 bytes.
 BASE_BYTES, TOKEN_BYTES = 1 << 20, 1 << 10
+# One token is generated: to some servers 0 means "no limit". The temperature is 1: some servers
+# divide the logits of the prompt by it as well.
+SAMPLING = {"max_tokens": 1, "temperature": 1.0}
+
+PromptAs = Literal["token ids", "text", "text without the start token"]
+Read = Callable[[dict[str, Any], dict[str, Any], Sequence[int]], tuple[list[Position], bool]]
+
+
+def _read_prompt_logprobs(
+    answer: dict[str, Any], choice: dict[str, Any], prompt: Sequence[int]
+) -> tuple[list[Position], bool]:
+    """Null for the first position, then {id: {"logprob": ...}} of the token, and perhaps others."""
+    entries = choice.get("prompt_logprobs")
+    if not entries or not any(entries):
+        raise NoPromptLogprobs("the answer holds no prompt_logprobs")
+    positions = []
+    for entry, token in zip_longest(entries, prompt[: len(entries)]):
+        if entry is None:
+            positions.append(Position(None))
+        else:
+            found = str(token) if str(token) in entry else next(iter(entry), "none")
+            positions.append(Position(entry[found]["logprob"], int(found)))
+    return positions, False
+
+
+def _read_echo(
+    answer: dict[str, Any], choice: dict[str, Any], prompt: Sequence[int]
+) -> tuple[list[Position], bool]:
+    """Lists beside each other: tokens, token_logprobs and, from some servers, the ids."""
+    parts = [part for part in answer.get("prompt") or [] if "logprobs" in part]
+    found = [*parts, choice][0].get("logprobs") or {}
+    logprobs = found.get("token_logprobs")
+    if not logprobs:
+        raise NoPromptLogprobs("the answer holds no token_logprobs")
+    if len(logprobs) == 1 < len(prompt):
+        raise NoPromptLogprobs("the answer scores what was generated, not the prompt")
+    if all(value is None for value in logprobs[: len(prompt)]):
+        raise NoPromptLogprobs("the answer scores no token of the prompt")
+    tokens = found.get("tokens") or []
+    if tokens and len(tokens) != len(logprobs):  # a value too few would move the others
+        raise Misread(
+            f"the server gives {len(tokens)} tokens and {len(logprobs)} log-probabilities; {ADVICE}"
+        )
+    ids = found.get("token_ids") or choice.get("prompt_token_ids") or []
+    columns = zip_longest(logprobs, ids, tokens)
+    positions = [
+        Position(value, _id(token), None if text is None else str(text))
+        for value, token, text in islice(columns, len(logprobs))
+    ]
+    return positions, not parts
+
+
+def _id(token: Any) -> int | None:
+    if token is not None and type(token) is not int:  # true is 1 to Python, and 7.5 would become 7
+        raise TypeError
+    return token
+
+
+# Name, fields that ask, and the reader of an answer: its first choice is the second argument. The
+# most telling first: ids prove more than texts. Strict servers refuse fields unknown to them.
+FORMATS: dict[str, tuple[dict[str, Any], Read]] = {
+    "prompt_logprobs": ({"prompt_logprobs": 0}, _read_prompt_logprobs),
+    "echo and token ids": ({"echo": True, "logprobs": 1, "return_token_ids": True}, _read_echo),
+    "echo": ({"echo": True, "logprobs": 1}, _read_echo),
+}
+
+
+@dataclass(frozen=True)
+class Completions:
+    """One way to ask for completions: a wire format, and the form of the prompt.
+
+    The whole prompt is scored, however little of it is needed.
+    """
+
+    spelling: Spelling
+    model: str
+    start: int
+    prompt_as: PromptAs = "token ids"
+    format: str = "echo"
+    tails: ClassVar[bool] = False
+
+    def body(self, prompt: list[int], skip: int = 0) -> dict[str, Any]:
+        """Return the JSON of the request; the first `skip` values are not needed."""
+        sent: list[int] | str = prompt
+        if self.prompt_as != "token ids":
+            server_starts = self.prompt_as != "text" and prompt[0] == self.start
+            sent = self.spelling.decode(prompt[server_starts:])
+        return {"model": self.model, "prompt": sent, **SAMPLING, **FORMATS[self.format][0]}
+
+    def reading(self, answer: dict[str, Any], prompt: Sequence[int], skip: int) -> Reading:
+        """Take an answer apart; an error other than an InputError means another format."""
+        found, generated = FORMATS[self.format][1](answer, answer["choices"][0], prompt)
+        usage = answer.get("usage")
+        counted = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+        return Reading(found, generated, counted)
+
+    def served(self, answer: dict[str, Any]) -> Any:
+        """Return the name by which the server calls the model."""
+        return answer.get("model")
+
+
+@dataclass(frozen=True)
+class Generate:
+    """SGLang's own `/generate`: only the log-probabilities of a prompt's end are asked for.
+
+    The answer is then as short as that end, and the server may take what is before it from its
+    cache (RadixAttention). `logprob_start_len` is the position of the last token before the end:
+    SGLang gives it no value, keeps nothing behind it from the cache, and so computes it again. A
+    `rid` names the prompt, which the answer repeats: of the tokens before the end it gives the
+    number alone.
+    """
+
+    spelling: Spelling
+    prompt_as: ClassVar[PromptAs] = "token ids"
+    format: ClassVar[str] = "generate"
+    tails: ClassVar[bool] = True
+
+    def body(self, prompt: list[int], skip: int = 0) -> dict[str, Any]:
+        """Return the JSON of the request; the first `skip` values are not asked for."""
+        return {
+            "rid": self._name(prompt, skip),
+            "input_ids": prompt,
+            "sampling_params": {"max_new_tokens": 0, "temperature": 1.0},
+            "return_logprob": True,
+            "logprob_start_len": skip,
+        }
+
+    def reading(self, answer: dict[str, Any], prompt: Sequence[int], skip: int) -> Reading:
+        """Take an answer apart: [log-probability, id, text] for each token."""
+        found = answer["meta_info"]
+        entries = found.get("input_token_logprobs")
+        if not entries:
+            raise NoPromptLogprobs("the answer holds no input_token_logprobs")
+        name, _, _ = str(found["id"]).partition("-")  # behind it stands the number of the try
+        if name != self._name(prompt, skip):
+            raise Misread(f"the server answers another request; {ADVICE}")
+        if any(type(entry[1]) is not int for entry in entries):
+            raise TypeError
+        positions, last = [], self.spelling.size - 1
+        for entry, token in zip_longest(entries, prompt[skip : skip + len(entries)]):
+            clipped = entry[1] == 0 and token is not None and token >= last
+            # SGLang calls the last id of the vocabulary 0.
+            positions.append(Position(entry[0], token if clipped else entry[1]))
+        return Reading(positions, False, found["prompt_tokens"])
+
+    def served(self, answer: dict[str, Any]) -> Any:
+        """Return the version of the weights, which can be replaced while the server runs."""
+        return answer["meta_info"].get("weight_version")
+
+    def _name(self, prompt: Sequence[int], skip: int) -> str:
+        return sha256_of(np.asarray(prompt, dtype=np.int64).tobytes(), str(skip))[:32]
+
+
+Route = Completions | Generate
+
+
+def read(route: Route, answer: Any, prompt: list[int], skip: int = 0) -> np.ndarray:
+    """Return the log-probabilities of prompt[1:], or of prompt[1 + skip:], float32, nats.
+
+    Raises NoPromptLogprobs if the answer holds none, and what
+    `contamination.scoring.endpoint_trust.checked` raises.
+    """
+    try:
+        found = route.reading(answer, prompt, skip)
+    except InputError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        raise NoPromptLogprobs(f"the answer is not in the format {route.format!r}") from None
+    by_text = route.prompt_as != "token ids"
+    return checked(found, prompt, skip if route.tails else 0, route.spelling, surely=by_text)
 
 
 class Asked(NamedTuple):
@@ -60,7 +244,7 @@ class EndpointScorer:
         /generate. model : its name there; to /generate, which serves one model, a label.
     tokenizer : directory or hub id of the model's own tokenizer.
     context : tokens that the server reads and generates at most (vLLM: --max-model-len).
-    concurrency : requests under way at the same time.
+    concurrency : requests under way at the same time, 512 at most.
     max_requests : budget of requests, retries included; None is no limit.
     timeout : seconds after which an answer has to be complete, else it is asked for again; after
         five times as long with all its tries and waits, a request ends the run. An answer may have
@@ -80,10 +264,6 @@ class EndpointScorer:
         timeout: float = 120.0,
         api_key_env: str = "OPENAI_API_KEY",
     ) -> None:
-        if concurrency < 1:
-            raise InputError(f"concurrency is {concurrency}: give 1 request at a time or more")
-        if timeout <= 0:
-            raise InputError(f"timeout is {timeout}: give more than 0 seconds")
         largest = BASE_BYTES + TOKEN_BYTES * context
         self.client = Client(url, api_key_env, concurrency, max_requests, timeout, largest)
         self.url = self.client.url
@@ -127,7 +307,6 @@ class EndpointScorer:
         """
         masks = [np.ones(len(s), dtype=bool) for s in sequences] if wanted is None else wanted
         jobs = [Job(i, w) for i, mask in enumerate(masks) for w in windows_of(mask, self.context)]
-        begins = {i: window.start for i, window in reversed(jobs)}
         # Moments that no server foresees, and that are the same when the call is repeated.
         asked = sha256_of(*(ids.tobytes() for ids in sequences))
         rng = random_stream(0, "moments of the probes", asked)
@@ -136,24 +315,24 @@ class EndpointScorer:
             queue[place:place] = range(len(PROBES))
         more = LAST_ASKED + FIRST_ASKED * (self._route is None) if jobs else 0
         self.client.require_budget(len(queue) + more)
-        scores = [np.full(len(ids), np.nan, dtype=np.float32) for ids in sequences]
-        owners = [job.sequence for job in jobs]
-        wholes = assemble(scores, owners, self._results(sequences, queue))
-        return self._compared(sequences, masks, begins, wholes)
+        return self._compared(sequences, masks, jobs, queue)
 
     def _compared(
         self,
         sequences: Sequence[np.ndarray],
         masks: Sequence[np.ndarray],
-        begins: dict[int, int],
-        wholes: Iterator[tuple[int, np.ndarray]],
+        jobs: Sequence[Job],
+        queue: Sequence[Job | int],
     ) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield what comes, after a look at it beside what came before."""
-        for index, values in wholes:
-            ids, wanted = sequences[index], masks[index]
-            if index in begins:
-                self._trust.compare(ids[begins[index] :], ids[wanted], values[wanted])
-            yield index, values
+        """Yield whole sequences after a look at each beside those that came before."""
+        begins = {i: window.start for i, window in reversed(jobs)}
+        scores = [np.full(len(ids), np.nan, dtype=np.float32) for ids in sequences]
+        with closing(self._results(sequences, queue)) as parts:  # a refusal stops all requests
+            for index, values in assemble(scores, [job.sequence for job in jobs], parts):
+                ids, wanted = sequences[index], masks[index]
+                if index in begins:
+                    self._trust.compare(ids[begins[index] :], ids[wanted], values[wanted])
+                yield index, values
 
     def _results(
         self, sequences: Sequence[np.ndarray], queue: Sequence[Job | int]
@@ -181,14 +360,15 @@ class EndpointScorer:
             for item in queue
         ]
         try:
-            for number, values in self._ask(self._route, asked):
-                item = queue[number]
-                if isinstance(item, int):
-                    self._trust.hear(item, values)
-                    continue
-                self._trust.watch(values)
-                index, (_, first, stop) = item
-                yield index, slice(first, stop), values[len(values) - (stop - first) :]
+            with closing(self._ask(self._route, asked)) as answers:
+                for number, values in answers:
+                    item = queue[number]
+                    if isinstance(item, int):
+                        self._trust.hear(item, values)
+                        continue
+                    self._trust.watch(values)
+                    index, (_, first, stop) = item
+                    yield index, slice(first, stop), values[len(values) - (stop - first) :]
             self._ask_probes(self._route, range(len(PROBES)))
         except Rejected as error:
             raise InputError(f"{error}; if it is too long, give a smaller context") from None
@@ -209,7 +389,7 @@ class EndpointScorer:
             for number, answer in answers:
                 try:
                     prompt, skip = asked[number]
-                    values = route.read(answer, prompt.tolist(), skip)
+                    values = read(route, answer, prompt.tolist(), skip)
                 except InputError as error:
                     # What the server gave stands in there, and may hold the key.
                     raise type(error)(f"{self.url}: {self.client.redact(str(error))}") from None
@@ -226,11 +406,11 @@ class EndpointScorer:
         """Yield the ways to ask, those by token ids first."""
         spelling = Spelling(self.tokenizer)
         if self.client.speaks_generate:
-            yield GenerateRoute(spelling, "token ids")
+            yield Generate(spelling)
             return
         for prompt_as in get_args(PromptAs):
-            for wire in FORMATS:
-                yield CompletionsRoute(spelling, prompt_as, self.model, wire, self.start)
+            for name in FORMATS:
+                yield Completions(spelling, self.model, self.start, prompt_as, name)
 
     def _find_route(self) -> Route:
         """Try the ways to ask, with text where the server refuses token ids."""

@@ -1,32 +1,30 @@
 """Requests to an endpoint: through the `openai` client, several at a time, within a budget.
 
-Only the address and the body differ between completions and SGLang's `/generate`.
-
-The client deserves ten years: compatible servers are tested against it, and OpenAI keeps it up to
-date with connections, keys and the failures that another try may cure. What is added here is the
-budget, limits of time and size, one line for every failure, and that the key is never shown.
-
-Requests run on an event loop in a thread of its own, which works in notebooks too (they have a loop
-already) and lets an error or Ctrl-C cancel at once what is under way.
+The client keeps up with connections, keys and the failures that another try may cure, and servers
+are tested against it. This module adds the budget, limits of time and size, one line for every
+failure, and that the key is never shown. Requests run on an event loop in a thread of its own,
+which works in notebooks too (they have a loop already); an error or Ctrl-C cancels what is under
+way, and a request is sent only once the answer before it has been taken.
 """
 
+import html
 import ipaddress
 import json
 import os
 import re
-import sys
-from base64 import b64encode
 from collections import Counter
 from collections.abc import Generator, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
-from functools import cached_property
-from queue import SimpleQueue
+from itertools import islice
+from math import isfinite
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
+import httpx2
 import openai
-from anyio import create_task_group, fail_after
+from anyio import fail_after
 from anyio.from_thread import start_blocking_portal
 
 from contamination.errors import InputError
@@ -35,8 +33,8 @@ ATTEMPTS = 7  # the waits between them grow to 8 s, and are those that the serve
 TEMPORARY = {408, 409, 429}  # and everything from 500 on
 RETRY = "Run it again later: what is stored is kept"
 PATIENCE = 5  # times the time limit of one try: for a request with all its tries and waits
+MOST_AT_A_TIME = 512  # each has a connection, and systems allow about a thousand
 SHORT = 200  # characters of a server's own message
-SECRET = 8  # characters of base64 that give a key away; fewer are in many words
 # What describes the bytes as they were sent, not the body that is kept of an answer.
 SENT = {"content-encoding", "content-length", "transfer-encoding"}
 # What the client would take from the environment and send to whichever server it talks to.
@@ -52,29 +50,20 @@ class _Final(openai.OpenAIError):
     """Ends a request without another try: the client retries no error of its own."""
 
 
-# The HTTP library is the `openai` client's choice, and so are the errors that it tries again on.
-_HTTP = next(c for c in openai.DefaultAsyncHttpxClient.__mro__ if c.__name__ == "AsyncClient")
-_Library = sys.modules[_HTTP.__module__.partition(".")[0]]
-_TimedOut: type[Exception] = _Library.ReadTimeout
-
-
-class _Openai(openai.AsyncOpenAI):
-    """Gives the name of a request an ending with every try: SGLang refuses one it is busy with."""
-
-    async def _prepare_options(self, options: Any) -> Any:
-        if "rid" in options.json_data:
-            options.json_data = options.json_data | {"rid": f"{options.json_data['rid']}-{uuid4()}"}
-        return options
-
-
-class _LimitedHttp(openai.DefaultAsyncHttpxClient):
+class _LimitedHttp(httpx2.AsyncClient):
     """HTTP connections within the limits of the client that they belong to; every try counts."""
 
-    def __init__(self, owner: "Client", **options: Any) -> None:
-        super().__init__(**options)
+    def __init__(self, owner: "Client") -> None:
+        encrypted = owner.url.startswith("https")
+        super().__init__(
+            follow_redirects=False,  # they might carry the key to another host
+            verify=encrypted,  # to load certificates takes longer than a request
+            trust_env=encrypted,  # no proxy gets to read what is not encrypted
+            limits=httpx2.Limits(),
+        )
         self._owner = owner
 
-    async def send(self, request: Any, **options: Any) -> Any:
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """Return the whole answer; give up an address where nobody ever answered."""
         owner = self._owner
         if owner.max_requests is not None and owner.requests_made >= owner.max_requests:
@@ -85,28 +74,41 @@ class _LimitedHttp(openai.DefaultAsyncHttpxClient):
         owner.requests_made += 1
         try:
             with fail_after(owner.timeout):
-                response = await self._fetch(request, **options)
+                response = await self._fetch(self._named(request), **options)
         except _Final:
             raise
         except Exception as error:
-            name = type(error).__name__
-            if name.startswith("Connect") and not owner.reached:
+            if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout) and not owner.reached:
+                reason = owner.shorten(str(error) or type(error).__name__)
                 raise _Final(
-                    f"{owner.url}: cannot be reached ({owner.shorten(str(error) or name)}); start "
-                    "the server or correct the URL"
+                    f"{owner.url}: cannot be reached ({reason}); start the server or correct the "
+                    "URL"
                 ) from None
-            owner.failures["no answer in time" if "Timeout" in name else "broken connection"] += 1
+            late = isinstance(error, TimeoutError | httpx2.TimeoutException)
+            owner.failures["no answer in time" if late else "broken connection"] += 1
             if isinstance(error, TimeoutError):
-                raise _TimedOut("") from None
+                raise httpx2.ReadTimeout("", request=request) from None
             raise
         owner.reached = True
         if _is_temporary(response.status_code):
             owner.failures[f"HTTP {response.status_code}"] += 1
         return response
 
-    async def _fetch(self, request: Any, **options: Any) -> Any:
-        """Return the answer with its body unpacked, of which no more is read than may be."""
+    def _named(self, request: httpx2.Request) -> httpx2.Request:
+        """Give every try a name of its own: SGLang refuses that of a request it is busy with."""
+        body = json.loads(request.content)
+        if "rid" not in body:
+            return request
+        headers = {name: v for name, v in request.headers.items() if name != "content-length"}
+        body["rid"] += f"-{uuid4()}"
+        return self.build_request(
+            request.method, request.url, headers=headers, json=body, extensions=request.extensions
+        )
+
+    async def _fetch(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        """Return the answer with its body unpacked; a body over the limit ends the request."""
         response = await super().send(request, **options | {"stream": True})
+        self.cookies.clear()  # requests say nothing of each other
         try:
             body = bytearray()
             async for piece in response.aiter_bytes():
@@ -122,7 +124,7 @@ class _LimitedHttp(openai.DefaultAsyncHttpxClient):
         headers = {name: v for name, v in response.headers.items() if name not in SENT}
         # JSON is UTF-8, whatever else it is called.
         headers["content-type"] = headers.get("content-type", "no content type").partition(";")[0]
-        return type(response)(
+        return httpx2.Response(
             response.status_code, headers=headers, content=bytes(body), request=request
         )
 
@@ -135,8 +137,8 @@ class Client:
     a request ends after `PATIENCE` times as long with all its tries and waits; `largest` is the
     size in bytes of an answer, unpacked. `requests_made` counts the requests, retries included, and
     `failures` those that failed, by reason; `reached` is whether any was answered. Raises
-    InputError for an address that is not http(s), that may hold secrets or that would send the key
-    unencrypted over a network, and for a key that cannot be sent.
+    InputError for limits that cannot be, an address that is not http(s), that may hold secrets or
+    that would send the key unencrypted over a network, and for a key that cannot be sent.
     """
 
     url: str
@@ -151,6 +153,12 @@ class Client:
 
     def __post_init__(self) -> None:
         """Take the key from the environment: it is no field, so that nothing prints it."""
+        if not 1 <= self.concurrency <= MOST_AT_A_TIME:
+            raise InputError(
+                f"concurrency is {self.concurrency}: give 1 to {MOST_AT_A_TIME} requests at a time"
+            )
+        if not (isfinite(self.timeout) and self.timeout > 0):
+            raise InputError(f"timeout is {self.timeout}: give a number of seconds above 0")
         self._key = os.environ.get(self.key_variable, "").strip()
         # A header that cannot be sent would be printed by the HTTP library.
         if not (self._key.isascii() and self._key.isprintable() and " " not in self._key):
@@ -208,48 +216,33 @@ class Client:
         """Post the bodies, some at a time; yield (index, JSON of the answer) as they arrive.
 
         Raises InputError if the server refuses, stays away or answers nonsense, or the budget is
-        used up. What is under way is then cancelled, and what is queued is never sent.
+        used up. What is under way is then cancelled, as when the caller closes the generator.
         """
-        arrived: SimpleQueue[tuple[int, Any] | None] = SimpleQueue()
-        with start_blocking_portal() as portal:
-            work = portal.start_task_soon(self._post_all, bodies, arrived)
-            work.add_done_callback(lambda _: arrived.put(None))
-            while (item := arrived.get()) is not None:
-                yield item
-            error = work.exception()
-        if isinstance(error, BaseExceptionGroup):
-            error = error.exceptions[0]
-        if error is not None:
-            raise error from None
-
-    async def _post_all(
-        self, bodies: Iterable[dict[str, Any]], arrived: "SimpleQueue[tuple[int, Any] | None]"
-    ) -> None:
-        queue = enumerate(bodies)
-        encrypted = self.url.startswith("https")
-        http = _LimitedHttp(
-            self,
-            follow_redirects=False,  # they might carry the key to another host
-            verify=encrypted,  # to load certificates takes longer than a request
-            trust_env=encrypted,  # no proxy gets to read what is not encrypted
+        waiting = enumerate(bodies)
+        running: dict[Future[Any], int] = {}
+        client = openai.AsyncOpenAI(
+            base_url=self.url,
+            api_key=self._key or "none",
+            timeout=self.timeout,
+            max_retries=ATTEMPTS - 1,
+            http_client=_LimitedHttp(self),
         )
-        async with (
-            _Openai(
-                base_url=self.url,
-                api_key=self._key or "none",
-                timeout=self.timeout,
-                max_retries=ATTEMPTS - 1,
-                http_client=http,
-            ) as client,
-            create_task_group() as workers,
-        ):
+        with start_blocking_portal() as portal, portal.wrap_async_context_manager(client):
 
-            async def work() -> None:
-                for index, body in queue:
-                    arrived.put((index, await self._post(client, body)))
+            def send(count: int) -> None:
+                for index, body in islice(waiting, count):
+                    running[portal.start_task_soon(self._post, client, body)] = index
 
-            for _ in range(self.concurrency):
-                workers.start_soon(work)
+            try:
+                send(self.concurrency)
+                while running:
+                    for done in wait(running, return_when=FIRST_COMPLETED).done:
+                        index, answer = running.pop(done), done.result()
+                        send(1)
+                        yield index, answer
+            finally:
+                for future in running:
+                    future.cancel()
 
     async def _post(self, client: openai.AsyncOpenAI, body: dict[str, Any]) -> Any:
         """Return the JSON of the answer to one request; `InputError` if there is none."""
@@ -258,7 +251,7 @@ class Client:
             with fail_after(longest):
                 response = await client.post(
                     self.url if self.speaks_generate else f"{self.url}/completions",
-                    cast_to=_Library.Response,
+                    cast_to=httpx2.Response,
                     body=body,
                     options={"headers": UNSENT if self._key else UNSENT | KEYLESS},
                 )
@@ -278,7 +271,7 @@ class Client:
             raise InputError(str(error)) from None
         raise InputError(f"{self.url}: {reason}; tried {ATTEMPTS} times. {RETRY}")
 
-    def _read(self, response: Any) -> Any:
+    def _read(self, response: httpx2.Response) -> Any:
         """Return the JSON of an answer, or say in one line why it is none and what to do."""
         status = response.status_code
         if response.is_success:
@@ -321,24 +314,10 @@ class Client:
         return text if len(text) <= SHORT else text[: SHORT - 1] + "…"
 
     def redact(self, text: str) -> str:
-        """Strike out the key, which some servers repeat, in every spelling that is known."""
-        return self._spellings.sub("***", text) if self._key else text
-
-    @cached_property
-    def _spellings(self) -> re.Pattern[str]:
-        r"""The key in any case, as it is, escaped (%2D, \u002d, &#x2d;), in hex or in base64."""
-        escaped = [
-            rf"(?:{re.escape(c)}|%{ord(c):02x}|\\u00{ord(c):02x}|&\#x{ord(c):x};|&\#{ord(c)};)"
-            for c in self._key
-        ]
-        forms = ["".join(escaped), self._key.encode().hex()]
-        for before in range(3):  # bytes that precede the key in a group of three
-            coded = b64encode(b"\0" * before + self._key.encode()).decode().rstrip("=")
-            # At the ends, a character of base64 may depend on the neighbours of the key.
-            whole = coded[-(-before * 8 // 6) : (before + len(self._key)) * 8 // 6]
-            if len(whole) >= SECRET:
-                forms.append(re.escape(whole).replace(r"\+", "[+-]").replace("/", "[/_]"))
-        return re.compile("|".join(forms), re.IGNORECASE)
+        """Strike out the key, which some servers repeat: in any case, and as URLs and HTML do."""
+        if not self._key:
+            return text
+        return re.sub(re.escape(self._key), "***", html.unescape(unquote(text)), flags=re.I)
 
 
 def _is_loopback(host: str) -> bool:
@@ -352,7 +331,7 @@ def _is_temporary(status: int) -> bool:
     return status in TEMPORARY or status >= 500
 
 
-def _json(response: Any) -> Any:
+def _json(response: httpx2.Response) -> Any:
     """Return what the body says; `ValueError` if it is no JSON, or says a thing twice."""
     try:
         return json.loads(response.content, object_pairs_hook=_once)
@@ -367,7 +346,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _message(response: Any) -> str:
+def _message(response: httpx2.Response) -> str:
     """What the server says went wrong, in any of the usual places."""
     try:
         found = _json(response)
@@ -378,4 +357,4 @@ def _message(response: Any) -> str:
             found = found[keys[0]]
         return str(found)
     except (ValueError, RecursionError):
-        return str(response.text)
+        return response.text

@@ -1,26 +1,38 @@
-"""Whether answers can be those of one language model: at first, now and then, and at the end.
+"""Whether a server's answers are those of one language model about the tokens sent.
 
-Two probes begin alike and end alike, with different words between. A model gives the ends different
-log-probabilities and, but for noise, the beginnings the same ones, whichever probe came first: vLLM
+`checked` looks at each answer. A server that puts a token of its own before the prompt, leaves one
+out or cuts the text up anew scores other tokens than those of the test set; orderings then no
+longer share their tokens, and the tests of this project mean nothing.
+
+`Trust` looks at several answers together. Two probes begin alike and end alike, with different
+words between. A model gives the ends different log-probabilities and, but for noise, the beginnings
+the same ones, the last token before the difference included, and whichever probe came first: vLLM
 with prefix caching may not (vllm-project/vllm, issue 42019). The probes are asked when a server is
 first used, again in the other order, then among the other requests and after the last, so that a
 server that turns bad is noticed. Where the end of a prompt can be asked for alone, the second probe
-is, but for the first time: its beginning then comes from the cache. What is asked anyway is looked
-at, too: it costs nothing.
+is, but for the first time: its beginning then comes from the cache.
 """
 
+from collections.abc import Sequence
+from functools import lru_cache
 from itertools import takewhile
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import numpy as np
 from transformers import PreTrainedTokenizerBase
 
 from contamination.errors import InputError
-from contamination.scoring.endpoint_answers import ADVICE
 from contamination.testsets.tokens import tokenize
 
+ADVICE = "use a server that scores prompts of token ids, such as vLLM or SGLang"
+NO_EXTRAS = "turn that off (add_special_tokens, add_bos_token)"
+ROUNDING = 1e-3  # nats that a log-probability may lie above 0
+BRIEF = 60  # characters of what a server gave, in a message
+ZERO_PROBABILITY = -9999.0  # what vLLM writes for minus infinity
+
 # At most 13 tokens in any vocabulary; behind a beginning that fills a block of a server's cache.
-PROBES = ("I saw a dog", "We fed a dog")
+PROBES = ("I saw a dog", "I fed a dog")
 BEGINNING = (
     " is the number of the house at the end of the long road that goes from the old harbour to the "
     "white church on the hill, past the mill, the school and the market. "
@@ -28,8 +40,174 @@ BEGINNING = (
 FIRST_ASKED, LAST_ASKED = 2 * len(PROBES), len(PROBES)  # requests before and behind all others
 EVERY = 256  # requests after which, on average, both probes are asked again
 MOST_NOISE = 0.25  # nats a token, on average over the tokens of a probe that differ
+MOST_NOISE_OF_ONE = 0.5  # nats, of the token before the probes differ
 CONSTANT = 8  # tokens of answers that are constants: a model's first eight tokens never are
 MOVED = 256  # tokens, compared in a row with what they had elsewhere, that did not change at all
+
+
+class NoPromptLogprobs(InputError):
+    """The answer holds no log-probabilities of the prompt: another format may bring them."""
+
+
+class Misread(InputError):
+    """The answer is not about the tokens sent."""
+
+
+class Position(NamedTuple):
+    """What an answer says of one token; None where it says nothing. Not checked yet."""
+
+    logprob: Any
+    id: int | None = None
+    text: str | None = None
+
+
+class Reading(NamedTuple):
+    """What an answer says, not checked yet.
+
+    Attributes
+    ----------
+    positions : of the prompt's tokens from the first that was asked for, which has no value.
+    generated : whether tokens that were generated may follow.
+    counted : tokens of the prompt as the server counts them; None or 0 where it does not.
+    """
+
+    positions: list[Position]
+    generated: bool
+    counted: Any
+
+
+class Spelling:
+    """Texts by which servers call the tokens of a tokenizer."""
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
+        self._tokenizer = tokenizer
+        self._special = frozenset(tokenizer.all_special_tokens)
+        self.size = len(tokenizer)
+        self._known = lru_cache(maxsize=1 << 16)(self._texts)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of the tokens, special ones included, nothing tidied up."""
+        return str(self._tokenizer.decode(list(ids), clean_up_tokenization_spaces=False))
+
+    def _texts(self, token: int) -> tuple[set[str], bool]:
+        decoded = self.decode([token])
+        raw = str(self._tokenizer.convert_ids_to_tokens(token))
+        texts = {raw, raw.replace("▁", " "), f"token_id:{token}"}
+        if raw in self._special:
+            texts.add("")
+        whole = "\N{REPLACEMENT CHARACTER}" not in decoded
+        return texts | {decoded} if whole else texts, whole
+
+    def is_about(self, position: Position, token: int, *, surely: bool) -> bool:
+        """Whether a position may be (or surely is) about that token."""
+        if position.id is not None:
+            return position.id == token
+        if position.text is None:
+            return not surely
+        texts, whole = self._known(token)
+        # Servers call a piece of a character this and that, but not by the name of another token.
+        named_otherwise = whole or surely or position.text in self._special
+        return position.text in texts or not named_otherwise
+
+    def describe(self, token: int) -> str:
+        """Name a token by id and text, for messages."""
+        known = 0 <= token < self.size
+        return f"{token} ({self.decode([token])!r})" if known else str(token)
+
+    def describe_answer(self, position: Position) -> str:
+        """Name what a server says a token is, for messages."""
+        if position.id is not None:
+            return self.describe(position.id)
+        return "unnamed" if position.text is None else _brief(position.text)
+
+
+def checked(
+    reading: Reading, prompt: Sequence[int], begin: int, spelling: Spelling, *, surely: bool
+) -> np.ndarray:
+    """Return the log-probabilities of prompt[begin + 1:], float32, nats, if they belong to it.
+
+    The reading begins with token `begin` of the prompt. With `surely` each token must be named, as
+    for prompts of text. Raises Misread if the log-probabilities belong to other tokens or may do
+    so, and InputError if they are no log-probabilities.
+    """
+    positions, asked = reading.positions, prompt[begin:]
+    _require_same_tokens(reading, asked, spelling, surely)
+    # Of what is left out, the count is the proof.
+    if reading.counted != len(prompt) and (reading.counted or begin):
+        raise Misread(
+            f"the server counts {reading.counted} tokens in a prompt of {len(prompt)}, so it adds "
+            f"or drops some; {NO_EXTRAS}"
+        )
+    if positions[0].logprob and not begin:
+        raise Misread(
+            "the server scores the first token of the prompt, so it hides one before it; "
+            f"{NO_EXTRAS}"
+        )
+    values = [position.logprob for position in positions[1 : len(asked)]]
+    for number, value in enumerate(values, start=begin + 1):
+        where = f"for the token at position {number}"
+        if type(value) not in (int, float):  # to Python, true is 1
+            raise InputError(
+                f"the server gives no log-probability ({_brief(value)}) {where}; {ADVICE}, with "
+                "prefix caching off"
+            )
+        if not value > ZERO_PROBABILITY:  # NaN is not, either
+            raise InputError(
+                f"the server gives {_brief(value)} {where}: the model is damaged, overflows in its "
+                "precision, or is not allowed that token"
+            )
+        if value > ROUNDING:
+            raise InputError(
+                f"the server gives {_brief(value)} {where}, but a log-probability is at most 0; "
+                f"{ADVICE}"
+            )
+    return np.minimum(np.array(values, dtype=np.float32), np.float32(0))
+
+
+def _require_same_tokens(
+    reading: Reading, prompt: Sequence[int], spelling: Spelling, surely: bool
+) -> None:
+    """Raise Misread, with what the server seems to do, unless it speaks of the prompt."""
+    positions = reading.positions
+    length, sent = len(positions), len(prompt)
+
+    def different(positions: Sequence[Position], tokens: Sequence[int]) -> list[int]:
+        pairs = enumerate(zip(positions, tokens, strict=False))
+        return [i for i, (p, token) in pairs if not spelling.is_about(p, token, surely=surely)]
+
+    def begin_with(tokens: Sequence[int], positions: Sequence[Position]) -> bool:
+        return len(positions) >= len(tokens) and not different(positions, tokens)
+
+    if all(position.id is None and position.text is None for position in positions[:sent]):
+        raise Misread(f"the server does not tell which tokens it scored; {ADVICE}")
+    wrong = different(positions, prompt)
+    if not wrong and (length == sent or (reading.generated and length > sent)):
+        return
+    if begin_with(prompt, positions[1:]):
+        raise Misread(
+            f"the server puts a token of its own ({spelling.describe_answer(positions[0])}) before "
+            f"the prompt; {NO_EXTRAS}"
+        )
+    if begin_with(prompt[1:], positions):
+        raise Misread(f"the server leaves out the first token of the prompt; {ADVICE}")
+    if not wrong:
+        raise Misread(
+            f"the server gives {length} log-probabilities for a prompt of {sent} tokens; {ADVICE}"
+        )
+    raise Misread(
+        f"the server gives {spelling.describe_answer(positions[wrong[0]])} at position {wrong[0]}, "
+        f"where {spelling.describe(prompt[wrong[0]])} was sent ({length} tokens for {sent}): it "
+        "tells its likeliest tokens alone, cuts the prompt up anew, or has another tokenizer; "
+        f"name the tokenizer of the model, or {ADVICE}"
+    )
+
+
+def _brief(value: Any) -> str:
+    """Name what a server gave, however much it is."""
+    if isinstance(value, list | dict):
+        return f"a {type(value).__name__}"
+    text = repr(value)
+    return text if len(text) <= BRIEF else f"{text[:BRIEF]}…"
 
 
 class Trust:
@@ -87,6 +265,7 @@ class Trust:
         gaps = [np.abs(values - first[len(first) - len(values) :])]
         if self.shared and len(one) - len(other) == len(self.prompts[0]) - len(self.prompts[1]):
             gaps.append(np.abs(one[: self.shared] - other[: self.shared]))
+            self._require_past_alone(gaps[-1])
         # What is equal to the last bit came from the cache, or was left alone by what moves others.
         found = max((float(gap[gap > 0].mean()) for gap in gaps if gap.any()), default=0.0)
         self.noise = max(self.noise or 0.0, found)
@@ -97,6 +276,16 @@ class Trust:
                 "may be: the model changed, or its cache gets in the way; turn prefix caching off "
                 "(vLLM: --no-enable-prefix-caching, SGLang: --disable-radix-cache), and let the "
                 "server serve one model alone"
+            )
+
+    def _require_past_alone(self, gap: np.ndarray) -> None:
+        """Refuse values that follow the next token: `gap` is that of the tokens both begin with."""
+        rest, last = float(gap[:-1].mean()) if len(gap) > 1 else 0.0, float(gap[-1])
+        if last > max(MOST_NOISE_OF_ONE, 10 * rest):
+            raise InputError(
+                f"{self._url}: the log-probability of a token depends on the token behind it: the "
+                "server gives each token the value of the next, or its model sees what it is to "
+                f"predict; {ADVICE}"
             )
 
     def watch(self, values: np.ndarray) -> None:

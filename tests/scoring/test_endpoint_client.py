@@ -1,0 +1,475 @@
+"""Servers that break, stall, never end or repeat the key: one line says what is wrong.
+
+Nothing sleeps: waits between tries are set to nothing, and servers wait for events.
+"""
+
+import gzip
+import itertools
+import logging
+import os
+import signal
+import threading
+import time
+import traceback
+import tracemalloc
+from email.utils import formatdate
+from urllib.parse import quote
+
+import numpy as np
+import pytest
+
+from contamination.errors import InputError
+from contamination.scoring import endpoint
+from contamination.scoring.endpoint import EndpointScorer
+from contamination.scoring.endpoint_client import ATTEMPTS
+from contamination.scoring.endpoint_trust import FIRST_ASKED, PROBES
+from fakes.completions_server import Failure, scorer_of, serving
+from fakes.float64_loop import random_ids, scored
+
+CONTEXT = 64
+WINDOW = CONTEXT - 2
+SECRET = "sk-secret-0123456789"
+
+
+def error_of(scorer, *sequences: np.ndarray) -> str:
+    with pytest.raises(InputError) as caught:
+        list(scorer.token_logprobs(sequences or [random_ids(5)]))
+    return str(caught.value)
+
+
+BREAKS = {
+    "500": (Failure(500), "HTTP 500 (out of order)", "HTTP 500"),
+    "503": (Failure(503, b"<html>\n busy"), "HTTP 503 (<html> busy)", "HTTP 503"),
+    "429": (Failure(429, headers={"Retry-After": "0"}), "HTTP 429", "HTTP 429"),
+    "cut": (Failure(200, b'{"choices": [1]}', cut=True), "connection broke", "broken connection"),
+}
+
+
+@pytest.mark.parametrize("style", ["vllm", "generate"])
+@pytest.mark.parametrize(("failure", "told", "kind"), BREAKS.values(), ids=BREAKS.keys())
+def test_passing_failures_are_tried_again_and_given_up_in_the_end(
+    network, directory, waits, style, failure, told, kind
+):
+    with serving(network, style) as server:
+        scorer = scorer_of(server, directory)
+        expected = scored(scorer, [random_ids(9)])
+        before = len(server.seen)
+        server.failures.extend([failure] * 3)
+        np.testing.assert_array_equal(scored(scorer, [random_ids(9)]), expected)
+        assert scorer.client.requests_made == len(server.seen)
+        assert f"{len(server.seen)} requests, 3 of them failed (3 x {kind})" in scorer.summary()
+        assert len(waits) == 3
+        if style == "generate":  # SGLang refuses the name of a request that it is busy with
+            names = [body["rid"] for _, body in server.seen[before:]]
+            assert len(set(names)) == len(names)
+            assert len({rid.partition("-")[0] for rid in names[:4]}) == 1
+        server.failures.extend([failure] * 99)
+        message = error_of(scorer)
+        assert message.startswith(f"{server.url}: ")
+        assert told in message
+        assert f"tried {ATTEMPTS} times" in message
+        assert len(server.failures) == 99 - ATTEMPTS
+
+
+def test_a_server_that_stalls_is_asked_again(server, directory):
+    server.failures.append(Failure(silent=True))
+    scorer = scorer_of(server, directory, timeout=0.3)
+    scored(scorer, [random_ids(5)])
+    assert "1 of them failed (1 x no answer in time)" in scorer.summary()
+
+
+def test_a_server_that_went_away_is_waited_for_and_one_that_never_was_there_is_not(
+    network, directory, waits
+):
+    with serving(network) as server:
+        scorer, another = (scorer_of(server, directory) for _ in range(2))
+        scored(scorer, [random_ids(5)])
+    message = error_of(another)
+    assert message.startswith(f"{server.url}: cannot be reached (")
+    assert message.endswith("start the server or correct the URL")
+    assert waits == []
+    assert f"tried {ATTEMPTS} times" in error_of(scorer)
+    assert len(waits) == ATTEMPTS - 1
+
+
+NOW = 1_000_000.0
+
+
+@pytest.mark.parametrize(
+    ("value", "wait"),
+    [
+        ("90", 90),
+        (formatdate(NOW + 90, usegmt=True), 90),
+        *((value, None) for value in (formatdate(0), "-5", "soon", "nan")),
+    ],
+)
+def test_waits_are_as_long_as_the_server_asks(server, scorer, waits, monkeypatch, value, wait):
+    monkeypatch.setattr("time.time", lambda: NOW)
+    server.failures.append(Failure(429, headers={"Retry-After": value}))
+    scored(scorer, [random_ids(5)])
+    (waited,) = waits
+    assert waited == wait or (wait is None and 0.3 < waited <= 0.5)
+
+
+# --- one line for every failure -------------------------------------------------------------------
+
+
+def http(body: bytes = b"", status: str = "200 OK", *headers: str) -> bytes:
+    """What a server sends, as it stands."""
+    lines = (f"HTTP/1.1 {status}", "Content-Type: application/json", *headers)
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+DEEP = b"[" * 99_999
+CHUNKED = "Transfer-Encoding: chunked"
+FAILURES = {
+    "401": (Failure(401), "HTTP 401 (out of order); put a valid key into OPENAI_API_KEY"),
+    "403": (Failure(403), "HTTP 403 (out of order); ask for access to the model"),
+    "404": (Failure(404), "HTTP 404 (out of order); check the model's name, and the URL"),
+    "message": (Failure(401, b'{"message": "M"}'), "HTTP 401 (M);"),
+    "error alone": (Failure(401, b'{"error": "M"}'), "HTTP 401 (M);"),
+    "detail": (Failure(401, b'{"detail": "%s"}' % (rb"word \n" * 9999)), "…); put a valid key"),
+    "success": (Failure(200), "asked with token ids: http://"),
+    "HTML": (Failure(200, b"<html>"), "the answer is not JSON (application/json); give the base"),
+    "half": (Failure(200, b'{"choices": [', {"Content-Type": "text/html"}), "not JSON (text/html)"),
+    "redirect": (Failure(307, headers={"Location": "http://example.org/v1"}), "redirects to http"),
+    "a redirect to nowhere": (
+        Failure(raw=http(b"", "302 Found", "Content-Length: 0")),
+        "redirects to no address; give the address that it ends at",
+    ),
+    "not modified": (Failure(304, b""), "redirects to no address"),
+    "deep nesting": (Failure(200, DEEP), "the answer is not JSON (it nests too deep)"),
+    "deep nesting of an error": (Failure(401, b'{"error": ' + DEEP), 'HTTP 401 ({"error": [[['),
+    "a deep error": (Failure(400, b'{"error":' * 900 + b"1" + b"}" * 900), "HTTP 400 ("),
+    "a key twice": (
+        Failure(200, b'{"choices": [], "choices": []}'),
+        "the answer is not JSON (a key stands there twice)",
+    ),
+    "a number of 5,000 digits": (Failure(200, b'{"choices": %s}' % (b"9" * 5000)), "not JSON (Ex"),
+    "bytes that are no text": (Failure(200, b'{"choices": "\xff\xfe"}'), "the answer is not JSON"),
+    "text for a terminal": (Failure(401, b"\x1b[2J\x07 no"), "HTTP 401 ([2J no)"),
+    "half a character": (Failure(401, rb'"\ud800 no"'), "HTTP 401 (no)"),
+    "chunks cut short": (Failure(raw=http(b"9\r\n{", "200 OK", CHUNKED)), "broke"),
+    "no HTTP": (Failure(raw=b"SSH-2.0-OpenSSH_9.9\r\n"), "broke"),
+    "damaged gzip": (Failure(200, b"{}", {"Content-Encoding": "gzip"}), "broke"),
+    "a wait of years": (Failure(429, headers={"Retry-After": "99999999"}), "After: 99999999); tr"),
+}
+
+
+@pytest.mark.parametrize(("failure", "told"), FAILURES.values(), ids=FAILURES.keys())
+def test_a_failure_that_lasts_is_one_line(server, scorer, failure, told):
+    server.failures.extend([failure] * 99)
+    message = error_of(scorer)
+    assert message.startswith((f"{server.url}: ", "no way to the log-probabilities of a prompt"))
+    assert told in message
+    assert len(message) < 600
+    assert message.isprintable()
+    if failure.status in (401, 403, 404):
+        assert len(server.seen) == 1
+
+
+@pytest.mark.parametrize("style", ["vllm", "generate"])
+def test_a_request_that_is_too_long_is_not_repeated(network, directory, waits, style):
+    """No other form of it is tried once one is known."""
+    with serving(network, style) as server:
+        scorer = scorer_of(server, directory, context=CONTEXT + 9)
+        message = error_of(scorer, random_ids(CONTEXT + 9))
+        assert "HTTP 400 (the " in message
+        assert message.endswith("give a smaller context")
+        assert len(server.seen) <= FIRST_ASKED + 2 + len(PROBES)  # all that go at a time
+
+
+LARGE = "the answer is larger than 1,114,112 bytes, the most that a prompt of the whole context"
+LATE = "no answer within 0.75 s, all tries and waits included"
+BOMB = gzip.compress(bytes(1 << 26))
+UNENDING = {
+    "a fast body": (Failure(raw=http(b"["), forever=b"0," * 9999), LARGE),
+    "a slow body": (Failure(raw=http(b"["), forever=b"0,", pause=0.02), LATE),
+    "tiny chunks": (
+        Failure(raw=http(b"", "200 OK", CHUNKED), forever=b"1\r\n0\r\n", pause=0.02),
+        LATE,
+    ),
+    "an error's body": (Failure(raw=http(b"", "500 no"), forever=b"no " * 9999), LARGE),
+    "a gzip bomb": (Failure(200, BOMB, {"Content-Encoding": "gzip"}), LARGE),
+    "a gzip bomb of an error": (Failure(400, BOMB, {"Content-Encoding": "gzip"}), LARGE),
+    "early replies": (Failure(raw=b"", forever=b"HTTP/1.1 100 Continue\r\n\r\n", pause=0.02), LATE),
+    "headers": (Failure(raw=b"HTTP/1.1 200 OK\r\n", forever=b"X: y\r\n" * 9999), "broke"),
+    "silence": (Failure(silent=True), LATE),
+}
+
+
+@pytest.mark.parametrize(("failure", "told"), UNENDING.values(), ids=UNENDING.keys())
+def test_no_time_and_no_memory_without_limit(server, directory, failure, told):
+    scorer = scorer_of(server, directory)
+    scorer.client.timeout = 0.15 if told == LATE else 9.0
+    server.failures.extend([failure] * 99)
+    tracemalloc.start()
+    started = time.perf_counter()
+    try:
+        message = error_of(scorer)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert message.startswith(f"{server.url}: ")
+    assert told in message
+    assert peak < 16 << 20
+    assert time.perf_counter() - started < 10  # on a machine with other things to do
+
+
+@pytest.mark.parametrize("style", ["vllm", "generate"])
+def test_the_longest_answer_is_far_below_the_limit(network, directory, waits, style):
+    sizes = []
+    with serving(network, style) as server:
+        server.tamper = lambda answer, _: sizes.append(len(str(answer)))
+        scored(scorer_of(server, directory), [random_ids(2 * CONTEXT)])
+    assert max(sizes) < endpoint.TOKEN_BYTES * CONTEXT / 4
+
+
+# --- budget, cancellation -------------------------------------------------------------------------
+
+
+class TestBudget:
+    def test_that_does_not_suffice_is_told_before_the_first_request(self, server, directory):
+        scorer = scorer_of(server, directory, max_requests=12)
+        # five, four to find out how to ask and whom, two among them, and two at the end
+        with pytest.raises(InputError, match=r"13 more requests .* of 12 0 are used; .* is kept"):
+            scorer.token_logprobs([random_ids(5)] * 5)
+        assert server.seen == []
+        scored(scorer, [random_ids(5)] * 4)
+        assert scorer.client.requests_made == len(server.seen) == 12
+        with pytest.raises(InputError, match=r"3 more requests .* of 12 12 are used"):
+            scorer.token_logprobs([random_ids(5)])
+
+    def test_counts_windows_and_what_it_took_to_find_out_how_to_ask(self, network, directory):
+        with serving(network, "openai") as server:
+            scorer = scorer_of(server, directory, max_requests=6 + 6)
+            with pytest.raises(InputError, match="13 more requests are needed"):
+                scorer.token_logprobs([random_ids(3 * WINDOW)])
+            message = error_of(scorer, *[random_ids(5)] * 4)
+        assert "8 more requests are needed, but of a budget of 12 6 are used" in message
+        assert len(server.seen) == 6
+
+    def test_retries_count(self, server, directory):
+        scorer = scorer_of(server, directory, max_requests=14, concurrency=1)
+        scored(scorer, [random_ids(5)])
+        server.failures.extend([Failure(500)] * 6)
+        message = error_of(scorer, *[random_ids(5)] * 3)
+        assert "the budget is used up (14 requests, 6 of them failed (6 x HTTP 500));" in message
+        assert "what is stored is kept" in message
+        assert len(server.seen) == 14
+
+
+class TestCancellation:
+    """What is queued is never sent, and what is under way does not keep anybody waiting."""
+
+    @pytest.fixture
+    def stuck(self, server, directory):
+        """A scorer whose server answers two more requests and then no more."""
+        scorer = scorer_of(server, directory, concurrency=2)
+        scored(scorer, [random_ids(5)])
+        answered = len(server.seen) + 2
+
+        def hold(_) -> None:
+            if len(server.seen) > answered:
+                server.closing.wait()
+
+        server.hold = hold
+        return scorer
+
+    def test_when_the_caller_stops(self, server, stuck):
+        results = stuck.token_logprobs([random_ids(5)] * 50)
+        next(results)
+        next(results)
+        results.close()
+        assert len(server.seen) <= 7 + 2 + 2
+        self.nothing_is_left(server)
+
+    def test_when_the_caller_pauses(self, server, scorer):
+        """No more is sent than fits beside the answers that wait for the caller."""
+        results = scorer.token_logprobs([random_ids(5)] * 50)
+        next(results)
+        time.sleep(0.2)
+        assert len(server.seen) <= FIRST_ASKED + 2 + 8 + 1
+        results.close()
+
+    def test_on_an_interrupt(self, server, stuck):
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)  # shells may ignore it
+        hold, shots = server.hold, itertools.count()
+
+        def interrupting(body) -> None:
+            # While a result is waited for, in vain.
+            if len(server.seen) == 7 + 2 + 2 and next(shots) == 0:
+                os.kill(os.getpid(), signal.SIGINT)
+            hold(body)
+
+        server.hold = interrupting
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                list(stuck.token_logprobs([random_ids(5)] * 50))
+        finally:
+            signal.signal(signal.SIGINT, before)
+        self.nothing_is_left(server)
+
+    @pytest.mark.parametrize("message", ["not in the format", "HTTP 401", "of this test"])
+    def test_on_an_error(self, server, stuck, monkeypatch, message):
+        """Of the answer, of the request, or of answers beside each other."""
+        if message == "HTTP 401":
+            server.failures.append(Failure(401))
+        elif message == "of this test":
+
+            def refuse(*_) -> None:
+                raise InputError(message)
+
+            monkeypatch.setattr(stuck._trust, "compare", refuse)
+        else:
+            server.tamper = lambda answer, _: answer.update(choices=[])
+        with pytest.raises(InputError, match=message) as caught:
+            list(stuck.token_logprobs([random_ids(5)] * 50))
+        self.nothing_is_left(server)
+        del caught  # until here, it kept alive what had not been closed
+
+    def nothing_is_left(self, server) -> None:
+        before = len(server.seen)
+        assert before < 7 + 9
+        assert not [t for t in threading.enumerate() if "portal" in t.name]
+        server.closing.set()
+        assert len(server.seen) == before
+
+
+# --- address and key ------------------------------------------------------------------------------
+
+ADDRESSES = {
+    **dict.fromkeys(
+        ["localhost:8000", "ftp://host/v1", "http://", "v1", "", "http://[::"],
+        "no URL of an endpoint; give one such as http://127",
+    ),
+    **dict.fromkeys(
+        [f"https://me:{SECRET}@host/v1", f"https://host/v1?key={SECRET}", f"https://h/#{SECRET}"],
+        "put the key into OPENAI_API_KEY",
+    ),
+}
+
+
+@pytest.mark.parametrize(("url", "message"), ADDRESSES.items())
+def test_addresses_that_are_refused(directory, url, message):
+    with pytest.raises(InputError, match=message) as caught:
+        EndpointScorer(url, "m", directory, context=64)
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("end", ["", "/", "/completions", "/completions/"])
+def test_an_address_may_end_in_several_ways(server, generate, directory, end):
+    scorer = EndpointScorer(server.url + end, "tiny", directory, context=CONTEXT)
+    scored(scorer, [random_ids(3)])
+    assert scorer.url == server.url
+    assert scorer.revision == scorer_of(server, directory).revision
+    if not end.startswith("/c"):
+        assert EndpointScorer(generate.url + end, "t", directory, context=64).url == generate.url
+
+
+def test_a_key_does_not_cross_a_network_unencrypted(directory, monkeypatch):
+    for host in ("example.org", "10.0.0.7", "[2001:db8::1]", "localhost.evil.org"):
+        monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+        EndpointScorer(f"http://{host}/v1", "m", directory, context=64)
+        monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+        EndpointScorer(f"https://{host}/v1", "m", directory, context=64)
+        with pytest.raises(InputError, match="the key in OPENAI_API_KEY would cross the network"):
+            EndpointScorer(f"http://{host}/v1", "m", directory, context=64)
+    for here in ("127.0.0.1", "localhost", "[::1]", "127.8.9.1"):  # is no network
+        EndpointScorer(f"http://{here}/v1", "m", directory, context=64)
+
+
+def test_no_proxy_comes_between_and_no_cookie_is_kept(server, scorer, monkeypatch):
+    """A proxy would get the key in plain text."""
+    for name in ("HTTP_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    cookies = {"Set-Cookie": "session=1; Path=/", "Retry-After": "0"}
+    server.failures.extend([Failure(503, headers=cookies)] * 3)
+    scored(scorer, [random_ids(3)] * 20)
+    assert not any("cookie" in headers for headers, _ in server.seen)
+
+
+class TestKey:
+    @pytest.fixture
+    def keyed(self, server, directory, monkeypatch):
+        monkeypatch.setenv("MY_KEY", f" {SECRET}\n")  # `export MY_KEY="$(cat file)"` may leave it
+        return scorer_of(server, directory, api_key_env="MY_KEY")
+
+    @pytest.mark.parametrize("style", ["vllm", "generate"])
+    def test_is_sent_in_one_header_or_none(self, network, directory, waits, monkeypatch, style):
+        with serving(network, style) as server:
+            for key in ("", SECRET):
+                monkeypatch.setenv("OPENAI_API_KEY", key)
+                server.seen.clear()
+                scored(scorer_of(server, directory), [random_ids(3)])
+                for headers, body in server.seen:
+                    assert headers.pop("authorization", "Bearer ") == f"Bearer {key}"
+                    assert SECRET not in repr((headers, body))
+
+    @pytest.mark.parametrize(
+        "failure",
+        [
+            Failure(401, f'{{"error": {{"message": "Incorrect key: {SECRET}."}}}}'.encode()),
+            Failure(403, f"{'x' * 185}{SECRET}".encode()),  # where the message is cut
+            Failure(500, SECRET.encode()),
+            Failure(429, SECRET.encode(), {"Retry-After": "1e6"}),
+            Failure(307, headers={"Location": "http://example.org/"}),
+            Failure(200, b"<html>"),
+            Failure(200, b'{"choices": []}', cut=True),
+        ],
+        ids=["401", "403", "500", "429", "redirect", "not JSON", "cut"],
+    )
+    def test_is_seen_nowhere(self, server, keyed, caplog, capfd, failure):
+        caplog.set_level(logging.DEBUG)
+        server.failures.extend([failure] * 99)
+        with pytest.raises(InputError) as caught:
+            list(keyed.token_logprobs([random_ids(3)]))
+        ours = caught.tb.tb_next  # this function knows the key
+        told = traceback.StackSummary.extract(traceback.walk_tb(ours), capture_locals=True).format()
+        assert server.seen[0][0]["authorization"] == f"Bearer {SECRET}"
+        out, err = capfd.readouterr()
+        shown = [*told, repr(caught.value), caplog.text, out, err, repr(keyed), keyed.summary()]
+        assert SECRET[:9] not in "".join(shown)  # nor, then, the whole of it
+        assert caplog.records
+
+    @pytest.mark.parametrize(
+        "spell",
+        [
+            str.upper,
+            str.title,
+            lambda key: quote(key).replace("-", "%2D"),
+            lambda key: "".join(f"&#x{ord(c):x};" for c in key),
+            lambda key: "".join(f"\\u{ord(c):04x}" for c in key),
+        ],
+    )
+    def test_is_struck_out_where_a_server_repeats_it(self, server, keyed, spell):
+        """In its error, or in the answer itself."""
+        spelt = spell(SECRET)
+        server.failures.extend([Failure(401, f'{{"error": "<{spelt}>"}}'.encode())] * 9)
+        message = error_of(keyed)
+        assert "***" in message
+        assert all(spelt[i : i + 7].lower() not in message.lower() for i in (4, 9, 14))
+        server.failures.clear()
+        server.tamper = lambda answer, _: answer.update(model=spelt)
+        scored(keyed, [random_ids(5)])
+        entry = {"7": {"logprob": spelt}}
+        server.tamper = lambda answer, _: answer["choices"][0]["prompt_logprobs"].insert(3, entry)
+        told = error_of(keyed) + keyed.summary()
+        if not spelt.startswith("\\"):
+            assert spelt[4:11].lower() not in told.lower()
+
+    def test_does_not_follow_a_redirect(self, network, server, keyed):
+        with serving(network) as other:
+            location = {"Location": f"{other.url}/completions"}
+            server.failures.append(Failure(307, headers=location))
+            assert f"redirects to {other.url}/completions; give the address" in error_of(keyed)
+            assert other.seen == []
+
+    @pytest.mark.parametrize("key", ["two words", "line\nbreak", "clé", "tab\tbed"])
+    def test_that_cannot_be_sent_is_refused_unseen(self, server, directory, monkeypatch, key):
+        monkeypatch.setenv("MY_KEY", key)
+        with pytest.raises(InputError, match="MY_KEY: the key holds a space") as caught:
+            scorer_of(server, directory, api_key_env="MY_KEY")
+        assert key not in str(caught.value)
