@@ -6,7 +6,6 @@ import math
 import shutil
 import threading
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 
 import numpy as np
