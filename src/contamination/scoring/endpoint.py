@@ -17,7 +17,7 @@ generate                     SGLang's own protocol: the end of a prompt alone ca
 ===========================  ======================================================================
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice, zip_longest
@@ -336,7 +336,7 @@ class EndpointScorer:
 
     def _results(
         self, sequences: Sequence[np.ndarray], queue: Sequence[Job | int]
-    ) -> Iterator[tuple[int, slice, np.ndarray]]:
+    ) -> Generator[tuple[int, slice, np.ndarray], None, None]:
         """Yield (index of the sequence, the tokens scored, their values) as answers arrive.
 
         The queue holds jobs, and the numbers of probes.
@@ -382,7 +382,9 @@ class EndpointScorer:
             for _, values in self._ask(route, [self._probe(route, probe)]):
                 self._trust.hear(probe, values)
 
-    def _ask(self, route: Route, asked: Sequence[Asked]) -> Iterator[tuple[int, np.ndarray]]:
+    def _ask(
+        self, route: Route, asked: Sequence[Asked]
+    ) -> Generator[tuple[int, np.ndarray], None, None]:
         """Yield (index in `asked`, log-probabilities of all but the first token, or of the end)."""
         bodies = (route.body(prompt.tolist(), skip) for prompt, skip in asked)
         with closing(self.client.answers(bodies)) as answers:
