@@ -1,7 +1,7 @@
 """MMLU without a store: Table 4 of Oren, whom its procedure excludes, and what was measured."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import json
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import pandas as pd
 from contamination.audit.battery import DEFAULT_TESTS, TESTS
 from contamination.scoring.status import OK
 from contamination.statistics import dkw_band
-from contamination.tables import SIGNIFICANT
+from contamination.tables import MISSING, SIGNIFICANT, format_p
 from contamination.testsets.registry import lookup
 from contamination.testsets.sources import available, open_test_set
 from reproduction.notebooks.mmlu.segmentation import SEGMENTATIONS
@@ -21,158 +21,135 @@ from reproduction.output.figures import MODEL_COLOURS
 from reproduction.output.published import AUDITED, CONTROLS, load_published
 
 MEASURED = ("mmlu_subsets", "mmlu_lines")  # tables of notebook 04
-LEVEL = 0.95  # of the band around uniform p-values, as in Figure 4 of notebook 04
+BAND = 0.95  # of the band around uniform p-values, as in Figure 4 of notebook 04
+PUBLISHED = "published"  # the paper's rule of exclusion; others are named after their test
+BESIDE = [f"here, by {way}" for way in SEGMENTATIONS]  # a control in the default test
 
 
-@dataclass(frozen=True, eq=False)
-class Mmlu:
-    """Tables of MMLU.
+def p_cell(log10_p: float) -> dict[str, Any]:
+    """A p-value as a cell of a table: "—" for NaN, and no floor, since its logarithm is given."""
+    value = 1.0 if np.isnan(log10_p) else float(log10_p)  # unknown ones are sorted last
+    return {"text": format_p(10.0**log10_p, log10_p), "value": value}
 
-    Attributes
-    ----------
-    published : of `published_subsets`.
-    combined : Fisher's p of Table 2, by the model's name.
-    measured : of `measured_subsets`, by record.
-    lines : of `line_table`: controls in both segmentations, and what needs no model.
-    here : whether the run measured them itself.
-    examples : by subset, of the files that are on this machine, as many as were measured.
+
+def layout(titles: Sequence[str], p_values: Sequence[str], rows: list[list[Any]]) -> dict[str, Any]:
+    """A table of the page whose last columns hold cells of `p_cell`."""
+    render = {"_": "text", "sort": "value", "type": "value"}
+    columns = [*({"title": t} for t in titles), *({"title": t, "render": render} for t in p_values)]
+    return {"columns": columns, "rows": rows}
+
+
+def mmlu_payload(
+    published: Path | str, measurements: Path | str, results: Path | str, scored: Collection[str]
+) -> tuple[dict[str, Any], Mapping[str, Sequence[str]]]:
+    """Return what the page shows of MMLU, and the examples of subsets whose files are at hand.
+
+    What was measured is read from the tables of the run if it measured MMLU, else from
+    `measurements`; `scored` are subsets with stores. A curve is an audited model of Table 4, or a
+    model measured here in one test; its `rule` names the filter of its subsets: that of the paper,
+    or that of our controls in its test. Examples are as many as were measured; nothing is fetched.
+    Raises InputError if a published table is missing, or a file is not what the registry says.
     """
-
-    published: pd.DataFrame
-    combined: pd.Series
-    measured: pd.DataFrame
-    lines: pd.DataFrame
-    here: bool
-    examples: Mapping[str, tuple[str, ...]]
-
-
-def load_mmlu(published: Path | str, measurements: Path | str, results: Path | str) -> Mmlu:
-    """Read the tables of the papers, and of the run if it measured MMLU, else of `measurements`.
-
-    Nothing is fetched: examples are those of files in the mirror or the cache. Raises InputError if
-    a published table is missing, or a file is not what the registry says.
-    """
-    table4 = load_published(published, "oren2024_table4_mmlu")
-    table2 = load_published(published, "oren2024_table2_open_models").set_index("dataset")
-    paths = [Path(results) / "tables" / f"{name}.csv" for name in MEASURED]
-    tables = [pd.read_csv(path) for path in paths if path.is_file()]
-    here = len(tables) == len(MEASURED) and not tables[1].empty
-    if not here:
-        tables = [load_published(measurements, name) for name in MEASURED]
-    subsets = tables[0]
-    return Mmlu(
-        published_subsets(table4, SIGNIFICANT),
-        table2.loc["MMLU (Fisher)", list(AUDITED)].rename(AUDITED),
-        subsets[(subsets["source"] == "measured") & (subsets["status"] == OK)],
-        tables[1],
-        here,
-        _examples_at_hand(_most_records(tables[1])),
-    )
-
-
-def _examples_at_hand(most: int) -> dict[str, tuple[str, ...]]:
-    names = [name for name in subset_names() if available(FAMILY + name)]
-    return {name: open_test_set(FAMILY + name, max_records=most).examples for name in names}
-
-
-def _most_records(lines: pd.DataFrame) -> int:
-    return int(lines.loc[lines["segmentation"] == "record", "examples"].max())
-
-
-def mmlu_payload(mmlu: Mmlu) -> dict[str, Any]:
-    """Return what the page shows of MMLU, ready for JSON.
-
-    A column is a model of Table 4, or a model measured here in one test; its `rule` names the
-    filter of its subsets: that of the paper, or that of our controls in its test.
-    """
-    colours = iter(MODEL_COLOURS)
-    columns = [
-        {"id": name, "label": name, "rule": "published", "control": name in CONTROLS.values()}
-        for name in (AUDITED | CONTROLS).values()
-    ]
-    controls = set(mmlu.lines["model"].dropna())
-    audited = mmlu.measured[~mmlu.measured["model"].isin(controls)]
-    columns += [
-        {"id": f"{model}, {test}", "label": _label(model, test), "rule": test, "control": False}
-        for model, test in audited[["model", "test"]].drop_duplicates().itertuples(index=False)
-    ]
-    for column in columns:
-        if not column["control"]:
-            column["colour"] = next(colours, "#666666")
-            combined = mmlu.combined.get(column["id"])
-            column["printed"] = None if pd.isna(combined) else f"{combined:.3f}"
-    shown = mmlu.lines[mmlu.lines["test"] == DEFAULT_TESTS[0]]
+    tables = [Path(results) / "tables" / f"{name}.csv" for name in MEASURED]
+    own = [pd.read_csv(path) for path in tables if path.is_file()]
+    here = len(own) == len(MEASURED) and not own[1].empty
+    subsets, lines = own if here else [load_published(measurements, name) for name in MEASURED]
+    measured = subsets[(subsets["source"] == "measured") & (subsets["status"] == OK)]
+    measured = measured.assign(rule=measured["test"], model=_labels(measured))
+    lines = lines.assign(control=_labels(lines))
+    printed = published_subsets(load_published(published, "oren2024_table4_mmlu"), SIGNIFICANT)
+    printed = printed.assign(rule=PUBLISHED, log10_p=np.log10(printed["published_p"]))
     names = subset_names()
-    return {
-        "columns": columns,
-        "level": SIGNIFICANT,
-        "band": dkw_band(1, LEVEL),
-        "beside": _label(shown["model"].iloc[0], DEFAULT_TESTS[0]) if len(shown) else "",
-        "source": _source(mmlu),
-        "subsets": [_subset(name, mmlu) for name in names],
+    most = int(lines.loc[lines["segmentation"] == "record", "examples"].max())
+
+    beside = lines[lines["test"] == DEFAULT_TESTS[0]].drop_duplicates(["subset", "segmentation"])
+    both = pd.concat([printed, measured])
+    p = pd.concat([both, beside.assign(model="here, by " + beside["segmentation"])])
+    p = p.pivot(index="subset", columns="model", values="log10_p").reindex(names)
+    out = both[both["excluded"]].drop_duplicates(["subset", "rule"])
+    out = out.pivot(index="subset", columns="rule", values="reason").reindex(names)
+    facts = lines.drop_duplicates("subset").set_index("subset").reindex(names)
+    words = _words(p, out, p.index.isin(printed["subset"]), facts["spanning"] > 0)
+    words["scored by this run"] = p.index.isin(list(scored))
+    notes = {name: [word for word in words if words.loc[name, word]] for name in names}
+
+    controls = set(lines["control"].dropna())
+    audited = measured[~measured["model"].isin(controls)].drop_duplicates("model")
+    rules = dict.fromkeys(AUDITED.values(), PUBLISHED)
+    rules |= dict(zip(audited["model"], audited["rule"], strict=True))
+    table2 = load_published(published, "oren2024_table2_open_models").set_index("dataset")
+    combined = table2.loc["MMLU (Fisher)", list(AUDITED)].rename(AUDITED).map("{:.3f}".format)
+    colours = [*MODEL_COLOURS, *["#666666"] * len(rules)]
+    shown = [*(AUDITED | CONTROLS).values(), *BESIDE]
+    where = "in this run" if here else "for docs/mmlu.md, not in this run"
+    rows = [
+        [title(name), "; ".join(notes[name]), lookup(FAMILY + name).records]
+        + ([f"{facts.loc[name, 'lines_per_record']:.1f}"] if name in facts.index else [MISSING])
+        + [p_cell(p.loc[name].get(model, np.nan)) for model in shown]
+        for name in names
+    ]
+    page = {
+        "curves": [
+            {"name": m, "rule": rule, "colour": colour, "printed": combined.get(m, MISSING)}
+            for (m, rule), colour in zip(rules.items(), colours, strict=False)
+        ],
+        "band": dkw_band(1, BAND),
+        "words": [word for word in words if words[word].any()],
+        "source": f"Measured {where}, under models trained here that have not read MMLU in this "
+        f"order; at most {most} records of a subset.",
+        "subsets": [
+            {"name": name, "title": title(name), "words": notes[name]}
+            | {"p": json.loads(p.loc[name].to_json()), "out": json.loads(out.loc[name].to_json())}
+            for name in names
+        ],
+        "table": layout(("Subset", "Notes", "Records", "Lines per record"), shown, rows),
+        "measured": _measured(lines, measured),
     }
+    at_hand = [name for name in names if available(FAMILY + name)]
+    return page, {n: open_test_set(FAMILY + n, max_records=most).examples for n in at_hand}
 
 
-def _label(model: str, test: str) -> str:
-    return f"{model}, {TESTS[test].label.lower()}"
+def _labels(table: pd.DataFrame) -> pd.Series:
+    """Name one test under one model."""
+    return table["model"] + ", " + table["test"].map(lambda t: TESTS[t].label.lower(), "ignore")
 
 
-def _source(mmlu: Mmlu) -> str:
-    where = "in this run" if mmlu.here else "for docs/mmlu.md, not in this run"
-    return (
-        f"Measured {where}, under models trained here that have not read MMLU in this order; at "
-        f"most {_most_records(mmlu.lines)} records of a subset."
+def _words(
+    p: pd.DataFrame, out: pd.DataFrame, listed: np.ndarray, lines: pd.Series
+) -> pd.DataFrame:
+    """What is to be known of each subset, a column of truth values for each word."""
+    small = p < np.log10(SIGNIFICANT) * (1 + 1e-9)  # 0.05 as printed is not
+    excluded = out[PUBLISHED].notna()
+    by_record, by_line = (small.get(column, False) for column in BESIDE)
+    return pd.DataFrame(
+        {
+            "kept": listed & ~excluded,
+            "excluded": excluded,
+            "not in Table 4": ~listed,
+            "small under an audited model": ~excluded & small[list(AUDITED.values())].any(axis=1),
+            "several lines": lines,
+            "small by line, not by record": by_line & ~by_record,
+        }
     )
 
 
-def _subset(name: str, mmlu: Mmlu) -> dict[str, Any]:
-    printed = mmlu.published[mmlu.published["subset"] == name]
-    ours = mmlu.measured[mmlu.measured["subset"] == name]
-    lines = mmlu.lines[mmlu.lines["subset"] == name]
-    p = {row.model: float(np.log10(row.published_p)) for row in printed.itertuples()}
-    p |= {f"{row.model}, {row.test}": row.log10_p for row in ours.itertuples()}
-    excluded = {row.test: row.reason for row in ours[ours["excluded"]].itertuples()}
-    if len(printed) and printed["excluded"].any():
-        excluded["published"] = printed["reason"].iloc[0]
-    return {
-        "name": name,
-        "title": title(name),
-        "records": lookup(FAMILY + name).records,
-        "listed": len(printed) > 0,
-        "p": p,
-        "excluded": excluded,
-        "facts": _facts(lines),
-        "cut": {way: _cut(lines[lines["segmentation"] == way], ours) for way in SEGMENTATIONS}
-        if len(lines)
-        else {},
-    }
-
-
-def _facts(lines: pd.DataFrame) -> dict[str, float]:
-    """What the records are like, whichever way they are cut."""
-    names = ("lines_per_record", "spanning", "shared_passages")
-    return {name: float(lines[name].iloc[0]) for name in names} if len(lines) else {}
-
-
-def _cut(lines: pd.DataFrame, ours: pd.DataFrame) -> dict[str, Any]:
-    """One subset in one segmentation: what needs no model, and every model and test."""
-    first = lines.iloc[0]
-    tested = lines[lines["log10_p"].notna()]
+def _measured(lines: pd.DataFrame, measured: pd.DataFrame) -> dict[str, Any]:
+    """Lay out every subset under every model and test measured here, by record and by line."""
+    same = ["subset", "segmentation"]
+    others = measured[~measured["model"].isin(lines["control"])].assign(segmentation="record")
+    others = others[[*same, "test", "model", "log10_p"]].rename(columns={"model": "control"})
+    shards = lines[[*same, "test", "shards"]].drop_duplicates().dropna()
+    free = ["examples", "verdict", "compressor_log10_p", "spanning", "shared_passages"]
+    others = others.merge(shards, how="left").merge(lines[[*same, *free]].drop_duplicates())
+    every = pd.concat([lines[lines["log10_p"].notna()], others])
+    titles = ["Subset", "Model and test", "Examples by", "Examples", "Shards", "Order of examples"]
+    titles += ["On several lines", "Share a passage"]
     rows = [
-        {"model": row.model, "test": row.test, "shards": int(row.shards), "log10_p": row.log10_p}
-        for row in tested.itertuples()
-    ]
-    if first["segmentation"] == "record":
-        shards = {row.test: int(row.shards) for row in tested.itertuples()}
-        others = ours[~ours["model"].isin(tested["model"])]
-        rows += [
-            {"model": row.model, "test": row.test, "shards": shards.get(row.test)}
-            | {"log10_p": row.log10_p}
-            for row in others.itertuples()
+        [
+            *(title(r.subset), r.control, r.segmentation, r.examples, f"{r.shards:.0f}", r.verdict),
+            *(f"{r.spanning:.0%}", f"{r.shared_passages:.0%}"),
+            *(p_cell(r.compressor_log10_p), p_cell(r.log10_p)),
         ]
-    return {
-        "examples": int(first["examples"]),
-        "verdict": first["verdict"],
-        "compressor": float(first["compressor_log10_p"]),
-        "rows": rows,
-    }
+        for r in every.itertuples()
+    ]
+    return layout(titles, ("p of a compressor", "p"), rows)

@@ -5,7 +5,6 @@ stand other numbers b of tokens per example.
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +23,6 @@ from contamination.errors import InputError
 from contamination.randomness import random_stream
 from contamination.scoring.store import Store
 from contamination.statistics import (
-    ShardedExactResult,
     TestResult,
     contributions,
     permutation_test,
@@ -40,16 +38,7 @@ JOINT_ORDERINGS = 2_000  # of the sampled ones; all of them would cost seconds f
 JOINT_DRAWS = 10_000
 LARGEST_B = max(filter(None, COUNTED.values()))  # "all" is worth showing if there is more
 
-Choice = tuple[str, str | None]  # test and b, a key of COUNTED
-
-
-@dataclass(frozen=True, eq=False)
-class Histogram:
-    """Counts (BINS,) in bins of equal width from low to high."""
-
-    low: float
-    high: float
-    counts: np.ndarray
+Histogram = tuple[np.ndarray, np.ndarray]  # counts (BINS,) and edges (BINS + 1,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +49,8 @@ class Outcome:
     ----------
     b : how many of the first tokens of an example count, a key of `COUNTED`; None in tests that
         have no such choice.
-    by_shard : (r,), evidence of each shard for the canonical order, in `unit`.
+    by_shard : (r,), evidence of each shard for the canonical order: z-scores, of the sharded t-test
+        nats.
     null : of the statistic where order carries no information; of the sharded t-test Student's law,
         which it assumes.
     canonical : the statistic on the scale of `null`: a z-score, or t.
@@ -70,21 +60,12 @@ class Outcome:
     b: str | None
     result: TestResult
     by_shard: np.ndarray
-    unit: Literal["z", "nats"]
     null: Histogram
     canonical: float
 
 
-@dataclass(frozen=True, eq=False)
-class StoreOutcomes:
-    """All tests of one store; `joint` is the best of the exact ones, corrected for trying them."""
-
-    outcomes: tuple[Outcome, ...]
-    joint: TestResult
-
-
-def store_outcomes(store: Store) -> StoreOutcomes:
-    """Run every test that the store allows.
+def store_outcomes(store: Store) -> tuple[list[Outcome], TestResult]:
+    """Run every test that the store allows; also the best exact one, corrected for trying them.
 
     Raises InputError if the store is not scored to its end, is damaged, or keeps only the
     beginnings of examples in whole orderings.
@@ -92,16 +73,16 @@ def store_outcomes(store: Store) -> StoreOutcomes:
     header = store.header
     rng = random_stream(header.seed, "explorer", header.dataset_revision, header.shards)
     scores = _scores(store)
-    outcomes = tuple(_outcome(test, b, each, rng) for (test, b), each in scores.items())
+    outcomes = [_outcome(test, b, each, rng) for (test, b), each in scores.items()]
     exact = [each for (test, _), each in scores.items() if test != "sharded_t"]
     if len(exact) == 1:
-        return StoreOutcomes(outcomes, outcomes[0].result)
+        return outcomes, outcomes[0].result
     fewer = [each[:, : JOINT_ORDERINGS + 1] for each in exact]
-    return StoreOutcomes(outcomes, westfall_young_test(fewer, resamples=JOINT_DRAWS, rng=rng))
+    return outcomes, westfall_young_test(fewer, resamples=JOINT_DRAWS, rng=rng)
 
 
-def _scores(store: Store) -> dict[Choice, np.ndarray]:
-    """Scores (r, n+1) of every test; those of successors for every b on the same orderings."""
+def _scores(store: Store) -> dict[tuple[str, str | None], np.ndarray]:
+    """Scores (r, n+1) by test and b; those of successors for every b on the same orderings."""
     header, kept = store.header, store.header.tokens_per_example
     shards = range(header.shards)
     if header.kind == "successors":
@@ -111,11 +92,10 @@ def _scores(store: Store) -> dict[Choice, np.ndarray]:
                 f"{store.directory}: the store keeps {kept} tokens of an example, too few for any "
                 f"choice of b; score at least {next(iter(COUNTED))}"
             )
-        # Drawn as the battery draws them.
-        m = SAMPLED_ORDERINGS
+        streams = [sampling_stream(store, shard) for shard in shards]  # as the battery draws
         sampled = [
-            joint_successors(store, shard, orderings=m, rng=sampling_stream(store, shard))
-            for shard in shards
+            joint_successors(store, shard, orderings=SAMPLED_ORDERINGS, rng=rng)
+            for shard, rng in zip(shards, streams, strict=True)
         ]
         by_b = dict(zip(COUNTED, np.stack(sampled, axis=1), strict=True))
         return {("successor", b): by_b[b] for b in allowed}
@@ -139,14 +119,12 @@ def _permutations(store: Store) -> int:
     highest = 0
     for path in store.parts():
         try:
-            metadata = pq.read_metadata(path)
+            column = pq.read_table(path, columns=["ordering"])["ordering"]
+            highest = max(highest, int(column.to_numpy().max()))
         except (OSError, pa.ArrowException) as error:
             raise InputError(
                 f"{path}: the part is damaged; score again, and it is replaced"
             ) from error
-        column = metadata.schema.names.index("ordering")
-        for group in range(metadata.num_row_groups):
-            highest = max(highest, metadata.row_group(group).column(column).statistics.max)
     if highest < 1:
         raise InputError(
             f"{store.directory}: no shuffled ordering is scored yet; score the store to its end"
@@ -155,34 +133,16 @@ def _permutations(store: Store) -> int:
 
 
 def _outcome(test: str, b: str | None, scores: np.ndarray, rng: np.random.Generator) -> Outcome:
-    if test == "permutation":
-        whole = permutation_test(scores[0])
-        z = contributions(scores, weights="inverse_sd")[0]
-        return Outcome(test, b, whole, z[:1], "z", _histogram(z[1:]), float(z[0]))
     if test == "sharded_t":
         t = sharded_t_test(scores)
-        return Outcome(test, b, t, t.differences, "nats", _student(t.df), t.statistic)
+        law = scipy.stats.t(t.df)
+        edges = np.linspace(law.ppf(0.001), law.ppf(0.999), BINS + 1)
+        null = np.rint(DRAWS * np.diff(law.cdf(edges))).astype(np.int64), edges
+        return Outcome(test, b, t, t.differences, null, t.statistic)
+    z = contributions(scores, weights="inverse_sd")
+    if test == "permutation":
+        whole = permutation_test(scores[0])
+        return Outcome(test, b, whole, z[0, :1], np.histogram(z[0, 1:], BINS), float(z[0, 0]))
     exact = sharded_exact_test(scores)
-    null = _histogram(_null_z(scores, exact, rng))
-    return Outcome(test, b, exact, shard_z_scores(scores), "z", null, exact.z)
-
-
-def _null_z(scores: np.ndarray, result: ShardedExactResult, rng: np.random.Generator) -> np.ndarray:
-    """Draws of z under the null law of the exact test on shards, (DRAWS,)."""
-    draws = np.zeros(DRAWS)
-    for row in contributions(scores, weights="inverse_sd"):
-        draws += row[rng.integers(len(row), size=DRAWS)]
-    return draws / (result.null_sd or 1.0)
-
-
-def _histogram(values: np.ndarray) -> Histogram:
-    counts, edges = np.histogram(values, BINS)
-    return Histogram(float(edges[0]), float(edges[-1]), counts)
-
-
-def _student(df: int) -> Histogram:
-    """Expected counts of DRAWS values; a thousandth is left out in either tail."""
-    law = scipy.stats.t(df)
-    edges = np.linspace(law.ppf(0.001), law.ppf(0.999), BINS + 1)
-    counts = np.rint(DRAWS * np.diff(law.cdf(edges))).astype(np.int64)
-    return Histogram(float(edges[0]), float(edges[-1]), counts)
+    drawn = sum(row[rng.integers(len(row), size=DRAWS)] for row in z) / (exact.null_sd or 1.0)
+    return Outcome(test, b, exact, shard_z_scores(scores), np.histogram(drawn, BINS), exact.z)

@@ -1,180 +1,188 @@
-// What is selected, and the start of the page. The other scripts stand before this file.
-const CONTROLS = ["model", "set", "test", "shards", "b"];
+// Tables and charts of the page: what the other modules of this package computed, and what a choice
+// of subsets comes to. Texts are other people's: they are only ever set as text, never as markup.
+const byId = (id) => document.getElementById(id);
+const dark = matchMedia("(prefers-color-scheme: dark)").matches;
 
-async function unpack(text) {
-  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Response(stream).json();
+function table(id, { columns, rows = [] }, options = {}) {
+  const shown = columns.map((column) => ({ render: DataTable.render.text(), ...column }));
+  return new DataTable(`#${id}`, { data: rows, columns: shown, order: [], scrollX: true, ...options });
+}
+const bare = { paging: false, searching: false, info: false, ordering: false, scrollX: false };
+const fillTable = (filled, rows) => filled.clear().rows.add(rows).draw();
+
+/** Rows that Enter opens as a click does. */
+function selectable(id, content, style, options) {
+  const made = table(id, content, { select: { style, info: false }, keys: true, ...options });
+  made.on("key", (event, dt, code, cell) => code === 13 && made.row(cell.index().row).select());
+  return made;
 }
 
-// --- what is selected ------------------------------------------------------------------------------
-
-const unique = (values) => [...new Set(values)];
-
-function wantedByAddress() {
-  return Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+function draw(id, spec) {
+  const frame = { width: "container", height: 220, background: "transparent", ...spec };
+  const options = { actions: false, ast: true, renderer: "svg", theme: dark ? "dark" : undefined };
+  return vegaEmbed(`#${id}`, { $schema: "https://vega.github.io/schema/vega-lite/v6.json", ...frame }, options);
 }
 
-function addressOf({ result, set, outcome }) {
-  const parts = { model: result.model, group: set.group, set: set.name };
-  if (outcome) Object.assign(parts, { test: outcome.test, shards: outcome.shards });
-  if (outcome?.b) parts.b = outcome.b;
-  return `#${new URLSearchParams(parts)}`;
+/** Decimal logarithm of Fisher's p: a chi-squared tail with 2n degrees of freedom is a finite sum. */
+function fisher(logs) {
+  const half = -Math.LN10 * logs.reduce((sum, log10p) => sum + log10p, 0);
+  let term = 0; // natural logarithm of half^i / i!
+  const terms = logs.map((_, i) => (i ? (term += Math.log(half / i)) : term));
+  const most = Math.max(...terms);
+  const sum = terms.reduce((total, one) => total + Math.exp(one - most), 0);
+  return Math.min(0, (most + Math.log(sum) - half) / Math.LN10);
 }
 
-/** The selection that exists and is closest to what is wanted: a set, or one of the two lists. */
-function settle(wanted) {
-  const pick = (list, ...tests) => tests.map((test) => list.find(test)).find(Boolean) ?? list[0];
-  if (!wanted.set && !wanted.model) {
-    const view = wanted.view === "scored" && data.results.length ? "scored" : "mmlu";
-    return { view };
-  }
-  const ofModel = (r) => r.model === wanted.model;
-  const named = (r) => data.sets[r.set].name === wanted.set;
-  const grouped = (r) => named(r) && data.sets[r.set].group === wanted.group;
-  const both = (r) => grouped(r) && ofModel(r);
-  const result = pick(data.results, both, (r) => named(r) && ofModel(r), grouped, named, ofModel);
-  const known = [both, named].some((test) => data.results.some(test));
-  const subset = data.mmlu.subsets.find((s) => s.name === wanted.set);
-  if (!known && subset) return { view: "set", subset };
-  if (!result) return { view: "mmlu" };
-  const { test } = pick(result.outcomes, (o) => o.test === wanted.test, (o) => o.test === data.default_test);
-  const outcomes = result.outcomes.filter((o) => o.test === test);
-  const { shards } = pick(outcomes, (o) => String(o.shards) === wanted.shards, (o) => o.usual);
-  const outcome = pick(outcomes.filter((o) => o.shards === shards), (o) => o.b && o.b === wanted.b, (o) => o.usual);
-  const set = data.sets[result.set];
-  return { view: "set", subset: subsetOf(set), result, set, outcome };
+function fisherText(logs) {
+  if (!logs.length) return "—";
+  const log10p = fisher(logs);
+  const power = Math.floor(log10p);
+  return log10p > -3 ? (10 ** log10p).toFixed(3) : `${(10 ** (log10p - power)).toFixed(1)}e${power}`;
 }
 
-function fill(id, options, selected) {
-  const groups = unique(options.map(([, , group]) => group));
-  const nodes = groups.flatMap((group) => {
-    const inside = options.filter((option) => option[2] === group);
-    const list = inside.map(([value, text]) => {
-      const option = element("option", { value }, text);
-      option.selected = value === selected;
-      return option;
-    });
-    if (!group) return list;
-    const box = element("optgroup", { label: group });
-    box.append(...list);
-    return [box];
+// --- MMLU ------------------------------------------------------------------------------------------
+
+function showMmlu(mmlu, showExamples) {
+  const list = selectable("subsets", mmlu.table, "os", { pageLength: 10 });
+  const combined = table("fisher", {
+    columns: ["Model", "Kept", "Fisher's p", "Without", "With", "Table 2"].map((title, i) => ({ title, className: i ? "dt-right" : "" })),
+  }, bare);
+  const measured = table("measured", mmlu.measured, { pageLength: 10 });
+  byId("source").textContent = mmlu.source;
+  byId("only").append(...mmlu.words.map((word) => new Option(word)));
+  byId("only").addEventListener("change", () => {
+    const word = byId("only").value;
+    list.column(1).search(word && `(^|; )${word}(;|$)`, true, false).draw();
   });
-  byId(id).replaceChildren(...nodes);
-  byId(id).disabled = options.length < 2;
-}
+  const at = (rows) => rows.indexes().toArray().map((i) => mmlu.subsets[i]);
 
-function fillControls() {
-  const { result, outcome } = shown;
-  const { outcomes } = result;
-  const models = unique(data.results.map((r) => r.model));
-  const sets = data.results.filter((r) => r.model === result.model).map((r) => r.set);
-  const ofTest = outcomes.filter((o) => o.test === outcome.test);
-  const ofShards = ofTest.filter((o) => o.shards === outcome.shards);
-  const dot = (list) => (list.some((o) => o.usual) ? " •" : "");
-  const tests = Object.keys(data.tests).filter((test) => outcomes.some((o) => o.test === test));
-  fill("model", models.map((name) => [name, name]), result.model);
-  fill("set", sets.map((i) => [String(i), data.sets[i].name, data.sets[i].group]), String(result.set));
-  fill("test", tests.map((test) => [test, data.tests[test].label]), outcome.test);
-  const counts = unique(ofTest.map((o) => o.shards)).sort((one, other) => one - other);
-  const usualShards = (r) => dot(ofTest.filter((o) => o.shards === r));
-  fill("shards", counts.map((r) => [String(r), r + usualShards(r)]), String(outcome.shards));
-  fill("b", ofShards.map((o) => [o.b ?? "", o.b ? o.b + dot([o]) : "–"]), outcome.b ?? "");
-}
-
-function wantedByControls(changed) {
-  const value = Object.fromEntries(CONTROLS.map((id) => [id, byId(id).value]));
-  const { name, group } = data.sets[Number(value.set)];
-  // What was set in advance for one test is not for another.
-  const own = changed === "test" ? { shards: "", b: "" } : {};
-  const results = data.results.filter((r) => r.model === value.model);
-  const there = results.find((r) => r.set === Number(value.set)) ?? results[0];
-  const { name: reached, group: within } = there ? data.sets[there.set] : { name, group };
-  return { ...value, set: reached, group: within, ...own };
-}
-
-function show(wanted) {
-  shown = settle(wanted);
-  for (const view of ["mmlu", "scored", "set"]) byId(`${view}-view`).hidden = shown.view !== view;
-  for (const tab of document.querySelectorAll("#views a")) {
-    const here = tab.hash === (shown.view === "scored" ? "#view=scored" : "#view=mmlu");
-    if (here && shown.view !== "set") tab.setAttribute("aria-current", "page");
-    else tab.removeAttribute("aria-current");
+  function show() {
+    const subsets = at(list.rows({ search: "applied" }));
+    const chosen = at(list.rows({ selected: true }));
+    const kept = mmlu.curves.map(({ name, rule }) => subsets.filter((s) => s.p[name] != null && !s.out[rule]));
+    const logs = (some, name) => some.map((s) => s.p[name]).filter((p) => p != null);
+    fillTable(combined, mmlu.curves.map(({ name, printed }, i) => [
+      name, kept[i].length, fisherText(logs(kept[i], name)),
+      ...(chosen.length ? [
+        fisherText(logs(kept[i].filter((s) => !chosen.includes(s)), name)),
+        fisherText(logs([...new Set([...kept[i], ...chosen])], name)),
+      ] : ["—", "—"]), printed,
+    ]));
+    const points = mmlu.curves.flatMap(({ name }, i) => [...new Set([...kept[i], ...chosen])]
+      .filter((s) => s.p[name] != null)
+      .map((s) => ({ model: name, p: 10 ** s.p[name], kept: kept[i].includes(s), chosen: chosen.includes(s), subset: s.title })));
+    drawEcdf(points, mmlu.band / Math.sqrt(Math.max(1, Math.min(...kept.map((k) => k.length).filter(Boolean)))));
   }
-  if (shown.view === "mmlu") {
-    const { find, only, sort, down } = wanted;
-    list = Object.fromEntries(Object.entries({ find, only, sort, down }).filter(([, value]) => value));
-    showList();
+
+  function drawEcdf(points, wide) {
+    const share = { field: "share", type: "quantitative", scale: { domain: [0, 1] }, axis: { format: "%" }, title: "subsets" };
+    const x = { field: "p", type: "quantitative", scale: { domain: [0, 1] }, title: "p-value" };
+    const color = { field: "model", title: null, scale: { domain: mmlu.curves.map((c) => c.name), range: mmlu.curves.map((c) => c.colour) }, legend: { orient: "bottom", columns: 3 } };
+    const cumulative = [{ sort: [{ field: "p" }], window: [{ op: "cume_dist", as: "share" }], groupby: ["model"] }];
+    const keptOnly = [{ filter: "datum.kept" }, ...cumulative];
+    draw("ecdf", {
+      data: { values: points },
+      layer: [
+        { data: { sequence: { start: 0, stop: 1.01, step: 0.02, as: "p" } },
+          transform: [{ calculate: `max(0, datum.p - ${wide})`, as: "low" }, { calculate: `min(1, datum.p + ${wide})`, as: "high" }],
+          mark: { type: "area", color: "#888", opacity: 0.2 }, encoding: { x, y: { ...share, field: "low" }, y2: { field: "high" } } },
+        { data: { values: [{ p: 0, share: 0 }, { p: 1, share: 1 }] }, mark: { type: "line", strokeDash: [5, 4], color: "#888" }, encoding: { x, y: share } },
+        { transform: keptOnly, mark: { type: "line", interpolate: "step-after" }, encoding: { x, y: share, color } },
+        { transform: [...cumulative, { filter: "datum.chosen" }], mark: { type: "point", filled: true, size: 70, tooltip: true }, encoding: { x, y: share, color, detail: { field: "subset" } } },
+      ],
+    });
   }
-  if (shown.view === "scored") showScored();
-  if (shown.view === "set") showSet();
-}
 
-function showSet() {
-  const { result, outcome } = shown;
-  showSubset();
-  byId("stores").hidden = !result;
-  if (result) {
-    history.replaceState(null, "", addressOf(shown));
-    document.documentElement.style.setProperty("--test", data.tests[outcome.test].colour);
-    fillControls();
-    showCard();
-    drawCharts();
-    showNumbers();
-    showTests();
-    showDiagnosis();
+  function showChosen() {
+    const chosen = at(list.rows({ selected: true }));
+    const why = ({ title, words, out }) =>
+      `${title}: ${words.join("; ")}. ${Object.entries(out).map(([rule, why]) => (why ? `Excluded (${rule}): ${why}. ` : "")).join("")}`;
+    byId("picked").textContent = chosen.map(why).join(" ");
+    measured.column(0).search(chosen.map(({ title }) => `^${title}$`).join("|"), true, false).draw();
+    if (chosen.length === 1) showExamples(chosen[0].name, chosen[0].title);
+    show();
   }
-  showQuestions();
+  list.on("search", show);
+  list.on("select deselect", showChosen);
+  show();
 }
 
-/** Show the list with other choices, and let the address lead back to them. */
-function go(choices) {
-  const parts = Object.entries({ view: "mmlu", ...choices }).filter(([, value]) => value);
-  history.replaceState(null, "", `#${new URLSearchParams(parts)}`);
-  show(Object.fromEntries(parts));
+// --- what the run has scored -----------------------------------------------------------------------
+
+function showResults({ results, outcomes, sets }, showExamples) {
+  const list = selectable("results", results, "single", { pageLength: 10 });
+  const columns = [{ title: "What is found" }, ...["p", "Holm"].map((title) => ({ title, render: { _: "text", sort: "value", type: "value" } }))];
+  const diagnostics = table("diagnostics", { columns }, bare);
+  const filter = () => list.column(6).search(byId("usual").checked ? "in advance" : "").draw();
+  byId("usual").addEventListener("change", filter);
+
+  list.on("select", (event, dt, kind, [index]) => {
+    const outcome = outcomes[index];
+    const { diagnoses, starts, texts } = sets[outcome.set];
+    const { reasons, rows } = diagnoses[outcome.shards];
+    byId("reading").textContent = outcome.reading;
+    byId("reading").style.borderColor = outcome.colour;
+    byId("reasons").textContent = reasons;
+    fillTable(diagnostics, rows);
+    const [model, name] = results.rows[index];
+    const search = showExamples({ texts, starts: starts[outcome.shards] }, `${name} under ${model}`, outcome);
+    drawOutcome(outcome, search);
+  });
+
+  async function drawOutcome(outcome, search) {
+    const { canonical, statistic, unit } = outcome;
+    const x = { type: "quantitative", title: statistic };
+    draw("null", { layer: [
+      { data: { values: outcome.null }, mark: { type: "bar", color: "#999", tooltip: true },
+        encoding: { x: { ...x, field: "from", bin: "binned" }, x2: { field: "to" }, y: { field: "share", type: "quantitative", axis: { format: "%" }, title: "orders" } } },
+      { data: { values: [{ canonical }] }, mark: { type: "rule", size: 3, color: outcome.colour }, encoding: { x: { ...x, field: "canonical" } } },
+    ], title: `published order: ${statistic} = ${canonical.toFixed(2)}` });
+    const values = outcome.by_shard.map((value, i) => ({ shard: i + 1, value }));
+    const y = { field: "value", type: "quantitative", title: unit };
+    const { view } = await draw("shards", { data: { values }, layer: [
+      { mark: { type: "bar", color: outcome.colour, tooltip: true, cursor: "pointer" }, encoding: { x: { field: "shard", type: "ordinal", axis: { labelOverlap: true, labelAngle: 0 } }, y } },
+      { mark: { type: "rule", strokeDash: [5, 4] }, encoding: { y: { ...y, aggregate: "mean" } } },
+    ] });
+    view.addEventListener("click", (event, item) => item?.datum?.shard && search(item.datum.shard));
+  }
+  filter();
+  list.row({ search: "applied" }).select();
 }
 
-/** Charts are as wide as the window was when they were drawn. */
-function drawAgain() {
-  if (shown.view === "mmlu") showList();
-  if (shown.subset && shown.view === "set") showSubset();
-  if (shown.outcome) drawCharts();
-}
+// --- the examples ----------------------------------------------------------------------------------
 
-// --- start -----------------------------------------------------------------------------------------
+function exampleTable() {
+  const columns = ["Example", "Part", "Evidence", "Text"].map((title, i) => ({ title, width: i < 3 ? "4rem" : undefined }));
+  const list = table("examples", { columns }, { pageLength: 10 });
+  return ({ texts, starts }, whose, outcome) => {
+    const part = (i) => starts.findLastIndex((start) => start <= i) + 1;
+    byId("whose").textContent = `${whose}: ${texts.length} examples${outcome ? `; parts are the shards, evidence is the ${outcome.unit} of each` : ""}.`;
+    list.search("").column(1).search("");
+    fillTable(list, texts.map((text, i) => [i + 1, part(i), outcome ? outcome.by_shard[part(i) - 1] : "—", text]));
+    return (shard) => list.column(1).search(`^${shard}$`, true, false).draw();
+  };
+}
 
 async function start() {
-  data = await unpack(byId("data").textContent);
-  byId("title").textContent = data.title;
-  byId("left-out").hidden = data.left_out.length === 0;
-  byId("left-out").firstElementChild.textContent = `${data.left_out.length} stores left out`;
-  byId("left-out").lastElementChild.append(...data.left_out.map((line) => element("li", {}, line)));
+  const bytes = Uint8Array.from(atob(byId("data").textContent), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const data = await new Response(stream).json();
+  document.documentElement.classList.toggle("dark", dark);
   document.querySelector("main").hidden = false;
-  byId("views").hidden = data.results.length === 0;
-  show(wantedByAddress());
-  for (const id of CONTROLS) byId(id).addEventListener("change", () => show(wantedByControls(id)));
-  byId("controls").addEventListener("submit", (event) => event.preventDefault());
-  byId("search").addEventListener("input", showQuestions);
-  byId("find").addEventListener("input", () => go({ ...list, find: byId("find").value }));
-  for (const id of ["only", "sort"]) byId(id).addEventListener("change", () => go({ ...list, [id]: byId(id).value }));
-  byId("filters").addEventListener("submit", (event) => event.preventDefault());
-  // A link has been followed: the page of a set begins at its top.
-  window.addEventListener("hashchange", () => {
-    byId("search").value = "";
-    show(wantedByAddress());
-    if (shown.view === "set" && !shown.result) byId("subset-title").focus();
-    window.scrollTo(0, 0);
-  });
-  let width = window.innerWidth;
-  window.addEventListener("resize", () => {
-    if (window.innerWidth !== width) drawAgain();
-    width = window.innerWidth;
-  });
+  byId("title").textContent = data.title;
+  const examples = exampleTable();
+  showMmlu(data.mmlu, (name, title) => data.at_hand[name] && examples(data.at_hand[name], title));
+  byId("scored").hidden = !data.outcomes.length;
+  if (data.outcomes.length) showResults(data, examples);
+  byId("left-out").hidden = !data.left_out.length;
+  byId("left-out").firstElementChild.textContent = `${data.left_out.length} stores left out`;
+  byId("left-out").lastElementChild.append(...data.left_out.map((line) => Object.assign(document.createElement("li"), { textContent: line })));
+  window.fisher = fisher; // for tests
   document.body.dataset.state = "ready";
 }
 
 start().catch((error) => {
   byId("problem").hidden = false;
-  byId("problem").textContent = `This page could not be read (${error}). A current Firefox, Chrome, Edge or Safari (16.4 or later) can.`;
+  byId("problem").textContent = `This page could not be read (${error}). A current Firefox, Chrome, Edge or Safari can.`;
   document.body.dataset.state = "failed";
 });

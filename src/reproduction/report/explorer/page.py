@@ -1,8 +1,9 @@
 """The explorer as one HTML file: no server, no network, all data inside.
 
-Texts of test sets are other people's. They travel as compressed JSON in base64, which holds no
-markup, and the script of the page shows them as text alone. The content security policy names the
-page's own script and style by their hash and allows nothing else, no connection included.
+The charts are drawn by Vega-Lite and the tables by DataTables; both come from wheels and stand in
+the page. Texts of test sets are other people's. They travel as compressed JSON in base64, which
+holds no markup, and are shown as text alone. The content security policy names the scripts of the
+page by their hash and allows no other, and no connection.
 """
 
 import base64
@@ -10,32 +11,33 @@ import gzip
 import hashlib
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import re
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import vl_convert
+from IPython.display import IFrame
 
 from contamination.audit.battery import DEFAULT_TESTS, TESTS
 from contamination.audit.diagnosis import Diagnosis
 from contamination.errors import InputError
 from contamination.statistics import adjust
-from contamination.tables import SIGNIFICANT, format_p
+from contamination.tables import MISSING, SIGNIFICANT
 from contamination.testsets.orderings import shard_bounds
-from reproduction.report.explorer.mmlu import Mmlu, load_mmlu, mmlu_payload
+from reproduction.report.explorer.mmlu import layout, mmlu_payload, p_cell
 from reproduction.report.explorer.outcomes import Outcome
-from reproduction.report.explorer.scored import MMLU_GROUP, View, scored_sets, view_sets
+from reproduction.report.explorer.scored import MMLU_GROUP, ScoredSet, View, scored_sets, view_sets
 from reproduction.run.experiment import Experiment
 
-SCRIPTS = ("charts", "sections", "mmlu", "page")  # in this order
 LONGEST_TEXT = 5_000  # characters shown of an example; the longest of MMLU has 4,900
-
-
+UNSCORED = 25  # examples of a part, where nothing was scored
+USUAL, TRIED = "in advance", "after looking"
 # Verdict of the diagnosis -> what it makes of a small p-value.
-_MEANING = {
+MEANING = {
     "quiet": "Nothing in the records themselves explains it, as far as the diagnostics see: this "
     "is evidence that the model has read the set in this order.",
     "suspicious": "Be careful: the order of the records may carry information by itself, as the "
@@ -61,107 +63,110 @@ def make_page(
     that stand in for MMLU where the run has none in `results`. Of the scored sets those in `sets`
     are shown, or all. Raises InputError if none that is scored has one of the names.
     """
-    found = scored_sets(experiment)
-    names = sorted({each.test_set.name for each in found.sets})
+    found = list(scored_sets(experiment))
+    scored = [each for each in found if isinstance(each, ScoredSet)]
+    names = sorted({each.test_set.name for each in scored})
     if unknown := [name for name in sets if name not in names]:
         there = f"there are {', '.join(names)}" if names else "none is; run `make reproduce` first"
         raise InputError(f"no set {unknown[0]!r} is scored: {there}")
-    chosen = [each for each in found.sets if not sets or each.test_set.name in sets]
-    mmlu = load_mmlu(published, measurements, results)
-    return render(payload(view_sets(chosen), found.left_out, mmlu, experiment.profile.name))
+    views = view_sets([each for each in scored if not sets or each.test_set.name in sets])
+    left_out = [each for each in found if isinstance(each, str)]
+    read = {each.test_set.name for each in scored if each.group == MMLU_GROUP}
+    mmlu, texts = mmlu_payload(published, measurements, results, read)
+    at_hand = {name: each for name, each in texts.items() if name not in read}
+    return render(payload(views, left_out, mmlu, at_hand, experiment.profile.name))
 
 
-@dataclass(frozen=True)
-class Frame:
-    """The page within a notebook.
-
-    It comes as a data address, since a notebook's server need not serve the directory of results.
-    """
-
-    html: str = field(repr=False)
-
-    def _repr_html_(self) -> str:
-        data = base64.b64encode(self.html.encode()).decode()
-        return (
-            f'<iframe title="Explorer" src="data:text/html;charset=utf-8;base64,{data}" '
-            'style="width: 100%; height: 56rem; border: 0"></iframe>'
-        )
+def frame(page: str) -> IFrame:
+    """The page within a notebook, whose server need not serve the directory of results."""
+    data = base64.b64encode(page.encode()).decode()
+    return IFrame(f"data:text/html;charset=utf-8;base64,{data}", "100%", 900)
 
 
 def payload(
-    views: Sequence[View], left_out: Sequence[str], mmlu: Mmlu, title: str
+    views: Sequence[View],
+    left_out: Sequence[str],
+    mmlu: Mapping[str, Any],
+    at_hand: Mapping[str, Sequence[str]],
+    title: str,
 ) -> dict[str, Any]:
-    """Return what the page shows, ready for JSON; there may be no view."""
-    complaints = [*left_out, *(line for view in views for line in view.left_out)]
-    shown = [view for view in views if view.outcomes]
+    """Return what the page shows, ready for JSON; there may be no view.
+
+    `mmlu` is of `mmlu_payload`, `at_hand` has the examples of subsets that were not scored.
+    """
     by_set: dict[tuple[str, str], list[View]] = {}
-    for view in shown:
-        by_set.setdefault((view.scored.group, view.scored.test_set.name), []).append(view)
-    place = {key: index for index, key in enumerate(by_set)}
+    outcomes = []
+    for view, holm in zip(views, _holm(views), strict=True):
+        key = (view.scored.group, view.scored.test_set.name)
+        if view.outcomes:
+            by_set.setdefault(key, []).append(view)
+        place = {key: index for index, key in enumerate(by_set)}
+        outcomes += [(view, outcome, holm, place[key]) for outcome in view.outcomes]
+    # What was set in advance comes first, of that the default test, of that the smallest p.
+    outcomes.sort(key=lambda o: o[1].result.log10_p)
+    outcomes.sort(key=lambda o: (not o[0].scored.is_usual(o[1]), o[1].test not in DEFAULT_TESTS))
+    titles = ("Model", "Test set", "Group", "Test", "Shards", "b", "Shards and b were set", "Order")
     return {
         "title": title,
-        "default_test": DEFAULT_TESTS[0],
-        "tests": {t.name: {"label": t.label, "colour": t.colour} for t in TESTS.values()},
-        "mmlu": mmlu_payload(mmlu),
-        "at_hand": {
-            name: [_cut(text) for text in texts]
-            for name, texts in mmlu.examples.items()
-            if (MMLU_GROUP, name) not in by_set
-        },
+        "mmlu": mmlu,
         "sets": [_set(each) for each in by_set.values()],
-        "results": [
-            {"set": place[view.scored.group, view.scored.test_set.name], **_result(view, holm)}
-            for view, holm in zip(shown, _holm(shown), strict=True)
-        ],
-        "left_out": complaints,
+        "at_hand": {
+            name: {"texts": [*map(_cut, texts)], "starts": [*range(0, len(texts), UNSCORED)]}
+            for name, texts in at_hand.items()
+        },
+        "results": layout(
+            titles,
+            ("p", "over all choices", "over all sets"),
+            [_row(view, outcome, holm) for view, outcome, holm, _ in outcomes],
+        ),
+        "outcomes": [_outcome(view, outcome, index) for view, outcome, _, index in outcomes],
+        "left_out": [*left_out, *(line for view in views for line in view.left_out)],
     }
 
 
 def render(data: dict[str, Any]) -> str:
-    """Put data, style and script into the page."""
-    page, style = _asset("page.html"), _asset("page.css")
-    script = "\n\n".join(_asset(f"{name}.js") for name in SCRIPTS)
+    """Put data, libraries, style and script into the page."""
+    here, itables = files(__package__), files("itables") / "html"
+    tables = (itables / "dt_bundle.js").read_text(encoding="utf-8")
+    library = re.search(r"([\w$]+) as default", tables)
+    assert library is not None, "DataTables has another bundle: name what it exports"
+    script = (here / "page.js").read_text(encoding="utf-8")
+    modules = {
+        "@@VEGA@@": vl_convert.javascript_bundle(),  # type: ignore[call-arg]
+        # A block of its own: the names of the bundle's shortened variables are not ours.
+        "@@SCRIPT@@": f"{tables}\n{{ const DataTable = {library[1]};\n{script}}}",
+    }
     text = json.dumps(data, ensure_ascii=False, allow_nan=False)
-    parts = {
-        "@@STYLE_HASH@@": _hash(style),
-        "@@SCRIPT_HASH@@": _hash(script),
-        "@@STYLE@@": style,
-        "@@SCRIPT@@": script,
+    parts = modules | {
+        "@@HASHES@@": " ".join(f"'{_hash(module)}'" for module in modules.values()),
+        "@@TABLES@@": (itables / "dt_bundle.css").read_text(encoding="utf-8"),
         "@@DATA@@": base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode(),
     }
-    for mark, part in parts.items():
-        page = page.replace(mark, part)
-    return page
-
-
-def _asset(name: str) -> str:
-    return files(__package__).joinpath(name).read_text(encoding="utf-8").strip()
+    page = (here / "page.html").read_text(encoding="utf-8")
+    return re.sub("@@[A-Z]+@@", lambda mark: parts[mark[0]], page)
 
 
 def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _holm(views: Sequence[View]) -> list[str]:
-    """The joint p of each view, adjusted over the sets of its model and group."""
+def _holm(views: Sequence[View]) -> list[float]:
+    """log10 of the joint p of each view, adjusted over the sets of its model and group."""
     keys = [(view.scored.model, view.scored.group) for view in views]
     table = pd.DataFrame({"key": keys, "log10_p": [view.joint_log10_p for view in views]})
     adjusted = table.groupby("key")["log10_p"].transform(
         lambda log10_p: adjust(log10_p=log10_p, method="holm").log10_p
     )
-    return [format_plain_p(each) for each in adjusted]
+    return list(adjusted)
 
 
 def _set(views: Sequence[View]) -> dict[str, Any]:
-    """What the views of one set share, whichever model: texts, shards and diagnoses."""
-    test_set = views[0].scored.test_set
+    """What the views of one set share, whichever model: its examples and diagnoses by shards."""
+    texts = views[0].scored.test_set.examples
     diagnoses = {shards: d for view in views for shards, d in view.diagnoses.items()}
-    count = len(test_set.examples)
     return {
-        "name": test_set.name,
-        "group": views[0].scored.group,
-        "examples": [_cut(text) for text in test_set.examples],
-        "starts": {r: [start for start, _ in shard_bounds(count, r)] for r in diagnoses},
+        "texts": [_cut(text) for text in texts],
+        "starts": {r: [start for start, _ in shard_bounds(len(texts), r)] for r in diagnoses},
         "diagnoses": {shards: _diagnosis(each) for shards, each in diagnoses.items()},
     }
 
@@ -173,63 +178,55 @@ def _cut(text: str) -> str:
 
 
 def _diagnosis(diagnosis: Diagnosis) -> dict[str, Any]:
-    rows = []
-    for row in diagnosis.table.itertuples():
-        both = (row.log10_p, np.log10(row.holm_p))
-        shown = ["–" if np.isnan(log10_p) else format_plain_p(log10_p) for log10_p in both]
-        rows.append([row.diagnostic, row.reading, *shown])
-    return {"verdict": diagnosis.verdict, "reasons": list(diagnosis.reasons), "rows": rows}
+    rows = [
+        [
+            f"{row.diagnostic.replace('_', ' ')}: {row.reading}",
+            *map(p_cell, (row.log10_p, np.log10(row.holm_p))),
+        ]
+        for row in diagnosis.table.itertuples()
+    ]
+    return {"reasons": " ".join([f"{diagnosis.verdict}.", *diagnosis.reasons]), "rows": rows}
 
 
-def _result(view: View, holm: str) -> dict[str, Any]:
+def _row(view: View, outcome: Outcome, holm: float) -> list[Any]:
+    scored, result = view.scored, outcome.result
+    when = USUAL if scored.is_usual(outcome) else TRIED
+    return [
+        *(scored.model, scored.test_set.name, scored.group, TESTS[outcome.test].label),
+        *(result.shards, outcome.b or MISSING, when, view.diagnoses[result.shards].verdict),
+        *(p_cell(log10_p) for log10_p in (result.log10_p, view.joint_log10_p, holm)),
+    ]
+
+
+def _outcome(view: View, outcome: Outcome, index: int) -> dict[str, Any]:
+    """What is drawn and said of one outcome, of the set number `index`."""
+    (counts, edges), t_test = outcome.null, outcome.test == "sharded_t"
+    bins = zip(edges.round(3), edges[1:].round(3), (counts / counts.sum()).round(5), strict=False)
     return {
-        "model": view.scored.model,
-        "about": view.scored.about,
-        "joint": format_plain_p(view.joint_log10_p),
-        "holm": holm,
-        "outcomes": [_outcome(view, each) for each in view.outcomes],
-    }
-
-
-def _outcome(view: View, outcome: Outcome) -> dict[str, Any]:
-    result, null = outcome.result, outcome.null
-    return {
-        "test": outcome.test,
-        "shards": result.shards,
-        "b": outcome.b,
-        "permutations": result.permutations,
-        "usual": view.scored.is_usual(outcome),
-        "p": format_plain_p(result.log10_p),
-        "log10_p": round(result.log10_p, 4),
-        "verdict": verdict(result.log10_p),
-        "reading": reading(outcome, view.diagnoses[result.shards]),
-        "unit": outcome.unit,
+        "set": index,
+        "shards": outcome.result.shards,
+        "colour": TESTS[outcome.test].colour,
+        "statistic": "t" if t_test else "z",
+        "unit": "difference in nats" if t_test else "z-score",
+        "reading": f"{view.scored.about} {reading(outcome, view.diagnoses)}".strip(),
         "by_shard": outcome.by_shard.round(2).tolist(),
-        "null": {"low": null.low, "high": null.high, "counts": null.counts.tolist()},
+        "null": [{"from": low, "to": high, "share": share} for low, high, share in bins],
         "canonical": round(outcome.canonical, 3),
     }
 
 
-def format_plain_p(log10_p: float) -> str:
-    """A p-value of which only the logarithm is known: it has no floor."""
-    return format_p(10.0**log10_p, log10_p)
-
-
-def verdict(log10_p: float) -> str:
-    """The shortest reading of a p-value at the usual level."""
-    small = log10_p <= math.log10(SIGNIFICANT)
-    return "The model prefers the published order" if small else "Nothing proved"
-
-
-def reading(outcome: Outcome, diagnosis: Diagnosis) -> str:
+def reading(outcome: Outcome, diagnoses: dict[int, Diagnosis]) -> str:
     """What one outcome says, and what it does not."""
     result = outcome.result
-    chance = "An order drawn at random stands out at least as much with probability "
-    parts = [f"{chance}{format_plain_p(result.log10_p)}."]
-    if verdict(result.log10_p) == "Nothing proved":
-        parts.append("A model may have read the set without showing it here.")
-    else:
-        parts.append(_MEANING[diagnosis.verdict])
+    small = result.log10_p <= math.log10(SIGNIFICANT)
+    parts = [
+        "The model prefers the published order." if small else "Nothing is proved.",
+        "An order drawn at random stands out at least as much with probability "
+        f"{p_cell(result.log10_p)['text']}.",
+        MEANING[diagnoses[result.shards].verdict]
+        if small
+        else "A model may have read the set without showing it here.",
+    ]
     if outcome.test == "sharded_t":
         parts.append("The p-value is an approximation that needs many similar shards.")
     if outcome.test == "permutation":

@@ -1,7 +1,7 @@
-"""What there is to explore: test sets, the stores that were scored for them, and their results."""
+"""What a run has scored: test sets, their stores, and every test on them."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -12,14 +12,14 @@ from contamination.audit.battery import TESTS
 from contamination.audit.diagnosis import Diagnosis
 from contamination.audit.diagnostics import diagnose_order
 from contamination.errors import InputError
-from contamination.scoring.plan import plan_store, stores_of
+from contamination.scoring.plan import plan_store
 from contamination.scoring.store import open_store
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.sources import open_test_set
 from reproduction.notebooks.mmlu.segmentation import by_line
 from reproduction.notebooks.mmlu.subsets import FAMILY
-from reproduction.report.explorer.outcomes import Outcome, StoreOutcomes, store_outcomes
-from reproduction.run.experiment import MODELS, Experiment
+from reproduction.report.explorer.outcomes import Outcome, store_outcomes
+from reproduction.run.experiment import Experiment
 
 MMLU_GROUP = "MMLU"
 BY_LINE = "-by-line"  # at the end of the name of a set that was segmented by line
@@ -54,72 +54,41 @@ class ScoredSet:
         return (outcome.result.shards, outcome.b) == (plan.shards, test.b)
 
 
-@dataclass(frozen=True, eq=False)
-class ScoredSets:
-    """Scored sets, and a line for each that could not be found or opened."""
-
-    sets: tuple[ScoredSet, ...]
-    left_out: tuple[str, ...] = ()
-
-
-def scored_sets(experiment: Experiment) -> ScoredSets:
+def scored_sets(experiment: Experiment) -> Iterator[ScoredSet | str]:
     """Everything that a run has scored: canary sets, subsets of MMLU, and what notebook 03 audits.
 
-    That may be nothing.
+    A line of text stands in the place of a set that could not be opened.
     """
-    stores = experiment.build / "stores"
+    stores, profile = experiment.build / "stores", experiment.profile
     if not stores.is_dir():
-        return ScoredSets((), (f"{stores}: no test set is scored; run `make reproduce`",))
-    found = [
-        _canary_sets(experiment),
-        find_sets(stores / "mmlu", MMLU_GROUP, _subset_loader()),
-        find_sets(stores / "open_models", "Audited sets", partial(_open_audited, experiment)),
-    ]
-    return ScoredSets(
-        tuple(each for part in found for each in part.sets),
-        tuple(line for part in found for line in part.left_out),
-    )
+        yield f"{stores}: no test set is scored; run `make reproduce`"
+        return
+    copies = {spec.name: spec.dup_count for spec in profile.canaries}
+    for each in find_sets(stores, "Canary sets", lambda name, _: experiment.test_set(name)):
+        if isinstance(each, ScoredSet):
+            count = copies[each.test_set.name] if each.model == "contaminated" else 0
+            about = f"Copies in this model's training data: {count}."
+            each = replace(each, about=about, shards=profile.scoring.shards)
+        yield each
+    yield from find_sets(stores / "mmlu", MMLU_GROUP, _subset_loader())
+    yield from find_sets(stores / "open_models", "Audited sets", partial(_open, experiment))
 
 
-def find_sets(directory: Path, group: str, load: Load) -> ScoredSets:
+def find_sets(directory: Path, group: str, load: Load) -> Iterator[ScoredSet | str]:
     """Find the stores in `directory/<model>/<test set>/<store>/`, as audits leave them.
 
     Models and sets are named as in their stores. Sets segmented by line are a group of their own.
     """
-    sets, left_out = [], []
     for folder in sorted(directory.glob("*/*")):
-        if stores := _stores(folder):
+        if stores := tuple(path.parent for path in sorted(folder.glob("*/store.json"))):
             try:
                 header = open_store(stores[0]).header
                 test_set = load(header.dataset, len(header.example_tokens))
             except InputError as error:
-                left_out.append(f"{folder}: {error}")
+                yield f"{folder}: {error}"
                 continue
             named = f"{group} by line" if header.dataset.endswith(BY_LINE) else group
-            sets.append(ScoredSet(header.model, named, test_set, stores))
-    return ScoredSets(tuple(sets), tuple(left_out))
-
-
-def _canary_sets(experiment: Experiment) -> ScoredSets:
-    sets, left_out = [], []
-    for model in MODELS:
-        for spec in experiment.profile.canaries:
-            folder = stores_of(experiment.build / "stores", model, spec.name)
-            if not (stores := _stores(folder)):
-                left_out.append(f"{folder}: no store; run the score stage")
-                continue
-            dup_count = spec.dup_count if model == "contaminated" else 0
-            sets.append(
-                ScoredSet(
-                    model,
-                    "Canary sets",
-                    experiment.test_set(spec.name),
-                    stores,
-                    f"Copies in this model's training data: {dup_count}.",
-                    experiment.profile.scoring.shards,
-                )
-            )
-    return ScoredSets(tuple(sets), tuple(left_out))
+            yield ScoredSet(header.model, named, test_set, stores)
 
 
 def _subset_loader() -> Load:
@@ -139,15 +108,11 @@ def _subset_loader() -> Load:
     return load
 
 
-def _open_audited(experiment: Experiment, name: str, examples: int) -> ExampleSet:
+def _open(experiment: Experiment, name: str, examples: int) -> ExampleSet:
     """Open what open models were tested on: a canary set of the run, or a registered set."""
     if name in {spec.name for spec in experiment.profile.canaries}:
         return experiment.test_set(name)
     return open_test_set(name, max_records=examples)
-
-
-def _stores(directory: Path) -> tuple[Path, ...]:
-    return tuple(path.parent for path in sorted(directory.glob("*/store.json")))
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +145,7 @@ def view_sets(sets: Sequence[ScoredSet]) -> list[View]:
 
 def _view(scored: ScoredSet, diagnoses: dict[tuple[str, int], Diagnosis]) -> View:
     test_set = scored.test_set
-    found: dict[tuple[str, int], StoreOutcomes] = {}
+    found: dict[tuple[str, int], tuple[list[Outcome], float]] = {}
     shown: dict[int, Diagnosis] = {}
     left_out: list[str] = []
     for directory in scored.stores:
@@ -193,20 +158,20 @@ def _view(scored: ScoredSet, diagnoses: dict[tuple[str, int], Diagnosis]) -> Vie
                 )
             if (of_set := (test_set.revision, header.shards)) not in diagnoses:
                 diagnoses[of_set] = diagnose_order(test_set, seed=header.seed, shards=header.shards)
-            outcomes = store_outcomes(store)
+            outcomes, joint = store_outcomes(store)
         except InputError as error:
             left_out.append(f"{scored.model}, {test_set.name}: {error}")
             continue
         # Of two stores of the same shards, the one that keeps more tokens allows more.
-        key, known = (header.kind, header.shards), found.get((header.kind, header.shards))
-        if known is None or len(outcomes.outcomes) > len(known.outcomes):
-            found[key] = outcomes
+        key = (header.kind, header.shards)
+        if key not in found or len(outcomes) > len(found[key][0]):
+            found[key] = outcomes, joint.log10_p
         shown[header.shards] = diagnoses[of_set]
-    joints = [each.joint.log10_p for each in found.values()]
+    best = min((log10_p for _, log10_p in found.values()), default=0.0)
     return View(
         scored,
-        tuple(outcome for each in found.values() for outcome in each.outcomes),
-        min(0.0, min(joints) + math.log10(len(joints))) if joints else 0.0,
+        tuple(outcome for outcomes, _ in found.values() for outcome in outcomes),
+        min(0.0, best + math.log10(max(1, len(found)))),
         shown,
         tuple(left_out),
     )

@@ -1,42 +1,47 @@
-"""Fixtures of the explorer's tests: scored sets, and a page made from them."""
+"""Scored sets, what MMLU's tables give, and a page made from them."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from contamination.files import write_text
 from fakes.data_fixtures import ROOT
 from fakes.made_up_sets import fill
-from reproduction.report.explorer.mmlu import Mmlu, load_mmlu
+from reproduction.report.explorer.mmlu import mmlu_payload
 from reproduction.report.explorer.page import payload, render
-from reproduction.report.explorer.scored import ScoredSets, View, find_sets, view_sets
+from reproduction.report.explorer.scored import ScoredSet, View, find_sets, view_sets
 
 
 @pytest.fixture(scope="session")
-def found(tmp_path_factory: pytest.TempPathFactory) -> ScoredSets:
+def found(tmp_path_factory: pytest.TempPathFactory) -> list[ScoredSet]:
     directory = tmp_path_factory.mktemp("stores")
     sets = fill(directory)
-    return find_sets(directory, "Made up", lambda name, examples: sets[name])
+    return list(find_sets(directory, "Made up", lambda name, examples: sets[name]))
 
 
 @pytest.fixture(scope="session")
-def views(found: ScoredSets) -> list[View]:
-    return view_sets(found.sets)
+def views(found: list[ScoredSet]) -> list[View]:
+    return view_sets(found)
 
 
 @pytest.fixture(scope="session")
-def mmlu(tmp_path_factory: pytest.TempPathFactory) -> Mmlu:
+def mmlu(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Return the tables of the repository; no examples, whatever lies on this machine."""
     nothing = tmp_path_factory.mktemp("nothing")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CONTAMINATION_DATA", str(nothing))
         patch.setenv("CONTAMINATION_CACHE", str(nothing))
-        return load_mmlu(ROOT / "data" / "published", ROOT / "docs" / "measurements", nothing)
+        published, measurements = ROOT / "data" / "published", ROOT / "docs" / "measurements"
+        shown, examples = mmlu_payload(published, measurements, nothing, [])
+    assert examples == {}
+    return shown
 
 
 @pytest.fixture(scope="session")
-def html(views: list[View], mmlu: Mmlu) -> str:
-    return render(payload(views, ["somewhere: <i>no store</i>"], mmlu, "tiny"))
+def html(views: list[View], mmlu: dict[str, Any]) -> str:
+    at_hand = {"virology": ["Q 1\n", "Q 2\n"]}
+    return render(payload(views, ["somewhere: <i>no store</i>"], mmlu, at_hand, "tiny"))
 
 
 @pytest.fixture(scope="session")

@@ -15,14 +15,7 @@ from fakes.made_up_sets import make_set, make_store
 from reproduction.notebooks.mmlu.segmentation import by_line
 from reproduction.report.explorer import scored as scored_module
 from reproduction.report.explorer.outcomes import store_outcomes
-from reproduction.report.explorer.scored import (
-    ScoredSet,
-    ScoredSets,
-    View,
-    find_sets,
-    scored_sets,
-    view_sets,
-)
+from reproduction.report.explorer.scored import ScoredSet, View, find_sets, scored_sets, view_sets
 from reproduction.run.experiment import Experiment
 
 successors = partial(make_store, kind="successors", shards=2, tokens_per_example=32)
@@ -42,65 +35,35 @@ def experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Experiment:
     return run
 
 
-def test_canary_sets(experiment: Experiment) -> None:
-    found = scored_sets(experiment)
-    assert [(each.model, each.test_set.name) for each in found.sets] == [
-        ("contaminated", "one"),
-        ("contaminated", "eight"),
-    ]
-    eight = found.sets[1]
+def test_canary_sets_know_how_often_they_were_planted(experiment: Experiment) -> None:
+    make_store(experiment.build / "stores", "clean", make_set("eight", EXAMPLES), "orderings", 4)
+    clean, eight, one = scored_sets(experiment)
+    assert (eight.model, eight.test_set.name, one.test_set.name) == ("contaminated", "eight", "one")
     assert [path.name for path in eight.stores] == ["orderings-004", "successors-002"]
     assert eight.shards == 4  # the profile's
     assert eight.about == "Copies in this model's training data: 8."
-    missing = [f"contaminated{'/sixty-four'}", *(f"clean/{name}" for name in SETS)]
-    assert len(found.left_out) == len(missing)
-    for line, folder in zip(found.left_out, missing, strict=True):
-        assert line.endswith(f"{folder}: no store; run the score stage")
-
-
-def test_the_clean_model_was_given_no_copies(experiment: Experiment) -> None:
-    test_set = make_set("eight", EXAMPLES)
-    make_store(experiment.build / "stores", "clean", test_set, "orderings", 4)
-    (clean,) = [each for each in scored_sets(experiment).sets if each.model == "clean"]
     assert clean.about.endswith(": 0.")
 
 
 def test_nothing_scored(tmp_path: Path) -> None:
     run = Experiment(write_profile(tmp_path / "tiny.yaml"), tmp_path / "build")
-    found = scored_sets(run)
-    assert found.sets == ()
-    assert [line.partition(": ")[2] for line in found.left_out] == [
-        "no test set is scored; run `make reproduce`"
-    ]
+    (line,) = scored_sets(run)
+    assert line.endswith("no test set is scored; run `make reproduce`")
 
 
-def test_walk_names_sets_as_their_stores_do(tmp_path: Path) -> None:
-    test_set = make_set("a set")
-    folder = successors(tmp_path, "org/model", test_set)
-    asked = []
-
-    def load(name: str, examples: int):
-        asked.append((name, examples))
-        return test_set
-
-    (found,) = find_sets(tmp_path, "Sets", load).sets
-    assert asked == [("a set", 24)]
-    assert (found.model, found.group, found.stores) == ("org/model", "Sets", (folder,))
-
-
-def test_a_set_that_cannot_be_opened_is_reported_and_the_others_go_on(tmp_path: Path) -> None:
-    sets = {name: make_set(name) for name in ("gone", "here")}
-    for test_set in sets.values():
-        successors(tmp_path, "m", test_set)
+def test_walk_names_sets_as_their_stores_do_and_reports_what_does_not_open(tmp_path: Path) -> None:
+    sets = {name: make_set(name) for name in ("a set", "gone")}
+    folders = {name: successors(tmp_path, "org/model", each) for name, each in sets.items()}
 
     def load(name: str, examples: int):
         if name == "gone":
             raise InputError("no network")
+        assert examples == 24
         return sets[name]
 
-    found = find_sets(tmp_path, "Sets", load)
-    assert [each.test_set.name for each in found.sets] == ["here"]
-    assert found.left_out == (f"{tmp_path / 'm' / 'gone'}: no network",)
+    found, problem = find_sets(tmp_path, "Sets", load)
+    assert (found.model, found.group, found.stores) == ("org/model", "Sets", (folders["a set"],))
+    assert problem == f"{folders['gone'].parent}: no network"
 
 
 def test_subsets_of_mmlu_by_record_and_by_line(
@@ -122,15 +85,13 @@ def test_subsets_of_mmlu_by_record_and_by_line(
         successors(experiment.build / "stores" / "mmlu", "m", test_set)
     orphan = replace(lines, name="virology-by-line")
     successors(experiment.build / "stores" / "mmlu", "m", orphan)
-    found = scored_sets(experiment)
-    by_name = {each.test_set.name: each for each in found.sets}
+    *found, problem = scored_sets(experiment)
+    by_name = {each.test_set.name: each for each in found}
     assert by_name["anatomy"].group == "MMLU"
     assert by_name["anatomy"].test_set.examples == read.examples
     assert by_name["anatomy-by-line"].group == "MMLU by line"
     assert by_name["anatomy-by-line"].test_set.revision == lines.revision
-    assert found.left_out[-1].endswith(
-        "virology was not scored by record, which says how much was read"
-    )
+    assert problem.endswith("virology was not scored by record, which says how much was read")
 
 
 def test_sets_of_an_audit_of_open_models(
@@ -146,7 +107,7 @@ def test_sets_of_an_audit_of_open_models(
     for test_set in (public, make_set("one", EXAMPLES)):
         directory = experiment.build / "stores" / "open_models"
         successors(directory, "gpt2", test_set)
-    found = [each for each in scored_sets(experiment).sets if each.model == "gpt2"]
+    found = [each for each in scored_sets(experiment) if each.model == "gpt2"]
     assert [(each.group, each.test_set.name) for each in found] == [
         ("Audited sets", "gsm8k"),
         ("Audited sets", "one"),
@@ -178,7 +139,7 @@ def test_what_was_set_in_advance(
 
 
 def test_joint_p_is_corrected_over_stores(views: list[View]) -> None:
-    joints = [store_outcomes(open_store(path)).joint.log10_p for path in views[0].scored.stores]
+    joints = [store_outcomes(open_store(path))[1].log10_p for path in views[0].scored.stores]
     assert len(joints) == 5
     assert views[0].joint_log10_p == min(0.0, min(joints) + math.log10(5))
 
@@ -199,7 +160,7 @@ def test_of_two_stores_of_the_same_shards_the_fuller_one_counts(tmp_path: Path) 
     for stores in ((short, whole), (whole, short)):
         view = _view(test_set, *stores)
         assert [o.b for o in view.outcomes] == ["8", "16", "32", "all"]
-        assert view.joint_log10_p == store_outcomes(open_store(whole)).joint.log10_p
+        assert view.joint_log10_p == store_outcomes(open_store(whole))[1].log10_p
 
 
 def test_stores_of_other_texts_are_left_out(tmp_path: Path) -> None:
@@ -225,7 +186,7 @@ def test_a_damaged_store_is_left_out_and_the_others_are_shown(tmp_path: Path) ->
 
 
 def test_diagnoses_are_made_once_per_set_and_shards(
-    found: ScoredSets, monkeypatch: pytest.MonkeyPatch
+    found: list[ScoredSet], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
     real = scored_module.diagnose_order
@@ -235,6 +196,6 @@ def test_diagnoses_are_made_once_per_set_and_shards(
         return real(test_set, **how)
 
     monkeypatch.setattr(scored_module, "diagnose_order", counting)
-    for view in view_sets(found.sets):
+    for view in view_sets(found):
         assert set(view.diagnoses) == {1, 2, 4, 6}
     assert len(asked) == 2 * 4  # sets times numbers of shards; two models share them
