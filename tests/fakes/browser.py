@@ -51,20 +51,6 @@ PALE = """(() => {
 })()"""
 
 
-# Where the first line and the second of the first reference stand: from the left of the list, in
-# pixels and in letters.
-INDENTS = """(() => {
-  const entry = document.querySelector(".csl-entry"), list = document.getElementById("refs");
-  const range = document.createRange(), around = list.parentElement;
-  range.selectNodeContents(entry);
-  const left = around.getBoundingClientRect().left
-    + parseFloat(getComputedStyle(around).paddingLeft);
-  const lines = [...range.getClientRects()].map((line) => line.left - left);
-  const second = Math.max(...lines.filter((_, n) => range.getClientRects()[n].left < left + 60));
-  return [Math.min(...lines), second / parseFloat(getComputedStyle(entry).fontSize)];
-})()"""
-
-
 def find_programs() -> tuple[str, str] | None:
     """Paths of a browser and of its driver, if both are here."""
     browser = next(filter(None, map(shutil.which, PROGRAMS)), None)
@@ -132,11 +118,6 @@ class Browser:
     def press(self, keys: str) -> None:
         """Type into what has the focus; `selenium.webdriver.Keys` names keys without a letter."""
         ActionChains(self.driver).send_keys(keys).perform()
-
-    def follow(self, link: str) -> None:
-        """Click the first shown link of that text, and wait until the page has followed it."""
-        self.driver.find_element(By.LINK_TEXT, link).click()
-        self.run("new Promise((done) => setTimeout(done))")
 
     def text(self, selector: str) -> str:
         return self.run(f"document.querySelector({json.dumps(selector)}).innerText")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from contamination.tables import format_p
-from fakes.browser import INDENTS, PALE, Browser
+from fakes.browser import PALE, Browser
 from reproduction.report.render import render_report
 
 # What reaches over the edges of the slide (of 1280 by 720), or below into its margin, where the
@@ -50,16 +50,6 @@ def test_no_slide_reaches_over_its_edges(browser: Browser, real_pages: list[Path
         over += browser.run(OVER)
     assert over == []
     assert browser.run(PALE) == []
-
-
-def test_references_are_indented_once(browser: Browser, real_pages: list[Path]) -> None:
-    for page, width in ((real_pages[0], 1.6), (real_pages[2], 1.3)):
-        show(browser, page, 1280, 720)
-        if page == real_pages[2]:
-            browser.run("Reveal.slide(Reveal.getTotalSlides() - 1)")
-        first, others = browser.run(INDENTS)
-        assert first == pytest.approx(0, abs=1)
-        assert others == pytest.approx(width, abs=0.1)
 
 
 def test_a_bold_p_value_is_bold(browser: Browser, project) -> None:
