@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from selenium.webdriver import ActionChains, Chrome, ChromeOptions, ChromeService
-from selenium.webdriver.common.by import By
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 SECONDS = 30  # no step of a test takes that long
