@@ -117,12 +117,6 @@ def test_fewer_tokens_kept_than_counted():
     assert not np.array_equal(scores[0], scores[3])
 
 
-@pytest.mark.parametrize(("shards", "orderings"), [(1, 10_000), (100, 2_000), (1000, 1_000)])
-def test_many_shards_need_fewer_orderings_each(shards, orderings):
-    store = made_up_store(np.random.default_rng(5), shards=shards, size=3)
-    assert battery._joint_successors(store, 0, 0).shape == (4, orderings + 1)
-
-
 # --- whole orderings ------------------------------------------------------------------------------
 
 
@@ -166,11 +160,6 @@ def test_min_p_of_orderings_finds_the_best_statistic(orderings_store, position, 
     for name, marginal in zip(found.names, found.marginals, strict=True):
         if name in TESTS:
             assert marginal.p == TESTS[name].result(store, 19).p
-
-
-def test_min_p_of_orderings_finds_nothing_where_there_is_nothing(orderings_store):
-    found = TESTS["min_p_orderings"].result(orderings_store(0.0), 19)
-    assert found.p > 0.01
 
 
 def test_clipped_bounds_what_a_token_may_say():

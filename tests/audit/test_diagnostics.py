@@ -3,9 +3,20 @@ import gc
 import numpy as np
 import pytest
 import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
 
 from contamination.audit.diagnosis import TESTS
-from contamination.audit.diagnostics import _Orders, _rows, diagnose
+from contamination.audit.diagnostics import (
+    _Orders,
+    _rows,
+    codes,
+    diagnose,
+    label_codes,
+    number_columns,
+    span_lines,
+    tf_idf,
+)
 from contamination.errors import InputError
 from contamination.statistics.exchangeability import random_orderings
 from contamination.testsets.orderings import shard_bounds
@@ -59,11 +70,6 @@ def test_shuffled_records_are_quiet(records):
     assert len(found.table) == TESTS + 1
 
 
-def test_same_generator_same_table(records):
-    first, second, other = (diagnosis(records, seed=seed).table for seed in (0, 0, 1))
-    assert first.equals(second) and not first.equals(other)
-
-
 @pytest.mark.parametrize("shards", [1, 5])
 def test_calibrated_on_exchangeable_records(shards):
     """Every diagnostic alone, and the verdict over all of them, keep their level."""
@@ -92,45 +98,57 @@ def test_calibrated_on_exchangeable_records(shards):
         assert alone[name] >= low, alone
 
 
-def test_sorted_by_length(records):
-    """With the fewest permutations that can reject."""
-    found = diagnosis(sorted(records, key=lambda record: len(record["text"])), permutations=799)
-    assert {"length_trend", "length_autocorrelation"} <= rejected(found)
-    assert found.verdict == "order carries information"
-    assert row(found, "length_trend")["observed"] == pytest.approx(1, abs=0.01)
-    assert any(reason.startswith("length_trend: rank corr") for reason in found.reasons)
-
-
-@pytest.mark.parametrize("kinds", [[False, True], [["é", 1], ["é", "1"]]], ids=["bool", "list"])
-def test_blocks_of_labels_of_any_type(records, kinds):
-    labelled = [record | {"label": kinds[record["label"]]} for record in records]
-    found = diagnosis(sorted(labelled, key=lambda record: kinds.index(record["label"])))
-    assert rejected(found) == {"label_runs"}
-    assert row(found, "label_runs")["observed"] == pytest.approx(118 / 119)
-    assert "'label'" in row(found, "label_runs")["reading"]
-
-
-def test_alternating_labels(records):
-    """A model can learn that labels take turns, too."""
+def taking_turns(records):
     split = [[r for r in records if r["label"] is value] for value in (True, False)]
-    turns = [record for pair in zip(*split, strict=False) for record in pair]
-    found = diagnosis(turns)
-    assert rejected(found) == {"label_runs"}
-    assert row(found, "label_runs")["z"] < -5
+    return [record for pair in zip(*split, strict=False) for record in pair]
 
 
-def test_blocks_of_topics(records):
-    found = diagnosis(sorted(records, key=lambda record: record["topic"]))
-    assert "similarity" in rejected(found)
-    assert row(found, "similarity")["observed"] > 2 * row(found, "similarity")["expected"]
+def with_twins(records):
+    varied = [{**record, "text": record["text"] + " maybe"} for record in records[:20]]
+    beside = [record for pair in zip(records[:20], varied, strict=True) for record in pair]
+    return beside + records[20:80]
 
 
-def test_topics_that_take_turns():
-    """Neighbours are less alike than by chance, and records three apart more."""
-    topics = [make_records(np.random.default_rng(2), 30, [t]) for t in range(3)]
-    found = diagnosis([record for three in zip(*topics, strict=True) for record in three])
-    assert "similarity" in rejected(found)
-    assert "3 place(s) apart" in row(found, "similarity")["reading"]
+PLANTED = {
+    "shortest first": (
+        lambda found: sorted(found, key=lambda record: len(record["text"])),
+        {"length_trend": 1, "length_autocorrelation": None},
+    ),
+    "labels in blocks": (
+        lambda found: sorted(found, key=lambda record: record["label"]),
+        {"label_runs": 118 / 119},
+    ),
+    "labels take turns": (taking_turns, {"label_runs": 0}),
+    "topics in blocks": (
+        lambda found: sorted(found, key=lambda record: record["topic"]),
+        {"similarity": None},
+    ),
+    "rising text": (
+        lambda found: sorted(found, key=lambda record: record["text"].casefold()),
+        {"alphabetical": 1},
+    ),
+    "falling text": (
+        lambda found: sorted(found, key=lambda record: record["text"].casefold())[::-1],
+        {"alphabetical": 0},
+    ),
+    "twins side by side": (with_twins, {"near_duplicates": None}),
+    "a line returns every other time": (
+        lambda found: [r for one in found[:40] for r in ({**found[0], "text": "Read:"}, one)],
+        {"duplicates": 0},
+    ),
+}
+
+
+@pytest.mark.parametrize("planted", PLANTED)
+def test_each_kind_of_order_is_found_by_its_diagnostic(records, planted):
+    arrange, expected = PLANTED[planted]
+    found = diagnosis(arrange(records), permutations=799)  # the fewest that can reject
+    assert expected.keys() <= rejected(found)
+    assert found.verdict == "order carries information"
+    for name, observed in expected.items():
+        assert any(reason.startswith(f"{name}: ") for reason in found.reasons)
+        if observed is not None:
+            assert row(found, name)["observed"] == pytest.approx(observed, abs=0.01)
 
 
 def test_sharded_null_ignores_blocks_longer_than_a_shard():
@@ -159,32 +177,6 @@ def test_duplicates_far_apart_are_reported_and_no_reason(records):
     assert row(found, "duplicates")["reading"].startswith("60 of 120 records")
     shuffled = [(records[:40] * 2)[i] for i in np.random.default_rng(4).permutation(80)]
     assert "duplicates" not in rejected(diagnosis(shuffled))
-
-
-def test_duplicates_that_are_kept_apart(records):
-    """A line that returns every other time, as where records are read by line."""
-    found = diagnose(
-        [line for text in texts_of(records[:40]) for line in ("Read this:", text)],
-        rng=np.random.default_rng(0),
-    )
-    assert "duplicates" in rejected(found)
-    assert row(found, "duplicates")["observed"] == 0
-
-
-def test_near_duplicates_that_sit_together(records):
-    varied = [{**record, "text": record["text"] + " maybe"} for record in records[:20]]
-    beside = [record for pair in zip(records[:20], varied, strict=True) for record in pair]
-    found = diagnosis(beside + records[20:80])
-    assert "near_duplicates" in rejected(found)
-    assert np.isnan(row(found, "duplicates")["p"])
-
-
-def test_sorted_text(records):
-    rising = sorted(records, key=lambda record: record["text"].casefold())
-    for ordered, observed in ((rising, 1), (rising[::-1], 0)):
-        found = diagnosis(ordered)
-        assert "alphabetical" in rejected(found)
-        assert row(found, "alphabetical")["observed"] == pytest.approx(observed)
 
 
 def test_ids_matter_only_in_the_text(records):
@@ -236,20 +228,6 @@ def test_suspicious_is_between():
     assert all(any(r.startswith(f"{d}: ") for r in told.reasons) for d in small["diagnostic"])
 
 
-@pytest.mark.parametrize("n", [2, 3, 6])
-def test_too_few_records(n):
-    found = diagnose([f"{'x' * i} y" for i in range(n)], rng=np.random.default_rng(0))
-    assert found.verdict == "too few records"
-    assert "more records" in found.reasons[0]
-
-
-def test_few_orderings_in_short_shards():
-    texts = texts_of(make_records(np.random.default_rng(0), 10))
-    few = diagnose(texts, shards=5, rng=np.random.default_rng(0))  # 2^5 orderings
-    assert few.verdict == "too few records"
-    assert diagnose(texts, rng=np.random.default_rng(0)).verdict != "too few records"
-
-
 @pytest.mark.parametrize(
     "texts",
     [[""] * 12, ["same"] * 12, ["same\n"] * 12, ["", " ", "\n"] * 4],
@@ -266,29 +244,98 @@ def test_records_that_do_not_differ_are_quiet(texts, shards):
         assert (found.table["p"].dropna() == 1).all()
 
 
-def test_braces_and_unicode_in_readings():
-    records = [{"text": "日本{}語" * (1 + i % 8), "{é}": i} for i in range(20)]
-    assert "'{é}'" in row(diagnosis(records), "sequential_id")["reading"]
+def test_too_few_orderings_or_permutations():
+    texts = texts_of(make_records(np.random.default_rng(0), 10))
+    rng = np.random.default_rng(0)
+    for few in (diagnose(texts[:3], rng=rng), diagnose(texts, shards=5, rng=rng)):  # 2^5 orderings
+        assert few.verdict == "too few records"
+        assert "more records" in few.reasons[0]
+    assert diagnose(texts, rng=rng).verdict != "too few records"
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "named"),
     [
         ({"texts": ["a"]}, "1 record"),
-        ({"texts": []}, "0 record"),
-        ({"texts": "abc"}, "not a list of strings"),
-        ({"texts": ["a", 1, "c"]}, "not a list of strings"),
+        ({"texts": "abc"}, "texts"),
         ({"records": [{}] * 2}, "2 records for 3 texts"),
-        ({"records": ["a", "b", "c"]}, "not mappings"),
-        ({"shards": 2}, "fewer than two per shard"),
-        ({"alpha": 0.0}, "alpha is 0.0"),
+        ({"records": ["a", "b", "c"]}, "records"),
+        ({"shards": 2}, "2 shards"),
         ({"alpha": 1.0}, "alpha is 1.0"),
         ({"permutations": 798}, "at least 799"),
-        ({"permutations": 158, "alpha": 0.05}, "at least 159"),
     ],
 )
-def test_bad_input(change, message):
+def test_bad_input(change, named):
     arguments = {"texts": ["a", "b", "c"]} | change
     texts = arguments.pop("texts")
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match=named):
         diagnose(texts, rng=np.random.default_rng(0), **arguments)
+
+
+# --- what the order could follow ------------------------------------------------------------------
+
+
+def test_codes_tell_types_apart_and_take_any_value():
+    values = [1, "1", True, [1, "a"], 1, [1, "a"], None, float("nan"), float("nan")]
+    np.testing.assert_array_equal(codes(values), [0, 1, 2, 3, 0, 3, 4, 5, 5])
+
+
+@pytest.mark.parametrize(
+    ("values", "found"),
+    [
+        ([True, False, True, True], True),
+        ([["a"], ["b"], ["a"], ["b"]], True),
+        ([0, 0, 0, 0], False),  # one value tells nothing
+        ([0, 1, 2, 1], False),  # an answer of one's own rather than a class
+        (list(range(20)) * 2, True),
+        (list(range(21)) * 2, False),
+    ],
+)
+def test_a_label_has_a_few_values_that_recur_in_every_record(values, found):
+    labelled = [{"answer": value} for value in values]
+    assert (label_codes(labelled) is not None) == found
+    assert label_codes([*labelled, {}]) is None
+    assert label_codes([{"topic": value} for value in values]) is None
+
+
+def test_the_label_is_the_likeliest_field():
+    labelled = [{"answer": a, "gold_label": g} for a, g in zip("xyxy", "ABBA", strict=True)]
+    field, found = label_codes(labelled)
+    assert field == "gold_label"
+    np.testing.assert_array_equal(found, [0, 1, 1, 0])
+
+
+def test_line_breaks_count_in_fields_else_inside_the_text():
+    texts = ["Question: a\nAnswer: b\n"] * 4
+    held = [{"q": "a\nb"}, {"q": "a"}, {"q": {"stem": ["x", "a\n"]}}, {"q": 3, "r": ("\n",)}]
+    np.testing.assert_array_equal(span_lines(texts, held), [True, False, True, True])
+    np.testing.assert_array_equal(span_lines(["a\n", "a\nb", "\na\n\n", ""], None), [0, 1, 0, 0])
+
+
+def test_ids_shown_and_hidden():
+    numbered = [
+        {"id": 7, "key": "test/0030", "word": "six", "year": 1990, "note": "by 12"},
+        {"id": 8, "key": "test/0020", "word": "two3", "year": 1990, "note": "by 13"},
+        {"id": 9, "key": "test/0010", "word": "ten4", "year": 1990, "note": "by 14"},
+    ]
+    texts = ["Question in test/0030: 7?", "Question in test/0020: 70?", "Question (test/0010): 9?"]
+    shown, hidden = number_columns(texts, numbered)
+    assert {name: list(column) for name, column in shown.items()} == {
+        "the number that the texts start with": [30, 20, 10],
+        "field 'key'": [30, 20, 10],
+    }
+    assert {name: list(column) for name, column in hidden.items()} == {"field 'id'": [7, 8, 9]}
+
+
+@pytest.mark.parametrize("value", [None, "", "nan", "inf", "a 5", "5 a", [1]])
+def test_a_field_without_a_number_in_every_record_is_no_id(value):
+    numbered = [{"id": 1}, {"id": 2}, {"id": value}]
+    assert number_columns(["a", "b", f"{'x' * 21}3"], numbered) == ({}, {})
+
+
+@given(st.lists(st.text(), min_size=1, max_size=5))
+def test_any_text_has_features_of_length_one_or_none(texts):
+    rows = tf_idf(texts)
+    norms = np.sqrt(rows.multiply(rows).sum(axis=1)).ravel()
+    assert np.isclose(norms, 1).astype(int).tolist() == np.asarray(norms > 0).astype(int).tolist()
+    assert rows.shape[0] == len(texts)

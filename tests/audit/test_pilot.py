@@ -63,15 +63,3 @@ def test_successors_cost_a_matrix_for_each_shard(planned, tmp_path):
 def test_bad_requests(planned, arguments, message):
     with pytest.raises(InputError, match=message):
         planned(**arguments)
-
-
-def test_the_command(call, model_directory, prose, tmp_path, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "120")
-    path = tmp_path / "prose.txt"
-    path.write_text("".join(f"{text[:30]}\n".replace("\n", " ") + "\n" for text in prose[:24]))
-    status, out, _ = call(
-        "plan", model_directory, path, "--pilot", "2", "--store", tmp_path / "stores"
-    )
-    assert status == 0
-    assert "pilot of 2 shards, successor test: effect" in out
-    assert "test shards that are not in the pilot" in out

@@ -14,8 +14,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from contamination.audit.battery import TESTS
 from contamination.audit.redrawn import redrawn_p_values
-from contamination.statistics import called_canonical, contributions, sharded_exact_test
-from contamination.statistics.sharded_t import sharded_t_test
+from contamination.statistics import called_canonical, sharded_exact_test
 from fakes.level import check_level
 
 DRAWS = 2_000
@@ -64,15 +63,6 @@ def test_the_published_order_takes_no_part(name):
     check_level(redrawn(TESTS[name], read), 0.05, 0.2)
 
 
-def test_tests_and_sets_share_no_draws():
-    scores = np.random.default_rng(3).normal(-100, 3, (5, 30))
-    one, other = TESTS["sharded_exact"], TESTS["boundary"]
-    assert (redrawn(one, scores, 50) != redrawn(other, scores, 50)).any()
-    elsewhere = SimpleNamespace(header=SimpleNamespace(seed=1, dataset_revision="s", shards=3))
-    assert (redrawn(one, scores, 50) != redrawn_p_values(one, elsewhere, scores, draws=50)).any()
-    np.testing.assert_array_equal(redrawn(one, scores, 50), redrawn(one, scores, 50))
-
-
 def test_a_test_that_forgets_ties_is_found_out():
     """Scores of 0 and 1 tie most of the time; the exact test counts ties, the defect does not."""
     scores = np.random.default_rng(4).integers(0, 2, (3, 20)).astype(float)
@@ -84,25 +74,6 @@ def test_a_test_that_forgets_ties_is_found_out():
 
     assert rate_is_above(redrawn(defective(without_ties), scores), 0.05)
     assert not rate_is_above(redrawn(TESTS["sharded_exact"], scores), 0.05)
-
-
-def test_a_normal_law_for_few_skewed_shards_is_found_out():
-    scores = np.random.default_rng(5).exponential(size=(2, 400)) ** 2
-
-    def normal(values):
-        shares = contributions(values, weights="equal")
-        return stats.norm.sf(shares[:, 0].sum() / np.sqrt((shares**2).mean(axis=1).sum()))
-
-    assert rate_is_above(redrawn(defective(normal), scores), 0.01)
-    assert not rate_is_above(redrawn(TESTS["sharded_exact"], scores), 0.01)
-
-
-def test_a_variance_over_r_is_found_out():
-    """At 4 shards and level 0.05, sqrt(4/3) t exceeds its quantile with probability 0.073."""
-    scores = np.random.default_rng(6).normal(size=(4, 200))
-    over_r = defective(lambda values: sharded_t_test(values, ddof=0).p)
-    assert rate_is_above(redrawn(over_r, scores), 0.05)
-    assert not rate_is_above(redrawn(TESTS["sharded_t"], scores), 0.05)
 
 
 def test_weights_that_look_at_the_canonical_order_are_found_out():

@@ -9,20 +9,23 @@ import pandas as pd
 import pytest
 
 from contamination.audit import Request, audit
+from contamination.audit.battery import DEFAULT_TESTS, OPTION_TEST
 from contamination.audit.compressor import compressor_test
 from contamination.audit.diagnostics import diagnose_order
-from contamination.audit.verdict import plan_audit
+from contamination.audit.verdict import audit_until, plan_audit
 from contamination.errors import InputError
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.score import score
-from contamination.scoring.store import open_store
+from contamination.scoring.store import Store, open_store
 from contamination.statistics import (
+    anytime_test,
     centred_successors,
     permutation_test,
     sampled_successor_scores,
     sharded_exact_test,
     sharded_t_test,
 )
+from contamination.testsets import tokens
 from contamination.testsets.example_set import load_test_set
 from contamination.testsets.sources import open_test_set
 from fakes.made_up_scorer import MadeUpScorer
@@ -57,14 +60,6 @@ def test_three_lines_give_the_p_value_of_the_parts(model_directory, test_set, tm
     assert (result.test, result.shards, result.permutations) == ("sharded_exact", 5, 6)
     assert found.tokens_scored == 7 * sum(store.header.example_tokens)
     assert f"p = {result.p:.3g}" in found.summary()
-
-
-def test_a_model_is_called_by_its_directory_or_as_asked(model_directory, test_set, tmp_path):
-    request = Request(["sharded_exact"], permutations=1, directory=tmp_path)
-    assert audit(model_directory, test_set, request).header.model == model_directory.name
-    found = audit(model_directory, test_set, replace(request, name="mine"))
-    assert found.header.model == "mine"
-    assert found.stores == (tmp_path / "mine" / "prose" / "orderings-005",)
 
 
 def test_every_test_reads_its_own_store(scorer, test_set, tmp_path):
@@ -129,8 +124,7 @@ def without_ends(test_set):
     return replace(test_set, examples=tuple(t.removesuffix(".\n") for t in test_set.examples))
 
 
-@pytest.mark.parametrize("count", [6, 9, 12])
-@pytest.mark.parametrize("test", ["successor", "min_p"])
+@pytest.mark.parametrize(("count", "test"), [(6, "successor"), (12, "successor"), (9, "min_p")])
 def test_small_sets_are_one_shard_and_are_found(tokenizer, tmp_path, count, test):
     test_set = made_up_set(count)
     request = Request([test], directory=tmp_path / "seen")
@@ -143,29 +137,11 @@ def test_small_sets_are_one_shard_and_are_found(tokenizer, tmp_path, count, test
     assert 0.01 < unseen.p < 1
 
 
-def test_examples_longer_than_the_context_keep_their_hand_over(tokenizer, tmp_path):
-    """The end of the one before still says which example comes; its beginning is gone."""
-    test_set = made_up_set(30, words=40)
-    scorer = Remembers(tokenizer, test_set, 40.0)
-    scorer.context = 40
-    assert min(len(tokenizer(text)["input_ids"]) for text in test_set.examples) > scorer.context
-    found = audit(scorer, test_set, Request(directory=tmp_path / "default"))
-    assert found.results[0].log10_p < -4
-    found = audit(scorer, test_set, Request(["min_p"], directory=tmp_path / "min_p"))
-    assert found.results[0].log10_p < -3
-    # Of an example, half of the context; the other half is for the one before it.
-    assert found.plan.stores[0].tokens_per_example == 20
-    unseen = MadeUpScorer(tokenizer)
-    unseen.context = 40
-    (result,) = audit(unseen, without_ends(test_set), Request(directory=tmp_path / "x")).results
-    assert 0.01 < result.p < 1
-
-
 # --- a budget of tokens ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("test", ["successor", "min_p"])
-@pytest.mark.parametrize(("passes", "size"), [(3.9, 3), (5.5, 5), (9.8, 9), (11.9, 11), (99, 60)])
+@pytest.mark.parametrize(("passes", "size"), [(3.9, 3), (9.8, 9), (99, 60)])
 def test_a_budget_takes_the_largest_shards_within_it(tokenizer, tmp_path, test, passes, size):
     test_set = made_up_set(60, words=12)
     lengths = [len(tokenizer(text)["input_ids"]) for text in test_set.examples]
@@ -178,16 +154,6 @@ def test_a_budget_takes_the_largest_shards_within_it(tokenizer, tmp_path, test, 
     if size < 60:  # one example more would have cost too much
         larger = replace(store, shards=60 // (size + 1))
         assert larger.work(lengths, 1, 1000).read > budget
-
-
-def test_a_budget_chooses_the_store_that_is_scored(tokenizer, tmp_path):
-    test_set = made_up_set(24)  # by itself the test takes two shards
-    scorer = Remembers(tokenizer, test_set, 40.0)
-    found = audit(scorer, test_set, Request(budget=1500, directory=tmp_path, name="m"))
-    header = open_store(found.stores[0]).header
-    assert header.tokens_of(0) == found.tokens_scored + sum(header.example_tokens) <= 1500
-    assert found.results[0].shards == header.shards > 2
-    assert found.results[0].p < 0.01
 
 
 def test_a_budget_that_no_shards_fit_is_told_what_would(tokenizer, tmp_path):
@@ -217,18 +183,6 @@ def test_a_compressor_stands_beside_every_test(scorer, test_set, tmp_path):
     told = [control["p"] for control in found.as_dict()["control"]]
     assert told == [pairs.p, whole.p, whole.p, pairs.p]
     assert f"under a compressor, p = {pairs.p:.3g}" in found.summary()
-
-
-def test_the_verdict_on_the_order_stands_beside_the_p_value(scorer, tmp_path):
-    path = tmp_path / "sorted.txt"
-    path.write_text("".join(f"{'word ' * n}\n" for n in range(1, 41)))
-    found = audit(scorer, path, Request(["sharded_exact"], permutations=2, directory=tmp_path))
-    (diagnosis,) = found.diagnosis
-    assert diagnosis.verdict == "order carries information"
-    assert "order of the records within 10 shards: order carries information" in found.summary()
-    assert found.as_dict()["diagnosis"] == [
-        {"shards": 10, "verdict": diagnosis.verdict, "reasons": list(diagnosis.reasons)}
-    ]
 
 
 def test_the_diagnosis_permutes_what_the_test_permutes(scorer, tmp_path):
@@ -287,60 +241,111 @@ def test_shards_hold_four_or_ten_and_orderings_make_fifty(
     assert [store.shards for store in plan.stores] == [fours, tens]
 
 
-def test_json_holds_what_a_reader_needs(scorer, test_set, tmp_path):
-    found = audit(scorer, test_set, Request(directory=tmp_path, name="org/model:v1"))
-    told = json.loads(json.dumps(found.as_dict()))
-    assert told["results"][0]["log10_p"] == pytest.approx(np.log10(told["results"][0]["p"]))
-    assert told["model_revision"] == scorer.revision
-    assert told["dataset_revision"] == test_set.revision
-    assert told["plan"]["work"]["scored"] == found.tokens_scored
-    assert told["stores"] == [str(tmp_path / "org-model-v1" / "prose" / "successors-002")]
+# --- stopping early -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def until(tokenizer, tmp_path):
+    def run(nats: float, **arguments):
+        words = made_up_set(40)
+        scorer = Remembers(tokenizer, words, nats)
+        alpha = arguments.pop("alpha", 0.01)
+        fixed = {"tests": ["sharded_exact"], "directory": tmp_path, "name": "m"}
+        found = audit_until(scorer, words, Request(**(fixed | arguments)), alpha=alpha)
+        return found, scorer
+
+    return run
+
+
+def test_strong_evidence_stops_early_and_goes_on_where_it_stopped(until):
+    found, scorer = until(40.0, permutations=10)
+    (first,) = found.results
+    assert first.stopped_at == first.shards < 10
+    assert first.p <= 0.01
+    assert scorer.scored == 11 * first.shards
+    (path,) = found.stores
+    assert {unit[0] for unit in open_store(path).done()} == set(range(first.shards))
+    again, scorer = until(40.0, permutations=10, alpha=1e-9)
+    assert scorer.scored == 11 * (again.results[0].shards - first.shards) > 0
+    assert until(40.0, tests=["successor"], shards=8)[0].results[0].stopped_at is not None
+
+
+def test_without_evidence_all_shards_are_looked_at_and_the_set_is_opened_once(until, monkeypatch):
+    calls = []
+
+    def counted(name, function):
+        return lambda *arguments: calls.append(name) or function(*arguments)
+
+    monkeypatch.setattr(tokens, "tokenize", counted("tokenize", tokens.tokenize))
+    monkeypatch.setattr(Store, "done", counted("done", Store.done))
+    found, scorer = until(0.0, permutations=5)
+    (result,) = found.results
+    assert (result.stopped_at, result.shards, scorer.scored) == (None, 10, 60)
+    assert calls == ["tokenize", "done"]
+    store = open_store(found.stores[0])
+    assert result.log10_p == pytest.approx(anytime_test(store.log_probs(5), alpha=0.01).log10_p)
+    assert found.tokens_scored == 6 * sum(store.header.example_tokens)
+    assert found.diagnosis[0].counts == {"shards": 10}
+
+
+# --- what a request asks, and refuses -------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("axis", "order", "everything"),
     [
-        ({"tests": ["exakt"]}, "unknown test 'exakt': choose from permutation, sharded_t"),
-        ({"permutations": 0}, "permutations is 0: give at least 1"),
-        ({"shards": 11, "tests": ["sharded_exact"]}, "use at most 10 shards"),
-        ({"shards": 7}, "fewer than 3 per shard for 7 .* at most 6 shards"),
-        ({"tests": []}, "unknown test '': choose from permutation"),
-        ({"budget": 10**6, "shards": 2}, "--budget chooses the number of shards"),
-        (
-            {"budget": 10**6, "tests": ["successor", "sharded_exact"]},
-            "exact reads is set by --permutations",
-        ),
-        (
-            {"budget": 100},
-            "--budget is 100 tokens, and shards of 4 examples read up to .* at least that",
-        ),
+        ("order", DEFAULT_TESTS, DEFAULT_TESTS),
+        ("options", (), (OPTION_TEST,)),
+        ("both", DEFAULT_TESTS, (*DEFAULT_TESTS, OPTION_TEST)),
+    ],
+)
+def test_every_axis_has_its_default_also_where_it_is_changed_later(axis, order, everything):
+    for request in (Request(axis=axis), replace(Request(), axis=axis)):
+        assert (request.order_tests, request.all_tests) == (order, everything)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({"tests": ["exakt"]}, "'exakt'"),
+        ({"tests": []}, "unknown test ''"),
+        ({"tests": [*DEFAULT_TESTS, OPTION_TEST], "axis": "options"}, "successor"),
+        ({"tests": [OPTION_TEST]}, "--axis options"),
+        ({"tests": ["min_p", "successor"], "axis": "both"}, "--test once"),
+        ({"axis": "sideways"}, "sideways"),
+        ({"axis": "options", "arrangements": 1}, "arrangements is 1"),
+        ({"axis": "options", "shards": 2}, "--shards"),
+        ({"keep_answer": True}, "--keep-answer"),
+        ({"permutations": 0}, "permutations is 0"),
+        ({"shards": 11, "tests": ["sharded_exact"]}, "at most 10 shards"),
+        ({"shards": 7}, "at most 6 shards"),
+        ({"budget": 10**6, "shards": 2}, "--shards"),
+        ({"budget": 10**6, "tests": ["successor", "sharded_exact"]}, "--permutations"),
+        ({"budget": 100}, "--budget is 100 tokens"),
     ],
 )
 def test_bad_requests_are_refused_before_scoring(
-    scorer, test_set, tmp_path, monkeypatch, arguments, message
+    scorer, test_set, tmp_path, monkeypatch, arguments, named
 ):
     monkeypatch.setattr(TransformersScorer, "token_logprobs", lambda *_: pytest.fail("scored"))
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match=re.escape(named)):
         audit(scorer, test_set, Request(directory=tmp_path / "stores", **arguments))
     assert not (tmp_path / "stores").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"tests": [name]} for name in ("sharded_t", "permutation", "min_p", "min_p_orderings")]
+    + [{"tests": ["successor", "boundary"]}, {"axis": "options"}],
+)
+def test_only_one_test_shard_by_shard_can_stop(until, arguments):
+    with pytest.raises(InputError, match="stop"):
+        until(0.0, **({"tests": None} | arguments))
 
 
 def test_successors_longer_than_the_context_are_refused_before_scoring(scorer, prose, tmp_path):
     path = tmp_path / "long.txt"
     path.write_text("".join(text.replace("\n", " ") + "\n" for text in prose[:12]))
-    message = "reads up to 32 tokens of an example at once, and the context is 16"
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match="the context is 16"):
         audit(scorer, path, Request(directory=tmp_path / "stores"))
     assert not (tmp_path / "stores").exists()
-
-
-def test_a_compressor_rejects_where_neighbours_repeat_each_other(scorer, tmp_path):
-    rng, path = np.random.default_rng(0), tmp_path / "pairs.txt"
-    path.write_text(
-        "".join(
-            f"{text}\n{text} too\n"
-            for text in (" ".join(rng.choice(list("abcdefgh"), 12)) for _ in range(20))
-        )
-    )
-    found = audit(scorer, path, Request(["sharded_exact"], permutations=9, directory=tmp_path))
-    assert found.control[0].p < 0.001
