@@ -131,30 +131,24 @@ class TestHub:
         assert fetched(Hub("org/name"), "train") == TAIL
         assert "no split 'test'; give --split train" in refusal(Hub("org/name"))
 
-    def test_a_wrong_configuration_or_split(self, repository):
+    def test_what_cannot_be_had(self, repository, server):
         several = "write NAME:CONFIG with one of one, two"
-        assert f"several configurations; {several}" in refusal(Hub("org/name"))
-        assert f"no configuration 'three'; {several}" in refusal(Hub("org/name", "three"))
-        message = refusal(Hub("org/name", "one"), "dev")
-        assert "no split 'dev'; give --split test, train" in message
-
-    def test_a_kind_of_file_that_cannot_be_read(self, repository):
+        for source, split, named in (
+            (Hub("org/name"), "test", f"several configurations; {several}"),
+            (Hub("org/name", "three"), "test", f"no configuration 'three'; {several}"),
+            (Hub("org/name", "one"), "dev", "no split 'dev'; give --split test, train"),
+            (Hub("org/nothing"), "test", "log in with `hf auth login`"),
+            (Hub("org/name", None, "v9"), "test", "https://huggingface.co/datasets/org/name"),
+        ):
+            assert named in refusal(source, split)
+        repository.gated = True
+        assert "ask for access on https://" in refusal(Hub("org/name", "one"))
+        repository.gated = False
         repository.push({"data/test.arrow": b"x"})
         assert "no data files of split 'test'" in refusal(Hub("org/name"))
         arrow = {"config_name": "one", "data_files": [{"split": "test", "path": "data/*"}]}
         repository.push({"README.md": card(arrow), "data/test.arrow": b"x"})
-        assert "test.arrow: unknown kind of file; give one of .jsonl" in refusal(Hub("org/name"))
-
-    def test_what_is_not_there_or_gated(self, repository):
-        message = refusal(Hub("org/nothing"))
-        assert "check the name; if it is private, log in with `hf auth login`" in message
-        message = refusal(Hub("org/name", None, "v9"))
-        assert "check the revision on https://huggingface.co/datasets/org/name" in message
-        repository.gated = True
-        message = refusal(Hub("org/name", "one"))
-        assert "ask for access on https://huggingface.co/datasets/org/name, and log in" in message
-
-    def test_no_network(self, server):
+        assert "test.arrow: unknown kind of file" in refusal(Hub("org/name"))
         server.shutdown()
         server.server_close()
         assert "fetch it where there is a network" in refusal(Hub("org/name"))
@@ -180,14 +174,6 @@ class TestCacheOfTheHub:
         assert commit == "a" * 40
         assert fetched(Hub("org/name", "two")) == TAIL
 
-    def test_a_part_of_a_set(self, cache):
-        self.put(cache, {name: data for name, data in FILES.items() if "test-" not in name})
-        assert "no data files of split 'test'" in refusal(Hub("org/name", "one"))
-
-    def test_nothing(self, cache):
-        message = refusal(Hub("org/name"))
-        assert "fetch it where there is a network, or use a local mirror (--mirror)" in message
-
 
 class TestUrl:
     """Files behind plain addresses."""
@@ -209,12 +195,6 @@ class TestUrl:
             assert fetched(source, directory=tmp_path / "kept") == records
         assert not list((tmp_path / "kept").iterdir())
 
-    def test_a_malformed_file_is_told_and_not_kept(self, server, tmp_path):
-        server.files["/test.jsonl"] = jsonl(HEAD) + b"<html>"
-        with pytest.raises(InputError, match=r"test\.jsonl, line 5: not JSON"):
-            fetched(Url(f"{server.url}/test.jsonl"), directory=tmp_path / "kept")
-        assert not list((tmp_path / "kept").iterdir())
-
     def test_a_member_and_the_archive_is_fetched_once(self, server, archive, tmp_path):
         assert fetched(archive, directory=tmp_path) == QUESTIONS
         other = Url(archive.url, "more_questions.jsonl")
@@ -223,17 +203,19 @@ class TestUrl:
         download(other, "test", tmp_path, again=True)
         assert server.seen == ["GET /sets.zip"] * 2
 
-    def test_no_such_member_and_no_archive(self, server, archive, tmp_path):
-        message = refusal(Url(archive.url, "answers.jsonl"), directory=tmp_path)
-        assert "0 members are called answers.jsonl; the archive has sets/questions.jsonl" in message
+    def test_what_cannot_be_had(self, server, archive, tmp_path):
         server.files["/other.zip"] = b"<html>"
-        message = refusal(Url(f"{server.url}/other.zip", "a.jsonl"), directory=tmp_path)
-        assert "cannot be had (BadZipFile: File is not a zip file); remove " in message
-
-    def test_no_answer(self, server, tmp_path):
-        for url in (f"{server.url}/missing.jsonl", "http://127.0.0.1:9/test.jsonl"):
-            message = refusal(Url(url), directory=tmp_path)
-            assert "check the network and the address, or use a local mirror (--mirror)" in message
+        for source, named in (
+            (Url(archive.url, "answers.jsonl"), "0 members are called answers.jsonl"),
+            (Url(f"{server.url}/other.zip", "a.jsonl"), "BadZipFile"),
+            (Url(f"{server.url}/missing.jsonl"), "check the network"),
+            (Url("http://127.0.0.1:9/test.jsonl"), "check the network"),
+        ):
+            assert named in refusal(source, directory=tmp_path)
+        server.files["/test.jsonl"] = jsonl(HEAD) + b"<html>"
+        with pytest.raises(InputError, match=r"test\.jsonl, line 5: not JSON"):
+            fetched(Url(f"{server.url}/test.jsonl"), directory=tmp_path / "kept")
+        assert not list((tmp_path / "kept").iterdir())
 
 
 class TestDirectory:

@@ -1,5 +1,6 @@
 """The registry is complete, agrees with the published sizes, and says what it does not know."""
 
+import os
 import re
 from pathlib import Path
 
@@ -9,9 +10,10 @@ import yaml
 
 from contamination.errors import InputError
 from contamination.testsets import registry
-from contamination.testsets.example_set import TEMPLATES
+from contamination.testsets.example_set import TEMPLATES, render
 from contamination.testsets.records import FORMATS
 from contamination.testsets.registry import FIRST, Hub, entries, lookup, registered
+from contamination.testsets.sources import locate, read_verified
 from fakes.data_fixtures import ROOT
 from fakes.made_up_registry import described, registry_of
 
@@ -26,8 +28,12 @@ def test_the_package_has_the_registry_of_the_data_directory() -> None:
     assert registry.REGISTRY.resolve() == (ROOT / "data" / "registry.yaml").resolve()
 
 
-@pytest.mark.parametrize("entry", entries().values(), ids=lambda e: e.name)
-def test_every_entry_is_complete(entry: registry.Entry) -> None:
+def test_every_entry_is_complete() -> None:
+    for entry in entries().values():
+        _check(entry)
+
+
+def _check(entry: registry.Entry) -> None:
     # What has no template is read as lines.
     assert (entry.template is None) == entry.name.startswith("contam-1.4b/")
     assert entry.template in (None, *TEMPLATES)
@@ -57,17 +63,6 @@ def test_no_two_sets_share_a_file_a_checksum_or_a_source() -> None:
     assert len({(e.source, e.split) for e in found}) == len(found)
 
 
-def test_the_sets_of_the_tables_are_there() -> None:
-    wanted = {"arc_easy", "boolq", "gsm8k", "lambada", "nq_open", "openbookqa", "piqa"}
-    wanted |= {"hellaswag", "truthfulqa", "mnli", "commonsense_qa"}
-    wanted |= {"wikitext/validation", "wikitext/test"}
-    assert wanted <= set(registered())
-    assert len(registered("canaries/")) == 10
-    assert len(registered("mmlu/")) == 57
-    assert len(registered("contam-1.4b/")) == 10
-    assert len(registered()) == len(wanted) + 77
-
-
 def test_sizes_and_order_are_those_of_the_papers_tables() -> None:
     for table, names in (
         (published("table1_canaries"), registered("canaries/")),
@@ -85,16 +80,6 @@ def test_sizes_and_order_are_those_of_the_papers_tables() -> None:
     assert (last, lookup(last).records) == ("mmlu/professional_law", 1534)
 
 
-def test_the_readme_names_every_set_and_every_difference() -> None:
-    text = (ROOT / "data" / "README.md").read_text(encoding="utf-8")
-    names = {name if "/" not in name else f"{name.partition('/')[0]}/" for name in registered()}
-    assert not [name for name in names if f"`{name}" not in text]
-    for entry in entries().values():
-        if isinstance(entry.source, Hub):
-            assert entry.source.id in text
-    assert "1,534" in text and "professional_law" in text and "544" in text
-
-
 def test_a_family_fills_in_the_name(tmp_path, monkeypatch) -> None:
     shared = described(
         hub={"id": "org/all", "config": "{name}"}, mirror="all/{name}_test.csv", title="{name}"
@@ -110,19 +95,10 @@ def test_a_family_fills_in_the_name(tmp_path, monkeypatch) -> None:
         assert lookup("all/b").template == "question/1"
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("gsm9k", "unknown test set 'gsm9k': did you mean gsm8k? `contamination data list`"),
-        ("mmlu/anatmy", "did you mean mmlu/anatomy"),
-        ("mmlu", "it has 57 sets, each tested by itself: mmlu/abstract_algebra, mmlu/anatomy ..."),
-        ("#", "unknown test set '#': `contamination data list` shows what is registered"),
-    ],
-)
-def test_a_misspelt_name(name: str, message: str) -> None:
-    with pytest.raises(InputError) as caught:
-        lookup(name)
-    assert message in str(caught.value)
+def test_a_misspelt_name_is_met_by_the_likeliest() -> None:
+    for name, meant in (("gsm9k", "gsm8k?"), ("mmlu/anatmy", "mmlu/anatomy"), ("mmlu", "57 sets")):
+        with pytest.raises(InputError, match=meant):
+            lookup(name)
 
 
 def test_another_registry_takes_the_place_of_this_one(tmp_path, monkeypatch) -> None:
@@ -135,3 +111,22 @@ def test_another_registry_takes_the_place_of_this_one(tmp_path, monkeypatch) -> 
         monkeypatch.setenv("CONTAMINATION_REGISTRY", str(tmp_path / "nowhere.yaml"))
         with pytest.raises(InputError, match=r"nowhere.yaml: no such file; CONTAMINATION_REGISTRY"):
             entries()
+
+
+@pytest.mark.skipif(
+    "CONTAMINATION_DATA" not in os.environ,
+    reason="set CONTAMINATION_DATA to a mirror of the canary sets and MMLU to read the real ones",
+)
+def test_the_real_sets_are_whole() -> None:
+    """Number of records and checksum of each; the canaries of MMLU lack a subset's first record."""
+    names = [name for name in registered() if name.startswith(("canaries/", "mmlu/"))]
+    examples = {}
+    for entry in map(lookup, names):
+        assert entry.checksum and entry.records and entry.template
+        path = locate(entry, os.environ["CONTAMINATION_DATA"])
+        assert path is not None, entry.name
+        examples[entry.name] = render(read_verified(entry, path), entry.template, entry.name)
+    assert sum(map(len, examples.values())) == 9188 + 14042
+    for subset in ("professional_psychology", "professional_law", "high_school_psychology"):
+        whole, planted = examples[f"mmlu/{subset}"], examples[f"canaries/mmlu_{subset}"]
+        assert set(whole) - set(planted) == {whole[0]}

@@ -1,9 +1,6 @@
 """A test set is found by name, file, directory or hub id, proved to be whole, or refused."""
 
 import json
-import os
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,18 +10,13 @@ from pathlib import Path
 import datasets
 import huggingface_hub.constants
 import pandas as pd
-import pooch
 import pytest
 
 from contamination.testsets import registry
-from contamination.testsets.example_set import render
 from contamination.testsets.records import read_records
-from contamination.testsets.registry import Entry, Url, lookup, registered
 from contamination.testsets.sources import (
     available,
-    cache_directory,
     cache_path,
-    checksum,
     data_file,
     expected_checksum,
     fetch,
@@ -134,34 +126,6 @@ def test_the_first_5000_as_in_the_paper(mirror) -> None:
     assert message == "max_records is 0: give at least 1"
 
 
-def test_what_is_available(mirror, repository, monkeypatch) -> None:
-    assert registered() == ("questions", "unpinned", "many", "mmlu/first", "mmlu/second")
-    assert registered("mmlu/") == ("mmlu/first", "mmlu/second")
-    assert not available("questions")
-    open_test_set("questions")
-    assert available("questions")
-    assert not available("many")
-    monkeypatch.setenv("CONTAMINATION_DATA", str(mirror))
-    assert available("many")
-    assert "did you mean questions" in refusal(available, "question")
-
-
-def test_a_set_that_is_nowhere(mirror, monkeypatch) -> None:
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-    message = refusal(open_test_set, "unpinned", mirror=mirror)
-    assert message.startswith(
-        "unpinned: neither mirror (as unpinned/test.jsonl) nor cache has it; hub org/unpinned: "
-        "cannot be had (LocalEntryNotFoundError: "
-    )
-    assert message.endswith("fetch it where there is a network, or use a local mirror (--mirror)")
-
-
-def test_a_registered_name_is_no_path(mirror, tmp_path) -> None:
-    (tmp_path / "questions").mkdir()  # in the working directory
-    assert open_test_set("questions", mirror=mirror).examples == EXAMPLES
-    assert "no data files" in refusal(open_test_set, Path("questions"))
-
-
 # --- files and directories ------------------------------------------------------------------------
 
 
@@ -214,40 +178,6 @@ def test_a_revision_is_kept_beside_others(repository) -> None:
         assert len(found.examples) == records
 
 
-# --- what is none of these ------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("what", "message"),
-    [
-        ("question", "question: no such file, directory or test set: did you mean questions? "),
-        ("mmlu", "no such file, directory or test set: it has 2 sets, each tested by itself: mmlu"),
-        ("mmlu/frist", "no such file, directory or test set: did you mean mmlu/first"),
-        ("./org/questions", "./org/questions: no such file, directory or test set: "),
-        ("a/b/c", "a/b/c: no such file, directory or test set: "),
-        (Path("org/questions"), "org/questions: no such file or directory; give the path"),
-        ("none.csv", "none.csv: no such file; give the path of a test set"),
-    ],
-)
-def test_no_test_set(what: str | Path, message: str, server) -> None:
-    assert message in refusal(open_test_set, what)
-    wrong = refusal(open_test_set, "org/questions", template="text/9")
-    assert "unknown template 'text/9'" in wrong
-    assert not server.seen  # neither of these is fetched first
-
-
-def test_options_that_do_not_apply(mirror) -> None:
-    path = mirror / "many.jsonl"
-    for what, option, kind in (
-        ("questions", {"split": "train"}, "registered"),
-        ("questions", {"revision": "v1"}, "registered"),
-        (path, {"split": "train"}, "a file"),
-        (str(mirror), {"revision": "v1"}, "a directory"),
-    ):
-        told = f"{what} is {kind}: --split and --data-revision go with ORG/NAME of the hub"
-        assert refusal(open_test_set, what, mirror=mirror, **option) == told
-
-
 # --- where it lies --------------------------------------------------------------------------------
 
 
@@ -269,17 +199,6 @@ def test_a_mirror_before_the_cache_and_an_explicit_one_before_the_environments(
     assert locate(ENTRY, other.parent) == other / "test.jsonl"
 
 
-def test_the_data_directory_is_the_mirror_of_last_resort(mirror, tmp_path, monkeypatch) -> None:
-    mirror.rename(tmp_path / "data")  # the working directory of these tests
-    assert locate(ENTRY) == Path("data") / ENTRY.mirror
-    message = refusal(locate, ENTRY, tmp_path / "none")
-    assert "/none: no such directory; give that of a mirror" in message
-    monkeypatch.setenv("CONTAMINATION_DATA", str(tmp_path / "gone"))
-    assert "/gone: no such directory" in refusal(locate, ENTRY)
-    monkeypatch.delenv("CONTAMINATION_CACHE")
-    assert cache_directory() == Path(pooch.os_cache("contamination"))
-
-
 def test_a_file_of_the_data_directory_or_of_the_registry(mirror, repository, monkeypatch) -> None:
     monkeypatch.setenv("CONTAMINATION_DATA", str(mirror))
     assert data_file(ENTRY.mirror) == mirror / ENTRY.mirror
@@ -287,51 +206,6 @@ def test_a_file_of_the_data_directory_or_of_the_registry(mirror, repository, mon
     assert data_file(ENTRY.mirror) == cache_path(ENTRY)
     told = f"{mirror / 'mine.jsonl'}: no such file; set CONTAMINATION_DATA to the directory"
     assert refusal(data_file, "mine.jsonl").startswith(told)
-
-
-# --- whole or not ---------------------------------------------------------------------------------
-
-
-def test_the_checksum_is_that_of_examples_from_any_kind_of_file(tmp_path) -> None:
-    pd.DataFrame(QUESTIONS).to_csv(tmp_path / "a.csv", index=False)  # ids are text there
-    (tmp_path / "a.json").write_bytes(jsonl(QUESTIONS))
-    for name in ("a.csv", "a.json"):
-        assert len(read_verified(ENTRY, tmp_path / name)) == 6
-    records = read_records(tmp_path / "a.json")
-    assert checksum(ENTRY, records[::-1], "f") != CHECKSUM
-    assert checksum(replace(ENTRY, template="{question} {answer}\n"), records, "f") != CHECKSUM
-    assert checksum(replace(ENTRY, template=None), records, "f") != CHECKSUM
-
-
-@pytest.mark.parametrize(
-    ("entry", "damage", "messages"),
-    [
-        (
-            ENTRY,
-            lambda lines: [line.replace("It is 3.", "It is 4.") for line in lines],
-            (": checksum ", f"the registry has {CHECKSUM[:16]}...; it is another version, or was"),
-        ),
-        (UNPINNED, lambda lines: lines[:-1], (": 5 records, questions has 6; it is another",)),
-        (ENTRY, lambda lines: lines[:1], (": the test set is empty",)),
-        (
-            ENTRY,
-            lambda lines: [lines[0].replace("answer", "anwser"), *lines[1:]],
-            (", line 2: field 'answer' is missing, which template question/1 needs",),
-        ),
-        (
-            UNPINNED,
-            lambda lines: [*lines[:-1], lines[2]],
-            (", line 7: id '1' stands at line 3 already; remove the copy",),
-        ),
-    ],
-    ids=["changed", "too few", "empty", "a missing field", "a repeated id"],
-)
-def test_a_damaged_file_of_a_mirror(entry, damage, messages, mirror) -> None:
-    path = mirror / ENTRY.mirror
-    path.write_text("".join(damage(path.read_text().splitlines(keepends=True))))
-    found = refusal(read_verified, entry, path)
-    assert found.startswith(f"{path}{messages[0]}")
-    assert messages[-1] in found
 
 
 # --- fetched --------------------------------------------------------------------------------------
@@ -353,34 +227,6 @@ def test_what_is_fetched_is_kept_with_its_origin(repository, server) -> None:
     assert not server.seen  # from the cache
 
 
-@pytest.mark.parametrize("where", ["/dev/null", "/proc/version/x", "file", "x" * 300, "/proc/x"])
-@pytest.mark.parametrize("use", [fetch, locate])
-def test_a_place_where_no_cache_can_be_is_told(monkeypatch, tmp_path, where, use) -> None:
-    (tmp_path / "file").write_bytes(b"mine")
-    monkeypatch.setenv("CONTAMINATION_CACHE", str(tmp_path / where))
-    if (use, where) == (locate, "/proc/x"):  # nothing is written
-        assert locate(ENTRY) is None
-        return
-    message = refusal(use, ENTRY)
-    assert message.startswith(f"{tmp_path / where}: ")
-    assert "no directory" in message or "cannot be written" in message
-    assert (tmp_path / "file").read_bytes() == b"mine"
-
-
-@pytest.mark.parametrize("where", ["/dev/null", "file", "x" * 300])
-def test_a_mirror_that_is_no_directory_is_told(tmp_path, where) -> None:
-    (tmp_path / "file").touch()
-    assert refusal(locate, ENTRY, tmp_path / where).startswith(f"{tmp_path / where}: no directory")
-
-
-def test_a_damaged_note_of_what_was_fetched_is_told(repository) -> None:
-    path = fetch(UNPINNED)
-    note = path.with_suffix(".source.json")
-    for data in (b"", b"[]", b"\xff"):
-        note.write_bytes(data)
-        assert refusal(read_verified, UNPINNED, path).startswith(f"{note}: it is damaged; remove")
-
-
 def test_the_cache_serves_as_a_mirror(repository, cache, tmp_path) -> None:
     fetch(UNPINNED)
     cache.rename(tmp_path / "copied")
@@ -390,15 +236,6 @@ def test_the_cache_serves_as_a_mirror(repository, cache, tmp_path) -> None:
     found.write_bytes(found.read_bytes().replace(b"It is 3", b"It is 4"))
     message = refusal(read_verified, UNPINNED, found)
     assert f"what was fetched had {CHECKSUM[:16]}...; it is another version" in message
-
-
-def test_damage_in_the_cache_is_told_and_mended(repository) -> None:
-    path = fetch(UNPINNED)
-    path.write_bytes(path.read_bytes().replace(b"It is 3", b"It is 4"))
-    message = refusal(read_verified, UNPINNED, path)
-    assert f"what was fetched had {CHECKSUM[:16]}...; it was damaged: remove it" in message
-    path.unlink()
-    assert len(read_verified(UNPINNED, fetch(UNPINNED))) == 6
 
 
 def test_a_change_upstream_is_refused_until_it_is_accepted(repository) -> None:
@@ -418,14 +255,6 @@ def test_a_change_upstream_is_refused_until_it_is_accepted(repository) -> None:
     assert read_records(path)[-1][1] == changed[-1]
 
 
-def test_a_commit_that_changes_nothing_is_no_change(repository) -> None:
-    before = fetch(UNPINNED).read_bytes()
-    repository.push({"test.jsonl": jsonl(QUESTIONS), "dev.jsonl": jsonl(QUESTIONS)})
-    assert fetch(UNPINNED, again=True).read_bytes() == before
-    repository.push({"data/test-00000-of-00001.parquet": pd.DataFrame(QUESTIONS).to_parquet()})
-    assert fetch(UNPINNED, again=True).read_bytes() == before
-
-
 @pytest.mark.parametrize("entry", [ENTRY, UNPINNED])
 def test_what_is_not_what_the_registry_says_is_not_kept(entry, repository, cache) -> None:
     wrong = QUESTIONS[:-1] + ([QUESTIONS[-1] | {"answer": ""}] if entry.checksum else [])
@@ -437,15 +266,6 @@ def test_what_is_not_what_the_registry_says_is_not_kept(entry, repository, cache
     assert not list(cache.rglob("*.json*"))
     repository.push({"test.jsonl": jsonl(QUESTIONS)})
     assert fetch(entry).is_file()
-
-
-def test_a_file_behind_an_address(server) -> None:
-    entry = replace(UNPINNED, source=Url(f"{server.url}/questions.jsonl"))
-    server.files["/questions.jsonl"] = jsonl(QUESTIONS)
-    note = json.loads(fetch(entry).with_suffix(".source.json").read_text())
-    assert (note["source"], note["commit"]) == (f"{server.url}/questions.jsonl", None)
-    server.files["/questions.jsonl"] = jsonl(QUESTIONS[::-1])
-    assert "what was fetched before had" in refusal(fetch, entry, again=True)
 
 
 def test_records_of_a_set_without_a_template(repository) -> None:
@@ -470,46 +290,74 @@ def test_those_that_start_together_fetch_once(repository, server) -> None:
     assert sum(seen.startswith("GET") and "test.jsonl" in seen for seen in server.seen) == 1
 
 
-# --- the real thing -------------------------------------------------------------------------------
+# --- what is refused ------------------------------------------------------------------------------
 
-REAL = os.environ.get("CONTAMINATION_DATA")
-real = pytest.mark.skipif(
-    REAL is None,
-    reason="set CONTAMINATION_DATA to a mirror of the canary sets and MMLU to read the real ones",
+
+@pytest.mark.parametrize(
+    ("what", "named"),
+    [
+        ("question", "did you mean questions? "),
+        ("mmlu", "it has 2 sets, each tested by itself: mmlu"),
+        ("mmlu/frist", "did you mean mmlu/first"),
+        ("./org/questions", "./org/questions: no such file, directory or test set: "),
+        ("a/b/c", "a/b/c: no such file, directory or test set: "),
+        (Path("org/questions"), "org/questions: no such file or directory"),
+        ("none.csv", "none.csv: no such file"),
+    ],
 )
+def test_no_test_set(what: str | Path, named: str, server) -> None:
+    assert named in refusal(open_test_set, what)
+    assert "text/9" in refusal(open_test_set, "org/questions", template="text/9")
+    assert not server.seen  # neither of these is fetched first
 
 
-@pytest.fixture(scope="session")
-def known() -> dict[str, Entry]:
-    """Return the entries of the real registry."""
-    return {name: lookup(name) for name in registered()}
+def test_options_of_the_hub_go_with_nothing_else(mirror) -> None:
+    for what, option in (
+        ("questions", {"split": "train"}),
+        (mirror / "many.jsonl", {"split": "train"}),
+        (str(mirror), {"revision": "v1"}),
+    ):
+        message = refusal(open_test_set, what, mirror=mirror, **option)
+        assert message.startswith(f"{what} is ") and "--data-revision" in message
 
 
-@real
-def test_real_sets_open_by_name(known) -> None:
-    """The number of their records and their checksum are compared on the way."""
-    names = [name for name in known if name.startswith(("canaries/", "mmlu/"))]
-    assert all(known[name].checksum and known[name].records for name in names)
-    code = (
-        "import sys; from contamination.testsets.sources import open_test_set; "
-        "print(sum(len(open_test_set(name).examples) for name in sys.argv[1:]))"
-    )
-    shown = subprocess.run(
-        [sys.executable, "-c", code, *names],
-        env={**os.environ, "CONTAMINATION_DATA": str(REAL)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert (len(names), int(shown.stdout)) == (67, 9188 + 14042)
+@pytest.mark.parametrize(
+    ("entry", "damage", "named"),
+    [
+        (ENTRY, lambda lines: [line.replace("is 3.", "is 4.") for line in lines], "checksum "),
+        (UNPINNED, lambda lines: lines[:-1], "5 records, questions has 6"),
+        (ENTRY, lambda lines: lines[:1], "the test set is empty"),
+        (ENTRY, lambda lines: [lines[0].replace("answer", "anwser"), *lines[1:]], "'answer'"),
+        (UNPINNED, lambda lines: [*lines[:-1], lines[2]], "line 7: id '1'"),
+    ],
+)
+def test_a_damaged_file_of_a_mirror(entry, damage, named, mirror) -> None:
+    path = mirror / ENTRY.mirror
+    path.write_text("".join(damage(path.read_text().splitlines(keepends=True))))
+    found = refusal(read_verified, entry, path)
+    assert found.startswith(str(path)) and named in found
 
 
-@real
-def test_the_mmlu_canaries_lack_the_first_record_of_their_subsets(known) -> None:
-    """Named in data/README.md: a reader that takes the first record for a header loses it."""
-    for subset in ("professional_psychology", "professional_law", "high_school_psychology"):
-        examples = []
-        for name in (f"mmlu/{subset}", f"canaries/mmlu_{subset}"):
-            records = read_verified(known[name], locate(known[name], REAL))
-            examples.append(render(records, known[name].template, name))
-        assert set(examples[0]) - set(examples[1]) == {examples[0][0]}
+@pytest.mark.parametrize("where", ["/dev/null", "/proc/version/x", "file", "x" * 300])
+@pytest.mark.parametrize("variable", ["CONTAMINATION_CACHE", "CONTAMINATION_DATA"])
+def test_a_place_that_cannot_be_a_directory_is_named(monkeypatch, tmp_path, where, variable):
+    (tmp_path / "file").write_bytes(b"mine")
+    monkeypatch.setenv(variable, str(tmp_path / where))
+    assert refusal(locate, ENTRY).startswith(f"{tmp_path / where}: no directory")
+    assert (tmp_path / "file").read_bytes() == b"mine"
+
+
+def test_a_damaged_note_of_what_was_fetched_is_named(repository) -> None:
+    path = fetch(UNPINNED)
+    note = path.with_suffix(".source.json")
+    note.write_bytes(b"[]")
+    assert refusal(read_verified, UNPINNED, path).startswith(f"{note}: it is damaged")
+
+
+def test_without_a_network_a_set_has_to_be_somewhere(mirror, monkeypatch) -> None:
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    message = refusal(open_test_set, "unpinned", mirror=mirror)
+    assert message.startswith("unpinned: neither mirror (as unpinned/test.jsonl) nor cache has it")
+    assert not available("unpinned") and available("questions") is False
+    monkeypatch.setenv("CONTAMINATION_DATA", str(mirror))
+    assert available("many")

@@ -1,6 +1,5 @@
 """Every ordering scores the same tokens; the tokenizer is the same every time it is trained."""
 
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,9 +11,10 @@ from hypothesis import strategies as st
 from tokenizers.processors import TemplateProcessing
 from transformers import AutoTokenizer
 
-from contamination.testsets import tokens
+from contamination.errors import InputError
+from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import ordering, shard_bounds
-from contamination.testsets.tokens import tokenize
+from contamination.testsets.tokens import tokenize, tokenize_set
 from reproduction.run.tokenizer import END_OF_TEXT, train_tokenizer
 
 TEXTS = [
@@ -36,21 +36,6 @@ def bpe():
 
 def _joined(ids: Sequence[np.ndarray]) -> list[int]:
     return np.concatenate(ids).tolist()
-
-
-def test_much_text_is_tokenised_with_a_bar_and_little_in_silence(bpe, capsys, monkeypatch) -> None:
-    plain = tokenize(bpe, TEXTS)
-    assert capsys.readouterr().err == ""
-    monkeypatch.setattr(tokens, "QUIET", 100)
-    monkeypatch.setattr(tokens, "CHUNK", 100)
-    tokenize(bpe, TEXTS)
-    assert capsys.readouterr().err == ""  # no terminal
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    in_chunks = tokenize(bpe, TEXTS)
-    assert "tokenise" in capsys.readouterr().err
-    assert _joined(in_chunks) == _joined(plain)
-    assert list(map(len, in_chunks)) == list(map(len, plain))
-    assert tokenize(bpe, []) == []
 
 
 def test_every_ordering_is_the_same_multiset_of_tokens(bpe) -> None:
@@ -121,7 +106,6 @@ def test_training_twice_gives_the_same_bytes(bpe, tmp_path: Path) -> None:
     assert "tokenizer.json" in [name for name, _ in saved[0]]
 
 
-def test_vocabulary_has_the_wanted_size(bpe) -> None:
-    assert len(bpe) == 350
-    # Without merges a text is its bytes; the training text must have become shorter than that.
-    assert len(tokenize(bpe, TEXTS[:1])[0]) < len(TEXTS[0].encode()) / 2
+def test_an_example_without_a_token_is_refused(bpe) -> None:
+    with pytest.raises(InputError, match="example 1 has no token"):
+        tokenize_set(bpe, ExampleSet("d", ("a\n", ""), "text/1", "r"))
