@@ -72,21 +72,6 @@ def test_the_store_holds_every_ordering_of_every_shard(tokenizer, tmp_path):
     np.testing.assert_allclose(store.log_probs(5), expected, rtol=1e-14)
 
 
-def test_every_ordering_scores_the_same_tokens_and_no_start_token(tokenizer, tmp_path):
-    scorer = MadeUpScorer(tokenizer)
-    run(scorer, tmp_path, permutations=5)
-    for start, stop in shard_bounds(len(EXAMPLES), SHARDS):
-        sequences = [s for s in scorer.sequences if EXAMPLES[start] in tokenizer.decode(s)]
-        assert len({s.tobytes() for s in sequences}) > 1
-        assert len({np.sort(s).tobytes() for s in sequences}) == 1
-        assert "".join(EXAMPLES[start:stop]) in map(tokenizer.decode, sequences)
-        for sequence in sequences:
-            # Whole examples in another order: decoded, they are the same lines.
-            lines = tokenizer.decode(sequence).splitlines(keepends=True)
-            assert sorted(lines) == sorted(EXAMPLES[start:stop])
-            assert tokenizer.bos_token_id not in sequence
-
-
 @pytest.mark.parametrize(
     ("survives", "kind"), [*((n, ORDERINGS) for n in (0, 1, 3, 7, 12, 17)), (25, SUCCESSORS)]
 )
@@ -114,16 +99,6 @@ def test_interruptions_in_every_part_still_end_with_the_same_bytes(tokenizer, tm
             run(MadeUpScorer(tokenizer, survives=4), tmp_path / "store")
             break
     assert contents(tmp_path / "store") == whole
-
-
-@pytest.mark.parametrize(("kind", "permutations"), [(ORDERINGS, (5, 3)), (SUCCESSORS, (5, 77))])
-def test_a_complete_store_needs_no_model(tokenizer, tmp_path, kind, permutations):
-    """The number of permutations means nothing to successors."""
-    run(MadeUpScorer(tokenizer), tmp_path, **kind)
-    before = contents(tmp_path)
-    for number in permutations:
-        run(MadeUpScorer(tokenizer, survives=0), tmp_path, permutations=number, **kind)
-    assert contents(tmp_path) == before
 
 
 def test_more_permutations_score_only_what_is_missing(tokenizer, tmp_path):
@@ -239,16 +214,6 @@ class TestFirstTokens:
             np.testing.assert_array_equal(few.leading, all_of_them.leading[:, kept])
             np.testing.assert_array_equal(few.example, all_of_them.example[kept])
 
-    def test_the_scorer_reads_everything_and_is_asked_for_these_alone(self, tokenizer, tmp_path):
-        scorer = MadeUpScorer(tokenizer)
-        run(scorer, tmp_path, tokens_per_example=2)
-        ids = tokenize(tokenizer, EXAMPLES)
-        assert len(scorer.wanted) == SHARDS * 6
-        for sequence, mask in zip(scorer.sequences, scorer.wanted, strict=True):
-            lines = tokenizer.decode(sequence).splitlines(keepends=True)
-            lengths = [len(ids[EXAMPLES.index(line)]) for line in lines]
-            np.testing.assert_array_equal(mask, np.concatenate([np.arange(n) < 2 for n in lengths]))
-
 
 class TestSuccessors:
     @pytest.mark.parametrize("first", [2, None])
@@ -310,15 +275,6 @@ class TestParts:
         parts = list(scoring.cut_into_parts([1 << 10] * (total >> 10), batch_tokens))
         assert {len(part) << 10 for part in parts[:-1]} <= {expected}
         assert len(parts) == -(-total // expected)
-
-    def test_the_scorer_gets_a_whole_part_at_a_time(self, tokenizer, tmp_path):
-        scorer = MadeUpScorer(tokenizer)
-        store = run(scorer, tmp_path)
-        assert len(scorer.calls) == len(store.parts())
-        assert sum(scorer.calls) == SHARDS * 6
-        wide = MadeUpScorer(tokenizer, batch_tokens=1000)
-        run(wide, tmp_path / "wide")
-        assert wide.calls == [SHARDS * 6]
 
 
 def test_what_process_0_does_not_agree_to_is_refused(tokenizer, tmp_path, monkeypatch):
@@ -384,18 +340,6 @@ def test_a_network_that_breaks_down_leaves_the_same_bytes_too(
     assert contents(tmp_path / "store") == whole
 
 
-def test_the_canonical_orderings_are_not_always_scored_first(tokenizer, tmp_path):
-    """An endpoint may drift in the meantime."""
-    scorer = MadeUpScorer(tokenizer)
-    run(scorer, tmp_path, permutations=9)
-    texts = [tokenizer.decode(sequence) for sequence in scorer.sequences]
-    canonical_first = []
-    for start, stop in shard_bounds(len(EXAMPLES), SHARDS):
-        first = next(text for text in texts if EXAMPLES[start] in text)
-        canonical_first.append(first == "".join(EXAMPLES[start:stop]))
-    assert not all(canonical_first)
-
-
 def records(store) -> list[dict]:
     return [json.loads(path.read_text()) for path in sorted(store.directory.glob("run-*.json"))]
 
@@ -433,21 +377,6 @@ class TestRecords:
             "tokens": 6 + 6 + 6,
             "noise": None,
         }
-
-    def test_a_run_that_breaks_down_says_what_it_had_finished(self, store, scorer):
-        with pytest.raises(Breakdown), scoring.recorded(store, scorer):
-            store.append(units(2)[:1])
-            raise Breakdown
-        (record,) = records(store)
-        assert record["tokens"] == 6
-        assert record["seconds"] > 0
-
-    def test_every_run_has_a_record_of_its_own(self, store, scorer, tokenizer):
-        for each in (scorer, scorer, MadeUpScorer(tokenizer)):
-            with scoring.recorded(store, each):
-                pass
-        places = [record["devices"] for record in records(store)]
-        assert sorted(places) == sorted([[describe(scorer.device)]] * 2 + [["elsewhere"]])
 
     def test_several_processes_write_one(self, store, scorer, monkeypatch):
         monkeypatch.setattr(scoring, "gather", lambda mine: [mine, "1 x another"])

@@ -12,7 +12,7 @@ from contamination.errors import InputError
 from contamination.files import write_json
 from contamination.scoring.store import Store, SummedStore, open_store, sum_store
 from contamination.scoring.store_sums import SUMS, read_sums
-from fakes.made_up_store import HEADER, OTHERS, SUCCESSORS, unit, units
+from fakes.made_up_store import HEADER, SUCCESSORS, unit, units
 
 SHARDS = range(HEADER.shards)
 
@@ -66,13 +66,6 @@ def test_ties_are_made_when_the_sums_are_read_not_before(tmp_path: Path) -> None
     assert told_apart.ravel().tolist() == [values.sum(dtype=np.float64) for values in nearly]
 
 
-def test_pairs_have_the_same_sums(pairs: Store) -> None:
-    found = summed(pairs)
-    for shard in SHARDS:
-        np.testing.assert_array_equal(found.successors(shard, 2), pairs.successors(shard, 2))
-        assert np.isnan(np.diag(found.successors(shard, 2))).all()
-
-
 def test_whole_examples_have_the_same_sums_however_many_tokens_are_asked_for(
     tmp_path: Path,
 ) -> None:
@@ -113,13 +106,6 @@ def test_what_needs_tokens_is_refused_in_one_line(whole: Store, pairs: Store) ->
         successors.successors(0, 3)
 
 
-def test_an_incomplete_store_is_not_summed(tmp_path: Path) -> None:
-    store = Store(tmp_path / "whole", HEADER)
-    store.append(units(1))
-    with pytest.raises(InputError, match="not scored yet"):
-        summed(store, permutations=2)
-
-
 def test_a_summed_store_that_is_scored_again_reads_its_parts(whole: Store) -> None:
     found = summed(whole)
     again = Store(found.directory, HEADER)
@@ -128,13 +114,6 @@ def test_a_summed_store_that_is_scored_again_reads_its_parts(whole: Store) -> No
     read = open_store(found.directory)
     assert type(read) is Store
     assert not np.array_equal(read.log_probs(2), found.log_probs(2))
-
-
-@pytest.mark.parametrize("change", OTHERS, ids=lambda change: next(iter(change)))
-def test_sums_of_another_store_are_refused(whole: Store, change) -> None:
-    path = summed(whole).directory / SUMS
-    with pytest.raises(InputError, match=r"sums\.parquet: the sums belong to another store"):
-        read_sums(path, replace(HEADER, **change))
 
 
 def test_any_byte_of_the_sums_that_changes_is_found_or_changes_no_number(whole: Store) -> None:

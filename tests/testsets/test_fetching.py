@@ -141,9 +141,10 @@ class TestHub:
             (Hub("org/name", None, "v9"), "test", "https://huggingface.co/datasets/org/name"),
         ):
             assert named in refusal(source, split)
-        repository.gated = True
-        assert "ask for access on https://" in refusal(Hub("org/name", "one"))
-        repository.gated = False
+        server.repositories["org/gated"] = gated = Repository()
+        gated.push(FILES)
+        gated.gated = True
+        assert "ask for access on https://" in refusal(Hub("org/gated", "one"))
         repository.push({"data/test.arrow": b"x"})
         assert "no data files of split 'test'" in refusal(Hub("org/name"))
         arrow = {"config_name": "one", "data_files": [{"split": "test", "path": "data/*"}]}
@@ -151,7 +152,7 @@ class TestHub:
         assert "test.arrow: unknown kind of file" in refusal(Hub("org/name"))
         server.shutdown()
         server.server_close()
-        assert "fetch it where there is a network" in refusal(Hub("org/name"))
+        assert "fetch it where there is a network" in refusal(Hub("org/another"))
 
 
 class TestCacheOfTheHub:
