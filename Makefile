@@ -27,7 +27,7 @@ ifeq ($(wildcard $(P)),)
 $(error unknown PROFILE '$(PROFILE)': choose one of $(notdir $(basename $(wildcard profiles/*.yaml))))
 endif
 
-# On several GPUs: make reproduce LAUNCH="accelerate launch --multi_gpu" (docs/how-to/distributed.md).
+# On several GPUs: make reproduce LAUNCH="accelerate launch --multi_gpu" (docs/how-to/reproduce.md).
 LAUNCH ?=
 # Small models gain little from a second thread: two steps at a time, each on half of the cores.
 # Numbers depend on the threads in their last digits, so they are the same whatever runs beside.

@@ -3,7 +3,7 @@
     .venv/bin/python benchmarks/tolerances.py RESULTS RESULTS ... [--table TABLE]
 
 Each RESULTS is a directory of results: runs on several machines, or with other threads, kernels or
-precision (docs/how-to/compare.md says how). Every pair of one profile is compared; those of the
+precision (docs/how-to/reproduce.md says how). Every pair of one profile is compared; those of the
 profile of the reference renew the numbers of docs/measurements/tolerances.csv, whose lines with
 table, column and scale are written by hand. Writes docs/measurements/tolerances_runs.csv, which
 runs they were, and tolerances_pairs.csv, how far each pair is apart. Nothing is written if a value

@@ -1,11 +1,10 @@
-"""The documentation site: MyST pages by hand, the reference from docstrings, no network.
+"""The documentation site: pages by hand, notebooks as they were run, the reference from docstrings.
 
-The gallery is that of README.md, and notebooks are shown as the last run left them.
+Sphinx asks no network. Notebooks are those of the last run, or the sources where none has run.
 """
 
 import re
 import shutil
-import sys
 from importlib.metadata import version as installed
 from pathlib import Path
 from typing import Any
@@ -16,27 +15,18 @@ from sphinx.application import Sphinx
 from sphinx.util.typing import stringify_annotation
 from typer.cli import get_docs_for_click
 
-import contamination
 from contamination.cli.main import app as command_line
 
-ROOT = Path(contamination.__file__).parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
-
-from notebook_pages import write_pages, write_tables  # noqa: E402
+ROOT = Path(__file__).resolve().parents[1]
 
 project = "contamination"
 author = "The contamination developers"
 project_copyright = "2026, the contamination developers"
 version = release = installed("contamination")
 
-extensions = [
-    "myst_parser",
-    "sphinx.ext.autodoc",
-    "sphinx.ext.autosummary",
-    "sphinx.ext.napoleon",
-]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon"]
 nitpicky = True
-# A name of this package must resolve, but for constants, which have no entry. Types of other
+# A name of the library must resolve, but for constants, which have no entry. Types of other
 # packages, and words in the place of a type, are text.
 nitpick_ignore_regex = [("py:.*", r"(?!contamination\.).*|.*\.[A-Z_]+")]
 
@@ -44,14 +34,13 @@ nitpick_ignore_regex = [("py:.*", r"(?!contamination\.).*|.*\.[A-Z_]+")]
 
 myst_heading_anchors = 3
 myst_enable_extensions = ["deflist", "html_image"]
-highlight_language = "text"  # of what a notebook prints
+nb_execution_mode = "off"
+nb_output_stderr = "remove"  # progress bars
+highlight_language = "text"
 smartquotes_action = "qe"  # quotes and ellipses; an option keeps its two hyphens
 
 # --- docstrings -----------------------------------------------------------------------------------
 
-templates_path = ["_templates"]
-# Made anew whenever the site is built: a page of a module that is gone would be an error.
-shutil.rmtree(Path(__file__).parent / "reference" / "generated", ignore_errors=True)
 add_module_names = False
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
@@ -74,7 +63,6 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
-exclude_patterns = ["_templates"]
 
 # `sphinx-build -b linkcheck docs build/docs-links` asks the addresses of other sites. It needs a
 # network, so no test does it.
@@ -82,48 +70,49 @@ linkcheck_timeout = 20
 linkcheck_ignore = [r"http://localhost.*"]
 
 
-def _short(signature: str) -> str:
-    return ARRAY.sub(r"NDArray[\1]", signature).replace(ARRAY_LIKE, "ArrayLike")
+def _copy_notebooks(app: Sphinx) -> None:
+    """Copy each numbered notebook, executed if a run has left it, its links leading to pages."""
+    pages = Path(app.srcdir, "notebooks")
+    for made in (pages, Path(app.srcdir, "reference")):  # a page of what is gone is an error
+        shutil.rmtree(made, ignore_errors=True)
+    pages.mkdir()
+    for source in sorted((ROOT / "notebooks").glob("[0-9]*.ipynb")):
+        executed = Path(app.srcdir, app.config.executed_notebooks, source.name)
+        text = (executed if executed.is_file() else source).read_text(encoding="utf-8")
+        text = text.replace("](../docs/", "](../").replace(
+            "](seminar.ipynb", "](../seminar-guide.md"
+        )
+        (pages / source.name).write_text(text, encoding="utf-8")
 
 
-def _gallery() -> tuple[str, list[Path]]:
-    """Return the gallery of README.md, its links leading to pages of this site, and its tables."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    gallery = readme.partition("<!-- gallery -->")[2].partition("<!-- end of gallery -->")[0]
-    tables = re.findall(r"\]\((results/reference/tables/\w+\.md)\)", gallery)
-    gallery = re.sub(r"\]\((notebooks/\w+)\.ipynb\)", r"](\1.md)", gallery)
-    gallery = re.sub(r"\]\(results/reference/(tables/\w+\.md)\)", r"](notebooks/\1)", gallery)
-    gallery = gallery.replace("results/reference/", "../results/reference/")
-    return gallery, [ROOT / table for table in tables]
+# On the site, a Markdown file outside of docs/ is no page but a file to download.
+OUTSIDE = re.compile(r"\[([^\]]*)\]\(((?:\.\./)+(?:results|data)/[^)#]*\.md)(?:#[^)]*)?\)")
+
+
+def _adapt(app: Sphinx, name: str, source: list[str]) -> None:
+    """Lead links that are right on GitHub to pages; describe every command in the reference."""
+    text = OUTSIDE.sub(r"{download}`\1 <\2>`", source[0])
+    source[0] = text.replace("](../notebooks/", "](notebooks/")
+    if name == "reference":
+        command = typer.main.get_command(command_line)
+        context = typer.Context(command)
+        described = get_docs_for_click(obj=command, ctx=context, name="contamination", indent=1)
+        source[0] = source[0].replace("<!-- commands -->", described.partition("\n")[2])
+
+
+def _shorten(*arguments: Any) -> tuple[str, str | None] | None:
+    """Write the names of type aliases in the place of what they stand for."""
+    signature, returned = (
+        text and ARRAY.sub(r"NDArray[\1]", text).replace(ARRAY_LIKE, "ArrayLike")
+        for text in arguments[-2:]
+    )
+    return (signature, returned) if signature else None
 
 
 def setup(app: Sphinx) -> None:
-    """Fill in the commands and the gallery, write pages of notebooks and short names of types."""
-    command = typer.main.get_command(command_line)
-    described = get_docs_for_click(obj=command, ctx=typer.Context(command), name="contamination")
-    described = described.partition("\n")[2]  # the page has a heading of its own
-    gallery, tables = _gallery()
-    filled = {
-        "reference/command-line": ("<!-- commands -->", described),
-        "gallery": ("<!-- gallery -->", gallery),
-    }
-
-    def fill_in(_: Sphinx, name: str, source: list[str]) -> None:
-        if name in filled:
-            source[0] = source[0].replace(*filled[name])
-
-    def write_notebooks(app: Sphinx) -> None:
-        executed = Path(app.srcdir, app.config.executed_notebooks)
-        pages = Path(app.srcdir, "notebooks")
-        write_pages(ROOT / "notebooks", executed, pages)
-        write_tables(tables, pages / "tables")
-
-    def shorten(*arguments: Any) -> tuple[str, str | None] | None:
-        signature, returned = arguments[-2:]
-        return (_short(signature), returned and _short(returned)) if signature else None
-
+    """Connect what fills in pages."""
     app.add_config_value("executed_notebooks", "../results/notebooks", "env")
-    app.connect("builder-inited", write_notebooks)
-    app.connect("source-read", fill_in)
-    app.connect("env-get-outdated", lambda *_: list(filled))
-    app.connect("autodoc-process-signature", shorten)
+    app.connect("builder-inited", _copy_notebooks, priority=0)
+    app.connect("source-read", _adapt)
+    app.connect("env-get-outdated", lambda *_: ["reference"])
+    app.connect("autodoc-process-signature", _shorten)

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Use all GPUs of a SLURM job: score a test set and print the p-value, or run `make`.
-# See docs/how-to/slurm.md.
+# See docs/how-to/reproduce.md.
 #
 #   sbatch scripts/slurm.sh MODEL DATASET [options of `contamination test`]
 #   sbatch scripts/slurm.sh make TARGET [PROFILE=...]

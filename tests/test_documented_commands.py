@@ -5,6 +5,7 @@ says what it would do, since continuous integration runs `make setup lint test s
 """
 
 import csv
+import io
 import json
 import os
 import re
@@ -12,7 +13,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -34,9 +35,6 @@ NOT_EXECUTED = {
     "torchrun --standalone --nproc-per-node 2 .venv/bin/contamination score MODEL DATASET": (
         "takes long to start; tests/scoring/test_distributed.py does the same"
     ),
-    "accelerate launch --multi_gpu --num_processes 2 .venv/bin/contamination score MODEL DATASET": (
-        "calls torchrun, as tests/scoring/test_distributed.py does"
-    ),
     "torchrun --nnodes 2 --nproc-per-node 8 --max-restarts 3 --rdzv-backend c10d --rdzv-id audit-1 "
     "--rdzv-endpoint FIRST_NODE:29500 .venv/bin/contamination score MODEL DATASET "
     "--store /scratch/stores": "needs two machines",
@@ -46,7 +44,7 @@ NOT_EXECUTED = {
     ".venv/bin/hf auth login": "needs an account of the hub",
     ".venv/bin/sphinx-build -b linkcheck docs build/docs-links": "needs a network",
     ".venv/bin/python benchmarks/tolerances.py RESULTS OTHER_RESULTS": (
-        "needs two runs; tests/report/test_compare.py measures made-up ones"
+        "needs two runs; tests/reproduction/output/test_compare.py measures made-up ones"
     ),
     "CONTAMINATION_DATA=/path/to/mirror .venv/bin/python benchmarks/option_quiet.py "
     "without-model": "takes minutes, and needs the data of a mirror",
@@ -107,6 +105,8 @@ def sandbox(tmp_path, tiny_model, prose, monkeypatch) -> Iterator[Path]:
             shutil.copytree(tiny_model, tmp_path / name)
         (tmp_path / ".venv").symlink_to(sys.prefix)
         shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks")
+        (tmp_path / "data").mkdir()
+        (tmp_path / "data" / "stores").symlink_to(ROOT / "data" / "stores")
         _write_sets(tmp_path, [text[:40].replace("\n", " ") for text in prose])
         yield tmp_path
 
@@ -168,27 +168,32 @@ def _page(number: int, text: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("document", OWN, ids=lambda d: d.relative_to(ROOT).as_posix())
-def test_what_a_document_tells_to_run_runs(document: Path, sandbox: Path, call, endpoint) -> None:
+def test_what_a_document_says_to_run_runs(document: Path, sandbox: Path, call, endpoint) -> None:
+    """Python that is followed by its output prints it, to the last digit."""
     names = {"texts": [f"A text of number {i}." for i in range(8)], "members": [1, 0] * 4}
-    for block in blocks(document):
+    found = list(blocks(document))
+    for block, after in zip(found, [*found[1:], None], strict=True):
         if block.language == "python":
             if "contamination-stores" not in block.text:
                 _forget()
-            exec(compile(block.text, block.where, "exec"), names)
+            with redirect_stdout(io.StringIO()) as printed:
+                exec(compile(block.text, block.where, "exec"), names)
+            if after is not None and after.language == "text":
+                assert printed.getvalue() == after.text, block.where
         for command in commands(block) if block.language == "sh" else []:
-            told = f"{block.where}: {command}"
+            shown = f"{block.where}: {command}"
             if command in NOT_EXECUTED or _program(command) == "make":
                 continue
             if _program(command) in IN_A_SHELL:
-                assert subprocess.run(command, shell=True, cwd=sandbox).returncode == 0, told
+                assert subprocess.run(command, shell=True, cwd=sandbox).returncode == 0, shown
                 continue
-            assert _program(command) == "contamination", f"{told}: run it, or list it with a reason"
+            assert _program(command) == "contamination", f"{shown}: run it, or list it"
             _, (_, *arguments) = words(command)
             _forget()
             status, out, err = call(*_stand_ins(arguments, endpoint))
             rejects = (0, 1) if arguments[0] == "test" else (0,)
-            assert status in rejects, f"{told}: {err}"
-            assert out.strip() or arguments[:2] == ["data", "fetch"], told
+            assert status in rejects, f"{shown}: {err}"
+            assert out.strip() or arguments[:2] == ["data", "fetch"], shown
 
 
 def _forget() -> None:
@@ -227,8 +232,8 @@ def _stand_ins(arguments: list[str], endpoint: Callable[[str], str]) -> list[str
 
 def _make_commands() -> list[str]:
     typed = [command for _, command in SHELL if _program(command) == "make"]
-    told = [text for document in DOCUMENTS for text in inline(document) if text.startswith("make ")]
-    return sorted(set(typed + told))
+    inside = [t for document in DOCUMENTS for t in inline(document) if t.startswith("make ")]
+    return sorted(set(typed + inside))
 
 
 @pytest.mark.parametrize("command", _make_commands())
@@ -251,11 +256,10 @@ def test_make_knows_the_target_and_its_variables(command: str) -> None:
 
 def test_sets_and_models_named_to_make_are_registered() -> None:
     models = yaml.safe_load((ROOT / "data" / "models.yaml").read_text(encoding="utf-8"))
-    given = [a for c in _make_commands() for a in words(c)[1] if a.startswith(("MODELS=", "SETS="))]
-    assert given
-    for argument in given:
-        name, _, value = argument.partition("=")
-        assert set(value.split()) <= set(models if name == "MODELS" else entries())
+    for argument in (argument for command in _make_commands() for argument in words(command)[1]):
+        if argument.startswith(("MODELS=", "SETS=")):
+            name, _, value = argument.partition("=")
+            assert set(value.split()) <= set(models if name == "MODELS" else entries())
 
 
 def test_the_list_holds_what_the_documents_hold() -> None:

@@ -510,7 +510,7 @@ def test_help_lists_every_phony_target() -> None:
 
 
 def test_documented_targets_exist() -> None:
-    names = ("README.md", ".ci/run", "data/README.md", "docs/paper-to-files.md")
+    names = ("README.md", ".ci/run", "data/README.md", "docs/fidelity.md")
     documents = [ROOT / name for name in (*names, "docs/how-to/reproduce.md")] + PROFILES
     text = "\n".join(path.read_text(encoding="utf-8") for path in documents)
     found = set(re.findall(r"(?:[`;]\s*|^\s*)make (?:-n )?([\w./-]+)", text, re.MULTILINE))

@@ -1,4 +1,4 @@
-"""The candidates of docs/frontier.md as functions of arrays: scores of the orderings of a shard.
+"""The candidates of docs/power.md as functions of arrays: scores of the orderings of a shard.
 
 All are symmetric in the records of the shard: relabelling the records relabels what is scored and
 permutes the scores of the orderings, so the published one stays one draw among them under H0.

@@ -1,4 +1,4 @@
-"""The study of docs/frontier.md: which tests find fewer copies by the order of records?
+"""The study of docs/power.md: which tests find fewer copies by the order of records?
 
     python benchmarks/frontier/run.py train frontier --widths 64       # once more in another size
     python benchmarks/frontier/run.py score frontier --widths 256 --what plain context

@@ -284,7 +284,7 @@ def test_orderings_of_a_set_by_hand() -> None:
 
 # --- the page that shows it -----------------------------------------------------------------------
 
-PAGE = ROOT / "docs" / "how-to" / "papers-on-your-gpu.md"
+PAGE = ROOT / "docs" / "how-to" / "reproduce.md"
 
 
 def test_the_page_has_the_numbers_of_the_plan(
