@@ -41,7 +41,8 @@ def site(tmp_path_factory) -> Path:
     ]
     text = "# 01 · As it was run\n\n[MMLU](../docs/mmlu.md), [05](05_beyond_the_paper.ipynb)"
     cells = [v4.new_markdown_cell(text), v4.new_code_cell("show()", outputs=outputs)]
-    nbformat.write(v4.new_notebook(cells=cells), directory / "executed/01_canary_eval.ipynb")
+    notebook = v4.new_notebook(cells=cells, metadata={"language_info": {"name": "python"}})
+    nbformat.write(notebook, directory / "executed/01_canary_eval.ipynb")
     nowhere = dict.fromkeys(("http_proxy", "https_proxy", "ALL_PROXY"), "http://127.0.0.1:9")
     shown = subprocess.run(
         [
