@@ -19,7 +19,7 @@ from contamination.files import replacing
 from contamination.randomness import random_stream
 from contamination.tables import read_csv, write_csv
 from reproduction.notebooks.beyond.figures import plot_power_per_token
-from reproduction.notebooks.beyond.power import PowerSettings, power_rows, summarise
+from reproduction.notebooks.beyond.tables import power_rows, summarise
 from reproduction.output.figures import use_style
 from reproduction.run.experiment import Experiment
 
@@ -35,13 +35,10 @@ def replicates(profile: str) -> pd.DataFrame:
         experiment = Experiment(ROOT / "profiles" / f"{profile}.yaml", ROOT / "build" / profile)
         asked = experiment.profile.notebooks["05_beyond_the_paper"]
         names = ("permutations", "successor_shards", "fractions", "replicates")
-        settings = PowerSettings(
-            experiment.profile.scoring.shards, **{name: asked[name] for name in names}
-        )
+        settings = {name: asked[name] for name in names}
         rng = random_stream(experiment.profile.seed, "beyond the paper")
-        write_csv(
-            power_rows(experiment, "contaminated", settings, rng=rng), results, "power_replicates"
-        )
+        rows = power_rows(experiment, "contaminated", **settings, rng=rng)
+        write_csv(rows, results, "power_replicates")
     rows = read_csv(results, "power_replicates")
     # The same name is another set under another seed.
     return rows.assign(profile=profile, dataset=profile + "/" + rows["dataset"])

@@ -31,7 +31,7 @@ from tqdm import tqdm
 from contamination.files import write_text
 from contamination.scoring import local, score  # noqa: F401
 from contamination.testsets.sources import DATA_VARIABLE
-from reproduction.notebooks.canaries import evaluation  # noqa: F401 - before the forks
+from reproduction.notebooks.canaries import tables  # noqa: F401 - before the forks
 from reproduction.report import render  # noqa: F401
 from reproduction.run import corpus_stage, training_stage  # noqa: F401
 from reproduction.stages import stage

@@ -8,7 +8,7 @@ import pandas as pd
 import yaml
 
 from contamination.tables import write_markdown
-from reproduction.notebooks.beyond.failures import AS_PUBLISHED, LONG, ORDERS
+from reproduction.notebooks.beyond.tables import AS_PUBLISHED, LONG, ORDERS
 from reproduction.notebooks.canaries import tables as canaries
 from reproduction.notebooks.open_models import tables as open_models
 from reproduction.output.published import load_published

@@ -3,8 +3,15 @@
 import numpy as np
 import pandas as pd
 
-from reproduction.notebooks.controlled.contaminants import INSIDE, OUTLIER
-from reproduction.notebooks.controlled.runs import BASE, COUNT, RATE, SIZE, TRAINED
+from reproduction.notebooks.controlled.tables import (
+    BASE,
+    COUNT,
+    INSIDE,
+    OUTLIER,
+    RATE,
+    SIZE,
+    TRAINED,
+)
 
 HALF = 60
 SETS = {OUTLIER: ("one", "two"), INSIDE: ("left",)}

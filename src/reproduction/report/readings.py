@@ -14,8 +14,8 @@ from contamination.membership.unlearning import WINDOW
 from contamination.tables import MISSING, SIGNIFICANT, format_p
 from reproduction.notebooks.assumptions.detection import LABELS, MEAN
 from reproduction.notebooks.assumptions.tables import CHANCE, OURS
-from reproduction.notebooks.beyond.failures import AS_PUBLISHED, LONG, SHORT
-from reproduction.notebooks.books.made_books import UNREAD, VALIDATIONS
+from reproduction.notebooks.beyond.tables import AS_PUBLISHED, LONG, SHORT
+from reproduction.notebooks.books.tables import UNREAD, VALIDATIONS
 from reproduction.notebooks.min_k.tables import BESIDE
 from reproduction.notebooks.options.evaluation import ORDER
 from reproduction.notebooks.options.planting import PLANTINGS

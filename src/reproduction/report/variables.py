@@ -11,8 +11,7 @@ import pandas as pd
 
 from contamination.errors import InputError
 from contamination.tables import MISSING, format_p, read_csv
-from reproduction.notebooks.canaries.evaluation import pooled_redrawn
-from reproduction.notebooks.canaries.tables import format_redrawn
+from reproduction.notebooks.canaries.tables import format_redrawn, pooled_redrawn
 from reproduction.output.published import AUDITED, load_published
 from reproduction.report.readings import (
     read_assumptions,

@@ -130,7 +130,7 @@ def score(model: ModelName, profile: ProfileFile, build: BuildDirectory) -> None
     started = time.perf_counter()
     with _open(profile, build, f"score-{model}", model) as experiment:
         from contamination.scoring.processes import processes
-        from reproduction.notebooks.canaries.evaluation import CANARY_TESTS
+        from reproduction.notebooks.canaries.tables import CANARY_TESTS
 
         jobs = [(spec, test) for spec in experiment.profile.canaries for test in CANARY_TESTS]
         stores, tokens = build / "stores", {}

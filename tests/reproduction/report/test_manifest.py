@@ -17,7 +17,7 @@ from contamination.tables import write_csv
 from fakes.data_fixtures import EXAMPLES, ROOT, SETS, MadeUpRun
 from fakes.made_up_run import PAPER, variables_used
 from fakes.made_up_tables import FILES
-from reproduction.notebooks.canaries.evaluation import canary_table
+from reproduction.notebooks.canaries.tables import canary_table
 from reproduction.notebooks.mmlu.tables import fisher_table, published_subsets
 from reproduction.output.published import load_published
 from reproduction.report.manifest import PACKAGES, write_manifest

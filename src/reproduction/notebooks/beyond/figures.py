@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from contamination.audit.battery import COMPARED, TESTS, variant_name
 from contamination.tables import SIGNIFICANT
-from reproduction.notebooks.beyond.calibration import P_VALUES
+from reproduction.notebooks.beyond.tables import P_VALUES
 from reproduction.output.figures import draw_intervals
 
 SCORES = {"sum": "all tokens", "heavy_tailed": "heavy tails"}  # others are named as their test is
@@ -16,7 +16,7 @@ SCORES = {"sum": "all tokens", "heavy_tailed": "heavy tails"}  # others are name
 def plot_power_per_token(table: pd.DataFrame) -> Figure:
     """Draw mean log10 p against passes over the set, by test, a panel per duplication count.
 
-    `table` comes from `reproduction.notebooks.beyond.power.summarise`.
+    `table` comes from `reproduction.notebooks.beyond.tables.summarise`.
     """
     counts = sorted(table["dup_count"].unique())
     columns = min(4, len(counts))

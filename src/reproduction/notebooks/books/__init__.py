@@ -1,6 +1,4 @@
-"""An audit of books (Shi, section 5): which of them has a model read, judged by their snippets?
+"""Notebook 10: which of several books has a model read (Shi, section 5)?
 
-`audit` draws and scores snippets, fits a threshold and gives rates; `made_books` makes books of
-which the truth is known; `measure` is the stage of notebook 10, which trains and scores. Called by
-notebook 10 and `contamination books`.
+The audit itself is `contamination.membership.books`.
 """

@@ -7,8 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from contamination.membership.books import SCORES
-from reproduction.notebooks.books.made_books import AGAIN, ELSEWHERE, ONCE, TRUTHS, VALIDATIONS
-from reproduction.notebooks.books.made_books import UNREAD as UNREAD_BOOKS
+from reproduction.notebooks.books.tables import AGAIN, ELSEWHERE, ONCE, TRUTHS, VALIDATIONS
+from reproduction.notebooks.books.tables import UNREAD as UNREAD_BOOKS
 from reproduction.output.figures import READ, UNREAD, draw_intervals
 
 STYLES = {

@@ -1,19 +1,36 @@
-"""The passes of notebook 10: the clean model reads some books again, then every snippet is scored.
+"""The passes of notebook 10, on books of which it is known who read them.
 
-One process fine-tunes; all of them score.
+Nobody outside knows what a language model has read. Here it is known: a "book" is a bundle of
+docstrings of one package, one after the other. Four kinds are made:
+
+- read again: the clean model read its documents once, and fine-tuning reads them again;
+- read once: by the clean model alone;
+- unread: of the same packages, left out of the corpus at random;
+- unread, elsewhere: of packages of which the corpus holds nothing.
+
+The first and the last two are divided into books for validation and books to be audited. One
+process fine-tunes; all of them score.
 """
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import islice
 
 import pandas as pd
 
+from contamination.errors import InputError
 from contamination.membership.books import SCORES, sample_snippets
 from contamination.membership.stored import stored_scores
 from contamination.randomness import random_stream
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.processes import deal
-from reproduction.notebooks.books.made_books import AGAIN, made_books
+from reproduction.notebooks.books.tables import AGAIN, ELSEWHERE, ONCE, TRUTHS, UNREAD, VALIDATIONS
+from reproduction.run.corpus import Document
+from reproduction.run.domain_texts import other_domains
 from reproduction.run.experiment import Experiment
 from reproduction.run.fine_tuning import fine_tune_on_texts
 from reproduction.run.measured import parts_of
+from reproduction.run.members import members, non_members
 
 
 def measure(
@@ -33,18 +50,16 @@ def measure(
     seed = experiment.profile.seed
     books = made_books(experiment, words=words * snippets, each=each)
 
-    def read_again() -> str:
-        again = books.loc[books["truth"] == AGAIN, "text"].tolist()
-        directory = fine_tune_on_texts(
-            experiment.model("clean"),
-            again,
-            experiment.build / "books",
-            epochs=epochs,
-            learning_rate=learning_rate,
-            seed=seed,
-        )
-        return str(directory)
-
+    again = books.loc[books["truth"] == AGAIN, "text"].tolist()
+    read_again = partial(
+        fine_tune_on_texts,
+        experiment.model("clean"),
+        again,
+        experiment.build / "books",
+        epochs=epochs,
+        learning_rate=learning_rate,
+        seed=seed,
+    )
     (model,) = deal("fine-tune", [read_again])
     sampled = sample_snippets(
         dict(zip(books["book"], books["text"], strict=True)),
@@ -60,3 +75,57 @@ def measure(
     )
     scored = pd.concat([sampled[["book", "snippet"]], scores.reset_index(drop=True)], axis=1)
     return {"books": books.drop(columns="text"), "scored": scored}
+
+
+def made_books(experiment: Experiment, *, words: int, each: int) -> pd.DataFrame:
+    """Make the books of every package of a run, of `words` words each.
+
+    There are `each` books of a package, a kind and a use (validation or audit), if there is text
+    for as many; the last document of a bundle is cut. A corpus that was taken whole has no unread
+    books of its own. Raises InputError if the corpus stage has not finished, for numbers below 1,
+    and where there is too little text for a single book that was read, or that was not.
+
+    Returns book (a name: source, truth and number), source (package or file), truth (one of
+    `TRUTHS`), validation (whether a threshold may be fitted to it; else it is audited) and text, by
+    truth, source and number.
+    """
+    if min(words, each) < 1:
+        raise InputError(f"books of {words} words, {each} of each kind: give 1 or more")
+    experiment.require_corpus()
+    folder, corpus = experiment.corpus, experiment.profile.corpus
+    rows = []
+
+    def add(documents: Iterable[Document], source: str, *truths: str) -> None:
+        bundles = _bundles(documents, source, words)
+        for truth in truths:
+            # Every second book is for validation; of those read once, none is.
+            for number, text in enumerate(islice(bundles, each if truth == ONCE else 2 * each)):
+                validation = truth != ONCE and number % 2 == 0
+                rows.append((f"{source}, {truth} {number + 1}", source, truth, validation, text))
+
+    for source in corpus.packages or corpus.files:
+        add(members(folder), source, AGAIN, ONCE)
+        add(non_members(folder), source, UNREAD)
+    for source, documents in other_domains(experiment):
+        if source in corpus.held_out or not corpus.held_out:
+            add(documents, source, ELSEWHERE)
+    books = pd.DataFrame(rows, columns=["book", "source", "truth", "validation", "text"])
+    truths = set(books["truth"])
+    if AGAIN not in truths or not truths & set(VALIDATIONS):
+        raise InputError(
+            f"{folder}: {sorted(truths)} is all that there is of books of {words} words; lower "
+            "`words`, name more packages, or put pile_domains/NAME.jsonl.gz in the data directory"
+        )
+    by_truth = {truth: order for order, truth in enumerate(TRUTHS)}
+    return books.sort_values("truth", key=lambda column: column.map(by_truth), kind="stable")
+
+
+def _bundles(documents: Iterable[Document], source: str, words: int) -> Iterator[str]:
+    """Yield texts of `words` words, blanks made single, each of the next documents of a source."""
+    held: list[str] = []
+    for name, text in documents:
+        if name == source:
+            held += text.split()
+            if len(held) >= words:
+                yield " ".join(held[:words])
+                held = []

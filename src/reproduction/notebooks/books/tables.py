@@ -1,13 +1,21 @@
-"""Tables of the audit of books, as text: AUCs, verdicts beside the truth, and the published."""
+"""Tables of the audit of books: rates beside the truth, AUCs, and what Shi prints."""
 
 from typing import Any
 
 import pandas as pd
 
-from contamination.membership.books import SCORES
+from contamination.membership.books import SCORES, Validation
 from contamination.tables import MISSING, format_estimate, lay_out
-from reproduction.notebooks.books.made_books import TRUTHS
 
+AGAIN, ONCE, UNREAD, ELSEWHERE = "read again", "read once", "unread", "unread, elsewhere"
+TRUTHS = (AGAIN, ONCE, UNREAD, ELSEWHERE)
+# Truth of the validation books that are non-members -> what the tables call that validation.
+VALIDATIONS = {UNREAD: "same packages", ELSEWHERE: "other packages"}
+
+BOOK_COLUMNS = (
+    *("book", "source", "truth", "validation", "snippets", "rate", "low", "high"),
+    *("threshold", "validation_tpr", "validation_fpr", "mean", "p", "log10_p"),
+)
 # What Shi prints of the books: key of `shi2023_text.csv` -> what it is, and its unit.
 PUBLISHED = {
     "books_audited": ("Books audited", ""),
@@ -17,6 +25,40 @@ PUBLISHED = {
     "books_listed": ("Books listed, those with the highest rates", ""),
     "books_highest_rate_percent": ("Highest rate listed", "%"),
 }
+
+
+def validations(books: pd.DataFrame, scored: pd.DataFrame) -> dict[str, Validation]:
+    """Two validations with the same members, by the names of `VALIDATIONS`.
+
+    Takes the table of `made_books`, and `score_snippets` of all these books. Non-members are of the
+    same packages, or of others; a validation without any is left out.
+    """
+    chosen = {
+        truth: scored[scored["book"].isin(found["book"])]
+        for truth, found in books[books["validation"]].groupby("truth")
+    }
+    return {
+        label: Validation(chosen[AGAIN], chosen[truth])
+        for truth, label in VALIDATIONS.items()
+        if truth in chosen
+    }
+
+
+def audit_made_books(
+    books: pd.DataFrame, scored: pd.DataFrame, fitted: dict[str, Validation]
+) -> pd.DataFrame:
+    """Contamination rate of every audited book under every validation: `BOOK_COLUMNS`."""
+    audited = books.loc[~books["validation"], ["book", "source", "truth"]]
+    parts = [
+        validation.rates(scored[scored["book"].isin(audited["book"])]).assign(
+            validation=label,
+            threshold=validation.threshold.value,
+            validation_tpr=validation.tpr,
+            validation_fpr=validation.false_positive_rate,
+        )
+        for label, validation in fitted.items()
+    ]
+    return pd.concat(parts).merge(audited, on="book")[list(BOOK_COLUMNS)]
 
 
 def validation_layout(aucs: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:

@@ -8,9 +8,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from reproduction.notebooks.controlled.aucs import MEAN, VARIED
-from reproduction.notebooks.controlled.contaminants import INSIDE, OUTLIER
-from reproduction.notebooks.controlled.runs import BASE, COUNT, SIZE, TRAINED
+from reproduction.notebooks.controlled.tables import (
+    BASE,
+    COUNT,
+    INSIDE,
+    MEAN,
+    OUTLIER,
+    SIZE,
+    TRAINED,
+    VARIED,
+)
 from reproduction.output.figures import draw_intervals, score_style, short_count
 
 PANELS = (  # experiment, contaminant, title, label of the horizontal axis

@@ -1,19 +1,167 @@
-"""Tables of controlled contamination laid out as Shi has them, and the published ones."""
+"""What became of controlled contamination: AUCs with intervals, trends, Shi's conclusions, layouts.
+
+All models of an experiment score the same texts, so what varies is compared in pairs: a resample of
+the texts is one for all models. It says what other texts would have given, not what another
+training run would have.
+"""
 
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
-from contamination.tables import format_estimate, lay_out
-from reproduction.notebooks.controlled.aucs import MEAN
-from reproduction.notebooks.controlled.contaminants import OUTLIER
-from reproduction.notebooks.controlled.runs import BASE, RATE, SIZE
+from contamination.membership.evaluate import ENDS, evaluate, require_resamples, weighted_aucs
+from contamination.tables import Layout, format_estimate, lay_out
 
+Floats = NDArray[np.float64]
+
+SIZE, COUNT, RATE = "corpus_size", "dup_count", "learning_rate"  # experiments: what varies
+OUTLIER, INSIDE = "outlier", "in-distribution"  # contaminants
+BASE, TRAINED = "base", "trained"  # models
+KEYS = (
+    *("experiment", "contaminant", "dataset", "model"),
+    *("corpus_tokens", "dup_count", "learning_rate"),
+)
 PUBLISHED = ("Table 3", "Table 7", "Table 4")  # of Shi
 
+MEAN = "mean"  # over the outlier sets
+VARIED = {SIZE: "corpus_tokens", COUNT: "dup_count", RATE: "learning_rate"}  # experiment -> key
+CONCLUSIONS = (  # experiment, contaminant, sign of the trend, what Shi finds
+    (SIZE, OUTLIER, 1, "Figure 5a: the larger the text, the easier outliers are detected"),
+    (SIZE, INSIDE, -1, "Figure 5b: the larger the text, the harder in-distribution ones are"),
+    (COUNT, OUTLIER, 1, "Figure 5c: the higher the duplication count, the easier"),
+    (RATE, OUTLIER, 1, "Table 4: the higher the learning rate, the easier"),
+)
+TREND = ("first_auc", "last_auc", "slope", "slope_low", "slope_high")
+POOLED = [name for name in KEYS if name != "dataset"]  # keys of a mean over sets
+CONTROL = "Control: before training, no AUC of the experiment on size is off 0.5"
 
-def main_layout(table: pd.DataFrame, labels: Mapping[str, str]) -> pd.DataFrame:
+
+def auc_table(
+    scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int = 1000
+) -> pd.DataFrame:
+    """Measure AUC and TPR at 5% FPR of every score in every cell, and means over the outlier sets.
+
+    The columns are `KEYS`, score, members, non_members, and auc and tpr_at_5_fpr, each with _low
+    and _high (bootstrap, 95%). In rows with the dataset `MEAN` every outlier set has the same
+    weight, and the TPR has no interval. `scored` comes from `score_runs`. Raises InputError as
+    `contamination.membership.evaluate.evaluate`, for any of the cells.
+    """
+    parts = []
+    for key, cell in scored.groupby(list(KEYS), sort=False):
+        found = evaluate(cell[scores_of(scored)], cell["member"], rng=rng, resamples=resamples)
+        kept = [c for c in found if not str(c).startswith(("tpr_at_1_", "tpr_at_0.1_"))]
+        parts.append(found[kept].assign(**dict(zip(KEYS, key, strict=True))))
+    table = pd.concat(parts, ignore_index=True)
+    keys = [*POOLED, "score"]
+    outliers = table[table["contaminant"] == OUTLIER].groupby(keys, sort=False)
+    means = outliers[["auc", "tpr_at_5_fpr"]].mean()
+    means = means.join(outliers[["members", "non_members"]].sum()).reset_index()
+    intervals = [
+        (*key, score, *np.quantile(values[1:, i], ENDS))
+        for key, values in mean_draws(scored, rng=rng, resamples=resamples).items()
+        for i, score in enumerate(scores_of(scored))
+    ]
+    ends = pd.DataFrame(intervals, columns=[*keys, "auc_low", "auc_high"])
+    means = means.merge(ends, on=keys, how="left").assign(dataset=MEAN)
+    found = pd.concat([table, means], ignore_index=True)
+    return found[[*KEYS, *(name for name in table if name not in KEYS)]]
+
+
+def scores_of(scored: pd.DataFrame) -> list[str]:
+    """Name the columns that hold scores."""
+    return [str(name) for name in scored if name not in {*KEYS, "member", "text"}]
+
+
+def mean_draws(
+    scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int
+) -> dict[tuple[Any, ...], Floats]:
+    """Average the AUC over the sets of a contaminant: `POOLED` -> (1 + resamples, scores).
+
+    The measured mean stands first. The halves of a set, and members by their duplication counts,
+    are resampled apart; one resample of them serves every model. Raises InputError for fewer than 1
+    resample.
+    """
+    require_resamples(resamples)
+    weights: dict[tuple[Any, ...], Floats] = {}  # (1 + resamples, texts), the first row all once
+    found: dict[tuple[Any, ...], list[Floats]] = {}
+    for key, cell in scored.groupby(list(KEYS), sort=False):
+        at = dict(zip(KEYS, key, strict=True))
+        halves = []
+        for member in (True, False):
+            half = at["experiment"], at["dataset"], member, at["dup_count"] * member
+            if half not in weights:
+                count = int((cell["member"] == member).sum())
+                drawn = rng.multinomial(count, np.full(count, 1 / count), size=resamples)
+                weights[half] = np.concatenate([np.ones((1, count)), drawn])
+            halves.append(weights[half])
+        cell = cell.sort_values(["member", "text"], ascending=[False, True])
+        aucs = weighted_aucs(cell[scores_of(scored)], cell["member"], np.hstack(halves))
+        found.setdefault(tuple(at[name] for name in POOLED), []).append(aucs)
+    return {name: np.mean(values, axis=0) for name, values in found.items()}
+
+
+def trends(
+    scored: pd.DataFrame, *, rng: np.random.Generator, resamples: int = 1000
+) -> pd.DataFrame:
+    """Measure how the mean AUC changes with what an experiment varies.
+
+    A row per experiment, contaminant and score: first_auc and last_auc, at the smallest and the
+    largest value, and slope, the least-squares change of the AUC per doubling of that value, with
+    slope_low and slope_high (95%, bootstrap in pairs). Raises InputError for fewer than 1 resample.
+    """
+    points: dict[tuple[str, str], dict[float, Floats]] = {}
+    for key, values in mean_draws(scored, rng=rng, resamples=resamples).items():
+        at = dict(zip(POOLED, key, strict=True))
+        if at["model"] == TRAINED:
+            line = points.setdefault((at["experiment"], at["contaminant"]), {})
+            line[at[VARIED[at["experiment"]]]] = values
+    rows = []
+    for (experiment, contaminant), line in points.items():
+        x = np.log2(np.array(sorted(line), dtype=np.float64))
+        values = np.stack([line[point] for point in sorted(line)])  # (x, 1 + resamples, scores)
+        centred = x - x.mean()
+        slopes = np.tensordot(centred, values, axes=1) / (centred**2).sum()
+        low, high = np.quantile(slopes[1:], ENDS, axis=0)
+        measured = zip(values[0, 0], values[-1, 0], slopes[0], low, high, strict=True)
+        for score, numbers in zip(scores_of(scored), measured, strict=True):
+            rows.append((experiment, contaminant, score, *numbers))
+    return pd.DataFrame(rows, columns=["experiment", "contaminant", "score", *TREND])
+
+
+def conclusions(table: pd.DataFrame, found: pd.DataFrame, *, score: str) -> pd.DataFrame:
+    """Confront the conclusions of Shi with `auc_table` and `trends`, by one score (Shi's: Min-K%).
+
+    A conclusion holds ("yes") where the interval of the slope lies on its side of 0, and does not
+    ("no") where it lies on the other; it is "undecided" where the interval holds 0, and "—" where
+    nothing was measured. The control holds where no interval leaves out 0.5, and is undecided where
+    one does: of twenty, one does by chance. `measured` says it in text.
+    """
+    found, rows = found[found["score"] == score], []
+    for experiment, contaminant, sign, claim in CONCLUSIONS:
+        here = (found["experiment"] == experiment) & (found["contaminant"] == contaminant)
+        rows.append((claim, "—", "—"))
+        for row in found[here].to_dict("records"):
+            first, last, *slope = (float(row[name]) for name in TREND)
+            measured = "AUC {:.2f} to {:.2f}; per doubling {:+.3f} ({:+.3f} to {:+.3f})"
+            holds = "yes" if (slope[1] > 0) == (sign > 0) else "no"
+            if slope[1] <= 0 <= slope[2]:
+                holds = "undecided"
+            rows[-1] = (claim, measured.format(first, last, *slope), holds)
+    control = table[(table["model"] == BASE) & (table["experiment"] == SIZE)]
+    control = control[(control["score"] == score) & (control["dataset"] != MEAN)]
+    off = (control["auc_low"] > 0.5) | (control["auc_high"] < 0.5)
+    measured = (
+        f"AUC {control['auc'].min():.2f} to {control['auc'].max():.2f}; "
+        f"0.5 is outside of {off.sum()} of {len(control)} intervals"
+    )
+    rows.append((CONTROL, measured, "undecided" if off.any() else "yes"))
+    return pd.DataFrame(rows, columns=["conclusion", "measured", "holds"])
+
+
+def main_layout(table: pd.DataFrame, labels: Mapping[str, str]) -> Layout:
     """Lay out Table 3, at the largest size: a row for each score that `labels` name.
 
     `table` comes from `auc_table`. Columns are the outlier sets, their mean with its interval, that
@@ -43,7 +191,7 @@ def main_layout(table: pd.DataFrame, labels: Mapping[str, str]) -> pd.DataFrame:
     )
 
 
-def rate_layout(table: pd.DataFrame, score: str) -> pd.DataFrame:
+def rate_layout(table: pd.DataFrame, score: str) -> Layout:
     """Lay out Table 4: a row per learning rate, the base model first, a column per set."""
     rows = table[(table["experiment"] == RATE) & (table["score"] == score)]
     rows = rows.sort_values("learning_rate", kind="stable")
@@ -55,7 +203,7 @@ def rate_layout(table: pd.DataFrame, score: str) -> pd.DataFrame:
     )
 
 
-def published_layout(headline: pd.DataFrame) -> pd.DataFrame:
+def published_layout(headline: pd.DataFrame) -> Layout:
     """Lay out what Shi prints in Tables 3, 7 and 4: a row per method, a column per set.
 
     Parameters

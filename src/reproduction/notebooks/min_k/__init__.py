@@ -1,5 +1,1 @@
-"""Min-K% beside the provable tests on planted sets (Oren, Table 5).
-
-`measure` scores the spans, `baseline` tunes thresholds, `tables` and `figures` show it in notebook
-07.
-"""
+"""Notebook 07: Min-K% beside the provable tests on planted sets (Oren, Table 5)."""

@@ -8,7 +8,7 @@ from contamination.errors import InputError
 from contamination.membership.api import cut_spans
 from contamination.membership.stored import stored_token_scores
 from contamination.scoring.local import TransformersScorer
-from reproduction.notebooks.min_k.baseline import KEYS, PLANTED, VALIDATION
+from reproduction.notebooks.min_k.tables import KEYS, PLANTED, VALIDATION
 from reproduction.run.experiment import MODELS, Experiment
 from reproduction.run.measured import parts_of
 from reproduction.run.tuning_texts import tuning_texts

@@ -68,7 +68,10 @@ def ship_stores(experiment: Experiment, results: Path, directory: Path) -> None:
                     store = open_store(plan.path(stores, model, spec.name))
                     copy = plan.path(target, model, spec.name)
                     if spec.name in whole and plan.shards > 1:
-                        _copy(store, copy)
+                        copy.mkdir(parents=True)
+                        files = (store.directory / "store.json", *store.records(), *store.parts())
+                        for path in files:
+                            shutil.copyfile(path, copy / path.name)
                     else:
                         sum_store(store, copy, permutations=permutations)
         contents = {
@@ -82,13 +85,6 @@ def ship_stores(experiment: Experiment, results: Path, directory: Path) -> None:
             },
         }
         write_json(target / CONTENTS, contents)
-
-
-def _copy(store: Store, directory: Path) -> None:
-    """Copy a store, its parts unchanged."""
-    directory.mkdir(parents=True)
-    for path in (store.directory / "store.json", *store.records(), *store.parts()):
-        shutil.copyfile(path, directory / path.name)
 
 
 def _checksum(store: Path) -> str:

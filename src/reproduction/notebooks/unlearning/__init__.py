@@ -1,5 +1,4 @@
-"""An audit of unlearning (Shi, section 7): what does a model still know that it was made to forget?
+"""Notebook 11: what does a model still know that it was made to forget (Shi, section 7)?
 
-`forgetting` makes the texts that a model forgets by, `probes` asks a model, `audit` compares the
-answers of several. Called by notebook 11, its stage `measure` and `contamination unlearned`.
+Tables and the audit itself are `contamination.membership.unlearning`.
 """

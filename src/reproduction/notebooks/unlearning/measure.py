@@ -1,7 +1,20 @@
-"""The passes of notebook 11: one process makes a model that forgets, then all ask three models."""
+"""The passes of notebook 11: one process makes a model that forgets, then all ask three models.
 
+Eldan and Russinovich (2023) fine-tune a model on the text to be forgotten with generic expressions
+in the place of its own. In their spirit, and no more than that: a model that knows a set of
+questions and answers is fine-tuned on a part of the questions with answers to other questions. On
+the other part it is fine-tuned as it is, the retain set of other methods. Which is which is known.
+"""
+
+import math
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.membership.stored import stored_rows
 from contamination.membership.unlearning import probe_model, split_question
@@ -9,12 +22,6 @@ from contamination.randomness import random_stream
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.processes import deal
 from contamination.testsets.tokens import tokenize
-from reproduction.notebooks.unlearning.forgetting import (
-    draw_treated,
-    find_other_examples,
-    repeat_shuffled,
-    texts_to_forget_by,
-)
 from reproduction.run.experiment import Experiment
 from reproduction.run.fine_tuning import fine_tune_on_texts
 from reproduction.run.measured import parts_of
@@ -56,23 +63,12 @@ def measure(
         rng=rng,
     )
 
+    teach = partial(fine_tune_on_texts, seed=seed, batch_size=batch_size)
+
     def make() -> None:
-        original = fine_tune_on_texts(
-            experiment.model("contaminated"),
-            again,
-            directory / "original",
-            learning_rate=learning_rate,
-            seed=seed,
-            batch_size=batch_size,
-        )
-        fine_tune_on_texts(
-            original,
-            forget,
-            directory / "unlearned",
-            learning_rate=forgetting_rate,
-            seed=seed,
-            batch_size=batch_size,
-        )
+        known, made = experiment.model("contaminated"), directory / "unlearned"
+        original = teach(known, again, directory / "original", learning_rate=learning_rate)
+        teach(original, forget, made, learning_rate=forgetting_rate)
 
     deal("fine-tune", [make])
     paths = {"clean": experiment.model("clean")}
@@ -94,3 +90,78 @@ def measure(
         "counts": pd.DataFrame(counts),
         **probed,
     }
+
+
+def draw_treated(chunks: int, share: float, *, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Draw the chunks to be forgotten, (chunks,): that share of them, and at least one.
+
+    Raises InputError for a share that leaves no chunk on one of the sides.
+    """
+    count = max(1, round(share * chunks))
+    if not 0 < share < 1 or count >= chunks:
+        raise InputError(f"a share of {share:g} of {chunks} chunks: leave some on both sides")
+    return np.isin(np.arange(chunks), rng.choice(chunks, size=count, replace=False))
+
+
+def find_other_examples(experiment: Experiment, dataset: str, examples: Sequence[str]) -> list[str]:
+    """Return the examples of all canary sets with the template of `dataset`, less those given.
+
+    Raises InputError if there is no such canary set, or the corpus stage has not finished.
+    """
+    template = experiment.test_set(dataset).template
+    sets = [experiment.test_set(spec.name) for spec in experiment.profile.canaries]
+    every = [text for one in sets if one.template == template for text in one.examples]
+    return [text for text in dict.fromkeys(every) if text not in set(examples)]
+
+
+def repeat_shuffled(
+    examples: Sequence[str], dup_count: int, *, rng: np.random.Generator
+) -> list[str]:
+    """Repeat the examples `dup_count` times, each time in another order."""
+    return [examples[i] for _ in range(dup_count) for i in rng.permutation(len(examples))]
+
+
+def swap_answers(
+    examples: Sequence[str], others: Sequence[str], *, dup_count: int, rng: np.random.Generator
+) -> list[str]:
+    """Ask every question `dup_count` times, each time with the answer to another question.
+
+    `examples` are questions with their answers, after `MARKER`; `others` have the answers that take
+    their place, drawn without replacement as long as there are any. Raises InputError without
+    another question, for a `dup_count` below 1, and for a text without a marker.
+    """
+    if not others or dup_count < 1:
+        raise InputError(f"{len(others)} other answers, dup_count {dup_count}: give 1 or more")
+    rounds = math.ceil(dup_count * len(examples) / len(others))
+    answers = repeat_shuffled([split_question(text)[1] for text in others], rounds, rng=rng)
+    prompts = [split_question(text)[0] for text in examples] * dup_count
+    return [f"{prompt} {answer}\n" for prompt, answer in zip(prompts, answers, strict=False)]
+
+
+def texts_to_forget_by(
+    examples: Sequence[str],
+    treated: NDArray[np.bool_],
+    others: Sequence[str],
+    *,
+    dup_count: int,
+    keep_dup_count: int,
+    rng: np.random.Generator,
+) -> list[str]:
+    """Return texts that make a model forget the treated examples and keep the others, shuffled.
+
+    Raises InputError as `swap_answers` does, and for a `keep_dup_count` below 0.
+
+    Parameters
+    ----------
+    examples, treated : (n,) questions with their answers, and which of them are to be forgotten.
+    others : see `swap_answers`.
+    dup_count : how often each treated question stands in the texts, with other answers.
+    keep_dup_count : how often each other example stands in them, as it is. With 0, what is not
+        treated is forgotten as well.
+    """
+    if keep_dup_count < 0:
+        raise InputError(f"keep_dup_count {keep_dup_count}: give 0 or more")
+    forget = [text for text, drawn in zip(examples, treated, strict=True) if drawn]
+    keep = [text for text, drawn in zip(examples, treated, strict=True) if not drawn]
+    texts = swap_answers(forget, others, dup_count=dup_count, rng=rng) + keep * keep_dup_count
+    return repeat_shuffled(texts, 1, rng=rng)

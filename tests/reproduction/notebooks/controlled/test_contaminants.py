@@ -8,16 +8,15 @@ import pytest
 from contamination.errors import InputError
 from contamination.testsets.tokens import tokenize
 from fakes.data_fixtures import profile_data, write_profile
-from reproduction.notebooks.controlled import contaminants
-from reproduction.notebooks.controlled.contaminants import (
-    INSIDE,
+from reproduction.notebooks.controlled import measure
+from reproduction.notebooks.controlled.measure import (
     LEFT_OUT,
-    OUTLIER,
     SHORTEST,
     ContaminantSet,
     collect_background,
     contaminant_sets,
 )
+from reproduction.notebooks.controlled.tables import INSIDE, OUTLIER
 from reproduction.run import canaries, corpus
 from reproduction.run.corpus import Docstring
 from reproduction.run.corpus_stage import make_corpus
@@ -54,49 +53,36 @@ def experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Experiment:
     return run
 
 
-def _sets(experiment: Experiment, tokenizer, **changes) -> tuple[ContaminantSet, ...]:
+def sets_of(experiment: Experiment, tokenizer, **changes) -> tuple[ContaminantSet, ...]:
     given = {"outliers": OUTLIERS, "examples": 8, "rng": np.random.default_rng(0)}
     return contaminant_sets(experiment, tokenizer, **(given | changes))
 
 
-@pytest.fixture
-def sets(experiment: Experiment, tokenizer) -> tuple[ContaminantSet, ...]:
-    return _sets(experiment, tokenizer)
+def read_lines(path: Path) -> set[str]:
+    return {text + "\n" for _, text in read_documents(path)}
 
 
-def test_a_set_for_each_source_in_halves(sets: tuple[ContaminantSet, ...]) -> None:
+def test_a_set_for_each_source_in_halves_that_the_base_has_not_read(experiment, tokenizer) -> None:
+    sets = sets_of(experiment, tokenizer)
     names = [(OUTLIER, "question"), (OUTLIER, "signature"), (INSIDE, LEFT_OUT)]
     assert [(one.contaminant, one.name) for one in sets] == names
+    planted = {text for name in OUTLIERS for text in experiment.test_set(name).examples}
+    read = read_lines(experiment.corpus / "documents.jsonl")
     for one in sets:
         assert len(one.members) == len(one.non_members) == 8
-        assert one.texts == (*one.members, *one.non_members)
         assert len(set(one.texts)) == 16
         assert all(text.endswith("\n") for text in one.texts)
-
-
-def test_the_base_read_none_of_them(experiment, sets) -> None:
-    planted = {text for name in OUTLIERS for text in experiment.test_set(name).examples}
-    read = {text + "\n" for _, text in read_documents(experiment.corpus / "documents.jsonl")}
-    for one in sets:
         assert not set(one.texts) & (planted | read)
-    left = {text + "\n" for _, text in read_documents(experiment.corpus / NON_MEMBERS)}
-    assert set(sets[-1].texts) <= left
-
-
-def test_documents_fit_the_context(sets: tuple[ContaminantSet, ...], tokenizer) -> None:
+    assert set(sets[-1].texts) <= read_lines(experiment.corpus / NON_MEMBERS)
     lengths = [len(ids) for ids in tokenize(tokenizer, sets[-1].texts)]
-    assert min(lengths) >= SHORTEST
-    assert max(lengths) <= CONTEXT
+    assert SHORTEST <= min(lengths) <= max(lengths) <= CONTEXT
+    assert sets_of(experiment, tokenizer) == sets  # the generator decides who is injected
+    other = sets_of(experiment, tokenizer, rng=np.random.default_rng(1))
+    assert all(set(a.members) != set(b.members) for a, b in zip(sets, other, strict=True))
 
 
-def test_the_generator_decides_who_is_injected(experiment: Experiment, tokenizer, sets) -> None:
-    assert _sets(experiment, tokenizer) == sets
-    other = _sets(experiment, tokenizer, rng=np.random.default_rng(1))
-    for one, again in zip(sets, other, strict=True):
-        assert set(one.members) != set(again.members)
-
-
-def test_the_background_holds_no_contaminant_and_unread_text_first(experiment, tokenizer, sets):
+def test_the_background_holds_no_contaminant_and_unread_text_first(experiment, tokenizer) -> None:
+    sets = sets_of(experiment, tokenizer)
     left = sum(1 for _ in read_documents(experiment.corpus / NON_MEMBERS)) - 16
     everything = collect_background(experiment, tokenizer, sets, tokens=28_000)
     documents = [
@@ -109,48 +95,37 @@ def test_the_background_holds_no_contaminant_and_unread_text_first(experiment, t
     used = {text for one in sets for text in one.texts}
     assert not used & set(documents)
     assert everything.unread == everything.ends[left - 1]
-    seen = {text + "\n" for _, text in read_documents(experiment.corpus / "documents.jsonl")}
+    seen = read_lines(experiment.corpus / "documents.jsonl")
     assert {text in seen for text in documents[:left]} == {False}
     assert {text in seen for text in documents[left:]} == {True}
     few = collect_background(experiment, tokenizer, sets, tokens=100)
     assert 100 <= len(few.tokens) == few.unread < 600
     assert few.tokens.tolist() == everything.tokens[: len(few.tokens)].tolist()
+    with pytest.raises(InputError, match="10000000 wanted"):
+        collect_background(experiment, tokenizer, sets, tokens=10_000_000)
 
 
 def test_a_corpus_taken_whole_has_outliers_alone(experiment: Experiment, tokenizer) -> None:
     for name in (MEMBERS, NON_MEMBERS):
         (experiment.corpus / name).unlink()
-    found = _sets(experiment, tokenizer)
+    found = sets_of(experiment, tokenizer)
     assert {one.contaminant for one in found} == {OUTLIER}
     assert collect_background(experiment, tokenizer, found, tokens=100).unread == 0
 
 
 @pytest.mark.parametrize(
-    ("changed", "message"),
+    ("changed", "named"),
     [
-        ({"outliers": []}, "0 outlier sets of 8 examples: name a canary set"),
-        ({"examples": 1}, "3 outlier sets of 1 examples"),
-        ({"outliers": ["fourth"]}, "no canary set 'fourth'"),
-        ({"examples": 60}, "lower `examples`"),
-        ({"files": {"first": "more.jsonl"}}, "'first' is no canary set that is made from a file"),
+        ({"outliers": []}, "0 outlier sets"),
+        ({"examples": 1}, "1 examples"),
+        ({"outliers": ["fourth"]}, "'fourth'"),
+        ({"files": {"first": "more.jsonl"}}, r"more\.jsonl: 15 texts, 16 wanted"),
     ],
 )
-def test_what_cannot_be_found(experiment: Experiment, tokenizer, changed, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        _sets(experiment, tokenizer, **changed)
-
-
-def test_a_source_with_too_few_texts(experiment: Experiment, tokenizer, monkeypatch) -> None:
+def test_what_cannot_be_found(experiment, tokenizer, monkeypatch, changed, named: str) -> None:
     def few(run, *, tokens, files):
-        assert files == {"first": "more.jsonl"}
         return dict.fromkeys(OUTLIERS, "more.jsonl"), {"more.jsonl": ("a\n",) * 15}
 
-    monkeypatch.setattr(contaminants, "tuning_texts", few)
-    message = "more.jsonl: 15 texts, 16 wanted.* name a file with more text in `validation_files`"
-    with pytest.raises(InputError, match=message):
-        _sets(experiment, tokenizer, files={"first": "more.jsonl"})
-
-
-def test_too_little_background(experiment: Experiment, tokenizer, sets) -> None:
-    with pytest.raises(InputError, match="10000000 wanted: lower the corpus sizes"):
-        collect_background(experiment, tokenizer, sets, tokens=10_000_000)
+    monkeypatch.setattr(measure, "tuning_texts", few)
+    with pytest.raises(InputError, match=named):
+        sets_of(experiment, tokenizer, **changed)

@@ -1,13 +1,25 @@
 """One tiny model reads a set until no test can miss it; the other stays blind to it."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 from contamination.errors import InputError
 from contamination.statistics import sharded_exact_test
-from contamination.testsets.tokens import tokenize
 from reproduction.notebooks.seminar import classroom as module
-from reproduction.notebooks.seminar.classroom import MODELS, final_losses, open_classroom
+from reproduction.notebooks.seminar.classroom import (
+    MODELS,
+    TOWNS,
+    by_physical_line,
+    final_losses,
+    made_up_documents,
+    made_up_records,
+    numbered,
+    open_classroom,
+    records_as_set,
+    sorted_by,
+)
 
 SETTINGS = {"dup_counts": [1, 150], "examples": 12, "documents": 60, "seed": 3}  # of `classroom`
 
@@ -40,29 +52,12 @@ def test_the_sets_are_what_was_asked_for(classroom):
     assert losses["contaminated"] < losses["clean"]
 
 
-def test_scores_are_chain_rule_sums(classroom):
-    test_set = classroom.sets["x1"]
-    scorer = classroom.scorers["clean"]
-    ids = np.concatenate(tokenize(scorer.tokenizer, test_set.examples[:4]))
-    ((_, alone),) = scorer.token_logprobs([ids])
-    scores = classroom.log_probs("clean", test_set, shards=3, permutations=20)
-    assert scores[0, 0] == pytest.approx(alone.sum(dtype=np.float64), abs=1e-3)
-
-
 def test_the_same_classroom_is_not_trained_twice(classroom, monkeypatch):
     monkeypatch.setattr(module, "train", lambda *args, **kwargs: pytest.fail("trained again"))
     again = open_classroom(classroom.directory.parent, **SETTINGS)
     assert again.directory == classroom.directory
     revisions = [[one.revision for one in room.sets.values()] for room in (again, classroom)]
     assert revisions[0] == revisions[1]
-
-
-def test_other_settings_are_another_classroom(classroom, monkeypatch):
-    trained = []
-    monkeypatch.setattr(module, "train", lambda *args, **kwargs: trained.append(kwargs["label"]))
-    other = open_classroom(classroom.directory.parent, **SETTINGS | {"seed": 4})
-    assert other.directory != classroom.directory
-    assert trained == ["train contaminated model", "train clean model"]
 
 
 def test_the_clean_model_reads_no_copy(tmp_path, monkeypatch):
@@ -79,7 +74,53 @@ def test_the_clean_model_reads_no_copy(tmp_path, monkeypatch):
         assert not any(example in streams["clean"] for example in room.sets[name].examples)
 
 
-@pytest.mark.parametrize("dup_counts", [[], [1, 1], [0, 4]])
-def test_bad_input(tmp_path, dup_counts):
-    with pytest.raises(InputError, match="different numbers of at least 1"):
-        open_classroom(tmp_path, dup_counts=dup_counts, examples=4, documents=10, seed=0)
+# --- the made-up world ----------------------------------------------------------------------------
+
+SET = records_as_set("made up", 9, rng=np.random.default_rng(0))
+
+
+def test_records_are_drawn_independently_and_reproducibly():
+    records = made_up_records(400, rng=np.random.default_rng(3))
+    assert records == made_up_records(400, rng=np.random.default_rng(3))
+    assert records != made_up_records(400, rng=np.random.default_rng(4))
+    same_town = np.mean([a["town"] == b["town"] for a, b in itertools.pairwise(records)])
+    assert same_town == pytest.approx(1 / len(TOWNS), abs=0.05)
+    assert len({record["question"] for record in records}) > 380
+
+
+def test_records_of_a_document_share_their_town():
+    documents = made_up_documents(30, 6, rng=np.random.default_rng(0))
+    assert [len(records) for records in documents] == [6] * 30
+    assert all(len({record["town"] for record in records}) == 1 for records in documents)
+    assert len({records[0]["town"] for records in documents}) > 5
+    assert all(
+        record["answer"].endswith(f" in {record['town']}") for d in documents for record in d
+    )
+
+
+def test_spoiled_sets_keep_their_records_and_are_other_sets():
+    lines, towns = by_physical_line(SET), sorted_by(SET, "town")
+    assert "".join(lines.examples) == "".join(SET.examples)
+    assert [text.partition(":")[0] for text in lines.examples] == ["Question", "Answer"] * 9
+    assert [r["town"] for r in towns.records] == sorted(r["town"] for r in SET.records)
+    pairs = zip(towns.records, towns.examples, strict=True)
+    assert all(record["question"] in example for record, example in pairs)
+    assert numbered(SET).examples[8] == f"9. {SET.examples[8]}"
+    assert len({each.revision for each in (SET, lines, towns, numbered(SET))}) == 4
+
+
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        (lambda rng: made_up_records(0, rng=rng), "0 records"),
+        (lambda rng: made_up_documents(0, 6, rng=rng), "0 documents"),
+        (lambda rng: sorted_by(SET, "village"), "'village'"),
+        *(
+            (lambda rng, c=c: open_classroom(".", **SETTINGS | {"dup_counts": c}), "dup_counts")
+            for c in ([], [1, 1], [0, 4])
+        ),
+    ],
+)
+def test_bad_input(call, named):
+    with pytest.raises(InputError, match=named):
+        call(np.random.default_rng(0))

@@ -1,7 +1,6 @@
 """Notebook 00 as a reader meets it: executed, and its words true of what it shows."""
 
 import json
-import re
 from pathlib import Path
 
 import pandas as pd
@@ -10,8 +9,6 @@ import pytest
 
 from contamination.tables import SIGNIFICANT
 from fakes.data_fixtures import ROOT
-from reproduction.notebooks.start.shipped import open_shipped
-from reproduction.output.published import AUDITED, CONTROLS, load_published
 
 NOTEBOOK = ROOT / "notebooks" / "00_start_here.ipynb"
 CELLS = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
@@ -49,25 +46,3 @@ def test_the_set_of_most_copies_is_found_and_the_clean_model_is_not_accused_of_i
         assert most.loc[("contaminated", test), "holm_p"].max() < 1e-4
     assert most.loc["contaminated"].loc["permutation", "p"] == 1 / 20  # "can never say less"
     assert most.loc["clean", "holm_p"].min() > SIGNIFICANT
-
-
-def test_the_subsets_of_mmlu_are_the_ones_that_the_words_describe() -> None:
-    table4 = load_published(ROOT / "data" / "published", "oren2024_table4_mmlu")
-    assert "the first subset of that table, and the first one that all five models reject" in PROSE
-    rejected = (table4[[*AUDITED, *CONTROLS]] <= SIGNIFICANT).all(axis=1)
-    wanted = [table4["subset"].iloc[0], table4.loc[rejected, "subset"].iloc[0]]
-    (parameters,) = (c for c in CELLS if "parameters" in c["metadata"].get("tags", []))
-    assert f"subsets = {json.dumps(wanted)}" in "".join(parameters["source"])
-
-
-def test_the_two_sets_are_the_ones_that_the_words_describe() -> None:
-    assert "the one with the most copies, and the first one with four" in PROSE
-    shipped = open_shipped(ROOT / "data" / "stores")
-    counts = {name: facts["dup_count"] for name, facts in shipped.canaries.items()}
-    assert [counts[name] for name in shipped.with_tokens] == [max(counts.values()), 4]
-
-
-def test_links_resolve() -> None:
-    links = re.findall(r"\]\(([^)]+)\)", PROSE)
-    assert len(links) >= 4
-    assert all((NOTEBOOK.parent / link).is_file() for link in links)

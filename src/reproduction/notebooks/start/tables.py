@@ -10,7 +10,7 @@ from contamination.audit.battery import TESTS
 from contamination.audit.gain import gain_by_position
 from contamination.errors import InputError
 from contamination.statistics import adjust
-from contamination.tables import format_p, lay_out, outcome_row
+from contamination.tables import Layout, format_p, lay_out, outcome_row
 from reproduction.notebooks.start.shipped import Shipped
 from reproduction.output.published import AUDITED, CONTROLS
 from reproduction.run.experiment import MODELS
@@ -50,7 +50,7 @@ def p_values(shipped: Shipped) -> pd.DataFrame:
     return table
 
 
-def p_layout(rows: pd.DataFrame) -> pd.DataFrame:
+def p_layout(rows: pd.DataFrame) -> Layout:
     """Lay out rows of `p_values`: a line for each set and model, a column for each test.
 
     Sets of most copies come first. Copies are those that the model has read: of the clean one none.
@@ -63,7 +63,7 @@ def p_layout(rows: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def rejections_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
+def rejections_layout(rows: pd.DataFrame, alpha: float) -> Layout:
     """Lay out how many sets each test rejects at `alpha`, as they are and after Holm's correction.
 
     `rows` come from `p_values`.
@@ -83,7 +83,7 @@ def rejections_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
     )
 
 
-def published_layout(table4: pd.DataFrame, subsets: Sequence[str]) -> pd.DataFrame:
+def published_layout(table4: pd.DataFrame, subsets: Sequence[str]) -> Layout:
     """Lay out published p-values: a line for each model, a column for each of the subsets of MMLU.
 
     `table4` is Table 4 of Oren. The controls come last. Raises InputError for a subset that it
@@ -99,7 +99,7 @@ def published_layout(table4: pd.DataFrame, subsets: Sequence[str]) -> pd.DataFra
     )
 
 
-def measured_layout(lines: pd.DataFrame, subsets: Sequence[str]) -> pd.DataFrame:
+def measured_layout(lines: pd.DataFrame, subsets: Sequence[str]) -> Layout:
     """Lay out what was measured here: a line for each witness and for what it saw shuffled.
 
     `lines` are rows of docs/measurements/mmlu_lines.csv; a column is one of the subsets. Raises

@@ -12,8 +12,6 @@ from contamination.statistics import fewer_permutations, sharded_exact_test, sha
 from contamination.tables import outcome_row
 from reproduction.run.experiment import Experiment
 
-SHARDED_TESTS = (sharded_t_test, sharded_exact_test)
-
 
 def shard_ablation(
     experiment: Experiment, datasets: Sequence[str], shards: Sequence[int]
@@ -23,15 +21,10 @@ def shard_ablation(
     Another number of shards means other sequences; `reproduction.notebooks.ablation.measure` has
     scored them.
     """
-    permutations = experiment.profile.scoring.permutations
     rows = []
     for count in tqdm(shards, desc="numbers of shards", unit="setting"):
         for dataset in datasets:
-            store = experiment.scored(
-                "contaminated", dataset, shards=count, permutations=permutations
-            )
-            facts = {"dataset": dataset, "dup_count": experiment.spec(dataset).dup_count}
-            rows += _test(store.log_probs(permutations), facts)
+            rows += _test(_log_probs(experiment, dataset, count), _facts(experiment, dataset))
     return pd.DataFrame(rows)
 
 
@@ -46,6 +39,7 @@ def permutation_ablation(
     """Each sharded test with fewer permutations, sub-sampled from what is stored (Figure 3b).
 
     `replicates` subsets are drawn for each number (`contamination.statistics.fewer_permutations`).
+    Raises InputError for more permutations than are scored.
     """
     scoring = experiment.profile.scoring
     if too_many := [m for m in permutations if m > scoring.permutations]:
@@ -55,17 +49,23 @@ def permutation_ablation(
         )
     rows = []
     for dataset in datasets:
-        store = experiment.scored(
-            "contaminated", dataset, shards=scoring.shards, permutations=scoring.permutations
-        )
-        log_probs = store.log_probs(scoring.permutations)
-        facts = {"dataset": dataset, "dup_count": experiment.spec(dataset).dup_count}
+        log_probs = _log_probs(experiment, dataset, scoring.shards)
         for m in permutations:
             subsets = fewer_permutations(log_probs, m, replicates=replicates, rng=rng)
             for replicate, fewer in enumerate(subsets):
-                rows += _test(fewer, facts | {"replicate": replicate})
+                rows += _test(fewer, _facts(experiment, dataset) | {"replicate": replicate})
     return pd.DataFrame(rows)
 
 
+def _log_probs(experiment: Experiment, dataset: str, shards: int) -> np.ndarray:
+    m = experiment.profile.scoring.permutations
+    return experiment.scored("contaminated", dataset, shards=shards, permutations=m).log_probs(m)
+
+
+def _facts(experiment: Experiment, dataset: str) -> dict[str, Any]:
+    return {"dataset": dataset, "dup_count": experiment.spec(dataset).dup_count}
+
+
 def _test(log_probs: np.ndarray, facts: dict[str, Any]) -> list[dict[str, Any]]:
-    return [facts | outcome_row(test(log_probs)) for test in SHARDED_TESTS]
+    results = (test(log_probs) for test in (sharded_t_test, sharded_exact_test))
+    return [facts | outcome_row(result) for result in results]

@@ -15,6 +15,7 @@ import pandas as pd
 
 from contamination.audit import Request, audit
 from contamination.audit.battery import TESTS, boundary
+from contamination.scoring.local import TransformersScorer
 from contamination.scoring.plan import plan_store
 from contamination.scoring.store import Store
 from contamination.statistics import (
@@ -100,18 +101,14 @@ def with_bos_between(
     """
     scorer = classroom.scorers[model]
     ids = tokenize(scorer.tokenizer, test_set.examples)
-    started = [np.append(example, scorer.start) for example in ids]
     orders = [
         ordering(bounds, j, seed=classroom.seed, dataset=test_set.revision, shard=shard)
         for shard, bounds in enumerate(shard_bounds(len(ids), shards))
         for j in range(permutations + 1)
     ]
-    sequences = [np.concatenate([started[example] for example in order]) for order in orders]
-    scores = np.zeros(len(sequences))
-    for index, values in scorer.token_logprobs(sequences):
-        own = sequences[index] != scorer.start
-        scores[index] = values[own].sum(dtype=np.float64)
-    return scores.reshape(shards, permutations + 1)
+    started = [np.append(example, scorer.start) for example in ids]
+    sums = _log_probs(scorer, [np.concatenate([started[i] for i in order]) for order in orders])
+    return sums.reshape(shards, permutations + 1)
 
 
 def each_example_alone(
@@ -122,12 +119,17 @@ def each_example_alone(
     Every ordering of a shard then has the same score, whatever the model remembers.
     """
     scorer = classroom.scorers[model]
-    ids = tokenize(scorer.tokenizer, test_set.examples)
-    alone = np.zeros(len(ids))
-    for index, values in scorer.token_logprobs(ids):
-        alone[index] = values.sum(dtype=np.float64)
-    sums = [alone[start:stop].sum() for start, stop in shard_bounds(len(ids), shards)]
+    alone = _log_probs(scorer, tokenize(scorer.tokenizer, test_set.examples))
+    sums = [alone[start:stop].sum() for start, stop in shard_bounds(len(alone), shards)]
     return np.repeat(np.array(sums)[:, None], permutations + 1, axis=1)
+
+
+def _log_probs(scorer: TransformersScorer, sequences: Sequence[np.ndarray]) -> np.ndarray:
+    """Log-probability (nats) of each sequence, its start tokens not counted."""
+    scores = np.zeros(len(sequences))
+    for index, values in scorer.token_logprobs(sequences):
+        scores[index] = values[sequences[index] != scorer.start].sum(dtype=np.float64)
+    return scores
 
 
 def boundary_statistics(store: Store, permutations: int, counted: Sequence[int]) -> np.ndarray:

@@ -5,9 +5,13 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from contamination.errors import InputError
 from fakes.data_fixtures import EXAMPLES, SETS, MadeUpRun
-from reproduction.notebooks.canaries.evaluation import canary_table, pooled_redrawn
+from reproduction.notebooks.canaries.tables import (
+    canary_layout,
+    canary_table,
+    pooled_redrawn,
+    redrawn_layout,
+)
 from reproduction.run.experiment import MODELS
 
 ALPHA, REDRAWN = 0.05, 400
@@ -103,12 +107,6 @@ def test_redrawn_orders_are_rejected_at_the_level_whatever_was_read(table: pd.Da
     assert rows.loc[("contaminated", "sixty-four", "successor"), "redrawn_as_small"] == 0
 
 
-def test_rank_among_redrawn_orders_is_the_p_value_again(table: pd.DataFrame) -> None:
-    exact = table[table["test"] == "successor"]
-    share = (exact["redrawn_as_small"] / REDRAWN).astype(float)
-    np.testing.assert_allclose(share, exact["p"], atol=4 * np.sqrt(0.25 / REDRAWN))
-
-
 def test_redrawn_orders_of_all_sets_together(table: pd.DataFrame) -> None:
     pooled = pooled_redrawn(table)
     assert pooled[["model", "test"]].to_numpy().tolist() == [
@@ -125,6 +123,40 @@ def test_redrawn_orders_of_all_sets_together(table: pd.DataFrame) -> None:
         assert (row["redrawn_low"], row["redrawn_high"]) == pytest.approx(interval)
 
 
-def test_unknown_set_lists_the_known(run: MadeUpRun) -> None:
-    with pytest.raises(InputError, match="has no canary set 'tow'; it has one, eight, sixty-four"):
-        run.experiment.spec("tow")
+def test_one_model_laid_out() -> None:
+    tests = {"permutation": 0.1, "sharded_exact": 0.004, "successor": 1e-9}
+    canaries = pd.DataFrame(
+        [
+            (model, dataset, 12, count, test, p, np.log10(p), min(1, p * factor))
+            for model, factor in (("contaminated", 5), ("clean", 50))
+            for dataset, count in (("b", 8), ("c", 1), ("a", 8))
+            for test, p in tests.items()
+        ],
+        columns=["model", "dataset", "examples", "dup_count", "test", "p", "log10_p", "holm_p"],
+    ).assign(redrawn_rate=[np.nan, np.nan, 0.0456] * 6)
+    table = canary_layout(canaries, "contaminated", 0.05)
+    heads = ["Set", "Examples", "Duplication count", "Permutation", "Sharded exact"]
+    assert list(table) == [*heads, "Sharded exact, Holm", "Successor", "Redrawn"]
+    assert table["Set"].tolist() == ["c", "a", "b"]
+    cells = ["0.100", "0.004", "**0.020**", "1.0\u00a0×\u00a010⁻⁹", "4.6%"]
+    assert table.iloc[1].tolist() == ["a", "12", "8", *cells]
+    clean = canary_layout(canaries, "clean", 0.05)
+    assert set(clean["Duplication count"]) == {"0"}
+    assert set(clean["Sharded exact, Holm"]) == {"0.200"}
+
+
+def test_redrawn_orders_laid_out() -> None:
+    pooled = pd.DataFrame(
+        [
+            ("clean", "sharded_t", 3000, 0.0353, 0.029, 0.0426),
+            ("clean", "successor", 3000, 0.0473, 0.04, 0.0556),
+            ("contaminated", "successor", 3000, 0.0, 0.0, 0.0012),
+        ],
+        columns=["model", "test", *(f"redrawn_{x}" for x in ("orders", "rate", "low", "high"))],
+    )
+    table = redrawn_layout(pooled)
+    assert list(table) == ["Test", "Redrawn orders", "Clean model", "Contaminated model"]
+    assert table.to_numpy().tolist() == [
+        ["Sharded t", "3,000", "3.5 (2.9 to 4.3)", "—"],
+        ["Successor", "3,000", "4.7 (4.0 to 5.6)", "0.0 (0.0 to 0.1)"],
+    ]

@@ -9,20 +9,23 @@ import pandas as pd
 import pytest
 
 from contamination.errors import InputError
-from contamination.membership.books import SCORES, Validation
+from contamination.membership.books import SCORES
 from contamination.testsets.sources import DATA_VARIABLE
-from fakes.data_fixtures import WORDS, make_distribution, profile_data, write_profile
-from reproduction.notebooks.books.made_books import (
+from fakes.data_fixtures import ROOT, WORDS, make_distribution, profile_data, write_profile
+from reproduction.notebooks.books.measure import made_books
+from reproduction.notebooks.books.tables import (
     AGAIN,
     BOOK_COLUMNS,
     ELSEWHERE,
     ONCE,
     UNREAD,
     audit_made_books,
-    made_books,
+    published_layout,
+    validation_layout,
     validations,
+    verdicts,
 )
-from reproduction.notebooks.books.tables import verdicts
+from reproduction.output.published import load_published
 from reproduction.run.corpus_stage import make_corpus
 from reproduction.run.experiment import Experiment
 from reproduction.run.members import MEMBERS, NON_MEMBERS
@@ -157,11 +160,23 @@ def test_foreign_validation_books_accuse_the_unread(made) -> None:
     assert thresholds["other packages"] < thresholds["same packages"]
 
 
-def test_the_threshold_stands_in_every_row(made) -> None:
-    books, scored = made
-    sides = [scored[scored["book"].str.startswith(f"{t} ")] for t in (AGAIN, UNREAD)]
-    mine = Validation(*sides)
-    table = audit_made_books(books, scored, {"mine": mine})
-    assert set(table["threshold"]) == {mine.threshold.value}
-    assert set(table["validation_fpr"]) == {mine.false_positive_rate}
-    assert set(table["validation_tpr"]) == {mine.tpr}
+def test_the_layout_of_the_validations() -> None:
+    values = {"near": 0.5, "far": 0.6}
+    rows = [(kind, score, auc, 0.4, 0.9) for kind, auc in values.items() for score in SCORES]
+    aucs = pd.DataFrame(rows, columns=["validation", "score", "auc", "auc_low", "auc_high"])
+    rows = [("Figure 3", "Min-20% Prob", 0.88), ("Figure 3", "Zlib", 0.8), ("Table 1", "PPL", 0.6)]
+    shown = validation_layout(aucs, pd.DataFrame(rows, columns=["table", "method", "value"]))
+    near, far = "0.50 (0.40 to 0.90)", "0.60 (0.40 to 0.90)"
+    published = {"Min-20%": "0.88", "PPL": "—", "Zlib": "0.80", "Lowercase": "—"}
+    assert shown.values.tolist() == [[name, near, far, one] for name, one in published.items()]
+    assert list(shown) == ["Score", "Unread: near", "Unread: far", "Published"]
+
+
+def test_what_the_paper_prints_of_books_stands_with_its_section_and_without_titles() -> None:
+    shown = published_layout(load_published(ROOT / "data" / "published", "shi2023_text"))
+    assert list(shown) == ["Published", "Value", "Where"]
+    values = dict(zip(shown["Published"], shown["Value"], strict=True))
+    assert values["Books with a rate above 50%"] == "90%"
+    assert values["Highest rate listed"] == "100%"
+    assert values["Words of a snippet"] == "512"
+    assert set(shown["Where"]) == {"section 5.1", "section 5.2, nearly", "Table 2"}

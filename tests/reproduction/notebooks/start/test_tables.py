@@ -4,20 +4,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from contamination.errors import InputError
 from contamination.statistics import permutation_test
 from fakes.data_fixtures import ROOT
-from reproduction.notebooks.start.evaluation import (
+from reproduction.notebooks.start.shipped import open_shipped
+from reproduction.notebooks.start.tables import (
     SHOWN,
     measured_layout,
     p_layout,
     p_values,
     published_layout,
-    rejections_layout,
-    token_gains,
     whole_orderings,
 )
-from reproduction.notebooks.start.shipped import open_shipped
 from reproduction.output.published import load_published
 
 MEASURED = ROOT / "docs" / "measurements" / "mmlu_lines.csv"
@@ -52,11 +49,6 @@ def test_the_orderings_give_the_p_value_of_the_permutation_test(shipped, rows) -
         assert len(scores) == 1 + shipped.scoring.whole_set_permutations
 
 
-def test_the_contaminated_model_gains_where_the_clean_one_does_not(shipped) -> None:
-    gains = token_gains(shipped, shipped.with_tokens[0])
-    assert gains["contaminated"].sum() > 5 * abs(gains["clean"].sum())
-
-
 def test_a_line_for_each_set_and_model_and_no_copies_in_the_clean_one() -> None:
     rows = pd.DataFrame(
         [
@@ -73,25 +65,6 @@ def test_a_line_for_each_set_and_model_and_no_copies_in_the_clean_one() -> None:
     assert table["Model"].tolist() == ["contaminated", "clean"] * 2
     assert table["Copies read"].tolist() == ["2", "0", "1", "0"]
     assert set(table["Successor"]) == {"0.250"}
-
-
-def test_rejections_are_counted_by_model_and_test() -> None:
-    rows = pd.DataFrame(
-        {
-            "model": ["contaminated", "contaminated", "clean", "clean"],
-            "test": "successor",
-            "p": [0.01, 0.05, 0.2, 0.04],
-            "holm_p": [0.02, 0.05, 0.2, 0.08],
-        }
-    )
-    table = rejections_layout(rows, 0.05)
-    assert table.to_dict("list") == {
-        "Model": ["contaminated", "clean"],
-        "Test": ["Successor", "Successor"],
-        "Sets": ["2", "2"],
-        "p ≤ 0.05": ["2", "1"],
-        "After Holm": ["2", "0"],
-    }
 
 
 # --- MMLU -----------------------------------------------------------------------------------------
@@ -120,9 +93,3 @@ def test_what_was_measured_stands_in_two_segmentations() -> None:
     assert questions["a compressor: p"] == f"{10**-0.1409:.3f}"
     assert questions["our clean model, sharded t: p"] == "0.986"
     assert cut["our clean model, successor: p"] == "0.810"
-
-
-@pytest.mark.parametrize("layout", [published_layout, measured_layout])
-def test_an_unknown_subset_lists_the_known(layout) -> None:
-    with pytest.raises(InputError, match="no subset 'anatmy': choose from abstract_algebra, ana"):
-        layout(pd.read_csv(MEASURED), ["anatmy"])

@@ -1,0 +1,359 @@
+"""Tests beyond the paper: power per token, calibration under the null, and orders that mislead.
+
+*Power.* A statistic with a number of shards and permutations is a test, and its tokens are its
+cost. Each is run on every canary set, from stores alone: fewer permutations are the first of those
+scored, fewer shards a random subset of the shards. Oren's detection challenge ranks methods by the
+mean log10 p per duplication count; so does `summarise`.
+
+*Calibration.* The scores are those of real models on sets that they have not seen, or heavy-tailed
+random numbers. Any ordering may be called canonical then: drawing one at random, anew for every
+shard and trial, is an exact draw from the null given the scores, and costs no scoring. Trials are
+independent given the scores, so the counts of rejections obey the binomial law.
+
+*Failures.* Under a model that has not read a set, a small p-value beside a verdict that is not
+"quiet" is no contamination. Under one that has read it, long examples show how much power is left.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+from statsmodels.stats.proportion import proportion_confint
+from tqdm import tqdm
+
+from contamination.audit.battery import (
+    COMPARED,
+    COUNTED,
+    TESTS,
+    Statistic,
+    sampled_successors,
+    variant_name,
+    variants,
+)
+from contamination.audit.compressor import compressor_test
+from contamination.audit.diagnostics import diagnose_order
+from contamination.scoring.plan import SUCCESSOR_TOKENS
+from contamination.scoring.store import Store, open_store
+from contamination.statistics import (
+    anytime_test,
+    null_scores,
+    sharded_exact_monte_carlo,
+    sharded_exact_test,
+    sharded_t_test,
+)
+from contamination.testsets.example_set import ExampleSet
+from reproduction.run.experiment import Experiment
+
+TOKENS = {name: b for name, b in COUNTED.items() if b is not None}  # tried in boundary, successor
+SAMPLED_ORDERINGS = 2_000
+POWER = (
+    *("dataset", "dup_count", "test", "shards", "permutations", "fraction", "replicate"),
+    *("tokens", "passes", "log10_p"),
+)
+CALIBRATION = (
+    *("scores", "test", "shards", "permutations", "alpha", "rejections", "trials", "rate"),
+    *("low", "high"),
+)
+RESAMPLES = 1_999  # so that 0.05, 0.01 and 0.001 are all attainable p-values
+T, EXACT = TESTS["sharded_t"].label, TESTS["sharded_exact"].label
+
+# Label and p-value. The study samples where it could convolve: the same p, which a test checks, and
+# for many shards in a tenth of the time.
+PValue = Callable[[np.ndarray, np.random.Generator], float]
+P_VALUES: dict[str, tuple[str, PValue]] = {
+    "sharded_t": (T, lambda scores, rng: sharded_t_test(scores).p),
+    "sharded_t_ddof_0": (f"{T}, ddof 0", lambda scores, rng: sharded_t_test(scores, ddof=0).p),
+    "sharded_exact": (f"{EXACT}, FFT", lambda scores, rng: sharded_exact_test(scores).p),
+    "sharded_exact_monte_carlo": (
+        f"{EXACT}, Monte Carlo",
+        lambda scores, rng: sharded_exact_monte_carlo(scores, resamples=RESAMPLES, rng=rng).p,
+    ),
+    "anytime": ("Anytime-valid", lambda scores, rng: anytime_test(scores, alpha=0.05).p),
+}
+ORDER_TESTS = ("successor", "sharded_exact")
+ORDER_PERMUTATIONS = 10
+ORDER_STORES = Path("stores") / "failures"  # in the build directory
+JOINED = 10  # records to one example, so that it exceeds a context of 256 tokens
+
+
+def power_rows(
+    experiment: Experiment,
+    model: str,
+    *,
+    permutations: Sequence[int],
+    successor_shards: Sequence[int],
+    fractions: Sequence[float],
+    replicates: int,
+    rng: np.random.Generator,
+) -> pd.DataFrame:
+    """Run every test on every set, with all permutations and fractions of the shards.
+
+    Columns are `POWER`: `shards` of the set, `permutations` (0 for successors, whose orderings cost
+    nothing), `fraction` of the shards that are used, `tokens` that the model reads, `passes`
+    (tokens over those of the set).
+
+    Parameters
+    ----------
+    permutations : numbers of orderings to try, the largest being scored.
+    successor_shards : of the successor matrices, one store each.
+    fractions : of the shards.
+    replicates : draws of each fraction that is not all shards.
+    """
+    rows: list[tuple[Any, ...]] = []
+    for spec in tqdm(experiment.profile.canaries, desc="power per token", unit="set"):
+        passed = experiment.corpus_facts["canaries"][spec.name]["tokens"]
+        tried = _scored(experiment, model, spec.name, permutations, successor_shards, rng)
+        for test, statistic, scores, cost, m in tried:
+            count = len(scores)
+            for fraction in fractions:
+                size = max(2, round(fraction * count))
+                for replicate in range(1 if size == count else replicates):
+                    chosen = rng.permutation(count)[:size]
+                    tokens = int(cost[chosen].sum())
+                    log10_p = statistic(scores[chosen], rng).log10_p
+                    setting = (test, count, m, fraction, replicate, tokens, tokens / passed)
+                    rows.append((spec.name, spec.dup_count, *setting, log10_p))
+    return pd.DataFrame(rows, columns=list(POWER))
+
+
+def _scored(
+    experiment: Experiment,
+    model: str,
+    name: str,
+    permutations: Sequence[int],
+    successor_shards: Sequence[int],
+    rng: np.random.Generator,
+) -> Iterator[tuple[str, Statistic, np.ndarray, np.ndarray, int]]:
+    """Yield tests with their scores of a set, the tokens that each shard cost, and permutations."""
+    most, count = max(permutations), experiment.profile.scoring.shards
+    store = experiment.scored(model, name, shards=count, permutations=most)
+    shards = [store.shard_tokens(shard, most) for shard in range(count)]
+    lengths = np.array([len(tokens.position) for tokens in shards])
+    for m in permutations:
+        fewer = [tokens.first_orderings(m) for tokens in shards]
+        for (test, choice), score in variants(COMPARED, TOKENS).items():
+            scores = np.stack([score(tokens) for tokens in fewer])
+            label = variant_name(test, choice)
+            yield label, TESTS[test].statistic, scores, lengths * (m + 1), m
+    for count in successor_shards:
+        store = experiment.scored(
+            model, name, shards=count, kind="successors", tokens_per_example=max(TOKENS.values())
+        )
+        for choice, b in TOKENS.items():
+            sampled = [
+                sampled_successors(store, shard, b, orderings=SAMPLED_ORDERINGS, rng=rng)
+                for shard in range(count)
+            ]
+            label, statistic = variant_name("successor", choice), TESTS["successor"].statistic
+            yield label, statistic, np.stack(sampled), successor_tokens(store, b), 0
+
+
+def successor_tokens(store: Store, tokens_per_example: int) -> np.ndarray:
+    """Count the tokens that each shard's matrix costs with so many tokens a pair, int64 (r,)."""
+    header = replace(store.header, tokens_per_example=tokens_per_example)
+    shards = range(header.shards)
+    return np.array([sum(map(header.tokens_read, header.units(0, shard))) for shard in shards])
+
+
+def summarise(rows: pd.DataFrame, alphas: Sequence[float]) -> pd.DataFrame:
+    """Average log10 p and power of every test at every cost over sets, by duplication count.
+
+    Intervals are over sets: replicates of one set share its data, so a set counts once, by its
+    share of rejections. Power has Wilson's 95% interval (`power_<alpha>`, `low_<alpha>`
+    and `high_<alpha>`), the mean log10 p its standard error (`se_log10_p`); tokens and passes are
+    means over sets.
+    """
+    keys = ["dup_count", "test", "shards", "permutations", "fraction"]
+    rows = rows.assign(**{f"power_{a:g}": rows["log10_p"] <= np.log10(a) for a in alphas})
+    powers = [f"power_{a:g}" for a in alphas]
+    numbers = ["tokens", "passes", "log10_p", *powers]
+    sets = rows.groupby([*keys, "dataset"], as_index=False)[numbers].mean()
+    grouped = sets.groupby(keys)
+    table = grouped[["tokens", "passes", *powers]].mean()
+    table["datasets"] = grouped.size()
+    table["mean_log10_p"] = grouped["log10_p"].mean()
+    table["se_log10_p"] = grouped["log10_p"].sem()
+    count = table["datasets"]
+    for alpha in alphas:
+        interval = proportion_confint(table[f"power_{alpha:g}"] * count, count, method="wilson")
+        table[f"low_{alpha:g}"], table[f"high_{alpha:g}"] = interval
+    return table.reset_index()
+
+
+def ranking(table: pd.DataFrame) -> pd.DataFrame:
+    """Rank tests (rows) by their mean log10 p over the duplication counts (columns), best first.
+
+    With all shards and the most permutations; `passes` is what that costs.
+    """
+    whole = table[table["fraction"] == 1.0]
+    most = whole.groupby("test")["permutations"].transform("max")
+    chosen = whole[whole["permutations"] == most]
+    means = chosen.pivot_table(index=["test", "shards"], columns="dup_count", values="mean_log10_p")
+    passes = chosen.groupby(["test", "shards"])["passes"].mean()
+    order = means.mean(axis=1).sort_values().index
+    ranked = means.loc[order].assign(passes=passes.loc[order])
+    ranked.columns = [str(column) for column in ranked.columns]
+    return ranked.reset_index()
+
+
+def pools_of(
+    experiment: Experiment,
+    model: str,
+    datasets: Sequence[str],
+    *,
+    shards: int,
+    permutations: Sequence[int],
+    successor_shards: int,
+    rng: np.random.Generator,
+) -> dict[tuple[str, int], np.ndarray]:
+    """Collect the scores of the shards of all sets, (shards, m + 1) by (statistic, permutations).
+
+    Statistics are "sum" (of all tokens), "token_standardised", "boundary" and, with as many sampled
+    orderings as the largest number of permutations, "successor".
+    """
+    scored_by = {"sum": "sharded_exact"} | {n: n for n in ("token_standardised", "boundary")}
+    kinds = {name: TESTS[test].on_tokens[TESTS[test].b] for name, test in scored_by.items()}
+    rows: dict[tuple[str, int], list[np.ndarray]] = {}
+    most = max(permutations)
+    for name in tqdm(datasets, desc="scores under the null", unit="set"):
+        store = experiment.scored(model, name, shards=shards, permutations=most)
+        for shard in range(shards):
+            tokens = store.shard_tokens(shard, most)
+            for m in permutations:
+                for kind, score in kinds.items():
+                    rows.setdefault((kind, m), []).append(score(tokens.first_orderings(m)))
+        pairs = experiment.scored(
+            model,
+            name,
+            shards=successor_shards,
+            kind="successors",
+            tokens_per_example=SUCCESSOR_TOKENS,
+        )
+        rows.setdefault(("successor", most), []).extend(
+            sampled_successors(pairs, shard, SUCCESSOR_TOKENS, orderings=most, rng=rng)
+            for shard in range(successor_shards)
+        )
+    return {key: np.stack(values) for key, values in rows.items()}
+
+
+def heavy_tailed(
+    permutations: Sequence[int], *, shards: int, rng: np.random.Generator
+) -> dict[tuple[str, int], np.ndarray]:
+    """Draw independent Student's t numbers with 2 degrees of freedom, of infinite variance."""
+    return {("heavy_tailed", m): rng.standard_t(2, size=(shards, m + 1)) for m in permutations}
+
+
+def calibration_table(
+    pools: Mapping[tuple[str, int], np.ndarray],
+    tests: Mapping[str, Sequence[str]],
+    *,
+    shards: Sequence[int],
+    alphas: Sequence[float],
+    trials: int,
+    rng: np.random.Generator,
+    jobs: int = 1,
+) -> pd.DataFrame:
+    """Count the rejections of every test on every pool, with Clopper-Pearson intervals (95%).
+
+    Parameters
+    ----------
+    pools : from `pools_of` or `heavy_tailed`; `scores` in the table is their statistic.
+    tests : for every statistic, the names of `P_VALUES` to try on it.
+    jobs : processes that share the settings, -1 for one per core; the table is the same for all.
+    """
+    rows: list[tuple[Any, ...]] = []
+    settings = [
+        (scores, m, test, r)
+        for (scores, m) in pools
+        for test in tests.get(scores, ())
+        for r in shards
+        if r <= len(pools[scores, m])
+    ]
+    # A stream for each setting, so that it does not matter which process draws from it.
+    streams = rng.spawn(len(settings))
+    found = Parallel(n_jobs=jobs, return_as="generator")(
+        delayed(_p_values)(test, pools[scores, m], r, trials, stream)
+        for (scores, m, test, r), stream in zip(settings, streams, strict=True)
+    )
+    bar = tqdm(found, desc="calibration", unit="setting", total=len(settings))
+    for (scores, m, test, r), p_values in zip(settings, bar, strict=True):
+        for alpha in alphas:
+            hits = int((p_values <= alpha).sum())
+            low, high = proportion_confint(hits, trials, method="beta")
+            rows.append((scores, test, r, m, alpha, hits, trials, hits / trials, low, high))
+    return pd.DataFrame(rows, columns=list(CALIBRATION))
+
+
+def _p_values(
+    test: str, pool: np.ndarray, shards: int, trials: int, rng: np.random.Generator
+) -> np.ndarray:
+    """p-values of independent trials, (trials,)."""
+    _, p_value = P_VALUES[test]
+    return np.array([p_value(null_scores(pool, shards, rng=rng), rng) for _ in range(trials)])
+
+
+def _duplicated(examples: Sequence[str]) -> list[str]:
+    """Each record followed by a near copy of itself; half as many records."""
+    half = examples[: len(examples) // 2]
+    return [text for record in half for text in (record, record.replace("the ", "a "))]
+
+
+def _joined(examples: Sequence[str]) -> list[str]:
+    """Neighbours made one example, in their order; records that are left over go."""
+    whole = len(examples) - len(examples) % JOINED
+    return ["".join(examples[start : start + JOINED]) for start in range(0, whole, JOINED)]
+
+
+AS_PUBLISHED = "as published (shuffled)"
+SHORT = "very short (three words)"
+LONG = "joined in tens (longer than the context)"
+ORDERS: dict[str, Callable[[Sequence[str]], list[str]]] = {
+    AS_PUBLISHED: list,
+    "sorted by text": sorted,
+    "sorted by length": lambda examples: sorted(examples, key=len),
+    "near-duplicates in pairs": _duplicated,
+    "numbered": lambda examples: [f"{i}. {text}" for i, text in enumerate(examples, start=1)],
+    SHORT: lambda examples: [" ".join(text.split()[:3]) + "\n" for text in examples],
+    LONG: _joined,
+}
+
+
+def rearranged(original: ExampleSet, order: str) -> ExampleSet:
+    """Return a set in one of `ORDERS`, under a name and a revision of its own."""
+    return replace(
+        original,
+        name=f"{original.name}-{order.replace(' ', '-')}",
+        examples=tuple(ORDERS[order](original.examples)),
+        revision=f"{original.revision} {order}",
+        records=(),
+    )
+
+
+def failure_table(experiment: Experiment, scored: pd.DataFrame) -> pd.DataFrame:
+    """Test every set and order of `reproduction.notebooks.beyond.measure.score_orders`.
+
+    `longer` is the share of examples that exceed the context, `verdict` that of the diagnostics
+    and log10_p_compressor that of the negative control, both of the successor test.
+    """
+    rows = []
+    for row in scored.to_dict("records"):
+        changed = rearranged(experiment.test_set(row["dataset"]), row["order"])
+        stores = {t: open_store(experiment.build / ORDER_STORES / row.pop(t)) for t in ORDER_TESTS}
+        header = stores["successor"].header
+        settings = {"shards": header.shards, "seed": header.seed}
+        results = {
+            "compressor": compressor_test(
+                changed, kind=header.kind, permutations=ORDER_PERMUTATIONS, **settings
+            ),
+            **{t: TESTS[t].result(store, ORDER_PERMUTATIONS) for t, store in stores.items()},
+        }
+        longer = row.pop("longer")
+        row |= {"examples": len(changed.examples), "longer": longer}
+        row["verdict"] = diagnose_order(changed, **settings).verdict
+        found = {f"log10_p_{t}": float(np.round(one.log10_p, 3)) for t, one in results.items()}
+        rows.append(row | found)
+    return pd.DataFrame(rows)

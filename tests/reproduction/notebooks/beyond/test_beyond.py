@@ -1,0 +1,223 @@
+"""Power, calibration and failures: every row is the test it names, at its cost and its level."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from contamination.statistics import null_scores, sharded_exact_test, sharded_t_test
+from contamination.testsets.example_set import ExampleSet
+from fakes.data_fixtures import EXAMPLES, MadeUpRun
+from reproduction.notebooks.beyond.measure import score_orders
+from reproduction.notebooks.beyond.tables import (
+    AS_PUBLISHED,
+    LONG,
+    ORDERS,
+    P_VALUES,
+    RESAMPLES,
+    calibration_table,
+    failure_table,
+    heavy_tailed,
+    pools_of,
+    power_rows,
+    ranking,
+    successor_tokens,
+    summarise,
+)
+
+PLANTED = ("one", "sixty-four")
+
+
+@pytest.fixture(scope="module")
+def rows(run: MadeUpRun) -> pd.DataFrame:
+    return power_rows(
+        run.experiment,
+        "contaminated",
+        permutations=(2, 6),
+        successor_shards=(2,),
+        fractions=(0.5, 1.0),
+        replicates=3,
+        rng=np.random.default_rng(0),
+    )
+
+
+def test_all_shards_and_permutations_are_the_direct_tests(rows: pd.DataFrame, run) -> None:
+    whole = rows[rows["fraction"] == 1.0].set_index(["dataset", "test", "permutations"])
+    for name in PLANTED:
+        sums = run.sums["contaminated", name, 4]
+        for m in (2, 6):
+            for test in (sharded_t_test, sharded_exact_test):
+                result = test(sums[:, : m + 1])
+                row = whole.loc[(name, result.test, m)]
+                assert row["log10_p"] == pytest.approx(result.log10_p, abs=1e-5)
+                assert row["tokens"] == sum(run.lengths[name]) * (m + 1)
+                assert row["passes"] == m + 1
+
+
+def test_successors_cost_their_pairs_and_no_permutations(rows: pd.DataFrame, run) -> None:
+    store = run.scored("contaminated", "one", shards=2, kind="successors", tokens_per_example=32)
+    assert successor_tokens(store, 32).sum() == store.header.tokens_of(0)
+    lengths = run.lengths["one"]
+    by_hand = sum(lengths) + (EXAMPLES // 2 - 1) * sum(min(n, 5) for n in lengths)
+    assert successor_tokens(store, 5).sum() == by_hand
+    chosen = rows[(rows["test"] == "successor_8") & (rows["dataset"] == "one")]
+    assert set(chosen["permutations"]) == {0}
+    whole = chosen.loc[chosen["fraction"] == 1.0, "tokens"]
+    assert set(whole) == {successor_tokens(store, 8).sum()}
+
+
+def test_planted_sets_are_found_and_cheaper_by_successors(rows: pd.DataFrame) -> None:
+    planted = rows[(rows["dataset"] == "sixty-four") & (rows["fraction"] == 1.0)]
+    best = planted.groupby("test")["log10_p"].min()
+    assert best["successor_32"] < -3
+    assert best["sharded_exact"] < -2
+    tokens = planted.groupby("test")["tokens"].max()
+    assert tokens["successor_32"] < tokens["sharded_exact"]
+
+
+def hand_made() -> pd.DataFrame:
+    """Two sets: one with replicates at p = 1e-4, 1e-2 and 0.5, one at p = 1e-6."""
+    values = {"a": [-4.0, -2.0, np.log10(0.5)], "b": [-6.0, -6.0, -6.0]}
+    rows = [(name, i, value) for name, several in values.items() for i, value in enumerate(several)]
+    table = pd.DataFrame(rows, columns=["dataset", "replicate", "log10_p"])
+    fixed = {"dup_count": 4, "test": "sharded_exact", "shards": 10, "permutations": 5}
+    return table.assign(**fixed, fraction=1.0, tokens=600, passes=6.0)
+
+
+def test_a_set_counts_once_however_many_replicates_it_has() -> None:
+    (row,) = summarise(hand_made(), [0.05, 0.001]).to_dict("records")
+    assert row["datasets"] == 2
+    assert row["power_0.05"] == pytest.approx((2 / 3 + 1) / 2)
+    assert row["power_0.001"] == pytest.approx((1 / 3 + 1) / 2)
+    mean = (-4 - 2 + np.log10(0.5)) / 3
+    assert row["mean_log10_p"] == pytest.approx((mean - 6) / 2)
+    assert row["se_log10_p"] == pytest.approx(abs(mean + 6) / 2)
+    assert 0 < row["low_0.05"] < row["power_0.05"] < row["high_0.05"] < 1
+
+
+def test_the_ranking_takes_the_most_permutations_and_the_best_first() -> None:
+    rows = hand_made()
+    worse = rows.assign(test="sharded_t", log10_p=-1.0)
+    fewer = rows.assign(permutations=1, log10_p=-99.0)
+    table = ranking(summarise(pd.concat([worse, rows, fewer]), [0.05]))
+    assert table["test"].tolist() == ["sharded_exact", "sharded_t"]
+    assert table["4"].tolist() == pytest.approx([(-6 + (-6 + np.log10(0.5)) / 3) / 2, -1.0])
+
+
+# --- calibration ----------------------------------------------------------------------------------
+
+
+def test_dividing_by_the_number_of_shards_over_rejects_and_is_seen_to():
+    """At 5 shards and level 0.05, sqrt(5/4) t exceeds its quantile with probability 0.065."""
+    rng = np.random.default_rng(2)
+    pools = {("normal", 25): rng.standard_normal((4000, 26))}
+    tests = {"normal": ["sharded_t", "sharded_t_ddof_0"]}
+    table = calibration_table(pools, tests, shards=[5], alphas=[0.05, 0.01], trials=4000, rng=rng)
+    rows = table[table["alpha"] == 0.05].set_index("test")
+    expected = stats.t(4).sf(stats.t(4).isf(0.05) / np.sqrt(5 / 4))
+    four_errors = 4 * np.sqrt(expected * (1 - expected) / 4000)
+    assert rows.loc["sharded_t_ddof_0", "low"] > 0.05
+    assert rows.loc["sharded_t_ddof_0", "rate"] == pytest.approx(expected, abs=four_errors)
+    assert rows.loc["sharded_t", "rate"] == pytest.approx(0.05, abs=four_errors)
+    assert (table["rate"] == table["rejections"] / table["trials"]).all()
+    assert (table["low"] < table["rate"]).all() and (table["rate"] < table["high"]).all()
+
+
+def test_exact_tests_keep_their_level():
+    rng = np.random.default_rng(3)
+    pools = heavy_tailed([5], shards=100, rng=rng)
+    tests = {"heavy_tailed": ["sharded_exact", "sharded_exact_monte_carlo", "anytime"]}
+    table = calibration_table(pools, tests, shards=[5], alphas=[0.05], trials=300, rng=rng)
+    limit = stats.binom(300, 0.05).isf(1e-4)
+    assert (table["rejections"] <= limit).all()
+    found = table.set_index("test")["rejections"]
+    assert (found[["sharded_exact", "sharded_exact_monte_carlo"]] > 0).all()
+
+
+@pytest.mark.parametrize("kind", ["sum", "boundary", "successor", "heavy_tailed"])
+def test_sampling_stands_for_the_exact_test_on_the_pools_of_the_study(run, kind):
+    """calibration.csv samples, since convolving costs seconds where shards are many: same p."""
+    rng = np.random.default_rng(4)
+    pools = run_pools(run) | heavy_tailed([6], shards=8, rng=rng)
+    for _ in range(60):
+        scores = null_scores(pools[kind, 6], 4, rng=rng)
+        exact = P_VALUES["sharded_exact"][1](scores, rng)
+        sampled = P_VALUES["sharded_exact_monte_carlo"][1](scores, rng)
+        four_errors = 4 * np.sqrt(exact * (1 - exact) / RESAMPLES)
+        assert sampled == pytest.approx(exact, abs=four_errors + 2 / RESAMPLES)
+
+
+def test_processes_that_share_the_work_change_nothing():
+    pools = heavy_tailed([4, 9], shards=12, rng=np.random.default_rng(1))
+    tests = {"heavy_tailed": ["sharded_t", "sharded_exact_monte_carlo"]}
+    settings = {"shards": [3, 6], "alphas": [0.2], "trials": 20}
+    alone, shared = (
+        calibration_table(pools, tests, rng=np.random.default_rng(2), jobs=jobs, **settings)
+        for jobs in (1, 2)
+    )
+    pd.testing.assert_frame_equal(alone, shared)
+    assert alone["rejections"].nunique() > 1
+
+
+def run_pools(run):
+    counts = {"shards": 4, "permutations": [2, 6], "successor_shards": 2}
+    rng = np.random.default_rng(3)
+    return pools_of(run.experiment, "clean", ["one", "eight"], **counts, rng=rng)
+
+
+def test_pools_hold_the_scores_of_every_shard(run):
+    pools = run_pools(run)
+    kinds = ("sum", "token_standardised", "boundary")
+    shapes = {(kind, m): (8, m + 1) for m in (2, 6) for kind in kinds}
+    assert {key: pool.shape for key, pool in pools.items()} == shapes | {("successor", 6): (4, 7)}
+    np.testing.assert_allclose(pools["sum", 6][:4], run.sums["clean", "one", 4], rtol=1e-6)
+
+
+# --- failures -------------------------------------------------------------------------------------
+
+COLOURS = ("red", "green", "blue", "white")
+
+
+@pytest.fixture
+def experiment(make_model, tmp_path):
+    model = make_model(64)  # the successor test needs a context of 32 and more
+    examples = tuple(
+        f"the {COLOURS[(7 * i) % 4]} {'stone ' * (1 + (5 * i) % 9)}number {(13 * i) % 40}.\n"
+        for i in range(40)
+    )
+    return SimpleNamespace(
+        test_set=lambda name: ExampleSet(name, examples, "text/1", "made up"),
+        model=lambda name: model,
+        profile=SimpleNamespace(seed=3),
+        build=tmp_path,
+    )
+
+
+def failures_of(experiment, *, orders=tuple(ORDERS)):
+    return failure_table(experiment, score_orders(experiment, "clean", "colours", orders))
+
+
+def test_every_order_is_tested_and_the_meaningful_ones_are_flagged(experiment):
+    table = failures_of(experiment).set_index("order")
+    assert list(table.index) == list(ORDERS)
+    assert {"log10_p_successor", "log10_p_sharded_exact"} <= set(table)
+    assert (table[["log10_p_successor", "log10_p_sharded_exact"]] <= 0).all(axis=None)
+    for order in ("sorted by text", "sorted by length", "numbered"):
+        assert table.loc[order, "verdict"] == "order carries information", order
+    assert table.loc["near-duplicates in pairs", "examples"] == 40
+    # The compressor sees what this model, which has learned nothing, does not.
+    assert table.loc["near-duplicates in pairs", "log10_p_compressor"] < -5
+    assert table.loc[AS_PUBLISHED, "log10_p_compressor"] > -2
+    assert set(table["model"]) == {"clean"}
+    assert set(table["dataset"]) == {"colours"}
+
+
+def test_long_examples_exceed_the_context_and_are_null_to_a_clean_model(experiment):
+    table = failures_of(experiment, orders=[AS_PUBLISHED, LONG])
+    table = table.set_index("order")
+    assert table["longer"].to_dict() == {AS_PUBLISHED: 0.0, LONG: 1.0}
+    assert table["examples"].to_dict() == {AS_PUBLISHED: 40, LONG: 4}
+    assert table.loc[LONG, "log10_p_successor"] > -2
+    assert table.loc[LONG, "log10_p_sharded_exact"] > -2
