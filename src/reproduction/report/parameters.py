@@ -42,7 +42,7 @@ def experiment_of(source: Path) -> str:
     """
     if not source.is_file():
         raise InputError(f"{source}: no such notebook")
-    found = re.search(r"contamination\.experiments\.(\w+)", source.read_text(encoding="utf-8"))
+    found = re.search(r"reproduction\.notebooks\.(\w+)", source.read_text(encoding="utf-8"))
     if found is None:
         raise InputError(f"{source}: it imports no experiment, so there is nothing to measure")
     return found[1]
