@@ -1,36 +1,34 @@
 """The report and the slides: `paper/*.qmd` with the numbers, tables and figures of one run.
 
-The documents run no code. Sources and results are staged side by side, every reference is checked
-with file and line, Quarto renders the documents where it is installed and pandoc with typst where
-it is not, and every page is checked again before it replaces the previous one.
-
-Pandoc, typst and reveal.js come from wheels. Pandoc reads a document after its shortcodes were
-expanded, and `quarto.lua` gives figures, tables, equations and sections the meaning that
-Quarto gives them. The options are those of `_quarto.yml` and of the document's front matter, so
-that there is one place to change them.
+The documents run no code. They are staged beside the results, their shortcodes are replaced by
+what the run measured, and one renderer makes the pages: Quarto where it is installed, else pandoc
+with typst, from wheels, so that a reader without Quarto has the same text as HTML and as PDF. For
+pandoc, `filter.lua` numbers figures, tables, equations and sections; the options are those of
+`_quarto.yml` and of a document's front matter. Each page is checked before it replaces the last.
 """
 
 import errno
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import metadata, resources
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import pypandoc
 import typst
+import yaml
+from bs4 import BeautifulSoup
 
 from contamination.errors import InputError
 from contamination.files import read_json, replacing
-from reproduction.report.check import check_contrast, check_html, check_pdf
-from reproduction.report.source import Document, Stage, read_document
 
 # Pages of every document by their format, in the words of pandoc and Quarto; those of a run on
 # released models, whose sections stand in files named after their notebooks.
@@ -39,27 +37,19 @@ DOCUMENTS = {
     "slides.qmd": {"revealjs": "slides.html"},
 }
 RELEASED = {"open.qmd": {"html": "report.html", "typst": "report.pdf"}}
-SECTION = re.compile(r"^\{\{< include _(\d\d_\w+)\.qmd >\}\}$", re.MULTILINE)
-REHEARSAL = "run.rehearsal"  # variable with what every page has to say, if it is there
+REHEARSAL = "rehearsal"  # variable of `run` with what every page has to say, if it is there
 
-# 1.5 is the first Quarto with the div syntax for tables and citeproc in typst output.
-OLDEST_QUARTO = (1, 5)
+FILTER = Path(__file__).with_name("filter.lua")
+_SOURCES = (".qmd", ".yml", ".bib", ".css", ".typ")  # not Quarto's own links to results, and pages
+_RESULTS = {"tables": (".md",), "figures": (".svg", ".png")}
+_SHORTCODE = re.compile(r"\{\{<\s*(\w+)\s+(\S+)\s*>\}\}")
+SECTION = re.compile(r"_(\d\d_\w+)\.qmd")  # of a notebook
+_LEFT = re.compile(r"\{\{<|\?@|\?var:|\ufffd")  # what a renderer leaves where it fails
 
-FILTER = Path(__file__).with_name("quarto.lua")
-# Options of _quarto.yml that are pandoc's own: in a defaults file, its metadata, or variables of
-# its templates; settings of reveal.js, and how pandoc's template calls them; those of Quarto alone.
-_OPTIONS = {"citeproc", "css", "embed-resources", "html-math-method", "include-in-header"}
-_OPTIONS |= {"number-sections", "slide-level", "toc", "toc-depth"}
-_METADATA = {"bibliography", "lang", "link-citations"}
-_VARIABLES = {"fontsize", "mainfont", "margin", "papersize", "section-numbering", "toc-title"}
-_SLIDES = {name: name for name in ("width", "height", "margin", "center", "hash", "transition")}
-_SLIDES["slide-number"] = "slideNumber"
-_IGNORED = {"anchor-sections", "appendix-style", "auto-stretch", "format"}
-_IGNORED |= {"project", "tbl-colwidths", "theme"}
 
-_REVEAL = {"revealjs-url": "reveal", "theme": "none"}
-_REVEAL_FILES = ["dist/reset.css", "dist/reveal.css", "dist/reveal.js"]
-_REVEAL_FILES += [f"plugin/{name}/{name}.js" for name in ("notes", "search", "zoom")]
+def documents_of(results: Path) -> Mapping[str, Mapping[str, str]]:
+    """What to render of a run: `RELEASED` if it trained nothing, as its manifest says."""
+    return DOCUMENTS if "corpus" in read_json(results / "manifest.json") else RELEASED
 
 
 def render_report(
@@ -72,71 +62,40 @@ def render_report(
     """Render report.html, report.pdf and slides.html into `results`/report/; return their paths.
 
     A section of a notebook that the run has not executed is left out. Raises InputError if a result
-    is missing, a reference unresolved, a colour hard to read, or if a page fails its checks; what
-    was rendered before is as it was.
+    is missing or a reference unresolved; what was rendered before is as it was.
 
     Parameters
     ----------
     paper : directory of report.qmd, slides.qmd, _quarto.yml, the bibliography and the styles.
     results : directory that a run filled: tables/, figures/ and variables.yml.
     documents : what to render: `DOCUMENTS`, or `RELEASED` of a run that trained nothing.
-    quarto : as in `Quarto.find`.
+    quarto : executable to render with, "" for pandoc; None looks for one beside the Python
+        interpreter and on PATH.
     """
-    found, reason = Quarto.find(quarto)
-    renderer = found or Pandoc()
+    if quarto is None:
+        beside = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+        quarto = shutil.which("quarto", path=beside)
+    render = _pandoc if not quarto else _quarto(quarto)
     with tempfile.TemporaryDirectory(prefix="report-") as temporary, out_of_space(Path(temporary)):
         stage = Stage.fill(paper, results, Path(temporary).resolve())
-        for sheet in sorted(stage.root.glob("*.css")):
-            check_contrast(sheet, shown=stage.origin(sheet.name))
-        for name in documents:
-            _leave_out_sections(stage, name)
-        _mark_rehearsal(stage, documents)
-        read = [read_document(stage, name) for name in documents]
-        print(f"report: rendering with {renderer.describe()} ({reason})", flush=True)
-        rendered = {}
-        for document in read:
-            for target, page in documents[document.name].items():
-                renderer.render(stage, document, target)
-                file = (stage.root / document.name).with_suffix(Path(page).suffix)
-                rendered[results / "report" / page] = file
-        for file in rendered.values():
-            if not file.is_file():
-                raise InputError(f"the renderer wrote no {file.name}: run it again with its log")
-            check_pdf(file) if file.suffix == ".pdf" else check_html(file)
-        for published, file in rendered.items():
-            with replacing(published) as temporary_page:
-                shutil.copyfile(file, temporary_page)
+        print(f"report: rendering with {quarto or 'pandoc and typst'}", flush=True)
+        pages: dict[Path, Path] = {}
+        for name, targets in documents.items():
+            stage.expand(name)
+            for target, page in targets.items():
+                file = (stage.root / name).with_suffix(Path(page).suffix)
+                if problem := render(stage.root, name, target):
+                    raise InputError(f"{paper / name}: {target}: {problem}")
+                if not file.is_file():
+                    raise InputError(f"{paper / name}: the renderer wrote no {file.name}")
+                if file.suffix == ".html":
+                    check_html(file)
+                pages[results / "report" / page] = file
+        for published, file in pages.items():
+            with replacing(published) as unfinished:
+                shutil.copyfile(file, unfinished)
             print(f"report: {published}", flush=True)
-        return list(rendered)
-
-
-def documents_of(results: Path) -> Mapping[str, Mapping[str, str]]:
-    """What to render of a run: `RELEASED` if it trained nothing, as its manifest says."""
-    return DOCUMENTS if "corpus" in read_json(results / "manifest.json") else RELEASED
-
-
-def _leave_out_sections(stage: Stage, name: str) -> None:
-    """Drop from a staged document the sections of notebooks that were not executed."""
-    executed = stage.results / "notebooks"
-
-    def kept(include: re.Match[str]) -> str:
-        return include[0] if (executed / f"{include[1]}.ipynb").is_file() else ""
-
-    (stage.root / name).write_text(SECTION.sub(kept, stage.read(name)), encoding="utf-8")
-
-
-def _mark_rehearsal(stage: Stage, names: Iterable[str]) -> None:
-    """Make every page of the staged documents say in red that it is a rehearsal, if it is one."""
-    notice = stage.variables().get(REHEARSAL)
-    if notice is None:
-        return
-    for name in names:
-        front, body = re.split(r"(?<=\n---)\n", stage.read(name), maxsplit=1)
-        text = f"{front}\n\n::: {{.rehearsal}}\n{notice}\n:::\n\n{body}"
-        (stage.root / name).write_text(text, encoding="utf-8")
-    shown = f'text(fill: rgb("#b3261e"), weight: "bold", {json.dumps(notice)})'
-    with (stage.root / "styles.typ").open("a", encoding="utf-8") as styles:
-        styles.write(f"#set page(header: align(center, {shown}))\n")
+        return list(pages)
 
 
 @contextmanager
@@ -153,10 +112,73 @@ def out_of_space(where: Path) -> Iterator[None]:
         raise
 
 
-def _run(command: Sequence[str | Path], stage: Stage) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
+@dataclass(frozen=True)
+class Stage:
+    """Copies of the sources beside those of the results, where their names meet."""
+
+    root: Path
+    paper: Path
+    results: Path
+    variables: Mapping[str, Mapping[str, str]]
+
+    @classmethod
+    def fill(cls, paper: Path, results: Path, root: Path) -> "Stage":
+        """Copy the sources in `paper` and the results that a document can use to `root`."""
+        if not (paper / "_quarto.yml").is_file():
+            raise InputError(f"{paper}: no _quarto.yml; give the directory that holds report.qmd")
+        variables = results / "variables.yml"
+        if not variables.is_file():
+            raise InputError(f"{variables} is missing: run `make reproduce` for this profile first")
+        for source, target, suffixes in [(paper, root, _SOURCES)] + [
+            (results / folder, root / folder, wanted) for folder, wanted in _RESULTS.items()
+        ]:
+            target.mkdir(exist_ok=True)
+            for file in sorted(source.glob("*")):
+                if file.suffix in suffixes and not file.is_symlink():
+                    shutil.copyfile(file, target / file.name)
+        stage = cls(root, paper, results, yaml.safe_load(variables.read_text(encoding="utf-8")))
+        if notice := stage.variables.get("run", {}).get(REHEARSAL):
+            shown = f'text(fill: rgb("#b3261e"), weight: "bold", {json.dumps(notice)})'
+            with (root / "styles.typ").open("a", encoding="utf-8") as styles:
+                styles.write(f"#set page(header: align(center, {shown}))\n")
+        return stage
+
+    def expand(self, name: str) -> None:
+        """Replace the shortcodes of a staged document; a rehearsal says in red that it is one."""
+        text = self._expanded(name)
+        if notice := self.variables.get("run", {}).get(REHEARSAL):
+            box = f"\n---\n\n::: {{.rehearsal}}\n{notice}\n:::\n"
+            text = text.replace("\n---\n", box, 1)
+        (self.root / name).write_text(text, encoding="utf-8")
+
+    def _expanded(self, name: str) -> str:
+        text = (self.root / name).read_text(encoding="utf-8")
+
+        def value(shortcode: re.Match[str]) -> str:
+            kind, wanted = shortcode.groups()
+            line = text.count("\n", 0, shortcode.start()) + 1
+            here = f"{self.paper / name}:{line}: {shortcode[0]}"
+            if kind == "include":
+                section = SECTION.fullmatch(wanted)
+                if section and not (self.results / "notebooks" / f"{section[1]}.ipynb").is_file():
+                    return ""
+                if not (self.root / wanted).is_file():
+                    raise InputError(f"{here}: no such file; run the notebook that writes it")
+                return self._expanded(wanted).rstrip("\n")
+            group, _, key = wanted.partition(".")
+            found = self.variables.get(group, {}).get(key)
+            if kind != "var" or not isinstance(found, str):
+                variables = self.results / "variables.yml"
+                raise InputError(f"{here}: no such text in {variables}; correct the name")
+            return found
+
+        return _SHORTCODE.sub(value, text)
+
+
+def _run(command: list[str | Path], folder: Path) -> tuple[bool, str]:
+    done = subprocess.run(
         command,
-        cwd=stage.root,
+        cwd=folder,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -164,190 +186,103 @@ def _run(command: Sequence[str | Path], stage: Stage) -> subprocess.CompletedPro
         errors="replace",
         check=False,
     )
+    return done.returncode == 0, done.stdout
 
 
-@dataclass(frozen=True)
-class Quarto:
-    """One working Quarto executable."""
+def _quarto(executable: str) -> Callable[[Path, str, str], str | None]:
+    def render(root: Path, name: str, target: str) -> str | None:
+        """Render the staged document; return what Quarto says if it fails."""
+        done, said = _run([executable, "render", name, "--to", target, "--no-execute"], root)
+        if "warn" in said.lower() or not done:
+            sys.stderr.write(said)
+        return None if done else f"{executable} failed, see its output above"
 
-    executable: str
-    version: str
-
-    def describe(self) -> str:
-        """Name the program with its version."""
-        return f"Quarto {self.version}"
-
-    @classmethod
-    def find(cls, wanted: str | None = None) -> tuple["Quarto | None", str]:
-        """Return the Quarto to use, or None, and the reason in words.
-
-        `wanted` names an executable, which must then work; None looks for one beside the Python
-        interpreter and on PATH, and passes over one that does not work; the empty string does
-        without.
-        """
-        if wanted == "":
-            return None, "Quarto not asked for"
-        beside = str(Path(sys.executable).parent)
-        executable = shutil.which(wanted or "quarto", path=None if wanted else beside)
-        executable = executable or shutil.which(wanted or "quarto")
-        if executable is None:
-            if wanted:
-                raise InputError(f"{wanted}: no such executable; give the path of quarto")
-            return None, "no quarto beside the Python interpreter or on PATH"
-        version, problem = _version(executable)
-        if problem is None:
-            return cls(executable, version), f"found {executable}"
-        if wanted:
-            raise InputError(f"{executable} {problem}: install quarto-cli >= 1.6, or do without")
-        return None, f"{executable} {problem}"
-
-    def render(self, stage: Stage, document: Document, target: str) -> None:
-        """Render the staged document; Quarto expands its shortcodes by itself."""
-        done = _run(
-            [self.executable, "render", document.name, "--to", target, "--no-execute"], stage
-        )
-        if done.returncode != 0:
-            sys.stderr.write(done.stdout)
-            said = [line for line in done.stdout.splitlines() if "ERROR" in line]
-            reason = said[0].strip() if said else f"exit status {done.returncode}"
-            raise InputError(
-                f"{stage.origin(document.name)}: quarto render --to {target} failed "
-                f"({reason}): see its output above, or render without Quarto"
-            )
-        if re.search("warn", done.stdout, re.IGNORECASE):
-            sys.stderr.write(done.stdout)
+    return render
 
 
-def _version(executable: str) -> tuple[str, str | None]:
-    """Return the version and what is wrong with the executable, if anything."""
-    try:
-        done = subprocess.run(
-            [executable, "--version"], capture_output=True, text=True, timeout=60, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return "", f"does not run ({error})"
-    version = done.stdout.strip()
-    numbers = re.match(r"(\d+)\.(\d+)", version)
-    if done.returncode != 0 or numbers is None:
-        return "", f"does not print its version (exit status {done.returncode})"
-    if (int(numbers[1]), int(numbers[2])) < OLDEST_QUARTO:
-        return version, f"is version {version}, older than 1.5"
-    return version, None
-
-
-class Pandoc:
-    """Pandoc, with typst for PDF and reveal.js for slides."""
-
-    def describe(self) -> str:
-        """Name the programs that render, with their versions."""
+def _pandoc(root: Path, name: str, target: str) -> str | None:
+    """Render the staged document; return what pandoc or typst says if it fails."""
+    output = (root / name).with_suffix(".typ" if target == "typst" else ".html")
+    defaults = root / f"pandoc-{target}.yml"
+    # JSON is YAML, and pandoc reads it as such.
+    defaults.write_text(json.dumps(pandoc_defaults(root, name, target)), encoding="utf-8")
+    command = [pypandoc.get_pandoc_path(), f"--defaults={defaults}", f"--output={output}", name]
+    done, said = _run(command, root)
+    if not done:
+        return " ".join(re.sub(r"Error running.*?\n|\[WARNING\]|filter\.lua:", "", said).split())
+    if target == "typst":
+        pdf = output.with_suffix(".pdf")
         try:
-            version = pypandoc.get_pandoc_version()
-        except OSError as error:
-            raise InputError("no pandoc found: install the wheel pypandoc_binary") from error
-        return f"pandoc {version} and typst {metadata.version('typst')}"
-
-    def render(self, stage: Stage, document: Document, target: str) -> None:
-        """Render the expanded document."""
-        shown = stage.origin(document.name)
-        source = (stage.root / document.name).with_suffix(".md")
-        source.write_text(document.text, encoding="utf-8")
-        output = source.with_suffix(".typ" if target == "typst" else ".html")
-        if target == "revealjs":
-            _stage_reveal(stage.root / "reveal")
-        project, own = stage.settings(), stage.front_matter(document.name)
-        defaults = pandoc_defaults(
-            target,
-            (project, stage.origin("_quarto.yml")),
-            (project.get("format", {}).get(target, {}), stage.origin("_quarto.yml")),
-            (own.get("format", {}).get(target, {}), shown),
-        )
-        file = stage.root / f"pandoc-{target}.yml"
-        # JSON is YAML, and pandoc reads it as such.
-        file.write_text(json.dumps(defaults, indent=2), encoding="utf-8")
-        command = [pypandoc.get_pandoc_path(), f"--defaults={file}", f"--output={output}", source]
-        done = _run(command, stage)
-        if done.returncode != 0:
-            raise InputError(f"{shown}: pandoc: {_reason(done.stdout)}")
-        if target == "typst":
-            try:
-                # The fonts in the wheel alone: the same pages on every machine.
-                typst.compile(
-                    str(output),
-                    str(output.with_suffix(".pdf")),
-                    root=str(stage.root),
-                    ignore_system_fonts=True,
-                )
-            except RuntimeError as error:
-                raise InputError(f"{shown}: typst: {' '.join(str(error).split())}") from error
+            # The fonts in the wheel alone: the same pages on every machine.
+            typst.compile(str(output), str(pdf), root=str(root), ignore_system_fonts=True)
+        except RuntimeError as error:
+            return " ".join(str(error).split())
+    return None
 
 
-def pandoc_defaults(target: str, *settings: tuple[dict[str, Any], Path]) -> dict[str, Any]:
-    """Translate settings for one format into a pandoc defaults mapping; later ones win.
-
-    Each comes with the file that it was read from, for messages.
-    """
-    result: dict[str, Any] = {
+def pandoc_defaults(root: Path, name: str, target: str) -> dict[str, Any]:
+    """Options of pandoc for one format: those of `_quarto.yml`, then of the front matter."""
+    project = yaml.safe_load((root / "_quarto.yml").read_text(encoding="utf-8"))
+    own = next(yaml.safe_load_all((root / name).read_text(encoding="utf-8").split("\n---\n")[0]))
+    options = dict(project)
+    for settings in (project, own):
+        options |= settings.get("format", {}).get(target, {})
+    shown = {key: [options[key]] for key in ("css", "include-in-header") if key in options}
+    variables: dict[str, Any] = options | {"document-css": False}  # of the style sheet alone
+    if target == "revealjs":
+        # The template writes them into a script; the style sheet is all of the theme.
+        reveal = resources.files("sphinx_revealjs") / "_static" / "revealjs"
+        variables = {key: json.dumps(value) for key, value in options.items()} | {
+            "revealjs-url": str(reveal),
+            "theme": "../reset",
+            "slideNumber": json.dumps(options.get("slide-number", True)),
+            "transition": options.get("transition", "none"),
+        }
+    return {
         "from": "markdown",
         "to": {"html": "html5"}.get(target, target),
         "standalone": True,
         "fail-if-warnings": True,
-        "wrap": "none",
-        "filters": [str(FILTER)],
-        "metadata": {},
-        # The style sheet stands alone; pandoc's own would mix with it.
-        "variables": {"html": {"document-css": False}, "revealjs": dict(_REVEAL)}.get(target, {}),
+        "columns": 10_000,  # no widths that pandoc guesses: every output lays columns out itself
+        "filters": [str(FILTER), "citeproc"],
+        "embed-resources": True,
+        "html-math-method": {"method": "mathml"},
+        "number-sections": options["number-sections"],
+        # The title is the heading of the first level.
+        **({"toc": True, "toc-depth": 3, "shift-heading-level-by": 1} if target == "html" else {}),
+        "metadata": {key: options[key] for key in ("bibliography", "lang", "link-citations")},
+        "variables": variables,
+        **shown,
     }
-    for mapping, shown in settings:
-        for key, value in mapping.items():
-            if key in _OPTIONS:
-                result[key] = value
-            elif key in _METADATA:
-                result["metadata"][key] = value
-            elif target == "revealjs" and key in _SLIDES:
-                # The template writes them into a script.
-                word = json.dumps(value) if key == "slide-number" else str(value)
-                result["variables"][_SLIDES[key]] = word.lower() if value in (True, False) else word
-            elif key in _VARIABLES:
-                result["variables"][key] = value
-            elif key not in _IGNORED:
-                raise InputError(
-                    f"{shown}: option {key} is not known to the renderer without Quarto: remove "
-                    "it, or add it to the options in reproduction.report.render"
-                )
-    for key in ("css", "include-in-header"):
-        if isinstance(result.get(key), str):
-            result[key] = [result[key]]
-    if result.pop("citeproc", False):
-        result["filters"].append("citeproc")
-    if isinstance(result.get("html-math-method"), str):
-        result["html-math-method"] = {"method": result["html-math-method"]}
-    if target == "html":
-        # The filter makes room for the title, the one heading of the first level.
-        result["toc-depth"] = result.get("toc-depth", 3) + 1
-    return result
 
 
-def _stage_reveal(folder: Path) -> None:
-    """Copy from the wheel sphinx-revealjs what pandoc's template loads."""
-    try:
-        wheel = resources.files("sphinx_revealjs") / "_static" / "revealjs"
-    except ModuleNotFoundError as error:
-        raise InputError("no reveal.js found: install the wheel sphinx-revealjs") from error
-    with resources.as_file(wheel) as source:
-        for name in _REVEAL_FILES:
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source / name, folder / name)
-    # The style sheet of the slides is all of their theme.
-    theme = folder / "dist" / "theme" / f"{_REVEAL['theme']}.css"
-    theme.parent.mkdir(exist_ok=True)
-    theme.write_text(":root {}\n", encoding="utf-8")
+def check_html(path: Path) -> None:
+    """Check that a page is whole: references and local links resolved, images inside and described.
 
-
-def _reason(said: str) -> str:
-    """Reduce what pandoc wrote to the line that matters."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    for mark in ("quarto.lua: ", "[WARNING] "):
-        for line in lines:
-            if mark in line:
-                return line.partition(mark)[2]
-    return " ".join(lines) or "it failed without a word"
+    Raises InputError with the first problem and how many more there are.
+    """
+    page = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+    text = "".join(
+        string
+        for string in page.find_all(string=True)
+        if type(string).__name__ == "NavigableString"
+    )
+    problems = [
+        f"unresolved: {' '.join(text[found.start() - 20 : found.end() + 40].split())}"
+        for found in _LEFT.finditer(text)
+    ]
+    names = {element["id"] for element in page.find_all(id=True)}
+    links = {str(link["href"]) for link in page.find_all("a", href=re.compile("^#."))}
+    problems += [
+        f"link to {link}: nothing has that name"
+        for link in sorted(links)
+        if link.removeprefix("#").removeprefix("/") not in names
+    ]
+    for image in page.find_all("img"):
+        source = str(image.get("src") or image.get("data-src"))
+        if not source.startswith("data:image/"):
+            problems.append(f"image {source[:60]} is not inside the page")
+        if not image.get("alt"):
+            problems.append(f"image without alt text: {source[:60]}")
+    if problems:
+        raise InputError(f"{path.name}: {problems[0]} (problem 1 of {len(problems)})")
