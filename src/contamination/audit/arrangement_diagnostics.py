@@ -30,9 +30,15 @@ from contamination.statistics.arrangements import (
     stands_at,
     sum_test,
 )
-from contamination.testsets.alternatives import Keep, are_numbers, option_orders, permitted_places
+from contamination.testsets.alternatives import (
+    Keep,
+    are_numbers,
+    option_orders,
+    permitted_places,
+    shown_items,
+)
 from contamination.testsets.example_set import ExampleSet
-from contamination.testsets.options import LETTERS, Item, items_of
+from contamination.testsets.options import LETTERS, Item
 
 PERMUTATIONS = 23  # all arrangements of up to four options, beside the published one
 PERCENT = 100  # cosines are compared in whole hundredths
@@ -79,7 +85,7 @@ def diagnose_arrangements(
     """
     if not 0 < alpha < 1:
         raise InputError(f"alpha is {alpha}: give a level between 0 and 1, such as 0.01")
-    items = items_of(test_set)
+    _, items = shown_items(test_set)
     orders = option_orders(items, permutations=PERMUTATIONS, seed=seed, keep=keep)
     distinct = [len(set(rows)) for rows in orders]
     moving = [

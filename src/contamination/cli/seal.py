@@ -1,13 +1,21 @@
-"""`contamination seal`: a benchmark whose order a secret key draws, before it is published."""
+"""`contamination seal` and `contamination verify`: a benchmark whose order a secret key draws."""
 
+import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
-from contamination.cli.options import template_of
+from contamination.audit.request import Request
+from contamination.cli.options import AnswerFields, OptionsFields, OtherFields, template_of
+from contamination.cli.printing import print_table
+from contamination.errors import InputError
+from contamination.testsets.example_set import Declared
+
+if TYPE_CHECKING:
+    from contamination.seal.files import SealedSet, SealFiles
 
 
 class Permuted(StrEnum):
@@ -17,16 +25,23 @@ class Permuted(StrEnum):
     both = "both"
 
 
+SealPath = Annotated[Path, typer.Option(help="The seal.json that was published with the set.")]
+KeyPath = Annotated[Path, typer.Option(help="The author's key.json.")]
+
+
 def seal(
     file: Annotated[
         Path,
         typer.Argument(
-            metavar="MY_SET", help="The set, in any order: .jsonl, .json, .csv, .parquet or .txt."
+            metavar="MY_SET",
+            help="The set, in any order: .jsonl, .json, .csv, .parquet or .txt. With --signature, "
+            "the directory that --commit wrote.",
         ),
     ],
     out: Annotated[
-        Path, typer.Option(help="New directory: `public` is to be published, `private` kept.")
-    ],
+        Path | None,
+        typer.Option(help="New directory: `public` is to be published, `private` kept."),
+    ] = None,
     template: Annotated[
         str | None,
         typer.Option(
@@ -38,34 +53,144 @@ def seal(
         Permuted,
         typer.Option(help="Permute the order of records alone, or the options of items as well."),
     ] = Permuted.both,
+    answer: AnswerFields = None,
+    options: OptionsFields = None,
+    other: OtherFields = None,
     wordings_of: Annotated[
         str | None,
         typer.Option(help="Field that one of the author's `wordings` of a record fills."),
     ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Name of the benchmark; default: that of the file.")
+    ] = None,
     date: Annotated[
         str | None, typer.Option(help="Date in the seal, YYYY-MM-DD; default: today (UTC).")
+    ] = None,
+    tests: Annotated[
+        list[str] | None, typer.Option("--test", help="Test of the order of records.")
+    ] = None,
+    shards: Annotated[int | None, typer.Option(help="Shards of that test.")] = None,
+    permutations: Annotated[int, typer.Option(help="Shuffled orderings of each shard.")] = 25,
+    arrangements: Annotated[int, typer.Option(help="Compared orders of the options.")] = 24,
+    alpha: Annotated[float, typer.Option(help="Level of the test of all parts together.")] = 0.05,
+    commit: Annotated[
+        bool,
+        typer.Option(
+            "--commit", help="Commit first: the beacon's signature of a later round ends it."
+        ),
+    ] = False,
+    beacon_round: Annotated[
+        int | None,
+        typer.Option("--round", help="Round of drand's quicknet; default: the first in a day."),
+    ] = None,
+    signature: Annotated[
+        str | None, typer.Option(help="Signature of that round: draw what was committed to.")
     ] = None,
 ) -> None:
     """Seal MY_SET: draw its order by a secret key, and commit to that.
 
     Whether a model has read the published set can then be tested without an assumption about its
-    order (`contamination test --seal`). Nothing is written over, and the key is not shown.
+    order (`contamination test --seal`). With --commit nobody can choose the key, the author
+    included. Nothing is written over, and the key is not shown.
     """
-    from contamination.testsets.sealing import seal_file
+    from contamination.seal.beacon import round_at
+    from contamination.seal.files import draw_committed, seal_file
 
+    if signature is not None:
+        if out is not None or commit:
+            raise InputError("--signature ends what --commit began: give its directory alone")
+        _print_sealed(*draw_committed(file, signature))
+        return
+    if out is None:
+        raise InputError("--out is missing: name a new directory")
+    if beacon_round is not None and not commit:
+        raise InputError("--round goes with --commit: give both")
+    if commit and beacon_round is None:
+        beacon_round = round_at(datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=1))
     sealed, files = seal_file(
         file,
         out,
         template=template_of(template),
         options=axis == Permuted.both,
+        declared=Declared(tuple(answer or ()), tuple(options or ()), tuple(other or ())),
         wordings_of=wordings_of,
+        name=name,
         date=date,
+        request=Request(
+            tests=tests, shards=shards, permutations=permutations, arrangements=arrangements
+        ),
+        level=alpha,
+        beacon_round=beacon_round,
     )
-    console = Console(highlight=False, soft_wrap=True)
-    console.print(f"sealed {sealed.records:,} records: {', '.join(sealed.permuted)}")
-    console.print(f"commitment: {sealed.commitment}")
-    console.print(f"publish {files.published} and {files.seal}, where a date can be proved")
-    console.print(
+    if sealed is not None:
+        _print_sealed(sealed, files)
+    else:
+        _print_committed(files, beacon_round or 0)
+
+
+def verify(
+    published: Annotated[Path, typer.Argument(metavar="SEALED", help="The published file.")],
+    seal: SealPath,
+    key: KeyPath,
+) -> None:
+    """Verify SEALED without a model: the key draws this set and this seal, byte by byte."""
+    from contamination.seal.audit import guarantee
+    from contamination.seal.files import verify as verify_files
+
+    found = verify_files(published, seal, key)
+    _print(
+        f"verified: {published} and {seal} are what {key} draws",
+        describe(found),
+        guarantee(found.seal),
+    )
+
+
+def describe(sealed: "SealedSet") -> str:
+    """Say what was verified, in one line."""
+    seal = sealed.seal
+    return (
+        f"{seal.records:,} records, dated {seal.date} by their author, commitment "
+        f"{seal.commitment}; the key drew {seal.permuted}"
+    )
+
+
+def _print_committed(files: "SealFiles", beacon_round: int) -> None:
+    from contamination.seal.beacon import time_of, url_of
+
+    time = f"{time_of(beacon_round):%Y-%m-%d %H:%M:%S} UTC"
+    _print(
+        f"publish {files.commitment} before {time}, where a date can be proved: it is the one "
+        f"commitment named {files.name}",
+        f"after that, take `signature` from {url_of(beacon_round)} and run: contamination seal "
+        f"{files.directory} --signature SIGNATURE",
+        f"keep {files.key} to yourself, and a second copy elsewhere",
+    )
+
+
+def _print_sealed(sealed: "SealedSet", files: "SealFiles") -> None:
+    from contamination.seal.audit import guarantee
+    from contamination.seal.power import POWER, power_table
+
+    seal = sealed.seal
+    _print(
+        f"sealed {describe(sealed)}",
+        f"publish {files.published} and {files.seal}, where a date can be proved",
         f"keep {files.key} to yourself, and a second copy elsewhere: it is never shown, and "
-        "nothing can be tested without it"
+        "nothing can be tested without it",
+        guarantee(seal),
     )
+    variants = {"options": seal.arrangements} if seal.options else {}
+    if seal.wordings:
+        variants["wordings"] = max(len(one.wordings) for one in sealed.variants)
+    if variants:
+        print_table(
+            ("effect, sd", *(f"{what}: {count} variants" for what, count in variants.items())),
+            power_table([*variants.values()], level=seal.level),
+            title=f"Records that find a model with power {POWER:.0%} at {seal.level:g}",
+        )
+
+
+def _print(*lines: str) -> None:
+    console = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
+    for line in lines:
+        console.print(line)

@@ -1,5 +1,6 @@
-"""`contamination test --seal`: a set is verified, and all that its key has drawn is tested."""
+"""`contamination test --seal`: a sealed set is verified, and all that its key has drawn is tested."""
 
+import dataclasses
 import json
 import sys
 from pathlib import Path
@@ -12,43 +13,48 @@ from contamination.audit.battery import OPTION_TEST
 from contamination.cli.options import AuditOptions
 from contamination.cli.printing import print_table
 from contamination.cli.score import exit_if_interrupted, print_cost, print_plans
+from contamination.cli.seal import describe
 from contamination.errors import InputError
+from contamination.scoring.models import label
 
 if TYPE_CHECKING:
-    from contamination.audit.sealed import SealedAudit
-    from contamination.testsets.sealed import SealedSet
+    from contamination.seal.audit import SealedAudit
+    from contamination.seal.files import SealedSet
+
+# What the seal states, and no auditor chooses after the draw.
+STATED = (
+    *("template", "field", "max_records", "mirror", "split", "data_revision", "answer", "options"),
+    *("other", "axis", "keep_answer", "drawn", "tests", "shards", "budget", "permutations"),
+    *("arrangements", "seed"),
+)
 
 
-def test_sealed(
-    options: AuditOptions, seal: Path | None, key: Path | None, *, alpha: float
-) -> None:
-    """Verify seal, key and set, and test; exit as `test` does, by the p-value of all parts."""
+def test_sealed(options: AuditOptions, seal: Path | None, key: Path | None) -> None:
+    """Verify seal, key and set, and test as stated; exit as `test` does, by all parts together."""
     sealed = _verified(options, seal, key)
-    options.check()
 
-    from contamination.audit.sealed import audit_sealed, plan_sealed
     from contamination.scoring.endpoint import EndpointScorer
     from contamination.scoring.processes import processes
+    from contamination.seal.audit import SealedTest
 
     scorer = options.open(options.model)
-    plan = plan_sealed(scorer, sealed, options)
+    test = SealedTest(scorer, sealed, options.directory, label(options.model))
     first_process = processes().is_main_process
     if options.dry_run:
         if first_process:
-            print_plans({options.model: plan.total}, options.as_json)
+            print_plans({options.model: test.plan}, options.as_json)
         return
     with exit_if_interrupted(options.directory):
-        audit = audit_sealed(scorer, sealed, options, plan=plan)
+        audit = test.run()
     if isinstance(scorer, EndpointScorer):
         print(scorer.summary(), file=sys.stderr)
     if not first_process:
         return
-    rejects = audit.combined.p <= alpha
     if options.as_json:
-        print(json.dumps(audit.as_dict() | {"alpha": alpha, "rejected": rejects}, indent=2))
+        print(json.dumps(audit.as_dict(), indent=2))
     else:
         _print(audit, sealed)
-    if rejects:
+    if audit.rejects:
         raise typer.Exit(1)
 
 
@@ -61,23 +67,20 @@ def _verified(options: AuditOptions, seal: Path | None, key: Path | None) -> "Se
             f"--seal {seal} alone proves nothing of the order: give the author's --key as well, "
             "or leave out --seal and take the order as it was published"
         )
-    for name in ("template", "field", "max_records", "mirror", "split", "data_revision"):
-        if getattr(options, name) is not None:
-            told = f"--{name.replace('_', '-')}"
-            raise InputError(f"{told}: the seal says what a sealed set is; leave {told} out")
-    if options.axis != "order" or options.keep_answer:
-        raise InputError(
-            "--axis and --keep-answer: all that the key drew is tested; leave them out"
-        )
+    defaults = {each.name: each.default for each in dataclasses.fields(options)}
+    for name in STATED:
+        if getattr(options, name) != defaults[name]:
+            typed = "--test" if name == "tests" else f"--{name.replace('_', '-')}"
+            raise InputError(f"{typed}: the seal states how the set is tested; leave {typed} out")
 
-    from contamination.testsets.sealed import verify
+    from contamination.seal.files import verify
 
     return verify(Path(options.dataset), seal, key)
 
 
 def _print(audit: "SealedAudit", sealed: "SealedSet") -> None:
     """Print the p-value of each part and of all, what they rest on, and what they do not say."""
-    from contamination.audit.sealed import GUARANTEE, NOT_CLAIMED, WORDINGS_TEST
+    from contamination.seal.audit import NOT_CLAIMED, WORDINGS_TEST, guarantee
 
     kinds = {OPTION_TEST: "items", WORDINGS_TEST: "records"}
     rows = [
@@ -95,15 +98,10 @@ def _print(audit: "SealedAudit", sealed: "SealedSet") -> None:
         rows,
         title=f"Has {audit.header.model} read {audit.header.dataset} as it was sealed?",
     )
-    console = Console(highlight=False)
-    console.print(
-        f"verified: {sealed.seal.records:,} records, sealed {sealed.seal.date}, commitment "
-        f"{sealed.seal.commitment[:16]}...; the key draws this arrangement"
-    )
-    console.print(GUARANTEE)
+    console = Console(highlight=False, markup=False, emoji=False)
+    console.print(f"verified: {describe(sealed)}")
+    console.print(guarantee(audit.seal))
     console.print("not claimed:")
-    for line in NOT_CLAIMED:
+    for line in (*NOT_CLAIMED, *audit.left_out):
         console.print(f"  {line}")
-    for line in audit.left_out:
-        console.print(line)
     print_cost(audit)

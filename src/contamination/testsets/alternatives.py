@@ -19,21 +19,22 @@ from typing import Any, Literal
 from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.randomness import random_stream
-from contamination.testsets.example_set import TEMPLATES, ExampleSet, parse, render
-from contamination.testsets.options import (
-    LETTERS,
-    Item,
-    begin_with_labels,
-    items_of,
-    rearranged,
-    with_options,
+from contamination.testsets.example_set import (
+    TEMPLATES,
+    Declared,
+    ExampleSet,
+    fields_of,
+    parse,
+    render,
 )
+from contamination.testsets.options import LETTERS, Item, begin_with_labels, items_of
 from contamination.testsets.registry import entries
 from contamination.testsets.sources import open_test_set
 
 OPTIONS_TEMPLATE = "options/1"  # question, "A. ..." lines, "Answer: A" where the answer is known
 NO_FIELD = "{{}}"  # a template that fits every record
 FEWEST = 2  # items that must be able to move
+MOST_CHARACTERS = 500_000_000  # of all arrangements, which are held in memory at once
 
 # Options that are about the others, and those that custom puts last.
 _ABOUT_OTHERS = re.compile(
@@ -116,21 +117,47 @@ class AlternativeSet:
         return sum(count > 1 for count in self.distinct)
 
 
-def open_items(what: str | Path, *, template: str | None = None, **where: Any) -> ExampleSet:
+def open_items(
+    what: str | Path,
+    *,
+    template: str | None = None,
+    declared: Declared = Declared(),  # noqa: B008 - frozen
+    **where: Any,
+) -> ExampleSet:
     """Open a set of items as `contamination.testsets.sources.open_test_set` does.
 
     One that is not registered needs no template: its examples are the items by OPTIONS_TEMPLATE.
     Raises InputError as that and, without a template, as `items_of`.
     """
     if template is not None or str(what) in entries():
-        return open_test_set(what, template=template, **where)
-    found = open_test_set(what, template=NO_FIELD, **where)
+        return replace(open_test_set(what, template=template, **where), declared=declared)
+    found = replace(open_test_set(what, template=NO_FIELD, **where), declared=declared)
     texts = tuple(_plain(item, range(len(item.options))) for item in items_of(found))
     return replace(
         found,
         examples=texts,
         template=OPTIONS_TEMPLATE,
         revision=sha256_of(OPTIONS_TEMPLATE, *texts),
+    )
+
+
+def shown_items(test_set: ExampleSet, template: str | None = None) -> tuple[str, tuple[Item, ...]]:
+    """Return the template that shows all options of a set, and its items as it shows them.
+
+    `template` as in `option_alternatives`. Raises InputError as `items_of`, and for a template that
+    hides options.
+    """
+    own, items = template or test_set.template, items_of(test_set)
+    if own == OPTIONS_TEMPLATE:
+        return own, items
+    if _shows_options(test_set, items, own):
+        return own, items_of(test_set, fields_of(own))
+    if template is None:
+        return OPTIONS_TEMPLATE, items
+    shown = template if template in TEMPLATES else repr(template[:80])
+    raise InputError(
+        f"{test_set.name}: template {shown} does not show every option; write one that does, or "
+        "leave it out"
     )
 
 
@@ -150,7 +177,7 @@ def option_alternatives(
     permutations : other arrangements beside the published one. 23 are all of four options.
     seed : of the choice, where there are more than N.
     keep : what does not move; see `Keep` and `permitted_places`. Or the places of each item that
-        options may move among, where a key has moved them (`contamination.testsets.sealed`).
+        options may move among, where a key has moved them (`contamination.seal`).
     template : how an arrangement becomes text. None takes the set's own if that shows every option,
         else OPTIONS_TEMPLATE.
 
@@ -162,48 +189,59 @@ def option_alternatives(
     Raises
     ------
     InputError
-        As `items_of`, for a template that hides options, or if fewer than two items can move.
+        As `shown_items`, if fewer than two items can move, or if all arrangements together have
+        more than MOST_CHARACTERS.
     """
-    items = items_of(test_set)
-    orders = option_orders(items, permutations=permutations, seed=seed, keep=keep)
-    distinct = tuple(len(set(rows)) for rows in orders)
-    if (able := sum(count > 1 for count in distinct)) < FEWEST:
-        raise InputError(
-            f"{test_set.name}: the options of {able} of {len(items)} items may move, and the "
-            f"test needs {FEWEST}: the others are numbers, name each other, stand in another item "
-            "too, or are too few"
-        )
-    records, own = test_set.records, template or test_set.template
-    if own != OPTIONS_TEMPLATE and not _shows_options(test_set, items, own):
-        if template is not None:
-            shown = template if template in TEMPLATES else repr(template[:80])
-            raise InputError(
-                f"{test_set.name}: template {shown} does not show every option; write one that "
-                f"does, or leave it out"
-            )
-        own = OPTIONS_TEMPLATE
+    own, items = shown_items(test_set, template)
+    free = permitted_places(items, keep) if isinstance(keep, Keep) else keep
+    counts = [arrangements_of(places, permutations + 1) for places in free]
+    _check_amount(test_set, free, counts, permutations + 1)
+    orders = option_orders(items, permutations=permutations, seed=seed, keep=free)
     if own == OPTIONS_TEMPLATE:
-        label, texts = (
-            own,
-            [
-                tuple(_plain(item, order) for order in rows)
-                for item, rows in zip(items, orders, strict=True)
-            ],
-        )
-    else:
-        label, _ = parse(own)
         texts = [
-            _rendered([rearranged(record, order) for order in dict.fromkeys(rows)], own, len(rows))
-            for record, rows in zip(records, orders, strict=True)
+            tuple(_plain(item, order) for order in rows)
+            for item, rows in zip(items, orders, strict=True)
         ]
-    revision = sha256_of(label, *itertools.chain.from_iterable(texts))
-    return AlternativeSet(test_set.name, tuple(texts), label, revision, "options", distinct)
+    else:
+        own, _ = parse(own)
+        texts = []
+        for item, rows in zip(items, orders, strict=True):
+            moved = [("arrangement", item.rearranged(order)) for order in dict.fromkeys(rows)]
+            texts.append(render(moved, own, "rearranged") * (len(rows) // len(moved)))
+    revision = sha256_of(own, *itertools.chain.from_iterable(texts))
+    return AlternativeSet(test_set.name, tuple(texts), own, revision, "options", tuple(counts))
 
 
-def _rendered(records: Sequence[dict[str, object]], template: str, count: int) -> tuple[str, ...]:
-    """Render the distinct arrangements of a record, and repeat them until there are `count`."""
-    texts = render([("arrangement", record) for record in records], template, "rearranged")
-    return texts * (count // len(texts))
+def arrangements_of(places: Sequence[int], count: int) -> int:
+    """Return how many arrangements of so many places stand in a row of `count`, equally often."""
+    total = math.factorial(len(places))
+    return next(d for d in range(min(count, total), 0, -1) if count % d == 0)
+
+
+def _check_amount(
+    test_set: ExampleSet, free: Sequence[Sequence[int]], counts: Sequence[int], columns: int
+) -> None:
+    """Refuse rows of which fewer than two have alternatives, or that would fill the memory."""
+    able, most = sum(count > 1 for count in counts), max(map(len, free), default=0)
+    if able < FEWEST and sum(len(places) > 1 for places in free) >= FEWEST:
+        total = math.factorial(most)
+        divisors = ", ".join(str(d) for d in range(2, total + 1) if total % d == 0)[:40]
+        raise InputError(
+            f"{test_set.name}: the {total} arrangements of {most} options cannot fill {columns} "
+            f"columns equally often: give --arrangements a multiple of one of {divisors}"
+        )
+    if able < FEWEST:
+        raise InputError(
+            f"{test_set.name}: the options of {able} of {len(free)} items may move, and the "
+            f"test needs {FEWEST}: the others are numbers, name each other, stand in another item "
+            "too, are named by letters in a text beside them, or are too few"
+        )
+    pairs = zip(test_set.examples, counts, strict=True)
+    if (size := sum(len(text) * count for text, count in pairs)) > MOST_CHARACTERS:
+        raise InputError(
+            f"{test_set.name}: {columns:,} arrangements of each item are {size:,} characters, and "
+            f"{MOST_CHARACTERS:,} are held at most; lower --arrangements, or give fewer records"
+        )
 
 
 def option_orders(
@@ -230,9 +268,8 @@ def option_orders(
         # By content, not by place: what is drawn says nothing about the order of the records.
         identity = sha256_of(repr(item))
         seen[identity] += 1
-        count = permutations + 1
-        total = math.factorial(len(places))
-        drawn = max(d for d in range(1, min(count, total) + 1) if count % d == 0)
+        count, total = permutations + 1, math.factorial(len(places))
+        drawn = arrangements_of(places, count)
         published = tuple(range(len(item.options)))
         found = {published: None}
         if drawn == total:
@@ -259,8 +296,8 @@ def _moved(
 def permitted_places(items: Sequence[Item], keep: Keep) -> list[tuple[int, ...]]:
     """Return the places among which the options of each item may be permuted.
 
-    None of an item if two options are equal, if options begin with their labels or one names labels
-    of others ("A and C", "I only"), or as `Keep.numbers` and `Keep.repeated` say. Otherwise all but
+    None of an item if two options are equal, if options begin with their labels, if one names labels
+    of others ("A and C", "I only") or a text beside them does (`Item.lettered`), or as `Keep.numbers` and `Keep.repeated` say. Otherwise all but
     those of options about the others ("none of these") or that custom puts last ("cannot be
     determined"), and that of the right answer under `Keep.answer`.
     """
@@ -280,6 +317,8 @@ def _plain_text(option: str) -> str:
 
 def _places(item: Item, keep: Keep) -> tuple[int, ...]:
     options = item.options
+    if item.lettered:
+        return ()
     if len(set(map(_plain_text, options))) < len(options) or begin_with_labels(options):
         return ()
     numbers = are_numbers(options)
@@ -315,10 +354,7 @@ def are_numbers(options: Sequence[str]) -> bool:
 def _shows_options(test_set: ExampleSet, items: Sequence[Item], template: str) -> bool:
     """Whether a template shows every option of every item, found by putting others in."""
     marked = [[f"<<option {place}>>" for place in range(len(item.options))] for item in items]
-    records = [
-        ("", with_options(record, texts))
-        for record, texts in zip(test_set.records, marked, strict=True)
-    ]
+    records = [("", item.with_options(texts)) for item, texts in zip(items, marked, strict=True)]
     try:
         shown = render(records, template, test_set.name)
     except InputError:  # it names a field or a list entry that a record has not

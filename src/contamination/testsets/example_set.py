@@ -46,6 +46,22 @@ LONGEST_TEXT = 5_000_000  # characters of an example; War and Peace has three mi
 
 
 @dataclass(frozen=True)
+class Declared:
+    """What an author says of fields, by name; `choices.correct` is one within `choices`.
+
+    Attributes
+    ----------
+    answer : they name the right option: by label, index from 0, text, or a flag for each option.
+    options : they hold the options, as one list or a field for each, or are lists parallel to them.
+    other : they say nothing of the options, whatever they look like.
+    """
+
+    answer: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    other: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class ExampleSet:
     """Examples in canonical order.
 
@@ -55,6 +71,7 @@ class ExampleSet:
     template : name/version of the rendering, or the template itself.
     revision : SHA-256 of the examples and the name of their template, whatever file they came from.
     records : the fields behind each example, where they are known.
+    declared : what is said of them, for sets of multiple-choice items.
     """
 
     name: str
@@ -62,6 +79,7 @@ class ExampleSet:
     template: str
     revision: str
     records: tuple[dict[str, Any], ...] = ()
+    declared: Declared = Declared()
 
 
 class Template(NamedTuple):
@@ -150,7 +168,17 @@ def parse(template: Template | str) -> Template:
     return found
 
 
+<<<<<<< HEAD
 def render(records: Sequence[Record], template: Template | str, where: str) -> tuple[str, ...]:
+=======
+def fields_of(template: str) -> frozenset[str]:
+    """Return the fields of a record that a template shows, whole or in part."""
+    parts = string.Formatter().parse(parse(template)[1])
+    return frozenset(re.split(r"[.\[]", name)[0] for _, name, _, _ in parts if name)
+
+
+def render(records: Sequence[Record], template: str, where: str) -> tuple[str, ...]:
+>>>>>>> 5b4b294 (WIP: seal)
     """Render records; raises InputError that names the first one that the template does not fit."""
     template = parse(template)
     parts = string.Formatter().parse(template.pattern)

@@ -1,0 +1,265 @@
+"""Test a sealed set: the order of its records, of their options, and the choice of wordings.
+
+H0: the model does not depend on what the key has drawn, given the author's records. It needs no
+diagnosis and no control, since the arrangement was drawn from the law that the tests assume: this
+is a fact if the key was drawn once and kept from those who trained the model.
+`contamination.seal.files.verify` has checked everything else.
+
+Why the tests hold. Let C be the author's records, M the model, and w, rho, sigma the wordings,
+arrangements of options and order of records that the key has drawn: uniform, and independent of
+each other and, under H0, of M given C.
+
+- Wordings. Each record's r wordings are scored with the options in the author's order, so the
+  scores depend on the key by w alone. The published one is uniform among the r, independently over
+  records. Of two wordings the likelier one is the published one as a fair coin falls: a sign test.
+  Of more, `statistics.sharded_exact_test` is exact given C and M.
+- Options. The scores depend on the key by rho and w. Given w, C and M, the published arrangement of
+  an item is uniform among those that are free, independently over items: exact again. Where not
+  all arrangements are scored, which others are is drawn afresh for each item.
+- Order. Given rho, w, C and M, sigma is uniform over all n! orders. The whole-set `permutation`
+  test redraws from that law itself. A test within shards is exact as well: given which records are
+  in which shard, and the order in all others, every order within a shard is as likely.
+
+Why they combine. Each p-value is at most alpha with probability at most alpha given all that the
+ones before it depend on (C, M; then w; then w and rho). So all three together are stochastically no
+smaller than independent uniform numbers, and Fisher's rule on them keeps its level: a sum that
+falls with each p-value is at most what it is for such numbers. Several tests of the order share
+sigma, so they enter as one p-value, the smallest times their number (Bonferroni).
+"""
+
+import itertools
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import binom
+
+from contamination import statistics
+from contamination.audit.battery import OPTION_TEST, TESTS
+from contamination.audit.option_axis import plan_options, score_options
+from contamination.audit.outcome import IDENTITY, ScoringPlan, combined, describe
+from contamination.audit.verdict import fill_store, plan_audit
+from contamination.files import sha256_of
+from contamination.scoring.contract import Scorer
+from contamination.scoring.endpoint import EndpointScorer
+from contamination.scoring.store import Store
+from contamination.scoring.store_format import Header
+from contamination.seal.beacon import time_of
+from contamination.seal.files import Seal, SealedSet
+from contamination.statistics import CombinedResult, TestResult
+from contamination.testsets.alternatives import FEWEST, AlternativeSet, option_alternatives
+from contamination.testsets.example_set import render
+
+WORDINGS_TEST = "wordings"
+NOT_CLAIMED = (
+    "how the model came by the set, or whether it has read paraphrases or translations of it",
+    "anything, if the key was known before training",
+    "a date: that of the commitment is as good as the place where it was published",
+)
+NOT_SENT = (
+    "wordings were not tested: an endpoint would be sent the unpublished ones, and could keep them"
+)
+
+
+def guarantee(seal: Seal) -> str:
+    """Say what the p-value of a sealed set rests on, and what has to be checked for that."""
+    if seal.beacon_round is None:
+        return (
+            "sealed in one step: the p-value holds if the author drew one key and published what "
+            "it drew, which nothing here proves; an author who tried keys on an older model could "
+            "reach a small p"
+        )
+    return (
+        "nobody could choose this arrangement, if the commitment was public before "
+        f"{time_of(seal.beacon_round):%Y-%m-%d %H:%M:%S} UTC and there is no other one named "
+        f"{seal.name}: check both"
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class SealedAudit:
+    """What a model knows of what the key has drawn.
+
+    Attributes
+    ----------
+    header : of a store that was read; it names the model and the set.
+    results : the stated tests of the order of records, then that of options and that of wordings,
+        where there are any. Uncorrected.
+    combined : of all parts, by Fisher's rule: the verdict.
+    left_out : what was sealed and not tested, and why.
+    plan, stores, seconds, noise : as in `contamination.audit.outcome.Audit`.
+    """
+
+    seal: Seal
+    header: Header
+    plan: ScoringPlan
+    results: tuple[TestResult, ...]
+    combined: CombinedResult
+    left_out: tuple[str, ...]
+    stores: tuple[Path, ...]
+    seconds: float
+    noise: float | None
+
+    @property
+    def tokens_scored(self) -> int:
+        """Tokens scored in this run; 0 if all was stored."""
+        return self.plan.missing
+
+    @property
+    def rejects(self) -> bool:
+        """Whether all parts together reject at the stated level."""
+        return self.combined.p <= self.seal.level
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what `--json` prints."""
+        return {name: getattr(self.header, name) for name in IDENTITY} | {
+            "seal": self.seal.model_dump(mode="json"),
+            "plan": asdict(self.plan),
+            "results": [describe(result) for result in self.results],
+            "combined": asdict(self.combined),
+            "alpha": self.seal.level,
+            "rejected": self.rejects,
+            "guarantee": guarantee(self.seal),
+            "not_claimed": list(NOT_CLAIMED),
+            "left_out": list(self.left_out),
+            "stores": [str(path) for path in self.stores],
+            "tokens_scored": self.tokens_scored,
+            "seconds": self.seconds,
+            "noise": self.noise,
+        }
+
+
+class SealedTest:
+    """The stated test of a sealed set under one model: what it will score, and what it finds.
+
+    Everything is tested that the key has drawn, but an endpoint is not sent wordings that are not
+    published. Raises InputError as `contamination.audit.verdict.plan_audit`.
+
+    Parameters
+    ----------
+    sealed : verified, by `contamination.seal.files.verify`.
+    directory, name : where stores lie, and what they call the model.
+    """
+
+    def __init__(
+        self, scorer: Scorer, sealed: SealedSet, directory: Path | str, name: str | None
+    ) -> None:
+        self.scorer, self.sealed = scorer, sealed
+        self.request = sealed.seal.request(directory, name)
+        self.left_out: tuple[str, ...] = ()
+        self.alternatives: list[AlternativeSet] = []
+        if sealed.seal.options:
+            others = self.request.arrangements - 1
+            self.alternatives.append(
+                option_alternatives(
+                    sealed.test_set, permutations=others, seed=self.request.seed, keep=sealed.free
+                )
+            )
+        if sealed.seal.wordings >= FEWEST:
+            if isinstance(scorer, EndpointScorer):
+                self.left_out = (NOT_SENT,)
+            else:
+                self.alternatives.append(wording_alternatives(sealed))
+
+    @cached_property
+    def order(self) -> ScoringPlan:
+        """What the tests of the order of records have to score."""
+        return plan_audit(self.scorer, self.sealed.test_set, self.request)
+
+    @cached_property
+    def plan(self) -> ScoringPlan:
+        """What there is to score of everything that the key has drawn."""
+        others = (plan_options(self.scorer, each, self.request) for each in self.alternatives)
+        return combined([self.order, *others])
+
+    def run(self) -> SealedAudit:
+        """Score what is missing, and test."""
+        plan, started = self.plan, time.perf_counter()
+        order = {
+            store: fill_store(store, self.scorer, self.sealed.test_set, self.request)
+            for store in dict.fromkeys(self.order.stores)
+        }
+        others = [score_options(self.scorer, each, self.request) for each in self.alternatives]
+        seconds = time.perf_counter() - started
+        tests = [
+            TESTS[test].result(order[store], self.request.permutations)
+            for test, store in zip(self.request.order_tests, self.order.stores, strict=True)
+        ]
+        parts = [
+            TESTS[OPTION_TEST].result(store, self.request.arrangements - 1)
+            if each.what == "options"
+            else wordings_test(store)
+            for each, store in zip(self.alternatives, others, strict=True)
+        ]
+        stores = [*order.values(), *others]
+        return SealedAudit(
+            seal=self.sealed.seal,
+            header=stores[0].header,
+            plan=plan,
+            results=(*tests, *parts),
+            combined=combine_parts(tests, parts),
+            left_out=self.left_out,
+            stores=tuple(store.directory for store in stores),
+            seconds=seconds,
+            noise=getattr(self.scorer, "noise", None),
+        )
+
+
+def wording_alternatives(sealed: SealedSet) -> AlternativeSet:
+    """Render every wording of every record, the published one first, records as the author's.
+
+    The options stand in the author's order and not as published: so the texts depend on the key by
+    its choice of wordings alone, and a test on them is independent of one on arrangements.
+    """
+    field, template, name = sealed.seal.wordings_of, sealed.seal.template, sealed.test_set.name
+    published = {one.number: one.wording for one in sealed.drawn}
+    most, texts = max(len(one.wordings) for one in sealed.variants), []
+    for number, one in enumerate(sealed.variants):
+        row = sorted(one.wordings, key=lambda text: text != published[number])  # stable
+        records = [one.variant(None, field, text) for text in row] or [dict(one.record)]
+        shown = render([(f"record {number + 1}", each) for each in records], template, name)
+        texts.append(shown if one.wordings else shown * most)
+    revision = sha256_of(sealed.test_set.template, *itertools.chain.from_iterable(texts))
+    distinct = tuple(max(len(one.wordings), 1) for one in sealed.variants)
+    return AlternativeSet(
+        name, tuple(texts), sealed.test_set.template, revision, "wordings", distinct
+    )
+
+
+def wordings_test(store: Store) -> TestResult:
+    """Test whether published wordings are likelier than the others, token for token.
+
+    The score of a wording is the mean log-probability (nats) of its tokens after the beginning that
+    all wordings of the record share: sums would compare lengths before anything else. Any score
+    that treats the wordings of a record alike keeps the test exact. Of two wordings it is the sign
+    test: the number of records whose published wording has the larger score, of those whose scores
+    differ, is binomial with probability 1/2 under H0.
+    """
+    scores = store.alternatives()
+    scores = scores / np.reshape(store.header.example_tokens, scores.shape)
+    if scores.shape[1] > 2:
+        return replace(statistics.sharded_exact_test(scores), test=WORDINGS_TEST)
+    better = scores[:, 0] - scores[:, 1]
+    wins, coins = int((better > 0).sum()), int((better != 0).sum())
+    log10_p = float(binom.logsf(wins - 1, coins, 0.5) / np.log(10)) if coins else 0.0
+    return TestResult(
+        test=WORDINGS_TEST,
+        statistic=float(wins),
+        p=statistics.p_from_log10(min(log10_p, 0.0)),
+        log10_p=min(log10_p, 0.0),
+        shards=len(scores),
+        permutations=1,
+    )
+
+
+def combine_parts(order: Sequence[TestResult], others: Sequence[TestResult]) -> CombinedResult:
+    """Combine what the key has drawn by Fisher's rule; see the module for why that is exact.
+
+    Several tests of the order count as one: the smallest p-value times their number, at most 1.
+    """
+    smallest = min(result.log10_p for result in order) + float(np.log10(len(order)))
+    return statistics.fisher(log10_p=[min(smallest, 0.0), *(each.log10_p for each in others)])

@@ -1,0 +1,67 @@
+"""Public randomness that did not exist when an author committed: a round of drand's beacon.
+
+The League of Entropy signs the number of a round every three seconds by a threshold key, so nobody
+has the signature before its time, and there is one signature that verifies. Chain "quicknet",
+scheme bls-unchained-g1-rfc9380; https://docs.drand.love and `curl https://api.drand.sh/HASH/info`
+give the constants below. A signature is verified here without a network.
+"""
+
+import datetime
+import hashlib
+
+from contamination.errors import InputError
+
+CHAIN = "52db9ba70e0cc0f6eaf7803dd07447a1f5477735fd3f661792ba94600c84e971"
+PUBLIC_KEY = (
+    "83cf0f2896adee7eb8b5f01fcad3912212c437e0073e911fb90022d3e760183c8c4b450b6a0a6c3ac6a5776a2d106451"
+    "0d1fec758c921cc22b0e17e63aaf4bcb5ed66304de9cf809bd274ca73bab4af5a6e9c76a4bc09e76eae8991ef5ece45a"
+)
+GENESIS, PERIOD = 1_692_803_367, 3  # of round 1, in seconds since 1970 (UTC), and between rounds
+SIGNATURE_BYTES = 48
+MOST_ROUNDS = 1 << 34  # in 1,600 years
+_DOMAIN = b"BLS_SIG_BLS12381G1_XMD:SHA-256_SSWU_RO_NUL_"
+
+
+def round_at(time: datetime.datetime) -> int:
+    """Return the first round that is signed at a time or after it."""
+    return max(1, 1 - int((GENESIS - time.timestamp()) // PERIOD))
+
+
+def time_of(number: int) -> datetime.datetime:
+    """Return when a round is signed (UTC)."""
+    seconds = GENESIS + (number - 1) * PERIOD
+    return datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+
+
+def url_of(number: int) -> str:
+    """Return where the signature of a round can be had."""
+    return f"https://api.drand.sh/{CHAIN}/public/{number}"
+
+
+def check_signature(number: int, signature: str) -> None:
+    """Raise InputError unless `signature` (hexadecimal) is the beacon's of that round.
+
+    e(signature, g2) = e(H(SHA-256(round as 8 bytes)), public key) on BLS12-381 (RFC 9380).
+    """
+    from py_ecc.bls.g2_primitives import subgroup_check
+    from py_ecc.bls.hash_to_curve import hash_to_G1
+    from py_ecc.bls.point_compression import decompress_G1, decompress_G2
+    from py_ecc.optimized_bls12_381 import G2, pairing
+
+    wrong = InputError(
+        f"--signature {signature[:16]!a}... is not the beacon's of round {number:,}; take "
+        f"`signature` from {url_of(number)}"
+    )
+    try:
+        data, key = bytes.fromhex(signature), bytes.fromhex(PUBLIC_KEY)
+        if len(data) != SIGNATURE_BYTES or signature != data.hex():
+            raise wrong
+        point = decompress_G1(int.from_bytes(data, "big"))
+    except ValueError as error:
+        raise wrong from error
+    half = len(key) // 2
+    public = decompress_G2((int.from_bytes(key[:half], "big"), int.from_bytes(key[half:], "big")))
+    message = hashlib.sha256(number.to_bytes(8, "big")).digest()
+    hashed = hash_to_G1(message, _DOMAIN, hashlib.sha256)
+    if not subgroup_check(point) or pairing(G2, point) != pairing(public, hashed):
+        raise wrong
