@@ -37,7 +37,7 @@ from contamination.scoring.score import score
 from contamination.statistics import sharded_exact_test, token_standardised_scores
 from contamination.testsets.alternatives import Keep, option_orders, permitted_places
 from contamination.testsets.example_set import ExampleSet, make_test_set
-from contamination.testsets.options import items_of, rearranged
+from contamination.testsets.options import items_of
 from contamination.testsets.registry import entries
 from contamination.testsets.sources import open_test_set
 from contamination.testsets.tokens import id_type, tokenize
@@ -108,13 +108,14 @@ def shuffled_items(tokenizer: PreTrainedTokenizerBase, count: int, *, seed: int)
             records.append({"input": question, **letters, "target": answer})
     found = make_test_set("mmlu", [("", record) for record in records], TEMPLATE, "mmlu")
     short = [len(ids) <= LONGEST for ids in tokenize(tokenizer, found.examples)]
-    able = [len(places) == 4 for places in permitted_places(items_of(found), MOVES)]
-    usable = [r for r, *fits in zip(records, short, able, strict=True) if all(fits)]
+    items = items_of(found)
+    able = [len(places) == 4 for places in permitted_places(items, MOVES)]
+    usable = [item for item, *fits in zip(items, short, able, strict=True) if all(fits)]
     rng = random_stream(seed, "items of MMLU")
     if len(usable) < count:
         raise InputError(f"{len(usable)} items of MMLU are short enough, {count} wanted")
     chosen = [usable[i] for i in rng.permutation(len(usable))[:count]]
-    return [rearranged(record, rng.permutation(4).tolist()) for record in chosen]
+    return [item.rearranged(rng.permutation(4).tolist()) for item in chosen]
 
 
 def sets_of(
@@ -171,10 +172,11 @@ def arrangement_tokens(
 
     A column is one token: of a label, of an option (wherever it stands), or of the answer.
     """
-    orders = option_orders(items_of(test_set), permutations=OTHERS, seed=seed, keep=MOVES)
+    items = items_of(test_set)
+    orders = option_orders(items, permutations=OTHERS, seed=seed, keep=MOVES)
     laid, groups = [], []
-    for record, rows in list(zip(test_set.records, orders, strict=True))[:most]:
-        columns = [_columns(scorer.tokenizer, rearranged(record, order), order) for order in rows]
+    for item, rows in list(zip(items, orders, strict=True))[:most]:
+        columns = [_columns(scorer.tokenizer, item.rearranged(order), order) for order in rows]
         ids = [np.array([column[0] for column in row]) for row in columns]
         shared = next(i for i in range(min(map(len, ids))) if len({int(x[i]) for x in ids}) > 1)
         laid.append((columns, shared))

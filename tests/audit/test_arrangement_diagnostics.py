@@ -16,8 +16,9 @@ from contamination.audit.diagnosis import TESTS
 from contamination.errors import InputError
 from contamination.testsets.alternatives import Keep, option_orders
 from contamination.testsets.example_set import make_test_set
-from contamination.testsets.options import Item, items_of, rearranged
+from contamination.testsets.options import Item, items_of
 from fakes.diagnosed import rejected, row
+from fakes.items import rearranged
 from fakes.level import check_level
 
 WORDS = [f"{start}{end}" for start in "bdfgklmnprst" for end in ("anter", "olise", "uvid", "ecin")]

@@ -20,7 +20,7 @@ from contamination.scoring.store import open_store
 from contamination.statistics import sharded_exact_p_values, sharded_exact_test
 from contamination.testsets.alternatives import OPTIONS_TEMPLATE, open_items
 from contamination.testsets.example_set import ExampleSet, make_test_set
-from contamination.testsets.options import rearranged
+from fakes.items import rearranged
 from fakes.level import check_level
 from fakes.made_up_scorer import MadeUpScorer
 from fakes.remembering_scorer import WORDS, RemembersText
@@ -230,7 +230,7 @@ def test_a_file_of_items_needs_no_template(tokenizer, tmp_path) -> None:
     [
         ({"axis": "sideways"}, "axis is 'sideways': give one of order, options, both"),
         ({"tests": ["options"]}, "options is a test of options: give --axis options or both"),
-        ({"keep_answer": True}, "--keep-answer is about options"),
+        ({"keep_answer": True}, "--keep-answer and --drawn are about options"),
         (
             {"axis": "options", "tests": ["sharded_exact"]},
             "sharded_exact is a test of the order of records: leave out --test",

@@ -18,9 +18,10 @@ from contamination.testsets.alternatives import (
     option_orders,
     permitted_places,
 )
-from contamination.testsets.example_set import ExampleSet, make_test_set
-from contamination.testsets.options import Item, items_of, rearranged
+from contamination.testsets.example_set import ExampleSet
+from contamination.testsets.options import Item, items_of
 from contamination.testsets.sources import available, open_test_set
+from fakes.items import items_set, rearranged
 
 WORDS = ["lamp", "river", "stone", "cloud", "tower", "orbit", "maple"]
 MMLU = "mmlu/2"
@@ -42,7 +43,7 @@ def record(number: int, *options: str, answer: int = 0) -> dict:
 
 
 def set_of(*records: dict, template: str = "{{}}") -> ExampleSet:
-    return make_test_set("quiz", [("", each) for each in records], template, "quiz.jsonl")
+    return items_set(records, template)
 
 
 QUIZ = (
@@ -226,11 +227,17 @@ def test_other_arrangements_are_uniform_without_replacement() -> None:
 
 
 def test_draws_depend_on_the_seed_and_the_item_alone() -> None:
+    """The orders themselves are pinned: another law of draws changes published results."""
     items = [Item(f"Q{i}", tuple(WORDS[:5]), 0) for i in range(3)]
-    first = option_orders(items, permutations=23, seed=1, keep=Keep(repeated=False))
-    assert first == option_orders(items, permutations=23, seed=1, keep=Keep(repeated=False))
-    assert first != option_orders(items, permutations=23, seed=2, keep=Keep(repeated=False))
+    first, other = (
+        option_orders(items, permutations=23, seed=seed, keep=Keep(repeated=False))
+        for seed in (1, 2)
+    )
+    assert first != other
     assert len(set(first)) == 3
+    assert first[0][1:3] == ((3, 0, 1, 2, 4), (4, 2, 3, 0, 1))
+    turned = option_orders(items[::-1], permutations=23, seed=1, keep=Keep(repeated=False))
+    assert turned == first[::-1]
 
 
 def test_no_permutations_are_refused() -> None:
@@ -275,15 +282,6 @@ def test_the_sets_own_template_is_used_where_it_shows_every_option() -> None:
     assert option_alternatives(five, seed=0).template == OPTIONS_TEMPLATE
 
 
-def test_a_template_that_hides_options_is_refused_if_it_was_asked_for() -> None:
-    hides = "{question} {choices[0]}\n"
-    assert option_alternatives(set_of(*QUIZ, template=hides), seed=0).template == OPTIONS_TEMPLATE
-    with pytest.raises(InputError, match="does not show every option; write one that does"):
-        option_alternatives(set_of(*QUIZ), seed=0, template=hides)
-    shows = option_alternatives(set_of(*QUIZ), seed=0, template="{question} {choices: / }\n")
-    assert shows.texts[3][0] == "Question 4? tower / orbit\n"
-
-
 def test_options_without_an_answer_are_written_without_one() -> None:
     records = [
         {"goal": f"Go {i}", "sol1": f"left {w}", "sol2": f"right {w}"} for i, w in enumerate(WORDS)
@@ -292,10 +290,40 @@ def test_options_without_an_answer_are_written_without_one() -> None:
     assert made.texts[0][0] == "Go 0\nA. left lamp\nB. right lamp\n"
 
 
-def test_fewer_than_two_items_that_move_are_refused() -> None:
-    with pytest.raises(InputError, match=r"^quiz: the options of 1 of 2 items may move") as error:
-        option_alternatives(set_of(QUIZ[0], QUIZ[2]), seed=0)
+LETTERED = [record(i, "lamp", "river") | {"why": f"Option {x} is it"} for i, x in enumerate("AB")]
+MANY = [record(i, *(3 * x + "y" * i for x in "abcdefghijklmnopqrstuvwxyz")) for i in range(300)]
+
+
+@pytest.mark.parametrize(
+    ("records", "settings", "message"),
+    [
+        ((QUIZ[0], QUIZ[2]), {}, "the options of 1 of 2 items may move"),
+        ((QUIZ[0], record(5, "oak", "ash", "elm")), {"permutations": 6},
+         "the 6 arrangements of 3 options cannot fill 7 columns equally often"),
+        (LETTERED, {"template": "{choices: } {why}\n"}, "are named by letters in a text beside"),
+        (MANY, {"permutations": 9_999}, "are held at most; lower --arrangements"),
+        (QUIZ, {"template": "{question} {choices[0]}\n"}, "does not show every option"),
+    ],
+)  # fmt: skip
+def test_what_gives_no_alternatives_is_refused_before_any_is_written(
+    records, settings, message
+) -> None:
+    test_set = set_of(*records, template="{question} {choices:, }\n")
+    with pytest.raises(InputError, match=r"^quiz: ") as error:
+        option_alternatives(test_set, seed=0, **settings)
+    assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_text_that_names_letters_matters_where_it_is_shown() -> None:
+    shown = {**LETTERED[0], "question": "So?", "why": "Lamps shine."}
+    records = (*LETTERED, shown, QUIZ[0])
+    made = option_alternatives(set_of(*records), seed=0, keep=Keep(repeated=False))
+    assert made.distinct == (2, 2, 2, 6)
+    keyed = [{"why": "It flows.", **each} for each in records]
+    template = "{question} {choices:, } {why}\n"
+    made = option_alternatives(set_of(*keyed, template=template), seed=0, keep=Keep(repeated=False))
+    assert made.distinct == (1, 1, 2, 6)
 
 
 # --- the null is exact ----------------------------------------------------------------------------
@@ -332,16 +360,11 @@ def test_repeating_alternatives_changes_no_p_value() -> None:
     assert often.log10_p == pytest.approx(once.log10_p, abs=1e-3)
 
 
-# --- published sets -------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("name", "template", "least"),
     [
         ("canaries/openbookqa", OPTIONS_TEMPLATE, 0.9),
-        ("canaries/hellaswag", OPTIONS_TEMPLATE, 0.95),
         ("canaries/piqa", "piqa/1", 0.9),
-        ("mmlu/anatomy", MMLU, 0.95),
         ("mmlu/business_ethics", MMLU, 0.8),  # one item has equal options
         ("mmlu/high_school_macroeconomics", MMLU, 0.8),  # one has labels in its texts
     ],
@@ -353,12 +376,3 @@ def test_published_sets(name, template, least) -> None:
     made = option_alternatives(test_set, seed=0)
     assert made.template == template
     assert made.moving >= least * 100
-    if template != OPTIONS_TEMPLATE:
-        assert tuple(row[0] for row in made.texts) == test_set.examples
-
-
-def test_a_set_of_one_habit_is_refused() -> None:
-    if not available("mmlu/moral_scenarios"):
-        pytest.skip("CONTAMINATION_DATA names no mirror that has the set")
-    with pytest.raises(InputError, match="the options of 0 of 895 items may move"):
-        option_alternatives(open_test_set("mmlu/moral_scenarios"), seed=0)

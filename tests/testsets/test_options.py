@@ -1,210 +1,449 @@
-"""Every scheme of multiple-choice records: what the item is, and the record rearranged."""
+"""Layouts of multiple-choice records: what an item is, its record rearranged, what is refused."""
 
 import copy
 import itertools
+import json
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from contamination.errors import InputError
-from contamination.testsets.example_set import ExampleSet, make_test_set, render
-from contamination.testsets.options import (
-    Item,
-    begin_with_labels,
-    items_of,
-    rearranged,
-    template_of_item,
-)
-from contamination.testsets.sources import available, open_test_set
+from contamination.testsets.example_set import Declared, ExampleSet, render
+from contamination.testsets.options import Item, begin_with_labels, items_of, names_letter
 
 TEXTS = ["lamp", "river", "stone"]
-RECORDS = {
-    "choices, index": {"question": "Q?", "choices": TEXTS, "answer": 1, "subject": "s"},
-    "choices, letter": {"question": "Q?", "choices": TEXTS, "answer": "B"},
-    "choices, text": {"question": "Q?", "choices": TEXTS, "answer": "river"},
-    "a file of MMLU": {
-        "question": "Q?",
-        "choice0": "lamp",
-        "choice1": "river",
-        "choice2": "stone",
-        "answer": "1",
-    },
-    "ARC": {
-        "question": "Q?",
-        "choices": {"text": TEXTS, "label": ["1", "2", "3"]},
-        "answerKey": "2",
-    },
-    "OpenBookQA of the hub": {
-        "question_stem": "Q?",
-        "choices": {"text": TEXTS, "label": ["A", "B", "C"]},
-        "answerKey": "B",
-    },
-    "OpenBookQA": {
-        "question": {
-            "stem": "Q?",
-            "choices": [{"text": t, "label": x} for t, x in zip(TEXTS, "ABC", strict=True)],
-        },
-        "answerKey": "B",
-    },
-    "letters": {"input": "Q?", "A": "lamp", "B": "river", "C": "stone", "target": "B"},
-    "HellaSwag": {"ctx": "Q?", "endings": TEXTS, "label": "1"},
-    "TruthfulQA": {
-        "question": "Q?",
-        "mc1_targets": {"choices": TEXTS, "labels": [0, 1, 0]},
-        "mc2_targets": {"choices": TEXTS, "labels": [1, 1, 0]},
-    },
-    "MMLU-Pro": {"question": "Q?", "options": TEXTS, "answer": "B", "answer_index": 1},
+KEYED = dict(zip("ABC", TEXTS, strict=True))
+LABELLED = [{"text": text, "label": label} for label, text in KEYED.items()]
+FLAGGED = [{"text": text, "correct": text == "river"} for text in TEXTS]
+COP = Declared(answer=("cop",))
+
+# Layouts of the multiple-choice sets that are used most, and what their authors have to declare.
+LAYOUTS: dict[str, tuple[dict[str, Any], Declared]] = {
+    "MMLU": ({"question": "Q?", "choices": TEXTS, "answer": 1, "subject": "s"}, Declared()),
+    "MMLU, CSV": (
+        {"question": "Q?", "choice0": "lamp", "choice1": "river", "choice2": "stone"}
+        | {"answer": "1"},
+        Declared(),
+    ),
+    "MMLU of Oren, C-Eval": ({"input": "Q?", **KEYED, "target": "B"}, Declared()),
+    "MMLU-Pro": (
+        {"question_id": 7, "question": "Q?", "options": TEXTS, "answer": "B", "answer_index": 1},
+        Declared(),
+    ),
+    "ARC": (
+        {"question": "Q?", "choices": {"text": TEXTS, "label": ["1", "2", "3"]}, "answerKey": "2"},
+        Declared(),
+    ),
+    "QASC": (
+        {"question": "Q?", "choices": {"text": TEXTS, "label": [*"ABC"]}, "answerKey": "B"}
+        | {"fact1": "Rivers flow.", "fact2": "Stones lie."},
+        Declared(),
+    ),
+    "CommonsenseQA": (
+        {"question": {"stem": "Q?", "choices": LABELLED, "question_concept": "text"}}
+        | {"answerKey": "B"},
+        Declared(),
+    ),
+    "OpenBookQA": (
+        {"question_stem": "Q?", "choices": {"text": TEXTS, "label": [*"ABC"]}, "answerKey": "B"},
+        Declared(),
+    ),
+    "HellaSwag": (
+        {"ctx": "Q?", "endings": TEXTS, "label": "1", "activity_label": "Swimming"},
+        Declared(),
+    ),
+    "SWAG": (
+        {"startphrase": "Q?", "ending0": "lamp", "ending1": "river", "ending2": "stone"}
+        | {"label": 1},
+        Declared(),
+    ),
+    "WinoGrande": (
+        {"sentence": "Q?", "option1": "lamp", "option2": "river", "answer": "2"},
+        Declared(),
+    ),
+    "PIQA": ({"goal": "Q?", "sol1": "lamp", "sol2": "river", "label": 1}, Declared()),
+    "COPA": ({"premise": "Q?", "choice1": "lamp", "choice2": "river", "label": 1}, Declared()),
+    "SocialIQA": (
+        {"context": "text", "question": "Q?", "answerA": "lamp", "answerB": "river"}
+        | {"answerC": "stone", "label": "2"},
+        Declared(),
+    ),
+    "CosmosQA": (
+        {"question": "Q?", "answer0": "lamp", "answer1": "river", "answer2": "stone", "label": 1},
+        Declared(),
+    ),
+    "RACE": ({"article": "text", "question": "Q?", "options": TEXTS, "answer": "B"}, Declared()),
+    "DREAM, by its text": (
+        {"question": "Q?", "choices": TEXTS, "answer": "river"},
+        Declared(),
+    ),
+    "MedQA": (
+        {"question": "Q?", "options": KEYED, "answer": "river", "answer_idx": "B"},
+        Declared(),
+    ),
+    "MedMCQA": (
+        {"question": "Q?", "opa": "lamp", "opb": "river", "opc": "stone", "cop": 1},
+        COP,
+    ),
+    "LogiQA": (
+        {"context": "text", "query": "Q?", "options": TEXTS, "correct_option": 1},
+        Declared(answer=("correct_option",)),
+    ),
+    "ReClor": (
+        {"context": "text", "question": "Q?", "answers": TEXTS, "label": 1},
+        Declared(answer=("label",), options=("answers",)),
+    ),
+    "TruthfulQA": (
+        {"question": "Q?", "mc1_targets": {"choices": TEXTS, "labels": [0, 1, 0]}},
+        Declared(),
+    ),
+    "TruthfulQA, as published": (
+        {"question": "Q?", "mc1_targets": {"choices": TEXTS, "labels": [0, 1, 0]}}
+        | {"mc2_targets": {"choices": TEXTS, "labels": [1, 1, 0]}},
+        Declared(other=("mc2_targets",)),
+    ),
+    "flags": (
+        {"question": "Q?", "choices": FLAGGED},
+        Declared(answer=("choices.correct",)),
+    ),
+    "lists of reasons": (
+        {"question": "Q?", "choices": TEXTS, "answer": "b", "reasons": ["x", "y", "z"]},
+        Declared(options=("reasons",)),
+    ),
 }
-WITHOUT_ANSWER = {
-    "PIQA": {"goal": "Q?", "sol1": "lamp", "sol2": "river"},
+UNKNOWN = {
     "PIQA, hidden": {"goal": "Q?", "sol1": "lamp", "sol2": "river", "label": -1},
     "HellaSwag, hidden": {"ctx": "Q?", "endings": TEXTS, "label": ""},
     "no answer": {"question": "Q?", "choices": TEXTS},
 }
+NOTHING = Declared()
 
 
-def set_of(*records: dict) -> ExampleSet:
-    return make_test_set("quiz", [("", record) for record in records], "{{}}", "quiz.jsonl")
+def set_of(*records: dict, declared: Declared = NOTHING) -> ExampleSet:
+    return ExampleSet("quiz", ("",) * len(records), "", "", records, declared)
 
 
-@pytest.mark.parametrize("record", RECORDS.values(), ids=RECORDS)
-def test_each_scheme_is_the_same_item(record) -> None:
-    assert items_of(set_of(record)) == (Item("Q?", ("lamp", "river", "stone"), 1),)
+def read(record: dict, declared: Declared = NOTHING, shown: Any = None) -> Item:
+    return items_of(set_of(record, declared=declared), shown)[0]
 
 
-@pytest.mark.parametrize("record", WITHOUT_ANSWER.values(), ids=WITHOUT_ANSWER)
-def test_an_answer_may_be_unknown(record) -> None:
-    (item,) = items_of(set_of(record))
-    assert item.question == "Q?"
-    assert item.answer is None
-    moved = rearranged(record, range(len(item.options))[::-1])
-    assert items_of(set_of(moved)) == (Item("Q?", item.options[::-1], None),)
+# --- what is read ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("record", [*RECORDS.values(), {**WITHOUT_ANSWER["PIQA"], "label": 0}])
-def test_contents_move_labels_stay_and_the_answer_moves_along(record) -> None:
-    before = copy.deepcopy(record)
-    (item,) = items_of(set_of(record))
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_each_layout_is_the_item_and_all_that_follows_the_options_moves_along(name) -> None:
+    record, declared = LAYOUTS[name]
+    before, item = copy.deepcopy(record), read(record, declared)
+    assert item == Item("Q?", tuple(TEXTS[: len(item.options)]), 1)
     for order in itertools.permutations(range(len(item.options))):
-        moved = rearranged(record, order)
-        assert items_of(set_of(moved)) == (
-            Item("Q?", tuple(item.options[i] for i in order), order.index(item.answer)),
-        )
-        back = [order.index(i) for i in range(len(order))]
-        assert rearranged(moved, back) == before
+        moved = item.rearranged(order)
+        again = read(moved, declared)
+        assert again == Item("Q?", tuple(item.options[i] for i in order), order.index(1))
+        assert again.rearranged([order.index(i) for i in range(len(order))]) == before
         assert moved.keys() == before.keys()
     assert record == before
 
 
-ALL_SCHEMES = RECORDS | WITHOUT_ANSWER
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_what_is_not_declared_is_refused_with_the_declaration_to_give(name) -> None:
+    record, declared = LAYOUTS[name]
+    if declared == NOTHING:
+        return
+    with pytest.raises(InputError) as error:
+        read(record)
+    given = {*declared.answer, *declared.options, *declared.other}
+    assert "--" in str(error.value)
+    assert any(each.partition(".")[0] in str(error.value) for each in given), error.value
 
 
-@pytest.mark.parametrize("record", ALL_SCHEMES.values(), ids=ALL_SCHEMES)
-def test_each_scheme_has_a_template_that_shows_the_item_as_it_stands(record) -> None:
-    (item,) = items_of(set_of(record))
+@pytest.mark.parametrize("record", UNKNOWN.values(), ids=UNKNOWN)
+def test_an_answer_may_be_unknown(record) -> None:
+    item = read(record)
+    assert (item.question, item.answer) == ("Q?", None)
+    moved = item.rearranged(range(len(item.options))[::-1])
+    assert read(moved) == Item("Q?", item.options[::-1], None)
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_a_template_shows_the_item_as_it_stands(name) -> None:
+    record, declared = LAYOUTS[name]
+    item = read(record, declared)
     for order in itertools.permutations(range(len(item.options))):
-        moved = rearranged(record, order)
-        (text,) = render([("", moved)], template_of_item(record), "quiz")
+        (text,) = render([("", item.rearranged(order))], item.template, "quiz")
         assert text.splitlines()[: 1 + len(order)] == ["Q?", *(item.options[i] for i in order)]
-        told = item.answer is not None and "mc1_targets" not in record
-        assert len(text.splitlines()) == 1 + len(order) + told
-
-
-def test_what_is_no_part_of_the_item_stays() -> None:
-    moved = rearranged(RECORDS["ARC"], [2, 0, 1])
-    assert moved["choices"] == {"text": ["stone", "lamp", "river"], "label": ["1", "2", "3"]}
-    assert moved["answerKey"] == "3"
-    assert rearranged(RECORDS["choices, index"], [1, 0, 2])["subject"] == "s"
-    assert rearranged(RECORDS["TruthfulQA"], [1, 0, 2])["mc2_targets"]["labels"] == [1, 1, 0]
-    assert rearranged(RECORDS["HellaSwag"], [1, 0, 2])["label"] == "0"  # text stays text
-    assert rearranged(RECORDS["choices, text"], [1, 0, 2])["answer"] == "river"
 
 
 def test_number_of_options_may_differ() -> None:
     record = {"input": "Q?", "A": "one", "B": "two", "C": "", "D": None, "target": "B"}
-    five = {"question": "Q?", "choices": [1, 2.5, "x", "y", "z"], "answer": 4}
+    five = {"question": "Q?", "choices": [11, 2.5, "x", "y", "z"], "answer": 4}
     items = items_of(set_of(record, five))
-    assert [item.options for item in items] == [("one", "two"), ("1", "2.5", "x", "y", "z")]
+    assert [item.options for item in items] == [("one", "two"), ("11", "2.5", "x", "y", "z")]
+
+
+# --- acceptance does not depend on the arrangement ------------------------------------------------
+
+OPTIONS = [  # what looks like a label, an index, a number or a text
+    TEXTS,
+    ["0", "1", "2"],
+    ["1", "2", "3"],
+    ["A", "B", "AB"],
+    ["a", "x", "y"],
+    [0, 1, 2],
+    [7, 8, 9],
+    ["-1", "10", "C"],
+    ["lamp", "B", "2"],
+]
+ANSWERS = ["A", "B", "c", "AB", "lamp", "0", "1", "2", "3", "7", "-1", "10", 0, 1, 2, 3, 7, -1]
+ANSWERS += [None, "", 1.0, True, "x", "D", "2.0", " B "]
+LABELS = [None, ["A", "B", "C"], ["1", "2", "3"], ["a", "b", "c"], [1, 2, 3], ["x", "y", "z"]]
+
+
+def accepted(record: dict) -> tuple[str, str | None] | None:
+    """Which option is right, as text; None if the record is refused."""
+    try:
+        item = read(record)
+    except InputError:
+        return None
+    return "read", None if item.answer is None else item.options[item.answer]
+
+
+@pytest.mark.parametrize("labels", LABELS)
+def test_every_shape_of_answer_is_read_alike_or_refused_in_all_arrangements(labels) -> None:
+    """Otherwise a key is drawn again until it is accepted, and its draws are uniform no more."""
+    read_ones = 0
+    for options, answer in itertools.product(OPTIONS, ANSWERS):
+        choices = options if labels is None else {"text": options, "label": labels}
+        record = {"question": "Q?", "choices": choices, "answer": answer}
+        found = accepted(record)
+        if found is None:
+            continue
+        read_ones += 1
+        item = read(record)
+        for order in itertools.permutations(range(3)):
+            assert accepted(item.rearranged(order)) == found, record
+    assert read_ones > 50
+
+
+CELLS = st.one_of(
+    st.sampled_from(["A", "B", "C", "0", "1", "2", "3", "x", "a", "-1", ""]),
+    st.integers(-1, 4),
+    st.none(),
+    st.text(max_size=3),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(CELLS, min_size=2, max_size=4), CELLS, st.none() | st.lists(CELLS, max_size=4),
+    st.permutations(range(4)),
+)  # fmt: skip
+def test_any_layout_is_refused_in_one_line_or_read_alike_in_another_arrangement(
+    options, answer, labels, order
+) -> None:
+    choices = options if labels is None else {"text": options, "label": labels}
+    record = {"question": "Q?", "choices": choices, "answer": answer}
+    found = accepted(record)
+    if found is not None:
+        chosen = [i for i in order if i < len(options)]
+        assert accepted(read(record).rearranged(chosen)) == found
+
+
+@pytest.mark.parametrize("answer", ["1", "0"])
+def test_a_text_that_could_be_an_index_is_refused_quoting_what_was_written(answer) -> None:
+    record = {"question": "Q?", "choices": ["0", "1", "2", "3"], "answer": answer}
+    with pytest.raises(InputError, match=f"answer '{answer}' could be an option's text, a label"):
+        read(record)
+    assert read(record | {"answer": int(answer)}).answer == int(answer)
+    assert read(record | {"answer": "C"}).answer == 2
+
+
+# --- fields that nobody has declared --------------------------------------------------------------
+
+GOLD = {
+    "label": 1,
+    "gold": "B",
+    "target": "1",
+    "correct_answer": "river",
+    "cop": 2,
+    "answer_letter": "b",
+    "correct_option": "(B)",
+    "solution": "**B**",
+    "answerIndex": 1.0,
+    "correct": [False, True, False],
+    "reasons": ["x", "y", "z"],
+    "why": {"A": "no", "B": "yes", "C": "no"},
+}
+
+
+@pytest.mark.parametrize("field", GOLD)
+def test_whatever_looks_as_if_it_followed_the_options_has_to_be_declared(field) -> None:
+    records = [{"question": f"Q{i}?", "choices": TEXTS, field: GOLD[field]} for i in range(12)]
+    with pytest.raises(InputError, match=rf"{field}.*; give --(answer|options) {field}") as error:
+        items_of(set_of(*records), None)
+    assert "\n" not in str(error.value)
+    declared = Declared(other=(field,))
+    assert items_of(set_of(*records, declared=declared), None)[0].answer is None
+    assert items_of(set_of(*records), ("question", "choices"))[0].answer is None  # it is not shown
+
+
+def test_a_slip_of_an_author_does_not_hide_a_field() -> None:
+    records = [
+        {"question": f"Q{i}?", "choices": TEXTS, "gold": "ABC"[i % 3] if i > 4 else "?"}
+        for i in range(12)
+    ]
+    with pytest.raises(InputError, match="record 6: 'gold' looks like the letter of an option"):
+        items_of(set_of(*records), None)
 
 
 @pytest.mark.parametrize(
-    ("record", "message"),
+    "fields",
     [
-        ({"text": "Once upon a time"}, "no options found; it has text, and items are written as"),
-        ({"question": "Q?", "choices": ["one"], "answer": 0}, "has 1 options: give 2 to 26"),
-        ({"question": "Q?", "choices": [], "answer": 0}, "has 0 options: give 2 to 26"),
-        ({"question": "Q?", "choices": ["one", " "], "answer": 0}, "option B has no text"),
-        (
-            {"question": "Q?", "choices": TEXTS, "answer": "D"},
-            "answer 'D' is none of its 3 options",
-        ),
-        ({"question": "Q?", "choices": TEXTS, "answer": 3}, "answer '3' is none of its 3 options"),
-        ({"question": "Q?", "choices": TEXTS, "answer": "lake"}, "'lake' is none of its 3 options"),
-        (
-            {"question": "Q?", "choices": ["2", "1", "0"], "answer": "0"},
-            "is the text of option C and the index of option A; write the answer as a letter",
-        ),
-        (
-            {"question": "Q?", "options": TEXTS, "answer": "A", "answer_index": 1},
-            "fields 'answer' and 'answer_index' tell different answers",
-        ),
-        (
-            {"question": "Q?", "mc1_targets": {"choices": TEXTS, "labels": [1, 1, 0]}},
-            "does not mark one of its 3 options as right",
-        ),
-        (
-            {"question": "Q?", "choices": {"text": TEXTS, "label": ["A", "A", "B"]}},
-            "3 options have 2 labels",
-        ),
-        ({"question": "Q?", "choices": {"label": ["A"]}}, "has no list 'text'"),
-        ({"question": "Q?", "choices": [{"text": "x"}, {"label": "B"}]}, "has no 'text'"),
-        (
-            {"question": "Q?", "choices": ["A. one", "B. two", "C. three"], "answer": 0},
-            r"options begin with their labels \('A. one'\)",
-        ),
-        ({"goal": "Q?", "sol1": "(1) one", "sol2": "(2) two"}, "begin with their labels"),
+        {"subject": "physics"},
+        {"year": 1999},
+        {"id": 1},
+        {"tags": ["x", "y"]},
+        {"source": "A level"},
     ],
 )
+def test_fields_that_say_nothing_of_options_need_no_declaration(fields) -> None:
+    read({"question": "Q?", "choices": TEXTS, "answer": "A", **fields})
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("Option B is right, as rivers flow.", True),
+        ("The answer is (B).", True),
+        ("so B is correct", True),
+        ("(A) is wrong since lamps do not flow", True),
+        ("Answer: 2", True),
+        ("Rivers flow. A lamp does not.", False),
+        ("Vitamin C and option Z", False),
+        ("An answer by a lamp", False),
+    ],
+)
+def test_a_text_that_names_a_letter_is_found(text, named) -> None:
+    assert names_letter(text, 3) == named
+    record = {"question": "Q?", "choices": TEXTS, "answer": "B", "explanation": text}
+    assert read(record).lettered == named
+    assert not read(record, shown=("question", "choices")).lettered
+
+
+# --- what is refused ------------------------------------------------------------------------------
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"text": "Once upon a time"}, "no options found; it has text"),
+    ({"question": "Q?", "choices": ["one"], "answer": 0}, "has 1 options"),
+    ({"question": "Q?", "choices": [], "answer": 0}, "has 0 options"),
+    ({"question": "Q?", "choices": ["one", " "], "answer": 0}, "option B has no text"),
+    ({"question": "Q?", "choices": ["one", None], "answer": 0}, "an option is 'None' and no text"),
+    ({"question": "Q?", "choices": ["one", ["two"]], "answer": 0}, "and no text"),
+    ({"question": "Q?", "choices": "abcd", "answer": "a"}, "'choices' is str 'abcd' and no list"),
+    ({"question": "Q?", "choices": ["one", "x" * 5_000_001]}, "an option of 5,000,001 characters"),
+    ({"question": "Q?", "choices": ["one", "\ud800"]}, "half of a surrogate pair"),
+    ({"question": "Q?", "choices": TEXTS, "answer": "D"}, "answer 'D' is none of its 3 options"),
+    ({"question": "Q?", "choices": TEXTS, "answer": 3}, "answer '3' is none of its 3 options"),
+    ({"question": "Q?", "choices": TEXTS, "answer": True}, "answer 'True' is none of its 3"),
+    (
+        {"question": "Q?", "options": TEXTS, "answer": "A", "answer_index": 1},
+        "fields 'answer' and 'answer_index' name different answers",
+    ),
+    (
+        {"question": "Q?", "mc1_targets": {"choices": TEXTS, "labels": [1, 1, 0]}},
+        "does not mark one of its 3 options as right",
+    ),
+    ({"question": "Q?", "mc1_targets": {"labels": [1, 0]}}, "is NoneType 'None' and no list"),
+    ({"question": {"choices": LABELLED}, "answerKey": "A"}, "no question found"),
+    ({"question": "Q?", "choices": {"text": TEXTS, "label": ["A", "A", "B"]}}, "have 2 labels"),
+    ({"question": "Q?", "choices": {"text": TEXTS, "label": ["A", None, "B"]}}, "is None; write"),
+    ({"question": "Q?", "choices": {"text": TEXTS, "label": 3}}, "has no list 'text'"),
+    ({"question": "Q?", "choices": {"label": ["A"]}}, "has no list 'text'"),
+    ({"question": "Q?", "choices": [{"text": "x"}, {"label": "B"}]}, "has no 'text'"),
+    ({"choices": TEXTS, "answer": 0}, "no options found"),
+]
+
+
+@pytest.mark.parametrize(("record", "message"), WRONG)
 def test_what_is_no_item_is_one_line_that_names_the_record(record, message) -> None:
-    good = RECORDS["choices, index"]
-    with pytest.raises(InputError, match=message) as error:
-        items_of(set_of(good, record))
+    with pytest.raises(InputError) as error:
+        items_of(set_of(LAYOUTS["MMLU"][0], record))
     assert str(error.value).startswith("quiz, record 2: ")
+    assert message in str(error.value)
     assert "\n" not in str(error.value)
 
 
-def test_one_item_with_labels_in_its_texts_is_a_slip() -> None:
-    slip = {"question": "Q?", "choices": ["A. one", "B. two"], "answer": 0}
-    items = items_of(set_of(*[RECORDS["choices, index"]] * 2, slip))
-    assert [begin_with_labels(item.options) for item in items] == [False, False, True]
+SPELLINGS = ["({}) x", "{}. x", "{}) x", "{}: x", "[{}] x", "**{}** x", "{} - x", "{}.x"]
 
 
-def test_a_set_of_lines_has_no_options() -> None:
-    lines = ExampleSet("lines", ("one\n", "two\n"), "line/1", "r")
-    with pytest.raises(InputError, match=r"^lines: a set of texts has no options to move"):
-        items_of(lines)
-
-
-def test_an_order_names_every_option_once() -> None:
-    for order in ([0, 0, 1], [0, 1], [1, 2, 3]):
-        with pytest.raises(InputError, match="is no order of 3 options"):
-            rearranged(RECORDS["ARC"], order)
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_labels_in_texts_are_found_in_any_spelling_and_order(spelling) -> None:
+    for order in itertools.permutations("ABCD"):
+        texts = [spelling.format(letter) + str(i) for i, letter in enumerate(order)]
+        assert begin_with_labels(texts)
+    assert begin_with_labels([spelling.format(letter) + letter for letter in "ABC"] + ["none"])
+    labelled = {"question": "Q?", "choices": [spelling.format(x) for x in "AB"], "answer": 0}
+    with pytest.raises(InputError, match="options begin with their labels"):
+        items_of(set_of(labelled))
+    slip = items_of(set_of(LAYOUTS["MMLU"][0], LAYOUTS["MMLU"][0], labelled))
+    assert [begin_with_labels(item.options) for item in slip] == [False, False, True]
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "answers"),
+    "texts",
     [
-        ("openbookqa", 4, "ABCD"),
-        ("piqa", 2, None),
-        ("hellaswag", 4, None),
-        ("mmlu_professional_law", 4, "ABCD"),
+        ["1.5", "2.5", "3.5"], ["1 - 2", "2 - 3", "3 - 4"], ["A lamp", "B flat", "C sharp"],
+        ["I. Newton", "a river", "b"], ["1:30", "2:30", "3:30"],
     ],
+)  # fmt: skip
+def test_texts_that_begin_like_labels_are_none(texts) -> None:
+    assert not begin_with_labels(texts)
+
+
+def test_options_whose_fields_are_named_after_the_answer_cannot_move() -> None:
+    sciq = {"question": "Q?", "correct_answer": "river", "distractor1": "lamp", "support": "text"}
+    with pytest.raises(InputError, match="nothing says which option is right but the name of its"):
+        read(sciq, Declared(options=("correct_answer", "distractor1")))
+
+
+def test_a_set_of_lines_has_no_options_and_an_order_names_every_option_once() -> None:
+    with pytest.raises(InputError, match=r"^lines: a set of texts has no options to move"):
+        items_of(ExampleSet("lines", ("one\n", "two\n"), "line/1", "r"))
+    for order in ([0, 0, 1], [0, 1], [1, 2, 3]):
+        with pytest.raises(InputError, match="is no order of 3 options"):
+            read(LAYOUTS["ARC"][0]).rearranged(order)
+    with pytest.raises(InputError, match="without its record"):
+        Item("Q?", ("x", "y"), 0).rearranged([1, 0])
+
+
+INNER = st.sampled_from(["text", "label", "A", "B", "stem", "choices", "correct"])
+JSON = st.recursive(
+    CELLS | st.booleans() | st.floats(allow_nan=False),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(INNER, inner, max_size=4),
+    max_leaves=8,
 )
-def test_published_sets_are_read(name, options, answers) -> None:
-    if not available(f"canaries/{name}"):
-        pytest.skip("CONTAMINATION_DATA names no mirror that has the set")
-    test_set = open_test_set(f"canaries/{name}", template="{{}}")
-    items = items_of(test_set)
-    assert {len(item.options) for item in items} == {options}
-    for record, item in zip(test_set.records, items, strict=True):
-        key = record.get("answerKey", record.get("target"))
-        assert item.answer == (None if answers is None else answers.index(key))
+NAMES = [
+    "question",
+    "choices",
+    "options",
+    "mc1_targets",
+    "A",
+    "B",
+    "label",
+    "answer",
+    "gold",
+    "sol1",
+]
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.dictionaries(st.sampled_from(NAMES), JSON, max_size=5), st.sampled_from(NAMES))
+def test_any_record_is_an_item_or_one_line(record, name) -> None:
+    for declared in (Declared(), Declared(answer=(name,)), Declared(options=(name, "choices"))):
+        try:
+            item = read(record, declared)
+        except InputError as error:
+            assert "\n" not in str(error)
+        else:
+            json.dumps(item.rearranged(range(len(item.options))[::-1]))

@@ -82,6 +82,7 @@ class Audit:
     noise : nats a token by which an endpoint's answers to one prompt differed in this run, on
         average over the prompt; None of a model here, and where nothing was asked.
     joint : of both axes together, if both were asked (`contamination.audit.both_axes.joint`).
+    drawn : whether a seed alone has arranged the options (`Request.drawn`).
     beside : the same audit of a control, a model that cannot have read the set, if one was named.
     """
 
@@ -94,6 +95,7 @@ class Audit:
     seconds: float
     noise: float | None
     joint: CombinedResult | None = None
+    drawn: bool = False
     beside: "Audit | None" = None
 
     @property
@@ -108,6 +110,22 @@ class Audit:
         if self.joint is not None:
             return {"joint": self.joint.p}
         return {r.test: p for r, p in zip(self.results, self.holm_p, strict=True)}
+
+    def rejected(self, alpha: float) -> dict[str, bool | None]:
+        """Whether each of the `decisive` p-values rejects; None: that cannot be said.
+
+        The order of published options alone rejects nothing: how people write favours it as well.
+        It takes a control model that does not prefer it. Without one, the order of records decides
+        where both axes were asked for.
+        """
+        found: dict[str, bool | None] = {name: p <= alpha for name, p in self.decisive.items()}
+        beside = self.beside.results if self.beside is not None else ()
+        silent = any(r.test == OPTION_TEST and r.p > alpha for r in beside)
+        if self.drawn or silent or self.results[-1].test != OPTION_TEST:
+            return found
+        if self.joint is not None:
+            found[self.results[0].test] = self.results[0].p <= alpha
+        return {n: None if r and n in (OPTION_TEST, "joint") else r for n, r in found.items()}
 
     @property
     def tokens_scored(self) -> int:

@@ -35,6 +35,8 @@ class Request:
     permutations : m, shuffled orderings per shard, in tests of whole orderings.
     arrangements : of the options of an item, the published one included; 24 are all of four.
     keep_answer : leave the right option where it is, and move the wrong ones alone.
+    drawn : a seed alone has arranged the options of every item, so numbers move as well, and what
+        the test says of them needs no control.
     seed : of the orderings.
     directory : where the stores of all audits lie; a second audit reads what it finds there.
     name : of the model, for people and for the store; None takes it from where the model is.
@@ -47,6 +49,7 @@ class Request:
     axis: Axis = "order"
     arrangements: int = 24
     keep_answer: bool = False
+    drawn: bool = False
     seed: int = 0
     directory: Path | str = "contamination-stores"
     name: str | None = None
@@ -133,7 +136,7 @@ class Request:
         """What keeps its place among the options."""
         from contamination.testsets.alternatives import Keep
 
-        return Keep(answer=self.keep_answer)
+        return Keep(self.keep_answer, numbers=not self.drawn, repeated=not self.drawn)
 
     def _check_axis(self) -> None:
         if self.axis not in get_args(Axis):
@@ -142,8 +145,10 @@ class Request:
         if self.axis == "order":
             if OPTION_TEST in asked:
                 raise InputError(f"{OPTION_TEST} is a test of options: give --axis options or both")
-            if self.keep_answer:
-                raise InputError("--keep-answer is about options: give --axis options or both")
+            if self.keep_answer or self.drawn:
+                raise InputError(
+                    "--keep-answer and --drawn are about options: give --axis options or both"
+                )
         if self.axis == "options":
             if others := [test for test in asked if test != OPTION_TEST]:
                 raise InputError(

@@ -203,6 +203,7 @@ def audit(
         seconds=seconds,
         noise=getattr(model, "noise", None),
         joint=joint,
+        drawn=request.drawn,
     )
 
 

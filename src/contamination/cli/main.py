@@ -1,7 +1,7 @@
 """The entry point `contamination`: every command by its name.
 
 Exit status: 0 done; 1 done, and a test rejects at the level asked for; 2 bad input, explained in
-one line on standard error; 130 interrupted.
+one line on standard error; 3 cannot say (published options without a control); 130 interrupted.
 """
 
 import sys
@@ -14,7 +14,7 @@ from contamination.cli.books import books
 from contamination.cli.membership import membership
 from contamination.cli.plan import plan
 from contamination.cli.score import score
-from contamination.cli.seal import seal
+from contamination.cli.seal import seal, verify
 from contamination.cli.test import test
 from contamination.cli.unlearned import unlearned
 from contamination.errors import InputError
@@ -27,7 +27,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (test, score, seal, plan, membership, books, unlearned):
+for command in (test, score, seal, verify, plan, membership, books, unlearned):
     app.command()(command)
 for name, group in (("data", data), ("wikimia", wikimia)):
     app.add_typer(group.app, name=name)

@@ -25,6 +25,32 @@ R = TypeVar("R")
 ModelName = Annotated[
     str, typer.Argument(help="Directory, hub id or .gguf file; with --endpoint, its name there.")
 ]
+AnswerFields = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--answer",
+        metavar="FIELD",
+        help="Field of an item that names the right option, by label, index from 0, text, or a "
+        "flag for each; choices.correct is one within choices. May be repeated.",
+    ),
+]
+OptionsFields = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--options",
+        metavar="FIELD",
+        help="Field with the options of an item, as a list or one for each; a second list is "
+        "parallel to them. May be repeated.",
+    ),
+]
+OtherFields = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--other",
+        metavar="FIELD",
+        help="Field that says nothing of the options, whatever it looks like. May be repeated.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
 
 
@@ -121,6 +147,9 @@ class DataOptions:
     data_revision: Annotated[
         str | None, _data("Branch, tag or commit of a data set of the hub.")
     ] = None
+    answer: AnswerFields = None
+    options: OptionsFields = None
+    other: OtherFields = None
 
     def load(self, dataset: str, *, items: bool = False) -> "ExampleSet":
         """Open the test set, one of `items` if their options matter.
@@ -139,8 +168,12 @@ class DataOptions:
         }
         if items:
             from contamination.testsets.alternatives import open_items
+            from contamination.testsets.example_set import Declared
 
-            return open_items(dataset, **chosen)
+            named = (tuple(fields or ()) for fields in (self.answer, self.options, self.other))
+            return open_items(dataset, declared=Declared(*named), **chosen)
+        if self.answer or self.options or self.other:
+            raise InputError("--answer, --options and --other are about items: give --axis options")
         from contamination.testsets.sources import open_test_set
 
         return open_test_set(dataset, **chosen)
@@ -292,6 +325,12 @@ class AuditOptions(ScoringOptions, Request):
         bool,
         typer.Option(
             "--keep-answer", help="Leave the right option at its letter; wrong ones alone move."
+        ),
+    ]
+    drawn: Annotated[
+        bool,
+        typer.Option(
+            "--drawn", help="A seed alone has arranged the options of every item: no author has."
         ),
     ]
     seed: Annotated[int, typer.Option(help="Seed of the shuffled orderings.", min=0, metavar="N")]

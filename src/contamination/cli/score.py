@@ -18,7 +18,7 @@ from contamination.scoring.models import label
 if TYPE_CHECKING:
     from contamination.audit.outcome import Audit, ScoringPlan
     from contamination.audit.request import Request
-    from contamination.audit.sealed import SealedAudit
+    from contamination.seal.audit import SealedAudit
 
 
 @add_options

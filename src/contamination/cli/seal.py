@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from contamination.audit.request import Request
 from contamination.cli.options import AnswerFields, OptionsFields, OtherFields, template_of
-from contamination.cli.printing import print_table
+from contamination.cli.printing import print_table, say
 from contamination.errors import InputError
 from contamination.testsets.example_set import Declared
 
@@ -138,10 +137,11 @@ def verify(
     from contamination.seal.files import verify as verify_files
 
     found = verify_files(published, seal, key)
-    _print(
+    say(
         f"verified: {published} and {seal} are what {key} draws",
         describe(found),
         guarantee(found.seal),
+        wrap=False,
     )
 
 
@@ -158,12 +158,13 @@ def _print_committed(files: "SealFiles", beacon_round: int) -> None:
     from contamination.seal.beacon import time_of, url_of
 
     time = f"{time_of(beacon_round):%Y-%m-%d %H:%M:%S} UTC"
-    _print(
+    say(
         f"publish {files.commitment} before {time}, where a date can be proved: it is the one "
         f"commitment named {files.name}",
         f"after that, take `signature` from {url_of(beacon_round)} and run: contamination seal "
         f"{files.directory} --signature SIGNATURE",
         f"keep {files.key} to yourself, and a second copy elsewhere",
+        wrap=False,
     )
 
 
@@ -172,12 +173,13 @@ def _print_sealed(sealed: "SealedSet", files: "SealFiles") -> None:
     from contamination.seal.power import POWER, power_table
 
     seal = sealed.seal
-    _print(
+    say(
         f"sealed {describe(sealed)}",
         f"publish {files.published} and {files.seal}, where a date can be proved",
         f"keep {files.key} to yourself, and a second copy elsewhere: it is never shown, and "
         "nothing can be tested without it",
         guarantee(seal),
+        wrap=False,
     )
     variants = {"options": seal.arrangements} if seal.options else {}
     if seal.wordings:
@@ -188,9 +190,3 @@ def _print_sealed(sealed: "SealedSet", files: "SealFiles") -> None:
             power_table([*variants.values()], level=seal.level),
             title=f"Records that find a model with power {POWER:.0%} at {seal.level:g}",
         )
-
-
-def _print(*lines: str) -> None:
-    console = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
-    for line in lines:
-        console.print(line)

@@ -1,4 +1,4 @@
-"""`contamination test --seal`: a sealed set is verified, and all that its key has drawn is tested."""
+"""`contamination test --seal`: a sealed set is verified, and all its key has drawn is tested."""
 
 import dataclasses
 import json
@@ -7,20 +7,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
-from rich.console import Console
 
 from contamination.audit.battery import OPTION_TEST
 from contamination.cli.options import AuditOptions
-from contamination.cli.printing import print_table
+from contamination.cli.printing import print_table, say
 from contamination.cli.score import exit_if_interrupted, print_cost, print_plans
 from contamination.cli.seal import describe
 from contamination.errors import InputError
-from contamination.scoring.models import label
 
 if TYPE_CHECKING:
     from contamination.seal.audit import SealedAudit
     from contamination.seal.files import SealedSet
 
+DEFAULT_LEVEL = 0.05
 # What the seal states, and no auditor chooses after the draw.
 STATED = (
     *("template", "field", "max_records", "mirror", "split", "data_revision", "answer", "options"),
@@ -29,16 +28,19 @@ STATED = (
 )
 
 
-def test_sealed(options: AuditOptions, seal: Path | None, key: Path | None) -> None:
+def test_sealed(options: AuditOptions, seal: Path | None, key: Path | None, alpha: float) -> None:
     """Verify seal, key and set, and test as stated; exit as `test` does, by all parts together."""
     sealed = _verified(options, seal, key)
+    if alpha not in (DEFAULT_LEVEL, sealed.seal.level):
+        raise InputError(f"--alpha: the seal states the level {sealed.seal.level:g}; leave it out")
+    options.check()
 
     from contamination.scoring.endpoint import EndpointScorer
     from contamination.scoring.processes import processes
     from contamination.seal.audit import SealedTest
 
     scorer = options.open(options.model)
-    test = SealedTest(scorer, sealed, options.directory, label(options.model))
+    test = SealedTest(scorer, sealed, options.directory, options.name)
     first_process = processes().is_main_process
     if options.dry_run:
         if first_process:
@@ -98,10 +100,6 @@ def _print(audit: "SealedAudit", sealed: "SealedSet") -> None:
         rows,
         title=f"Has {audit.header.model} read {audit.header.dataset} as it was sealed?",
     )
-    console = Console(highlight=False, markup=False, emoji=False)
-    console.print(f"verified: {describe(sealed)}")
-    console.print(guarantee(audit.seal))
-    console.print("not claimed:")
-    for line in (*NOT_CLAIMED, *audit.left_out):
-        console.print(f"  {line}")
+    say(f"verified: {describe(sealed)}", guarantee(audit.seal), "not claimed:")
+    say(*(f"  {line}" for line in NOT_CLAIMED), *audit.left_out)
     print_cost(audit)

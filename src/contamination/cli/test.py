@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from contamination.audit.outcome import Audit
     from contamination.statistics import TestResult
 
+CANNOT_SAY = 3  # exit status: published options alone would reject, and no silent control stands by
+
 
 @add_options
 def test(
@@ -47,7 +49,8 @@ def test(
 
     Small p: the model prefers the published order, and chance is not a plausible reason. Exit
     status 1 if a test rejects at --alpha (after Holm's correction over the tests asked for; of
-    --axis both or --seal, if their combination does).
+    --axis both or --seal, if their combination does), 3 if published options alone would reject,
+    which nobody can judge without a --control that does not.
     """
     if seal is not None or key is not None:
         if stop or control is not None:
@@ -56,7 +59,7 @@ def test(
             )
         from contamination.cli.sealed import test_sealed
 
-        test_sealed(options, seal, key, alpha=alpha)
+        test_sealed(options, seal, key, alpha)
         return
     if stop and control is not None:
         raise InputError("--control goes with a test of all shards: leave out --stop")
@@ -65,13 +68,15 @@ def test(
     audit = run_audit(options, control, stop=alpha if stop else None)
     if audit is None:
         return
-    rejected = {name: p <= alpha for name, p in audit.decisive.items()}
+    rejected = audit.rejected(alpha)
     if options.as_json:
         print(json.dumps(audit.as_dict() | {"alpha": alpha, "rejected": rejected}, indent=2))
     else:
         _print_audit(audit, alpha)
     if any(rejected.values()):
         raise typer.Exit(1)
+    if None in rejected.values():
+        raise typer.Exit(CANNOT_SAY)
 
 
 def _print_audit(audit: "Audit", alpha: float) -> None:
@@ -91,11 +96,12 @@ def _print_audit(audit: "Audit", alpha: float) -> None:
     _print_order(audit, alpha)
     if audit.beside is not None:
         _print_control(audit.beside, alpha)
-    elif any(result.test == OPTION_TEST for result in audit.results):
+    if None in audit.rejected(alpha).values():
         say(
-            "no model that cannot have read the set was asked (--control): how people write "
-            "options",
-            "  can favour their order as well, and a compressor sees little of that",
+            "options: cannot say without a control model of like competence (--control) that does "
+            "not prefer their order",
+            "  people write options in an order that readers of English expect; a compressor sees "
+            "little of it",
         )
     for each in (audit, audit.beside):
         if each is not None:

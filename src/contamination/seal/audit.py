@@ -42,7 +42,7 @@ from contamination import statistics
 from contamination.audit.battery import OPTION_TEST, TESTS
 from contamination.audit.option_axis import plan_options, score_options
 from contamination.audit.outcome import IDENTITY, ScoringPlan, combined, describe
-from contamination.audit.verdict import fill_store, plan_audit
+from contamination.audit.verdict import fill_store, plan_order
 from contamination.files import sha256_of
 from contamination.scoring.contract import Scorer
 from contamination.scoring.endpoint import EndpointScorer
@@ -51,8 +51,10 @@ from contamination.scoring.store_format import Header
 from contamination.seal.beacon import time_of
 from contamination.seal.files import Seal, SealedSet
 from contamination.statistics import CombinedResult, TestResult
+from contamination.statistics.results import p_from_log10
 from contamination.testsets.alternatives import FEWEST, AlternativeSet, option_alternatives
 from contamination.testsets.example_set import render
+from contamination.testsets.tokens import tokenize_set
 
 WORDINGS_TEST = "wordings"
 NOT_CLAIMED = (
@@ -150,6 +152,7 @@ class SealedTest:
     ) -> None:
         self.scorer, self.sealed = scorer, sealed
         self.request = sealed.seal.request(directory, name)
+        self.tokenised = tokenize_set(scorer.tokenizer, sealed.test_set)
         self.left_out: tuple[str, ...] = ()
         self.alternatives: list[AlternativeSet] = []
         if sealed.seal.options:
@@ -168,7 +171,7 @@ class SealedTest:
     @cached_property
     def order(self) -> ScoringPlan:
         """What the tests of the order of records have to score."""
-        return plan_audit(self.scorer, self.sealed.test_set, self.request)
+        return plan_order(self.scorer, self.tokenised, self.request)
 
     @cached_property
     def plan(self) -> ScoringPlan:
@@ -180,7 +183,7 @@ class SealedTest:
         """Score what is missing, and test."""
         plan, started = self.plan, time.perf_counter()
         order = {
-            store: fill_store(store, self.scorer, self.sealed.test_set, self.request)
+            store: fill_store(store, self.scorer, self.tokenised, self.request)
             for store in dict.fromkeys(self.order.stores)
         }
         others = [score_options(self.scorer, each, self.request) for each in self.alternatives]
@@ -249,7 +252,7 @@ def wordings_test(store: Store) -> TestResult:
     return TestResult(
         test=WORDINGS_TEST,
         statistic=float(wins),
-        p=statistics.p_from_log10(min(log10_p, 0.0)),
+        p=p_from_log10(min(log10_p, 0.0)),
         log10_p=min(log10_p, 0.0),
         shards=len(scores),
         permutations=1,

@@ -46,7 +46,9 @@ def check_signature(number: int, signature: str) -> None:
     from py_ecc.bls.g2_primitives import subgroup_check
     from py_ecc.bls.hash_to_curve import hash_to_G1
     from py_ecc.bls.point_compression import decompress_G1, decompress_G2
-    from py_ecc.optimized_bls12_381 import G2, pairing
+    from py_ecc.bls.typing import G1Compressed, G2Compressed
+    from py_ecc.optimized_bls12_381.optimized_curve import G2
+    from py_ecc.optimized_bls12_381.optimized_pairing import pairing
 
     wrong = InputError(
         f"--signature {signature[:16]!a}... is not the beacon's of round {number:,}; take "
@@ -56,12 +58,13 @@ def check_signature(number: int, signature: str) -> None:
         data, key = bytes.fromhex(signature), bytes.fromhex(PUBLIC_KEY)
         if len(data) != SIGNATURE_BYTES or signature != data.hex():
             raise wrong
-        point = decompress_G1(int.from_bytes(data, "big"))
+        point = decompress_G1(G1Compressed(int.from_bytes(data, "big")))
     except ValueError as error:
         raise wrong from error
     half = len(key) // 2
-    public = decompress_G2((int.from_bytes(key[:half], "big"), int.from_bytes(key[half:], "big")))
+    halves = (int.from_bytes(key[:half], "big"), int.from_bytes(key[half:], "big"))
+    public = decompress_G2(G2Compressed(halves))
     message = hashlib.sha256(number.to_bytes(8, "big")).digest()
-    hashed = hash_to_G1(message, _DOMAIN, hashlib.sha256)
+    hashed = hash_to_G1(message, _DOMAIN, hashlib.sha256)  # type: ignore[arg-type]
     if not subgroup_check(point) or pairing(G2, point) != pairing(public, hashed):
         raise wrong

@@ -19,14 +19,14 @@ import hmac
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from contamination.errors import InputError
 from contamination.randomness import KeyedStream
 from contamination.testsets.options import Item
 
-VERSION = 2
-ALGORITHM = "contamination-seal/2"
+VERSION: Literal[2] = 2
+ALGORITHM: Literal["contamination-seal/2"] = "contamination-seal/2"
 SECRET_BYTES = 32
 
 

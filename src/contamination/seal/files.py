@@ -47,7 +47,7 @@ WORDINGS = "wordings"  # the field in which an author gives all wordings of a re
 FEWEST_RECORDS = 10  # fewer have hardly an order to be recognised by
 MOST_BYTES = 1 << 30  # of a file that is read here
 NOTHING_STAYS = Keep(numbers=False, repeated=False)  # but options that are about others
-_Hex64 = Annotated[str, Field(pattern=r"\A[0-9a-f]{64}\Z")]
+_Hex64 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 _M = TypeVar("_M", bound=BaseModel)
 
 
@@ -72,8 +72,8 @@ class Statement(BaseModel):
 
     version: Literal[2]
     algorithm: Literal["contamination-seal/2"]
-    name: Annotated[str, Field(pattern=r"\A[\w][\w .+-]{0,99}\Z")]
-    date: Annotated[str, Field(pattern=r"\A\d{4}-\d\d-\d\d\Z")]
+    name: Annotated[str, Field(pattern=r"^\w[\w .+-]{0,99}$")]
+    date: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
     template: str
     options: bool
     answer: tuple[str, ...]
@@ -363,7 +363,9 @@ def prepare(rows: Sequence[Record], stated: Statement, where: str) -> tuple[Vari
     field, name = stated.wordings_of, stated.wordings_of or ""
     wordings = [_wordings(record, field, f"{where}, {place}") for place, record in rows]
     if field is not None and not any(wordings):
-        raise InputError(f"{where}: no record has {WORDINGS}; leave out --wordings-of, or give them")
+        raise InputError(
+            f"{where}: no record has {WORDINGS}; leave out --wordings-of, or give them"
+        )
     if len(counts := {len(each) for each in wordings if each}) > 1:
         raise InputError(
             f"{where}: records have {min(counts)} to {max(counts)} {WORDINGS}; give each record "

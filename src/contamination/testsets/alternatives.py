@@ -203,11 +203,11 @@ def option_alternatives(
             for item, rows in zip(items, orders, strict=True)
         ]
     else:
-        own, _ = parse(own)
-        texts = []
+        parsed, texts = parse(own), []
+        own = parsed.name
         for item, rows in zip(items, orders, strict=True):
             moved = [("arrangement", item.rearranged(order)) for order in dict.fromkeys(rows)]
-            texts.append(render(moved, own, "rearranged") * (len(rows) // len(moved)))
+            texts.append(render(moved, parsed, "rearranged") * (len(rows) // len(moved)))
     revision = sha256_of(own, *itertools.chain.from_iterable(texts))
     return AlternativeSet(test_set.name, tuple(texts), own, revision, "options", tuple(counts))
 
@@ -296,10 +296,11 @@ def _moved(
 def permitted_places(items: Sequence[Item], keep: Keep) -> list[tuple[int, ...]]:
     """Return the places among which the options of each item may be permuted.
 
-    None of an item if two options are equal, if options begin with their labels, if one names labels
-    of others ("A and C", "I only") or a text beside them does (`Item.lettered`), or as `Keep.numbers` and `Keep.repeated` say. Otherwise all but
-    those of options about the others ("none of these") or that custom puts last ("cannot be
-    determined"), and that of the right answer under `Keep.answer`.
+    None of an item if two options are equal, if options begin with their labels, if one names
+    labels of others ("A and C", "I only") or a text beside them does (`Item.lettered`), or as
+    `Keep.numbers` and `Keep.repeated` say. Otherwise all but those of options about the others
+    ("none of these") or that custom puts last ("cannot be determined"), and that of the right
+    answer under `Keep.answer`.
     """
     kinds = Counter(_as_set(item) for item in items)
     return [

@@ -168,21 +168,16 @@ def parse(template: Template | str) -> Template:
     return found
 
 
-<<<<<<< HEAD
-def render(records: Sequence[Record], template: Template | str, where: str) -> tuple[str, ...]:
-=======
-def fields_of(template: str) -> frozenset[str]:
+def fields_of(template: Template | str) -> frozenset[str]:
     """Return the fields of a record that a template shows, whole or in part."""
-    parts = string.Formatter().parse(parse(template)[1])
+    parts = string.Formatter().parse(parse(template).pattern)
     return frozenset(re.split(r"[.\[]", name)[0] for _, name, _, _ in parts if name)
 
 
-def render(records: Sequence[Record], template: str, where: str) -> tuple[str, ...]:
->>>>>>> 5b4b294 (WIP: seal)
+def render(records: Sequence[Record], template: Template | str, where: str) -> tuple[str, ...]:
     """Render records; raises InputError that names the first one that the template does not fit."""
     template = parse(template)
-    parts = string.Formatter().parse(template.pattern)
-    fields = {re.split(r"[.\[]", field)[0] for _, field, _, _ in parts if field}
+    fields = fields_of(template)
     return tuple(_text(record, template, fields, f"{where}, {place}") for place, record in records)
 
 
@@ -196,7 +191,7 @@ class _Formatter(string.Formatter):
         return super().format_field(value, format_spec)
 
 
-def _text(record: dict[str, Any], template: Template, fields: set[str], where: str) -> str:
+def _text(record: dict[str, Any], template: Template, fields: frozenset[str], where: str) -> str:
     if missing := sorted(fields - record.keys()):
         raise InputError(
             f"{where}: field {missing[0]!r} is missing, which template {template.shown} needs; "

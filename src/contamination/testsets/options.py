@@ -49,7 +49,8 @@ _LETTER = re.compile(
     r"\b(?i:options?|answers?|choices?)\b\s*(?i:is|are|was|:|=)?\s*[(\[*\"']{0,3}([A-Z]|\d{1,2})\b"
 )
 _LETTER_ALONE = re.compile(
-    r"[(\[]([A-Z])[)\]]|\b([A-Z]) (?:is|was) (?:the )?(?:in)?(?:correct|right|wrong|false|true|best)\b"
+    r"[(\[]([A-Z])[)\]]|\b([A-Z]) (?:is|was) (?:the )?(?:in)?"
+    r"(?:correct|right|wrong|false|true|best)\b"
 )
 
 Record = Mapping[str, Any]
@@ -291,7 +292,7 @@ def _known(record: Record, asked: Any, *, quiet: bool = False) -> _Found | None:
 
 
 def _listed(value: Any, path: Path) -> _Found:
-    """Options in a list of texts or of {text, label}, in {text: [], label: []}, or {A: ..., B: ...}.
+    """Options in a list of texts or of {text, label}, in {text: [], label: []}, or {A: "", B: ""}.
 
     Raises InputError for anything else, such as one text that holds all options.
     """
@@ -376,6 +377,11 @@ def _with_answers(
     if len({*told.values()}) > 1:
         fields = " and ".join(map(repr, told))
         raise InputError(f"fields {fields} name different answers; correct one of them")
+    if declared.options and not told and all(len(path) == 1 for path in layout.options):
+        raise InputError(
+            "nothing says which option is right but the name of its field, and that cannot move: "
+            "write a list, or give --answer"
+        )
     used = layout.used | {*names}
     layout = _Layout(
         record, layout.options, layout.labels, tuple(columns), tuple(gold), frozenset(used)
@@ -477,7 +483,7 @@ def _looks(name: str, value: Any, item: Item) -> str | None:
 
 
 def _fields(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the fields of a record, inner ones as `choices.text`, with those of a list as a list."""
+    """Yield the fields of a record, inner ones as `choices.text`; those in a list, as a list."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _fields(inner, f"{name}.{key}" if name else str(key))

@@ -6,6 +6,7 @@ import json
 import random
 from dataclasses import dataclass, field, replace
 from functools import cache
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,22 +14,20 @@ import pytest
 
 from contamination.audit import battery
 from contamination.audit.battery import TESTS
-from contamination.audit.request import Request
-from contamination.audit.sealed import (
+from contamination.seal import files
+from contamination.seal.audit import (
     NOT_SENT,
-    audit_sealed,
+    SealedTest,
     combine_parts,
-    plan_sealed,
+    wording_alternatives,
     wordings_test,
 )
+from contamination.seal.draws import Published, draw
+from contamination.seal.files import Seal, SealedSet, Statement, prepare, seal_file, verify
 from contamination.statistics import TestResult, fisher
-from contamination.testsets import sealing
 from contamination.testsets.alternatives import option_alternatives
 from contamination.testsets.example_set import ExampleSet, make_test_set
 from contamination.testsets.orderings import ordering, shard_bounds
-from contamination.testsets.seal import arrange, content_of, entry_of
-from contamination.testsets.sealed import Seal, SealedSet, verify, wording_alternatives
-from contamination.testsets.sealing import seal_file
 from fakes.level import check_level
 from fakes.made_up_scorer import MadeUpScorer
 from fakes.remembering_scorer import WORDS, RemembersText
@@ -39,17 +38,21 @@ KEYS = 1_000
 ITEMS = 10
 PERMUTATIONS = 19  # of the whole set: p <= 0.05 is the smallest p
 TEMPLATE = "{question}\n{choices:\n}\nAnswer: {answer}\n"
-CONTENT = content_of(
-    [
-        entry_of(
-            {"question": "", "choices": [f"{w}{i:02d}" for w in "abc"], "answer": "ABC"[i % 3]},
-            free=(0, 1, 2),
-            field="question",
-            wordings=[f"{i:02d} what?", f"{i:02d} which?", f"{i:02d} who, or whom?"],
-        )
-        for i in range(ITEMS)
-    ]
-)
+STATED = {
+    "version": 2, "algorithm": "contamination-seal/2", "name": "liked", "date": "2026-01-31",
+    "template": TEMPLATE, "options": True, "answer": (), "options_fields": (), "other": (),
+    "wordings_of": "question", "tests": ("successor",), "shards": None, "permutations": 25,
+    "arrangements": 6, "level": 0.05, "beacon_round": None,
+}  # fmt: skip
+AUTHORS = [
+    {
+        "choices": [f"{w}{i:02d}" for w in "abc"],
+        "answer": "ABC"[i % 3],
+        "wordings": [f"{i:02d} what?", f"{i:02d} which?", f"{i:02d} who, or whom?"],
+    }
+    for i in range(ITEMS)
+]
+VARIANTS = prepare([(str(i), each) for i, each in enumerate(AUTHORS)], Statement(**STATED), "liked")
 
 
 @cache
@@ -113,19 +116,15 @@ class LikedStore:
 
 
 def sealed_by(seed: bytes | None) -> SealedSet:
-    """Seal the content by a key; without one, as an author would leave it."""
-    if seed is None:
-        in_order = sorted(CONTENT, key=lambda entry: entry.wordings)
-        records = [entry.worded("question", entry.wordings[0]) for entry in in_order]
-        published = [entry.wordings[0] for entry in CONTENT]
-    else:
-        drawn = arrange(CONTENT, seed, "question")
-        records = [one.record for one in drawn]
-        published = [one.wording for one in sorted(drawn, key=lambda one: one.entry)]
-    placed = [(f"line {i}", record) for i, record in enumerate(records, 1)]
-    seal = Seal(1, "", "2026-01-31", TEMPLATE, ITEMS, True, ITEMS, {}, "question", 3, "", "")
+    """Seal the records by a key; without one, as an author would leave them."""
+    drawn = [Published(i, dict(one.record), one.wordings[0]) for i, one in enumerate(VARIANTS)]
+    if seed is not None:
+        drawn = draw(VARIANTS, seed, "question")
+    placed = [(f"line {i}", one.record) for i, one in enumerate(drawn, 1)]
+    came_out = {"commitment": "0" * 64, "signature": None, "sha256": "0" * 64}
+    counts = dict.fromkeys(("records", "moving", "wordings"), ITEMS)
     test_set = make_test_set("liked", placed, TEMPLATE, "liked")
-    return SealedSet(seal, test_set, ((0, 1, 2),) * ITEMS, CONTENT, tuple(published))
+    return SealedSet(Seal(**STATED, **came_out, **counts), test_set, b"", VARIANTS, tuple(drawn))
 
 
 def results_of(sealed: SealedSet) -> dict[str, TestResult]:
@@ -201,18 +200,34 @@ def test_several_tests_of_the_order_count_as_one():
     assert combine_parts([result(0.02)], []).p == pytest.approx(0.02)
 
 
-def test_wordings_are_compared_token_for_token():
+def store_of(scores, tokens=None) -> SimpleNamespace:
+    tokens = np.ones_like(scores) if tokens is None else tokens
+    header = SimpleNamespace(example_tokens=tokens.ravel())
+    return SimpleNamespace(alternatives=lambda: scores, header=header)
+
+
+@pytest.mark.parametrize("variants", [2, 3])
+def test_wordings_are_compared_token_for_token(variants):
     """A short wording is likelier as a whole, whatever was read."""
     rng = np.random.default_rng(0)
-    tokens = np.tile([30, 10], (40, 1))
+    tokens = np.tile([30, 10, 20][:variants], (40, 1))
     nats = rng.normal(-3, 0.2, tokens.shape)
     nats[:, 0] += 0.5
-    store = SimpleNamespace(
-        alternatives=lambda: nats * tokens, header=SimpleNamespace(example_tokens=tokens.ravel())
-    )
-    found = wordings_test(store)
+    found = wordings_test(store_of(nats * tokens, tokens))
     assert (found.test, found.shards) == ("wordings", 40)
     assert found.p < 1e-8
+
+
+def test_two_wordings_are_the_sign_test_with_its_exact_law():
+    """Over all 2^8 falls of the coins, with two records of equal scores that say nothing."""
+    gaps = np.array([1e-9, 0.1, 0.2, 0.3, 5.0, 7.0, 8.0, 1e9, 0.0, 0.0])
+    found = []
+    for signs in itertools.product((1, -1), repeat=8):
+        scores = np.stack([gaps * (*signs, 1, 1), np.zeros(10)], axis=1)
+        found.append((signs.count(1), wordings_test(store_of(scores)).p))
+    for wins, p in found:
+        assert p == pytest.approx(np.mean([other >= wins for other, _ in found]))
+    assert wordings_test(store_of(np.zeros((3, 2)))).p == 1
 
 
 # --- from a file to a verdict ---------------------------------------------------------------------
@@ -236,17 +251,23 @@ def quiz(count: int, *, seed: int = 0) -> list[dict[str, object]]:
     ]
 
 
-@pytest.fixture(scope="module")
-def sealed(tmp_path_factory) -> SealedSet:
-    directory = tmp_path_factory.mktemp("sealed")
-    file, rows = directory / "quiz.jsonl", quiz(24)
-    for row in rows:
-        del row["question"]
+def seal_quiz(directory: Path, rows, **stated) -> SealedSet:
+    """Seal rows by the same key at each run."""
+    file = directory / "quiz.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sealing.secrets, "token_bytes", bytes)  # zeros: the same key at each run
-        _, files = seal_file(file, directory / "out", template=TEMPLATE, wordings_of="question")
-    return verify(files.published, files.seal, files.key)
+        patch.setattr(files.secrets, "token_bytes", bytes)
+        made = seal_file(file, directory / "out", **stated)[1]
+    return verify(made.published, made.seal, made.key)
+
+
+@pytest.fixture(scope="module")
+def sealed(tmp_path_factory) -> SealedSet:
+    rows = quiz(24)
+    for row in rows:
+        del row["question"]
+    directory = tmp_path_factory.mktemp("sealed")
+    return seal_quiz(directory, rows, template=TEMPLATE, wordings_of="question")
 
 
 def single(test_set: ExampleSet) -> list[ExampleSet]:
@@ -254,90 +275,78 @@ def single(test_set: ExampleSet) -> list[ExampleSet]:
     return [replace(test_set, examples=(text,)) for text in test_set.examples]
 
 
-def test_a_model_that_has_read_single_records_is_found_by_options_and_wordings(
-    sealed, tokenizer, tmp_path
-):
+def test_a_model_that_has_read_single_records_is_found_and_no_other(sealed, tokenizer, tmp_path):
     reader = RemembersText(tokenizer, *single(sealed.test_set))
-    request = Request(directory=tmp_path, name="reader")
-    found = {each.test: each.p for each in audit_sealed(reader, sealed, request).results}
+    found = {
+        each.test: each.p for each in SealedTest(reader, sealed, tmp_path, "reader").run().results
+    }
     assert list(found) == ["successor", "options", "wordings"]
     assert found["successor"] > 1e-3
     assert found["options"] < 1e-6
     assert found["wordings"] < 1e-4
+    clean = SealedTest(MadeUpScorer(tokenizer), sealed, tmp_path, "clean").run()
+    assert min(clean.combined.p, *(result.p for result in clean.results)) > 1e-3
 
 
-def test_a_model_that_has_not_read_it_is_not_accused(sealed, tokenizer, tmp_path):
-    request = Request(directory=tmp_path, name="clean")
-    found = audit_sealed(MadeUpScorer(tokenizer), sealed, request)
-    assert found.combined.p > 1e-3
-    assert min(result.p for result in found.results) > 1e-3
-
-
-def test_the_whole_set_is_redrawn_where_it_is_asked_for(sealed, tokenizer, tmp_path):
-    reader = RemembersText(tokenizer, sealed.test_set)
-    request = Request(
-        tests=["permutation", "successor"], permutations=39, directory=tmp_path, name="reader"
-    )
-    found = audit_sealed(reader, sealed, request)
+def test_what_was_stated_is_tested(sealed, tokenizer, tmp_path):
+    stated = {"tests": ("permutation", "successor"), "permutations": 39, "arrangements": 4}
+    sealed = replace(sealed, seal=sealed.seal.model_copy(update=stated))
+    found = SealedTest(RemembersText(tokenizer, sealed.test_set), sealed, tmp_path, "m").run()
     whole, successor, *others = found.results
     assert (whole.test, whole.shards, whole.permutations, whole.p) == ("permutation", 1, 39, 1 / 40)
+    assert [other.permutations for other in others] == [3, 1]
     assert found.combined.p == pytest.approx(combine_parts([whole, successor], others).p)
 
 
 def test_what_was_scored_is_not_scored_again_and_a_plan_says_how_much(sealed, tokenizer, tmp_path):
-    scorer, request = MadeUpScorer(tokenizer), Request(directory=tmp_path, name="m")
-    plan = plan_sealed(scorer, sealed, request)
-    assert plan.total.missing == plan.total.work.scored > 0
+    scorer = MadeUpScorer(tokenizer)
+    plan = SealedTest(scorer, sealed, tmp_path, "m").plan
+    assert plan.missing == plan.work.scored > 0
     assert scorer.scored == 0
-    first = audit_sealed(scorer, sealed, request, plan=plan)
-    assert first.tokens_scored == plan.total.missing
+    first = SealedTest(scorer, sealed, tmp_path, "m").run()
+    assert first.tokens_scored == plan.missing
     scored = scorer.scored
-    again = audit_sealed(scorer, sealed, request)
+    again = SealedTest(scorer, sealed, tmp_path, "m").run()
     assert (again.tokens_scored, scorer.scored) == (0, scored)
     assert again.combined.p == first.combined.p
     assert len(set(again.stores)) == 3
 
 
+def unpublished(sealed: SealedSet) -> list[str]:
+    return [
+        text
+        for one in sealed.drawn
+        for text in sealed.variants[one.number].wordings
+        if text != one.wording
+    ]
+
+
 def test_stores_and_results_hold_no_secret(sealed, tokenizer, tmp_path):
     """An unpublished wording is scored, and nothing of it but numbers is kept."""
-    found = audit_sealed(MadeUpScorer(tokenizer), sealed, Request(directory=tmp_path, name="clean"))
-    unpublished = [
-        text
-        for entry, published in zip(sealed.content, sealed.published, strict=True)
-        for text in entry.wordings
-        if text != published
-    ]
-    assert len(unpublished) == 24
+    found = SealedTest(MadeUpScorer(tokenizer), sealed, tmp_path, "clean").run()
     kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
-    told = json.dumps(found.as_dict()) + repr(sealed) + repr(found)
-    assert not [text for text in unpublished if text.encode() in kept or text in told]
+    shown = json.dumps(found.as_dict()) + repr(sealed) + repr(found)
+    assert len(unpublished(sealed)) == 24
+    assert not [t for t in unpublished(sealed) if t.encode() in kept or t in shown]
 
 
 def test_an_endpoint_is_not_sent_what_is_not_published(sealed, tokenizer, tmp_path, monkeypatch):
-    from contamination.audit import sealed as module
-
     class Remote(MadeUpScorer):
         pass
 
-    monkeypatch.setattr(module, "EndpointScorer", Remote)
+    monkeypatch.setattr("contamination.seal.audit.EndpointScorer", Remote)
     scorer = Remote(tokenizer)
-    found = audit_sealed(scorer, sealed, Request(directory=tmp_path, name="remote"))
+    found = SealedTest(scorer, sealed, tmp_path, "remote").run()
     assert [result.test for result in found.results] == ["successor", "options"]
     assert found.left_out == (NOT_SENT,)
     asked = [tokenizer.decode(ids) for ids in scorer.sequences]
-    for entry, published in zip(sealed.content, sealed.published, strict=True):
-        (other,) = (text for text in entry.wordings if text != published)
-        assert not [text for text in asked if other in text]
+    assert not [text for text in asked if any(other in text for other in unpublished(sealed))]
 
 
 def test_a_set_that_was_sealed_by_its_order_alone_is_tested_by_it_alone(tokenizer, tmp_path):
-    file = tmp_path / "texts.jsonl"
-    file.write_text("".join(json.dumps({"text": f"{w} {i}"}) + "\n" for i, w in enumerate(WORDS)))
-    _, files = seal_file(file, tmp_path / "out", options=False)
-    sealed = verify(files.published, files.seal, files.key)
-    found = audit_sealed(
-        MadeUpScorer(tokenizer), sealed, Request(directory=tmp_path / "stores", name="m")
-    )
+    rows = [{"text": f"{w} {i}"} for i, w in enumerate(WORDS)]
+    sealed = seal_quiz(tmp_path, rows, options=False)
+    found = SealedTest(MadeUpScorer(tokenizer), sealed, tmp_path / "stores", "m").run()
     (one,) = found.results
     assert (one.test, found.combined.p) == ("successor", pytest.approx(one.p))
 
@@ -346,7 +355,7 @@ def test_a_set_that_was_sealed_by_its_order_alone_is_tested_by_it_alone(tokenize
 
 
 def test_a_network_that_read_single_records_in_any_order_is_found_and_no_other_is(
-    tokenizer, tmp_path, monkeypatch
+    tokenizer, tmp_path
 ):
     """It reads 80 times what was published, or what the author had: the same records, unsealed."""
     import torch
@@ -366,10 +375,7 @@ def test_a_network_that_read_single_records_in_any_order_is_found_and_no_other_i
         }
         for i, (first, _) in enumerate(itertools.permutations(WORDS, 2))
     ][:60]
-    (tmp_path / "quiz.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    monkeypatch.setattr(sealing.secrets, "token_bytes", bytes)  # the same at each run
-    _, files = seal_file(tmp_path / "quiz.jsonl", tmp_path / "out", template=template)
-    sealed = verify(files.published, files.seal, files.key)
+    sealed = seal_quiz(tmp_path, rows, template=template)
     own = make_test_set("own", [("", row) for row in rows], template, "own")
 
     torch.manual_seed(0)
@@ -388,8 +394,8 @@ def test_a_network_that_read_single_records_in_any_order_is_found_and_no_other_i
             seed=0,
             batch_size=2,
         )
-        request = Request(directory=tmp_path / "stores", name=name)
-        results = audit_sealed(TransformersScorer(model), sealed, request).results
+        test = SealedTest(TransformersScorer(model), sealed, tmp_path / "stores", name)
+        results = test.run().results
         found[name] = {each.test: each.p for each in results}
     assert found["reader"]["options"] < 1e-6
     assert found["reader"]["successor"] > 1e-4

@@ -1,0 +1,17 @@
+"""Multiple-choice records of tests: sets of them, and one of them in another arrangement."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from contamination.testsets.example_set import ExampleSet, make_test_set
+from contamination.testsets.options import items_of
+
+
+def items_set(records: Sequence[dict[str, Any]], template: str = "{{}}") -> ExampleSet:
+    """Return a set of records with options, called "quiz"."""
+    return make_test_set("quiz", [("", record) for record in records], template, "quiz.jsonl")
+
+
+def rearranged(record: dict[str, Any], order: Sequence[int]) -> dict[str, Any]:
+    """Return a record with option order[i] in the place of option i."""
+    return items_of(items_set([record]))[0].rearranged(order)
