@@ -72,9 +72,9 @@ def change_weights(directory: Path, name: str, by: float) -> None:
     save_file(weights, directory / "model.safetensors", {"format": "pt"})
 
 
-def configure(directory: Path, **changes) -> None:
-    """Change the configuration of a model."""
-    file = directory / "config.json"
+def configure(directory: Path, name: str = "config.json", **changes) -> None:
+    """Change what one of the model's JSON files says."""
+    file = directory / name
     file.write_text(json.dumps(json.loads(file.read_text()) | changes))
 
 
@@ -278,32 +278,129 @@ class TestRoom:
         assert "this machine has 1e-06 GB of memory, 80% of it for weights" in message
 
 
-CONFIG, WIDER = "config.json", (b'"n_embd": 32', b'"n_embd": 64')
-UNHEARD_OF = b'{"model_type": "unheard-of"}'
-WORDY = b'{"model_type": "gpt2", "n_embd": "wide"}'
-DAMAGES = {
-    "no weights": ("model.*", None, "no *.safetensors in it"),
-    "half of the weights": ("model.*", lambda old: old[: len(old) // 2], "SafetensorError"),
-    "weights of another shape": (CONFIG, lambda old: old.replace(*WIDER), "cannot be loaded"),
-    "no configuration": (CONFIG, None, "config.json"),
-    "no JSON": (CONFIG, lambda _: b"{", "not a valid JSON file"),
-    "unknown architecture": (CONFIG, lambda _: UNHEARD_OF, "does not recognize this architecture"),
-    "text for a number": (CONFIG, lambda _: WORDY, "StrictDataclassFieldValidationError"),
-    "no tokenizer": ("tokenizer*", None, "no tokenizer.json in it"),
-    "damaged tokenizer": ("tokenizer.json", lambda _: b"{}", "cannot be loaded"),
+def config(**changes) -> Callable[[Path], None]:
+    """Change the configuration."""
+    return lambda directory: configure(directory, **changes)
+
+
+def tokens(**changes) -> Callable[[Path], None]:
+    """Change the tokenizer."""
+    return lambda directory: configure(directory, "tokenizer.json", **changes)
+
+
+def words(*vocabulary: str) -> Callable[[Path], None]:
+    """Make the tokenizer one of whole words."""
+    model = {"type": "WordLevel", "vocab": {w: i for i, w in enumerate(vocabulary)}}
+    white = {"type": "Whitespace"}
+    return tokens(
+        model=model | {"unk_token": "?"},
+        pre_tokenizer=white,
+        decoder=None,
+        post_processor=None,
+        added_tokens=[],
+    )
+
+
+def weights(change: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[Path], None]:
+    """Change every weight."""
+
+    def hostile(directory: Path) -> None:
+        file = directory / "model.safetensors"
+        found = {name: change(w).contiguous() for name, w in load_file(file).items()}
+        save_file(found, file, {"format": "pt"})
+
+    return hostile
+
+
+def replaced(file: str, content: bytes | None) -> Callable[[Path], None]:
+    """Put other contents, or a pipe, in the place of a file."""
+
+    def hostile(directory: Path) -> None:
+        (directory / file).unlink()
+        if content is None:
+            os.mkfifo(directory / file)
+        else:
+            (directory / file).write_bytes(content)
+
+    return hostile
+
+
+def removed(pattern: str) -> Callable[[Path], None]:
+    def hostile(directory: Path) -> None:
+        for file in directory.glob(pattern):
+            file.unlink()
+
+    return hostile
+
+
+def endless(directory: Path) -> None:
+    (directory / "tokenizer.json").unlink()
+    (directory / "tokenizer.json").symlink_to("/dev/zero")
+
+
+def a_norm_missing(directory: Path) -> None:
+    found = load_file(directory / "model.safetensors")
+    kept = {name: weight for name, weight in found.items() if ".ln_1." not in name}
+    save_file(kept, directory / "model.safetensors", {"format": "pt"})
+
+
+PANIC = {"type": "Split", "pattern": {"Regex": "(a?){64}(a+)+$b"}}
+KERNELS = "kernels-community/flash-attn"
+# What is done to a directory, and what the one line that refuses it must name.
+HOSTILE: dict[str, tuple[Callable[[Path], None], str]] = {
+    "no weights": (removed("model.*"), "no *.safetensors in it"),
+    "half a file": (replaced("model.safetensors", b"{" * 90_000), "SafetensorError"),
+    "weights of another shape": (config(n_embd=64), "cannot be loaded"),
+    "weights that lack some": (a_norm_missing, "the weights lack transformer.h.0.ln_1.bias, "),
+    "weights that lack most": (config(n_layer=60, n_embd=512), "weights, and their files have"),
+    "weights of zeros": (weights(torch.zeros_like), "its logits are the same whatever it reads"),
+    "weights of integers": (weights(torch.Tensor.int), "its logits are the same whatever it reads"),
+    "weights from a pipe": (replaced("model.safetensors", None), "model.safetensors: a pipe"),
+    "no configuration": (removed("config.json"), "config.json"),
+    "no JSON": (replaced("config.json", b"{"), "not a valid JSON file"),
+    "brackets": (replaced("config.json", b"[" * 5000), "RecursionError"),
+    "unknown architecture": (config(model_type="odd"), "does not recognize this architecture"),
+    "text for a number": (config(n_embd="wide"), "StrictDataclassFieldValidationError"),
+    "text for a cap": (config(final_logit_softcapping="x"), "TypeError"),
+    "text for an object": (config(quantization_config=5), "AttributeError"),
+    "layers": (config(n_layer=3_000), "num_hidden_layers = 3000, and a model has 1 to 2,000"),
+    "a list of layers": (config(n_layer=10**9), "n_layer = 1000000000, and a model has at most"),
+    "a list of labels": (config(num_labels=10**9), "num_labels = 1000000000, and a model has"),
+    "no layers": (config(n_layer=-1), "num_hidden_layers = -1, and"),
+    "a vocabulary": (config(vocab_size=-3), "vocab_size = -3, and a model has 1 to 10,000,000"),
+    "a width": (config(n_embd=10**9), "hidden_size = 1000000000, and a model has 1 to 1,000,000"),
+    "heads": (config(n_head=0), "num_attention_heads = 0, and"),
+    "heads that do not fit": (config(n_head=7), "the model cannot be loaded"),
+    "a context": (config(n_positions=1), "states a context of 1 tokens"),
+    "kernels": (config(attn_implementation=KERNELS), f"attention '{KERNELS}' is a program"),
+    "no tokenizer": (removed("tokenizer*"), "no tokenizer.json in it"),
+    "damaged tokenizer": (replaced("tokenizer.json", b"{}"), "cannot be loaded"),
+    "a tokenizer from a pipe": (replaced("tokenizer.json", None), "tokenizer.json: a pipe"),
+    "a tokenizer without end": (endless, "tokenizer.json: a pipe or a device"),
+    "a tokenizer without words": (words("apple"), "Missing [UNK] token from the vocabulary"),
+    "a tokenizer of one token": (words("?"), "the same token of every text"),
+    "a tokenizer that panics": (
+        tokens(pre_tokenizer=PANIC | {"behavior": "Isolated", "invert": False}),
+        "PanicException",
+    ),
+    "text for a length": (
+        lambda directory: configure(directory, "tokenizer_config.json", model_max_length="x"),
+        "TypeError",
+    ),
 }
 
 
-@pytest.mark.parametrize(("files", "edit", "message"), DAMAGES.values(), ids=DAMAGES.keys())
-def test_damaged_directories_are_refused(directory, files, edit, message):
-    """`edit` makes the new contents from the old ones; None removes the files."""
-    for file in list(directory.glob(files)):
-        old = file.read_bytes()
-        file.unlink()
-        if edit is not None:
-            assert edit(old) != old
-            file.write_bytes(edit(old))
+@pytest.mark.parametrize(("change", "message"), HOSTILE.values(), ids=HOSTILE.keys())
+def test_hostile_directories_are_refused_in_one_line(directory, change, message, capfd):
+    change(directory)
     assert message in refusal(directory)
+    if "panics" not in str(change):
+        assert "LOAD REPORT" not in capfd.readouterr().err  # our line is the first and the last
+
+
+def test_a_network_that_gives_tuples_by_default_is_read_all_the_same(directory, expected):
+    configure(directory, return_dict=False)
+    np.testing.assert_array_equal(logprobs(directory), expected)
 
 
 class TestCodeThatComesWithAModel:
@@ -365,7 +462,8 @@ class TestWeights:
             def __reduce__(self):
                 return os.system, (f"touch {mark}",)
 
-        torch.save({"transformer.wte.weight": Payload()}, tmp_path / "payload")
+        filled = torch.zeros(10_000)
+        torch.save({"transformer.wte.weight": Payload(), "x": filled}, tmp_path / "payload")
         return (tmp_path / "payload").read_bytes(), mark
 
     def as_bin(self, directory: Path) -> None:
@@ -386,41 +484,46 @@ class TestWeights:
     def test_pickles_are_data_only(self, directory, malicious):
         (directory / "model.safetensors").unlink()
         (directory / "pytorch_model.bin").write_bytes(malicious[0])
-        assert "UnpicklingError" in refusal(directory)
+        message = refusal(directory)
+        assert "UnpicklingError" in message
+        assert "weights_only" not in message
         assert not malicious[1].exists()
         torch.load(directory / "pytorch_model.bin", weights_only=False)
         assert malicious[1].exists()  # the plant works
 
-    def test_several_files_with_an_index(self, directory, expected):
+    @pytest.mark.parametrize("layout", ["beside it", "in a folder", "named by the configuration"])
+    def test_every_file_that_is_loaded_is_part_of_the_revision(self, directory, expected, layout):
+        """Several files with an index, wherever that says they are."""
         model = AutoModelForCausalLM.from_pretrained(directory)
-        (directory / "model.safetensors").unlink()
-        model.save_pretrained(directory, max_shard_size="40KB")
-        shards = sorted(directory.glob("model-*.safetensors"))
-        assert len(shards) > 1
-        assert (directory / "model.safetensors.index.json").exists()
+        whole = directory / "model.safetensors"
+        if layout == "named by the configuration":
+            whole = whole.rename(directory / "named.safetensors")
+            configure(directory, transformers_weights=whole.name)
+            files = [whole]
+        else:
+            whole.unlink()
+            model.save_pretrained(directory, max_shard_size="40KB")
+            files = sorted(directory.glob("model-*.safetensors"))
+            assert len(files) > 1
+        if layout == "in a folder":
+            (directory / "parts").mkdir()
+            index = directory / "model.safetensors.index.json"
+            index.write_text(index.read_text().replace(': "model-', ': "parts/model-'))
+            files = [file.rename(directory / "parts" / file.name) for file in files]
         np.testing.assert_array_equal(logprobs(directory), expected)
         before = TransformersScorer(directory).revision
-        weights = load_file(shards[-1])
+        weights = load_file(files[-1])
         name = sorted(weights)[0]
-        save_file(weights | {name: weights[name] + 1}, shards[-1], {"format": "pt"})
+        save_file(weights | {name: weights[name] + 1}, files[-1], {"format": "pt"})
         assert TransformersScorer(directory).revision != before
-        shards[-1].unlink()
-        assert "cannot be loaded" in refusal(directory)
+        files[-1].unlink()
+        assert "no such file; fetch all files" in refusal(directory)
 
     def test_that_are_damaged_are_refused_when_they_are_used(self, directory):
         change_weights(directory, "transformer.ln_f.bias", float("nan"))
         scorer = TransformersScorer(directory)
         with pytest.raises(InputError, match="not finite"):
             logprobs(scorer)
-
-    def test_weights_that_are_not_there(self, directory):
-        weights = load_file(directory / "model.safetensors")
-        kept = {name: weight for name, weight in weights.items() if ".ln_1." not in name}
-        save_file(kept, directory / "model.safetensors", {"format": "pt"})
-        assert (
-            "the weights lack transformer.h.0.ln_1.bias, transformer.h.0.ln_1.weight, "
-            "transformer.h.1.ln_1.bias and others" in refusal(directory)
-        )
 
     @pytest.mark.parametrize(
         "error",
@@ -671,43 +774,5 @@ class TestGguf:
         assert "cannot be loaded" in refusal(tmp_path / "model.gguf")
 
 
-# --- configurations that no model has -------------------------------------------------------------
-
-KERNELS = {"attn_implementation": "kernels-community/flash-attn"}
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"n_layer": 100_000}, "num_hidden_layers = 100000, and a model has 1 to 2,000"),
-        ({"n_layer": -1}, "num_hidden_layers = -1, and"),
-        ({"vocab_size": -3}, "vocab_size = -3, and a model has 1 to 10,000,000"),
-        ({"n_embd": 10**9}, "hidden_size = 1000000000, and a model has 1 to 1,000,000"),
-        ({"n_head": 0}, "num_attention_heads = 0, and"),
-        ({"n_positions": 1}, "states a context of 1 tokens"),
-        ({"n_positions": -5}, "states a context of -5 tokens"),
-        (KERNELS, "attention 'kernels-community/flash-attn' is a program from the hub"),
-    ],
-)
-def test_a_configuration_that_cannot_be_is_refused_before_a_network(
-    changes, message, directory, monkeypatch
-) -> None:
-    monkeypatch.setattr(loading, "load_network", lambda *_: pytest.fail("built"))
-    path = directory / "config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
-    found = refusal(directory)
-    assert found.startswith(f"{directory}: ")
-    assert message in found
-
-
 def test_kernels_of_the_hub_are_refused_as_an_option(directory) -> None:
-    assert "is a program from the hub, which is not run" in refusal(
-        directory, attention="kernels-community/flash-attn"
-    )
-
-
-def test_a_network_that_cannot_be_laid_out_is_one_line(directory) -> None:
-    path = directory / "config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"n_head": 7}))
-    with pytest.raises(InputError, match="the model cannot be loaded"):
-        loading.model_shape(loading.load_config(ModelSource(str(directory))))
+    assert "is a program from the hub, which is not run" in refusal(directory, attention=KERNELS)

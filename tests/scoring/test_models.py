@@ -1,22 +1,22 @@
 """The registry of models: what it holds, how a name is found, and what it refuses."""
 
-from dataclasses import fields
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from contamination.errors import InputError
-from contamination.scoring.models import REGISTRY, ModelEntry, find_model, load_models
+from contamination.scoring.models import (
+    ModelEntry,
+    find_model,
+    label_control,
+    load_models,
+)
 from fakes.data_fixtures import ROOT, SETS, MadeUpRun
 from reproduction.output.published import AUDITED, CONTROLS, load_published
 from reproduction.run.experiment import trained_here
 
 PUBLISHED = ROOT / "data" / "published"
-
-
-def test_the_registry_lies_in_the_repository() -> None:
-    assert REGISTRY.resolve() == ROOT / "data" / "models.yaml"
 
 
 def test_every_model_of_the_paper_is_there_with_its_column() -> None:
@@ -29,25 +29,14 @@ def test_every_model_of_the_paper_is_there_with_its_column() -> None:
     assert [e.name for e in load_models().values() if e.role == "negative_control"] == ["biomedlm"]
 
 
-def test_no_revision_is_made_up() -> None:
-    """Nobody here has seen the hub; a commit that is not checked must not look like one."""
-    assert all(entry.revision is None for entry in load_models().values())
-
-
-@pytest.mark.parametrize("entry", load_models().values(), ids=lambda entry: entry.name)
-def test_entries_are_plausible(entry: ModelEntry) -> None:
-    assert entry.name == entry.name.lower()
-    assert entry.name.split() == [entry.name]  # a word of `make audit MODELS="..."`
-    owner, _, name = entry.id.partition("/")
-    assert owner
-    assert name
-    assert "/" not in name
-    assert entry.parameters >= 70_000_000
-    assert entry.context in (None, 2048)
-    assert bool(entry.planted) == (entry.role == "contaminated")
-    for size, unit in (("1.4b", 1.4e9), ("7b", 7e9), ("70m", 70e6), ("410m", 410e6)):
-        if entry.name.endswith(f"-{size}"):
-            assert entry.parameters == pytest.approx(unit, rel=0.05)
+def test_entries_are_plausible() -> None:
+    for entry in load_models().values():
+        assert entry.revision is None  # a commit that nobody has checked must not look like one
+        assert entry.name.lower().split() == [entry.name]  # a word of `make audit MODELS="..."`
+        assert len(entry.id.split("/")) == 2
+        assert entry.parameters >= 70_000_000
+        assert entry.context in (None, 2048)
+        assert bool(entry.planted) == (entry.role == "contaminated")
 
 
 @pytest.mark.parametrize("name", ["gpt2-xl", "GPT2-XL", "openai-community/gpt2-xl"])
@@ -61,6 +50,19 @@ def test_any_other_name_is_a_hub_id_or_a_path(tmp_path: Path) -> None:
     found = find_model(str(tmp_path / "mine"))
     assert (found.name, found.id, found.role) == ("mine", str(tmp_path / "mine"), "audited")
     assert found.dup_count("gsm8k") is None
+
+
+def test_a_control_has_a_name_of_its_own_and_is_not_the_model(tmp_path: Path) -> None:
+    for folder in ("a/model", "b/model"):
+        (tmp_path / folder).mkdir(parents=True)
+    one, other, link = tmp_path / "a/model", tmp_path / "b/model", tmp_path / "link"
+    link.symlink_to(one)
+    assert label_control("org/control", str(one)) == "org/control"
+    assert label_control(str(other), "org/model") == "model"
+    assert label_control(str(other), str(one)) == str(other)
+    for same in (str(one), str(link), f"{tmp_path}/b/../a/model"):
+        with pytest.raises(InputError, match="--control is the model itself"):
+            label_control(same, str(one))
 
 
 # --- what was planted -----------------------------------------------------------------------------
@@ -131,35 +133,22 @@ def test_models_trained_here_know_their_truth(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a: {id: x/y, role: audited, revison: main}", "a: unknown key 'revison'; choose from id"),
+        ("a: {id: x/y, role: audited, revison: main}", "a: unknown key 'revison'"),
         ("a: {id: x/y}", "a: key 'role' is missing"),
-        ("a: {role: audited}", "a: key 'id' is missing"),
-        ("a: {id: x/y, role: suspect}", "a: role is 'suspect'; give one of audited, negative"),
-        ("a: x/y", "a: write a mapping with the keys id and role"),
-        ("- a", "write a mapping from the names of models"),
+        ("a: {id: x/y, role: suspect}", "a: role is 'suspect'"),
+        ("a: x/y", "a: write a mapping"),
+        ("- a", "write a mapping"),
         ("a: {id: [", r"models\.yaml: not YAML"),
+        (None, r"models\.yaml: no such file"),
     ],
 )
-def test_a_mistake_in_the_registry_is_told(text: str, message: str, tmp_path: Path) -> None:
+def test_a_mistake_in_the_registry_is_named(text, message: str, tmp_path: Path) -> None:
     path = tmp_path / "models.yaml"
-    path.write_text(text)
+    if text is not None:
+        path.write_text(text)
     with pytest.raises(InputError, match=message) as caught:
         find_model("a", path)
     assert str(caught.value).startswith(str(path))
     assert "\n" not in str(caught.value)
-
-
-def test_a_missing_registry_and_an_empty_name_are_told(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"none\.yaml: no such file; restore"):
-        load_models(tmp_path / "none.yaml")
     with pytest.raises(InputError, match="a model has no name"):
-        find_model(" ")
-
-
-def test_every_field_but_the_name_may_stand_in_the_registry(tmp_path: Path) -> None:
-    values = {"id": "x/y", "revision": "v1", "role": "contaminated", "parameters": 5, "context": 7}
-    values |= {"published": "p", "planted": {"a/b": 3}, "note": "n"}
-    assert set(values) == {f.name for f in fields(ModelEntry)} - {"name"}
-    path = tmp_path / "models.yaml"
-    path.write_text(f"m: {values}")
-    assert find_model("m", path) == ModelEntry("m", **values)
+        find_model(" ", path)

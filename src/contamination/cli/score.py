@@ -12,8 +12,7 @@ import typer
 
 from contamination.cli.options import AuditOptions, add_options
 from contamination.cli.printing import print_table, say
-from contamination.errors import InputError
-from contamination.scoring.models import label
+from contamination.scoring.models import label_control
 
 if TYPE_CHECKING:
     from contamination.audit.outcome import Audit, ScoringPlan
@@ -44,8 +43,7 @@ def run_audit(
     in every process but the first.
     """
     # Before torch is imported: bad input is reported at once.
-    if control == options.model:
-        raise InputError("--control is the model itself: name one that cannot have read the set")
+    beside = None if control is None else label_control(control, options.model)
     options.check()
     if stop is not None:
         _ = options.stopping_test
@@ -60,7 +58,7 @@ def run_audit(
 
     requests: dict[str, Request] = {options.model: options}
     if control is not None:
-        requests[control] = replace(options, model=control, name=label(control))
+        requests[control] = replace(options, model=control, name=beside)
     found: list[Audit] = []
     plans: dict[str, ScoringPlan] = {}
     with exit_if_interrupted(options.directory):

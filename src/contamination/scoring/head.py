@@ -142,6 +142,8 @@ def objection(
     theirs = network(input_ids=texts, use_cache=False).logits
     if torch.isnan(theirs).any():
         return None
+    if len(ids.unique()) > 1 and (theirs == theirs[0, 0]).all():
+        return "its logits are the same whatever it reads; give the weights that belong to it"
     unit = max(torch.finfo(dtype).eps for dtype in (network.dtype, theirs.dtype))
     if not _same(theirs[0, :-1], theirs[1, :-1], unit):
         return "it sees the tokens that it is to predict; give a causal language model"

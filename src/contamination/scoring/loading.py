@@ -5,8 +5,11 @@ with a model is not run unless asked for.
 """
 
 import importlib.util
+import json
 import os
+import pickle
 import re
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -27,6 +30,7 @@ from contamination.files import sha256_of
 from contamination.scoring.cost import Shape
 from contamination.scoring.status import causes
 from contamination.testsets.hub import fetch_files
+from contamination.testsets.tokens import tokenize
 
 # Of a repository that has pickled weights alone, transformers would ask a bot to convert them, in
 # public: whoever reads a model leaves it as it is.
@@ -44,6 +48,11 @@ LARGEST = {
     "num_attention_heads": 10_000,
     "vocab_size": 10_000_000,
 }
+LARGEST_LIST = 100_000  # layers or labels: transformers makes a list of them while it reads
+# A network of so many weights for each byte of its files is another one's: even two bits have four.
+MOST_PER_BYTE = 8
+# Letters of several scripts, and a run that a careless pattern of a tokenizer cannot stand.
+TRIAL = "Order 12, naïve: Ж 中 ع あ " + "a" * 40
 # What transformers looks for, in this order: its files are those that fit the patterns.
 WEIGHTS = {
     "model.safetensors": (),
@@ -53,6 +62,8 @@ WEIGHTS = {
 }
 # For an error, or one that it was raised from; the first that fits.
 ADVICE: dict[type[Exception], str] = {
+    pickle.UnpicklingError: "its pickle holds more than weights and is not run; give a model with "
+    "*.safetensors",
     errors.RepositoryNotFoundError: "check the name; if it is private, log in with `hf auth login`",
     errors.RevisionNotFoundError: "check the revision on the model's page",
     errors.LocalEntryNotFoundError: "fetch it with `hf download` where there is a network, or give "
@@ -63,6 +74,8 @@ ADVICE: dict[type[Exception], str] = {
 @contextmanager
 def explain_load_errors(name: str) -> Iterator[None]:
     """Raise `InputError` for whatever goes wrong while the model of that name is loaded."""
+    verbosity = transformers.logging.get_verbosity()
+    transformers.logging.set_verbosity_error()  # our line says what matters
     try:
         yield
     except InputError:
@@ -70,10 +83,15 @@ def explain_load_errors(name: str) -> Iterator[None]:
     except Exception as error:  # transformers, safetensors, pickle, hub: no common base class
         if any(isinstance(cause, errors.GatedRepoError) for cause in causes(error)):
             raise _gated(name) from error
-        reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        text = (
+            "" if isinstance(error, pickle.UnpicklingError) else f": {error}"
+        )  # advises to run it
+        reason = " ".join(f"{type(error).__name__}{text}".split())[:300]
         raise InputError(
             f"{name}: the model cannot be loaded ({reason}); {_advice(error)}"
         ) from error
+    finally:
+        transformers.logging.set_verbosity(verbosity)
 
 
 def _gated(name: str) -> InputError:
@@ -153,6 +171,8 @@ class ModelSource:
             )
         _refuse_kernels(self.attention, self.name)
         path = Path(self.name)
+        if path.is_dir():
+            _refuse_odd_files(path)
         if path.suffix == ".gguf" and not path.is_file():
             raise InputError(f"{path}: no such file; give the path of a GGUF file")
         if path.suffix != ".gguf" and path.is_file():
@@ -184,6 +204,8 @@ def load_config(source: ModelSource) -> Any:
     model; the message says which.
     """
     with explain_load_errors(source.name):
+        raw, _ = transformers.PreTrainedConfig.get_config_dict(**source.location)
+        _refuse_long_lists(raw, source.name)
         config = transformers.AutoConfig.from_pretrained(**source.location)
     require_plausible(config, source.name)
     own_code = "AutoModelForCausalLM" in (getattr(config, "auto_map", None) or {})
@@ -194,6 +216,26 @@ def load_config(source: ModelSource) -> Any:
             "predicts each token from those before it"
         )
     return config
+
+
+def _refuse_odd_files(directory: Path) -> None:
+    """Refuse what would be read for ever, or never: pipes and devices in the place of files."""
+    for entry in directory.iterdir():
+        mode = entry.stat().st_mode if entry.exists() else stat.S_IFREG
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            raise InputError(f"{entry}: a pipe or a device, not a file; put the model's own there")
+
+
+def _refuse_long_lists(raw: Any, name: str) -> None:
+    """Refuse numbers of layers or labels, anywhere in config.json, that would fill the memory."""
+    for key, value in raw.items():
+        if isinstance(value, dict):
+            _refuse_long_lists(value, name)
+        elif isinstance(value, int) and value > LARGEST_LIST and re.search("layers?$|labels$", key):
+            raise InputError(
+                f"{name}: config.json says {key} = {value}, and a model has at most "
+                f"{LARGEST_LIST:,}; give the config.json that belongs to the weights"
+            )
 
 
 def require_plausible(config: Any, name: str) -> None:
@@ -248,7 +290,14 @@ def load_tokenizer(source: ModelSource) -> PreTrainedTokenizerBase:
     if path.is_dir() and not any(file for kind in kinds for file in path.glob(kind)):
         raise InputError(f"{path}: no tokenizer.json in it; put the model's tokenizer there")
     with explain_load_errors(source.name):
-        return transformers.AutoTokenizer.from_pretrained(**source.location)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(**source.location)
+        (ids,) = tokenize(tokenizer, [TRIAL])
+    if len(set(ids.tolist())) < 2:
+        raise InputError(
+            f"{source.name}: its tokenizer makes the same token of every text; put the model's own "
+            "tokenizer there"
+        )
+    return tokenizer
 
 
 def load_network(source: ModelSource, dtype: torch.dtype, device: torch.device) -> PreTrainedModel:
@@ -260,6 +309,8 @@ def load_network(source: ModelSource, dtype: torch.dtype, device: torch.device) 
     transformers.utils.logging.disable_progress_bar()  # ours say more
     if not Path(source.name).exists():
         _fetch_weights(source)
+    elif Path(source.name).is_dir() and not source.trust_remote_code:
+        _refuse_few_weights(source)
     arguments: dict[str, Any] = {"dtype": dtype}
     if source.attention is not None:
         arguments["attn_implementation"] = source.attention
@@ -288,7 +339,43 @@ def load_network(source: ModelSource, dtype: torch.dtype, device: torch.device) 
         )
     # Else some architectures look for padding in every batch; others forbid None, hence this way.
     object.__setattr__(network.config, "pad_token_id", None)
+    network.config.return_dict = True
     return network.eval()
+
+
+def _refuse_few_weights(source: ModelSource) -> None:
+    """Refuse files far smaller than the network, for which transformers would make up the rest."""
+    config = load_config(source)
+    parameters = count_parameters(config)
+    size = sum(file.stat().st_size for file in _weights_of(Path(source.name), config))
+    if parameters > MOST_PER_BYTE * size:
+        raise InputError(
+            f"{source.name}: config.json describes {parameters:,} weights, and their files have "
+            f"{size:,} bytes; give the config.json that belongs to the weights"
+        )
+
+
+def _weights_of(directory: Path, config: Any) -> list[Path]:
+    """Return the files of weights that transformers loads, with their index, if they have one.
+
+    Raises InputError if one is missing.
+    """
+    named = getattr(config, "transformers_weights", None)
+    first = (
+        str(named)
+        if named
+        else next((name for name in WEIGHTS if (directory / name).is_file()), None)
+    )
+    if first is None:
+        raise InputError(f"{directory}: no *.safetensors in it; train or fetch the model first")
+    files = [directory / first]
+    if first.endswith(".index.json"):
+        with explain_load_errors(str(directory)):
+            shards = json.loads(files[0].read_text(encoding="utf-8"))["weight_map"].values()
+            files = [*sorted({directory / shard for shard in shards}), files[0]]
+    if missing := [file for file in files if not file.is_file()]:
+        raise InputError(f"{missing[0]}: no such file; fetch all files of the model")
+    return files
 
 
 def _fetch_weights(source: ModelSource) -> None:
@@ -376,8 +463,9 @@ def _without_memory(config: Any) -> PreTrainedModel:
 def identity(source: ModelSource, config: Any, dtype: torch.dtype, start: int) -> str:
     """Return the SHA-256 that names weights, tokenizer, precision, window and start token.
 
-    Local files are hashed; a hub id is named by its commit. What only moves numbers within the
-    tolerance of the precision (placement, attention, compilation, batches) is left out.
+    Local files are hashed, those that are loaded; a hub id is named by its commit. What only moves
+    numbers within the tolerance of the precision (placement, attention, compilation, batches) is
+    left out.
     """
     path = Path(source.name)
     how = [str(dtype), str(source.bits), str(context_length(source, config)), str(start)]
@@ -385,11 +473,9 @@ def identity(source: ModelSource, config: Any, dtype: torch.dtype, start: int) -
         return sha256_of(path, *how)
     if not path.is_dir():
         return sha256_of(source.name, str(source.revision), *how)
-    weights = sorted(path.glob("*.safetensors")) or sorted(path.glob("*.bin"))
-    if not weights:
-        raise InputError(f"{path}: no *.safetensors in it; train or fetch the model first")
+    weights = _weights_of(path, config)
     kinds = ["config.json", "tokenizer*", "vocab*", "merges*", "*.model", "*.tiktoken"]
-    kinds += ["special_tokens_map.json", "added_tokens.json"]
+    kinds += ["special_tokens_map.json", "added_tokens.json", "adapter_*"]
     kinds += ["*.py"] if source.trust_remote_code else []
     others = sorted({file for kind in kinds for file in path.glob(kind)})
     return sha256_of(*weights, *others, *how)

@@ -54,11 +54,12 @@ class TransformersScorer:
         self.device = processes().device
         self.dtype = loading.choose_dtype(source, self.device)
         self.config = loading.load_config(source)
-        self.context = loading.context_length(source, self.config)
-        self.source = place(source, self.config, self.dtype, self.device)
-        self.tokenizer = loading.load_tokenizer(self.source)
-        self.start = start_token(self.tokenizer)
-        self.revision = loading.identity(self.source, self.config, self.dtype, self.start)
+        with loading.explain_load_errors(source.name):
+            self.context = loading.context_length(source, self.config)
+            self.source = place(source, self.config, self.dtype, self.device)
+            self.tokenizer = loading.load_tokenizer(self.source)
+            self.start = start_token(self.tokenizer)
+            self.revision = loading.identity(self.source, self.config, self.dtype, self.start)
         self.batch_tokens = batch_tokens or BATCH_TOKENS.get(self.device.type, BATCH_TOKENS["cpu"])
 
     @property
@@ -97,11 +98,13 @@ class TransformersScorer:
     @cached_property
     def head(self) -> Head:
         """The output layer, checked to reproduce the logits of a causal model."""
-        layer = self.model.get_output_embeddings()
+        model = self.model
         room = LOGITS.get(self.device.type, LOGITS["cpu"])
         rows = max(1, room // self.config.get_text_config().vocab_size)
-        head = Head(layer, logit_transform(self.config), rows=rows)
-        if reason := objection(self.model, head, self.entry, min(self.context, 8)):
+        with loading.explain_load_errors(self.source.name):  # the first time that it computes
+            head = Head(model.get_output_embeddings(), logit_transform(self.config), rows=rows)
+            reason = objection(model, head, self.entry, min(self.context, 8))
+        if reason:
             raise InputError(f"{self.source.name}: the model is of no use here, because {reason}")
         return head
 

@@ -101,3 +101,14 @@ def load_models(registry: Path = REGISTRY) -> Mapping[str, ModelEntry]:
 def label(model: str) -> str:
     """What tables and stores call a model: a hub id as it is, a path by its last part."""
     return Path(model).resolve().name if Path(model).exists() else model
+
+
+def label_control(control: str, model: str) -> str:
+    """Label a control beside a model: by its whole path where the last parts are equal.
+
+    Raises InputError if both are the same folder, file or name.
+    """
+    path = Path(control).resolve()
+    if control == model or (path.exists() and path == Path(model).resolve()):
+        raise InputError("--control is the model itself: name one that cannot have read the set")
+    return str(path) if label(control) == label(model) else label(control)

@@ -56,7 +56,8 @@ def id_type(tokenizer: "PreTrainedTokenizerBase") -> np.dtype:
 def tokenize(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str]) -> list[np.ndarray]:
     """Return the token ids of every text alone, int32, without special tokens.
 
-    A text that spells a special token (such as ``<|endoftext|>``) is encoded as plain text.
+    A text that spells a special token (such as ``<|endoftext|>``) is encoded as plain text. Raises
+    InputError if the tokenizer fails.
     """
     found: list[np.ndarray] = []
     characters = sum(map(len, texts))
@@ -70,13 +71,22 @@ def tokenize(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str]) -> list
         disable=silent or None,  # None: on a terminal alone
     ) as bar:
         for chunk in _chunks(texts):
-            encoded = tokenizer(
-                chunk,
-                add_special_tokens=False,
-                split_special_tokens=True,
-                verbose=False,
-                return_attention_mask=False,
-            )
+            try:
+                encoded = tokenizer(
+                    chunk,
+                    add_special_tokens=False,
+                    split_special_tokens=True,
+                    verbose=False,
+                    return_attention_mask=False,
+                )
+            except BaseException as error:
+                if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+                    raise  # an interrupt; a panic is an error of the tokenizer's own code
+                raise InputError(
+                    f"{tokenizer.name_or_path}: the tokenizer cannot read the texts "
+                    f"({' '.join(f'{type(error).__name__}: {error}'.split())[:200]}); put the "
+                    "model's own tokenizer there"
+                ) from error
             found += [np.asarray(ids, dtype=np.int32) for ids in encoded["input_ids"]]
             bar.update(sum(map(len, chunk)))
     return found
