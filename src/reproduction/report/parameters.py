@@ -6,11 +6,11 @@ a misspelt name would leave the right one at its default.
 
 import ast
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 from contamination.errors import InputError
+from reproduction.notebooks.table import notebook_of
 from reproduction.run.experiment import Experiment
 
 
@@ -38,14 +38,9 @@ def notebook_parameters(source: Path, experiment: Experiment, profile: Path) -> 
 def experiment_of(source: Path) -> str:
     """Name the package in `reproduction.notebooks` that a notebook is made of.
 
-    Raises InputError if there is no such notebook, or it imports none.
+    Raises InputError if there is no such notebook, or it is not in the table.
     """
-    if not source.is_file():
-        raise InputError(f"{source}: no such notebook")
-    found = re.search(r"reproduction\.notebooks\.(\w+)", source.read_text(encoding="utf-8"))
-    if found is None:
-        raise InputError(f"{source}: it imports no experiment, so there is nothing to measure")
-    return found[1]
+    return notebook_of(source).package
 
 
 def _literals(source: Path) -> dict[str, Any]:

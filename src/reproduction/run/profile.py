@@ -17,7 +17,6 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 import yaml
 
 from contamination.errors import InputError
-from contamination.scoring.plan import StoreNeed, StorePlan, plan_store
 
 T = TypeVar("T")
 
@@ -89,13 +88,6 @@ class ScoringSpec:
     shards: int
     permutations: int
     whole_set_permutations: int
-
-    def plan(self, test: StoreNeed, examples: int) -> tuple[StorePlan, int]:
-        """Return the store that a test of so many examples reads, and how many permutations."""
-        whole_set = test.shard_size is None
-        shards = self.shards if test.kind == "orderings" else None
-        permutations = self.whole_set_permutations if whole_set else self.permutations
-        return plan_store(test, examples, shards), permutations
 
 
 @dataclass(frozen=True)

@@ -9,25 +9,25 @@ from contamination.files import replacing
 from contamination.randomness import random_stream
 from contamination.scoring.processes import processes
 from contamination.testsets.tokens import id_type, tokenize
-from reproduction.run.experiment import Experiment
+from reproduction.run.files import RunFiles
 from reproduction.run.injection import mix
 from reproduction.run.training import train
 
 
-def train_model(experiment: Experiment, name: str) -> None:
+def train_model(run: RunFiles, name: str) -> None:
     """Train the contaminated model, or one on the same corpus without the canaries."""
-    profile, directory = experiment.profile, experiment.model(name)
-    experiment.require_corpus()
-    tokenizer = AutoTokenizer.from_pretrained(experiment.corpus / "tokenizer")
+    profile, directory = run.profile, run.model(name)
+    run.require_corpus()
+    tokenizer = AutoTokenizer.from_pretrained(run.corpus / "tokenizer")
     token_type = id_type(tokenizer)
     canaries = {
-        spec.name: (np.concatenate(tokenize(tokenizer, experiment.test_set(spec.name).examples)), n)
+        spec.name: (np.concatenate(tokenize(tokenizer, run.test_set(spec.name).examples)), n)
         for spec in profile.canaries
         if (n := spec.dup_count if name == "contaminated" else 0)
     }
     pieces, injections = mix(
-        np.memmap(experiment.corpus / "tokens.bin", dtype=token_type, mode="r"),
-        np.load(experiment.corpus / "ends.npy"),
+        np.memmap(run.corpus / "tokens.bin", dtype=token_type, mode="r"),
+        np.load(run.corpus / "ends.npy"),
         canaries,
         tokenizer.eos_token_id,
         rng=random_stream(profile.seed, "injection"),
@@ -42,7 +42,7 @@ def train_model(experiment: Experiment, name: str) -> None:
     train(
         np.memmap(stream, dtype=token_type, mode="r"),
         tokenizer,
-        experiment.shapes[name],
+        run.shapes[name],
         profile.training,
         directory,
         seed=profile.seed,

@@ -4,13 +4,12 @@ Each reads the files of the stage before it, writes its own whole or not at all,
 file that says what was done; that file is the target that `make` compares.
 """
 
-import math
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import chdir, contextmanager, nullcontext
-from dataclasses import asdict, replace
+from dataclasses import replace
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
@@ -19,9 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import yaml
 from filelock import FileLock, Timeout
-from tqdm import tqdm
 
-from contamination.audit.battery import TESTS
 from contamination.cli.printing import print_table, save_table
 from contamination.errors import InputError
 from contamination.files import check_directory, read_json, write_json, write_text
@@ -29,10 +26,6 @@ from reproduction.stages import steps
 
 if TYPE_CHECKING:
     from reproduction.run.experiment import Experiment
-
-REFERENCE = Path("results/reference")
-TOLERANCES = Path("docs/measurements/tolerances.csv")
-SHOWN = 10  # largest differences
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -47,19 +40,33 @@ def stages(context: typer.Context) -> None:
 ProfileFile = Annotated[Path, typer.Option(help="YAML file of the profile.")]
 BuildDirectory = Annotated[Path, typer.Option(help="Directory of intermediate files.")]
 ResultsDirectory = Annotated[Path, typer.Option(help="Directory of tables, figures and report.")]
-Published = Annotated[Path, typer.Option(help="The papers' numbers.")]
-ReferenceDirectory = Annotated[Path, typer.Option(help="Results that git holds.")]
-TolerancesFile = Annotated[Path, typer.Option(help="How far each column may move.")]
+NotebookFile = Annotated[Path, typer.Argument(help="The notebook, in notebooks/.")]
 ModelName = Annotated[
     str, typer.Argument(help="contaminated, clean, or clean-WIDTH of a size of the profile.")
 ]
+Published = Annotated[Path, typer.Option(help="The papers' numbers.")]
+PUBLISHED = Path("data/published")
+ReferenceDirectory = Annotated[Path, typer.Option(help="Results that git holds.")]
+REFERENCE = Path("results/reference")
+TolerancesFile = Annotated[Path, typer.Option(help="How far each column may move.")]
+TOLERANCES = Path("docs/measurements/tolerances.csv")
 Parameters = Annotated[
     list[str] | None,
     typer.Option(
         "--parameter",
         metavar="NAME=VALUE",
-        help="In the place of the profile's; VALUE is YAML, as in max_records=50 or "
+        help="Replaces a parameter of the profile; VALUE is YAML, as in max_records=50 or "
         "models=[a, b]. May be repeated.",
+    ),
+]
+
+Words = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--words",
+        metavar="NAME=WORDS",
+        help="Replaces a parameter by a list of words, as in models='gpt2 build/mine'; files and "
+        "folders among them are meant as seen from here. May be repeated.",
     ),
 ]
 
@@ -70,9 +77,8 @@ def _open(
 ) -> "Iterator[Experiment]":
     """Open the files of a run and keep a second `make` out of a step while it works on them.
 
-    Other steps may run beside it: each writes files of its own.
-
-    A stage imports torch only after this: an unknown model, or no corpus for it, is refused first.
+    Other steps may run beside it: each writes files of its own. A stage imports torch only after
+    this, so that an unknown model, or a missing corpus, is refused at once.
     """
     from reproduction.run.experiment import Experiment
 
@@ -90,6 +96,16 @@ def _open(
         raise InputError(
             f"{build}: another make works on this profile; wait until it ends, or stop it"
         ) from error
+
+
+@app.command()
+def rules(profile: ProfileFile, build: BuildDirectory) -> None:
+    """Write rules.mk, which the Makefile includes, and the stamps of stages that have changed."""
+    from reproduction.run.files import RunFiles
+    from reproduction.stages.rules import write_rules
+
+    check_directory(build)
+    write_rules(RunFiles(profile, build))
 
 
 @app.command()
@@ -127,43 +143,31 @@ def train(model: ModelName, profile: ProfileFile, build: BuildDirectory) -> None
 @app.command()
 def score(model: ModelName, profile: ProfileFile, build: BuildDirectory) -> None:
     """Score every canary set under a model into its stores (does only what is missing)."""
-    started = time.perf_counter()
     with _open(profile, build, f"score-{model}", model) as experiment:
-        from contamination.scoring.processes import processes
-        from reproduction.notebooks.canaries.tables import CANARY_TESTS
+        from reproduction.notebooks.canaries.score import score_canaries
 
-        jobs = [(spec, test) for spec in experiment.profile.canaries for test in CANARY_TESTS]
-        stores, tokens = build / "stores", {}
-        first_process = processes().is_main_process
-        for spec, test in tqdm(
-            jobs, desc=f"score {model} model", unit="store", disable=None if first_process else True
-        ):
-            plan, permutations = experiment.profile.scoring.plan(TESTS[test], spec.examples)
-            store = experiment.score(model, spec.name, permutations=permutations, **asdict(plan))
-            key = store.directory.relative_to(stores / model).as_posix()
-            tokens[key] = store.header.tokens_of(permutations)
-        if first_process:
-            seconds = time.perf_counter() - started
-            write_json(stores / f"{model}.json", {"tokens": tokens, "seconds": seconds})
+        score_canaries(experiment, model)
 
 
 @app.command()
 def measure(
-    source: Annotated[Path, typer.Argument(help="Notebook whose models are to be scored.")],
+    source: NotebookFile,
     profile: ProfileFile,
     build: BuildDirectory,
     parameters: Parameters = None,
+    words: Words = None,
 ) -> None:
-    """Make every pass over models that a notebook reads of (does only what is missing)."""
+    """Make every pass over models that a notebook needs (does only what is missing)."""
     started = time.perf_counter()
     with _open(profile, build.absolute(), f"measure-{source.stem}") as experiment:
         from contamination.testsets.sources import DATA_VARIABLE, data_directory
-        from reproduction.report.parameters import experiment_of, notebook_parameters
+        from reproduction.notebooks.table import notebook_of
+        from reproduction.report.parameters import notebook_parameters
         from reproduction.run.measured import write_measured
 
-        _override(experiment, source, parameters)
+        own = _override(experiment, source, parameters, words)
         values = notebook_parameters(source, experiment, profile)
-        package = experiment_of(source)
+        package = notebook_of(source).package
         passes = import_module(f"reproduction.notebooks.{package}.measure").measure
         names = [name for name in signature(passes).parameters if name != "experiment"]
         wanted = {name: values[name] for name in names}
@@ -176,8 +180,8 @@ def measure(
 
         if processes().is_main_process:
             if tables:
-                write_measured(experiment, package, wanted, tables, keep_others=bool(parameters))
-            if not parameters:  # else make would take it for what the profile asks
+                write_measured(experiment, package, wanted, tables, keep_others=own)
+            if not own:  # else make would take it for what the profile asks
                 seconds = time.perf_counter() - started
                 record = {"seconds": seconds, "processes": processes().num_processes}
                 write_json(build / "scores" / f"{source.stem}.json", record)
@@ -185,37 +189,46 @@ def measure(
 
 @app.command()
 def notebook(
-    source: Annotated[Path, typer.Argument(help="Notebook to execute.")],
+    source: NotebookFile,
     profile: ProfileFile,
     build: BuildDirectory,
     results: ResultsDirectory,
     parameters: Parameters = None,
+    words: Words = None,
 ) -> None:
     """Execute a notebook with the parameters of the profile into results/notebooks/."""
     with _open(profile, build, source.stem) as experiment:
         from reproduction.report.notebooks import execute_notebook
 
-        _override(experiment, source, parameters)
+        _override(experiment, source, parameters, words)
         execute_notebook(source, experiment, profile, results)
 
 
-def _override(experiment: "Experiment", source: Path, parameters: list[str] | None) -> None:
-    """Put parameters of a notebook in the place of those of the profile."""
-    given = dict(_parameter(text) for text in parameters or [])
+def _override(
+    experiment: "Experiment", source: Path, parameters: list[str] | None, words: list[str] | None
+) -> bool:
+    """Replace parameters of a notebook that the profile gives; return whether there are any."""
+    given = dict(_named(text, "--parameter", yaml.safe_load) for text in parameters or [])
+    given |= dict(_named(text, "--words", _listed) for text in words or [])
     chosen = experiment.profile.notebooks
     own = {source.stem: dict(chosen.get(source.stem, {})) | given}
     experiment.profile = replace(experiment.profile, notebooks={**chosen, **own})
+    return bool(given)
 
 
-def _parameter(text: str) -> tuple[str, Any]:
+def _listed(words: str) -> list[str]:
+    return [str(Path(word).absolute()) if Path(word).exists() else word for word in words.split()]
+
+
+def _named(text: str, option: str, read: Callable[[str], Any]) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals or not name.isidentifier():
-        raise InputError(f"--parameter {text}: write NAME=VALUE, as in max_records=50")
+        raise InputError(f"{option} {text}: write NAME=VALUE, as in max_records=50")
     try:
-        return name, yaml.safe_load(value)
+        return name, read(value)
     except yaml.YAMLError as error:
         raise InputError(
-            f"--parameter {text}: the value is not YAML ({' '.join(str(error).split())}); quote it"
+            f"{option} {text}: the value is not YAML ({' '.join(str(error).split())}); quote it"
         ) from error
 
 
@@ -224,7 +237,7 @@ def manifest(
     profile: ProfileFile,
     build: BuildDirectory,
     results: ResultsDirectory,
-    published: Published = Path("data/published"),
+    published: Published = PUBLISHED,
 ) -> None:
     """Write manifest.json and variables.yml: what ran, on what, and every number of the prose."""
     from reproduction.report.manifest import write_manifest
@@ -252,7 +265,7 @@ def explorer(
     profile: ProfileFile,
     build: BuildDirectory,
     results: ResultsDirectory,
-    published: Published = Path("data/published"),
+    published: Published = PUBLISHED,
     measurements: Annotated[Path, typer.Option(help="Tables of MMLU as measured before.")] = Path(
         "docs/measurements"
     ),
@@ -307,42 +320,13 @@ def compare(
     Writes results/comparison.csv, a row for each value.
     """
     from reproduction.output.compare import DIFFERENT, compare, read_tolerances
+    from reproduction.stages.summary import print_comparison
 
     found = compare(results, reference, read_tolerances(tolerances))
     save_table(found.values, results / "comparison.csv")
-    for name, folder in (("this run", results), ("reference", reference)):
-        typer.echo(f"{name + ':':11}{_machine(folder)}")
-    rows = [
-        (
-            "not allowed" if math.isinf(value.share) else f"{value.share:.2f} times",
-            f"{value.table}: {value.column}\n{value.row}".rstrip(),
-            _short(value.run, value.scale),
-            _short(value.reference, value.scale),
-        )
-        for value in found.largest(SHOWN).itertuples()
-    ]
-    if rows:
-        columns = ("tolerance", "value", "this run", "reference")
-        title = f"The {len(rows)} largest differences, in tolerances"
-        print_table(columns, rows, title=title, text=("value",))
-    typer.echo(f"{found.summary()}; all of them: {results / 'comparison.csv'}")
+    print_comparison(found, results, reference)
     if found.count(DIFFERENT):
         raise typer.Exit(1)
-
-
-def _machine(results: Path) -> str:
-    manifest = read_json(results / "manifest.json")
-    machine = manifest.get("machine", {})
-    kernels = [machine[name] for name in ("instructions", "precision") if name in machine]
-    return ", ".join([manifest["hardware"], *kernels, f"torch {manifest['packages']['torch']}"])
-
-
-def _short(text: str, scale: str) -> str:
-    """A measured number in four digits; what must not move as it is."""
-    try:
-        return text if scale == "exact" else f"{float(text):.4g}"
-    except ValueError:
-        return text
 
 
 @app.command()

@@ -1,13 +1,12 @@
-"""Which of how many steps a stage is, how long it takes about, and how long the rest of them.
+"""Progress of a run: the number of a step, its expected time, the time left.
 
-`make` writes the commands that it is going to run, as `make -n` prints them, into a file that the
-variable STEPS names. Every stage adds when it began and when it ended. The times of the reference
-run are scaled by how fast this run has been so far.
+`make` writes the stages that it is going to run, a line each, into the file that the variable STEPS
+names. Every stage adds a line when it begins and one when it ends. The times of the reference run
+say what is left, scaled by how fast this run has been so far.
 """
 
 import json
 import os
-import re
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -22,10 +21,9 @@ from tqdm import tqdm
 from contamination.files import read_json
 
 MEASURED = Path("results/reference/manifest.json")
-PRIOR = 60.0  # seconds of this run that count as much as what the reference run says
-BESIDE = 2.0  # steps that make runs at a time unless told otherwise
-TRUST = 300.0  # seconds of this run that count as much as that
-WIDTH = 55  # columns of the number of a step and what it does
+BESIDE = 2.0  # steps that make runs at a time unless asked for another number
+TRUST = 300.0  # seconds of this run that count as much as the reference run and that number
+WIDTH = 60  # columns of the number of a step and what it does
 BARS = 2  # that a step shows at a time, one within the other
 LABELS = {
     "corpus": "corpus, test sets to be planted, tokenizer",
@@ -45,68 +43,45 @@ class Run:
 
     Attributes
     ----------
-    planned : the commands of `make -n`, (verb, name) by their key.
+    planned : steps by name ("train clean", "notebook 06_wikimia"), in the order of make.
     begun, ended : when each step began and ended.
     rows : place of a step among those that run at the same time, counted from 0.
     """
 
-    planned: dict[str, tuple[str, str]] = field(default_factory=dict)
+    planned: list[str] = field(default_factory=list)
     begun: dict[str, float] = field(default_factory=dict)
     ended: dict[str, float] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)
 
-    def free_row(self) -> int:
-        """Return the first place that no running step has."""
-        taken = {row for key, row in self.rows.items() if key not in self.ended}
-        return min(set(range(len(taken) + 1)) - taken)
+    def seconds_left(self, measured: Mapping[str, float], now: float) -> float:
+        """Estimate how long the rest takes, running steps included; unknown steps count nothing."""
+        known = {step: measured.get(step, 0.0) for step in self.planned}
+        running = set(self.begun) - set(self.ended)
+        done = sum(known[step] for step in self.ended)
+        done += sum(min(known[step], now - self.begun[step]) for step in running)
+        elapsed = now - min(self.begun.values(), default=now)
+        return (sum(known.values()) - done) * (elapsed + TRUST) / (done + BESIDE * TRUST)
 
 
-def key_of(verb: str, name: str) -> str:
-    """Name a step as a manifest does: "train clean", "notebook 06_wikimia", "report"."""
-    return verb if name.startswith("-") else f"{verb} {Path(name).stem}"
+def step_of(arguments: list[str]) -> str:
+    """Name a step after the arguments of its stage, as a manifest does; "" for the summary."""
+    verb, *rest = arguments
+    named = rest and not rest[0].startswith("-")
+    return "" if verb == "summary" else f"{verb} {Path(rest[0]).stem}" if named else verb
 
 
 def read_run(path: Path) -> Run:
-    """Read what `make -n` planned and what stages added: "begun TIME ROW KEY", "ended TIME KEY"."""
+    """Read what make planned, and what stages added: "begun TIME ROW STEP", "ended ..."."""
     run = Run()
     for line in path.read_text(encoding="utf-8").splitlines():
-        if found := re.search(r"-m reproduction (?!summary)(\w+) (\S+)", line):
-            run.planned[key_of(found[1], found[2])] = found[1], found[2]
-        elif found := re.match(r"begun ([\d.]+) (\d+) (.+)", line):
-            run.begun[found[3]], run.rows[found[3]] = float(found[1]), int(found[2])
-        elif found := re.match(r"ended ([\d.]+) (.+)", line):
-            run.ended[found[2]] = float(found[1])
+        match line.split(" ", 3):
+            case ["begun", when, row, step]:
+                run.begun[step], run.rows[step] = float(when), int(row)
+            case ["ended", when, _, step]:
+                run.ended[step] = float(when)
+            case _ if step := step_of(line.split()):
+                run.planned.append(step)
     return run
-
-
-def read_measured(manifest: Path, profile: str) -> dict[str, float]:
-    """Return the seconds of the steps of a run; empty where it is of another profile, or missing.
-
-    What a step computes is timed there, not its start.
-    """
-    facts: dict[str, Any] = read_json(manifest) if manifest.is_file() else {}
-    timed = facts["steps"] if facts.get("profile") == profile else {}
-    return {key: float(step["seconds"]) for key, step in timed.items()}
-
-
-def pace(run: Run, measured: Mapping[str, float]) -> float:
-    """How many times as long as the reference run a step of this run takes."""
-    known = [key for key in run.ended if key in measured]
-    here = sum(run.ended[key] - run.begun[key] for key in known)
-    return (here + PRIOR) / (sum(measured[key] for key in known) + PRIOR)
-
-
-def seconds_left(run: Run, measured: Mapping[str, float], now: float) -> float:
-    """Estimate how long the rest takes, running steps included; unknown steps count nothing."""
-    slower = pace(run, measured)
-    spent = {key: run.ended.get(key, now) - begun for key, begun in run.begun.items()}
-    work = sum(
-        max(0.0, slower * measured.get(key, 0.0) - spent.get(key, 0.0))
-        for key in run.planned
-        if key not in run.ended
-    )
-    elapsed = now - min(run.begun.values(), default=now)
-    return work * (elapsed + TRUST) / (sum(spent.values()) + BESIDE * TRUST)
 
 
 def in_words(seconds: float) -> str:
@@ -117,64 +92,68 @@ def in_words(seconds: float) -> str:
     return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.0f} h"
 
 
-def label(verb: str, name: str) -> str:
+def label(step: str) -> str:
     """Say what a step computes; a notebook says so by its title."""
-    path = Path(name)
-    if path.suffix == ".ipynb":
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    verb, _, name = step.partition(" ")
+    if verb in ("notebook", "measure"):
+        cells = json.loads(Path(f"notebooks/{name}.ipynb").read_text(encoding="utf-8"))["cells"]
         name = "".join(cells[0]["source"]).splitlines()[0].lstrip("# ")
     return LABELS.get(verb, verb).format(name)
 
 
-def announcement(run: Run, key: str, measured: Mapping[str, float], now: float) -> str:
-    """Return the line of a step that begins now: its number, what it does, times if known.
-
-    A line before the first step says how many there are.
-    """
-    total, left = len(run.planned), seconds_left(run, measured, now)
-    number = f"[{len(run.begun) + 1:>{len(str(total))}}/{total}]"
-    line = f"{number} {label(*run.planned[key])}"
-    if key in measured:
-        own = in_words(pace(run, measured) * measured[key])
-        line = f"{line:{WIDTH}} {own}, {in_words(left)} left"
-    if not run.begun:
-        together = f", about {in_words(left)}" if left else ""
-        line = f"{total} step{'s' * (total != 1)}{together}\n{line}"
-    return line
+def announcement(run: Run, step: str, measured: Mapping[str, float], now: float) -> str:
+    """Return the line of a step that begins now: its number, what it does, the time left."""
+    total, left = len(run.planned), run.seconds_left(measured, now)
+    line = f"[{len(run.begun) + 1:>{len(str(total))}}/{total}] {label(step)}"
+    return f"{line:{WIDTH}} {in_words(left)} left" if left else line
 
 
 def begin(arguments: list[str]) -> Callable[[], None] | None:
-    """Print the line of a stage (verb, name, ...) that make runs; return what to call at its end.
+    """Print the line of a stage that make runs; return what to call at its end.
 
-    Nothing is printed or returned for a stage that somebody runs by hand.
+    A stage that a person runs by hand prints nothing, and there is nothing to call.
     """
-    path, key = Path(os.environ.get("STEPS") or "-"), key_of(*[*arguments, "-", "-"][:2])
-    if os.environ.get("RANK", "0") != "0" or not path.is_file():
+    path = _steps()
+    if path is None or not arguments or os.environ.get("RANK", "0") != "0":
         return None
+    step = step_of(arguments)
     with FileLock(path.with_name(".steps.lock")):  # two steps may begin at once
         run, now = read_run(path), time.time()
-        if key not in run.planned:
+        if step not in run.planned:
             return None
-        row = run.free_row()
-        _add(path, f"begun {now:.1f} {row} {key}")
-    line = announcement(run, key, read_measured(MEASURED, path.parent.name), now)
+        taken = {row for key, row in run.rows.items() if key not in run.ended}
+        row = min(set(range(len(taken) + 1)) - taken)
+        _add(path, f"begun {now:.1f} {row} {step}")
+    line = announcement(run, step, _measured(path.parent.name), now)
     if sys.stderr.isatty():
         # Lines that are left free are those of the bars of the steps beside us.
         for place in range(BARS * row):
             tqdm(position=place, file=StringIO(), leave=False)
-        line = "\n".join(f"\r\x1b[K{part}" for part in line.splitlines())
+        line = f"\r\x1b[K{line}"
     print(line, file=sys.stderr, flush=True)
-    return lambda: _add(path, f"ended {time.time():.1f} {key}")
+    return lambda: _add(path, f"ended {time.time():.1f} {row} {step}")
 
 
 def finished() -> str | None:
-    """Say how many steps make ran and in what time; None for a stage that somebody runs by hand."""
-    path = Path(os.environ.get("STEPS") or "-")
-    run = read_run(path) if path.is_file() else Run()
+    """Say how many steps make ran and in what time; None for a stage that is run by hand."""
+    path = _steps()
+    run = read_run(path) if path else Run()
     if not run.ended:
         return None
-    many = f"{len(run.ended)} step{'s' * (len(run.ended) != 1)}"
-    return f"{many} in {in_words(max(run.ended.values()) - min(run.begun.values()))}"
+    seconds = max(run.ended.values()) - min(run.begun.values())
+    return f"{len(run.ended)} steps in {in_words(seconds)}"
+
+
+def _steps() -> Path | None:
+    path = Path(os.environ.get("STEPS") or "-")
+    return path if path.is_file() else None
+
+
+def _measured(profile: str) -> dict[str, float]:
+    """Return the seconds of the steps of the reference run; none if it is of another profile."""
+    facts: dict[str, Any] = read_json(MEASURED) if MEASURED.is_file() else {}
+    timed = facts["steps"] if facts.get("profile") == profile else {}
+    return {step: float(found["seconds"]) for step, found in timed.items()}
 
 
 def _add(path: Path, line: str) -> None:

@@ -1,5 +1,6 @@
-"""What `make reproduce` prints at its end: what the run found, and where it lies."""
+"""What `make reproduce` and `make compare` print: results, where they lie, what differs."""
 
+import math
 from pathlib import Path
 
 import pandas as pd
@@ -10,10 +11,11 @@ from contamination.cli.printing import print_table
 from contamination.errors import InputError
 from contamination.files import read_json
 from contamination.tables import read_csv
-from reproduction.output.compare import DIFFERENT, compare, read_tolerances
+from reproduction.output.compare import DIFFERENT, Comparison, compare, read_tolerances
 from reproduction.stages import steps
 
 PAGES = ("report/report.html", "report/report.pdf", "report/slides.html", "explorer.html")
+SHOWN = 10  # largest differences
 STATUSES = ("ok", "failed", "not run here", "not asked")  # of a row of a table
 
 
@@ -78,3 +80,39 @@ def _beside(results: Path, reference: Path, tolerances: Path) -> str:
         return f"not compared: {error}"
     more = "; `make compare` shows them" if found.count(DIFFERENT) else ""
     return f"beside {reference}: {found.summary()}{more}"
+
+
+def print_comparison(found: Comparison, results: Path, reference: Path) -> None:
+    """Print both machines, the largest differences, and how many there are."""
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    for name, folder in (("this run", results), ("reference", reference)):
+        console.print(f"{name + ':':11}{_machine(folder)}")
+    rows = [
+        (
+            "not allowed" if math.isinf(value.share) else f"{value.share:.2f} times",
+            f"{value.table}: {value.column}\n{value.row}".rstrip(),
+            _short(value.run, value.scale),
+            _short(value.reference, value.scale),
+        )
+        for value in found.largest(SHOWN).itertuples()
+    ]
+    if rows:
+        columns = ("tolerance", "value", "this run", "reference")
+        title = f"The {len(rows)} largest differences, in tolerances"
+        print_table(columns, rows, title=title, text=("value",))
+    console.print(f"{found.summary()}; all of them: {results / 'comparison.csv'}")
+
+
+def _machine(results: Path) -> str:
+    manifest = read_json(results / "manifest.json")
+    machine = manifest.get("machine", {})
+    kernels = [machine[name] for name in ("instructions", "precision") if name in machine]
+    return ", ".join([manifest["hardware"], *kernels, f"torch {manifest['packages']['torch']}"])
+
+
+def _short(text: str, scale: str) -> str:
+    """A measured number in four digits; what must not move as it is."""
+    try:
+        return text if scale == "exact" else f"{float(text):.4g}"
+    except ValueError:
+        return text

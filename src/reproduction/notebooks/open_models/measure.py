@@ -34,7 +34,7 @@ from reproduction.notebooks.open_models.sets import (
     set_names,
     sets_at_hand,
 )
-from reproduction.run.experiment import Experiment, trained_here
+from reproduction.run.experiment import Experiment, store_plan, trained_here
 
 Open = Callable[[ModelEntry], Scorer]
 
@@ -156,7 +156,7 @@ class _Passes:
         run = self.experiment
         if run and name.canary and is_scored_by_profile(run, entry, name):
             count = run.spec(name.canary).examples
-            plan, permutations = run.profile.scoring.plan(TESTS[test], count)
+            plan, permutations = store_plan(run.profile.scoring, TESTS[test], count)
             run.score(entry.name, name.canary, permutations=permutations, **asdict(plan))
             return {"permutations": permutations}
         request = replace(self.request, name=entry.name)

@@ -26,7 +26,8 @@ from contamination.errors import InputError
 from contamination.files import read_json, replacing, sha256_of, write_json
 from contamination.scoring.plan import StoreNeed
 from contamination.scoring.store import Store, open_store, sum_store
-from reproduction.run.experiment import MODELS, Experiment
+from reproduction.run.experiment import Experiment, store_plan
+from reproduction.run.files import MODELS
 from reproduction.run.profile import CanarySpec, ScoringSpec
 
 CONTENTS = "stores.json"
@@ -64,7 +65,7 @@ def ship_stores(experiment: Experiment, results: Path, directory: Path) -> None:
         for model in MODELS:
             for spec in profile.canaries:
                 for test in NEEDS:
-                    plan, permutations = profile.scoring.plan(TESTS[test], spec.examples)
+                    plan, permutations = store_plan(profile.scoring, TESTS[test], spec.examples)
                     store = open_store(plan.path(stores, model, spec.name))
                     copy = plan.path(target, model, spec.name)
                     if spec.name in whole and plan.shards > 1:
@@ -125,7 +126,7 @@ class Shipped:
         if dataset not in self.canaries:
             known = ", ".join(self.canaries)
             raise InputError(f"{self.directory}: no set {dataset!r}; it has {known}")
-        plan, permutations = self.scoring.plan(test, self.canaries[dataset]["examples"])
+        plan, permutations = store_plan(self.scoring, test, self.canaries[dataset]["examples"])
         return open_store(plan.path(self.directory, model, dataset)), permutations
 
 

@@ -1,0 +1,33 @@
+"""The passes over the two models that notebook 01 and many others read: every canary set."""
+
+import time
+from dataclasses import asdict
+
+from tqdm import tqdm
+
+from contamination.audit.battery import TESTS
+from contamination.files import write_json
+from reproduction.run.experiment import Experiment, store_plan
+
+CANARY_TESTS = ("permutation", "sharded_t", "sharded_exact", "boundary", "successor")
+
+
+def score_canaries(experiment: Experiment, model: str) -> None:
+    """Score every canary set under a model into its stores (does only what is missing)."""
+    # Imported here: notebook 01 reads the names of the tests without torch.
+    from contamination.scoring.processes import processes
+
+    started = time.perf_counter()
+    jobs = [(spec, test) for spec in experiment.profile.canaries for test in CANARY_TESTS]
+    stores, tokens = experiment.build / "stores", {}
+    first_process = processes().is_main_process
+    for spec, test in tqdm(
+        jobs, desc=f"score {model} model", unit="store", disable=None if first_process else True
+    ):
+        plan, permutations = store_plan(experiment.profile.scoring, TESTS[test], spec.examples)
+        store = experiment.score(model, spec.name, permutations=permutations, **asdict(plan))
+        key = store.directory.relative_to(stores / model).as_posix()
+        tokens[key] = store.header.tokens_of(permutations)
+    if first_process:
+        seconds = time.perf_counter() - started
+        write_json(stores / f"{model}.json", {"tokens": tokens, "seconds": seconds})
