@@ -25,7 +25,7 @@ from contamination.testsets.sources import data_file
 from contamination.testsets.tokens import id_type, tokenize
 from reproduction.run.canaries import KINDS, build_canaries
 from reproduction.run.corpus import Document, build_corpus, read_file
-from reproduction.run.files import RunFiles, write_if_changed
+from reproduction.run.files import RunFiles
 from reproduction.run.members import (
     DOCUMENTS,
     MEMBERS,
@@ -62,21 +62,22 @@ def make_corpus(run: RunFiles) -> None:
         test_set = load_test_set(target / "canaries" / f"{name}.jsonl", facts["template"])
         ids = tokenize(tokenizer, test_set.examples)
         facts |= {"tokens": sum(map(len, ids)), "revision": test_set.revision}
-    contents = {
-        "packages": [
-            facts | {name: counter[facts["package"]] for name, counter in counts.items()}
-            for facts in sources
-        ],
-        **{name: sum(counter.values()) for name, counter in counts.items()},
-        "canaries": canaries,
-        "sha256": {
-            "documents": sha256_of(target / DOCUMENTS),
-            "tokenizer": sha256_of(target / "tokenizer" / "tokenizer.json"),
+    write_json(
+        target / "corpus.json",
+        {
+            "packages": [
+                facts | {name: counter[facts["package"]] for name, counter in counts.items()}
+                for facts in sources
+            ],
+            **{name: sum(counter.values()) for name, counter in counts.items()},
+            "canaries": canaries,
+            "sha256": {
+                "documents": sha256_of(target / DOCUMENTS),
+                "tokenizer": sha256_of(target / "tokenizer" / "tokenizer.json"),
+            },
+            "seconds": time.perf_counter() - started,
         },
-    }
-    # If the same corpus is made again, this file keeps its time and make trains no model again.
-    write_if_changed(target / "contents.sha256", sha256_of(json.dumps(contents)) + "\n")
-    write_json(target / "corpus.json", contents | {"seconds": time.perf_counter() - started})
+    )
 
 
 def _documents(

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from contamination.errors import InputError
-from contamination.files import read_json, write_text
+from contamination.files import read_json
 from contamination.testsets.example_set import ExampleSet, load_test_set
 from reproduction.run.profile import Architecture, CanarySpec, Profile, load_profile
 
@@ -76,9 +76,3 @@ class RunFiles:
         """Load a canary set as a test set, in canonical order."""
         path = self.corpus / "canaries" / f"{self.spec(name).name}.jsonl"
         return load_test_set(path, self.corpus_facts["canaries"][name]["template"], name)
-
-
-def write_if_changed(path: Path, text: str) -> None:
-    """Write a text file whose time, for make, says when its contents changed."""
-    if not path.is_file() or path.read_text(encoding="utf-8") != text:
-        write_text(path, text)

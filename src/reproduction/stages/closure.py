@@ -50,20 +50,20 @@ class Code:
         lines = re.findall(r"^([\w.-]+)(==\S+)", lock, re.M)
         return {name.lower().replace("-", "_"): version for name, version in lines}
 
-    def closure(self, start: Iterable[str]) -> set[str]:
-        """Return the names of modules, and of all that they import: ours and others'."""
-        found: set[str] = set()
+    def closure(self, start: Iterable[str], without: Iterable[str] = ()) -> set[str]:
+        """Return the names of modules and of all that they import, but not through `without`."""
+        found = set(without)
         left = [part for name in start for part in self._with_parents(name)]
         while left:
             if (name := left.pop()) not in found:
                 found.add(name)
                 left.extend(self._imported(name))
-        return found
+        return found.difference(without)
 
-    def facts(self, start: Iterable[str]) -> dict[str, str]:
+    def facts(self, start: Iterable[str], without: Iterable[str] = ()) -> dict[str, str]:
         """Describe what counts of the closure of `start`: a digest or version for each name."""
         facts: dict[str, str] = {}
-        for name in sorted(self.closure(start)):
+        for name in sorted(self.closure(start, without)):
             if name in self._files:
                 self._imported(name)
                 facts[name] = self._digests[name]
@@ -71,8 +71,9 @@ class Code:
                 name = LOCKED_AS.get(name, name)
                 if version := self._versions.get(name.lower().replace("-", "_")):
                     facts[name] = version
-            for pattern in READ_BY.get(name, ()):
-                for path in sorted(self.root.glob(pattern)):
+            read = [path for pattern in READ_BY.get(name, ()) for path in self.root.glob(pattern)]
+            for path in sorted(read):
+                if path.is_file() and path.suffix != ".py":
                     facts[path.relative_to(self.root).as_posix()] = sha256_of(path)
         return facts
 

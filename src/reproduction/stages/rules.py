@@ -11,11 +11,12 @@ from pathlib import Path
 
 from contamination.files import sha256_of, write_text
 from reproduction.notebooks.table import NOTEBOOKS, Notebook
-from reproduction.run.files import RunFiles, write_if_changed
+from reproduction.run.files import RunFiles
 from reproduction.stages.closure import Code, parameters_cell
 
 MODELS_FILE = "data/models.yaml"
 STAGE = "reproduction.run.{}_stage"
+SOURCES = "contamination.testsets.sources"
 
 
 def write_rules(run: RunFiles, root: Path = Path()) -> Path:
@@ -26,8 +27,10 @@ def write_rules(run: RunFiles, root: Path = Path()) -> Path:
     rules = Rules(run, root)
     rules.collect()
     for name, facts in rules.stamps.items():
-        lines = (f"{key} {value}\n" for key, value in facts.items())
-        write_if_changed(run.build / "stamps" / name, "".join(lines))
+        path = run.build / "stamps" / name
+        text = "".join(f"{key} {value}\n" for key, value in facts.items())
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            write_text(path, text)
     target = run.build / "rules.mk"
     head = "# What each stage depends on, written by reproduction.stages.rules. Do not edit.\n"
     write_text(target, head + "".join(f"{line}\n" for line in rules.lines))
@@ -65,16 +68,18 @@ class Rules:
         self._report()
 
     def _train(self) -> None:
-        models = list(self.models)
-        corpus, contents = "$(B)/corpus/corpus.json", "$(B)/corpus/contents.sha256"
-        stamp = self._stamp("corpus", [STAGE.format("corpus")], "seed", "corpus", "canaries")
-        self._rule(corpus, stamp, f"$(call missing,{contents})")
-        self._rule(contents, corpus, ";")  # as old as its contents: the same corpus trains nothing
+        models, profile = list(self.models), self.run.profile
+        corpus, code = "$(B)/corpus/corpus.json", [STAGE.format("corpus")]
+        files = profile.corpus.files or [spec.file for spec in profile.canaries if spec.file]
+        # Docstrings of packages are made without registered sets, which change more often.
+        unused = () if files else (SOURCES,)
+        stamp = self._stamp("corpus", code, "seed", "corpus", "canaries", without=unused)
+        self._rule(corpus, stamp)
         for name, target in self.models.items():
             kept = ("sizes",) if name not in models[:2] else ("canaries", "model")
             code = [STAGE.format("training")]
             stamp = self._stamp(f"train-{name}", code, "seed", "training", *kept)
-            self._rule(target, stamp, contents)
+            self._rule(target, stamp, corpus)
         code = ["reproduction.notebooks.canaries.score"]
         stamp = self._stamp("score", code, "seed", "canaries", "scoring")
         for name, store in zip(models, self.stores, strict=False):
@@ -141,9 +146,11 @@ class Rules:
     def _variable(self, name: str, values: list[str]) -> None:
         self.lines.append(f"{name} := {' '.join(values)}")
 
-    def _stamp(self, name: str, modules: list[str], *sections: str) -> str:
+    def _stamp(
+        self, name: str, modules: list[str], *sections: str, without: tuple[str, ...] = ()
+    ) -> str:
         """Note what a stage depends on; return the file that says so."""
-        facts = self.code.facts(modules)
+        facts = self.code.facts(modules, without)
         for section in sections:
             facts[f"profile: {section}"] = sha256_of(self._section(section))[:16]
         self.stamps[name] = facts

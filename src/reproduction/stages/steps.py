@@ -58,8 +58,8 @@ class Run:
         known = {step: measured.get(step, 0.0) for step in self.planned}
         running = set(self.begun) - set(self.ended)
         done = sum(known[step] for step in self.ended)
-        done += sum(min(known[step], now - self.begun[step]) for step in running)
-        elapsed = now - min(self.begun.values(), default=now)
+        done += sum(min(known[step], max(0.0, now - self.begun[step])) for step in running)
+        elapsed = max(0.0, now - min(self.begun.values(), default=now))
         return (sum(known.values()) - done) * (elapsed + TRUST) / (done + BESIDE * TRUST)
 
 
