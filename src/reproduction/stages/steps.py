@@ -22,7 +22,7 @@ from contamination.files import read_json
 
 MEASURED = Path("results/reference/manifest.json")
 BESIDE = 2.0  # steps that make runs at a time unless asked for another number
-TRUST = 300.0  # seconds of this run that count as much as the reference run and that number
+TRUST = 60.0  # seconds of this run that count as much as the reference run and that number
 WIDTH = 60  # columns of the number of a step and what it does
 BARS = 2  # that a step shows at a time, one within the other
 LABELS = {

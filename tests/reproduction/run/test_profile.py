@@ -1,7 +1,6 @@
 """A profile is checked to the last key."""
 
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -254,12 +253,3 @@ def test_unknown_profile_lists_what_there_is(tmp_path: Path) -> None:
 )
 def test_a_file_that_is_no_mapping(text: str | bytes, message: str, refused) -> None:
     assert refused(text).startswith(message)
-
-
-@pytest.mark.parametrize("path", PROFILES, ids=lambda p: p.stem)
-def test_make_reads_the_names_of_the_sizes(path: Path) -> None:
-    command = ["make", "-s", f"PROFILE={path.stem}", "--eval=sizes: ; @echo $(SIZES)", "sizes"]
-    told = subprocess.run(
-        command, cwd=path.parent.parent, check=True, capture_output=True, text=True
-    )
-    assert tuple(told.stdout.split()) == Experiment(path, path.parent).sizes
