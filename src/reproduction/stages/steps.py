@@ -56,9 +56,11 @@ class Run:
     def seconds_left(self, measured: Mapping[str, float], now: float) -> float:
         """Estimate how long the rest takes, running steps included; unknown steps count nothing."""
         known = {step: measured.get(step, 0.0) for step in self.planned}
-        running = set(self.begun) - set(self.ended)
+        spent = {step: self.ended.get(step, now) - begun for step, begun in self.begun.items()}
         done = sum(known[step] for step in self.ended)
-        done += sum(min(known[step], max(0.0, now - self.begun[step])) for step in running)
+        slower = (sum(spent[step] for step in self.ended) + TRUST) / (done + TRUST)
+        running = set(self.begun) - set(self.ended)
+        done += sum(min(known[step], max(0.0, spent[step] / slower)) for step in running)
         elapsed = max(0.0, now - min(self.begun.values(), default=now))
         return (sum(known.values()) - done) * (elapsed + TRUST) / (done + BESIDE * TRUST)
 
