@@ -9,6 +9,7 @@ from contamination.audit.battery import TESTS
 from contamination.files import write_json
 from reproduction.run.experiment import Experiment, store_plan
 
+# Those of the paper, the exact test on shards, and two that read fewer tokens.
 CANARY_TESTS = ("permutation", "sharded_t", "sharded_exact", "boundary", "successor")
 
 

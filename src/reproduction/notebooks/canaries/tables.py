@@ -10,11 +10,9 @@ from contamination.audit.battery import TESTS
 from contamination.audit.redrawn import redrawn_p_values
 from contamination.statistics import adjust
 from contamination.tables import Layout, format_estimate, format_p, lay_out, outcome_row
-from reproduction.output.published import PRINTED
 from reproduction.notebooks.canaries.score import CANARY_TESTS
+from reproduction.output.published import PRINTED
 from reproduction.run.experiment import MODELS, Experiment
-
-# Those of the paper, the exact test on shards, and two that count fewer tokens.
 
 
 def canary_table(experiment: Experiment, *, alpha: float, redrawn: int) -> pd.DataFrame:
