@@ -33,7 +33,7 @@ from rehearsal.teach import OPTIONS, teach  # noqa: E402
 from contamination.scoring.models import load_models  # noqa: E402
 from contamination.testsets.registry import entries  # noqa: E402
 from fakes.hub_server import HubServer, Repository  # noqa: E402
-from reproduction.report.parameters import notebook_parameters  # noqa: E402
+from reproduction.report.notebooks import notebook_parameters  # noqa: E402
 from reproduction.run.experiment import Experiment  # noqa: E402
 
 PROFILE = ROOT / "profiles" / "open.yaml"

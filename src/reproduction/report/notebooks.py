@@ -1,9 +1,15 @@
-"""Executing a notebook with the parameters of a profile, through papermill."""
+"""Notebooks with the parameters of a profile, through papermill.
+
+Papermill injects a parameter that a notebook does not have all the same, and a misspelt name would
+leave the right one at its default: so it is an error here.
+"""
 
 # ruff: noqa: E402 - one import is prevented before the others
+import ast
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 # To check addresses that no notebook has, jsonschema imports this package where it is installed,
 # and that builds a grammar for two seconds: most of the time that importing papermill takes.
@@ -15,8 +21,29 @@ from papermill.exceptions import PapermillExecutionError
 from contamination.errors import InputError
 from contamination.files import replacing
 from contamination.testsets.sources import DATA_VARIABLE
-from reproduction.report.parameters import notebook_parameters
 from reproduction.run.experiment import Experiment
+
+
+def notebook_parameters(source: Path, experiment: Experiment, profile: Path) -> dict[str, Any]:
+    """Return the values with which a profile executes a notebook, by name.
+
+    Raises InputError if there is no such notebook, the profile has parameters of one that is not
+    beside it, or the notebook does not know a parameter of the profile.
+    """
+    if not source.is_file():
+        raise InputError(f"{source}: no such notebook")
+    for name in experiment.profile.notebooks:
+        if not source.with_name(f"{name}.ipynb").is_file():
+            raise InputError(f"{profile}: notebooks.{name}: {source.parent} has no such notebook")
+    found = papermill.inspect_notebook(str(source))
+    own = {name: ast.literal_eval(each["default"]) for name, each in found.items()}
+    given = experiment.profile.notebooks.get(source.stem, {})
+    if unknown := sorted(set(given) - set(own)):
+        raise InputError(
+            f"{source}: unknown parameter {unknown[0]!r} in {profile}; the notebook has "
+            f"{', '.join(own)}"
+        )
+    return {**own, **given}
 
 
 def execute_notebook(source: Path, experiment: Experiment, profile: Path, results: Path) -> Path:

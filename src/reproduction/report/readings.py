@@ -5,13 +5,17 @@ says how many, and these functions count them. Each takes tables of `results/tab
 texts for `variables.yml`; a dash stands where a run has measured nothing.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
 from contamination.audit.battery import OPTION_TEST
 from contamination.membership.books import SCORE
 from contamination.membership.unlearning import WINDOW
-from contamination.tables import MISSING, SIGNIFICANT, format_p
+from contamination.scoring.status import OK
+from contamination.tables import MISSING, POOLED, SIGNIFICANT, format_p
 from reproduction.notebooks.assumptions.detection import LABELS, MEAN
 from reproduction.notebooks.assumptions.tables import CHANCE, OURS
 from reproduction.notebooks.beyond.tables import AS_PUBLISHED, LONG, SHORT
@@ -24,40 +28,55 @@ NEAR = 5.0  # percentage points of AUC, as Fu et al. round
 Texts = dict[str, str]
 
 
+def texts(**values: Any) -> Texts:
+    """Write counts with their thousands, truth values as how many there are, NaN as a dash."""
+    counts = {k: v.sum() if isinstance(v, pd.Series) else v for k, v in values.items()}
+    return {
+        key: value if isinstance(value, str) else MISSING if pd.isna(value) else f"{value:,}"
+        for key, value in counts.items()
+    }
+
+
+def rounded(value: float, digits: int) -> str:
+    """A number of so many digits; a dash for NaN."""
+    return MISSING if pd.isna(value) else f"{value:.{digits}f}"
+
+
+def percent(share: float) -> str:
+    """A share in percent, without a zero after the point; a dash for NaN."""
+    return rounded(100 * share, 1).removesuffix(".0")
+
+
+# --- of models trained here -----------------------------------------------------------------------
+
+
 def read_short_prefixes(replicates: pd.DataFrame) -> Texts:
     """Name the set whose evidence the successor test loses most with b = 8 instead of 32."""
     whole = replicates[replicates["fraction"] == 1.0]  # all shards, as in the ranking
     means = whole.groupby(["dataset", "test"])["log10_p"].mean().unstack()
-    worst = (means["successor_8"] - means["successor_32"]).idxmax()
-    return {
-        "set": str(worst),
-        "with_32": _signed(means.loc[worst, "successor_32"]),
-        "with_8": _signed(means.loc[worst, "successor_8"]),
-    }
+    worst = means.loc[(means["successor_8"] - means["successor_32"]).idxmax()]
+    signed = {f"with_{b}": f"{worst[f'successor_{b}']:z.1f}".replace("-", "−") for b in (32, 8)}
+    return {"set": str(worst.name)} | signed
 
 
 def read_calibration(calibration: pd.DataFrame) -> Texts:
     """Count intervals of the exact tests off the level; give the range of rates of the others."""
     rows = calibration[calibration["alpha"] == SIGNIFICANT]
     exact = rows[rows["test"].str.startswith("sharded_exact")]
-    few = rows[rows["shards"] == rows["shards"].min()]
-
-    def largest(test: str, among: pd.DataFrame = rows) -> str:
-        return _percent(among.loc[among["test"] == test, "rate"].max())
-
+    few = rows[rows["shards"] == rows["shards"].min()].groupby("test")["rate"].max()
     t_test = rows[rows["test"] == "sharded_t"].groupby("scores")["rate"].agg(["min", "max"])
-    return {
-        "exact": str(len(exact)),
-        "exact_above": str((exact["low"] > SIGNIFICANT).sum()),
-        "exact_below": str((exact["high"] < SIGNIFICANT).sum()),
-        "anytime": largest("anytime"),
-        "t_low": _percent(t_test.loc["sum", "min"]),
-        "t_high": _percent(t_test.loc["sum", "max"]),
-        "t_low_tails": _percent(t_test.loc["heavy_tailed", "min"]),
-        "t_high_tails": _percent(t_test.loc["heavy_tailed", "max"]),
-        "fewest_shards": str(rows["shards"].min()),
-        "ddof_0": largest("sharded_t_ddof_0", few),
-    }
+    return texts(
+        exact=len(exact),
+        exact_above=exact["low"] > SIGNIFICANT,
+        exact_below=exact["high"] < SIGNIFICANT,
+        anytime=percent(rows.loc[rows["test"] == "anytime", "rate"].max()),
+        t_low=percent(t_test.loc["sum", "min"]),
+        t_high=percent(t_test.loc["sum", "max"]),
+        t_low_tails=percent(t_test.loc["heavy_tailed", "min"]),
+        t_high_tails=percent(t_test.loc["heavy_tailed", "max"]),
+        fewest_shards=rows["shards"].min(),
+        ddof_0=percent(few.get("sharded_t_ddof_0", np.nan)),
+    )
 
 
 def read_failures(failures: pd.DataFrame) -> Texts:
@@ -65,13 +84,13 @@ def read_failures(failures: pd.DataFrame) -> Texts:
     clean = failures[failures["model"] == "clean"]
     orders = clean[~clean["order"].isin([AS_PUBLISHED, SHORT, LONG])]
     rejected = orders.loc[10.0 ** orders["log10_p_successor"] <= SIGNIFICANT, "order"]
-    return {
-        "orders": str(len(orders)),
-        "rejected": str(len(rejected)),
-        "rejected_names": "; ".join(rejected) or "none",
-        "noticed": str((orders["verdict"] != "quiet").sum()),
-        "compressed": str((10.0 ** orders["log10_p_compressor"] <= SIGNIFICANT).sum()),
-    }
+    return texts(
+        orders=len(orders),
+        rejected=len(rejected),
+        rejected_names="; ".join(rejected) or "none",
+        noticed=orders["verdict"] != "quiet",
+        compressed=10.0 ** orders["log10_p_compressor"] <= SIGNIFICANT,
+    )
 
 
 def read_min_k(min_k: pd.DataFrame, canaries: pd.DataFrame, alpha: float) -> Texts:
@@ -83,36 +102,36 @@ def read_min_k(min_k: pd.DataFrame, canaries: pd.DataFrame, alpha: float) -> Tex
     # The tuned false positive rate: more spans than that, by the whole interval.
     shown = spans["share_detected_low"] > SIGNIFICANT
     most = spans["dup_count"] == spans["dup_count"].max()
-    return {
-        "most_copies": str(spans["dup_count"].max()),
-        "share_at_most": _percent(spans.loc[most, "share_detected"].mean()),
-        "heuristic_alone": str((shown & ~proved).sum()),
-        "tests_alone": str((proved & ~shown).sum()),
-    }
+    return texts(
+        most_copies=spans["dup_count"].max(),
+        share_at_most=percent(spans.loc[most, "share_detected"].mean()),
+        heuristic_alone=shown & ~proved,
+        tests_alone=proved & ~shown,
+    )
 
 
 def read_assumptions(within: pd.DataFrame) -> Texts:
     """Mean AUCs over domains of the clean model, and how many of Fu's metrics are near chance."""
     means = within[(within["model"] == "clean") & (within["domain"] == MEAN)]
     auc = means.set_index(["phase", "metric"])["auc_percent"]
-    asked = {
-        "ppl_read_once": ("pre-training", "loss"),
-        "ppl_tuned": ("fine-tuning", "loss"),
-        "mem_tuned": ("fine-tuning", "mem_25"),
-        "mem_off_by_one_tuned": ("fine-tuning", "mem_off_by_one_25"),
+    found = {
+        "ppl_read_once": rounded(auc.get(("pre-training", "loss"), np.nan), 1),
+        "ppl_tuned": rounded(auc.get(("fine-tuning", "loss"), np.nan), 1),
+        "mem_tuned": rounded(auc.get(("fine-tuning", "mem_25"), np.nan), 1),
+        "mem_off_by_one_tuned": rounded(auc.get(("fine-tuning", "mem_off_by_one_25"), np.nan), 1),
     }
-    texts = {name: f"{auc[key]:.1f}" if key in auc else MISSING for name, key in asked.items()}
     once = means[means["phase"] == "pre-training"].set_index("metric")["auc_percent"]
     once = once[~once.index.str.contains("|".join(OURS))]
-    distance = (once - CHANCE).abs()
     if once.empty:
-        return texts | dict.fromkeys(["metrics", "near", "furthest", "furthest_auc"], MISSING)
-    return texts | {
-        "metrics": str(len(once)),
-        "near": str((distance <= NEAR).sum()),
-        "furthest": LABELS[distance.idxmax()],
-        "furthest_auc": f"{once[distance.idxmax()]:.1f}",
-    }
+        return found | dict.fromkeys(["metrics", "near", "furthest", "furthest_auc"], MISSING)
+    distance = (once - CHANCE).abs()
+    furthest = distance.idxmax()
+    return found | texts(
+        metrics=len(once),
+        near=distance <= NEAR,
+        furthest=LABELS[furthest],
+        furthest_auc=rounded(once[furthest], 1),
+    )
 
 
 def read_books(books: pd.DataFrame, validation: pd.DataFrame) -> Texts:
@@ -121,55 +140,152 @@ def read_books(books: pd.DataFrame, validation: pd.DataFrame) -> Texts:
     unread = books[books["truth"] == UNREAD]
     accused = (unread["rate"] > 0.5).groupby(unread["validation"]).sum()
     same, other = VALIDATIONS.values()
-    return {
-        "auc_same": f"{auc[same]:.2f}" if same in auc else MISSING,
-        "auc_other": f"{auc[other]:.2f}" if other in auc else MISSING,
-        "accused_same": str(accused.get(same, MISSING)),
-        "accused_other": str(accused.get(other, MISSING)),
-        "unread": str(unread["book"].nunique()),
-    }
+    return texts(
+        auc_same=rounded(auc.get(same, np.nan), 2),
+        auc_other=rounded(auc.get(other, np.nan), 2),
+        accused_same=accused.get(same, MISSING),
+        accused_other=accused.get(other, MISSING),
+        unread=unread["book"].nunique(),
+    )
 
 
 def read_unlearning(detection: pd.DataFrame) -> Texts:
     """What the published window flags, and what the ratio finds without a window."""
-    if detection.empty:
-        names = ("chunks", "suspicious", "hits", "untreated", "missed", "low", "high", "auc_ratio")
-        return dict.fromkeys(names, MISSING)
-    row = detection.set_index("window").loc[WINDOW]
-    return {
-        "chunks": f"{row['chunks']:.0f}",
-        "suspicious": f"{row['suspicious']:.0f}",
-        "hits": f"{row['hits']:.0f}",
-        "untreated": f"{row['untreated']:.0f}",
-        "missed": f"{row['untreated'] - row['hits']:.0f}",
-        "low": _percent(row["recall_low"]),
-        "high": _percent(row["recall_high"]),
-        "auc_ratio": f"{row['auc_ratio']:.2f}",
+    row = detection.set_index("window").reindex([WINDOW]).loc[WINDOW]
+    counts = {key: rounded(row[key], 0) for key in ("chunks", "suspicious", "hits", "untreated")}
+    return counts | {
+        "missed": rounded(row["untreated"] - row["hits"], 0),
+        "low": percent(row["recall_low"]),
+        "high": percent(row["recall_high"]),
+        "auc_ratio": rounded(row["auc_ratio"], 2),
     }
 
 
 def read_options(options: pd.DataFrame) -> Texts:
     """What both axes find of each planting at the largest number of copies, and the controls."""
     most = options[options["dup_count"] == options["dup_count"].max()]
-    found = {(row.planting, row.test): row for row in most.itertuples()}
-    texts = {
-        f"{planting}_{name}": format_p(row.p, row.log10_p)
-        for planting in PLANTINGS
-        for name, test in (("records", ORDER), ("options", OPTION_TEST))
-        if (row := found.get((planting, test))) is not None
-    }
+    found = {(row.planting, row.test): format_p(row.p, row.log10_p) for row in most.itertuples()}
+    names = {"records": ORDER, "options": OPTION_TEST}
+    asked = {f"{p}_{name}": (p, test) for p in PLANTINGS for name, test in names.items()}
     lowest = options.loc[options["control_log10_p"].idxmin()]
-    return texts | {
-        "examples": str(options["examples"].max()),
-        "copies": str(options["dup_count"].max()),
-        "controls": str(len(options)),
-        "control_smallest": format_p(lowest["control_p"], lowest["control_log10_p"]),
-    }
+    return {name: found[key] for name, key in asked.items() if key in found} | texts(
+        examples=options["examples"].max(),
+        copies=options["dup_count"].max(),
+        controls=len(options),
+        control_smallest=format_p(lowest["control_p"], lowest["control_log10_p"]),
+    )
 
 
-def _percent(share: float) -> str:
-    return MISSING if np.isnan(share) else f"{100 * share:.1f}".removesuffix(".0")
+# --- of models that others have released ----------------------------------------------------------
 
 
-def _signed(number: float) -> str:
-    return f"{number:z.1f}".replace("-", "−")
+def _cells(table: pd.DataFrame, *, asked: bool = False) -> Texts:
+    """Count the rows of a table, those that were measured, and those that were not."""
+    status = table["status"]
+    begins = {name.replace(" ", "_"): status.str.startswith(name) for name in ("failed", "not run")}
+    not_asked = {"not_asked": status.str.startswith("not asked")} if asked else {}
+    return texts(cells=len(table), measured=status == OK, **begins, **not_asked)
+
+
+def _range(values: pd.Series, digits: int) -> Texts:
+    return {"lowest": rounded(values.min(), digits), "highest": rounded(values.max(), digits)}
+
+
+def _off(table: pd.DataFrame, chance: float) -> pd.Series:
+    """Which intervals leave out chance."""
+    return (table["auc_low"] > chance) | (table["auc_high"] < chance)
+
+
+def released_open_models(audit: pd.DataFrame) -> Texts:
+    """Count what Holm's correction rejects of the audited cells, by test."""
+    audit = audit[audit["dataset"] != POOLED]
+    audited = audit[(audit["status"] == OK) & audit["holm_p"].notna()]
+    rejected = audited["holm_p"] <= SIGNIFICANT
+    return _cells(audit) | texts(
+        models=audit["model"].nunique(),
+        sets=audit["dataset"].nunique(),
+        audited=len(audited),
+        rejected=rejected,
+        stand=rejected & (audited["verdict"] == "quiet"),
+    )
+
+
+def released_mmlu(subsets: pd.DataFrame, combined: pd.DataFrame) -> Texts:
+    """Count the subsets that were measured and those that controls exclude in the paper's test."""
+    ours = subsets[(subsets["source"] == "measured") & (subsets["test"] == "sharded_t")]
+    fisher = combined[(combined["source"] == "measured") & (combined["status"] == OK)]
+    excluded = ours[ours["status"] == OK].groupby("subset")["excluded"].any()
+    return _cells(ours) | texts(
+        subsets=len(excluded),
+        dropped=int(excluded.sum()) if len(excluded) else MISSING,
+        combined=len(fisher),
+        rejected=fisher["p"] <= SIGNIFICANT,
+    )
+
+
+def released_wikimia(table: pd.DataFrame) -> Texts:
+    """Count intervals that leave out chance, and give the range of the AUCs."""
+    done = table[(table["status"] == OK) & table["auc"].notna()]
+    found = texts(models=done["model"].nunique(), aucs=len(done), off=_off(done, 0.5))
+    return _cells(table) | found | _range(done["auc"], 2)
+
+
+def released_assumptions(within: pd.DataFrame, blind: pd.DataFrame) -> Texts:
+    """Count cells of a model and a domain, and give the range of the AUCs of Fu's scores."""
+    domains = within[within["domain"] != MEAN]
+    cells = domains.drop_duplicates(["model", "domain"])
+    ours = domains["metric"].astype(str).str.contains("|".join(OURS))
+    done = domains[(domains["status"] == OK) & ~ours & domains["auc_percent"].notna()]
+    baselines = blind[(blind["status"] == OK) & blind["auc"].notna()]
+    found = texts(aucs=len(done), off=_off(done, CHANCE)) | _range(done["auc_percent"], 1)
+    return (
+        _cells(cells, asked=True)
+        | found
+        | texts(baselines=len(baselines), baselines_off=_off(baselines, 0.5))
+    )
+
+
+def released_papers(rows: pd.DataFrame) -> Texts:
+    """Count the published cells, those that were measured, and verdicts that are the published."""
+    done = rows[(rows["status"] == OK) & (rows["unit"] == "log10 p")]
+    level = np.log10(SIGNIFICANT)
+    same = (done["ours"] <= level) == (done["published"] <= level)
+    return _cells(rows, asked=True) | texts(verdicts=len(done), same=same)
+
+
+def released_checkpoints(tested: pd.DataFrame, detected: pd.DataFrame) -> Texts:
+    """Count what is rejected of planted sets and under controls, and the range of Min-K%."""
+    done = tested[tested["status"] == OK]
+    rejected = done["holm_p"] <= SIGNIFICANT
+    planted, control = done["dup_count"] > 0, done["dup_count"] == 0
+    found = texts(control_cells=control, control_rejected=control & rejected)
+    for name, test in (("exact", "sharded_exact"), ("successor", "successor")):
+        own = planted & (done["test"] == test)
+        fewest = done.loc[own & rejected, "dup_count"].min()
+        counts = {f"{name}_planted": own, f"{name}_rejected": own & rejected}
+        found |= texts(**counts) | {f"{name}_fewest": rounded(fewest, 0)}
+    rates = detected[detected["status"] == OK]
+    for name, at in (("planted", rates["dup_count"] > 0), ("control", rates["dup_count"] == 0)):
+        chosen = rates.loc[at, "rate_percent"]
+        span = f"{chosen.min():.0f} to {chosen.max():.0f}" if len(chosen) else MISSING
+        found[f"min_k_{name}"] = span
+    return _cells(tested) | found
+
+
+# Section of the report -> the notebook, the tables that are read, and what they are read for.
+RELEASED: dict[str, tuple[str, tuple[str, ...], Callable[..., Texts]]] = {
+    "open_models": ("03_open_model_audit", ("open_models",), released_open_models),
+    "mmlu": ("04_mmlu_fisher", ("mmlu_subsets", "mmlu_fisher"), released_mmlu),
+    "wikimia": ("06_wikimia", ("wikimia",), released_wikimia),
+    "assumptions": (
+        "08_detection_assumptions",
+        ("assumptions_within", "assumptions_blind"),
+        released_assumptions,
+    ),
+    "papers": ("13_beside_the_papers", ("papers",), released_papers),
+    "checkpoints": (
+        "12_released_checkpoints",
+        ("checkpoints", "checkpoints_min_k"),
+        released_checkpoints,
+    ),
+}

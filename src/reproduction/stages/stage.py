@@ -162,7 +162,7 @@ def measure(
     with _open(profile, build.absolute(), f"measure-{source.stem}") as experiment:
         from contamination.testsets.sources import DATA_VARIABLE, data_directory
         from reproduction.notebooks.table import notebook_of
-        from reproduction.report.parameters import notebook_parameters
+        from reproduction.report.notebooks import notebook_parameters
         from reproduction.run.measured import write_measured
 
         own = _override(experiment, source, parameters, words)

@@ -156,16 +156,6 @@ def test_variables_of_what_was_recorded(variables: Variables, run: MadeUpRun) ->
             "published_mistral_7b": "0.011",
             "published_pythia_1_4b": "0.362",
         },
-        "assumptions": {  # of the clean model, within domains
-            "ppl_read_once": "51.2",
-            "ppl_tuned": "—",
-            "mem_tuned": "95.4",
-            "mem_off_by_one_tuned": "—",
-            "metrics": "3",
-            "near": "2",
-            "furthest": "Min 5% token",
-            "furthest_auc": "43.0",
-        },
         "shi": {  # as printed
             "books_audited": "100",
             "book_snippets": "100",
@@ -292,23 +282,3 @@ def test_detection_is_after_holm_and_the_largest_p_is_the_largest(run, canaries,
         ]
     )
     assert _results_of(run, pd.concat([rows, accused]), tmp_path)["clean_accused"] == "2"
-
-
-def test_summary(run: MadeUpRun, canaries: pd.DataFrame, call, tmp_path, monkeypatch) -> None:
-    times = tmp_path / "steps"
-    times.write_text("begun 1000.0 0 corpus\nended 1060.0 corpus\n")
-    monkeypatch.setenv("STEPS", str(times))
-    status, shown, _ = call("stage", "summary", "--results", run.results)
-    assert status == 0
-    exact = canaries[canaries["test"] == "sharded_exact"].set_index(["model", "dataset"])
-    lines = {name: next(x for x in shown.splitlines() if name in x) for name in SETS}
-    for name, count in SETS.items():
-        row = exact.loc["contaminated", name]
-        assert str(count) in lines[name]
-        assert f"{row['p']:.2g}" in lines[name]
-        assert f"{exact.loc['clean', name]['p']:.2g}" in lines[name]
-        assert ("*" in lines[name]) == (row["holm_p"] <= 0.05)
-    assert "*" in lines["sixty-four"]
-    assert f"1 step in 1 min; each of them: {run.results / 'tables' / 'run_steps.md'}" in shown
-    assert str(run.results / "tables") in shown
-    assert "report.pdf" not in shown  # it is not there

@@ -56,34 +56,19 @@ def _parameters(path: Path) -> dict[str, object]:
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 
 
-@each_notebook
-def test_no_outputs(path: Path) -> None:
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+def test_a_notebook_holds_calls_and_a_reading_alone(path: Path) -> None:
     nbformat.validate(nbformat.read(path, as_version=4))
-    for cell in _code(path):
-        assert cell["outputs"] == []
-        assert cell["execution_count"] is None
-    assert not any("attachments" in cell for cell in _cells(path))
-
-
-@each_notebook
-def test_no_definitions(path: Path) -> None:
+    code = _code(path)
+    assert [cell["outputs"] for cell in code] == [[]] * len(code)
+    assert {cell["execution_count"] for cell in code} == {None}
     forbidden = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
-    for cell in _code(path):
-        found = [n for n in ast.walk(ast.parse(_source(cell))) if isinstance(n, forbidden)]
-        assert not found, ast.unparse(found[0])
-
-
-@each_notebook
-def test_parameters_are_literals_in_the_first_cell_and_every_one_is_used(path: Path) -> None:
+    nodes = [n for cell in code for n in ast.walk(ast.parse(_source(cell)))]
+    assert [ast.unparse(n) for n in nodes if isinstance(n, forbidden)] == []
     parameters = set(_parameters(path))
     assert parameters >= PATHS
-    source = "\n".join(_source(cell) for cell in _code(path)[1:])
-    names = {n.id for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Name)}
+    names = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
     assert parameters - names <= {"profile", "build"}  # `04` needs no run
-
-
-@each_notebook
-def test_question_first_and_reading_last(path: Path) -> None:
     text = [_source(cell) for cell in _cells(path) if cell["cell_type"] == "markdown"]
     number = path.stem[:2]  # what explores is no chapter
     assert text[0].startswith(f"# {number} " if number.isdigit() else "# ")
@@ -219,25 +204,20 @@ def test_another_error_keeps_the_notebook_aside_and_the_old_result(setting: Sett
     assert "ZeroDivisionError" in failed
 
 
-def test_unknown_parameter_is_an_error_before_anything_runs(setting: Setting) -> None:
-    setting.write("raise RuntimeError('executed')")
-    with pytest.raises(InputError) as caught:
-        setting.run(mine={"number": 1, "nubmer": 2})
-    assert str(caught.value) == (
-        f"{setting.source}: unknown parameter 'nubmer' in {setting.root / 'tiny.yaml'}; "
-        "the notebook has profile, build, results, number"
-    )
-    assert not setting.results.exists()
-
-
-def test_parameters_of_an_unknown_notebook_are_an_error(setting: Setting) -> None:
-    setting.write("raise RuntimeError('executed')")
-    with pytest.raises(InputError, match=r"tiny\.yaml: notebooks\.mien: .* has no such notebook"):
-        setting.run(mien={"number": 1})
-    assert not setting.results.exists()
-
-
-def test_missing_notebook_is_an_error(setting: Setting) -> None:
-    with pytest.raises(InputError, match=r"mine\.ipynb: no such notebook"):
-        setting.run()
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            {"mine": {"nubmer": 2}},
+            "unknown parameter 'nubmer' .*profile, build, results, number",
+        ),
+        ({"mien": {"number": 1}}, r"tiny\.yaml: notebooks\.mien: .* has no such notebook"),
+        ({}, r"mine\.ipynb: no such notebook"),
+    ],
+)
+def test_what_a_notebook_lacks_is_an_error_before_anything_runs(setting, given, message) -> None:
+    if given:
+        setting.write("raise RuntimeError('executed')")
+    with pytest.raises(InputError, match=message):
+        setting.run(**given)
     assert not setting.results.exists()
