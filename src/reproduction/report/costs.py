@@ -19,7 +19,8 @@ import pandas as pd
 from contamination.errors import InputError
 from contamination.scoring.cost import total
 from contamination.scoring.forecast import Forecast, Pass
-from reproduction.report.parameters import experiment_of, notebook_parameters
+from reproduction.notebooks.table import notebook_of
+from reproduction.report.notebooks import notebook_parameters
 from reproduction.run.experiment import Experiment
 
 # Of the rate of a matrix product alone. On a CPU docs/throughput.md measured 0.35 to 0.77 of it;
@@ -87,7 +88,7 @@ def passes_of(experiment: Experiment, folder: Path, forecast: Forecast) -> dict[
     found: dict[str, list[Pass]] = {}
     for name in experiment.profile.notebooks:
         source = folder / f"{name}.ipynb"
-        package = f"reproduction.notebooks.{experiment_of(source)}"
+        package = f"reproduction.notebooks.{notebook_of(source).package}"
         if find_spec(f"{package}.planned"):
             planned = import_module(f"{package}.planned").planned
             values = notebook_parameters(source, experiment, source)
