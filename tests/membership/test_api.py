@@ -9,6 +9,7 @@ from contamination.membership import scores
 from contamination.membership.api import membership_scores, sample_spans
 from contamination.membership.evaluate import evaluate
 from contamination.membership.neighbours import word_neighbours
+from contamination.membership.scores import Reading
 from contamination.membership.signals import log_prob_signals, token_signals
 from contamination.randomness import random_stream
 from contamination.scoring.loading import ModelSource
@@ -44,11 +45,7 @@ def test_columns_rows_and_values_are_those_of_the_scores(taught, texts):
     signals = token_signals(taught, tokenize(taught.tokenizer, texts))
     lower = log_prob_signals(taught, tokenize(taught.tokenizer, [t.lower() for t in texts]))
     for i, (one, text) in enumerate(zip(signals, texts, strict=True)):
-        wanted = {
-            **{name: scores.score_named(name)(one) for name in OF_LOG_PROBS + OF_DISTRIBUTION},
-            "zlib": scores.zlib(one, text),
-            "lowercase": scores.lowercase(one, lower[i]),
-        }
+        wanted = {name: scores.score_named(name)(Reading(one, text, lower[i])) for name in COLUMNS}
         assert table.loc[i].to_dict() == pytest.approx(wanted, nan_ok=True)
 
 
@@ -158,6 +155,7 @@ def shorten(text: str, count: int, *, rng) -> list[str]:
         *((["one two"], {"columns": [name]}, name) for name in ("luck", "mem_2.5", "min_k")),
         (["one two"], {"columns": ["loss_5"]}, "loss_5"),
         (["one two"], {"columns": ["zlib_5"]}, "zlib_5"),
+        (["one two"], {"columns": ["recall"]}, "recall"),
     ],
 )
 def test_what_cannot_be_scored_is_refused_before_anything_is_read(tokenizer, texts, options, named):

@@ -8,7 +8,7 @@ import pytest
 
 from contamination.errors import InputError
 from contamination.membership import scores
-from contamination.membership.scores import TOP, Distribution, Signals
+from contamination.membership.scores import TOP, Distribution, Reading, Signals
 from contamination.membership.signals import log_prob_signals, token_signals
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
@@ -90,25 +90,30 @@ def test_a_score_by_its_name(scored, family, k):
     rel = 1e-3 if family == "min_k_pp" else 1e-4
     for _, ids, rows, signals in scored:
         wanted = BY_HAND[family](rows, ids, *([] if k is None else [k]))
-        assert score(signals) == pytest.approx(wanted, rel=rel, abs=1e-4, nan_ok=True)
+        assert score(Reading(signals)) == pytest.approx(wanted, rel=rel, abs=1e-4, nan_ok=True)
+
+
+def value(name: str, signals: Signals, **parts) -> float:
+    return scores.score_named(name)(Reading(signals, **parts))
 
 
 def test_scores_of_a_text_or_of_two(scored):
     (text, ids, rows, signals), (_, other_ids, other_rows, other), *_ = scored
     a, b = tokens_of(rows, ids), tokens_of(other_rows, other_ids)
     size = len(zlib.compress(text.encode("utf-8")))
-    assert scores.zlib(signals, text) == pytest.approx(mean(a) / size, rel=1e-4)
-    assert scores.lowercase(signals, other) == near(mean(b) / mean(a))
-    assert math.isnan(scores.lowercase(signals, Signals(other.log_probs[:1])))
+    assert value("zlib", signals, text=text) == pytest.approx(mean(a) / size, rel=1e-4)
+    assert value("lowercase", signals, lower=other) == near(mean(b) / mean(a))
+    assert math.isnan(value("lowercase", signals, lower=Signals(other.log_probs[:1])))
     total = sum(float(rows[t][ids[t]]) for t in range(len(ids)))  # the first token, too
     wanted = total / len(text.encode("utf-8"))
-    assert scores.log_likelihood_per_byte(signals, text) == near(wanted)
-    assert scores.reference_difference(-1.5, -2.0) == 0.5
-    assert scores.reference_ratio(-1.5, -3.0) == 2.0
+    assert scores.log_prob_per_byte(signals, text) == near(wanted)
+    assert value("reference_difference", signals, reference=(-1.5, -2.0)) == 0.5
+    assert value("reference_ratio", signals, reference=(-1.5, -3.0)) == 2.0
     wanted = mean(a) - mean([mean(tokens_of(r, i)) for _, i, r, _ in scored[1:]])
-    assert scores.neighbour(signals, [s for *_, s in scored[1:]]) == near(wanted)
+    assert value("neighbour", signals, neighbours=[s for *_, s in scored[1:]]) == near(wanted)
     conditional = np.linspace(-9, -1, len(ids), dtype=np.float32)
-    assert scores.recall(signals, conditional) == near(np.mean(conditional[1:]) / mean(a))
+    wanted = np.mean(conditional[1:]) / mean(a)
+    assert value("recall", signals, conditional=conditional) == near(wanted)
 
 
 @pytest.mark.parametrize("k", [1, 5, 25, 100])
@@ -124,8 +129,8 @@ def test_mem_and_its_off_by_one_variant(scored, k):
             # The public code: logits at position t against the token at t, ranks from 0.
             larger = sum(1 for value in rows[t + 1] if value > rows[t + 1][ids[t]])
             wrong.append(larger <= k)
-        assert scores.mem(signals, k) == np.mean(right)
-        assert scores.mem_off_by_one(signals, k) == np.mean(wrong)
+        assert value(f"mem_{k}", signals) == np.mean(right)
+        assert value(f"mem_off_by_one_{k}", signals) == np.mean(wrong)
         differ += np.mean(right) != np.mean(wrong)
     assert differ
 
@@ -145,43 +150,35 @@ def made_up(log_prob: float, rank: float, entropy: float) -> Signals:
 NAMES = ("loss", "ppl_5", "min_k_20", "min_k_pp_20", "mem_5", "mem_off_by_one_5", "entropy")
 
 
-@pytest.mark.parametrize(
-    "score",
-    [
-        *map(scores.score_named, (*NAMES, "entropy_5")),
-        lambda s: scores.zlib(s, "text"),
-        lambda s: scores.lowercase(s, made_up(-3, 9, 1)),
-        lambda s: scores.log_likelihood_per_byte(s, "text"),
-        lambda s: scores.reference_difference(scores.loss(s), -3),
-        lambda s: scores.reference_ratio(scores.loss(s), -3),
-        lambda s: scores.neighbour(s, [made_up(-3, 9, 1)]),
-        lambda s: scores.recall(s, np.full(12, -3.0)),
-    ],
-)
-def test_larger_is_a_member(score):
-    assert score(made_up(-0.5, 1, 0.3)) > score(made_up(-4.0, 40, 0.9))
+@pytest.mark.parametrize("name", [*NAMES, "entropy_5", "zlib", "lowercase", "neighbour", "recall"])
+def test_larger_is_a_member(name):
+    other = made_up(-3, 9, 1)
+    parts = {"text": "text", "lower": other, "neighbours": [other], "conditional": other.log_probs}
+    assert value(name, made_up(-0.5, 1, 0.3), **parts) > value(
+        name, made_up(-4.0, 40, 0.9), **parts
+    )
 
 
 def test_the_lowest_k_percent_are_one_token_at_least():
     signals = Signals(np.array([0, -1, -7, -2], dtype=np.float32))
-    assert scores.min_k(signals, 5) == -7
-    assert scores.min_k(signals, 67) == -4.5
+    assert value("min_k_5", signals) == -7
+    assert value("min_k_67", signals) == -4.5
 
 
 def test_text_that_the_model_knows_for_certain_has_finite_ratios():
     certain = Signals(np.zeros(4, dtype=np.float32))
     other = Signals(np.full(4, -2, dtype=np.float32))
-    assert 1e6 < scores.lowercase(certain, other) < math.inf
-    assert 0 < scores.recall(other, np.zeros(4)) < 1e-6
+    assert 1e6 < value("lowercase", certain, lower=other) < math.inf
+    assert 0 < value("recall", other, conditional=np.zeros(4)) < 1e-6
 
 
 def test_a_uniform_distribution_has_no_standard_deviation_and_no_surprise():
-    n, value = 4, np.float32(-math.log(50))
-    each = np.full(n, value)
+    n = 4
+    each = np.full(n, np.float32(-math.log(50)))
     flat = Signals(
         each, Distribution(np.ones(n), np.ones(n), each, np.zeros(n), np.ones((n, len(TOP))))
     )
-    assert scores.min_k_plus_plus(flat, 50) == 0
+    assert value("min_k_pp_50", flat) == 0
 
 
 # --- refusals -------------------------------------------------------------------------------------
@@ -190,23 +187,23 @@ TWO = made_up(-1, 1, 1)
 
 
 @pytest.mark.parametrize(
-    ("call", "named"),
+    ("name", "signals", "named"),
     [
-        (lambda: scores.ppl(TWO, 0), "0 tokens"),
-        (lambda: scores.min_k(TWO, 101), "k = 101"),
-        (lambda: scores.min_k_plus_plus(TWO, 0), "k = 0"),
-        (lambda: scores.mem(TWO, 0), "Mem 0"),
-        (lambda: scores.mem_off_by_one(TWO, 0), "Mem 0"),
-        (lambda: scores.entropy(TWO, 7), "Entropy 7"),
-        (lambda: scores.loss(Signals(TWO.log_probs[:1])), "1 token"),
-        (lambda: scores.mem(Signals(TWO.log_probs), 5), "distribution"),
-        (lambda: scores.frequent(TWO, 5), "counted"),
-        (lambda: scores.score_named("frequent_0"), "0 most frequent"),
+        ("ppl_0", TWO, "0 tokens"),
+        ("min_k_101", TWO, "k = 101"),
+        ("min_k_pp_0", TWO, "k = 0"),
+        ("mem_0", TWO, "Mem 0"),
+        ("mem_off_by_one_0", TWO, "Mem 0"),
+        ("entropy_7", TWO, "Entropy 7"),
+        ("loss", Signals(TWO.log_probs[:1]), "1 token"),
+        ("mem_5", Signals(TWO.log_probs), "distribution"),
+        ("frequent_5", TWO, "counted"),
+        ("frequent_0", TWO, "0 most frequent"),
     ],
 )
-def test_what_cannot_be_is_refused(call, named):
+def test_what_cannot_be_is_refused(name, signals, named):
     with pytest.raises(InputError, match=named):
-        call()
+        value(name, signals)
 
 
 def test_the_most_frequent_tokens_are_counted_over_all_texts_read_together(tokenizer):
@@ -218,6 +215,6 @@ def test_the_most_frequent_tokens_are_counted_over_all_texts_read_together(token
         for ids, one in zip(texts, signals, strict=True):
             values = [v for t, v in zip(ids[1:], one.log_probs[1:], strict=True) if t in chosen]
             wanted = np.mean(values) if values else np.nan
-            assert scores.score_named(f"frequent_{k}")(one) == pytest.approx(wanted, nan_ok=True)
-    assert math.isnan(scores.frequent(signals[2], 2))
-    assert not scores.needs_distribution("frequent_2")
+            assert value(f"frequent_{k}", one) == pytest.approx(wanted, nan_ok=True)
+    assert math.isnan(value("frequent_2", signals[2]))
+    assert scores.label_of("min_k_20") == "Min-20%"

@@ -8,6 +8,7 @@
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -17,7 +18,7 @@ import pandas as pd
 from contamination.errors import InputError
 from contamination.membership import scores
 from contamination.membership.neighbours import MOST_NEIGHBOURS, Perturbation, word_neighbours
-from contamination.membership.scores import Signals
+from contamination.membership.scores import Reading, Signals
 from contamination.membership.signals import (
     conditional_log_probs,
     log_prob_signals,
@@ -31,6 +32,7 @@ from contamination.testsets.tokens import tokenize
 
 Model = Scorer | ModelSource | Path | str
 
+OF_TEXT = ("zlib", "lowercase")  # columns that read the text beside its tokens
 _PERCENT = (5, 10, 15, 20, 25, 30, 40, 50)  # of Min-K% and Min-K%++
 _RANKS = (5, 15, 25)  # k of Mem k and Entropy k
 DEFAULT_COLUMNS = (
@@ -98,20 +100,23 @@ def membership_scores(
                 f"text {number} has {len(one)} token(s), and a score needs 2: leave out "
                 f"{text[:40]!r}"
             )
-    signals, table = _score(scorer, ids, columns, texts)
+    readings = _read(scorer, ids, columns, texts)
+    signals, more = [read.signals for read in readings], []
     if reference is not None:
         other = _open(reference)
         pairs = _beside_reference(scorer, other, texts, signals, numbers, per=reference_per)
-        table["reference_difference"] = [scores.reference_difference(*pair) for pair in pairs]
-        table["reference_ratio"] = [scores.reference_ratio(*pair) for pair in pairs]
+        readings = [replace(r, reference=pair) for r, pair in zip(readings, pairs, strict=True)]
+        more += ["reference_difference", "reference_ratio"]
     if neighbours:
-        others = _of_neighbours(scorer, texts, neighbours, perturbation, seed, numbers)
-        table["neighbour"] = list(map(scores.neighbour, signals, others))
+        made = _of_neighbours(scorer, texts, neighbours, perturbation, seed, numbers)
+        readings = [replace(r, neighbours=n) for r, n in zip(readings, made, strict=True)]
+        more.append("neighbour")
     if prefix is not None:
         (before,) = tokenize(scorer.tokenizer, [prefix])
         after = conditional_log_probs(scorer, before, ids)
-        table["recall"] = list(map(scores.recall, signals, after))
-    return table
+        readings = [replace(r, conditional=c) for r, c in zip(readings, after, strict=True)]
+        more.append("recall")
+    return _table(readings, [*columns, *more])
 
 
 def score_tokens(
@@ -125,33 +130,42 @@ def score_tokens(
     out where the scorer gives log-probabilities alone. Raises InputError for a score that does not
     exist, a sequence of fewer than two tokens, and whatever scoring refuses.
     """
-    return _score(scorer, sequences, columns, None)[1]
+    texts = []
+    if set(OF_TEXT) & set(columns):
+        texts = [scorer.tokenizer.decode(ids) for ids in sequences]
+    return _table(_read(scorer, sequences, columns, texts), columns)
 
 
-def _score(
-    scorer: Scorer,
-    sequences: Sequence[np.ndarray],
-    columns: Sequence[str],
-    texts: Sequence[str] | None,
-) -> tuple[list[Signals], pd.DataFrame]:
-    """Signals and table of scores; `texts` None decodes the tokens where a score needs the text."""
-    wanted = {name: scores.score_named(name) for name in columns if name not in scores.OF_TEXT}
-    if texts is None:
-        decodes = set(scores.OF_TEXT) & set(columns)
-        texts = [scorer.tokenizer.decode(ids) for ids in sequences] if decodes else []
-    signals = token_signals(scorer, sequences) if sequences else []
-    whole = all(one.distribution is not None for one in signals)
-    table: dict[str, list[float]] = {}
+def _read(
+    scorer: Scorer, sequences: Sequence[np.ndarray], columns: Sequence[str], texts: Sequence[str]
+) -> list[Reading]:
+    """Read texts once, and in lower case where a column asks for it."""
     for name in columns:
-        if name == "zlib":
-            table[name] = list(map(scores.zlib, signals, texts))
-        elif name == "lowercase":
-            lower = tokenize(scorer.tokenizer, [text.lower() for text in texts])
-            table[name] = list(map(scores.lowercase, signals, log_prob_signals(scorer, lower)))
-        elif whole or not scores.needs_distribution(name):
-            table[name] = list(map(wanted[name], signals))
-    index = pd.RangeIndex(len(sequences), name="text")
-    return signals, pd.DataFrame(table, index=index, dtype=np.float64)
+        scores.score_named(name)
+        if scores.registered(name)[0].reads not in ("tokens", "distribution", "text", "lower"):
+            raise InputError(f"{name}: it has an argument of its own, and is no column to name")
+    if not sequences:
+        return []
+    readings = [Reading(one) for one in token_signals(scorer, sequences)]
+    if texts:
+        readings = [replace(r, text=text) for r, text in zip(readings, texts, strict=True)]
+    if "lowercase" in columns:
+        ids = tokenize(scorer.tokenizer, [text.lower() for text in texts])
+        lower = log_prob_signals(scorer, ids)
+        readings = [replace(r, lower=one) for r, one in zip(readings, lower, strict=True)]
+    return readings
+
+
+def _table(readings: Sequence[Reading], columns: Sequence[str]) -> pd.DataFrame:
+    """Compute a column for each score, less those that need what the model does not give."""
+    whole = all(read.signals.distribution is not None for read in readings)
+    table = {
+        name: [*map(scores.score_named(name), readings)]
+        for name in columns
+        if whole or scores.registered(name)[0].reads != "distribution"
+    }
+    index = pd.RangeIndex(len(readings), name="text")
+    return pd.DataFrame(table, index=index, dtype=np.float64)
 
 
 def _open(model: Model) -> Scorer:
@@ -190,8 +204,8 @@ def _beside_reference(
             )
     others = zip(signals, log_prob_signals(reference, theirs), texts, strict=True)
     if per == "token":
-        return [(scores.loss(a), scores.loss(b)) for a, b, _ in others]
-    value = scores.log_likelihood_per_byte
+        return [(scores.mean_log_prob(a), scores.mean_log_prob(b)) for a, b, _ in others]
+    value = scores.log_prob_per_byte
     return [(value(a, text), value(b, text)) for a, b, text in others]
 
 

@@ -137,20 +137,19 @@ def blind_table(
     (`contamination.membership.evaluate.evaluate`), bag of words as `auc_over_folds` says. `rng`
     draws the `resamples` of the bootstrap.
     """
+    index = ["benchmark", "split", "status"]
     rows: list[dict[Any, Any]] = []
-    for keys, found in scored.groupby(["benchmark", "split", "status"], sort=False):
-        known = dict(zip(("benchmark", "split", "status"), keys, strict=True))
+    for keys, found in scored.groupby(index, sort=False):
+        known = dict(zip(index, keys, strict=True))
         if known["status"] != OK:
             rows.append(known | {"baseline": ""})
             continue
         members = found["member"].to_numpy(dtype=bool)
-        fold = found["fold"].to_numpy(dtype=np.int64)
-        value, low, high = auc_over_folds(found[WORDS], members, fold)
-        counts = {"members": int(members.sum()), "non_members": int((~members).sum())}
-        numbers = {"auc": value, "auc_low": low, "auc_high": high}
-        rows.append(known | {"baseline": WORDS} | counts | numbers)
-        fixed = found[[name for name in BASELINES if name != WORDS]]
-        judged = evaluate(fixed, members, rng=rng, resamples=resamples)
+        folds = auc_over_folds(found[WORDS], members, found["fold"].to_numpy(dtype=np.int64))
+        numbers = dict(zip(("auc", "auc_low", "auc_high"), folds, strict=True))
+        sides = {"members": int(members.sum()), "non_members": int((~members).sum())}
+        rows.append(known | {"baseline": WORDS} | sides | numbers)
+        judged = evaluate(found[["dates", "length"]], members, rng=rng, resamples=resamples)
         judged = judged.rename(columns={"score": "baseline"})
         rows += [known | row for row in judged.to_dict("records")]
     table = pd.DataFrame(rows, columns=list(FIELDS))

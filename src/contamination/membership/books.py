@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from statsmodels.stats.proportion import proportion_confint
 
 from contamination.errors import InputError
 from contamination.membership.evaluate import Threshold, evaluate
@@ -122,7 +121,7 @@ class Validation:
     def _scored(self) -> tuple[pd.DataFrame, np.ndarray]:
         """Snippets of both sides, and whether they are of members."""
         both = pd.concat([self.members, self.non_members])
-        return both, np.repeat([True, False], [len(self.members), len(self.non_members)])
+        return both, np.arange(len(both)) < len(self.members)
 
     @cached_property
     def threshold(self) -> Threshold:
@@ -175,10 +174,9 @@ class Validation:
         unread = self.non_members.groupby("book")[SCORE].mean()
         rows = []
         for book, scores in scored.groupby("book", sort=False)[SCORE]:
-            hits, count, mean = int(self.threshold.apply(scores).sum()), len(scores), scores.mean()
-            low, high = proportion_confint(hits, count, method="beta")
+            found, mean = self.threshold.detect(scores), scores.mean()
             p = (1 + int((unread >= mean).sum())) / (1 + len(unread))
-            rows.append((book, count, hits / count, low, high, mean, p, np.log10(p)))
+            rows.append((book, len(scores), *found[1:], mean, p, np.log10(p)))
         names = ["book", "snippets", "rate", "low", "high", "mean", "p", "log10_p"]
         return pd.DataFrame(rows, columns=names)
 

@@ -127,8 +127,10 @@ def build_wikimia(pages: Path | str, out: Path | str, rules: Rules) -> dict[str,
     """
     found, files = read_pages(pages)
     reasons = _reasons(found, rules)
-    left = [page for page in found if page.place not in reasons]
-    sides = [[page for page in left if rules.label(page) == label] for label in (1, 0)]
+    sides = [
+        [page for page in found if page.place not in reasons and rules.label(page) == label]
+        for label in (1, 0)
+    ]
     if not all(sides):
         counts = (f"{count}: {why}" for why, count in Counter(reasons.values()).items())
         raise InputError(
@@ -137,23 +139,24 @@ def build_wikimia(pages: Path | str, out: Path | str, rules: Rules) -> dict[str,
             "add pages"
         )
     if rules.balanced:
-        reasons |= dict.fromkeys(_surplus(sides, rules.seed), SURPLUS)
+        fewest, rng = min(map(len, sides)), random_stream(rules.seed, "surplus pages")
+        for side in sides:
+            surplus = rng.permutation(len(side))[fewest:]
+            reasons |= {side[i].place: SURPLUS for i in surplus}
     kept = [page for page in found if page.place not in reasons]
-    made = list(_splits(kept, rules))
-    for path in [Path(out) / f"{name}.jsonl" for name, _ in made] + [Path(out) / PROVENANCE]:
+    made = {Path(out) / f"{name}.jsonl": rows for name, rows in _splits(kept, rules)}
+    for path in [*made, Path(out) / PROVENANCE]:
         if path.exists() and any(path.samefile(file) for file in files):
             raise InputError(f"{path} is read, and would be written; give another directory")
     splits = {}
-    for name, rows in made:
-        labels = [row["label"] for row in rows]
-        splits[name] = {"members": labels.count(1), "non_members": labels.count(0)}
-        path = Path(out) / f"{name}.jsonl"
-        if len(set(labels)) == 2:
+    for path, rows in made.items():
+        members = sum(row["label"] for row in rows)
+        splits[path.stem] = {"members": members, "non_members": len(rows) - members}
+        if 0 < members < len(rows):
             write_text(path, "".join(dumps(row, ensure_ascii=False) + "\n" for row in rows))
         else:
             path.unlink(missing_ok=True)  # of an earlier build
-    labels = [rules.label(page) for page in kept]
-    days = [str(page.created) for page in kept]
+    members, days = sum(rules.label(page) == 1 for page in kept), [page.created for page in kept]
     folder = f"{Path(pages).parent}/"  # left out: provenance must not depend on the machine
     provenance = {
         "pages": {"name": Path(pages).name, "sha256": sha256_of(*files)},
@@ -161,11 +164,11 @@ def build_wikimia(pages: Path | str, out: Path | str, rules: Rules) -> dict[str,
         "filters": [TITLE, SHORT, DUPLICATE, GAP, *([CHANGED] if rules.drop_changed else [])],
         "found": len(found),
         "kept": {
-            "members": labels.count(1),
-            "non_members": labels.count(0),
+            "members": members,
+            "non_members": len(kept) - members,
             "members_changed_since": sum(map(rules.changed, kept)),
-            "first_day": min(days),
-            "last_day": max(days),
+            "first_day": str(min(days)),
+            "last_day": str(max(days)),
         },
         "splits": splits,
         "dropped": dict(sorted(Counter(reasons.values()).items())),
@@ -200,15 +203,6 @@ def _reasons(pages: Sequence[Page], rules: Rules) -> dict[str, str]:
             reasons[page.place] = CHANGED
         beginnings.add(beginning)
     return reasons
-
-
-def _surplus(sides: Sequence[Sequence[Page]], seed: int) -> Iterator[str]:
-    """Yield the places of pages of the larger class that are not drawn."""
-    fewest = min(map(len, sides))
-    rng = random_stream(seed, "surplus pages")
-    for side in sides:
-        drawn = set(rng.permutation(len(side))[:fewest].tolist())
-        yield from (page.place for index, page in enumerate(side) if index not in drawn)
 
 
 def _splits(pages: Sequence[Page], rules: Rules) -> Iterator[tuple[str, list[dict[str, Any]]]]:
@@ -247,13 +241,12 @@ def read_pages(path: Path | str) -> tuple[list[Page], list[Path]]:
                 raise InputError(f"{where}: {source} has no file {name!r}; correct the name")
             record["text"] = read_text(source / name)
             files.append(source / name)
-        changed = record.get("changed")
         page = Page(
             place=where,
             title=_text(record, "title", where),
             text=_text(record, "text", where, empty=True),
             created=_day(record, "date", where),
-            changed=None if changed in (None, "") else _day(record, "changed", where),
+            changed=_day(record, "changed", where) if record.get("changed") else None,
             paraphrase=_text({"paraphrase": "", **record}, "paraphrase", where, empty=True),
         )
         pages.append(page)

@@ -9,6 +9,7 @@ score, and these are computed at once from counts, to the same numbers.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -103,6 +104,18 @@ def require_resamples(resamples: int) -> None:
         raise InputError(f"{resamples} resamples: a bootstrap needs 1 or more")
 
 
+class Detected(NamedTuple):
+    """How many texts are called members: hits, share, its Clopper-Pearson interval (95%).
+
+    The interval takes texts as independent.
+    """
+
+    hits: int
+    share: float
+    low: float
+    high: float
+
+
 @dataclass(frozen=True)
 class Threshold:
     """A threshold chosen on a validation split, to be applied to another one.
@@ -149,27 +162,11 @@ class Threshold:
         """Say which texts are called members, (n,); one whose score is NaN is not."""
         return np.asarray(scores, dtype=np.float64) >= self.value
 
-    def detect(self, scores: ArrayLike) -> "Detected":
+    def detect(self, scores: ArrayLike) -> Detected:
         """Count the texts that are called members, (n,) scores with n >= 1."""
         hits = self.apply(scores)
-        low, high = proportion_confint(int(hits.sum()), len(hits), method="beta")
-        return Detected(int(hits.sum()), float(hits.mean()), float(low), float(high))
-
-
-@dataclass(frozen=True)
-class Detected:
-    """How many texts are called members.
-
-    Attributes
-    ----------
-    count, share : of the texts.
-    low, high : Clopper-Pearson interval of the share (95%), as if texts were independent.
-    """
-
-    count: int
-    share: float
-    low: float
-    high: float
+        interval = proportion_confint(int(hits.sum()), len(hits), method="beta")
+        return Detected(int(hits.sum()), float(hits.mean()), *map(float, interval))
 
 
 def _curve(scores: ArrayLike, members: ArrayLike) -> tuple[Floats, Floats, Floats]:

@@ -11,6 +11,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -162,30 +163,20 @@ def compare(scorer: TransformersScorer, ids: np.ndarray, expected: np.ndarray) -
 
 
 def completion_scores(
-    scorer: TransformersScorer, texts: Sequence[str], *, share: float = 0.5, most: int = 64
+    scorer: TransformersScorer, texts: Sequence[str], **options: Any
 ) -> pd.DataFrame:
     """Scores of verbatim completion, a row per text; larger is more likely a member.
 
     Columns `verbatim` (1 if the rest comes back token for token, else 0), `rouge_l_recall` and
     `rouge_l_f1`. Arguments and errors as in `completions`.
     """
-    found = completions(scorer, texts, share=share, most=most)
-    return pd.DataFrame(
-        {
-            "verbatim": [float(one.exact) for one in found],
-            "rouge_l_recall": [one.rouge_l.recall for one in found],
-            "rouge_l_f1": [one.rouge_l.f1 for one in found],
-        }
-    )
+    found = completions(scorer, texts, **options)
+    rows = [(float(one.exact), one.rouge_l.recall, one.rouge_l.f1) for one in found]
+    return pd.DataFrame(rows, columns=["verbatim", "rouge_l_recall", "rouge_l_f1"])
 
 
 def metadata_gain(
-    scorer: TransformersScorer,
-    texts: Sequence[str],
-    metadata: str,
-    *,
-    share: float = 0.5,
-    most: int = 64,
+    scorer: TransformersScorer, texts: Sequence[str], metadata: str, **options: Any
 ) -> np.ndarray:
     """ROUGE-L recall of completions with metadata before the prompt, less that without, (n,).
 
@@ -194,10 +185,10 @@ def metadata_gain(
     if not metadata:
         raise InputError("the metadata is empty; give the name and the split of the data set")
     with_it, without = (
-        completions(scorer, texts, share=share, most=most, metadata=text) for text in (metadata, "")
+        completion_scores(scorer, texts, metadata=text, **options)["rouge_l_recall"].to_numpy()
+        for text in (metadata, "")
     )
-    pairs = zip(with_it, without, strict=True)
-    return np.array([a.rouge_l.recall - b.rouge_l.recall for a, b in pairs])
+    return with_it - without  # type: ignore[no-any-return]
 
 
 def split(
@@ -237,14 +228,9 @@ def generation_variation(
     """
     prompts = tokenize(scorer.tokenizer, texts) if share == 1 else split(scorer, texts, share)[0]
     greedy = continuations(scorer, prompts, new_tokens=new_tokens)
+    settings = {"temperature": temperature, "top_p": top_p}
     sampled = continuations(
-        scorer,
-        prompts,
-        new_tokens=new_tokens,
-        temperature=temperature,
-        top_p=top_p,
-        samples=samples,
-        seed=seed,
+        scorer, prompts, new_tokens=new_tokens, samples=samples, seed=seed, **settings
     )
     shares = []
     for (one,), others in zip(greedy, sampled, strict=True):

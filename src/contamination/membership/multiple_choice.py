@@ -24,7 +24,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from contamination.errors import InputError
-from contamination.membership.generation import compare, continuations
+from contamination.membership.generation import Completion, compare, continuations
 from contamination.scoring.contract import Scorer
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.prefix import continuation_logprobs
@@ -32,6 +32,8 @@ from contamination.testsets.options import LETTERS, Item
 from contamination.testsets.tokens import tokenize
 
 MASK = "[MASK]"
+
+_Group = tuple[np.ndarray, list[np.ndarray]]  # a prompt, and what may follow it
 
 
 def option_order(
@@ -52,43 +54,19 @@ def option_order(
     """
     if orders < 2:
         raise InputError(f"{orders} orders: give 2 or more, the published one included")
-    groups = []
+    letters = tokenize(scorer.tokenizer, [f"{letter}." for letter in LETTERS])
+    groups: list[_Group] = []
     for item in items:
         (question,) = tokenize(scorer.tokenizer, [item.question + "\n"])
-        letters = tokenize(scorer.tokenizer, [f"{letter}." for letter in LETTERS])
         options = tokenize(scorer.tokenizer, [f" {option}\n" for option in item.options])
-        lines = [
-            np.concatenate([part for pair in zip(letters, order, strict=False) for part in pair])
-            for order in (
-                [options[i] for i in chosen] for chosen in _orders(len(options), orders, rng)
-            )
-        ]
+        lines = []
+        for order in _orders(len(options), orders, rng):
+            pairs = zip(letters, (options[i] for i in order), strict=False)
+            lines.append(np.concatenate(list(itertools.chain.from_iterable(pairs))))
         groups.append((question, lines))
-    rows = {}
-    for index, values in continuation_logprobs(scorer, groups):
-        sums = np.array([part.sum(dtype=np.float64) for part in values])
-        share = _rank_of_first(sums) / len(sums)
-        rows[index] = {"option_order": sums[0] - sums[1:].mean(), "p": share}
-    return pd.DataFrame([rows[i] for i in range(len(items))])
-
-
-def _rank_of_first(sums: np.ndarray) -> int:
-    """How many are at least as likely as the first, itself included.
-
-    Log-probabilities that differ by rounding alone count as equal.
-    """
-    return int((sums >= sums[0] - 1e-6 * abs(sums[0])).sum())
-
-
-def _orders(k: int, most: int, rng: np.random.Generator) -> list[tuple[int, ...]]:
-    """Up to `most` distinct orders of k options, the published one first."""
-    published = tuple(range(k))
-    if math.factorial(k) <= most:
-        return list(itertools.permutations(published))
-    found = {published: None}
-    while len(found) < most:
-        found[tuple(rng.permutation(k).tolist())] = None
-    return list(found)
+    sums = _sums(scorer, groups)
+    rows = [(one[0] - one[1:].mean(), _rank_of_first(one) / len(one)) for one in sums]
+    return pd.DataFrame(rows, columns=["option_order", "p"])
 
 
 def slot_guessing(
@@ -117,12 +95,9 @@ def slot_guessing(
     table = pd.DataFrame({"slot_log_prob": means})
     if not isinstance(scorer, TransformersScorer):
         return table
-    written = continuations(scorer, asked, new_tokens=max(len(ids) for ids in expected))
-    found = [compare(scorer, ids, option) for (ids,), option in zip(written, expected, strict=True)]
-    return table.assign(
-        slot_exact=[float(one.exact) for one in found],
-        slot_rouge_l_f1=[one.rouge_l.f1 for one in found],
-    )
+    found = _written(scorer, asked, expected)
+    exact, f1 = zip(*((float(one.exact), one.rouge_l.f1) for one in found), strict=True)
+    return table.assign(slot_exact=exact, slot_rouge_l_f1=f1)
 
 
 def verbatim_choice(
@@ -135,7 +110,7 @@ def verbatim_choice(
     verbatim. The prompt is the question, a line "A. ..." for each option, and "Answer:"; the letter
     with the largest log-probability is chosen, and letters that are equally likely share the
     choice. `orders` of the options are asked: all k! if that is no more, which takes out any
-    liking for a letter, so that who chooses by the letter alone scores 1/k; else a random choice.
+    liking for a letter, so that a choice by the letter alone scores 1/k; else a random choice.
 
     Larger is more likely a member. An unread text can be chosen as well, being better written than
     its paraphrases: a share says something only beside that of texts that were surely not read.
@@ -145,25 +120,22 @@ def verbatim_choice(
     if orders < 1:
         raise InputError(f"{orders} orders: give 1 or more")
     letters = tokenize(scorer.tokenizer, [f" {letter}" for letter in LETTERS])
-    groups, asked = [], []
+    groups: list[_Group] = []
+    asked = []  # number of the item, place of its answer
     for number, item in enumerate(items):
         if item.answer is None:
             raise InputError(
                 f"{item.question[:40]!r} has no answer; give the index of the right one"
             )
         for order in _orders(len(item.options), orders, rng):
-            lines = [
-                f"{letter}. {item.options[i]}\n" for letter, i in zip(LETTERS, order, strict=False)
-            ]
-            (prompt,) = tokenize(scorer.tokenizer, [f"{item.question}\n{''.join(lines)}Answer:"])
-            shown = letters[: len(order)]
-            _require_room(scorer, item.question, prompt, shown)
-            groups.append((prompt, shown))
+            shown = zip(LETTERS, (item.options[i] for i in order), strict=False)
+            lines = "".join(f"{letter}. {option}\n" for letter, option in shown)
+            (prompt,) = tokenize(scorer.tokenizer, [f"{item.question}\n{lines}Answer:"])
+            groups.append((prompt, letters[: len(order)]))
+            _require_room(scorer, item.question, groups[-1])
             asked.append((number, order.index(item.answer)))
     chosen: list[list[float]] = [[] for _ in items]
-    for index, values in continuation_logprobs(scorer, groups):
-        number, place = asked[index]
-        sums = np.array([part.sum(dtype=np.float64) for part in values])
+    for (number, place), sums in zip(asked, _sums(scorer, groups), strict=True):
         best = sums >= sums.max() - 1e-6 * abs(sums.max())
         chosen[number].append(best[place] / best.sum())
     return np.array([np.mean(shares) for shares in chosen])
@@ -171,7 +143,10 @@ def verbatim_choice(
 
 @dataclass(frozen=True)
 class Cloze:
-    """A passage with one `[MASK]`, what stands there, and what else could stand there."""
+    """A passage with one `[MASK]`, what stands there, and what else could stand there.
+
+    Raises InputError for another number of gaps, and for fills that are missing, equal or empty.
+    """
 
     passage: str
     answer: str
@@ -179,10 +154,9 @@ class Cloze:
 
     def __post_init__(self) -> None:
         """Refuse what is no cloze."""
-        start = repr(self.passage[:40])
+        start, fills = repr(self.passage[:40]), [self.answer, *self.others]
         if self.passage.count(MASK) != 1:
             raise InputError(f"{start} has {self.passage.count(MASK)} gaps: write {MASK} once")
-        fills = [self.answer, *self.others]
         if not self.others or len(set(fills)) < len(fills) or not all(fills):
             raise InputError(
                 f"{start}: give one or more other fills, each once, none empty and none the answer"
@@ -208,41 +182,61 @@ def cloze(scorer: Scorer, passages: Sequence[Cloze]) -> pd.DataFrame:
 
     Raises InputError for a passage that exceeds the context.
     """
-    prompts, written, groups = [], [], []
+    answers, groups = [], []
     for one in passages:
         before, after = one.passage.split(MASK)
         # A tokenizer keeps a blank with the word that it precedes.
         blank = " " if before.endswith(" ") else ""
         (prompt,) = tokenize(scorer.tokenizer, [before.removesuffix(" ")])
         fills = [f"{blank}{fill}" for fill in (one.answer, *one.others)]
-        rests = tokenize(scorer.tokenizer, [f"{fill}{after}" for fill in fills])
-        _require_room(scorer, one.passage, prompt, rests)
-        groups.append((prompt, rests))
-        prompts.append(prompt)
-        written.append(fills[0])
-    rows = {}
-    for index, values in continuation_logprobs(scorer, groups):
-        sums = np.array([part.sum(dtype=np.float64) for part in values])
+        groups.append((prompt, tokenize(scorer.tokenizer, [f"{fill}{after}" for fill in fills])))
+        _require_room(scorer, one.passage, groups[-1])
+        answers.append(fills[0])
+    rows = []
+    for sums in _sums(scorer, groups):
         rank = _rank_of_first(sums)
-        rows[index] = {
-            "cloze": sums[0] - sums[1:].mean(),
-            "cloze_right": float(rank == 1),
-            "exposure": math.log2(len(sums) / rank),
-        }
-    table = pd.DataFrame([rows[i] for i in range(len(passages))])
-    if not isinstance(scorer, TransformersScorer):
-        return table
-    expected = tokenize(scorer.tokenizer, written)
-    found = continuations(scorer, prompts, new_tokens=max(len(ids) for ids in expected))
-    exact = [compare(scorer, ids, ours).exact for (ids,), ours in zip(found, expected, strict=True)]
-    return table.assign(cloze_exact=np.array(exact, dtype=np.float64))
+        rows.append((sums[0] - sums[1:].mean(), float(rank == 1), math.log2(len(sums) / rank)))
+    table = pd.DataFrame(rows, columns=["cloze", "cloze_right", "exposure"])
+    if isinstance(scorer, TransformersScorer):
+        expected = tokenize(scorer.tokenizer, answers)
+        found = _written(scorer, [prompt for prompt, _ in groups], expected)
+        table["cloze_exact"] = [float(one.exact) for one in found]
+    return table
 
 
-def _require_room(
-    scorer: Scorer, start: str, prompt: np.ndarray, rests: Sequence[np.ndarray]
-) -> None:
+def _orders(k: int, most: int, rng: np.random.Generator) -> list[tuple[int, ...]]:
+    """Up to `most` distinct orders of k options, the published one first."""
+    if math.factorial(k) <= most:
+        return list(itertools.permutations(range(k)))
+    found = {tuple(range(k)): None}
+    while len(found) < most:
+        found[tuple(rng.permutation(k).tolist())] = None
+    return list(found)
+
+
+def _sums(scorer: Scorer, groups: Sequence[_Group]) -> list[NDArray[np.float64]]:
+    """Log-probability (nats) of each text that follows a prompt, by prompt."""
+    values = dict(continuation_logprobs(scorer, groups))
+    return [
+        np.array([part.sum(dtype=np.float64) for part in values[i]]) for i in range(len(groups))
+    ]
+
+
+def _rank_of_first(sums: np.ndarray) -> int:
+    """How many are at least as likely as the first; what differs by rounding alone is equal."""
+    return int((sums >= sums[0] - 1e-6 * abs(sums[0])).sum())
+
+
+def _written(
+    scorer: TransformersScorer, prompts: Sequence[np.ndarray], expected: Sequence[np.ndarray]
+) -> list[Completion]:
+    written = continuations(scorer, prompts, new_tokens=max(len(ids) for ids in expected))
+    return [compare(scorer, ids, ours) for (ids,), ours in zip(written, expected, strict=True)]
+
+
+def _require_room(scorer: Scorer, start: str, group: _Group) -> None:
     """Refuse a prompt whose beginning would be cut off, and for each rest elsewhere."""
-    tokens = len(prompt) + max(len(rest) for rest in rests)
+    tokens = len(group[0]) + max(len(rest) for rest in group[1])
     if tokens > scorer.context:
         raise InputError(
             f"{start[:40]!r} has {tokens} tokens with what follows, but the context is "

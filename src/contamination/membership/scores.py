@@ -1,17 +1,18 @@
-"""Membership scores of one text, pure functions of its signals.
+"""Membership scores of one text: a registry of pure functions of what was read of it.
 
 All have one direction, fixed in advance: **the larger, the more likely a member**. So what is small
 for a member (a loss, a perplexity, an entropy) comes with its sign changed.
 
-Every score but `log_likelihood_per_byte` leaves out the first token, as the public code of Shi et
-al., Min-K%++ and Fu et al. does without a start token: what stands before it is no part of the
+Every score but the log-probability per byte leaves out the first token, as the public code of Shi
+et al., Min-K%++ and Fu et al. does without a start token: what stands before it is no part of the
 text. A text has n = T - 1 scored tokens, so it needs two.
 """
 
-import zlib as compression
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from contamination.errors import InputError
 
 Array = NDArray[np.floating]
 Floats = NDArray[np.float32]
+Part = Literal["tokens", "distribution", "text", "lower", "neighbours", "prefix", "reference"]
 
 TOP = (5, 10, 15, 20, 25)  # most probable tokens whose entropy is kept, ascending (Fu, Entropy k)
 SMALLEST_LOSS = 1e-7  # nats; float32 cannot tell a smaller one from 0
@@ -67,41 +69,49 @@ class Signals:
     frequency_rank: NDArray[np.int64] | None = None
 
 
-def loss(signals: Signals) -> float:
-    """Mean log-probability, which is minus the loss and minus the log of the perplexity.
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """All that scores read of one text; what a score does not need may be missing.
 
-    mean_t log p(x_t | x_<t), nats per token. Yeom et al. (2018); the baseline PPL of Shi.
+    Attributes
+    ----------
+    signals : of the text.
+    text : itself.
+    lower : signals of the text in lower case.
+    neighbours : signals of small changes of it.
+    conditional : log-probabilities (nats) of its tokens after a prefix of non-members, (T,).
+    reference : log-probability of the text (nats) under the model and under a reference model, both
+        `log_prob_per_byte`, or both means over the same tokens.
     """
-    return float(_scored(signals).mean(dtype=np.float64))
+
+    signals: Signals
+    text: str = ""
+    lower: Signals | None = None
+    neighbours: Sequence[Signals] = ()
+    conditional: Array | None = None
+    reference: tuple[float, float] | None = None
 
 
-def ppl(signals: Signals, k: int) -> float:
-    """Minus the log of the perplexity of the first k scored tokens, nats per token (Fu, PPL_k).
+@dataclass(frozen=True)
+class Score:
+    """A score: the label of its column ({k} stands for its k), how it is computed, what it reads.
 
-    NaN for a text with fewer: as in the public code, it takes no part in the comparison.
+    `compute` takes a `Reading` and, where there is one, `k` of that type; larger for members. NaN
+    is no score: the text takes no part in the comparison.
     """
-    _require(k >= 1, f"PPL of the first {k} tokens: give k of 1 or more")
-    scored = _scored(signals)
-    return float(scored[:k].mean(dtype=np.float64)) if len(scored) >= k else float("nan")
+
+    label: str
+    compute: Callable[..., float]
+    k: type[int] | type[float] | None = None
+    reads: Part = "tokens"
 
 
-def zlib(signals: Signals, text: str) -> float:
-    """Minus the loss by the bytes of the compressed text: loss / zlib(x).
-
-    Carlini et al. (2021), section 5.2: text that a compressor finds easy is no evidence.
-    """
-    return loss(signals) / len(compression.compress(text.encode()))
+def mean_log_prob(signals: Signals) -> float:
+    """Mean log-probability of the scored tokens (nats), minus the log of the perplexity."""
+    return _mean(_scored(signals))
 
 
-def lowercase(signals: Signals, lower: Signals) -> float:
-    """Ratio of losses: of the text in lower case to the text as it is.
-
-    Carlini et al. (2021), section 5.2. NaN where the lower-case text has a single token.
-    """
-    return _ratio(loss(lower), loss(signals)) if len(lower.log_probs) > 1 else float("nan")
-
-
-def log_likelihood_per_byte(signals: Signals, text: str) -> float:
+def log_prob_per_byte(signals: Signals, text: str) -> float:
     """Log-probability of the whole text, its first token included, by its bytes in UTF-8 (nats).
 
     Two models with tokenizers of their own score the same bytes, so these compare where means over
@@ -110,157 +120,116 @@ def log_likelihood_per_byte(signals: Signals, text: str) -> float:
     return float(signals.log_probs.sum(dtype=np.float64)) / len(text.encode())
 
 
-def reference_difference(value: float, reference: float) -> float:
-    """How much likelier the text is than under a reference model: `value` - `reference`.
-
-    Both are `log_likelihood_per_byte`, or both are `loss` over the same tokens. Calibration by
-    difference: Watson et al. (2022); the baseline Smaller Ref of Shi.
-    """
-    return value - reference
+def _ppl(read: Reading, k: int) -> float:
+    _require(k >= 1, f"PPL of the first {k} tokens: give k of 1 or more")
+    scored = _scored(read.signals)
+    return _mean(scored[:k]) if len(scored) >= k else float("nan")
 
 
-def reference_ratio(value: float, reference: float) -> float:
-    """Ratio of losses: of the reference model to the model; arguments as above.
-
-    Carlini et al. (2021), section 5.2, with a smaller model as reference.
-    """
-    return _ratio(reference, value)
+def _min_k_plus_plus(read: Reading, k: float) -> float:
+    seen = _distribution(read)
+    std = np.maximum(seen.std[1:], SMALLEST_STD)
+    return _lowest((_scored(read.signals) - seen.mean[1:]) / std, k)
 
 
-def neighbour(signals: Signals, neighbours: Sequence[Signals]) -> float:
-    """How much likelier the text is than its neighbours on average, nats per token.
-
-    Mean loss of the neighbours - loss of the text: Mattern et al. (2023).
-    """
-    return loss(signals) - float(np.mean([loss(other) for other in neighbours]))
-
-
-def recall(signals: Signals, conditional: Array) -> float:
-    """Ratio of mean log-probabilities: after a prefix of non-members to without it.
-
-    ReCaLL(x) = LL(x | P) / LL(x), Xie et al. (2024): foreign text before it costs a
-    member more. `conditional` are the log-probabilities after the prefix, (T,).
-    """
-    return _ratio(float(conditional[1:].mean(dtype=np.float64)), loss(signals))
-
-
-def min_k(signals: Signals, k: float) -> float:
-    """Mean over the k% least probable tokens of log p(x_t | x_<t): Min-K% Prob, Shi, section 3.
-
-    max(1, floor(n k / 100)) tokens.
-    """
-    return _lowest(_scored(signals), k)
-
-
-def min_prob(signals: Signals, k: float) -> float:
-    """Mean probability of the k% least probable tokens: Min k% Token as Fu (Table 4) define it.
-
-    As many tokens as in `min_k`, without the logarithm.
-    """
-    return _lowest(np.exp(_scored(signals)), k)
-
-
-def min_k_plus_plus(signals: Signals, k: float) -> float:
-    """Mean over the k% lowest standardised log-probabilities: Min-K%++, Zhang et al. (2025).
-
-    (log p(x_t | x_<t) - mu) / sigma, with the mean and the standard deviation of the
-    log-probability under the predictive distribution. As many tokens as in `min_k`.
-    """
-    predicted = _distribution(signals)
-    std = np.maximum(predicted.std[1:], SMALLEST_STD)
-    return _lowest((_scored(signals) - predicted.mean[1:]) / std, k)
-
-
-def frequent(signals: Signals, k: int) -> float:
-    """Mean log-probability of the tokens that are among the k most frequent ones, nats per token.
-
-    Song and Shmatikov (2019) in the words of Fu (section 4.2.1, for A1). Frequent in all texts
-    scored together, members or not, so that a score changes with the texts beside it. NaN for a
-    text without such a token.
-    """
+def _frequent(read: Reading, k: int) -> float:
     _require(k >= 1, f"the {k} most frequent tokens: give k of 1 or more")
-    ranks = signals.frequency_rank
+    ranks = read.signals.frequency_rank
     if ranks is None:
         raise InputError("nobody counted the tokens of these texts: score them by their names")
-    found = _scored(signals)[ranks[1:] <= k]
-    return float(found.mean(dtype=np.float64)) if len(found) else float("nan")
+    found = _scored(read.signals)[ranks[1:] <= k]
+    return _mean(found) if len(found) else float("nan")
 
 
-def mem(signals: Signals, k: int) -> float:
-    """Share of tokens that are among the k most probable ones: Mem k (Fu, for A4)."""
+def _mem(read: Reading, k: int) -> float:
     _require(k >= 1, f"Mem {k}: no token has a rank below 1; give k of 1 or more")
-    return float(np.mean(_distribution(signals).rank[1:] <= k))
+    return float(np.mean(_distribution(read).rank[1:] <= k))
 
 
-def mem_off_by_one(signals: Signals, k: int) -> float:
-    """Mem k as the public code of Fu has it, one position off.
-
-    It compares the logits at position t, which predict token t + 1, with token t, and counts ranks
-    from 0, so that rank <= k are k + 1 tokens.
-    """
+def _mem_off_by_one(read: Reading, k: int) -> float:
     _require(k >= 1, f"Mem {k}: give k of 1 or more")
-    return float(np.mean(_distribution(signals).rank_off_by_one[1:] <= k + 1))
+    return float(np.mean(_distribution(read).rank_off_by_one[1:] <= k + 1))
 
 
-def entropy(signals: Signals, k: int | None = None) -> float:
-    """Minus the mean entropy of the predictive distributions, nats (Fu, Entropy k, for A6).
-
-    With k, one of `signals.TOP`: of the k most probable tokens alone, sum of -p log p with p as it
-    is; None is the whole vocabulary.
-    """
-    predicted = _distribution(signals)
+def _entropy(read: Reading, k: int | None = None) -> float:
+    seen = _distribution(read)
     if k is None:
-        return float(predicted.mean[1:].mean(dtype=np.float64))
+        return _mean(seen.mean[1:])
     _require(k in TOP, f"Entropy {k} is not kept: give one of {', '.join(map(str, TOP))}")
-    return -float(predicted.top_entropy[1:, TOP.index(k)].mean(dtype=np.float64))
+    return -_mean(seen.top_entropy[1:, TOP.index(k)])
 
 
-@dataclass(frozen=True)
-class Score:
-    """A score of one text, in the registry.
+def _lowercase(read: Reading) -> float:
+    if read.lower is None or len(read.lower.log_probs) < 2:
+        return float("nan")
+    return _ratio(mean_log_prob(read.lower), mean_log_prob(read.signals))
 
-    Attributes
-    ----------
-    label : heads a column of a table; {k} stands for its k.
-    compute : signals (and k, where it has one) -> number. None reads the text, too, or other texts.
-    k : type of its k; None where it has none.
-    distribution : whether it reads the whole predictive distribution, not log-probabilities alone.
-    """
 
-    label: str
-    compute: Callable[..., float] | None = None
-    k: type[int] | type[float] | None = None
-    distribution: bool = False
+def _neighbour(read: Reading) -> float:
+    return mean_log_prob(read.signals) - float(np.mean([*map(mean_log_prob, read.neighbours)]))
 
 
 # The name of a column is a key and its k: min_k_20, entropy_5; entropy.
 SCORES = {
-    "loss": Score("PPL", loss),
-    "ppl": Score("PPL of {k}", ppl, int),
-    "min_k": Score("Min-{k}%", min_k, float),
-    "min_prob": Score("Min-{k}% token", min_prob, float),
-    "frequent": Score("{k} most frequent", frequent, int),
-    "min_k_pp": Score("Min-{k}%++", min_k_plus_plus, float, distribution=True),
-    "mem": Score("Mem {k}", mem, int, distribution=True),
-    "mem_off_by_one": Score("Mem {k}, off by one", mem_off_by_one, int, distribution=True),
-    "entropy": Score("Entropy {k}", entropy, int, distribution=True),
-    "zlib": Score("Zlib"),
-    "lowercase": Score("Lowercase"),
-    "neighbour": Score("Neighbor"),
-    "recall": Score("ReCaLL"),
-    "reference_difference": Score("Smaller Ref"),
-    "reference_ratio": Score("Smaller Ref, ratio"),
+    # Mean log-probability, nats per token (Yeom et al. 2018; the baseline PPL of Shi).
+    "loss": Score("PPL", lambda read: mean_log_prob(read.signals)),
+    # Of the first k scored tokens (Fu, PPL_k); NaN for a text with fewer, as in the public code.
+    "ppl": Score("PPL of {k}", _ppl, int),
+    # Mean over the k% least probable tokens, max(1, floor(n k / 100)) (Min-K% Prob, Shi, 3).
+    "min_k": Score("Min-{k}%", lambda read, k: _lowest(_scored(read.signals), k), float),
+    # The same of probabilities, without the logarithm (Min k% Token, Fu, Table 4).
+    "min_prob": Score("Min-{k}% token", lambda read, k: _lowest(_probs(read), k), float),
+    # Mean over the k% lowest (log p - mu) / sigma, with mean and standard deviation of the
+    # log-probability under the predictive distribution (Min-K%++, Zhang et al. 2025).
+    "min_k_pp": Score("Min-{k}%++", _min_k_plus_plus, float, "distribution"),
+    # Mean log-probability of the k tokens that are most frequent in all texts scored together, so
+    # that a score changes with the texts beside it; NaN for a text without such a token (Song and
+    # Shmatikov 2019 in the words of Fu, section 4.2.1, for A1).
+    "frequent": Score("{k} most frequent", _frequent, int),
+    # Share of tokens that are among the k most probable ones (Fu, Mem k, for A4).
+    "mem": Score("Mem {k}", _mem, int, "distribution"),
+    # As the public code of Fu has it, one position off: it compares the logits at position t, which
+    # predict token t + 1, with token t, and counts ranks from 0: rank <= k are k + 1 tokens.
+    "mem_off_by_one": Score("Mem {k}, off by one", _mem_off_by_one, int, "distribution"),
+    # Minus the mean entropy of the predictive distributions, nats; with k, one of `TOP`, of the k
+    # most probable tokens alone, sum of -p log p with p as it is (Fu, Entropy k, for A6).
+    "entropy": Score("Entropy {k}", _entropy, int, "distribution"),
+    # Mean log-probability by the bytes of the compressed text (Carlini et al. 2021, section 5.2).
+    "zlib": Score(
+        "Zlib",
+        lambda read: mean_log_prob(read.signals) / len(zlib.compress(read.text.encode())),
+        reads="text",
+    ),
+    # Ratio of losses: of the text in lower case to the text as it is (Carlini et al. 2021); NaN
+    # where the lower-case text has a single token.
+    "lowercase": Score("Lowercase", _lowercase, reads="lower"),
+    # Mean loss of the neighbours less the loss of the text, nats per token (Mattern et al. 2023).
+    "neighbour": Score("Neighbor", _neighbour, reads="neighbours"),
+    # LL(x | P) / LL(x) of mean log-probabilities: foreign text before it costs a member more
+    # (ReCaLL, Xie et al. 2024).
+    "recall": Score(
+        "ReCaLL",
+        lambda read: _ratio(_mean(read.conditional[1:]), mean_log_prob(read.signals)),
+        reads="prefix",
+    ),
+    # How much likelier than under a reference model (Watson et al. 2022; Shi's Smaller Ref), and
+    # the ratio of the losses of the reference and the model (Carlini et al. 2021).
+    "reference_difference": Score(
+        "Smaller Ref", lambda read: read.reference[0] - read.reference[1], reads="reference"
+    ),
+    "reference_ratio": Score(
+        "Smaller Ref, ratio", lambda read: _ratio(*read.reference[::-1]), reads="reference"
+    ),
 }
-OF_TEXT = ("zlib", "lowercase")  # columns that a table can have beside those of `score_named`
 
 
-def score_named(name: str) -> Callable[[Signals], float]:
+def score_named(name: str) -> Callable[[Reading], float]:
     """Return the score of a column, such as loss or min_k_12.5.
 
     Raises InputError if there is no such score, or no such k, as 0; a made-up text tries it.
     """
-    score, k = _registered(name)
-    if score.compute is None or (bool(k) != bool(score.k) and name != "entropy"):
+    score, k = registered(name)
+    if bool(k) != bool(score.k) and name != "entropy":
         raise _unknown(name)
     try:
         found = partial(score.compute, k=score.k(k)) if k and score.k else score.compute
@@ -270,25 +239,18 @@ def score_named(name: str) -> Callable[[Signals], float]:
     return found
 
 
-def needs_distribution(name: str) -> bool:
-    """Whether a score reads the whole predictive distribution, not log-probabilities alone."""
-    return _registered(name)[0].distribution
+def registered(name: str) -> tuple[Score, str]:
+    """Return the score of a column and the text of its k; raises InputError if there is none."""
+    family, _, k = (name, "", "") if name in SCORES else name.rpartition("_")
+    if family not in SCORES:
+        raise _unknown(name)
+    return SCORES[family], k
 
 
 def label_of(name: str) -> str:
     """Label of a column, such as Min-20%; raises InputError if there is no such score."""
-    score, k = _registered(name)
+    score, k = registered(name)
     return score.label.format(k=k).strip()
-
-
-def _registered(name: str) -> tuple[Score, str]:
-    """Score of a column, and the text of its k."""
-    if name in SCORES:
-        return SCORES[name], ""
-    family, _, k = name.rpartition("_")
-    if family not in SCORES:
-        raise _unknown(name)
-    return SCORES[family], k
 
 
 def _unknown(name: str) -> InputError:
@@ -307,20 +269,28 @@ def _scored(signals: Signals) -> Array:
     return signals.log_probs[1:]
 
 
-def _distribution(signals: Signals) -> Distribution:
-    if signals.distribution is None:
+def _probs(read: Reading) -> Array:
+    return np.exp(_scored(read.signals))
+
+
+def _distribution(read: Reading) -> Distribution:
+    if read.signals.distribution is None:
         raise InputError(
             "this score needs the whole predictive distribution, which the model does not give: "
             "use a model that runs here, or a score of log-probabilities alone"
         )
-    _scored(signals)
-    return signals.distribution
+    _scored(read.signals)
+    return read.signals.distribution
+
+
+def _mean(values: Array) -> float:
+    return float(values.mean(dtype=np.float64))
 
 
 def _lowest(values: Array, k: float) -> float:
     _require(0 < k <= 100, f"Min-K% with k = {k:g}: give a percentage above 0 and up to 100")
     count = max(1, int(len(values) * k / 100))
-    return float(np.partition(values, count - 1)[:count].mean(dtype=np.float64))
+    return _mean(np.partition(values, count - 1)[:count])
 
 
 def _ratio(above: float, below: float) -> float:
@@ -334,8 +304,6 @@ def _require(condition: bool, message: str) -> None:
 
 
 _TWO = np.ones(2, dtype=np.float32)
-_MADE_UP = Signals(
-    -_TWO,
-    Distribution(_TWO, _TWO, _TWO, _TWO, np.ones((2, len(TOP)), np.float32)),
-    np.ones(2, dtype=np.int64),
-)
+_SEEN = Distribution(_TWO, _TWO, _TWO, _TWO, np.ones((2, len(TOP)), np.float32))
+_SIGNALS = Signals(-_TWO, _SEEN, np.ones(2, dtype=np.int64))
+_MADE_UP = Reading(_SIGNALS, "text", _SIGNALS, [_SIGNALS], -_TWO, (-1.0, -1.0))

@@ -66,7 +66,7 @@ def probe_model(
     """
     # Here: they cost the import of torch, which the tables below do not need.
     from contamination.membership.generation import completion_scores
-    from contamination.membership.scores import min_k
+    from contamination.membership.scores import Reading, score_named
     from contamination.membership.signals import log_prob_signals
 
     if questions and len(questions) != len(chunks):
@@ -79,7 +79,8 @@ def probe_model(
         raise InputError(
             f"chunk {short[0]} has {len(ids[short[0]])} token(s), and a score needs 2: leave it out"
         )
-    table = pd.DataFrame({"min_k": [min_k(one, k) for one in log_prob_signals(scorer, ids)]})
+    min_k, signals = score_named(f"min_k_{k:g}"), log_prob_signals(scorer, ids)
+    table = pd.DataFrame({"min_k": [min_k(Reading(one)) for one in signals]})
     completed = completion_scores(scorer, chunks, most=most)
     table["completion"] = completed["rouge_l_recall"]
     table["exact"] = completed["verbatim"] == 1
