@@ -33,7 +33,7 @@ from contamination.scoring.local import TransformersScorer
 from contamination.tables import write_csv
 from reproduction.run.profile import Architecture
 from reproduction.run.tokenizer import train_tokenizer
-from reproduction.run.training import gpt2_config
+from reproduction.run.network import gpt2_config
 
 SHAPE = Architecture(n_embd=256, n_layer=4, n_head=4, n_positions=256)
 

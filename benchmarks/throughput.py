@@ -38,7 +38,7 @@ from contamination.tables import write_csv
 from contamination.testsets.tokens import tokenize
 from reproduction.run.profile import Architecture
 from reproduction.run.tokenizer import train_tokenizer
-from reproduction.run.training import gpt2_config
+from reproduction.run.network import gpt2_config
 
 HERE = Path(__file__).parent
 SHAPES = {  # name: (architecture, vocabulary, sequences on a CPU, of which the naive loop gets)
