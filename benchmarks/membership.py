@@ -31,9 +31,9 @@ from contamination.randomness import random_stream
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.tables import write_csv
+from reproduction.run.network import gpt2_config
 from reproduction.run.profile import Architecture
 from reproduction.run.tokenizer import train_tokenizer
-from reproduction.run.network import gpt2_config
 
 SHAPE = Architecture(n_embd=256, n_layer=4, n_head=4, n_positions=256)
 

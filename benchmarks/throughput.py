@@ -36,9 +36,9 @@ from contamination.scoring.cost import sequence_workload
 from contamination.scoring.loading import model_shape
 from contamination.tables import write_csv
 from contamination.testsets.tokens import tokenize
+from reproduction.run.network import gpt2_config
 from reproduction.run.profile import Architecture
 from reproduction.run.tokenizer import train_tokenizer
-from reproduction.run.network import gpt2_config
 
 HERE = Path(__file__).parent
 SHAPES = {  # name: (architecture, vocabulary, sequences on a CPU, of which the naive loop gets)

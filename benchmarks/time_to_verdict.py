@@ -39,8 +39,8 @@ from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import shard_bounds
 from contamination.testsets.sources import open_test_set
 from contamination.testsets.tokens import tokenize
-from reproduction.run.tokenizer import train_tokenizer
 from reproduction.run.network import gpt2_config
+from reproduction.run.tokenizer import train_tokenizer
 
 SHARDS, PERMUTATIONS = 50, 250
 RECORDS, WORDS = 500, 40  # of the made-up set
