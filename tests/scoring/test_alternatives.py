@@ -14,7 +14,8 @@ from contamination.scoring.alternatives import (
 )
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
-from contamination.scoring.store import SummedStore, open_store, sum_store
+from contamination.scoring.store import open_store
+from contamination.scoring.store_sums import SummedStore, sum_store
 from contamination.testsets.alternatives import AlternativeSet, option_alternatives
 from contamination.testsets.example_set import make_test_set
 from contamination.testsets.tokens import tokenize

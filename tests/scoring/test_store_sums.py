@@ -10,8 +10,8 @@ import pytest
 
 from contamination.errors import InputError
 from contamination.files import write_json
-from contamination.scoring.store import Store, SummedStore, open_store, sum_store
-from contamination.scoring.store_sums import SUMS, read_sums
+from contamination.scoring.store import SUMS, Store, open_store
+from contamination.scoring.store_sums import SummedStore, read_sums, sum_store
 from fakes.made_up_store import HEADER, SUCCESSORS, unit, units
 
 SHARDS = range(HEADER.shards)

@@ -12,6 +12,8 @@ on the requests before it. So the units of a shard are scored in a random order,
 another, and so are the examples after a predecessor: places then say nothing about the canonical
 order, the orderings stay exchangeable under H0, and a drift, slow against a shard, cancels in it.
 Units that are missing from an older run are scored after it; only they are put in a random order.
+One stored ordering of each of their shards is scored again first: if it has moved by more than the
+engine's resolution, nothing is added.
 """
 
 import platform
@@ -129,16 +131,20 @@ def fill(
     """
     work = [header.tokens_read(unit) for unit in units]
     rank, alone = processes().process_index, getattr(scorer, "spread", False)
+    first: list[Store] = []  # of process 0
 
     def plan() -> list[list[int]]:
         if rank > 0:
             return []
-        done = Store(directory, header, replace=replace).done()
+        first.append(Store(directory, header, replace=replace))
+        done = first[0].done()
         missing = {index for index, unit in enumerate(units) if unit not in done}
+        if header.kind == "orderings":
+            _require_no_drift(first[0], done, {units[index][0] for index in missing}, read)
         return _within(cut_into_parts(work, scorer.batch_tokens), missing)
 
     def opened() -> Store:
-        store = open_store(directory)
+        store = first[0] if first else open_store(directory)
         if store.header != header:
             raise InputError(
                 f"process {rank} was to score something else than process 0; give every process "
@@ -184,6 +190,32 @@ def fill(
             if enough is not None and enough(store, shard):
                 break
     return store
+
+
+def _require_no_drift(
+    store: Store,
+    done: set[Unit],
+    shards: set[int],
+    read: Callable[[Sequence[Unit]], Iterator[ScoredUnit]],
+) -> None:
+    """Score one stored ordering of each of these shards again; InputError if it has moved.
+
+    Orderings that are added later are compared with those in the store. Where machine, library or
+    server have changed in between, every one of them is shifted against the canonical ordering, and
+    a test takes the shift for evidence.
+    """
+    again = [
+        min(unit for unit in done if unit[0] == s) for s in sorted({s for s, _ in done} & shards)
+    ]
+    for unit, _, values in read(again) if again else ():
+        before = float(store.unit(unit).logprob.sum(dtype=np.float64))
+        now = float(values.sum(dtype=np.float64))
+        if abs(now - before) > store.resolution(len(values)):
+            raise InputError(
+                f"{store.directory}: {store.header.name_of(unit)} has {before:.8g} nats there and "
+                f"{now:.8g} now, so the machine, its libraries or the server have changed, and new "
+                "orderings would not compare; remove the directory to score all again"
+            )
 
 
 def _within(parts: Iterable[list[int]], wanted: set[int]) -> list[list[int]]:

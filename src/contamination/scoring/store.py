@@ -34,13 +34,13 @@ from contamination.scoring.store_format import (
     read_units,
     write_part,
 )
-from contamination.scoring.store_sums import SUMS, read_sums, write_sums
 from contamination.statistics.validation import with_ties
 
 # Nats by which an engine may change the log-probability of a token with its place in a batch. On
 # identical texts, random models of 2 to 8 layers moved one by up to 2e-5 in float32 and 0.008 in
 # bfloat16, whose spacing at 1 is 0.008; here 4 to 5 times that, and in proportion for float16.
 RESOLUTION = {"float32": 1e-4, "float16": 0.004, "bfloat16": 0.03}
+SUMS = "sums.parquet"  # of a store that was summed
 
 
 class ShardTokens(NamedTuple):
@@ -234,6 +234,15 @@ class Store:
                 f"keeps {limit or 'all'} of an example; give 1 to that many"
             )
 
+    def unit(self, unit: Unit) -> UnitRows:
+        """Return the rows of one unit; raises as `log_probs`."""
+        for path in self.parts():
+            if may_hold(path, *unit):
+                for rows in read_units(path, self.header, *unit):
+                    if rows.unit == unit:
+                        return rows
+        raise InputError(f"{self.directory}: {self.header.name_of(unit)} is not scored yet")
+
     def _units(self, kind: Kind, shard: int | None, permutations: int | None) -> Iterator[UnitRows]:
         """Yield each unit once, from the first part by name; raise if one is missing at the end."""
         if self.header.kind != kind:
@@ -252,74 +261,6 @@ class Store:
             name = self.header.name_of(next(iter(missing)))
             what = f"{permutations} permutations" if kind == "orderings" else "the whole store"
             raise InputError(f"{self.directory}: {name} is not scored yet; score {what} first")
-
-
-class SummedStore(Store):
-    """A store that was summed: it has `sums.parquet` and no parts.
-
-    What needs tokens raises InputError: all but `log_probs`, `alternatives`, `resolution` and
-    `successors`, and the last for fewer tokens of an example than were summed.
-    """
-
-    @cached_property
-    def _held(self) -> dict[Unit, np.ndarray]:
-        return read_sums(self.directory / SUMS, self.header)
-
-    def _sums(self, permutations: int) -> np.ndarray:
-        if self.header.kind != "orderings":
-            return super()._sums(permutations)
-        held = np.array(list(self._held.values())).reshape(self.header.shards, -1)
-        if permutations >= held.shape[1]:
-            raise InputError(
-                f"{self.directory}: it has the sums of {held.shape[1] - 1} permutations, not of "
-                f"{permutations}; ask for fewer"
-            )
-        return held[:, : permutations + 1]
-
-    def _alternative_sums(self) -> np.ndarray:
-        if self.header.kind != "alternatives":
-            return super()._alternative_sums()
-        return np.array(list(self._held.values()))
-
-    def successors(self, shard: int, tokens_per_example: int) -> np.ndarray:
-        """Return sums as `Store.successors` does, of as many tokens as were summed."""
-        self._check_kept(tokens_per_example)
-        if self.header.kind != "successors" or tokens_per_example < self.header.stored.max():
-            return super().successors(shard, tokens_per_example)
-        start, stop = self.header.bounds[shard]
-        sums = np.full((stop - start, stop - start), np.nan)
-        for index in range(stop - start):
-            sums[index, self.header.examples((shard, index)) - start] = self._held[shard, index]
-        return sums
-
-    def _units(self, kind: Kind, shard: int | None, permutations: int | None) -> Iterator[UnitRows]:
-        if self.header.kind == kind:
-            raise InputError(
-                f"{self.directory}: it has sums alone, and this takes tokens; use a store of a run"
-            )
-        return super()._units(kind, shard, permutations)
-
-
-def sum_store(store: Store, directory: Path, *, permutations: int) -> None:
-    """Write a store of the same header to `directory` that has the sums of `store`, and no tokens.
-
-    `permutations` counts for orderings alone. The records of runs come along: they say with which
-    model, packages and precision the tokens were scored. Raises InputError if `store` lacks one of
-    these units or is damaged.
-    """
-    header = store.header
-    if header.kind == "orderings":
-        rows = [*store._sums(permutations).reshape(-1, 1)]
-    elif header.kind == "alternatives":
-        rows = [*store._alternative_sums()]
-    else:
-        kept = header.tokens_per_example or int(header.stored.max())
-        matrices = (store.successors(shard, kept) for shard in range(header.shards))
-        rows = [row[~np.isnan(row)] for matrix in matrices for row in matrix]
-    Store(directory, header, replace=True)
-    write_sums(directory, header, dict(zip(header.units(permutations), rows, strict=True)))
-    for record in store.records():
-        shutil.copy(record, directory)
 
 
 def open_store(directory: Path | str) -> Store:
@@ -342,8 +283,11 @@ def open_store(directory: Path | str) -> Store:
             f"{SCHEMA_VERSION}; score again into another directory"
         )
     store = Store(path.parent, Header.from_json(found))
-    summed = (store.directory / SUMS).is_file() and not store.parts()
-    return SummedStore(store.directory, store.header) if summed else store
+    if store.parts() or not (store.directory / SUMS).is_file():
+        return store
+    from contamination.scoring.store_sums import SummedStore
+
+    return SummedStore(store.directory, store.header)
 
 
 def _read_header(path: Path) -> dict[str, Any]:

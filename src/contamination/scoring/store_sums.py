@@ -9,7 +9,9 @@ and of a record one for each of its alternatives. The file carries the key of th
 checksums of its pages, as parts do.
 """
 
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -18,9 +20,9 @@ import pyarrow.parquet as pq
 
 from contamination.errors import InputError
 from contamination.files import replacing
-from contamination.scoring.store_format import UNREADABLE, Header, Unit
+from contamination.scoring.store import SUMS, Store
+from contamination.scoring.store_format import UNREADABLE, Header, Kind, Unit, UnitRows
 
-SUMS = "sums.parquet"
 SCHEMA = pa.schema(
     [("shard", pa.int32()), ("ordering", pa.int32()), ("sums", pa.list_(pa.float64()))]
 )
@@ -67,3 +69,71 @@ def read_sums(path: Path, header: Header) -> dict[Unit, np.ndarray]:
 def _count(header: Header, unit: Unit) -> int:
     """Sums that a unit has."""
     return 1 if header.kind == "orderings" else len(header.examples(unit))
+
+
+class SummedStore(Store):
+    """A store that was summed: it has `sums.parquet` and no parts.
+
+    What needs tokens raises InputError: all but `log_probs`, `alternatives`, `resolution` and
+    `successors`, and the last for fewer tokens of an example than were summed.
+    """
+
+    @cached_property
+    def _held(self) -> dict[Unit, np.ndarray]:
+        return read_sums(self.directory / SUMS, self.header)
+
+    def _sums(self, permutations: int) -> np.ndarray:
+        if self.header.kind != "orderings":
+            return super()._sums(permutations)
+        held = np.array(list(self._held.values())).reshape(self.header.shards, -1)
+        if permutations >= held.shape[1]:
+            raise InputError(
+                f"{self.directory}: it has the sums of {held.shape[1] - 1} permutations, not of "
+                f"{permutations}; ask for fewer"
+            )
+        return held[:, : permutations + 1]
+
+    def _alternative_sums(self) -> np.ndarray:
+        if self.header.kind != "alternatives":
+            return super()._alternative_sums()
+        return np.array(list(self._held.values()))
+
+    def successors(self, shard: int, tokens_per_example: int) -> np.ndarray:
+        """Return sums as `Store.successors` does, of as many tokens as were summed."""
+        self._check_kept(tokens_per_example)
+        if self.header.kind != "successors" or tokens_per_example < self.header.stored.max():
+            return super().successors(shard, tokens_per_example)
+        start, stop = self.header.bounds[shard]
+        sums = np.full((stop - start, stop - start), np.nan)
+        for index in range(stop - start):
+            sums[index, self.header.examples((shard, index)) - start] = self._held[shard, index]
+        return sums
+
+    def _units(self, kind: Kind, shard: int | None, permutations: int | None) -> Iterator[UnitRows]:
+        if self.header.kind == kind:
+            raise InputError(
+                f"{self.directory}: it has sums alone, and this takes tokens; use a store of a run"
+            )
+        return super()._units(kind, shard, permutations)
+
+
+def sum_store(store: Store, directory: Path, *, permutations: int) -> None:
+    """Write a store of the same header to `directory` that has the sums of `store`, and no tokens.
+
+    `permutations` counts for orderings alone. The records of runs come along: they say with which
+    model, packages and precision the tokens were scored. Raises InputError if `store` lacks one of
+    these units or is damaged.
+    """
+    header = store.header
+    if header.kind == "orderings":
+        rows = [*store._sums(permutations).reshape(-1, 1)]
+    elif header.kind == "alternatives":
+        rows = [*store._alternative_sums()]
+    else:
+        kept = header.tokens_per_example or int(header.stored.max())
+        matrices = (store.successors(shard, kept) for shard in range(header.shards))
+        rows = [row[~np.isnan(row)] for matrix in matrices for row in matrix]
+    Store(directory, header, replace=True)
+    write_sums(directory, header, dict(zip(header.units(permutations), rows, strict=True)))
+    for record in store.records():
+        shutil.copy(record, directory)

@@ -25,7 +25,8 @@ from contamination.audit.battery import TESTS
 from contamination.errors import InputError
 from contamination.files import read_json, replacing, sha256_of, write_json
 from contamination.scoring.plan import StoreNeed
-from contamination.scoring.store import Store, open_store, sum_store
+from contamination.scoring.store import Store, open_store
+from contamination.scoring.store_sums import sum_store
 from reproduction.run.experiment import Experiment, store_plan
 from reproduction.run.files import MODELS
 from reproduction.run.profile import CanarySpec, ScoringSpec

@@ -8,7 +8,7 @@ import pytest
 from contamination.audit.battery import TESTS
 from contamination.errors import InputError
 from contamination.files import read_json, write_json
-from contamination.scoring.store import SummedStore
+from contamination.scoring.store_sums import SummedStore
 from fakes.data_fixtures import ROOT, SETS, MadeUpRun
 from reproduction.notebooks.start.shipped import NEEDS, keep_tokens, open_shipped, ship_stores
 from reproduction.run.experiment import MODELS
