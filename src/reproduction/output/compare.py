@@ -7,7 +7,7 @@ is with processor, threads and precision; it may differ by the tolerance of its 
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ Tables = Mapping[str, pd.DataFrame]
 
 IDENTICAL, WITHIN, DIFFERENT = "identical", "within tolerance", "different"
 NAME, EXACT, SKIPPED = "name", "exact", "not compared"
+COLUMNS = "(the columns)"
 ROUNDING = 1e-9  # relative; what libraries of mathematics differ by
 LARGEST_P = 0.9  # p-values above it say the same: nothing was found
 
@@ -58,8 +59,8 @@ class Comparison:
     ----------
     values : a row for each value of the tables: table, row (its names), column, run, reference
         (text, as written), scale, difference (on that scale; NaN of what has none), tolerance,
-        share (difference / tolerance, infinite where none is allowed) and outcome. A table, row or
-        column that only one of them has is one row, with "missing" on the side that lacks it.
+        share (difference / tolerance, infinite where none is allowed) and outcome. What only one of
+        them has is "missing" on the other side; where columns differ, they are a value, too.
     """
 
     values: pd.DataFrame
@@ -145,59 +146,35 @@ def compare_tables(run: Tables, reference: Tables, tolerances: pd.DataFrame) -> 
     it), `EXACT`, `SKIPPED`, or a key of `SCALES` with its tolerance. A column without a row is
     exact; where no column is a name, all of them are.
     """
-    found = []
-    for table in dict.fromkeys([*reference, *run]):
-        if table in run and table in reference:
-            rules = tolerances[tolerances["table"] == table].set_index("column")
-            cells = _match(run[table], reference[table], rules)
-        else:
-            cells = [_presence([""], "(the table)", table in run, table in reference)]
-        found += [part.assign(table=table) for part in cells if len(part)]
-    return Comparison(_judge(pd.concat(found, ignore_index=True)))
+    rules = tolerances.set_index(["table", "column"])[["scale", "tolerance"]]
+    sides = {
+        side: pd.concat({name: _cells(table, rules, name) for name, table in tables.items()})
+        for side, tables in (("run", run), ("reference", reference))
+    }
+    cells = pd.concat(sides, axis=1).rename_axis(["table", "row", "column"]).fillna("missing")
+    same = cells["run"] == cells["reference"]
+    cells = cells[~same | (cells.index.get_level_values("column") != COLUMNS)].reset_index()
+    cells = cells.join(rules, on=["table", "column"])
+    return Comparison(_judge(cells.fillna({"scale": EXACT, "tolerance": 0.0})))
 
 
-def _match(run: pd.DataFrame, reference: pd.DataFrame, rules: pd.DataFrame) -> list[pd.DataFrame]:
-    """Put the cells of a table side by side; and rows and columns that one side lacks."""
-    columns = list(dict.fromkeys([*reference, *run]))
-    shared = [column for column in columns if column in run and column in reference]
-    names = [column for column in shared if rules["scale"].get(column) == NAME] or shared
-    ours, theirs = _by_name(run, names), _by_name(reference, names)
-    both = theirs.index.intersection(ours.index, sort=False)
-    parts = [
-        _presence([""], column, column in run, column in reference)
-        for column in columns
-        if column not in shared
-    ]
-    parts += [
-        _presence(theirs.index.difference(both, sort=False), "(the row)", False, True),
-        _presence(ours.index.difference(both, sort=False), "(the row)", True, False),
-    ]
-    if names == shared:
-        parts.append(_presence(both, "(the row)", True, True))
-    ours, theirs = ours.loc[both], theirs.loc[both]
-    for column in shared:
-        scale = rules["scale"].get(column, EXACT)
-        if column not in names and scale != SKIPPED:
-            sides = {"run": ours[column].to_numpy(), "reference": theirs[column].to_numpy()}
-            allowed = rules.loc[column, "tolerance"] if scale in SCALES else 0.0
-            facts = {"row": both, "column": column, "scale": scale, "tolerance": allowed}
-            parts.append(pd.DataFrame(facts | sides))
-    return parts
+def _cells(table: pd.DataFrame, rules: pd.DataFrame, name: str) -> pd.Series:
+    """Texts by row and column; rows are called by their names, and those of equal names numbered.
 
-
-def _by_name(table: pd.DataFrame, names: list[str]) -> pd.DataFrame:
-    """Index the rows by their names; rows of equal names are numbered."""
+    Where all columns are names, a row is "there". The names of the columns are a cell as well.
+    """
+    own = dict(rules["scale"].get(name, {}))
+    scales = {column: own.get(column, EXACT) for column in table}
+    names = [column for column in own if scales.get(column) == NAME] or list(table)
+    values = [c for c, scale in scales.items() if c not in names and scale != SKIPPED]
     rows = table[names].agg(", ".join, axis=1) if len(table) else pd.Series([], dtype=str)
     again = rows.groupby(rows).cumcount()
-    return table.set_index(rows.where(again == 0, rows + " #" + (again + 1).astype(str)))
-
-
-def _presence(rows: Iterable[str], column: str, in_run: bool, in_reference: bool) -> pd.DataFrame:
-    """Cells that say on which side rows are, or a column or a table."""
-    sides = {"run": in_run, "reference": in_reference}
-    words = {side: "there" if has else "missing" for side, has in sides.items()}
-    facts = {"row": list(rows), "column": column, "scale": EXACT, "tolerance": 0.0}
-    return pd.DataFrame(facts | words)
+    rows = rows.where(again == 0, rows + " #" + (again + 1).astype(str))
+    cells = {("", COLUMNS): ", ".join(sorted(table))}
+    for column in values or ["(the row)"]:
+        texts = table[column] if values else ["there"] * len(table)
+        cells |= {(row, column): text for row, text in zip(rows, texts, strict=True)}
+    return pd.Series(cells)
 
 
 def _judge(cells: pd.DataFrame) -> pd.DataFrame:

@@ -1,11 +1,9 @@
 """Evidence against what it depends on: log10 p by duplication count, shards or permutations.
 
-How Figures 2 and 3 of Oren are averaged and drawn, for every experiment that has such numbers. The
-tests to be drawn come with their labels and colours from the registry, which stands above.
+How Figures 2 and 3 of Oren are averaged and drawn, for every experiment that has such numbers.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Protocol
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -13,21 +11,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from contamination.audit.battery import Test
 from contamination.tables import SIGNIFICANT
 from reproduction.output.figures import count_axis, mark_level
-
-
-class DrawnTest(Protocol):
-    """What a figure needs to know of a test; `contamination.audit.battery.TESTS` has all of it."""
-
-    @property
-    def name(self) -> str: ...  # noqa: D102
-    @property
-    def label(self) -> str: ...  # noqa: D102
-    @property
-    def colour(self) -> str: ...  # noqa: D102
-    @property
-    def marker(self) -> str: ...  # noqa: D102
 
 
 def mean_log10_p(rows: pd.DataFrame, setting: str) -> pd.DataFrame:
@@ -40,7 +26,7 @@ def mean_log10_p(rows: pd.DataFrame, setting: str) -> pd.DataFrame:
 
 
 def draw_ablation(
-    axes: Axes, table: pd.DataFrame, rows: pd.DataFrame, setting: str, tests: Iterable[DrawnTest]
+    axes: Axes, table: pd.DataFrame, rows: pd.DataFrame, setting: str, tests: Iterable[Test]
 ) -> None:
     """Draw mean log10 p against a setting, by test, with the single sets behind (Oren, Figure 3).
 
@@ -58,7 +44,7 @@ def draw_ablation(
     count_axis(axes, table[setting])
 
 
-def plot_power(panels: Mapping[str, pd.DataFrame], tests: Iterable[DrawnTest]) -> Figure:
+def plot_power(panels: Mapping[str, pd.DataFrame], tests: Iterable[Test]) -> Figure:
     """Draw the mean log10 p of the sets of each duplication count, by test, over single sets.
 
     As Oren's Figure 2, side by side for each of the `panels`: title -> rows with columns dup_count,

@@ -1,10 +1,14 @@
 """The numbers that the papers print, and the models in the tables of Oren (section 4.3)."""
 
+import math
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
 
 from contamination.errors import InputError
+from contamination.scoring.models import ModelEntry
+from contamination.testsets.registry import entries
 
 # Column of Tables 2 and 4 -> the model's name in the paper.
 CONTROLS = {"biomedlm": "BioMedLM", "gpt2_xl": "GPT-2 XL"}
@@ -12,6 +16,9 @@ AUDITED = {"llama2_7b": "LLaMA2-7B", "mistral_7b": "Mistral-7B", "pythia_1_4b": 
 
 # Column of Table 1 -> the test in it, of the checkpoint of higher counts.
 PRINTED = {"permutation_p": "permutation", "sharded_p": "sharded_t"}
+# Families of registered sets -> the table that lists their titles; all others are in Table 2.
+TABLES = {"canaries/": "oren2024_table1_canaries", "mmlu/": "oren2024_table4_mmlu"}
+TABLE2 = "oren2024_table2_open_models"
 
 
 def load_published(directory: Path | str, name: str) -> pd.DataFrame:
@@ -20,3 +27,23 @@ def load_published(directory: Path | str, name: str) -> pd.DataFrame:
     if not path.is_file():
         raise InputError(f"{path}: no such published table; restore data/published from git")
     return pd.read_csv(path)
+
+
+def published_p(entry: ModelEntry, dataset: str, published: Path | str | None) -> float:
+    """Return the p-value that the paper prints for a model and a set, or NaN if it prints none.
+
+    Theirs is the sharded t-test with 50 shards and 250 permutations, 1,000 for MMLU.
+    """
+    if published is None or entry.published is None or dataset not in entries():
+        return math.nan
+    names = [name for family, name in TABLES.items() if dataset.startswith(family)]
+    table, row = _table(Path(published), (*names, TABLE2)[0]), entries()[dataset].title
+    if row not in table.index or entry.published not in table:
+        return math.nan
+    return float(table.loc[row, entry.published])
+
+
+@cache
+def _table(published: Path, name: str) -> pd.DataFrame:
+    table = load_published(published, name)
+    return table.set_index(table.columns[0])

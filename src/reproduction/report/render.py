@@ -7,7 +7,6 @@ pandoc, `filter.lua` numbers figures, tables, equations and sections; the option
 `_quarto.yml` and of a document's front matter. Each page is checked before it replaces the last.
 """
 
-import errno
 import json
 import os
 import re
@@ -15,8 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -76,7 +74,7 @@ def render_report(
         beside = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
         quarto = shutil.which("quarto", path=beside)
     render = _pandoc if not quarto else _quarto(quarto)
-    with tempfile.TemporaryDirectory(prefix="report-") as temporary, out_of_space(Path(temporary)):
+    with tempfile.TemporaryDirectory(prefix="report-") as temporary:
         stage = Stage.fill(paper, results, Path(temporary).resolve())
         print(f"report: rendering with {quarto or 'pandoc and typst'}", flush=True)
         pages: dict[Path, Path] = {}
@@ -96,20 +94,6 @@ def render_report(
                 shutil.copyfile(file, unfinished)
             print(f"report: {published}", flush=True)
         return list(pages)
-
-
-@contextmanager
-def out_of_space(where: Path) -> Iterator[None]:
-    """Report a full disk under `where` in one line."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise InputError(
-                f"no space left on the disk that holds {where}: free some, or point TMPDIR to "
-                "another disk, and run the same command again"
-            ) from error
-        raise
 
 
 @dataclass(frozen=True)

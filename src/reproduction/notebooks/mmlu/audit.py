@@ -20,7 +20,7 @@ from contamination.scoring.store import open_store
 from contamination.tables import outcome_row
 from reproduction.notebooks.mmlu.segmentation import SEGMENTATIONS, Segmented
 from reproduction.notebooks.mmlu.subsets import FAMILY
-from reproduction.output.published_p import published_p
+from reproduction.output.published import published_p
 from reproduction.run.experiment import Experiment, trained_here
 
 WORK = ("model", "segmentation", "test", "examples", "tokens_read", "tokens_scored")

@@ -20,7 +20,7 @@ from reproduction.notebooks.open_models.cells import Cell, model_entries
 from reproduction.notebooks.open_models.pooled import pooled_rows
 from reproduction.notebooks.open_models.sets import ExampleSets, SetName, set_names
 from reproduction.notebooks.open_models.tables import Row, add_controls, corrected
-from reproduction.output.published_p import published_p
+from reproduction.output.published import published_p
 from reproduction.run.experiment import Experiment
 
 
