@@ -29,8 +29,6 @@ from fakes.tiny_models import grouped, save_model
 CONTEXT = 16
 IDS = np.random.default_rng(0).integers(1, 300, 40, dtype=np.int32)
 COMMITS = ("a" * 40, "b" * 40)
-HASHED = ["config.json", "tokenizer.json", "special_tokens_map.json", "added_tokens.json"]
-HASHED += ["spiece.model", "vocab.json"]
 
 
 @pytest.fixture
@@ -114,23 +112,26 @@ class TestHub:
         np.testing.assert_array_equal(logprobs(scorer), expected)
         assert np.abs(logprobs("org/name") - expected).max() > 0.01
 
-    def test_a_cache_that_does_not_tell_the_commit(self, cache, model_directory):
-        self.put(cache, model_directory, "not-a-hash", "main")
-        assert "does not say which commit" in refusal("org/name")
-
-    def test_a_name_that_is_not_in_the_cache(self):
-        assert "fetch it with `hf download` where there is a network" in refusal("org/nothing")
-
-    @pytest.mark.parametrize("file", ["model.safetensors", "tokenizer.json"])
-    def test_a_model_of_which_only_a_part_is_in_the_cache(self, cache, directory, file):
-        (directory / file).unlink()
-        self.put(cache, directory, COMMITS[0], "main")
-        assert "give a complete model" in refusal("org/name")
+    @pytest.mark.parametrize(
+        ("file", "commit", "message"),
+        [
+            ("model.safetensors", COMMITS[0], "give a complete model"),
+            ("tokenizer.json", COMMITS[0], "give a complete model"),
+            (None, "not-a-hash", "does not say which commit"),
+            (None, None, "fetch it with `hf download` where there is a network"),
+        ],
+    )
+    def test_a_cache_with_a_part_or_nothing(self, cache, directory, file, commit, message):
+        if file is not None:
+            (directory / file).unlink()
+        if commit is not None:
+            self.put(cache, directory, commit, "main")
+        assert message in refusal("org/name")
 
     @pytest.mark.parametrize(
         ("error", "advice"),
         [
-            (GatedRepoError, "this machine has no token; ask for access on https://huggingfa"),
+            (GatedRepoError, "it is gated: ask for access"),
             (RepositoryNotFoundError, "check the name; if it is private, log in"),
             (RevisionNotFoundError, "check the revision"),
         ],
@@ -201,13 +202,10 @@ class TestDownload:
 
     def test_that_is_gated(self, server, monkeypatch, expected):
         server.models["org/name"].gated, server.token = True, "hf_right"
-        message = refusal("org/name")
-        assert message == (
-            "org/name: the model is gated, and this machine has no token; ask for access on "
-            "https://huggingface.co/org/name, then log in with `hf auth login`"
-        )
-        monkeypatch.setenv("HF_TOKEN", "hf_other")
-        assert "the token of this machine has no access to it; ask for it on" in refusal("org/name")
+        for token in (None, "hf_other"):
+            if token is not None:
+                monkeypatch.setenv("HF_TOKEN", token)
+            assert "it is gated: ask for access on its page" in refusal("org/name")
         assert not server.downloaded() & {"model.safetensors"}
         monkeypatch.setenv("HF_TOKEN", "hf_right")
         np.testing.assert_array_equal(logprobs("org/name"), expected)
@@ -552,41 +550,23 @@ class TestRevision:
         change_weights(directory, "transformer.ln_f.bias", 1e-3)
         assert TransformersScorer(directory).revision != before
 
-    def test_it_names_the_precision_that_the_device_has(self, directory, monkeypatch):
-        revisions = set()
-        for available in (False, True):
-            monkeypatch.setattr(loading, "has_bfloat16", lambda device, a=available: a)
-            revisions.add(TransformersScorer(directory).revision)
-        assert len(revisions) == 2
+    def test_it_names_the_precision_the_context_and_every_file(self, directory, monkeypatch):
+        def revision(**options) -> str:
+            return TransformersScorer(ModelSource(str(directory), **options)).revision
 
-    def test_the_context_of_the_model_is_the_same_asked_for_or_not(self, directory):
-        contexts = (None, CONTEXT, CONTEXT // 2)
-        whole, asked, half = (open_model(directory, context=c).revision for c in contexts)
-        assert whole == asked != half
-
-    @pytest.mark.parametrize("file", HASHED)
-    def test_so_do_the_configuration_and_every_file_of_a_tokenizer(self, directory, file):
-        source = ModelSource(str(directory))
-        config = loading.load_config(source)
-        revisions = set()
-        for text in ("{}", '{"a": 0}'):
-            (directory / file).write_text(text)
-            revisions.add(loading.identity(source, config, torch.float32, 0))
-        assert len(revisions) == 2
-
-    def test_so_do_the_options_that_change_numbers(self, directory):
-        config = loading.load_config(ModelSource(str(directory)))
-        revisions = {
-            loading.identity(ModelSource(str(directory), bits=bits), config, dtype, start)
-            for bits in (None, "8", "4")
-            for dtype in (torch.float32, torch.bfloat16)
-            for start in (0, 1)
-        }
-        assert len(revisions) == 12
-
-    def test_placement_does_not(self, directory):
-        placed = open_model(directory, device_map="auto", attention="eager", compile=True)
-        assert placed.revision == open_model(directory).revision
+        found = [revision(bits=bits) for bits in (None, "8", "4")]
+        found += [revision(context=CONTEXT // 2)]
+        same = {"device_map": "auto", "attention": "eager", "compile": True}
+        assert revision(context=CONTEXT, **same) == found[0]
+        available = loading.has_bfloat16(torch.device("cpu"))
+        monkeypatch.setattr(loading, "has_bfloat16", lambda _: not available)
+        found += [revision(), revision(precision="float16")]
+        for file in ("special_tokens_map.json", "added_tokens.json", "spiece.model", "vocab.json"):
+            (directory / file).write_text("{}")
+            found.append(revision())
+        configure(directory, note="changed")
+        found.append(revision())
+        assert len(set(found)) == len(found)
 
 
 class TestOptions:
@@ -594,13 +574,11 @@ class TestOptions:
         ("options", "message"),
         [
             ({"precision": "half"}, "precision is 'half': give one of auto, float32, bfloat16"),
-            ({"bits": "2"}, "bits is '2': give 8 or 4"),
+            ({"bits": "2"}, "bits is '2': give one of 8, 4"),
             ({"device_map": "everywhere"}, "device_map is 'everywhere': give one of auto, balan"),
             ({"revision": ""}, "revision is '': give a branch, a tag or a commit"),
-            ({"revision": "v" * 201}, "revision is 'v{50}'…: give a branch, .* 200 characters at"),
             ({"revision": "two words"}, "revision is 'two words': give a branch"),
             ({"revision": "main"}, "lies on this machine, where revision main has no meaning"),
-            ({"context": 1}, "context is 1: .* reads 2 to 16 tokens at once"),
             ({"context": 17}, "context is 17: .* reads 2 to 16 tokens at once"),
         ],
     )
@@ -621,32 +599,11 @@ class TestOptions:
         with pytest.raises(InputError, match=message):
             ModelSource(name)
 
-    @pytest.mark.parametrize(
-        ("precision", "dtype", "nats"),
-        [
-            ("float32", torch.float32, 0.0),
-            ("bfloat16", torch.bfloat16, 0.1),
-            ("float16", torch.float16, 0.02),
-        ],
-    )
-    def test_precision(self, directory, expected, precision, dtype, nats):
-        scorer = open_model(directory, precision=precision)
-        assert scorer.dtype is dtype
-        assert scorer.model.dtype is dtype
-        values = logprobs(scorer)
-        assert np.abs(values - expected).max() <= nats
-        assert (values == expected).all() == (nats == 0)
-
     @pytest.mark.parametrize("bits", ["8", "4"])
     def test_quantised_loading_needs_its_library(self, directory, monkeypatch, bits):
         monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
         with pytest.raises(InputError, match="needs bitsandbytes: pip install bitsandbytes"):
             logprobs(directory, bits=bits)
-
-    def test_attention_is_passed_on(self, directory, expected):
-        values = logprobs(directory, attention="eager")
-        np.testing.assert_allclose(values, expected, rtol=0, atol=1e-4)
-        assert "cannot be loaded" in refusal(directory, attention="nonsense")
 
     @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
     def test_weights_that_wait_on_disk(self, directory, monkeypatch, precision):

@@ -133,12 +133,12 @@ def test_models_trained_here_know_their_truth(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a: {id: x/y, role: audited, revison: main}", "a: unknown key 'revison'"),
-        ("a: {id: x/y}", "a: key 'role' is missing"),
-        ("a: {id: x/y, role: suspect}", "a: role is 'suspect'"),
-        ("a: x/y", "a: write a mapping"),
-        ("- a", "write a mapping"),
-        ("a: {id: [", r"models\.yaml: not YAML"),
+        ("a: {id: x/y, role: audited, revison: main}", "a: revison: Unexpected"),
+        ("a: {role: audited}", "a: id: Field required"),
+        ("a: {id: x/y, role: suspect}", "a: role: Input should be 'audited'"),
+        ("a: x/y", "no mapping of names"),
+        ("- a", "no mapping of names"),
+        ("a: {id: [", "no mapping of names"),
         (None, r"models\.yaml: no such file"),
     ],
 )

@@ -20,7 +20,7 @@ from typing import Any, Literal, cast, get_args
 import torch
 import transformers
 from accelerate.utils.memory import should_reduce_batch_size
-from huggingface_hub import HfApi, errors, get_token, hf_hub_download
+from huggingface_hub import HfApi, errors, hf_hub_download
 from huggingface_hub.file_download import REGEX_COMMIT_HASH
 from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerBase
 
@@ -64,6 +64,8 @@ WEIGHTS = {
 ADVICE: dict[type[Exception], str] = {
     pickle.UnpicklingError: "its pickle holds more than weights and is not run; give a model with "
     "*.safetensors",
+    errors.GatedRepoError: "it is gated: ask for access on its page at huggingface.co, then log in "
+    "with `hf auth login`",
     errors.RepositoryNotFoundError: "check the name; if it is private, log in with `hf auth login`",
     errors.RevisionNotFoundError: "check the revision on the model's page",
     errors.LocalEntryNotFoundError: "fetch it with `hf download` where there is a network, or give "
@@ -81,30 +83,14 @@ def explain_load_errors(name: str) -> Iterator[None]:
     except InputError:
         raise
     except Exception as error:  # transformers, safetensors, pickle, hub: no common base class
-        if any(isinstance(cause, errors.GatedRepoError) for cause in causes(error)):
-            raise _gated(name) from error
-        text = (
-            "" if isinstance(error, pickle.UnpicklingError) else f": {error}"
-        )  # advises to run it
+        # A pickle that is refused comes with the advice to run it.
+        text = "" if isinstance(error, pickle.UnpicklingError) else f": {error}"
         reason = " ".join(f"{type(error).__name__}{text}".split())[:300]
         raise InputError(
             f"{name}: the model cannot be loaded ({reason}); {_advice(error)}"
         ) from error
     finally:
         transformers.logging.set_verbosity(verbosity)
-
-
-def _gated(name: str) -> InputError:
-    page = f"https://huggingface.co/{name}"
-    if get_token():
-        return InputError(
-            f"{name}: the model is gated, and the token of this machine has no access to it; ask "
-            f"for it on {page}, or log in as somebody who has it with `hf auth login`"
-        )
-    return InputError(
-        f"{name}: the model is gated, and this machine has no token; ask for access on {page}, "
-        "then log in with `hf auth login`"
-    )
 
 
 def is_out_of_memory(error: Exception) -> bool:
@@ -153,21 +139,15 @@ class ModelSource:
 
     def __post_init__(self) -> None:
         """Refuse what is wrong whatever the files say."""
-        if self.precision not in get_args(Precision):
-            raise InputError(
-                f"precision is {self.precision!r}: give one of {', '.join(get_args(Precision))}"
-            )
-        if self.bits is not None and self.bits not in get_args(Bits):
-            raise InputError(f"bits is {self.bits!r}: give 8 or 4")
-        if self.device_map is not None and self.device_map not in get_args(DeviceMap):
-            raise InputError(
-                f"device_map is {self.device_map[:50]!r}: give one of "
-                f"{', '.join(get_args(DeviceMap))}"
-            )
+        choices = {"precision": Precision, "bits": Bits, "device_map": DeviceMap}
+        for name, kind in choices.items():
+            if (value := getattr(self, name)) is not None and value not in get_args(kind):
+                allowed = ", ".join(get_args(kind))
+                raise InputError(f"{name} is {str(value)[:50]!r}: give one of {allowed}")
         if self.revision is not None and not REVISION.fullmatch(self.revision):
             raise InputError(
-                f"revision is {self.revision[:50]!r}{'…' * (len(self.revision) > 50)}: give a "
-                "branch, a tag or a commit, 200 characters at most"
+                f"revision is {self.revision[:50]!r}: give a branch, a tag or a commit, 200 "
+                "characters at most"
             )
         _refuse_kernels(self.attention, self.name)
         path = Path(self.name)
@@ -308,7 +288,9 @@ def load_network(source: ModelSource, dtype: torch.dtype, device: torch.device) 
     """
     transformers.utils.logging.disable_progress_bar()  # ours say more
     if not Path(source.name).exists():
-        _fetch_weights(source)
+        if files := weight_files(source):
+            with explain_load_errors(source.name):  # if there is room for all of them
+                fetch_files(source.name, files, revision=source.revision)
     elif Path(source.name).is_dir() and not source.trust_remote_code:
         _refuse_few_weights(source)
     arguments: dict[str, Any] = {"dtype": dtype}
@@ -376,13 +358,6 @@ def _weights_of(directory: Path, config: Any) -> list[Path]:
     if missing := [file for file in files if not file.is_file()]:
         raise InputError(f"{missing[0]}: no such file; fetch all files of the model")
     return files
-
-
-def _fetch_weights(source: ModelSource) -> None:
-    """Fetch the files that transformers is going to ask for, if there is room for all of them."""
-    if files := weight_files(source):
-        with explain_load_errors(source.name):
-            fetch_files(source.name, files, revision=source.revision)
 
 
 def weight_files(source: ModelSource) -> list[str]:

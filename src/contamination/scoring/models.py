@@ -5,10 +5,10 @@ installed package finds it too. Any other name is a model all the same: a path o
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Literal, get_args
+from typing import ClassVar, Literal
 
 import yaml
 
@@ -44,6 +44,7 @@ class ModelEntry:
     published: str | None = None
     planted: Mapping[str, int] = field(default_factory=dict)
     note: str = ""
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     def dup_count(self, dataset: str) -> int | None:
         """How often a set was planted in its canonical order; None where that is not known.
@@ -75,27 +76,19 @@ def load_models(registry: Path = REGISTRY) -> Mapping[str, ModelEntry]:
     """
     if not registry.is_file():
         raise InputError(f"{registry}: no such file; restore data/models.yaml from git")
+    from pydantic import TypeAdapter, ValidationError
+
     try:
-        content = yaml.safe_load(registry.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise InputError(f"{registry}: not YAML ({' '.join(str(error).split())})") from error
-    if not isinstance(content, dict):
-        raise InputError(f"{registry}: write a mapping from the names of models to what they are")
-    entries, known = {}, [f.name for f in fields(ModelEntry) if f.name != "name"]
-    for name, value in content.items():
-        where = f"{registry}: {name}"
-        if not isinstance(value, dict):
-            raise InputError(f"{where}: write a mapping with the keys id and role")
-        if unknown := sorted(set(value) - set(known), key=str):
-            raise InputError(f"{where}: unknown key {unknown[0]!r}; choose from {', '.join(known)}")
-        if missing := [key for key in ("id", "role") if key not in value]:
-            raise InputError(f"{where}: key {missing[0]!r} is missing")
-        if value["role"] not in get_args(Role):
-            raise InputError(
-                f"{where}: role is {value['role']!r}; give one of {', '.join(get_args(Role))}"
-            )
-        entries[str(name)] = ModelEntry(str(name), **value)
-    return entries
+        content = dict(yaml.safe_load(registry.read_text(encoding="utf-8")))
+        named = {str(name): {"name": str(name), **value} for name, value in content.items()}
+        return TypeAdapter(dict[str, ModelEntry]).validate_python(named)
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        where = ": ".join(map(str, wrong["loc"]))
+        raise InputError(f"{registry}: {where}: {wrong['msg']}") from error
+    except (yaml.YAMLError, TypeError, ValueError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"{registry}: no mapping of names to what they are ({reason})") from error
 
 
 def label(model: str) -> str:

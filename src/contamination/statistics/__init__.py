@@ -31,56 +31,25 @@ shuffled orderings would have given.
 shards. Any room may import from here; nothing here imports from another room but `errors`.
 """
 
+# ruff: noqa: F403, F405
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from contamination.statistics.anytime import AnytimeResult, EProcess, anytime_test
-    from contamination.statistics.calibration import called_canonical, null_scores
-    from contamination.statistics.exchangeability import random_orderings
-    from contamination.statistics.joint import WestfallYoungResult, westfall_young_test
-    from contamination.statistics.multiple_testing import (
-        AdjustedResult,
-        CombinedResult,
-        adjust,
-        cauchy,
-        dkw_band,
-        ecdf,
-        fisher,
-        harmonic_mean,
-    )
-    from contamination.statistics.permutation import permutation_test
-    from contamination.statistics.planning import Design, PowerPlan, plan
-    from contamination.statistics.results import (
-        MonteCarloResult,
-        ShardedExactResult,
-        ShardedTResult,
-        TestResult,
-    )
-    from contamination.statistics.sharded_exact import (
-        Weights,
-        contributions,
-        pooled_exact_test,
-        shard_z_scores,
-        sharded_exact_monte_carlo,
-        sharded_exact_p_values,
-        sharded_exact_test,
-    )
-    from contamination.statistics.sharded_t import sharded_t_test
-    from contamination.statistics.subsampling import fewer_permutations
-    from contamination.statistics.successor import (
-        centred_successors,
-        sampled_successor_scores,
-        shard_size_for_budget,
-        successor_cost,
-        successor_scores,
-    )
-    from contamination.statistics.token_scores import (
-        boundary_scores,
-        centred_tokens,
-        token_standardised_scores,
-    )
+    from contamination.statistics.anytime import *
+    from contamination.statistics.exchangeability import *
+    from contamination.statistics.joint import *
+    from contamination.statistics.multiple_testing import *
+    from contamination.statistics.permutation import *
+    from contamination.statistics.planning import *
+    from contamination.statistics.resampling import *
+    from contamination.statistics.results import *
+    from contamination.statistics.sharded_exact import *
+    from contamination.statistics.sharded_t import *
+    from contamination.statistics.successor import *
+    from contamination.statistics.token_scores import *
+
 
 __all__ = [
     "AdjustedResult",

@@ -1,4 +1,4 @@
-"""Fewer permutations: subsets of the columns, the canonical one always first."""
+"""Another ordering called canonical, and fewer permutations: scores traded or left out."""
 
 from collections import Counter
 from itertools import combinations
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from contamination.errors import InputError
-from contamination.statistics import fewer_permutations
+from contamination.statistics import called_canonical, fewer_permutations
 
 
 def drawn(permutations: int, replicates: int, seed: int = 0) -> list[np.ndarray]:
@@ -38,3 +38,13 @@ def test_all_permutations_have_one_subset() -> None:
 def test_as_many_as_there_are(wrong: int) -> None:
     with pytest.raises(InputError, match=f"permutations {wrong}: 4 are scored; ask for 1 to 4"):
         drawn(wrong, 1)
+
+
+def test_the_chosen_column_of_each_shard_trades_places_with_the_first():
+    scores = np.arange(24.0).reshape(2, 3, 4)  # two statistics of three shards
+    kept = scores.copy()
+    swapped = called_canonical(scores, [2, 0, 3])
+    np.testing.assert_array_equal(swapped[0], [[2, 1, 0, 3], [4, 5, 6, 7], [11, 9, 10, 8]])
+    np.testing.assert_array_equal(swapped[1], swapped[0] + 12)
+    np.testing.assert_array_equal(scores, kept)
+    np.testing.assert_array_equal(called_canonical(swapped, [2, 0, 3]), scores)
