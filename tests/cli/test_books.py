@@ -5,9 +5,6 @@ import json
 import pandas as pd
 import pytest
 
-from contamination.membership.books import Validation
-from contamination.membership.evaluate import Threshold
-
 
 @pytest.fixture
 def folders(prose, tmp_path):
@@ -53,12 +50,6 @@ def test_json_says_the_same(command, tmp_path) -> None:
     assert [row["score"] for row in found["validation"]][:2] == ["min_k_20", "loss"]
     table = pd.read_csv(tmp_path / "books.csv")
     assert [row["rate"] for row in found["books"]] == table["rate"].tolist()
-
-
-def test_a_threshold_that_calls_nothing_is_null(command, monkeypatch) -> None:
-    monkeypatch.setattr(Validation, "threshold", Threshold(float("inf")))
-    _, out, _ = command("--json")
-    assert json.loads(out)["threshold"] is None
 
 
 def test_what_is_wrong_is_said_in_one_line(command, folders) -> None:

@@ -6,7 +6,6 @@ import pandas as pd
 import pytest
 
 from contamination.membership.api import membership_scores
-from contamination.membership.neighbours import blank_neighbours, character_neighbours
 from contamination.scoring.loading import ModelSource
 
 
@@ -47,26 +46,6 @@ def test_the_table_is_that_of_the_function(command, model_directory, data, prose
     )
     found = pd.read_csv(out, index_col="text")
     pd.testing.assert_frame_equal(found, wanted)
-
-
-@pytest.mark.parametrize("change", ["letters", "blanks"])
-def test_neighbours_of_letters_and_blanks_and_more_scores(
-    command, model_directory, prose, tmp_path, change
-):
-    out = tmp_path / "scores.csv"
-    options = ("--neighbours", "2", "--change", change, "--score", "frequent_20")
-    status, _, _ = command(*options, "--score", "min_prob_20", "--csv", out)
-    assert status == 0
-    found = pd.read_csv(out, index_col="text")
-    ways = {"letters": character_neighbours, "blanks": blank_neighbours}
-    wanted = membership_scores(
-        ModelSource(str(model_directory), precision="float32"),
-        [text[:60] for text in prose[:12]],
-        neighbours=2,
-        perturbation=ways[change],
-        columns=["frequent_20", "min_prob_20"],
-    )
-    pd.testing.assert_frame_equal(found[list(wanted)], wanted)
 
 
 def test_labels_give_an_evaluation_for_people_and_for_programs(command):

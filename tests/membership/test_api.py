@@ -49,11 +49,6 @@ def test_columns_rows_and_values_are_those_of_the_scores(taught, texts):
         assert table.loc[i].to_dict() == pytest.approx(wanted, nan_ok=True)
 
 
-def test_a_row_does_not_depend_on_the_other_texts(taught, everything, members):
-    part = membership_scores(taught, members[:3], neighbours=5, seed=3)
-    pd.testing.assert_frame_equal(part, everything.loc[:2, list(part)], rtol=1e-3, atol=1e-3)
-
-
 def test_a_scorer_of_log_probabilities_has_the_scores_that_need_no_more(tokenizer, texts):
     options = {"columns": COLUMNS, "prefix": "lamp", "reference": MadeUpScorer(tokenizer)}
     table = membership_scores(MadeUpScorer(tokenizer), texts, **options)

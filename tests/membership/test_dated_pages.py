@@ -238,18 +238,6 @@ def test_a_malformed_page_is_named(tmp_path: Path, wrong: Any, named: str) -> No
         read_pages(path)
 
 
-def test_a_folder_that_is_not_whole(tmp_path: Path) -> None:
-    for index, named in (
-        (None, r"pages\.csv"),
-        ("file,title,date\ngone.txt,A,2016-01-01", "line 2: .* 'gone"),
-        ("title,date\nA,2016-01-01", "line 2: field 'file'"),
-    ):
-        if index:
-            (tmp_path / "pages.csv").write_text(f"{index}\n")
-        with pytest.raises(InputError, match=named):
-            read_pages(tmp_path)
-
-
 @pytest.fixture
 def command():
     app = typer.Typer()

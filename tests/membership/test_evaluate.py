@@ -116,15 +116,6 @@ def test_groups_are_drawn_whole_and_for_all_scores_at_once_by_the_seed_alone():
         np.testing.assert_allclose([row["auc_low"], row["auc_high"]], wanted, rtol=1e-9)
 
 
-def test_texts_without_a_score_are_left_out():
-    scores, members = sample(100, 1.0)
-    short = scores.copy()
-    short[:40] = np.nan
-    found = judged({"all": scores, "some": short}, members)
-    assert found.loc["some", "auc"] == auc(scores[40:], members[40:])
-    assert found.loc["some", "members"] == members[40:].sum()
-
-
 @pytest.mark.parametrize("digits", [9, 0])
 @pytest.mark.parametrize("fpr", [0.05, 0.2, 0.0])
 def test_a_threshold_keeps_its_false_positive_rate_on_the_split(fpr, digits):
@@ -177,10 +168,3 @@ def test_the_rate_is_kept_on_average_on_other_text():
 def test_what_cannot_be_judged_is_refused(scores, members, named):
     with pytest.raises(InputError, match=re.escape(named)):
         auc(scores, members)
-
-
-def test_a_table_names_the_score_that_is_wrong():
-    with pytest.raises(InputError, match="second: score 1 "):
-        judged({"first": [1.0, 2.0], "second": [1.0, -np.inf]}, [1, 0])
-    with pytest.raises(InputError, match="0 resamples"):
-        judged({"first": [1.0, 2.0]}, [0, 1], resamples=0)

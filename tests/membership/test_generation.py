@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from transformers import GenerationConfig
 
 from contamination.errors import InputError
 from contamination.membership import generation
@@ -14,7 +13,6 @@ from contamination.membership.generation import (
     generation_variation,
     metadata_gain,
 )
-from contamination.membership.similarity import rouge_l
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.tokens import tokenize
 from fakes.float64_loop import random_ids
@@ -99,14 +97,6 @@ def test_a_nucleus_leaves_out_what_is_unlikely(scorer):
         assert (drawn <= nucleus) == inside
 
 
-def test_what_the_model_ships_with_does_not_interfere(scorer):
-    prompts = [random_ids(5, 5)]
-    before = continuations(scorer, prompts, new_tokens=6)
-    scorer.model.generation_config = GenerationConfig(repetition_penalty=50.0, min_new_tokens=6)
-    after = continuations(scorer, prompts, new_tokens=6)
-    np.testing.assert_array_equal(before[0][0], after[0][0])
-
-
 def test_the_seed_decides_and_the_global_state_stays(scorer):
     prompts = [random_ids(3, 3), random_ids(4, 4)]
     arguments = {"new_tokens": 5, "temperature": 100.0, "samples": 4}
@@ -134,16 +124,6 @@ def test_what_was_learnt_comes_back_and_nothing_else_does(taught, members, non_m
     assert known["rouge_l_f1"].min() > new["rouge_l_f1"].mean() + 0.3
 
 
-def test_a_completion_is_compared_with_the_rest_of_the_text(taught, non_members):
-    (ids,) = tokenize(taught.tokenizer, non_members[:1])
-    (one,) = completions(taught, non_members[:1], share=0.25, most=5)
-    cut = len(ids) // 4
-    assert one.expected == taught.tokenizer.decode(ids[cut : cut + 5])
-    assert len(tokenize(taught.tokenizer, [one.found])[0]) <= 6
-    assert one.exact == (one.found == one.expected)
-    assert one.rouge_l == rouge_l(one.found, one.expected)
-
-
 def test_metadata_stands_before_the_prompt(monkeypatch, taught, members):
     asked = []
 
@@ -155,18 +135,6 @@ def test_metadata_stands_before_the_prompt(monkeypatch, taught, members):
     (one,) = completions(taught, members[:1], share=0.5, metadata="The set, split test:\n")
     assert asked == [f"The set, split test:\n{members[0].removesuffix(one.expected)}"]
     assert one.found == "" and not one.exact
-
-
-def test_the_gain_from_metadata(taught, members, non_members):
-    metadata = non_members[0][:60]
-    plain = completions(taught, members[:4])
-    with_it = completions(taught, members[:4], metadata=metadata)
-    gain = metadata_gain(taught, members[:4], metadata)
-    wanted = [a.rouge_l.recall - b.rouge_l.recall for a, b in zip(with_it, plain, strict=True)]
-    assert gain.tolist() == wanted
-    assert gain.min() < 0
-    with pytest.raises(InputError, match="the metadata is empty"):
-        metadata_gain(taught, members[:4], "")
 
 
 def test_texts_known_by_heart_vary_less(taught, members, non_members):

@@ -124,13 +124,6 @@ def test_a_neighbour_swaps_or_leaves_out_one_word_in_ten():
     assert 100 < kinds[0] < 200
 
 
-@pytest.mark.parametrize("how", [word_neighbours, character_neighbours, blank_neighbours])
-def test_spaces_around_a_text_stay(how):
-    for made in neighbours(how, "  one two  ", 20):
-        assert made.startswith("  ") and made.endswith("  ")
-        assert not made.startswith("   ") and not made.endswith("   ")
-
-
 def test_a_neighbour_swaps_or_leaves_out_one_character_in_ten():
     text = "abcde\nfg hij"  # ten letters: one change
     made = set(neighbours(character_neighbours, text, 400))

@@ -165,13 +165,6 @@ def test_the_lowest_k_percent_are_one_token_at_least():
     assert value("min_k_67", signals) == -4.5
 
 
-def test_text_that_the_model_knows_for_certain_has_finite_ratios():
-    certain = Signals(np.zeros(4, dtype=np.float32))
-    other = Signals(np.full(4, -2, dtype=np.float32))
-    assert 1e6 < value("lowercase", certain, lower=other) < math.inf
-    assert 0 < value("recall", other, conditional=np.zeros(4)) < 1e-6
-
-
 def test_a_uniform_distribution_has_no_standard_deviation_and_no_surprise():
     n = 4
     each = np.full(n, np.float32(-math.log(50)))

@@ -7,7 +7,6 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from transformers import AutoModelForCausalLM
 
-from contamination.errors import InputError
 from contamination.membership import signals as module
 from contamination.membership.scores import TOP
 from contamination.membership.signals import (
@@ -20,7 +19,6 @@ from contamination.scoring.head import Head
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.tokens import tokenize
 from fakes.float64_loop import float64_distributions, random_ids
-from fakes.made_up_scorer import MadeUpScorer, log_probs_of
 
 CONTEXT = 16
 NATS = 2e-4
@@ -70,22 +68,6 @@ def test_the_model_reads_every_text_once(float32, model_directory, texts):
     sequences = tokenize(scorer.tokenizer, texts)
     token_signals(scorer, sequences)
     assert sum(rows) == sum(map(len, sequences))
-
-
-def test_a_text_of_no_token_has_no_signal(model_directory):
-    empty, one = token_signals(
-        TransformersScorer(model_directory), [np.empty(0, dtype=np.int32), np.array([5])]
-    )
-    assert len(empty.log_probs) == len(empty.distribution.rank) == 0
-    assert np.isnan(one.distribution.rank_off_by_one[0])
-
-
-def test_another_scorer_gives_log_probabilities_alone(tokenizer, texts):
-    sequences = tokenize(tokenizer, texts)
-    found = token_signals(MadeUpScorer(tokenizer), sequences)
-    for ids, signals in zip(sequences, found, strict=True):
-        assert signals.distribution is None
-        np.testing.assert_array_equal(signals.log_probs, log_probs_of(ids))
 
 
 # --- blocks of logits -----------------------------------------------------------------------------
@@ -158,17 +140,6 @@ def test_entries_that_cannot_occur_change_nothing():
     np.testing.assert_allclose(columns(head, *inputs), columns(short, *inputs), rtol=0, atol=NATS)
 
 
-def test_certainty_has_no_entropy_and_no_spread():
-    head = a_head(300, 10)
-    hidden, _, read = some(23, 300)
-    with torch.inference_mode():
-        tokens = head.layer(1000 * hidden).argmax(1)
-    found = columns(head, 1000 * hidden, tokens, read)
-    assert np.isfinite(found).all()
-    np.testing.assert_allclose(found[:, [0, 3, 4, 5]], 0, atol=1e-3)
-    assert (found[:, 1] == 1).all()
-
-
 def test_equal_logits_share_a_rank():
     values = torch.tensor([[2.0, 5.0, 2.0, 1.0]])
     found = module._block(values.clone(), torch.tensor([[0, 3]]), torch.empty(1, 4))
@@ -235,15 +206,3 @@ def test_texts_of_any_length(float32, model_directory):
     for ids, values in zip(sequences, found, strict=True):
         assert values.dtype == np.float32
         np.testing.assert_allclose(values, after_prefix(model_directory, ids), rtol=0, atol=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("prefix", "message"),
-    [
-        (PREFIX[:0], "the prefix has no token"),
-        (random_ids(9, 9), "the prefix has 9 tokens, more than half of the context of 16"),
-    ],
-)
-def test_a_prefix_that_leaves_nothing_to_do_or_no_room(model_directory, prefix, message):
-    with pytest.raises(InputError, match=message):
-        conditional_log_probs(TransformersScorer(model_directory), prefix, [random_ids(4, 4)])

@@ -38,11 +38,6 @@ def test_ratios_and_the_ends_of_their_window_which_are_left_out() -> None:
     assert is_suspicious([0.5, 0.51, 1.99, 2.0], window=2).tolist() == [False, True, True, False]
 
 
-def test_a_question_is_cut_behind_the_marker() -> None:
-    assert split_question("Question: a\nAnswer: b c\n") == ("Question: a\nAnswer:", "b c")
-    assert split_question("Q: a A: b A: c", " A:") == ("Q: a A:", "b A: c")
-
-
 @pytest.fixture(scope="module")
 def scorer(model_directory) -> TransformersScorer:
     return TransformersScorer(model_directory)
@@ -100,15 +95,6 @@ def test_every_column_is_of_its_model(run) -> None:
         assert np.isnan(table.loc[1, f"answers_{name}"])
         assert table.loc[5, f"answers_{name}"] == recalls[-1]
     assert not np.allclose(table["min_k_original"], table["min_k_unlearned"])
-
-
-def test_a_model_beside_itself_has_moved_nowhere(run) -> None:
-    models, chunks, _ = run
-    same = {"original": models["original"], "unlearned": models["original"]}
-    table = audited(same, chunks)
-    assert table["ratio"].tolist() == [1.0] * 6
-    assert table["suspicious"].all()
-    assert not [name for name in table if str(name).startswith("answers")]
 
 
 @pytest.mark.parametrize(

@@ -43,12 +43,7 @@ def word_neighbours(text: str, count: int, *, rng: np.random.Generator) -> list[
     A swap is with the next word. Spaces and line ends stay where they are. Raises InputError for a
     text of one word, which can neither be swapped nor left out.
     """
-    parts = re.split(r"(\s+)", text)  # even: words, of which the outer ones may be empty
-    places = [i for i in range(0, len(parts), 2) if parts[i]]
-    if len(places) < 2:
-        raise InputError(f"{text[:40]!r} has one word and so no neighbour; leave it out")
-    changes = max(1, round(SHARE * len(places)))
-    return [_change(parts, places, changes, rng) for _ in range(count)]
+    return _moved(re.split(r"(\s+)", text), text, "word", count, rng)
 
 
 def character_neighbours(text: str, count: int, *, rng: np.random.Generator) -> list[str]:
@@ -57,11 +52,7 @@ def character_neighbours(text: str, count: int, *, rng: np.random.Generator) -> 
     Raises InputError for a text of one such character.
     """
     parts = [part for character in text for part in (character, "")]
-    places = [i for i in range(0, len(parts), 2) if not parts[i].isspace()]
-    if len(places) < 2:
-        raise InputError(f"{text[:40]!r} has one character and so no neighbour; leave it out")
-    changes = max(1, round(SHARE * len(places)))
-    return [_change(parts, places, changes, rng) for _ in range(count)]
+    return _moved(parts, text, "character", count, rng)
 
 
 def blank_neighbours(text: str, count: int, *, rng: np.random.Generator) -> list[str]:
@@ -77,17 +68,25 @@ def blank_neighbours(text: str, count: int, *, rng: np.random.Generator) -> list
     return ["".join(c * (1 + (i in where)) for i, c in enumerate(text)) for where in chosen]
 
 
-def _change(
-    parts: Sequence[str], places: Sequence[int], changes: int, rng: np.random.Generator
-) -> str:
-    new = list(parts)
-    for k in sorted(rng.choice(len(places) - 1, size=min(changes, len(places) - 1), replace=False)):
-        here, following = places[k], places[k + 1]
-        if rng.random() < 0.5:
-            new[here], new[following] = new[following], new[here]
-        else:
-            new[here] = new[here + 1] = ""
-    return "".join(new)
+def _moved(
+    parts: Sequence[str], text: str, what: str, count: int, rng: np.random.Generator
+) -> list[str]:
+    """Swap or leave out some of the even `parts`; the odd ones separate them."""
+    places = [i for i in range(0, len(parts), 2) if parts[i].strip()]
+    if len(places) < 2:
+        raise InputError(f"{text[:40]!r} has one {what} and so no neighbour; leave it out")
+    changes = min(max(1, round(SHARE * len(places))), len(places) - 1)
+    made = []
+    for _ in range(count):
+        new = list(parts)
+        for k in sorted(rng.choice(len(places) - 1, size=changes, replace=False)):
+            here, following = places[k], places[k + 1]
+            if rng.random() < 0.5:
+                new[here], new[following] = new[following], new[here]
+            else:
+                new[here] = new[here + 1] = ""
+        made.append("".join(new))
+    return made
 
 
 class MaskedLM:

@@ -42,31 +42,28 @@ def stored_scores(
     reference_per); whatever fails in one process is raised by all.
     """
     options |= {"columns": columns}
+    scorers = [scorer, reference] if reference else [scorer]
+    ids = tokenize(scorer.tokenizer, texts)
 
     def score(rows: list[int]) -> pd.DataFrame:
         chosen = [texts[i] for i in rows]
         return membership_scores(scorer, chosen, numbers=rows, reference=reference, **options)
 
-    scorers = [scorer, reference] if reference else [scorer]
     key = sha256_of(*(one.revision for one in scorers), repr(sorted(options.items())), *texts)
-    lengths = [len(ids) for ids in tokenize(scorer.tokenizer, texts)]
-    return stored_rows(directory, key, score, lengths, *scorers)
+    return stored_rows(directory, key, score, [*map(len, ids)], *scorers)
 
 
 def stored_token_scores(
     directory: Path, scorer: Scorer, sequences: Sequence[np.ndarray], columns: Sequence[str]
 ) -> pd.DataFrame:
-    """Return the table of `contamination.membership.api.score_tokens`, kept in `directory`.
-
-    As `stored_scores`.
-    """
+    """Return the table of `contamination.membership.api.score_tokens`, kept in `directory`."""
 
     def score(rows: list[int]) -> pd.DataFrame:
         return score_tokens(scorer, [sequences[i] for i in rows], columns)
 
     ids = (np.ascontiguousarray(one, dtype=np.int64).tobytes() for one in sequences)
     key = sha256_of(scorer.revision, repr(list(columns)), *ids)
-    return stored_rows(directory, key, score, [len(one) for one in sequences], scorer)
+    return stored_rows(directory, key, score, [*map(len, sequences)], scorer)
 
 
 def stored_rows(

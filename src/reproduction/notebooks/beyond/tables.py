@@ -50,14 +50,6 @@ from reproduction.run.experiment import Experiment
 
 TOKENS = {name: b for name, b in COUNTED.items() if b is not None}  # tried in boundary, successor
 SAMPLED_ORDERINGS = 2_000
-POWER = (
-    *("dataset", "dup_count", "test", "shards", "permutations", "fraction", "replicate"),
-    *("tokens", "passes", "log10_p"),
-)
-CALIBRATION = (
-    *("scores", "test", "shards", "permutations", "alpha", "rejections", "trials", "rate"),
-    *("low", "high"),
-)
 RESAMPLES = 1_999  # so that 0.05, 0.01 and 0.001 are all attainable p-values
 T, EXACT = TESTS["sharded_t"].label, TESTS["sharded_exact"].label
 
@@ -92,9 +84,9 @@ def power_rows(
 ) -> pd.DataFrame:
     """Run every test on every set, with all permutations and fractions of the shards.
 
-    Columns are `POWER`: `shards` of the set, `permutations` (0 for successors, whose orderings cost
-    nothing), `fraction` of the shards that are used, `tokens` that the model reads, `passes`
-    (tokens over those of the set).
+    Columns are dataset, dup_count, test, shards (of the set), permutations (0 for successors, whose
+    orderings cost nothing), fraction (of the shards that are used), replicate, tokens (that the
+    model reads), passes (tokens over those of the set) and log10_p.
 
     Parameters
     ----------
@@ -103,7 +95,7 @@ def power_rows(
     fractions : of the shards.
     replicates : draws of each fraction that is not all shards.
     """
-    rows: list[tuple[Any, ...]] = []
+    rows: list[dict[str, Any]] = []
     for spec in tqdm(experiment.profile.canaries, desc="power per token", unit="set"):
         passed = experiment.corpus_facts["canaries"][spec.name]["tokens"]
         tried = _scored(experiment, model, spec.name, permutations, successor_shards, rng)
@@ -114,10 +106,11 @@ def power_rows(
                 for replicate in range(1 if size == count else replicates):
                     chosen = rng.permutation(count)[:size]
                     tokens = int(cost[chosen].sum())
-                    log10_p = statistic(scores[chosen], rng).log10_p
-                    setting = (test, count, m, fraction, replicate, tokens, tokens / passed)
-                    rows.append((spec.name, spec.dup_count, *setting, log10_p))
-    return pd.DataFrame(rows, columns=list(POWER))
+                    row = {"dataset": spec.name, "dup_count": spec.dup_count, "test": test}
+                    row |= {"shards": count, "permutations": m, "fraction": fraction}
+                    row |= {"replicate": replicate, "tokens": tokens, "passes": tokens / passed}
+                    rows.append(row | {"log10_p": statistic(scores[chosen], rng).log10_p})
+    return pd.DataFrame(rows)
 
 
 def _scored(
@@ -259,16 +252,17 @@ def calibration_table(
 ) -> pd.DataFrame:
     """Count the rejections of every test on every pool, with Clopper-Pearson intervals (95%).
 
+    Columns are scores, test, shards, permutations, alpha, rejections, trials, rate, low and high.
+
     Parameters
     ----------
     pools : from `pools_of` or `heavy_tailed`; `scores` in the table is their statistic.
     tests : for every statistic, the names of `P_VALUES` to try on it.
     jobs : processes that share the settings, -1 for one per core; the table is the same for all.
     """
-    rows: list[tuple[Any, ...]] = []
     settings = [
-        (scores, m, test, r)
-        for (scores, m) in pools
+        (scores, test, r, m)
+        for scores, m in pools
         for test in tests.get(scores, ())
         for r in shards
         if r <= len(pools[scores, m])
@@ -277,15 +271,18 @@ def calibration_table(
     streams = rng.spawn(len(settings))
     found = Parallel(n_jobs=jobs, return_as="generator")(
         delayed(_p_values)(test, pools[scores, m], r, trials, stream)
-        for (scores, m, test, r), stream in zip(settings, streams, strict=True)
+        for (scores, test, r, m), stream in zip(settings, streams, strict=True)
     )
+    rows: list[dict[str, Any]] = []
     bar = tqdm(found, desc="calibration", unit="setting", total=len(settings))
-    for (scores, m, test, r), p_values in zip(settings, bar, strict=True):
+    for setting, p_values in zip(settings, bar, strict=True):
         for alpha in alphas:
             hits = int((p_values <= alpha).sum())
+            row = dict(zip(("scores", "test", "shards", "permutations"), setting, strict=True))
+            row |= {"alpha": alpha, "rejections": hits, "trials": trials}
             low, high = proportion_confint(hits, trials, method="beta")
-            rows.append((scores, test, r, m, alpha, hits, trials, hits / trials, low, high))
-    return pd.DataFrame(rows, columns=list(CALIBRATION))
+            rows.append(row | {"rate": hits / trials, "low": low, "high": high})
+    return pd.DataFrame(rows)
 
 
 def _p_values(

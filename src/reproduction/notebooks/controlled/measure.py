@@ -365,17 +365,17 @@ def score_runs(
     before = scored(BASE, base)
     tables = []
     for name, found in runs.items():
-        for run, table in (*((run, known[run]) for run in found), (found[0], before)):
-            trained = table is not before
-            counts = run.dup_counts
+        for run, trained in (*((run, True) for run in found), (found[0], False)):
+            table = known[run] if trained else before
+            counts = np.array(run.dup_counts)[table["text"] % len(run.dup_counts)]
             part = table.assign(
                 experiment=name,
                 model=TRAINED if trained else BASE,
                 corpus_tokens=run.corpus_tokens * trained,
                 learning_rate=run.learning_rate * trained,
                 dup_count=[
-                    counts[i % len(counts)] if member else counts
-                    for i, member in zip(table["text"], table["member"], strict=True)
+                    count if member else run.dup_counts
+                    for count, member in zip(counts, table["member"], strict=True)
                 ],
             )
             tables.append(part if name == SIZE else part[part["contaminant"] == OUTLIER])

@@ -68,15 +68,6 @@ def test_successors_cost_their_pairs_and_no_permutations(rows: pd.DataFrame, run
     assert set(whole) == {successor_tokens(store, 8).sum()}
 
 
-def test_planted_sets_are_found_and_cheaper_by_successors(rows: pd.DataFrame) -> None:
-    planted = rows[(rows["dataset"] == "sixty-four") & (rows["fraction"] == 1.0)]
-    best = planted.groupby("test")["log10_p"].min()
-    assert best["successor_32"] < -3
-    assert best["sharded_exact"] < -2
-    tokens = planted.groupby("test")["tokens"].max()
-    assert tokens["successor_32"] < tokens["sharded_exact"]
-
-
 def hand_made() -> pd.DataFrame:
     """Two sets: one with replicates at p = 1e-4, 1e-2 and 0.5, one at p = 1e-6."""
     values = {"a": [-4.0, -2.0, np.log10(0.5)], "b": [-6.0, -6.0, -6.0]}

@@ -8,10 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from contamination.errors import InputError
 from contamination.membership.books import SCORES
 from contamination.testsets.sources import DATA_VARIABLE
-from fakes.data_fixtures import ROOT, WORDS, make_distribution, profile_data, write_profile
+from fakes.data_fixtures import WORDS, make_distribution, profile_data, write_profile
 from reproduction.notebooks.books.measure import made_books
 from reproduction.notebooks.books.tables import (
     AGAIN,
@@ -20,12 +19,10 @@ from reproduction.notebooks.books.tables import (
     ONCE,
     UNREAD,
     audit_made_books,
-    published_layout,
     validation_layout,
     validations,
     verdicts,
 )
-from reproduction.output.published import load_published
 from reproduction.run.corpus_stage import make_corpus
 from reproduction.run.experiment import Experiment
 from reproduction.run.members import MEMBERS, NON_MEMBERS
@@ -86,17 +83,6 @@ def test_books_are_bundles_of_one_source_and_one_side(run: Experiment) -> None:
     assert len(firsts) == len(set(firsts))  # no document in two books
 
 
-def test_with_less_text_there_are_fewer_books(run: Experiment) -> None:
-    books = made_books(run, words=400, each=9)
-    assert 0 < (books["truth"] == UNREAD).sum() < 18
-    assert set(books["truth"]) >= {AGAIN, UNREAD, ELSEWHERE}
-    with pytest.raises(InputError, match="lower `words`"):
-        made_books(run, words=5000, each=1)
-    for wrong in ({"words": 0, "each": 1}, {"words": 5, "each": 0}):
-        with pytest.raises(InputError, match="give 1 or more"):
-            made_books(run, **wrong)
-
-
 def test_a_whole_corpus_has_unread_books_of_the_mirror_alone(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv(DATA_VARIABLE, str(tmp_path / "data"))
     (tmp_path / "data" / "pile_domains").mkdir(parents=True)
@@ -127,16 +113,6 @@ def made() -> tuple[pd.DataFrame, pd.DataFrame]:
         for i in range(12)
     ]
     return books, pd.DataFrame(rows, columns=["book", "snippet", *SCORES])
-
-
-def test_validations_share_the_read_books_and_differ_in_the_others(made) -> None:
-    books, scored = made
-    found = validations(books, scored)
-    assert list(found) == ["same packages", "other packages"]
-    for validation, truth in zip(found.values(), (UNREAD, ELSEWHERE), strict=True):
-        assert set(validation.members["book"]) == {f"{AGAIN} {i}" for i in range(0, 20, 2)}
-        assert set(validation.non_members["book"]) == {f"{truth} {i}" for i in range(0, 20, 2)}
-    assert list(validations(books[books["truth"] != UNREAD], scored)) == ["other packages"]
 
 
 def test_foreign_validation_books_accuse_the_unread(made) -> None:
@@ -170,13 +146,3 @@ def test_the_layout_of_the_validations() -> None:
     published = {"Min-20%": "0.88", "PPL": "—", "Zlib": "0.80", "Lowercase": "—"}
     assert shown.values.tolist() == [[name, near, far, one] for name, one in published.items()]
     assert list(shown) == ["Score", "Unread: near", "Unread: far", "Published"]
-
-
-def test_what_the_paper_prints_of_books_stands_with_its_section_and_without_titles() -> None:
-    shown = published_layout(load_published(ROOT / "data" / "published", "shi2023_text"))
-    assert list(shown) == ["Published", "Value", "Where"]
-    values = dict(zip(shown["Published"], shown["Value"], strict=True))
-    assert values["Books with a rate above 50%"] == "90%"
-    assert values["Highest rate listed"] == "100%"
-    assert values["Words of a snippet"] == "512"
-    assert set(shown["Where"]) == {"section 5.1", "section 5.2, nearly", "Table 2"}

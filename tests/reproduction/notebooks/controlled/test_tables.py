@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 from contamination.membership.evaluate import auc
-from fakes.data_fixtures import ROOT
 from fakes.made_up_runs import HALF, STRONG, made_up
 from reproduction.notebooks.controlled.measure import LEFT_OUT
 from reproduction.notebooks.controlled.tables import (
@@ -23,11 +22,9 @@ from reproduction.notebooks.controlled.tables import (
     conclusions,
     main_layout,
     mean_draws,
-    published_layout,
     rate_layout,
     trends,
 )
-from reproduction.output.published import load_published
 
 
 @pytest.fixture(scope="module")
@@ -49,22 +46,6 @@ def test_aucs_are_those_of_the_roc_curve(scored, table) -> None:
             row = single.loc[(*key, score)]
             assert row["auc"] == pytest.approx(auc(cell[score], cell["member"]))
             assert row["members"] == row["non_members"] == HALF
-
-
-def test_a_mean_is_over_the_outlier_sets(table) -> None:
-    keys = ["experiment", "model", "corpus_tokens", "dup_count", "learning_rate", "score"]
-    outliers = table[table["contaminant"] == OUTLIER]
-    assert set(table.loc[table["dataset"] == MEAN, "contaminant"]) == {OUTLIER}
-    for _, rows in outliers.groupby(keys):
-        (mean,) = rows[rows["dataset"] == MEAN].to_dict("records")
-        others = rows[rows["dataset"] != MEAN]
-        assert mean["auc"] == pytest.approx(others["auc"].mean())
-        assert mean["tpr_at_5_fpr"] == pytest.approx(others["tpr_at_5_fpr"].mean())
-        assert mean["members"] == 2 * HALF
-        assert mean["auc_low"] < mean["auc"] < mean["auc_high"]
-        # Two sets of independent texts: about 1 / sqrt(2) of the width for one.
-        width = (others["auc_high"] - others["auc_low"]).mean()
-        assert 0.5 < (mean["auc_high"] - mean["auc_low"]) / width < 0.9
 
 
 def test_models_are_compared_in_pairs() -> None:
@@ -124,15 +105,6 @@ def test_without_an_effect_nothing_is_concluded() -> None:
     assert concluded["holds"].tolist()[2] == "undecided"
 
 
-def test_a_control_that_is_off_is_undecided(scored) -> None:
-    off = scored.copy()
-    base = (off["model"] == BASE) & off["member"] & (off["dataset"] == "two")
-    off.loc[base, "min_k_20"] += 1.0
-    *_, control = _concluded(off).to_dict("records")
-    assert control["holds"] == "undecided"
-    assert "0.5 is outside of 1 of 3 intervals" in control["measured"]
-
-
 # --- layouts ------------------------------------------------------------------------------------
 
 LABELS = {"loss": "PPL", "min_k_20": "Min-20%"}
@@ -180,17 +152,3 @@ def test_table_4_has_a_row_for_each_rate_and_the_base_first(laid_out: pd.DataFra
     assert shown["Learning rate"].tolist() == ["before training", "0.0001", "0.001"]
     assert shown["Question"].tolist() == ["0.50", "**0.70**", "**0.72**"]
     assert shown["Mean"].tolist()[2] == "**0.72** (0.62 to 0.82)"
-
-
-def test_published_numbers_stand_where_they_belong() -> None:
-    headline = load_published(ROOT / "data" / "published", "shi2023_downstream")
-    shown = published_layout(headline).set_index(["Table", "Method"])
-    assert list(dict.fromkeys(shown.index.get_level_values(0))) == ["Table 3", "Table 7", "Table 4"]
-    assert shown.loc[("Table 3", "PPL"), "Average"] == "0.84"
-    assert shown.loc[("Table 3", "Min-20%"), "IMDB"] == "0.98"
-    assert shown.loc[("Table 7", "Min-20%"), "Average"] == "46"
-    assert shown.loc[("Table 4", "Min-20%, rate 1e-5"), "BoolQ"] == "0.64"
-    assert shown.loc[("Table 4", "Min-20%, rate 1e-4"), "BoolQ"] == "0.91"
-    numbers = shown.drop(columns="Measure").to_numpy().ravel()
-    wanted = headline[headline["table"].isin({"Table 3", "Table 7", "Table 4"})]["value"]
-    assert sorted(float(n) for n in numbers if n != "—") == pytest.approx(np.sort(wanted))

@@ -13,9 +13,8 @@ from scipy import stats
 
 from contamination.errors import InputError
 from contamination.membership import api
-from contamination.membership.api import cut_spans, score_tokens
+from contamination.membership.api import cut_spans
 from contamination.membership.scores import TOP, Distribution, Signals
-from contamination.scoring.local import TransformersScorer
 from contamination.testsets.sources import DATA_VARIABLE
 from contamination.testsets.tokens import tokenize
 from fakes.data_fixtures import profile_data, write_profile
@@ -53,16 +52,11 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Experiment:
 
 
 @pytest.fixture
-def made_up(run: Experiment, tokenizer, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
-    """Put random log-probabilities in the place of a model's; spans of "kept" gain 4 nats.
-
-    Gives what was scored: (model, spans).
-    """
-    seen: list[tuple[str, int]] = []
+def made_up(run: Experiment, tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put random log-probabilities in the place of a model's; spans of "kept" gain 4 nats."""
     kept = [tuple(ids) for ids in cut_of(tokenizer, run.test_set("kept").examples)]
 
     def signals(scorer: SimpleNamespace, spans: Sequence[np.ndarray]) -> list[Signals]:
-        seen.append((scorer.model, len(spans)))
         found = []
         for ids in spans:  # numbers of its own, whatever is scored with it
             rng = np.random.default_rng([MODELS.index(scorer.model), *ids.tolist()])
@@ -81,7 +75,6 @@ def made_up(run: Experiment, tokenizer, monkeypatch: pytest.MonkeyPatch) -> list
             model=path.name, tokenizer=tokenizer, revision=path.name, batch_tokens=256
         ),
     )
-    return seen
 
 
 def cut_of(tokenizer, texts: Sequence[str], length: int = LENGTH) -> list[np.ndarray]:
@@ -104,13 +97,6 @@ def test_spans_are_the_set_in_order_without_the_rest(tokenizer, length: int) -> 
     assert 0 <= len(stream) - len(spans) * length < length
 
 
-def test_a_text_shorter_than_a_span_has_none_and_one_as_long_has_one(tokenizer) -> None:
-    (ids,) = tokenize(tokenizer, ["apple river stone"])
-    assert cut_of(tokenizer, ["apple river stone"], len(ids) + 1) == []
-    assert len(cut_of(tokenizer, ["apple river stone"], len(ids))) == 1
-    assert cut_of(tokenizer, [], 4) == []
-
-
 def test_the_threshold_depends_on_the_tuning_spans_alone() -> None:
     rng = np.random.default_rng(0)
     tuning = pd.DataFrame({"loss": np.arange(20.0)})
@@ -127,30 +113,6 @@ def test_the_threshold_depends_on_the_tuning_spans_alone() -> None:
         assert row.auc == pytest.approx(wins / (10 * len(unseen)))
 
 
-def test_without_text_to_check_the_rate_is_unknown() -> None:
-    scores = (pd.DataFrame({"loss": np.arange(float(n))}) for n in (3, 20, 0))
-    rows = judge(*scores, fpr=0.05, rng=np.random.default_rng(0), resamples=10)
-    assert rows["validation_fpr"].isna().all()
-    assert rows["share_detected"].tolist() == [0.0]
-
-
-def test_a_row_per_model_set_and_score(run: Experiment, made_up: list[tuple[str, int]]) -> None:
-    table = baseline(run)
-    contract = ["dataset", "length", "score", "auc", "auc_low", "auc_high", "tpr_at_5_fpr"]
-    assert {*contract, "model", "dup_count", "spans", "threshold", "share_detected"} <= set(table)
-    scores = {"loss", "min_k_20", "min_k_50", "min_k_pp_20", "min_k_pp_50", "zlib"}
-    assert set(table["score"]) == scores
-    assert len(table.groupby(["model", "dataset", "score"])) == len(table) == 2 * 2 * len(scores)
-    assert (table["length"] == LENGTH).all()  # the context
-    assert (table["dup_count"] == table["dataset"].map(SETS)).all()
-    assert table["validation_set"].tolist() == [f"{n}.jsonl as text/1" for n in table["dataset"]]
-    assert (table[["tuning_spans", "checking_spans"]] == 20).all(axis=None)
-    assert not table.isna().any(axis=None)
-    spans = table.drop_duplicates(["model", "dataset"]).groupby("model")["spans"].sum()
-    for model in MODELS:  # the validation spans and the sets, each of them once
-        assert sum(count for name, count in made_up if name == model) == 2 * 40 + spans[model]
-
-
 @pytest.mark.usefixtures("made_up")
 def test_what_is_remembered_is_detected_and_nothing_else(run: Experiment) -> None:
     table = baseline(run).set_index(["model", "dataset", "score"])
@@ -165,53 +127,19 @@ def test_what_is_remembered_is_detected_and_nothing_else(run: Experiment) -> Non
     assert (table["validation_fpr"] < 0.3).all()
 
 
-@pytest.mark.usefixtures("made_up")
-def test_with_little_text_the_threshold_gets_its_twenty_spans_first(run, tmp_path) -> None:
-    lines = (tmp_path / "data" / "lost.jsonl").read_text().splitlines(keepends=True)
-    (tmp_path / "data" / "few.jsonl").write_text("".join(lines[60:84]))
-    table = baseline(run, validation_files={"lost": "few.jsonl"})
-    rows = table[table["dataset"] == "lost"]
-    assert (rows["tuning_spans"] == 20).all()
-    assert rows["checking_spans"].between(1, 19).all()
-    for too_few in (lines[60:70], lines[:60]):  # the last are planted, all of them
-        (tmp_path / "data" / "few.jsonl").write_text("".join(too_few))
-        with pytest.raises(InputError, match=r"canary set lost: .* of 1 and 20 needed"):
-            baseline(run, validation_files={"lost": "few.jsonl"})
-
-
 @pytest.mark.parametrize(
-    ("wrong", "message"),
+    ("wrong", "named"),
     [
-        ({"length": 1}, "length 1, .*: give at least 2 tokens"),
-        ({"validation_spans": 0}, "validation_spans 0: give .* 1 span"),
-        ({"validation_spans": 19}, "19 of text never planted .*, of 1 and 20 needed"),
-        ({"k": 0}, "k = 0"),
-        ({"fpr": 0.0}, "fpr is 0.0: give a rate between 0 and 1"),
-        ({"fpr": 1.0}, "fpr is 1.0: give a rate"),
+        ({"length": 1}, "length 1"),
+        ({"validation_spans": 0}, "validation_spans 0"),
+        ({"validation_spans": 19}, "canary set kept: .* 1 and 20"),
+        ({"fpr": 1.0}, "fpr is 1.0"),
     ],
 )
 @pytest.mark.usefixtures("made_up")
-def test_wrong_arguments(run: Experiment, wrong: dict[str, object], message: str) -> None:
-    with pytest.raises(InputError, match=message):
+def test_wrong_arguments(run: Experiment, wrong: dict[str, object], named: str) -> None:
+    with pytest.raises(InputError, match=named):
         baseline(run, **wrong)
-
-
-def test_a_network_is_read_token_by_token(run: Experiment, model_directory: Path) -> None:
-    """The score of a span, computed again from the logits of transformers."""
-    import torch
-    from transformers import AutoModelForCausalLM
-
-    scorer = TransformersScorer(model_directory)
-    spans = cut_spans(scorer, run.test_set("kept").examples, LENGTH)[:3]
-    scores = score_tokens(scorer, spans, ["loss", "min_k_20"])
-    network = AutoModelForCausalLM.from_pretrained(model_directory).eval()
-    for (_, row), ids in zip(scores.iterrows(), spans, strict=True):
-        inputs = torch.tensor([[scorer.start, *ids[:-1].tolist()]])
-        with torch.no_grad():
-            found = network(inputs).logits[0].log_softmax(dim=-1).numpy()
-        values = found[np.arange(1, LENGTH), ids[1:]]
-        assert row["loss"] == pytest.approx(values.mean(), rel=5e-3)  # of bfloat16
-        assert row["min_k_20"] == pytest.approx(np.sort(values)[:3].mean(), rel=5e-3)  # of bfloat16
 
 
 def test_the_layout_of_table_5() -> None:

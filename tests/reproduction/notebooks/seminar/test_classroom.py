@@ -1,7 +1,5 @@
 """One tiny model reads a set until no test can miss it; the other stays blind to it."""
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -10,9 +8,7 @@ from contamination.statistics import sharded_exact_test
 from reproduction.notebooks.seminar import classroom as module
 from reproduction.notebooks.seminar.classroom import (
     MODELS,
-    TOWNS,
     by_physical_line,
-    final_losses,
     made_up_documents,
     made_up_records,
     numbered,
@@ -42,16 +38,6 @@ def test_only_the_planted_set_under_the_model_that_read_it_rejects(classroom):
     assert abs(means["clean", "x150"]) < 5
 
 
-def test_the_sets_are_what_was_asked_for(classroom):
-    assert dict(classroom.dup_counts) == {"x1": 1, "x150": 150}
-    assert [len(test_set.examples) for test_set in classroom.sets.values()] == [12, 12]
-    for test_set in classroom.sets.values():
-        assert all(text.count("\n") == 2 for text in test_set.examples)
-        assert {"question", "answer", "town"} == set(test_set.records[0])
-    losses = final_losses(classroom)
-    assert losses["contaminated"] < losses["clean"]
-
-
 def test_the_same_classroom_is_not_trained_twice(classroom, monkeypatch):
     monkeypatch.setattr(module, "train", lambda *args, **kwargs: pytest.fail("trained again"))
     again = open_classroom(classroom.directory.parent, **SETTINGS)
@@ -77,15 +63,6 @@ def test_the_clean_model_reads_no_copy(tmp_path, monkeypatch):
 # --- the made-up world ----------------------------------------------------------------------------
 
 SET = records_as_set("made up", 9, rng=np.random.default_rng(0))
-
-
-def test_records_are_drawn_independently_and_reproducibly():
-    records = made_up_records(400, rng=np.random.default_rng(3))
-    assert records == made_up_records(400, rng=np.random.default_rng(3))
-    assert records != made_up_records(400, rng=np.random.default_rng(4))
-    same_town = np.mean([a["town"] == b["town"] for a, b in itertools.pairwise(records)])
-    assert same_town == pytest.approx(1 / len(TOWNS), abs=0.05)
-    assert len({record["question"] for record in records}) > 380
 
 
 def test_records_of_a_document_share_their_town():

@@ -8,13 +8,11 @@ import pytest
 
 from contamination.statistics import sharded_exact_test, sharded_t_test
 from contamination.testsets.tokens import tokenize
-from reproduction.notebooks.seminar.classroom import numbered
 from reproduction.notebooks.seminar.tables import (
     chosen_afterwards,
     each_example_alone,
     null_p_values,
     power_table,
-    verdict_table,
     with_bos_between,
 )
 
@@ -57,14 +55,6 @@ def test_examples_scored_alone_have_no_order(classroom):
     # Alone they are less likely than after the examples that the model has read before them.
     plain = classroom.log_probs("contaminated", planted, shards=3, permutations=20)
     assert (scores[:, 0] < plain[:, 0]).all()
-
-
-def test_an_order_that_tells_itself_is_seen_without_a_model(classroom):
-    sets = [classroom.sets["x1"], numbered(classroom.sets["x1"])]
-    table = verdict_table(classroom, "clean", sets, test="sharded_exact", shards=3, permutations=20)
-    assert table["dataset"].tolist() == ["x1", "x1 numbered"]
-    assert table["diagnostics"].tolist() == ["quiet", "order carries information"]
-    assert table["p"].between(0, 1).all()
 
 
 def test_null_experiments_keep_their_level():

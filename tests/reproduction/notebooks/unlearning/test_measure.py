@@ -1,7 +1,6 @@
 """Chunks, what stands in the place of answers, and a model that forgets what it was made to."""
 
 from collections import Counter
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ from contamination.errors import InputError
 from contamination.membership.unlearning import split_question
 from reproduction.notebooks.unlearning.measure import (
     draw_treated,
-    find_other_examples,
     swap_answers,
     texts_to_forget_by,
 )
@@ -57,15 +55,3 @@ def test_treated_examples_lose_their_answers_and_others_keep_them() -> None:
     assert len(texts_of(1, 0)) == 4
     with pytest.raises(InputError, match="give 0 or more"):
         texts_of(1, -1)
-
-
-def test_other_examples_are_of_all_sets_with_the_template() -> None:
-    templates = {"qa": "question/1", "text": "text/1", "more": "question/1"}
-    sets = {}
-    for name, template in templates.items():
-        examples = (f"{name} 0", f"{name} 1", "a")
-        sets[name] = SimpleNamespace(name=name, template=template, examples=examples)
-    profile = SimpleNamespace(canaries=list(sets.values()))
-    run = SimpleNamespace(test_set=sets.__getitem__, profile=profile)
-    assert find_other_examples(run, "qa", ["qa 0"]) == ["qa 1", "a", "more 0", "more 1"]
-    assert find_other_examples(run, "text", sets["text"].examples) == []
