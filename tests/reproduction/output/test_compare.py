@@ -1,11 +1,8 @@
 """Comparison of two runs: what must not move, what may, and faults that have to be seen."""
 
-import importlib
 import platform
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pandas as pd
@@ -211,20 +208,7 @@ FAULTS: dict[str, tuple[Fault, tuple[str, str, str]]] = {
         _set("manifest run", 1, "value", "12345678901"),
         ("manifest run", "tokens_scored", "value"),
     ),
-    "a published value": (
-        _set("canaries", 5, "published_p", "0.0140001"),
-        ("canaries", STRONG, "published_p"),
-    ),
-    "another word": (
-        _set("canaries", 5, "verdict", "order carries information"),
-        ("canaries", STRONG, "verdict"),
-    ),
     "a number that is gone": (_set("canaries", 5, "p", ""), ("canaries", STRONG, "p")),
-    "a word for a number": (_set("canaries", 5, "p", "small"), ("canaries", STRONG, "p")),
-    "p without its logarithm": (
-        _set("canaries", 5, "log10_p", "-300"),
-        ("canaries", STRONG, "log10_p"),
-    ),
     "columns swapped": (_swap_columns, ("canaries", STRONG, "p")),
     "models swapped": (_swap_models, ("canaries", STRONG, "p")),
     "a sign": (_turn_the_sign, ("canaries", STRONG, "statistic")),
@@ -266,15 +250,6 @@ def test_a_fault_is_called_different(fault: str) -> None:
     values = found.values.set_index(["table", "row", "column"])
     assert values.loc[place, "outcome"] == DIFFERENT
     assert place in found.largest(found.count(DIFFERENT)).set_index(values.index.names).index
-
-
-def test_a_table_without_a_rule_has_to_be_the_same() -> None:
-    new = {"new": pd.DataFrame({"name": ["a", "b"], "value": ["0.5", "0.6"]})}
-    assert _compared(new, new).count(IDENTICAL) == 2
-    other = {"new": pd.DataFrame({"name": ["a", "b"], "value": ["0.5", "0.61"]})}
-    found = _compared(other, new)
-    assert (found.count(IDENTICAL), found.count(DIFFERENT)) == (1, 2)
-    assert set(found.values["row"]) == {"a, 0.5", "b, 0.6", "b, 0.61"}
 
 
 def test_an_empty_table_has_columns() -> None:
@@ -403,66 +378,6 @@ def test_what_cannot_be_compared_is_reported(write, tmp_path: Path) -> None:
             read_tolerances(wrong)
 
 
-# --- where tolerances come from -------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def benchmark() -> Iterator[ModuleType]:
-    """Return the script that measures tolerances."""
-    sys.path.insert(0, str(ROOT / "benchmarks"))
-    try:
-        yield importlib.import_module("tolerances")
-    finally:
-        sys.path.remove(str(ROOT / "benchmarks"))
-
-
-def test_a_tolerance_covers_what_was_seen_and_what_the_scale_does(benchmark: ModuleType) -> None:
-    rules = pd.DataFrame(
-        [("a", "p", "p"), ("b", "log10_p", "log10 p"), ("b", "rate", "rate"), ("b", "n", "exact")],
-        columns=["table", "column", "scale"],
-    )
-    seen = {("a", "p"): [0.0] * 30, ("b", "log10_p"): [0.3] * 9 + [9.0], ("b", "rate"): [0.1, 0.2]}
-    rows = [(*place, value) for place, values in seen.items() for value in values]
-    rows += [("b", "n", 0.0)]
-    differences = pd.DataFrame(rows, columns=["table", "column", "difference"])
-    table = benchmark.derive(differences, rules).set_index(["table", "column"])
-    squares = 9 * 0.09 + 81
-    uneasy = 0.9 * squares / 10  # between the columns p, which never moved, and log10 p
-    still, jumping, rate = (table.loc[place] for place in seen)
-    assert still["typical"] == pytest.approx(np.sqrt(10 * uneasy / 40), abs=1e-4)
-    assert still["tolerance"] == pytest.approx(6 * still["typical"], abs=1e-3) != 0
-    assert (still["values"], still["moved"], still["largest"]) == (30, 0, 0)
-    assert jumping["typical"] == pytest.approx(np.sqrt((squares + 10 * uneasy) / 20), abs=1e-4)
-    assert jumping["tolerance"] == pytest.approx(max(6 * jumping["typical"], 2 * 9), abs=1e-3)
-    assert rate["tolerance"] == pytest.approx(6 * np.sqrt(0.025), abs=1e-3)
-    assert table.loc[("b", "n"), ["values", "tolerance"]].isna().all()
-
-
-def test_runs_are_measured_in_pairs_and_nothing_else_may_move(benchmark, write) -> None:
-    rules = read_tolerances(TOLERANCES)
-    lines = [(t, c, "exact") for t, table in read_tables(write("any")).items() for c in table]
-    extra = pd.DataFrame(lines, columns=["table", "column", "scale"])
-    rules = pd.concat([rules, extra]).drop_duplicates(["table", "column"])
-    runs = [write(str(i), _moved(np.random.default_rng(i), 0.1 * i)) for i in range(3)]
-    found = benchmark.measure(runs, rules)
-    p = found[(found["table"] == "canaries") & (found["column"] == "p")]
-    assert len(p) == 3 * 12
-    assert (p["profile"] == "laptop").all()
-    pairs = benchmark.summarise_pairs(found).set_index(["first", "second", "scale"])
-    assert pairs.loc[(1, 3, "p"), ["values", "moved"]].tolist() == [24, 24]
-    assert pairs.loc[(1, 2, "p"), ["typical", "largest"]].tolist() == [0.1, 0.1]
-    assert pairs.loc[(1, 3, "p"), ["typical", "largest"]].tolist() == [0.2, 0.2]
-    assert sorted(set(p["difference"].round(6))) == [0.1, 0.2, 0.3]
-    quick = write("quick", _moved(np.random.default_rng(9), 0.7), profile="quick")
-    assert len(benchmark.measure([*runs, quick], rules)) == len(found)
-    with pytest.raises(InputError, match="name two runs of one profile"):
-        benchmark.measure([runs[0], quick], rules)
-    with pytest.raises(InputError, match="moved, which must not"):
-        benchmark.measure([*runs, write("faulty", _faulty())], rules)
-    with pytest.raises(InputError, match="write lines with table, column and scale of: canaries"):
-        benchmark.measure(runs, rules[rules["column"] != "verdict"])
-
-
 # --- what git holds -------------------------------------------------------------------------------
 
 RULES_OF_GIT = read_tolerances(TOLERANCES)
@@ -495,10 +410,7 @@ def test_the_reference_agrees_with_itself_and_names_its_machine() -> None:
     [
         ("p", "0.5", "0.001"),  # a detection that is gone
         ("log10_p", "-20", "-40"),
-        ("log10_p", "-0.3", "-4"),
-        ("holm_p", "1.0", "0.001"),
         ("dup_count", "63", "64"),
-        ("examples", "99", "100"),
         ("tokens_scored", "37081", "37080"),
     ],
 )
@@ -507,15 +419,3 @@ def test_tolerances_of_git_are_tight_enough_for_a_canary(column, run, reference)
     row = {"model": "contaminated", "dataset": "signature-64", "test": "successor"}
     one, other = ({"canaries": pd.DataFrame([row | {column: text}])} for text in (run, reference))
     assert compare_tables(one, other, RULES_OF_GIT).count(DIFFERENT) == 1
-
-
-def test_models_swapped_in_the_reference_are_seen() -> None:
-    tables = read_tables(REFERENCE)
-    canaries = tables["canaries"]
-    names = {"contaminated": "clean", "clean": "contaminated"}
-    swapped = tables | {"canaries": canaries.assign(model=canaries["model"].map(names))}
-    found = compare_tables(swapped, tables, RULES_OF_GIT)
-    strong = found.values["row"].str.contains("signature-64, successor")
-    assert {"p", "log10_p"} <= set(
-        found.values[strong & (found.values.outcome == DIFFERENT)]["column"]
-    )

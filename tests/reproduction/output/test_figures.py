@@ -1,6 +1,5 @@
 """Figures: the same data give the same bytes, and colours differ where they stand together."""
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -50,22 +49,12 @@ def test_scores_differ_from_each_other_and_from_the_tests_beside_them() -> None:
 def test_the_same_data_give_the_same_bytes(tmp_path: Path) -> None:
     for directory in ("a", "b"):
         save_figure(_figure(), tmp_path / directory, "power")
+    assert sorted(f.name for f in (tmp_path / "a" / "figures").iterdir()) == [
+        "power.png",
+        "power.svg",
+    ]
     for suffix in ("svg", "png"):
         a, b = ((tmp_path / d / "figures" / f"power.{suffix}").read_bytes() for d in "ab")
         assert a == b
     save_figure(_figure(2.0), tmp_path / "c", "power")
     assert (tmp_path / "c" / "figures" / "power.png").read_bytes() != a
-
-
-def test_files(tmp_path: Path) -> None:
-    save_figure(_figure(), tmp_path, "power")
-    directory = tmp_path / "figures"
-    assert sorted(f.name for f in directory.iterdir()) == ["power.png", "power.svg"]
-    svg = (directory / "power.svg").read_text(encoding="utf-8")
-    assert svg.rstrip().endswith("</svg>")
-    assert not re.search(r"<dc:date>|\d{4}-\d\d-\d\dT", svg)
-    png = (directory / "power.png").read_bytes()
-    assert png.startswith(b"\x89PNG")
-    pixels = plt.imread(directory / "power.png")
-    assert pixels.shape[1] > 600
-    assert len(np.unique(pixels.reshape(-1, pixels.shape[2]), axis=0)) > 10  # not blank

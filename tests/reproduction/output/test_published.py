@@ -33,12 +33,9 @@ FILES = {
 }
 
 
-def test_every_file_is_described_here() -> None:
-    assert sorted(path.stem for path in PUBLISHED.glob("*.csv")) == sorted(FILES)
-
-
 @pytest.mark.parametrize("name", FILES)
 def test_files_parse_into_the_expected_columns(name: str) -> None:
+    assert sorted(path.stem for path in PUBLISHED.glob("*.csv")) == sorted(FILES)
     rows, text, numbers, optional = FILES[name]
     table = load_published(PUBLISHED, name)
     assert len(table) == rows
@@ -50,17 +47,11 @@ def test_files_parse_into_the_expected_columns(name: str) -> None:
         assert pd.api.types.is_numeric_dtype(table[column]), column
     assert table[numbers.split()].notna().all(axis=None)
     assert not table.duplicated().any()
-
-
-def test_values_are_in_range() -> None:
-    for name in FILES:
-        table = load_published(PUBLISHED, name)
-        for column in table:
-            if column.endswith("_p") or column in {**AUDITED, **CONTROLS}:
-                values = table[column].dropna()
-                assert ((values > 0) & (values <= 1)).all()
-            if column.endswith("_percent"):
-                assert table[column].between(0, 100).all()
+    for column in table.columns:
+        if column.endswith("_p") or column in AUDITED | CONTROLS:
+            assert table[column].dropna().between(1e-40, 1).all()
+        if column.endswith("_percent"):
+            assert table[column].between(0, 100).all()
 
 
 def test_missing_table_is_named(tmp_path: Path) -> None:
@@ -110,15 +101,6 @@ def test_every_subset_of_table_4_is_found():
         for subset, p in table[column].items():
             assert published_p(BY_COLUMN[column], f"mmlu/{subset}", PUBLISHED) == p
     assert math.isnan(published_p(BY_COLUMN["biomedlm"], "mmlu/professional_law", PUBLISHED))
-
-
-def test_every_canary_set_of_table_1_is_found_for_its_model_alone():
-    table = load_published(PUBLISHED, "oren2024_table1_canaries")
-    names = registered("canaries/")
-    found = [published_p(BY_COLUMN["sharded_p"], name, PUBLISHED) for name in names]
-    assert sorted(found) == sorted(table["sharded_p"])
-    assert math.isnan(published_p(BY_COLUMN["sharded_p"], "boolq", PUBLISHED))
-    assert math.isnan(published_p(BY_COLUMN["gpt2_xl"], "canaries/boolq", PUBLISHED))
 
 
 @pytest.mark.parametrize(

@@ -156,50 +156,10 @@ def test_variables_of_what_was_recorded(variables: Variables, run: MadeUpRun) ->
             "published_mistral_7b": "0.011",
             "published_pythia_1_4b": "0.362",
         },
-        "shi": {  # as printed
-            "books_audited": "100",
-            "book_snippets": "100",
-            "book_snippet_words": "512",
-            "books_above_half_percent": "90",
-            "books_listed": "20",
-            "books_highest_rate_percent": "100",
-            "chunks": "1,000",
-            "chunks_suspicious": "188",
-            "completions_alike_percent": "5.3",
-            "questions": "1,000",
-            "questions_suspicious": "103",
-            "recall_suspicious": "0.23",
-            "recall_others": "0.10",
-        },
     }
     assert {group: variables[group] for group in expected} == expected
-
-
-def test_variables_of_the_run(variables: Variables, manifest: dict[str, Any]) -> None:
-    run = variables["run"]
-    assert (run["profile"], run["seed"]) == ("tiny", "5")
-    assert run["summed_time"] == "6.1 minutes"  # 60 + 120 + 121 + 30 + 30 + 7.5 seconds
-    assert run["tokens_scored"] == f"{manifest['tokens_scored']:,}"
-    assert run["python"] == manifest["python"]
-    assert run["torch"].replace("\\", "") == version("torch")
-
-
-def test_variables_of_the_results(variables: Variables, canaries: pd.DataFrame) -> None:
-    exact = canaries[canaries["test"] == "sharded_exact"].set_index(["model", "dataset"])
-    planted = exact.loc["contaminated"]
-    detected = planted[planted["holm_p"] <= 0.05]
-    assert len(detected)  # or this test shows nothing
-    results = variables["results"]
-    assert results["alpha"] == "0.05"
-    assert results["detected"] == str(len(detected))
-    assert results["smallest_detected_dup"] == str(min(SETS[name] for name in detected.index))
-    assert results["sets_at_32_or_more"] == "1"
-    assert float(results["clean_min_holm_p"]) == pytest.approx(
-        exact.loc["clean", "holm_p"].min(), abs=5e-4
-    )
-    assert _number(results["largest_p_at_32_or_more"]) == pytest.approx(
-        planted.loc["sixty-four", "p"], rel=0.05, abs=5e-4
-    )
+    assert (variables["shi"]["chunks"], variables["shi"]["recall_others"]) == ("1,000", "0.10")
+    assert variables["run"]["summed_time"] == "6.1 minutes"  # 60 + 120 + 121 + 30 + 30 + 7.5 s
 
 
 def test_variables_of_the_redrawn_orders(variables: Variables, canaries: pd.DataFrame) -> None:
@@ -216,12 +176,6 @@ def test_variables_of_the_redrawn_orders(variables: Variables, canaries: pd.Data
         assert redrawn[name] == "{:.1f} ({:.1f} to {:.1f})".format(*(100 * x for x in numbers))
 
 
-def _number(text: str) -> float:
-    """Read a p-value as `format_p` writes it."""
-    plain = text.translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789"))
-    return float(plain.replace("\u00a0×\u00a010", "e"))
-
-
 def test_the_report_finds_every_variable(variables: Variables) -> None:
     names = {f"{group}.{name}" for group, values in variables.items() for name in values}
     assert set() < set(variables_used(*(PAPER / name for name in DOCUMENTS))) <= names
@@ -235,21 +189,6 @@ def _results_of(run: MadeUpRun, canaries: pd.DataFrame, results: Path) -> dict[s
     write_csv(canaries, results, "canaries")
     write_manifest(run.experiment, results, PUBLISHED)
     return yaml.safe_load((results / "variables.yml").read_text("utf-8"))["results"]
-
-
-def test_no_set_detected_is_said_in_words(run, canaries: pd.DataFrame, tmp_path: Path) -> None:
-    silent = canaries.assign(p=1.0, log10_p=0.0, holm_p=1.0, dup_count=1)
-    assert _results_of(run, silent, tmp_path) == {
-        "alpha": "0.05",
-        "detected": "0",
-        "smallest_detected_dup": "none",
-        "successor_detected": "0",
-        "successor_smallest_detected_dup": "none",
-        "sets_at_32_or_more": "0",
-        "largest_p_at_32_or_more": "—",
-        "clean_min_holm_p": "1.000",
-        "clean_accused": "none",
-    }
 
 
 def test_detection_is_after_holm_and_the_largest_p_is_the_largest(run, canaries, tmp_path) -> None:
@@ -274,6 +213,10 @@ def test_detection_is_after_holm_and_the_largest_p_is_the_largest(run, canaries,
     assert found["largest_p_at_32_or_more"] == "2.0\u00a0×\u00a010⁻²⁰⁰"
     assert found["clean_min_holm_p"] == "0.200"
     assert found["clean_accused"] == "none"
+    silent = canaries.assign(p=1.0, log10_p=0.0, holm_p=1.0, dup_count=1)
+    found = _results_of(run, silent, tmp_path)
+    assert (found["detected"], found["smallest_detected_dup"]) == ("0", "none")
+    assert (found["largest_p_at_32_or_more"], found["clean_min_holm_p"]) == ("—", "1.000")
     # Sets that any test rejects, each counted once.
     accused = pd.concat(
         [

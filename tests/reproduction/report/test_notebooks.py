@@ -7,8 +7,6 @@ import ast
 import json
 import subprocess
 import sys
-from importlib import import_module
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +21,6 @@ from reproduction.run.experiment import Experiment
 from reproduction.run.profile import load_profile
 
 PATHS = {"profile", "build", "results"}  # given to every notebook
-MEASURED = [path for path in NOTEBOOKS if "read_measured(" in path.read_text(encoding="utf-8")]
 
 
 def _cells(path: Path) -> list[dict[str, Any]]:
@@ -92,26 +89,6 @@ def test_parameters_of_profiles_exist_and_have_the_type_of_the_default(profile: 
         assert sets[dataset] >= 2 * max(ablation["shards"])
     if ablation:
         assert max(ablation["permutations"]) <= loaded.scoring.permutations
-
-
-@pytest.mark.parametrize("path", MEASURED, ids=lambda p: p.stem)
-def test_what_was_measured_is_read_by_the_parameters_of_the_measurement(path: Path) -> None:
-    source = "\n".join(_source(cell) for cell in _code(path))
-    (call,) = (
-        node
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "read_measured"
-    )
-    package = ast.literal_eval(call.args[1])
-    assert f"reproduction.notebooks.{package}" in source
-    assert {each.arg: ast.unparse(each.value) for each in call.keywords} == {
-        name: name for name in _measure_parameters(package)
-    }
-
-
-def _measure_parameters(package: str) -> list[str]:
-    measure = import_module(f"reproduction.notebooks.{package}.measure").measure
-    return [name for name in signature(measure).parameters if name != "experiment"]
 
 
 def test_notebooks_that_read_stores_do_not_import_torch() -> None:

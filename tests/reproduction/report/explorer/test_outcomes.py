@@ -57,7 +57,7 @@ def test_p_values_of_successors_and_of_the_whole_set_are_those_of_the_battery(
     assert outcome.result.p == TESTS["permutation"].result(open_store(whole), 19).p
 
 
-@pytest.mark.parametrize("first", [8, 16, 32])
+@pytest.mark.parametrize("first", [8, 32])
 def test_b_counts_the_first_tokens_of_an_example(tmp_path, first) -> None:
     """A store that keeps no more than b tokens has the same numbers in full."""
     long = make_store(tmp_path, "m", SET, "successors", 3)
@@ -114,13 +114,6 @@ def test_joint_p_pays_for_the_choices(orderings, successors) -> None:
         exact = [o.result.p for o in outcomes if o.test != "sharded_t"]
         assert [each.p for each in joint.marginals] == pytest.approx(exact, rel=0.2)
         assert 0.9 * min(exact) < joint.p < 1.1 * len(exact) * min(exact)
-
-
-def test_same_store_same_numbers(successors) -> None:
-    (one, joint), (other, again) = (store_outcomes(open_store(successors)) for _ in range(2))
-    assert joint.log10_p == again.log10_p
-    for left, right in zip(one, other, strict=True):
-        np.testing.assert_array_equal(left.null[0], right.null[0])
 
 
 @pytest.mark.parametrize(

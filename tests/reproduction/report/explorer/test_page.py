@@ -150,9 +150,5 @@ def test_a_small_p_is_evidence_only_where_the_order_is_quiet() -> None:
     for judged in MEANING:
         assert ("this is evidence" in _said("successor", 0.05, judged)) is (judged == "quiet")
         assert "evidence" not in _said("successor", 0.0501, judged)
-
-
-def test_limits_of_the_papers_tests_are_stated() -> None:
     assert "0.05" in _said("permutation", 0.05, "quiet").split("cannot fall below")[1]
     assert "approximation" in _said("sharded_t", 0.3, "quiet")
-    assert "approximation" not in _said("sharded_exact", 0.3, "quiet")
