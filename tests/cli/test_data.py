@@ -98,36 +98,7 @@ def test_check_tells_every_mismatch(call, mirror) -> None:
     ]
 
 
-def test_check_of_what_is_not_here(call, mirror) -> None:
-    status, out, err = call("data", "check", "questions", "all/", "--mirror", mirror)
-    assert status == 2
-    assert list(rows(out)) == ["questions"]
-    assert err.splitlines() == [
-        f"error: {name}: not here; `contamination data fetch {name}`"
-        for name in ("all/one", "all/two")
-    ]
-    status, out, err = call("data", "check")
-    assert (status, out) == (2, "")
-    assert err.startswith("error: no set is here: ")
-
-
-def test_bad_names(refused, tmp_path) -> None:
-    assert "did you mean questions" in refused("data", "check", "question")
-    assert "did you mean questions" in refused("data", "fetch", "question")
-    assert "did you mean all/one" in refused("data", "list", "all/on")
-    assert "no such directory" in refused("data", "list", "--mirror", tmp_path / "none")
-
-
 # --- as the test set of other commands ------------------------------------------------------------
-
-
-def test_a_plan_of_a_registered_set(call, mirror, model_directory, tmp_path) -> None:
-    fixed = ("--test", "sharded_exact", "--dry-run", "--json", "--store", tmp_path / "stores")
-    status, out, err = call("test", model_directory, "questions", "--mirror", mirror, *fixed)
-    assert status == 0, err
-    assert '"examples": 6' in out
-    status, _, err = call("test", model_directory, "org/questions", "--field", "question", *fixed)
-    assert status == 0, err
 
 
 def test_options_reach_the_test_set(mirror, server) -> None:
@@ -137,12 +108,6 @@ def test_options_reach_the_test_set(mirror, server) -> None:
     assert DataOptions(mirror=mirror, max_records=3).load("questions").examples == EXAMPLES[:3]
     by_field = DataOptions(mirror=mirror, field="answer").load("questions")
     assert by_field.examples[0] == "It is 0.\n"
-
-
-def test_a_shell_does_not_know_line_breaks(mirror) -> None:
-    typed = DataOptions(mirror=mirror, template=r"{question}\n\t{answer}\n").load("questions")
-    assert typed.examples[0] == "What is 0?\n\tIt is 0.\n"
-    assert typed.template == "{question}\n\t{answer}\n"
 
 
 def test_field_and_template_contradict(mirror) -> None:

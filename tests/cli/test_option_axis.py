@@ -121,11 +121,6 @@ def test_a_control_goes_through_the_same_test(run, other) -> None:
     assert "it prefers the published order, too: a small p of the model proves nothing" in out
 
 
-def test_a_control_stands_beside_the_order_of_records_too(run, other) -> None:
-    _, out, _ = run("test", "--template", "{question}\n", "--control", other, "--alpha", "0")
-    assert f"the control, {other.name}: successor p = " in out
-
-
 def test_a_dry_run_counts_what_every_model_reads_and_keeps_nothing(run, other, tmp_path) -> None:
     _, out, _ = run("test", "--axis", "options", "--dry-run", "--json")
     plan = json.loads(out)
@@ -138,12 +133,6 @@ def test_a_dry_run_counts_what_every_model_reads_and_keeps_nothing(run, other, t
     assert not (tmp_path / "stores").exists()
 
 
-def test_score_then_test_scores_once(run) -> None:
-    assert run("score", "--axis", "both")[0] == 0
-    _, out, _ = run("test", "--axis", "both", "--alpha", "0")
-    assert "everything was stored already" in out
-
-
 def test_the_answer_may_be_kept(run) -> None:
     found = [
         json.loads(run("test", "--axis", "options", "--json", "--alpha", "0", *more)[1])
@@ -152,55 +141,3 @@ def test_the_answer_may_be_kept(run) -> None:
     assert len({each["results"][0]["p"] for each in found}) == 3
     assert [each["results"][0]["permutations"] for each in found] == [23, 23, 2]
     assert len({stores for each in found for stores in each["stores"]}) == 3
-
-
-@pytest.mark.parametrize(
-    ("content", "arguments", "message"),
-    [
-        ('{"text": "a"}\n{"text": "b"}\n', (), "items, record 1: no options found; it has text"),
-        (
-            '{"question": "Q?", "choices": ["x"], "answer": 0}\n',
-            (),
-            "items, record 1: 'Q?' has 1 options: give 2 to 26",
-        ),
-        (
-            '{"question": "Q?", "choices": ["x", "y"], "answer": 2}\n',
-            (),
-            "items, record 1: answer '2' is none of its 2 options",
-        ),
-        (
-            '{"question": "Q?", "choices": ["A. x", "B. y"], "answer": 0}\n',
-            (),
-            "items, record 1: options begin with their labels ('A. x')",
-        ),
-        (
-            '{"question": "Q?", "choices": ["x", "X"], "answer": 0}\n',
-            (),
-            "items: the options of 0 of 1 items may move, and the test needs 2",
-        ),
-        (None, ("--template", "{question}\n"), "does not show every option"),
-        (None, ("--test", "sharded_exact"), "leave out --test, or give --axis both"),
-        (
-            None,
-            ("--test", "successor"),
-            "successor is a test of the order of records: leave out --test, or give --axis both",
-        ),
-        (None, ("--shards", "2"), "--shards and --budget cut the order of records"),
-        (None, ("--stop",), "--stop follows the order of records"),
-        (None, ("--stop", "--control", "x"), "--control goes with a test of all shards"),
-    ],
-)
-def test_bad_input_is_one_line(run, quiz, content, arguments, message) -> None:
-    path = quiz.with_name("items.jsonl") if content else quiz
-    if content:
-        path.write_text(content)
-    status, out, err = run("test", "--axis", "options", *arguments, path=path)
-    assert (status, out) == (2, "")
-    assert message in err
-    assert err.count("\n") == 1
-
-
-def test_a_control_that_is_the_model_itself_is_refused(run, model) -> None:
-    status, _, err = run("test", "--axis", "options", "--control", model)
-    assert status == 2
-    assert "--control is the model itself" in err

@@ -40,85 +40,88 @@ def audit(call, model_directory, data, tmp_path, monkeypatch):
     return run
 
 
-def test_a_table_for_people(audit):
-    status, out, err = audit(
-        "test", "--test", "sharded_exact", "--test", "sharded_t", "--alpha", "1e-9"
-    )
+def test_a_table_for_people_and_json_for_programs(audit):
+    tests = ("--test", "sharded_exact", "--test", "permutation")
+    status, out, err = audit("test", *tests, "--alpha", "1e-9")
     assert status == 0
-    assert "sharded_exact" in out and "sharded_t" in out and "log10 p" in out
+    assert "sharded_exact" in out and "permutation" in out and "log10 p" in out
     assert "tokens/s" in out and "predicted" in out
     assert "order of the records within " in out
+    assert "which has seen nothing (sharded_exact): p = " in out
     assert "tok/s" not in err  # bars are for terminals
-
-
-@pytest.mark.parametrize(("alpha", "rejected"), [("1e-9", False), ("1", True)])
-def test_json_is_all_of_the_output_and_the_status_that_of_a_rejection(audit, alpha, rejected):
-    status, out, _ = audit("test", "--json", "--alpha", alpha)
-    output = json.loads(out)
-    assert status == rejected
-    assert output["rejected"] == {"successor": rejected}
-    assert output["template"] == "{question} {answer}\n"
-    assert output["plan"]["examples"] == 20
-
-
-def test_several_tests_are_corrected_before_the_status(audit):
-    _, out, _ = audit("test", "--json", "--test", "sharded_exact", "--test", "permutation")
-    p = [result["p"] for result in json.loads(out)["results"]]
+    status, out, _ = audit("test", *tests, "--json", "--alpha", "1")
+    found = json.loads(out)
+    assert (status, found["rejected"]) == (1, {"sharded_exact": True, "permutation": True})
+    assert found["template"] == "{question} {answer}\n"
+    assert found["plan"]["examples"] == 20
+    # Several tests are corrected before the status.
+    p = [result["p"] for result in found["results"]]
     between = (min(p) + min(2 * min(p), max(p))) / 2
     assert min(p) < between
-    tests = ("--test", "sharded_exact", "--test", "permutation")
     assert audit("test", *tests, "--alpha", str(between))[0] == 0
 
 
-def test_score_then_test_scores_once(audit, monkeypatch):
-    status, out, _ = audit("score", "--json")
+def test_a_dry_run_keeps_nothing_and_what_was_scored_is_not_scored_again(
+    audit, tmp_path, monkeypatch
+):
+    status, out, _ = audit("test", "--dry-run")
     assert status == 0
-    assert "results" not in json.loads(out)
+    assert all(word in out for word in ("tokens scored", "FLOPs", "time, about"))
+    plan = json.loads(audit("score", "--dry-run", "--json")[1])
+    assert plan["missing"] == plan["work"]["scored"] > 0 < plan["seconds"]
+    assert not (tmp_path / "stores").exists()
+    scored = json.loads(audit("score", "--json")[1])
+    assert scored["tokens_scored"] == plan["missing"]
+    assert "results" not in scored
     monkeypatch.setattr(TransformersScorer, "token_logprobs", lambda *_: pytest.fail("again"))
     status, out, _ = audit("test", "--alpha", "1e-9")
     assert status == 0
     assert "everything was stored already" in out
 
 
-def test_a_dry_run_prints_the_cost_and_keeps_nothing(audit, tmp_path):
-    status, out, _ = audit("test", "--dry-run")
-    assert status == 0
-    assert all(word in out for word in ("tokens scored", "FLOPs", "time, about"))
-    status, out, _ = audit("score", "--dry-run", "--json")
-    plan = json.loads(out)
-    assert plan["missing"] == plan["work"]["scored"] > 0
-    assert plan["seconds"] > 0
-    assert not (tmp_path / "stores").exists()
-    _, out, _ = audit("score", "--json")
-    assert json.loads(out)["tokens_scored"] == plan["missing"]
+def test_stopping_early_is_the_evidence_of_one_test(audit):
+    arguments = ("test", "--stop", "--test=sharded_exact", "--alpha=1e-6")
+    status, out, _ = audit(*arguments, "--json")
+    (found,) = json.loads(out)["results"]
+    assert (status, found["stopped_at"], found["shards"]) == (0, None, 5)
+    assert json.loads(out)["diagnosis"][0]["shards"] == 5
+    _, out, _ = audit(*arguments)
+    assert "anytime-valid p = " in out and "not enough evidence after 5 shards" in out
+    assert "a compressor, which has seen nothing: p = " in out
 
 
 @pytest.mark.parametrize(
-    ("command", "changes", "options", "message"),
+    ("changes", "options", "named"),
     [
-        ("test", {"data": "x.jsonl"}, [], "no such file"),
-        ("test", {}, [], "field 'text' is missing"),
-        ("test", {"model": "x"}, ["--template", "{question}"], "no such directory"),
-        ("test", {}, ["--template", "{question"], "template '{question'"),
-        ("test", {}, ["--template", "{answer}", "--precision", "int7"], "precision is 'int7'"),
-        ("test", {}, ["--template", "{answer}", "--device-map", "all"], "device_map is 'all'"),
-        ("test", {}, ["--template", "{answer}", "--revision", "r" * 9_000], "200 characters at"),
-        ("score", {}, ["--template", "{answer}", "--tokenizer", "gpt2"], "goes with --endpoint"),
-        (
-            *("score", {"model": "name"}),
-            ["--template", "{answer}", "--endpoint", "http://127.0.0.1:1/v1"],
-            "--endpoint needs --tokenizer",
-        ),
+        ({"data": "x.jsonl"}, (), "x.jsonl: no such file"),
+        ({"data": "list.jsonl"}, ("--axis", "options"), "no options found"),
+        ({}, (), "field 'text' is missing"),
+        ({"model": "x"}, ("--field", "question"), "x: no such directory"),
+        ({}, ("--template", "{question"), "template '{question'"),
+        ({}, ("--template", "{answer}", "--field", "question"), "--field and --template"),
+        ({}, ("--field", "answer", "--precision", "int7"), "precision is 'int7'"),
+        ({}, ("--field", "answer", "--device-map", "all"), "device_map is 'all'"),
+        ({}, ("--field", "answer", "--tokenizer", "gpt2"), "--tokenizer goes with --endpoint"),
+        ({}, ("--field", "answer", "--endpoint", "http://127.0.0.1:1/v1"), "--tokenizer"),
+        ({}, ("--stop", "--test", "permutation"), "test is 'permutation'"),
+        ({}, ("--stop", "--dry-run"), "--dry-run"),
+        ({}, ("--stop", "--control", "x"), "--control"),
+        ({}, ("--axis", "options", "--stop"), "--axis"),
+        ({}, ("--field", "answer", "--store", "/dev/null"), "/dev/null: no directory"),
     ],
 )
-def test_bad_input_is_one_line(
-    command, changes, options, message, refused, model_directory, data, tmp_path
-):
+def test_bad_input_is_one_line(changes, options, named, refused, model_directory, data, tmp_path):
+    (tmp_path / "list.jsonl").write_text('{"text": "a"}\n{"text": "b"}\n')
     paths = {"model": model_directory, "data": data}
     paths |= {name: tmp_path / changed for name, changed in changes.items()}
     stores = tmp_path / "stores"
-    assert message in refused(command, *paths.values(), "--store", stores, *options)
+    assert named in refused("test", *paths.values(), "--store", stores, *options)
     assert not stores.exists()
+
+
+def test_a_model_is_no_control_of_itself(refused, model_directory, data) -> None:
+    line = refused("test", model_directory, data, "--control", model_directory)
+    assert "--control is the model itself" in line
 
 
 def test_an_interrupt_says_how_to_go_on(audit, monkeypatch):
@@ -149,45 +152,6 @@ def run(call, make_model, tmp_path, monkeypatch):
     return test
 
 
-def test_min_p_says_which_number_of_tokens_was_best(run):
-    status, out, _ = run("--test", "min_p", "--test", "min_p_orderings", "--alpha", "1e-9")
-    assert status == 0
-    assert "min_p: the smallest p was that of successor_" in out
-    assert any(
-        f"min_p_orderings: the smallest p was that of {name}" in out
-        for name in ("token_standardised", "clipped", "boundary_")
-    )
-    _, out, _ = run("--test", "min_p", "--json")
-    (result,) = json.loads(out)["results"]
-    assert result["best"].startswith("successor_")
-    assert result["statistic"] > -5 and 0 < result["p"] <= 1 and result["log10_p"] <= 0
-
-
-def test_the_compressor_stands_beside_the_verdict(run, tmp_path):
-    _, out, _ = run("--alpha", "1e-9")
-    assert "\na compressor, which has seen nothing: p = " in out
-    assert UNRELIABLE not in out
-    _, out, _ = run(
-        "--alpha", "1e-9", "--test", "successor", "--test", "sharded_exact", "--test", "boundary"
-    )
-    assert "which has seen nothing (successor): p = " in out
-    assert "which has seen nothing (sharded_exact, boundary): p = " in out
-    _, out, _ = run("--json")
-    (control,) = json.loads(out)["control"]
-    assert control["test"] == "compressor"
-    assert 0 < control["p"] <= 1
-
-
-def test_a_control_that_rejects_takes_the_evidence_away(run, tmp_path):
-    path = tmp_path / "pairs.txt"
-    texts = [text.removesuffix(".\n") for text in made_up_set(20, words=6).examples]
-    path.write_text("".join(f"{text}\n{text} again\n" for text in texts))
-    _, out, _ = run("--alpha", "0.001", data=path)
-    assert UNRELIABLE in out
-    _, out, _ = run("--alpha", "1e-300", data=path)
-    assert UNRELIABLE not in out
-
-
 def test_each_control_is_read_at_the_level_asked_for(run, monkeypatch):
     p = {"successors": 0.2, "orderings": 0.04}
     monkeypatch.setattr(verdict, "compressor_test", lambda *_, kind, **__: replace(ANY, p=p[kind]))
@@ -199,40 +163,14 @@ def test_each_control_is_read_at_the_level_asked_for(run, monkeypatch):
     assert UNRELIABLE in lines[loud + 1]
 
 
-def test_a_budget_is_kept_and_printed(run):
-    status, out, _ = run("--budget", "2500", "--dry-run", "--json")
-    plan = json.loads(out)
-    assert status == 0
-    assert plan["work"]["read"] <= 2500
-    assert plan["stores"][0]["shards"] > 3  # what the test takes by itself reads more
-    _, out, _ = run("--budget", "2500", "--json", "--alpha", "1e-9")
-    assert json.loads(out)["results"][0]["shards"] == plan["stores"][0]["shards"]
-    status, _, err = run("--budget", "2500", "--test", "sharded_exact")
-    assert status == 2
-    assert "is set by --permutations" in err
-
-
-@pytest.mark.parametrize("options", [("--dry-run",), (), ("--json",)])
-@pytest.mark.parametrize("command", ["test", "score"])
-def test_process_0_alone_prints(run, monkeypatch, options, command):
-    assert run(*options, command=command)[1] != ""
+def test_process_0_alone_prints(run, monkeypatch):
+    assert run("--json")[1] != ""
     monkeypatch.setattr(type(processes()), "is_main_process", False)
-    assert run(*options, command=command)[:2] == (0, "")
+    for options in (("--dry-run",), (), ("--json",)):
+        assert run(*options)[:2] == (0, "")
 
 
-@pytest.mark.parametrize("where", ["/dev/null", "/proc/version/x", "prose.csv", "x" * 300, "loop"])
-@pytest.mark.parametrize("command", ["test", "score"])
-def test_a_place_where_no_store_can_be_is_refused_before_anything_is_loaded(
-    refused, data, tmp_path, command, where
-):
-    (tmp_path / "loop").symlink_to("loop")
-    before = data.read_bytes()
-    message = refused(command, "no-model", data, "--field", "question", "--store", tmp_path / where)
-    assert message.startswith(f"{tmp_path / where}: no directory")
-    assert data.read_bytes() == before
-
-
-@pytest.mark.parametrize("harm", [b"", b"PAR1 half", None])
+@pytest.mark.parametrize("harm", [b"PAR1 half", None])
 def test_a_damaged_store_is_scored_again_to_the_same_p(audit, tmp_path, harm):
     """Planning, which reads footers alone, scoring, and testing."""
     first = json.loads(audit("test", "--json", "--alpha", "1e-9")[1])

@@ -8,6 +8,7 @@ read in the same way.
 import glob
 import zipfile
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from contamination.testsets.hub import fetch_files
 from contamination.testsets.records import FORMATS, Record, read_lines, read_records
 from contamination.testsets.registry import Hub, Url
 
+MOST_FILES = 20_000  # of a directory: a slip such as "/" is not searched
 Patterns = dict[str, list[str]]  # split -> where its files are, relative to the repository
 
 
@@ -55,6 +57,10 @@ def read_directory(folder: Path, config: str | None, split: str) -> list[Record]
 
     Raises InputError if there is no such configuration or split, or no data in it.
     """
+    if next(islice(folder.rglob("*"), MOST_FILES, None), None) is not None:
+        raise InputError(
+            f"{folder}: more than {MOST_FILES:,} files; give the folder of one data set"
+        )
     if not any((folder / name).is_file() for name in ("dataset_dict.json", "state.json")):
         return _read_repository(folder, config, split, str(folder))
     import datasets

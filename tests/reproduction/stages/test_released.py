@@ -32,9 +32,9 @@ from reproduction.run.profile import Architecture
 # Runs the commands of a JSON list one after the other, until one of them fails.
 DRIVER = """
 import json, sys
-from contamination.cli.main import main
+from reproduction.__main__ import main
 for command in json.loads(sys.stdin.read()):
-    sys.argv = ["contamination", "stage", *command]
+    sys.argv = ["reproduction", *command]
     try:
         main()
     except SystemExit as end:
