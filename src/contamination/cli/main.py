@@ -71,7 +71,7 @@ def run(app: Callable[..., Any]) -> None:
     Bad input becomes one line and status 2, a bug its traceback and status 2. Where the reader of
     the output has gone, the status is 141, as a shell reports it.
     """
-    Console.on_broken_pipe = _leave  # type: ignore[method-assign]  # rich would end with 1
+    Console.on_broken_pipe = _leave  # type: ignore[assignment, method-assign]  # rich ends with 1
     try:
         status = app(standalone_mode=False)
         sys.stdout.flush()
