@@ -118,14 +118,14 @@ function showResults({ results, outcomes, sets }, showExamples) {
 
   list.on("select", (event, dt, kind, [index]) => {
     const outcome = outcomes[index];
-    const { diagnoses, starts, texts } = sets[outcome.set];
+    const { diagnoses, ...examples } = sets[outcome.set];
     const { reasons, rows } = diagnoses[outcome.shards];
     byId("reading").textContent = outcome.reading;
     byId("reading").style.borderColor = outcome.colour;
     byId("reasons").textContent = reasons;
     fillTable(diagnostics, rows);
     const [model, name] = results.rows[index];
-    const search = showExamples({ texts, starts: starts[outcome.shards] }, `${name} under ${model}`, outcome);
+    const search = showExamples(examples, `${name} under ${model}`, outcome);
     drawOutcome(outcome, search);
   });
 
@@ -155,7 +155,7 @@ function exampleTable() {
   const columns = ["Example", "Part", "Evidence", "Text"].map((title, i) => ({ title, width: i < 3 ? "4rem" : undefined }));
   const list = table("examples", { columns }, { pageLength: 10 });
   return ({ texts, starts }, whose, outcome) => {
-    const part = (i) => starts.findLastIndex((start) => start <= i) + 1;
+    const part = (i) => starts[outcome?.shards ?? 0].findLastIndex((start) => start <= i) + 1;
     byId("whose").textContent = `${whose}: ${texts.length} examples${outcome ? `; parts are the shards, evidence is the ${outcome.unit} of each` : ""}.`;
     list.search("").column(1).search("");
     fillTable(list, texts.map((text, i) => [i + 1, part(i), outcome ? outcome.by_shard[part(i) - 1] : "—", text]));
@@ -174,9 +174,6 @@ async function start() {
   showMmlu(data.mmlu, (name, title) => data.at_hand[name] && examples(data.at_hand[name], title));
   byId("scored").hidden = !data.outcomes.length;
   if (data.outcomes.length) showResults(data, examples);
-  byId("left-out").hidden = !data.left_out.length;
-  byId("left-out").firstElementChild.textContent = `${data.left_out.length} stores left out`;
-  byId("left-out").lastElementChild.append(...data.left_out.map((line) => Object.assign(document.createElement("li"), { textContent: line })));
   window.fisher = fisher; // for tests
   document.body.dataset.state = "ready";
 }

@@ -30,10 +30,9 @@ from contamination.tables import MISSING, SIGNIFICANT
 from contamination.testsets.orderings import shard_bounds
 from reproduction.report.explorer.mmlu import layout, mmlu_payload, p_cell
 from reproduction.report.explorer.outcomes import Outcome
-from reproduction.report.explorer.scored import MMLU_GROUP, ScoredSet, View, scored_sets, view_sets
+from reproduction.report.explorer.scored import MMLU_GROUP, View, scored_sets, view_sets
 from reproduction.run.experiment import Experiment
 
-LONGEST_TEXT = 5_000  # characters shown of an example; the longest of MMLU has 4,900
 UNSCORED = 25  # examples of a part, where nothing was scored
 USUAL, TRIED = "in advance", "after looking"
 # Verdict of the diagnosis -> what it makes of a small p-value.
@@ -63,18 +62,16 @@ def make_page(
     that stand in for MMLU where the run has none in `results`. Of the scored sets those in `sets`
     are shown, or all. Raises InputError if none that is scored has one of the names.
     """
-    found = list(scored_sets(experiment))
-    scored = [each for each in found if isinstance(each, ScoredSet)]
+    scored = list(scored_sets(experiment))
     names = sorted({each.test_set.name for each in scored})
     if unknown := [name for name in sets if name not in names]:
         there = f"there are {', '.join(names)}" if names else "none is; run `make reproduce` first"
         raise InputError(f"no set {unknown[0]!r} is scored: {there}")
     views = view_sets([each for each in scored if not sets or each.test_set.name in sets])
-    left_out = [each for each in found if isinstance(each, str)]
     read = {each.test_set.name for each in scored if each.group == MMLU_GROUP}
     mmlu, texts = mmlu_payload(published, measurements, results, read)
     at_hand = {name: each for name, each in texts.items() if name not in read}
-    return render(payload(views, left_out, mmlu, at_hand, experiment.profile.name))
+    return render(payload(views, mmlu, at_hand, experiment.profile.name))
 
 
 def frame(page: str) -> IFrame:
@@ -84,44 +81,42 @@ def frame(page: str) -> IFrame:
 
 
 def payload(
-    views: Sequence[View],
-    left_out: Sequence[str],
-    mmlu: Mapping[str, Any],
-    at_hand: Mapping[str, Sequence[str]],
-    title: str,
+    views: Sequence[View], mmlu: Mapping[str, Any], at_hand: Mapping[str, Sequence[str]], title: str
 ) -> dict[str, Any]:
     """Return what the page shows, ready for JSON; there may be no view.
 
     `mmlu` is of `mmlu_payload`, `at_hand` has the examples of subsets that were not scored.
     """
-    by_set: dict[tuple[str, str], list[View]] = {}
+    sets: dict[tuple[str, str], dict[str, Any]] = {}
     outcomes = []
     for view, holm in zip(views, _holm(views), strict=True):
         key = (view.scored.group, view.scored.test_set.name)
-        if view.outcomes:
-            by_set.setdefault(key, []).append(view)
-        place = {key: index for index, key in enumerate(by_set)}
-        outcomes += [(view, outcome, holm, place[key]) for outcome in view.outcomes]
+        shown = sets.setdefault(key, _texts(view.scored.test_set.examples) | {"diagnoses": {}})
+        for shards, diagnosis in view.diagnoses.items():
+            bounds = shard_bounds(len(shown["texts"]), shards)
+            shown["starts"][shards] = [start for start, _ in bounds]
+            shown["diagnoses"][shards] = _diagnosis(diagnosis)
+        index = list(sets).index(key)
+        outcomes += [(view, outcome, holm, index) for outcome in view.outcomes]
     # What was set in advance comes first, of that the default test, of that the smallest p.
     outcomes.sort(key=lambda o: o[1].result.log10_p)
     outcomes.sort(key=lambda o: (not o[0].scored.is_usual(o[1]), o[1].test not in DEFAULT_TESTS))
     titles = ("Model", "Test set", "Group", "Test", "Shards", "b", "Shards and b were set", "Order")
+    p_values = ("p", "over all choices", "over all sets")
     return {
         "title": title,
         "mmlu": mmlu,
-        "sets": [_set(each) for each in by_set.values()],
-        "at_hand": {
-            name: {"texts": [*map(_cut, texts)], "starts": [*range(0, len(texts), UNSCORED)]}
-            for name, texts in at_hand.items()
-        },
-        "results": layout(
-            titles,
-            ("p", "over all choices", "over all sets"),
-            [_row(view, outcome, holm) for view, outcome, holm, _ in outcomes],
-        ),
+        "at_hand": {name: _texts(texts) for name, texts in at_hand.items()},
+        "sets": list(sets.values()),
+        "results": layout(titles, p_values, [_row(v, o, holm) for v, o, holm, _ in outcomes]),
         "outcomes": [_outcome(view, outcome, index) for view, outcome, _, index in outcomes],
-        "left_out": [*left_out, *(line for view in views for line in view.left_out)],
     }
+
+
+def _texts(examples: Sequence[str]) -> dict[str, Any]:
+    """Examples and where their parts start, by how many there are: 0 for parts of one length."""
+    texts = [text.rstrip("\n") for text in examples]
+    return {"texts": texts, "starts": {0: list(range(0, len(texts), UNSCORED))}}
 
 
 def render(data: dict[str, Any]) -> str:
@@ -158,23 +153,6 @@ def _holm(views: Sequence[View]) -> list[float]:
         lambda log10_p: adjust(log10_p=log10_p, method="holm").log10_p
     )
     return list(adjusted)
-
-
-def _set(views: Sequence[View]) -> dict[str, Any]:
-    """What the views of one set share, whichever model: its examples and diagnoses by shards."""
-    texts = views[0].scored.test_set.examples
-    diagnoses = {shards: d for view in views for shards, d in view.diagnoses.items()}
-    return {
-        "texts": [_cut(text) for text in texts],
-        "starts": {r: [start for start, _ in shard_bounds(len(texts), r)] for r in diagnoses},
-        "diagnoses": {shards: _diagnosis(each) for shards, each in diagnoses.items()},
-    }
-
-
-def _cut(text: str) -> str:
-    text = text.rstrip("\n")
-    more = len(text) - LONGEST_TEXT
-    return f"{text[:LONGEST_TEXT]} […{more} more characters]" if more > 0 else text
 
 
 def _diagnosis(diagnosis: Diagnosis) -> dict[str, Any]:

@@ -41,7 +41,7 @@ def mmlu(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def html(views: list[View], mmlu: dict[str, Any]) -> str:
     at_hand = {"virology": ["Q 1\n", "Q 2\n"]}
-    return render(payload(views, ["somewhere: <i>no store</i>"], mmlu, at_hand, "tiny"))
+    return render(payload(views, mmlu, at_hand, "tiny"))
 
 
 @pytest.fixture(scope="session")

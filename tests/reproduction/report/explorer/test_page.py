@@ -22,7 +22,7 @@ from fakes.data_fixtures import ROOT, write_profile
 from fakes.made_up_sets import HOSTILE
 from reproduction.report.explorer import page as page_module
 from reproduction.report.explorer.mmlu import p_cell
-from reproduction.report.explorer.page import LONGEST_TEXT, MEANING, _cut, make_page, reading
+from reproduction.report.explorer.page import MEANING, make_page, reading
 from reproduction.report.explorer.scored import ScoredSet, View
 from reproduction.run.experiment import Experiment
 
@@ -85,15 +85,13 @@ def test_texts_are_whole_and_stored_once(html: str, found: list[ScoredSet]) -> N
     for each, scored in zip(data["sets"], found[:2], strict=True):
         assert [f"{text}\n" for text in each["texts"]] == list(scored.test_set.examples)
         assert each["starts"]["4"] == [0, 6, 12, 18]
-        assert {*each["diagnoses"]} == {*each["starts"]} == {"1", "2", "4", "6"}
+        assert {*each["diagnoses"]} == {*each["starts"]} - {"0"} == {"1", "2", "4", "6"}
         assert len(each["diagnoses"]["4"]["rows"]) >= 8
-    assert _cut("x" * (LONGEST_TEXT + 7) + "\n") == "x" * LONGEST_TEXT + " […7 more characters]"
 
 
 def test_no_text_of_others_stands_in_the_page_as_markup(html: str) -> None:
     assert HOSTILE in unpack(html)["sets"][0]["texts"]
     assert HOSTILE not in html
-    assert "no store" not in html
     own = html[html.rindex("const DataTable = ") :]
     assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(", own)
 
