@@ -33,7 +33,7 @@ import pandas as pd
 import torch
 from tqdm import tqdm
 
-from contamination.audit.arrangement_diagnostics import diagnose_arrangements
+from contamination.audit.arrangement_diagnostics import diagnose_arrangements, numbers
 from contamination.audit.compressor import compressor_alternatives
 from contamination.audit.diagnostics import tf_idf
 from contamination.device import describe
@@ -43,7 +43,12 @@ from contamination.randomness import random_stream
 from contamination.scoring.alternatives import score_alternatives, token_groups
 from contamination.scoring.local import TransformersScorer
 from contamination.statistics import sharded_exact_test
-from contamination.testsets.alternatives import Keep, option_alternatives
+from contamination.testsets.alternatives import (
+    Keep,
+    are_numbers,
+    option_alternatives,
+    permitted_places,
+)
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.options import items_of
 from contamination.testsets.registry import registered
@@ -84,6 +89,14 @@ def chosen(test_set: ExampleSet, records: Sequence[int]) -> ExampleSet:
     )
 
 
+def sorted_numbers(test_set: ExampleSet, keep: Keep) -> float:
+    """Share of the items that stay as they are for their numbers in which these are sorted."""
+    items = items_of(test_set)
+    still = [i for i, free in zip(items, permitted_places(items, keep), strict=True) if not free]
+    found = [values for i in still if are_numbers(i.options) and (values := numbers(i))]
+    return float(np.mean([v in (sorted(v), sorted(v)[::-1]) for v in found])) if found else np.nan
+
+
 def without_model(test_set: ExampleSet, keep: Keep) -> Row:
     """What diagnostics and compressor say of one set."""
     diagnosis = diagnose_arrangements(test_set, seed=SEED, keep=keep)
@@ -92,8 +105,8 @@ def without_model(test_set: ExampleSet, keep: Keep) -> Row:
     least = tested["holm_p"].astype(float).idxmin() if len(tested) else ""
     row: Row = {**diagnosis.counts, "verdict": diagnosis.verdict, "least": least}
     row["least_holm_p"] = tested["holm_p"].min() if len(tested) else np.nan
-    row |= {f"{name}_p": table["p"][name] for name in table.index if not name.endswith("_place")}
-    row["sorted_numbers"] = table["observed"]["numbers_in_place"]
+    row |= {f"{name}_p": table["p"][name] for name in table.index}
+    row["sorted_numbers"] = sorted_numbers(test_set, keep)
     try:
         found = compressor_alternatives(
             option_alternatives(test_set, permutations=COMPRESSED - 1, seed=SEED, keep=keep)

@@ -103,20 +103,14 @@ def test_a_letter_that_is_right_too_often(records):
     assert kept.verdict == "quiet" and np.isnan(row(kept, "gold_letters")["p"])
 
 
-def test_sorted_by_length(records):
-    found = diagnosis(ordered(records, len))
+def test_sorted_by_length_up_or_down(records):
+    up, down = ordered(records, len), ordered(records, lambda text: -len(text))
+    found = diagnosis(up)
     assert {"length_trend", "length_sorted", "longest"} <= rejected(found)
     assert row(found, "length_trend")["observed"] == 1
-    assert row(found, "length_trend")["z"] > 5
-    assert row(diagnosis(ordered(records, lambda text: -len(text))), "length_trend")["z"] < -5
-
-
-def test_sorted_by_length_up_and_down(records):
-    up, down = ordered(records, len), ordered(records, lambda text: -len(text))
-    turns = [pair[i % 2] for i, pair in enumerate(zip(up, down, strict=True))]
-    found = diagnosis(turns)
-    assert "length_sorted" in rejected(found) and "length_trend" not in rejected(found)
-    assert row(found, "length_sorted")["observed"] == 1
+    assert row(diagnosis(down), "length_trend")["z"] < -5 < 5 < row(found, "length_trend")["z"]
+    turns = diagnosis([pair[i % 2] for i, pair in enumerate(zip(up, down, strict=True))])
+    assert "length_sorted" in rejected(turns) and "length_trend" not in rejected(turns)
 
 
 @pytest.mark.parametrize("place", [0, 1, 3])
@@ -158,22 +152,6 @@ def test_numbers_up_or_down():
     assert row(found, "numbers")["observed"] == 1
 
 
-def test_numbers_that_stay_are_counted(records):
-    """What the restriction leaves out is reported, and is no reason."""
-    rng = np.random.default_rng(4)
-    years = [
-        record(f"When was {i}", sorted(rng.choice(2000, 4, False).astype(str), key=int))
-        for i in range(15)
-    ]
-    found = diagnosis([*records, *years])
-    assert found.verdict == "quiet" and found.counts == {"items": 95, "moving": 80}
-    still = row(found, "numbers_in_place")
-    assert (still["observed"], still["expected"]) == pytest.approx((1, 2 / 24))
-    assert still["reading"].startswith("15 items of numbers or dates stay as they are: 100.0%")
-    assert np.isnan(still["p"])
-    assert "numbers" in rejected(diagnosis([*records, *years], keep=Keep(numbers=False)))
-
-
 def pairs_of_words(rng, k):
     """Options that share a word two by two."""
     a, b, *others = rng.permutation(WORDS)
@@ -202,15 +180,6 @@ def test_options_that_build_on_each_other():
     assert row(found, "builds")["reading"].startswith("of 240 pairs in which")
     reverse = lambda rng, k: growing(rng, k)[::-1]  # noqa: E731
     assert row(diagnosis(make_records(np.random.default_rng(6), 40, reverse)), "builds")["z"] < -5
-
-
-def test_an_option_about_the_others_stays_last(records):
-    """It is counted, moves nowhere, and takes no part in the tests."""
-    last = [{**each, "choices": [*each["choices"][:3], "None of the above"]} for each in records]
-    found = diagnosis(last)
-    assert found.verdict == "quiet"
-    assert row(found, "options_in_place")["observed"] == 1
-    assert row(found, "options_in_place")["reading"].startswith("80 options keep their place")
 
 
 # --- exchangeable ---------------------------------------------------------------------------------
@@ -255,14 +224,6 @@ def test_two_options():
     assert diagnosis(two, keep=Keep(answer=True)).verdict == "too few records"
 
 
-def test_options_of_one_length_have_no_longest():
-    same = [record(i, rng_words) for i, rng_words in enumerate(np.array(WORDS[:40]).reshape(10, 4))]
-    same = [{**each, "choices": [t[:5] for t in each["choices"]]} for each in same]
-    found = diagnosis(same)
-    for name in ("longest", "length_trend", "length_sorted", "numbers", "builds"):
-        assert np.isnan(row(found, name)["p"]), name
-
-
 def test_items_of_several_sizes_and_scripts():
     """More arrangements than are drawn, combining characters, no spaces between words."""
     items = [
@@ -275,33 +236,15 @@ def test_items_of_several_sizes_and_scripts():
     assert found.table["p"].dropna().between(0, 1).all()
 
 
-def test_few_items_could_never_stand_out():
-    found = diagnosis(make_records(np.random.default_rng(9), 2))
-    assert found.verdict == "too few records"
-    assert found.reasons[0].startswith("too few orderings are possible")
-
-
-def test_an_answer_that_no_record_tells(records):
-    silent = [{**each, "answer": None} for each in records]
-    found = diagnosis(silent)
-    assert found.verdict == "quiet"
-    assert row(found, "gold_letters")["reading"] == "no right answers that move"
-
-
 @pytest.mark.parametrize(
     "text, number",
     [
         ("1,200 m", 1200),
         ("−3.5", -3.5),
         ("about $4", 4),
-        ("1/2", 0.5),
-        ("2 million", 2e6),
-        ("Three", 3),
         ("May 1918", 1918),
-        ("in July", 7),
         ("A-3", 3),
         (".5", 0.5),
-        ("3/0", 3),
         ("no number", None),
         ("", None),
     ],
@@ -315,7 +258,7 @@ def test_what_can_be_sorted():
         return Item("?", options, None)
 
     assert alphabet(item("b", " B", "a")) == [1, 1, 0]
-    assert numbers(item("3 of 4", "one", "1/4")) == [3, 1, 0.25]
+    assert numbers(item("3 of 4", "-1", "0.25")) == [3, -1, 0.25]
     assert numbers(item("3", "some")) is None
     assert numbers(item("3 a", "3 b")) is None
 

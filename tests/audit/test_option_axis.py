@@ -10,9 +10,8 @@ import scipy.stats
 
 from contamination.audit import Request, audit
 from contamination.audit.arrangement_diagnostics import diagnose_arrangements
-from contamination.audit.both_axes import joint
 from contamination.audit.compressor import compressor_alternatives
-from contamination.audit.option_axis import score_options
+from contamination.audit.option_axis import joint, score_options
 from contamination.audit.verdict import audit_until, plan_audit
 from contamination.errors import InputError
 from contamination.scoring.local import TransformersScorer

@@ -1,5 +1,6 @@
 """Tests of a sealed set: their level over a thousand keys, and a model that has read it alone."""
 
+import datetime
 import hashlib
 import itertools
 import json
@@ -39,7 +40,8 @@ ITEMS = 10
 PERMUTATIONS = 19  # of the whole set: p <= 0.05 is the smallest p
 TEMPLATE = "{question}\n{choices:\n}\nAnswer: {answer}\n"
 STATED = {
-    "version": 2, "algorithm": "contamination-seal/2", "name": "liked", "date": "2026-01-31",
+    "version": 2, "algorithm": "contamination-seal/2", "name": "liked",
+    "date": datetime.date(2026, 1, 31),
     "template": TEMPLATE, "options": True, "answer": (), "options_fields": (), "other": (),
     "wordings_of": "question", "tests": ("successor",), "shards": None, "permutations": 25,
     "arrangements": 6, "level": 0.05, "beacon_round": None,
@@ -122,9 +124,8 @@ def sealed_by(seed: bytes | None) -> SealedSet:
         drawn = draw(VARIANTS, seed, "question")
     placed = [(f"line {i}", one.record) for i, one in enumerate(drawn, 1)]
     came_out = {"commitment": "0" * 64, "signature": None, "sha256": "0" * 64}
-    counts = dict.fromkeys(("records", "moving", "wordings"), ITEMS)
     test_set = make_test_set("liked", placed, TEMPLATE, "liked")
-    return SealedSet(Seal(**STATED, **came_out, **counts), test_set, b"", VARIANTS, tuple(drawn))
+    return SealedSet(Seal(**STATED, **came_out), test_set, b"", VARIANTS, tuple(drawn))
 
 
 def results_of(sealed: SealedSet) -> dict[str, TestResult]:
@@ -285,7 +286,7 @@ def test_a_model_that_has_read_single_records_is_found_and_no_other(sealed, toke
     assert found["options"] < 1e-6
     assert found["wordings"] < 1e-4
     clean = SealedTest(MadeUpScorer(tokenizer), sealed, tmp_path, "clean").run()
-    assert min(clean.combined.p, *(result.p for result in clean.results)) > 1e-3
+    assert min(clean.joint.p, *(result.p for result in clean.results)) > 1e-3
 
 
 def test_what_was_stated_is_tested(sealed, tokenizer, tmp_path):
@@ -295,7 +296,7 @@ def test_what_was_stated_is_tested(sealed, tokenizer, tmp_path):
     whole, successor, *others = found.results
     assert (whole.test, whole.shards, whole.permutations, whole.p) == ("permutation", 1, 39, 1 / 40)
     assert [other.permutations for other in others] == [3, 1]
-    assert found.combined.p == pytest.approx(combine_parts([whole, successor], others).p)
+    assert found.joint.p == pytest.approx(combine_parts([whole, successor], others).p)
 
 
 def test_what_was_scored_is_not_scored_again_and_a_plan_says_how_much(sealed, tokenizer, tmp_path):
@@ -308,7 +309,7 @@ def test_what_was_scored_is_not_scored_again_and_a_plan_says_how_much(sealed, to
     scored = scorer.scored
     again = SealedTest(scorer, sealed, tmp_path, "m").run()
     assert (again.tokens_scored, scorer.scored) == (0, scored)
-    assert again.combined.p == first.combined.p
+    assert again.joint.p == first.joint.p
     assert len(set(again.stores)) == 3
 
 
@@ -336,9 +337,9 @@ def test_an_endpoint_is_not_sent_what_is_not_published(sealed, tokenizer, tmp_pa
 
     monkeypatch.setattr("contamination.seal.audit.EndpointScorer", Remote)
     scorer = Remote(tokenizer)
-    found = SealedTest(scorer, sealed, tmp_path, "remote").run()
-    assert [result.test for result in found.results] == ["successor", "options"]
-    assert found.left_out == (NOT_SENT,)
+    test = SealedTest(scorer, sealed, tmp_path, "remote")
+    assert [result.test for result in test.run().results] == ["successor", "options"]
+    assert test.left_out == (NOT_SENT,)
     asked = [tokenizer.decode(ids) for ids in scorer.sequences]
     assert not [text for text in asked if any(other in text for other in unpublished(sealed))]
 
@@ -348,7 +349,7 @@ def test_a_set_that_was_sealed_by_its_order_alone_is_tested_by_it_alone(tokenize
     sealed = seal_quiz(tmp_path, rows, options=False)
     found = SealedTest(MadeUpScorer(tokenizer), sealed, tmp_path / "stores", "m").run()
     (one,) = found.results
-    assert (one.test, found.combined.p) == ("successor", pytest.approx(one.p))
+    assert (one.test, found.joint.p) == ("successor", pytest.approx(one.p))
 
 
 # --- a network that has read it -------------------------------------------------------------------

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contamination.errors import InputError
-from contamination.testsets.example_set import Declared, ExampleSet, render
+from contamination.testsets.example_set import Declared, ExampleSet
 from contamination.testsets.options import Item, begin_with_labels, items_of, names_letter
 
 TEXTS = ["lamp", "river", "stone"]
@@ -164,15 +164,6 @@ def test_an_answer_may_be_unknown(record) -> None:
     assert (item.question, item.answer) == ("Q?", None)
     moved = item.rearranged(range(len(item.options))[::-1])
     assert read(moved) == Item("Q?", item.options[::-1], None)
-
-
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_a_template_shows_the_item_as_it_stands(name) -> None:
-    record, declared = LAYOUTS[name]
-    item = read(record, declared)
-    for order in itertools.permutations(range(len(item.options))):
-        (text,) = render([("", item.rearranged(order))], item.template, "quiz")
-        assert text.splitlines()[: 1 + len(order)] == ["Q?", *(item.options[i] for i in order)]
 
 
 def test_number_of_options_may_differ() -> None:

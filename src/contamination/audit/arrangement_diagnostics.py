@@ -11,13 +11,13 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from contamination.audit.diagnosis import Diagnosis, Row, judge, only_inform
+from contamination.audit.diagnosis import Diagnosis, Row, judge, only_inform, tested
 from contamination.audit.diagnostics import tf_idf
 from contamination.errors import InputError
 from contamination.statistics.arrangements import (
@@ -30,35 +30,14 @@ from contamination.statistics.arrangements import (
     stands_at,
     sum_test,
 )
-from contamination.testsets.alternatives import (
-    Keep,
-    are_numbers,
-    option_orders,
-    permitted_places,
-    shown_items,
-)
+from contamination.testsets.alternatives import Keep, option_orders, shown_items
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.options import LETTERS, Item
 
 PERMUTATIONS = 23  # all arrangements of up to four options, beside the published one
 PERCENT = 100  # cosines are compared in whole hundredths
 
-_DIGITS = re.compile(
-    r"(?P<minus>(?<!\w)[-−–])?\s?\$?(?P<whole>\d[\d,]*(\.\d+)?|\.\d+)(/(?P<below>\d+))?"
-    r"( (?P<scale>thousand|million|billion|trillion)\b)?",
-    re.IGNORECASE,
-)
-_SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
-_WORDS = {
-    word: value
-    for words in (
-        "zero one two three four five six seven eight nine ten eleven twelve",
-        "none once twice thrice",
-        "_ first second third fourth fifth sixth seventh eighth ninth tenth",
-        "_ january february march april may june july august september october november december",
-    )
-    for value, word in enumerate(words.split())
-}
+_NUMBER = re.compile(r"((?<!\w)[-−–])?\s?\$?(\d[\d,]*(?:\.\d+)?|\.\d+)")  # "−3.5", "$1,200"
 
 Tau = Callable[[Item], Sequence[float] | None]  # a value for each option; None if it has none
 
@@ -93,9 +72,8 @@ def diagnose_arrangements(
         for item, rows, count in zip(items, orders, distinct, strict=True)
         if count > 1
     ]
-    places = permitted_places(items, keep)
     return judge(
-        [*_rows(moving), _numbers_in_place(items, places), _options_in_place(items, places)],
+        _rows(moving),
         alpha=alpha,
         log_orderings=sum(map(math.log, distinct)),
         what=f"order of the options of {len(moving)} of {len(items)} items, which may move",
@@ -133,9 +111,7 @@ def _tested(
     if not len(values) or not np.ptp(array, axis=1).any():
         return only_inform(diagnostic, nothing)
     observed, expected = array[:, 0].sum() / scale, array.mean(axis=1).sum() / scale
-    return only_inform(
-        diagnostic, f"{what}: {observed:{form}}, {expected:{form}} expected", float(observed)
-    ) | {"expected": float(expected), "alternative": "two-sided", **asdict(sum_test(array))}
+    return tested(diagnostic, what, form, float(observed), float(expected), sum_test(array))
 
 
 def _place(
@@ -150,11 +126,8 @@ def _place(
     found = largest_test(values.transpose(1, 0, 2))
     at = values[:, found.which]
     observed, expected = float(at[:, 0].mean()), float(at.mean())
-    reading = (
-        f"{what} that stand at {LETTERS[found.which]}: {observed:.1%}, {expected:.1%} expected"
-    )
-    tested = {"expected": expected, "alternative": "two-sided", **asdict(found.result)}
-    return only_inform(diagnostic, reading, observed) | tested
+    where = f"{what} that stand at {LETTERS[found.which]}"
+    return tested(diagnostic, where, ".1%", observed, expected, found.result)
 
 
 def _sorted(
@@ -210,39 +183,6 @@ def _builds(moving: Sequence[_Moving]) -> Row:
     )
 
 
-def _numbers_in_place(items: Sequence[Item], places: Sequence[tuple[int, ...]]) -> Row:
-    """How many of the items that do not move because they are numbers are sorted."""
-    still = [item for item, free in zip(items, places, strict=True) if not free]
-    found = [values for item in still if are_numbers(item.options) and (values := numbers(item))]
-    ways = [abs(int(ascents(v, np.arange(len(v))[None])[0])) == _unequal(v) for v in found]
-    if not found:
-        return only_inform("numbers_in_place", "no items are left as they are for their numbers")
-    chance = sum(map(_chance_sorted, found)) / len(found)
-    reading = (
-        f"{len(found)} items of numbers or dates stay as they are: {np.mean(ways):.1%} of them are "
-        f"sorted, {chance:.1%} would be by chance"
-    )
-    return only_inform("numbers_in_place", reading, float(np.mean(ways))) | {"expected": chance}
-
-
-def _options_in_place(items: Sequence[Item], places: Sequence[tuple[int, ...]]) -> Row:
-    """How many options of items that move keep their place, and how many of those are the last."""
-    pairs = zip(items, places, strict=True)
-    kept = [
-        place == len(item.options) - 1
-        for item, free in pairs
-        if free
-        for place in range(len(item.options))
-        if place not in free
-    ]
-    if not kept:
-        return only_inform("options_in_place", "no option keeps its place in an item that moves")
-    reading = (
-        f"{len(kept)} options keep their place where others move; {np.mean(kept):.1%} are last"
-    )
-    return only_inform("options_in_place", reading, float(np.mean(kept)))
-
-
 # --- what the order could follow; nothing below knows it ------------------------------------------
 
 
@@ -261,15 +201,10 @@ def numbers(item: Item) -> list[float] | None:
 
 
 def number_in(option: str) -> float | None:
-    """The first number in a text, in digits ("1,200", "−3.5", "1/2", "2 million") or a word."""
-    if match := _DIGITS.search(option):
-        number = float(match["whole"].replace(",", ""))
-        if match["below"] and float(match["below"]):
-            number /= float(match["below"])
-        scale = _SCALES.get((match["scale"] or "").casefold(), 1.0)
-        return -scale * number if match["minus"] else scale * number
-    words = re.findall(r"[^\W\d_]+", option.casefold())
-    return next((float(_WORDS[word]) for word in words if word in _WORDS), None)
+    """The first number in a text, in digits."""
+    if match := _NUMBER.search(option):
+        return float(match[2].replace(",", "")) * (-1 if match[1] else 1)
+    return None
 
 
 def _longest(item: Item) -> int | None:
@@ -281,9 +216,3 @@ def _longest(item: Item) -> int | None:
 def _unequal(values: Sequence[float]) -> int:
     """How many pairs of values differ."""
     return math.comb(len(values), 2) - sum(math.comb(n, 2) for n in Counter(values).values())
-
-
-def _chance_sorted(values: Sequence[float]) -> float:
-    """Share of all orders of values, not all equal, that are sorted, up or down."""
-    ties = math.prod(math.factorial(n) for n in Counter(values).values())
-    return 2 * ties / math.factorial(len(values))

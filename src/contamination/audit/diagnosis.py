@@ -6,11 +6,12 @@ They look at the order of the records (`contamination.audit.diagnostics`) or of 
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import pandas as pd
 
+from contamination.statistics.exchangeability import OrderResult
 from contamination.statistics.multiple_testing import adjust
 
 Verdict = Literal["quiet", "suspicious", "order carries information", "too few records"]
@@ -99,4 +100,22 @@ def only_inform(diagnostic: str, reading: str, observed: float = math.nan) -> Ro
         **dict.fromkeys(("expected", "z", "p", "log10_p"), math.nan),
         "alternative": "",
         "reading": reading,
+    }
+
+
+def tested(
+    diagnostic: str,
+    what: str,
+    form: str,
+    observed: float,
+    expected: float,
+    result: OrderResult,
+    alternative: str = "two-sided",
+) -> Row:
+    """Return a row with the p of a test: `what` was observed is written by the format `form`."""
+    reading = f"{what}: {observed:{form}}, {expected:{form}} expected"
+    return only_inform(diagnostic, reading, observed) | {
+        "expected": expected,
+        "alternative": alternative,
+        **asdict(result),
     }

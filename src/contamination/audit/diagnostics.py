@@ -14,7 +14,7 @@ matter to a test that only ever permutes records of one topic.
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from contamination.audit.diagnosis import TESTS, Diagnosis, Row, judge, only_inform
+from contamination.audit.diagnosis import TESTS, Diagnosis, Row, judge, only_inform, tested
 from contamination.errors import InputError
 from contamination.randomness import random_stream
 from contamination.statistics.exchangeability import (
@@ -148,11 +148,7 @@ def _test(
     """Test `values` (m+1,); `natural` is what to show for them, `reading` its name and format."""
     result = order_test(values, alternative=alternative)
     shown = values if natural is None else natural
-    observed, expected = float(shown[0]), float(shown.mean())
-    what, form = reading
-    text = f"{what}: {observed:{form}}, {expected:{form}} expected"
-    tested = {"expected": expected, "alternative": alternative, **asdict(result)}
-    return only_inform(diagnostic, text, observed) | tested
+    return tested(diagnostic, *reading, float(shown[0]), float(shown.mean()), result, alternative)
 
 
 def _spans_lines(texts: Sequence[str], records: Sequence[Record] | None) -> Row:

@@ -28,6 +28,7 @@ from contamination.scoring.loading import model_shape
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.plan import StorePlan
 from contamination.scoring.store import Store
+from contamination.statistics import CombinedResult, TestResult, fisher
 from contamination.testsets.alternatives import AlternativeSet
 from contamination.testsets.example_set import ExampleSet
 
@@ -88,3 +89,15 @@ def _path(store: StorePlan, scorer: Scorer, alternatives: AlternativeSet, reques
 def diagnose_options(test_set: ExampleSet, request: Request) -> Diagnosis:
     """What the order of the options gives away without a model."""
     return diagnose_arrangements(test_set, seed=request.seed, keep=request.keep)
+
+
+def joint(*results: TestResult) -> CombinedResult:
+    """Combine the p-values of the order of records and of the order of options, by Fisher's rule.
+
+    Exact under H0 of both. Let A be the arrangement of every record. The p-value of options is a
+    function of A alone: it sums over records, and what is drawn for a record depends on its
+    content. Given A, whatever it is, the records are exchangeable within shards, so the p-value
+    p of their order satisfies P(p <= a | A) <= a for every a. Hence P(p <= a and q <= b) <= a b
+    with the p-value q of options, and the pair is at least as large as two independent uniforms.
+    """
+    return fisher(log10_p=[result.log10_p for result in results])

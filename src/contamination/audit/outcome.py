@@ -81,7 +81,7 @@ class Audit:
     seconds : that scoring took in this run.
     noise : nats a token by which an endpoint's answers to one prompt differed in this run, on
         average over the prompt; None of a model here, and where nothing was asked.
-    joint : of both axes together, if both were asked (`contamination.audit.both_axes.joint`).
+    joint : of both axes together, if both were asked (`contamination.audit.option_axis.joint`).
     drawn : whether a seed alone has arranged the options (`Request.drawn`).
     beside : the same audit of a control, a model that cannot have read the set, if one was named.
     """

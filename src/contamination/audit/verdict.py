@@ -190,7 +190,7 @@ def audit(
     )
     joint = None
     if request.axis == "both":
-        from contamination.audit.both_axes import joint as of_both
+        from contamination.audit.option_axis import joint as of_both
 
         joint = of_both(*results)
     return Audit(

@@ -17,7 +17,6 @@ from contamination.scoring.models import label_control
 if TYPE_CHECKING:
     from contamination.audit.outcome import Audit, ScoringPlan
     from contamination.audit.request import Request
-    from contamination.seal.audit import SealedAudit
 
 
 @add_options
@@ -93,7 +92,7 @@ def exit_if_interrupted(store: Path) -> Iterator[None]:
         raise typer.Exit(130) from None
 
 
-def print_cost(audit: "Audit | SealedAudit") -> None:
+def print_cost(audit: "Audit") -> None:
     """Print what was scored, how fast and where, and how much answers of an endpoint differed."""
     where = ", ".join(str(path) for path in audit.stores)
     if audit.tokens_scored == 0:

@@ -42,12 +42,12 @@ def seal(
         typer.Option(help="New directory: `public` is to be published, `private` kept."),
     ] = None,
     template: Annotated[
-        str | None,
+        str,
         typer.Option(
-            help="How an auditor turns a record into text: by name, or with {field}; default: the "
-            "field `text`. Items with options need one that shows them."
+            help="How an auditor turns a record into text: by name, or with {field}. It has to "
+            "show options and wordings."
         ),
-    ] = None,
+    ] = "text/1",
     axis: Annotated[
         Permuted,
         typer.Option(help="Permute the order of records alone, or the options of items as well."),
@@ -63,7 +63,8 @@ def seal(
         str | None, typer.Option(help="Name of the benchmark; default: that of the file.")
     ] = None,
     date: Annotated[
-        str | None, typer.Option(help="Date in the seal, YYYY-MM-DD; default: today (UTC).")
+        datetime.datetime | None,
+        typer.Option(help="Date in the seal; default: today (UTC).", formats=["%Y-%m-%d"]),
     ] = None,
     tests: Annotated[
         list[str] | None, typer.Option("--test", help="Test of the order of records.")
@@ -109,12 +110,12 @@ def seal(
     sealed, files = seal_file(
         file,
         out,
-        template=template_of(template),
+        template=template_of(template) or template,
         options=axis == Permuted.both,
         declared=Declared(tuple(answer or ()), tuple(options or ()), tuple(other or ())),
         wordings_of=wordings_of,
         name=name,
-        date=date,
+        date=date.date() if date is not None else None,
         request=Request(
             tests=tests, shards=shards, permutations=permutations, arrangements=arrangements
         ),
@@ -147,10 +148,14 @@ def verify(
 
 def describe(sealed: "SealedSet") -> str:
     """Say what was verified, in one line."""
-    seal = sealed.seal
+    drawn = [f"the order of {len(sealed.drawn):,} records"]
+    if sealed.moving:
+        drawn.append(f"the options of {sealed.moving:,} items")
+    if sealed.worded:
+        drawn.append(f"the wording of {sealed.worded:,} records")
     return (
-        f"{seal.records:,} records, dated {seal.date} by their author, commitment "
-        f"{seal.commitment}; the key drew {seal.permuted}"
+        f"the key drew {', '.join(drawn)}; dated {sealed.seal.date} by their author, commitment "
+        f"{sealed.seal.commitment}"
     )
 
 
@@ -160,7 +165,7 @@ def _print_committed(files: "SealFiles", beacon_round: int) -> None:
     time = f"{time_of(beacon_round):%Y-%m-%d %H:%M:%S} UTC"
     say(
         f"publish {files.commitment} before {time}, where a date can be proved: it is the one "
-        f"commitment named {files.name}",
+        f"commitment of that name",
         f"after that, take `signature` from {url_of(beacon_round)} and run: contamination seal "
         f"{files.directory} --signature SIGNATURE",
         f"keep {files.key} to yourself, and a second copy elsewhere",
@@ -174,15 +179,15 @@ def _print_sealed(sealed: "SealedSet", files: "SealFiles") -> None:
 
     seal = sealed.seal
     say(
-        f"sealed {describe(sealed)}",
+        f"sealed: {describe(sealed)}",
         f"publish {files.published} and {files.seal}, where a date can be proved",
-        f"keep {files.key} to yourself, and a second copy elsewhere: it is never shown, and "
-        "nothing can be tested without it",
+        f"keep {files.key} to yourself, and a second copy elsewhere: nothing can be tested "
+        "without it",
         guarantee(seal),
         wrap=False,
     )
     variants = {"options": seal.arrangements} if seal.options else {}
-    if seal.wordings:
+    if sealed.worded:
         variants["wordings"] = max(len(one.wordings) for one in sealed.variants)
     if variants:
         print_table(

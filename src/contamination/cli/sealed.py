@@ -16,7 +16,8 @@ from contamination.cli.seal import describe
 from contamination.errors import InputError
 
 if TYPE_CHECKING:
-    from contamination.seal.audit import SealedAudit
+    from contamination.audit.outcome import Audit
+    from contamination.seal.audit import SealedTest
     from contamination.seal.files import SealedSet
 
 DEFAULT_LEVEL = 0.05
@@ -37,7 +38,7 @@ def test_sealed(options: AuditOptions, seal: Path | None, key: Path | None, alph
 
     from contamination.scoring.endpoint import EndpointScorer
     from contamination.scoring.processes import processes
-    from contamination.seal.audit import SealedTest
+    from contamination.seal.audit import NOT_CLAIMED, SealedTest, guarantee
 
     scorer = options.open(options.model)
     test = SealedTest(scorer, sealed, options.directory, options.name)
@@ -52,11 +53,20 @@ def test_sealed(options: AuditOptions, seal: Path | None, key: Path | None, alph
         print(scorer.summary(), file=sys.stderr)
     if not first_process:
         return
+    assert audit.joint is not None
+    rejects = audit.joint.p <= sealed.seal.level
     if options.as_json:
-        print(json.dumps(audit.as_dict(), indent=2))
+        found = {
+            "seal": sealed.seal.model_dump(mode="json"),
+            "alpha": sealed.seal.level,
+            "rejected": {"joint": rejects},
+            "guarantee": guarantee(sealed.seal),
+            "not_claimed": [*NOT_CLAIMED, *test.left_out],
+        }
+        print(json.dumps(audit.as_dict() | found, indent=2))
     else:
-        _print(audit, sealed)
-    if audit.rejects:
+        _print(audit, test)
+    if rejects:
         raise typer.Exit(1)
 
 
@@ -80,7 +90,7 @@ def _verified(options: AuditOptions, seal: Path | None, key: Path | None) -> "Se
     return verify(Path(options.dataset), seal, key)
 
 
-def _print(audit: "SealedAudit", sealed: "SealedSet") -> None:
+def _print(audit: "Audit", test: "SealedTest") -> None:
     """Print the p-value of each part and of all, what they rest on, and what they do not say."""
     from contamination.seal.audit import NOT_CLAIMED, WORDINGS_TEST, guarantee
 
@@ -94,12 +104,13 @@ def _print(audit: "SealedAudit", sealed: "SealedSet") -> None:
         )
         for result in audit.results
     ]
-    rows.append(("all together", "", f"{audit.combined.p:.3g}", f"{audit.combined.log10_p:.1f}"))
+    assert audit.joint is not None
+    rows.append(("all together", "", f"{audit.joint.p:.3g}", f"{audit.joint.log10_p:.1f}"))
     print_table(
         ("test", "of", "p", "log10 p"),
         rows,
         title=f"Has {audit.header.model} read {audit.header.dataset} as it was sealed?",
     )
-    say(f"verified: {describe(sealed)}", guarantee(audit.seal), "not claimed:")
-    say(*(f"  {line}" for line in NOT_CLAIMED), *audit.left_out)
+    say(f"verified: {describe(test.sealed)}", guarantee(test.sealed.seal), "not claimed:")
+    say(*(f"  {line}" for line in NOT_CLAIMED), *test.left_out)
     print_cost(audit)

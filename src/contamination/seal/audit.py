@@ -30,10 +30,9 @@ sigma, so they enter as one p-value, the smallest times their number (Bonferroni
 import itertools
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy.stats import binom
@@ -41,13 +40,12 @@ from scipy.stats import binom
 from contamination import statistics
 from contamination.audit.battery import OPTION_TEST, TESTS
 from contamination.audit.option_axis import plan_options, score_options
-from contamination.audit.outcome import IDENTITY, ScoringPlan, combined, describe
+from contamination.audit.outcome import Audit, ScoringPlan, combined
 from contamination.audit.verdict import fill_store, plan_order
 from contamination.files import sha256_of
 from contamination.scoring.contract import Scorer
 from contamination.scoring.endpoint import EndpointScorer
 from contamination.scoring.store import Store
-from contamination.scoring.store_format import Header
 from contamination.seal.beacon import time_of
 from contamination.seal.files import Seal, SealedSet
 from contamination.statistics import CombinedResult, TestResult
@@ -82,64 +80,11 @@ def guarantee(seal: Seal) -> str:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class SealedAudit:
-    """What a model knows of what the key has drawn.
-
-    Attributes
-    ----------
-    header : of a store that was read; it names the model and the set.
-    results : the stated tests of the order of records, then that of options and that of wordings,
-        where there are any. Uncorrected.
-    combined : of all parts, by Fisher's rule: the verdict.
-    left_out : what was sealed and not tested, and why.
-    plan, stores, seconds, noise : as in `contamination.audit.outcome.Audit`.
-    """
-
-    seal: Seal
-    header: Header
-    plan: ScoringPlan
-    results: tuple[TestResult, ...]
-    combined: CombinedResult
-    left_out: tuple[str, ...]
-    stores: tuple[Path, ...]
-    seconds: float
-    noise: float | None
-
-    @property
-    def tokens_scored(self) -> int:
-        """Tokens scored in this run; 0 if all was stored."""
-        return self.plan.missing
-
-    @property
-    def rejects(self) -> bool:
-        """Whether all parts together reject at the stated level."""
-        return self.combined.p <= self.seal.level
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return what `--json` prints."""
-        return {name: getattr(self.header, name) for name in IDENTITY} | {
-            "seal": self.seal.model_dump(mode="json"),
-            "plan": asdict(self.plan),
-            "results": [describe(result) for result in self.results],
-            "combined": asdict(self.combined),
-            "alpha": self.seal.level,
-            "rejected": self.rejects,
-            "guarantee": guarantee(self.seal),
-            "not_claimed": list(NOT_CLAIMED),
-            "left_out": list(self.left_out),
-            "stores": [str(path) for path in self.stores],
-            "tokens_scored": self.tokens_scored,
-            "seconds": self.seconds,
-            "noise": self.noise,
-        }
-
-
 class SealedTest:
     """The stated test of a sealed set under one model: what it will score, and what it finds.
 
-    Everything is tested that the key has drawn, but an endpoint is not sent wordings that are not
-    published. Raises InputError as `contamination.audit.verdict.plan_audit`.
+    Everything is tested that the key has drawn but what is `left_out`: an endpoint is not sent
+    wordings that are not published. Raises InputError as `contamination.audit.verdict.plan_audit`.
 
     Parameters
     ----------
@@ -162,7 +107,7 @@ class SealedTest:
                     sealed.test_set, permutations=others, seed=self.request.seed, keep=sealed.free
                 )
             )
-        if sealed.seal.wordings >= FEWEST:
+        if sealed.worded >= FEWEST:
             if isinstance(scorer, EndpointScorer):
                 self.left_out = (NOT_SENT,)
             else:
@@ -179,36 +124,40 @@ class SealedTest:
         others = (plan_options(self.scorer, each, self.request) for each in self.alternatives)
         return combined([self.order, *others])
 
-    def run(self) -> SealedAudit:
-        """Score what is missing, and test."""
-        plan, started = self.plan, time.perf_counter()
+    def run(self) -> Audit:
+        """Score what is missing, and test: `joint` of the audit is the verdict on all parts.
+
+        Its results are the stated tests of the order of records, then that of options and that of
+        wordings, where there are any, uncorrected; there is no diagnosis and no control.
+        """
+        request, started = self.request, time.perf_counter()
         order = {
-            store: fill_store(store, self.scorer, self.tokenised, self.request)
+            store: fill_store(store, self.scorer, self.tokenised, request)
             for store in dict.fromkeys(self.order.stores)
         }
-        others = [score_options(self.scorer, each, self.request) for each in self.alternatives]
+        others = [score_options(self.scorer, each, request) for each in self.alternatives]
         seconds = time.perf_counter() - started
         tests = [
-            TESTS[test].result(order[store], self.request.permutations)
-            for test, store in zip(self.request.order_tests, self.order.stores, strict=True)
+            TESTS[test].result(order[store], request.permutations)
+            for test, store in zip(request.order_tests, self.order.stores, strict=True)
         ]
         parts = [
-            TESTS[OPTION_TEST].result(store, self.request.arrangements - 1)
+            TESTS[OPTION_TEST].result(store, request.arrangements - 1)
             if each.what == "options"
             else wordings_test(store)
             for each, store in zip(self.alternatives, others, strict=True)
         ]
         stores = [*order.values(), *others]
-        return SealedAudit(
-            seal=self.sealed.seal,
+        return Audit(
             header=stores[0].header,
-            plan=plan,
+            plan=self.plan,
             results=(*tests, *parts),
-            combined=combine_parts(tests, parts),
-            left_out=self.left_out,
+            diagnosis=(),
+            control=(),
             stores=tuple(store.directory for store in stores),
             seconds=seconds,
             noise=getattr(self.scorer, "noise", None),
+            joint=combine_parts(tests, parts),
         )
 
 

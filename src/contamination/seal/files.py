@@ -19,7 +19,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -73,7 +73,7 @@ class Statement(BaseModel):
     version: Literal[2]
     algorithm: Literal["contamination-seal/2"]
     name: Annotated[str, Field(pattern=r"^\w[\w .+-]{0,99}$")]
-    date: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
+    date: datetime.date
     template: str
     options: bool
     answer: tuple[str, ...]
@@ -111,27 +111,12 @@ class Seal(Statement):
     ----------
     commitment : `contamination.seal.draws.commitment`.
     signature : of the beacon, in hexadecimal.
-    records, moving, wordings : how many records there are, items whose options may move, and
-        records with wordings.
     sha256 : of the bytes of the published file.
     """
 
     commitment: _Hex64
     signature: str | None
-    records: int
-    moving: int
-    wordings: int
     sha256: _Hex64
-
-    @property
-    def permuted(self) -> str:
-        """What the key has drawn, in words."""
-        found = ["their order"]
-        if self.options:
-            found.append(f"the options of {self.moving:,} items")
-        if self.wordings_of is not None:
-            found.append(f"the wording of {self.wordings:,} records")
-        return ", ".join(found)
 
 
 class Key(BaseModel):
@@ -174,33 +159,32 @@ class SealedSet:
         """The places of options that the key permuted, of each record in the published order."""
         return tuple(self.variants[one.number].free for one in self.drawn)
 
+    @property
+    def moving(self) -> int:
+        """How many items have options that may move."""
+        return sum(len(one.free) > 1 for one in self.variants)
 
-@dataclass(frozen=True)
-class SealFiles:
+    @property
+    def worded(self) -> int:
+        """How many records have wordings."""
+        return sum(bool(one.wordings) for one in self.variants)
+
+
+class SealFiles(NamedTuple):
     """Where the files of a sealed set are."""
 
     directory: Path
-    name: str
+    key: Path
+    commitment: Path
+    seal: Path
+    published: Path
 
-    @property
-    def key(self) -> Path:
-        """The author's alone."""
-        return self.directory / "private" / "key.json"
-
-    @property
-    def commitment(self) -> Path:
-        """Of two steps, published before the round of the beacon."""
-        return self.directory / "commitment.json"
-
-    @property
-    def seal(self) -> Path:
-        """Published with the set."""
-        return self.directory / "public" / "seal.json"
-
-    @property
-    def published(self) -> Path:
-        """The sealed set."""
-        return self.directory / "public" / f"{self.name}.jsonl"
+    @classmethod
+    def of(cls, directory: Path, name: str) -> "SealFiles":
+        """Return those of a directory, of a set of that name."""
+        key, public = directory / "private" / "key.json", directory / "public"
+        commitment = directory / "commitment.json"
+        return cls(directory, key, commitment, public / "seal.json", public / f"{name}.jsonl")
 
 
 # --- the author's side ----------------------------------------------------------------------------
@@ -210,12 +194,12 @@ def seal_file(
     path: Path,
     directory: Path,
     *,
-    template: str | None = None,
+    template: str = "text/1",
     options: bool = True,
     declared: Declared = Declared(),  # noqa: B008 - frozen
     wordings_of: str | None = None,
     name: str | None = None,
-    date: str | None = None,
+    date: datetime.date | None = None,
     request: Request = Request(),  # noqa: B008 - frozen
     level: float = 0.05,
     beacon_round: int | None = None,
@@ -229,8 +213,8 @@ def seal_file(
     Parameters
     ----------
     path : a .jsonl, .json, .csv, .parquet or .txt file; its order does not matter.
-    template : as in `contamination.testsets.example_set.load_test_set`, for those who audit. None
-        is the field `text`; records with options need one that shows them.
+    template : as in `contamination.testsets.example_set.load_test_set`, for those who audit. It has
+        to show the options that may move, and the wordings.
     options, declared : whether the options of items are permuted, too, and how they are found. All
         may move, numbers as well, but those that are about others: see `permitted_places`.
     wordings_of : the field that a wording fills. A record may then have a field `wordings`: a list
@@ -244,15 +228,13 @@ def seal_file(
         Records that cannot be read, are too few (FEWEST_RECORDS), come twice, or do not fit the
         template; what `items_of` refuses of any field, or a text that names an option by its
         letter; fewer than two items whose options may move; wordings without a field that they
-        fill, or that are no list of different texts; a date that is none; a round that is over; a
-        directory with anything in it.
+        fill, or that are no list of different texts; a round that is over; a directory with
+        anything in it.
     """
     rows = read_records(path)
     if len(rows) < FEWEST_RECORDS:
         raise InputError(f"{path}: too few records ({len(rows)}); seal at least {FEWEST_RECORDS}")
     now = datetime.datetime.now(datetime.UTC)
-    if date is not None and not _is_date(date):
-        raise InputError(f"--date is {date[:40]!a}: write YYYY-MM-DD, such as 2026-02-28")
     if beacon_round is not None and beacon.time_of(min(beacon_round, beacon.MOST_ROUNDS)) <= now:
         raise InputError(f"round {beacon_round:,} is over: name one that is not signed yet")
     try:
@@ -260,8 +242,8 @@ def seal_file(
             version=VERSION,
             algorithm=ALGORITHM,
             name=name or path.stem,
-            date=date or f"{now:%Y-%m-%d}",
-            template=template or _default_template(path, rows[0], declared, options=options),
+            date=date or now.date(),
+            template=template,
             options=options,
             answer=declared.answer,
             options_fields=declared.options,
@@ -285,9 +267,9 @@ def seal_file(
         statement=statement,
         records=[record for _, record in rows],
     )
-    files = SealFiles(directory, statement.name)
+    files = SealFiles.of(directory, statement.name)
     with replacing(directory, new=True) as temporary:
-        made = SealFiles(temporary, statement.name)
+        made = SealFiles.of(temporary, statement.name)
         _write_private(made.key, to_json(key))
         if beacon_round is not None:
             made.commitment.write_bytes(_committed(key))
@@ -301,9 +283,9 @@ def draw_committed(directory: Path, signature: str) -> tuple[SealedSet, SealFile
     Raises InputError for a directory without such a commitment, a commitment that was changed, a
     signature that is not that of the round, and a set that was drawn before.
     """
-    path = SealFiles(directory, "").key
+    path = SealFiles.of(directory, "").key
     key = _read(path, Key, "key")
-    files = SealFiles(directory, key.statement.name)
+    files = SealFiles.of(directory, key.statement.name)
     if key.statement.beacon_round is None:
         raise InputError(f"{directory}: sealed in one step, so no beacon has a part in it")
     if _bytes(files.commitment, "commitment") != _committed(key):
@@ -333,22 +315,6 @@ def _write_private(path: Path, data: bytes) -> None:
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "wb") as file:
         file.write(data)
-
-
-def _default_template(path: Path, first: Record, declared: Declared, *, options: bool) -> str:
-    """Return the template of texts; refuse an item, whose `text` cannot follow its options."""
-    place, record = first
-    one = ExampleSet("", (), "", "", (record,), declared)
-    try:
-        wanted = items_of(one)[0].template
-    except InputError:  # no item
-        return "text/1"
-    if not options and "text" in record:
-        return "text/1"
-    raise InputError(
-        f"{path}, {place}: a record with options; name a template that shows them, such as "
-        f"--template {wanted!r}"
-    )
 
 
 # --- what a key draws -----------------------------------------------------------------------------
@@ -504,9 +470,6 @@ def draw_again(key: Key, signature: str | None, where: str) -> SealedSet:
         **stated.model_dump(),
         commitment=key.commitment,
         signature=signature,
-        records=len(variants),
-        moving=sum(len(one.free) > 1 for one in variants),
-        wordings=sum(bool(one.wordings) for one in variants),
         sha256=hashlib.sha256(text).hexdigest(),
     )
     test_set = make_test_set(stated.name, published, stated.template, where)
@@ -566,16 +529,12 @@ def _read(path: Path, kind: type[_M], what: str) -> _M:
         value = kind.model_validate_json(data)
         if to_json(value) == data:
             return value
-    except (ValidationError, InputError) as error:
-        version = None
-        if isinstance(error, ValidationError):
-            version = next((e for e in error.errors() if e["loc"] == ("version",)), None)
-        if version is not None and version["type"] != "missing":
-            raise InputError(
-                f"{path}: sealed by version {str(version['input'])[:20]!a} of the algorithm, and "
-                f"this program has version {VERSION}; use one that has it"
-            ) from error
-    raise InputError(f"{path}: no {what} as sealing wrote it, or changed since; take the original")
+    except (ValidationError, InputError):
+        pass
+    raise InputError(
+        f"{path}: no {what} as sealing wrote it: it was changed, or is of another version than "
+        f"{ALGORITHM}; take the original"
+    )
 
 
 def to_json(value: BaseModel) -> bytes:
@@ -584,10 +543,3 @@ def to_json(value: BaseModel) -> bytes:
     canonical_json(made)  # refuses what JSON cannot keep; records keep the order of their fields
     lines = (f'  "{name}": {json.dumps(made[name], ensure_ascii=False)}' for name in sorted(made))
     return "{{\n{}\n}}\n".format(",\n".join(lines)).encode()
-
-
-def _is_date(text: str) -> bool:
-    try:
-        return datetime.date.fromisoformat(text).isoformat() == text
-    except ValueError:
-        return False

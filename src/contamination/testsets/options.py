@@ -139,18 +139,6 @@ class Item:
             _put(made, path, text)
         return made
 
-    @property
-    def template(self) -> str:
-        """A template that shows the question, every option, and the answer if it is known."""
-        layout = self._read
-        asked = (name for name, value in layout.record.items() if str(value) == self.question)
-        lists = {path[:-1] for path in layout.options if isinstance(path[-1], int)}
-        names = [f"{_bracketed(path)}:\n" for path in lists] or list(
-            map(_bracketed, layout.options)
-        )
-        gold = [_bracketed(path) for path, _ in layout.gold][:1]
-        return "".join(f"{{{name}}}\n" for name in [next(asked, "question[stem]"), *names, *gold])
-
 
 def begin_with_labels(options: Sequence[str]) -> bool:
     """Whether the texts of options begin with labels, "(A) ..." or "1. ...", each with its own.
@@ -514,12 +502,6 @@ def _resolved(record: Record, name: str, *, missing: bool = False) -> Path | lis
 
 def _dotted(path: Path) -> str:
     return ".".join(key for key in path if isinstance(key, str))
-
-
-def _bracketed(path: Path) -> str:
-    """Return what a template calls a field, or a part of one."""
-    name, *keys = path
-    return f"{name}{''.join(f'[{key}]' for key in keys)}"
 
 
 def _get(record: Any, path: Path) -> Any:

@@ -1,6 +1,6 @@
 """Both axes on every planted set: the order of its records, the order of its items' options.
 
-The last row of each set combines them by `contamination.audit.both_axes.joint`.
+The last row of each set combines them by `contamination.audit.option_axis.joint`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from contamination.audit.battery import OPTION_TEST, TESTS
-from contamination.audit.both_axes import joint
+from contamination.audit.option_axis import joint
 from contamination.scoring.store import Store
 from contamination.statistics import TestResult
 from reproduction.notebooks.options.planting import Cell
