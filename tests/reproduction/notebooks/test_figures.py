@@ -17,14 +17,13 @@ from reproduction.notebooks.beyond.figures import plot_calibration as plot_level
 from reproduction.notebooks.beyond.figures import plot_power_per_token
 from reproduction.notebooks.books.figures import plot_books
 from reproduction.notebooks.books.tables import AGAIN, UNREAD, VALIDATIONS
-from reproduction.notebooks.canaries.figures import plot_duplication_power
 from reproduction.notebooks.controlled.figures import plot_controlled
 from reproduction.notebooks.controlled.tables import MEAN, RATE, auc_table
 from reproduction.notebooks.min_k.figures import plot_min_k
 from reproduction.notebooks.seminar import figures as seminar
 from reproduction.notebooks.start.figures import plot_gains, plot_orderings, plot_sets
 from reproduction.notebooks.unlearning.figures import plot_unlearning
-from reproduction.output.evidence import mean_log10_p
+from reproduction.output.evidence import mean_log10_p, plot_power
 
 RNG = np.random.default_rng(0)
 MODELS = ("contaminated", "clean")
@@ -50,7 +49,7 @@ def with_numbers(rows: pd.DataFrame, *names: str) -> pd.DataFrame:
 def canaries() -> Case:
     rows = with_numbers(table(dup_count=(1, 7, 64), test=COMPARED, set=(1, 2)), "log10_p")
     means = rows.groupby(["dup_count", "test"])["log10_p"].mean()
-    return plot_duplication_power(rows), [*rows["log10_p"], *means]
+    return plot_power({"all": rows}, TESTS.values()), [*rows["log10_p"], *means, "all"]
 
 
 def ablation() -> Case:
@@ -130,28 +129,15 @@ def unlearning() -> Case:
     return plot_unlearning(rows, window=1.15), [*rows["ratio"], *means.to_numpy().ravel(), 1.15]
 
 
-def seminar_null() -> Case:
-    return seminar.plot_null({"clean": np.array([-1.5, 1, 0, 2])}), [-1.5, 1, "clean model"]
-
-
 def seminar_differences() -> Case:
     scores = numbers(2, 3)
     s = scores[:, 0] - scores[:, 1:].mean(axis=1)
     return seminar.plot_differences({"clean": scores}), [*s, s.mean()]
 
 
-def seminar_gain() -> Case:
-    return seminar.plot_gain({"clean": np.array([-2.0, -1.0])}), [1, 2, -2, -1]
-
-
 def seminar_successors() -> Case:
     matrix = np.where(np.eye(4, dtype=bool), np.nan, numbers(4, 4))
     return seminar.plot_successors({"clean": matrix}), matrix[~np.isnan(matrix)]
-
-
-def seminar_power() -> Case:
-    rows = with_numbers(table(test=("permutation", "successor"), dup_count=(1, 4)), "log10_p")
-    return seminar.plot_power(rows), [*rows["log10_p"], 4, "Permutation"]
 
 
 def seminar_calibration() -> Case:
@@ -160,8 +146,8 @@ def seminar_calibration() -> Case:
 
 
 CASES = (canaries, ablation, start_orderings, start_sets, start_gains, beyond_power, beyond_levels)
-CASES += (books, controlled, min_k, unlearning, seminar_null, seminar_differences, seminar_gain)
-CASES += (seminar_successors, seminar_power, seminar_calibration)
+CASES += (books, controlled, min_k, unlearning, seminar_differences, seminar_successors)
+CASES += (seminar_calibration,)
 
 
 def drawn_in(figure: Figure) -> tuple[np.ndarray, set[str]]:

@@ -1,4 +1,4 @@
-"""The figures of the seminar, in the style and colours of the report."""
+"""Figures that only the seminar has, in the style and colours of the report."""
 
 from collections.abc import Mapping
 
@@ -10,40 +10,10 @@ from matplotlib.figure import Figure
 
 from contamination.audit.battery import TESTS
 from contamination.statistics import dkw_band, ecdf
-from reproduction.output.figures import MODEL_COLOURS, READ, UNREAD, count_axis, mark_level
+from reproduction.output.figures import MODEL_COLOURS, READ, UNREAD
 
 COLOURS = {"clean": UNREAD, "contaminated": READ}
 STYLES = ("-", "--", ":", "-.")
-
-
-def plot_null(scores: Mapping[str, np.ndarray]) -> Figure:
-    """Draw each model's shuffled orderings as a histogram and its canonical one as a line.
-
-    `scores` (m+1,) in nats, canonical first, by model.
-    """
-    figure, panels = _panels(len(scores))
-    for axes, (model, values) in zip(panels, scores.items(), strict=True):
-        axes.hist(values[1:], bins=20, color="0.7", label="shuffled")
-        axes.axvline(values[0], color=COLOURS[model], lw=2, label="canonical")
-        axes.set(title=f"{model} model", xlabel="log p of the ordering (nats)")
-        axes.locator_params(axis="x", nbins=5)
-        axes.legend(loc="upper left", fontsize="small")
-    panels[0].set_ylabel("Orderings")
-    return figure
-
-
-def plot_gain(gains: Mapping[str, np.ndarray]) -> Figure:
-    """Draw what the canonical order gains over shuffled ones, by place in the example.
-
-    `gains` (tokens,) in nats, by model.
-    """
-    figure, axes = plt.subplots()
-    for style, (model, values) in zip(STYLES, gains.items(), strict=False):
-        axes.plot(np.arange(1, len(values) + 1), values, style, color=COLOURS[model], label=model)
-    axes.axhline(0, color="0.35", lw=0.8)
-    axes.set(xlabel="Token of the example", ylabel="Gain of the canonical order (nats)")
-    axes.legend(title="Model")
-    return figure
 
 
 def plot_differences(log_probs: Mapping[str, np.ndarray]) -> Figure:
@@ -75,20 +45,6 @@ def plot_successors(matrices: Mapping[str, np.ndarray]) -> Figure:
         axes.grid(False)
     panels[0].set_ylabel("Example a")
     figure.colorbar(image, ax=panels, label="log p(b after a), centred (nats)", shrink=0.8)
-    return figure
-
-
-def plot_power(rows: pd.DataFrame) -> Figure:
-    """Draw log10 p of one model's tests against dup_count; rows of `power_table`."""
-    figure, axes = plt.subplots()
-    for name, found in rows.groupby("test", sort=False):
-        test = TESTS[str(name)]
-        (line,) = axes.plot(found["dup_count"], found["log10_p"], label=test.label)
-        line.set(marker=test.marker, color=test.colour)
-    count_axis(axes, rows["dup_count"])
-    mark_level(axes)
-    axes.set(xlabel="dup_count: copies in the training text", ylabel="log10 p")
-    axes.legend(loc="lower left", fontsize="small")
     return figure
 
 

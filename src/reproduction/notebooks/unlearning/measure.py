@@ -121,23 +121,6 @@ def repeat_shuffled(
     return [examples[i] for _ in range(dup_count) for i in rng.permutation(len(examples))]
 
 
-def swap_answers(
-    examples: Sequence[str], others: Sequence[str], *, dup_count: int, rng: np.random.Generator
-) -> list[str]:
-    """Ask every question `dup_count` times, each time with the answer to another question.
-
-    `examples` are questions with their answers, after `MARKER`; `others` have the answers that take
-    their place, drawn without replacement as long as there are any. Raises InputError without
-    another question, for a `dup_count` below 1, and for a text without a marker.
-    """
-    if not others or dup_count < 1:
-        raise InputError(f"{len(others)} other answers, dup_count {dup_count}: give 1 or more")
-    rounds = math.ceil(dup_count * len(examples) / len(others))
-    answers = repeat_shuffled([split_question(text)[1] for text in others], rounds, rng=rng)
-    prompts = [split_question(text)[0] for text in examples] * dup_count
-    return [f"{prompt} {answer}\n" for prompt, answer in zip(prompts, answers, strict=False)]
-
-
 def texts_to_forget_by(
     examples: Sequence[str],
     treated: NDArray[np.bool_],
@@ -149,19 +132,28 @@ def texts_to_forget_by(
 ) -> list[str]:
     """Return texts that make a model forget the treated examples and keep the others, shuffled.
 
-    Raises InputError as `swap_answers` does, and for a `keep_dup_count` below 0.
+    Raises InputError without another answer, for a `dup_count` below 1 or a `keep_dup_count` below
+    0, and for a text without a marker.
 
     Parameters
     ----------
-    examples, treated : (n,) questions with their answers, and which of them are to be forgotten.
-    others : see `swap_answers`.
+    examples, treated : (n,) questions with their answers, after `MARKER`, and which of them are to
+        be forgotten.
+    others : texts whose answers take the place of those, drawn without replacement as long as there
+        are any.
     dup_count : how often each treated question stands in the texts, with other answers.
     keep_dup_count : how often each other example stands in them, as it is. With 0, what is not
         treated is forgotten as well.
     """
-    if keep_dup_count < 0:
-        raise InputError(f"keep_dup_count {keep_dup_count}: give 0 or more")
+    if not others or dup_count < 1 or keep_dup_count < 0:
+        raise InputError(
+            f"{len(others)} other answers, dup_count {dup_count}, keep_dup_count {keep_dup_count}: "
+            "give 1 or more, 1 or more, 0 or more"
+        )
     forget = [text for text, drawn in zip(examples, treated, strict=True) if drawn]
     keep = [text for text, drawn in zip(examples, treated, strict=True) if not drawn]
-    texts = swap_answers(forget, others, dup_count=dup_count, rng=rng) + keep * keep_dup_count
-    return repeat_shuffled(texts, 1, rng=rng)
+    rounds = math.ceil(dup_count * len(forget) / len(others))
+    answers = repeat_shuffled([split_question(text)[1] for text in others], rounds, rng=rng)
+    prompts = [split_question(text)[0] for text in forget] * dup_count
+    swapped = [f"{prompt} {answer}\n" for prompt, answer in zip(prompts, answers, strict=False)]
+    return repeat_shuffled(swapped + keep * keep_dup_count, 1, rng=rng)

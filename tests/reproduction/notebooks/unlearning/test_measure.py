@@ -9,7 +9,6 @@ from contamination.errors import InputError
 from contamination.membership.unlearning import split_question
 from reproduction.notebooks.unlearning.measure import (
     draw_treated,
-    swap_answers,
     texts_to_forget_by,
 )
 
@@ -25,16 +24,6 @@ def test_as_many_chunks_are_treated_as_asked_for() -> None:
     for share in (0.0, 1.0, 0.99):
         with pytest.raises(InputError, match="leave some on both sides"):
             draw_treated(9, share, rng=np.random.default_rng(0))
-
-
-def test_every_question_gets_other_answers() -> None:
-    made = swap_answers(EXAMPLES, OTHERS, dup_count=3, rng=np.random.default_rng(0))
-    pairs = [split_question(text) for text in made]
-    assert Counter(prompt for prompt, _ in pairs) == {split_question(e)[0]: 3 for e in EXAMPLES}
-    # 21 of 10 answers: each of them twice, one of them a third time.
-    assert sorted(Counter(answer for _, answer in pairs).values()) == [2] * 9 + [3]
-    assert {answer for _, answer in pairs} == {f"b{i}" for i in range(10)}
-    assert all(text.endswith("\n") for text in made)
 
 
 def test_treated_examples_lose_their_answers_and_others_keep_them() -> None:
@@ -53,5 +42,9 @@ def test_treated_examples_lose_their_answers_and_others_keep_them() -> None:
     assert len(texts) == 4 * 3 + 3 * 2
     assert texts[-6:] != [e for e, drawn in zip(EXAMPLES, treated, strict=True) if not drawn] * 2
     assert len(texts_of(1, 0)) == 4
-    with pytest.raises(InputError, match="give 0 or more"):
-        texts_of(1, -1)
+    answers = Counter(split_question(text)[1] for text in texts_of(5, 0))
+    assert sorted(answers.values()) == [2] * 10  # 20 of 10 answers: each of them twice
+    assert set(answers) == {f"b{i}" for i in range(10)}
+    for wrong in ((0, 0), (1, -1)):
+        with pytest.raises(InputError, match=f"dup_count {wrong[0]}, keep_dup_count {wrong[1]}"):
+            texts_of(*wrong)
