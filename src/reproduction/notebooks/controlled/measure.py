@@ -69,15 +69,6 @@ class ContaminantSet:
         return (*self.members, *self.non_members)
 
 
-@dataclass(frozen=True, eq=False)
-class Background:
-    """Documents around the contaminants, none of which is one."""
-
-    tokens: np.ndarray  # int32 (T,), each document closed by the end-of-text token
-    ends: np.ndarray  # int64 (documents,), offset after each
-    unread: int  # the base model has not read so many tokens at the start; the others it has, once
-
-
 @dataclass(frozen=True)
 class Run:
     """One training run."""
@@ -121,12 +112,12 @@ def measure(
         rng=random_stream(experiment.profile.seed, "contaminants"),
         files=validation_files,
     )
-    background = collect_background(experiment, tokenizer, sets, tokens=max(sizes))
+    background, unread = collect_background(experiment, tokenizer, sets, tokens=max(sizes))
     directories = fine_tune_runs(experiment, runs, sets, background, batch_size=batch_size)
     base, parts = experiment.model("clean"), parts_of(experiment, "controlled")
     scored = score_runs(runs, sets, base, directories, parts, k=k, neighbours=neighbours)
     shown = [(one.contaminant, one.name, one.members[0]) for one in sets]
-    around = {"tokens": [len(background.tokens)], "unread": [background.unread]}
+    around = {"tokens": [sum(map(len, background))], "unread": [unread]}
     return {
         "sets": pd.DataFrame(shown, columns=["contaminant", "set", "example"]),
         "background": pd.DataFrame(around),
@@ -226,15 +217,17 @@ def collect_background(
     sets: Sequence[ContaminantSet],
     *,
     tokens: int,
-) -> Background:
+) -> tuple[list[np.ndarray], int]:
     """Collect documents: those left out of the corpus, then, if more are needed, its own.
 
     Both halves of the `sets` are left out. The last document may go beyond the `tokens` that are
-    needed. Raises InputError if all documents together are fewer tokens.
+    needed. Returns the documents (int32, each closed by the end-of-text token), and how many tokens
+    at their start the base model has not read; the others it has, once. Raises InputError if all
+    documents together are fewer tokens.
     """
     used = {text for one in sets for text in one.texts}
     read = read_documents(experiment.corpus / DOCUMENTS)
-    parts: list[np.ndarray] = []
+    background: list[np.ndarray] = []
     length = unread = 0
     for documents, fresh in ((non_members(experiment.corpus), True), (read, False)):
         for line in (text + "\n" for _, text in documents):
@@ -242,20 +235,20 @@ def collect_background(
                 break
             if line not in used:
                 (ids,) = tokenize(tokenizer, [line])
-                parts.append(np.append(ids, np.int32(tokenizer.eos_token_id)))
-                length += len(parts[-1])
-                unread += len(parts[-1]) * fresh
+                background.append(np.append(ids, np.int32(tokenizer.eos_token_id)))
+                length += len(background[-1])
+                unread += len(background[-1]) * fresh
     if length < tokens:
         raise InputError(
             f"{experiment.corpus}: {length} tokens of documents that are no contaminants, "
             f"{tokens} wanted: lower the corpus sizes"
         )
-    return Background(np.concatenate(parts), np.cumsum([len(ids) for ids in parts]), unread)
+    return background, unread
 
 
 def mixture(
     sets: Sequence[ContaminantSet],
-    background: Background,
+    background: Sequence[np.ndarray],
     run: Run,
     tokenizer: "PreTrainedTokenizerBase",
     *,
@@ -276,16 +269,16 @@ def mixture(
     }
     tokens = sum((len(ids) + 1) * dup_count for ids, dup_count in injected.values())
     total = run.corpus_tokens // context * context
-    room = total - tokens
-    if not 0 < room <= len(background.tokens):
+    room, around = total - tokens, np.concatenate(background)
+    if not 0 < room <= len(around):
         raise InputError(
-            f"{run.name}: {tokens} tokens of contaminants and {len(background.tokens)} of "
+            f"{run.name}: {tokens} tokens of contaminants and {len(around)} of "
             f"background for a mixture of {total}: raise the size, or lower `examples` or "
             "`dup_counts`"
         )
-    ends = background.ends[background.ends <= room]
+    ends = np.cumsum([len(ids) for ids in background])
     end_of_text = int(tokenizer.eos_token_id)
-    pieces, _ = mix(background.tokens[:room], ends, injected, end_of_text, rng=rng)
+    pieces, _ = mix(around[:room], ends[ends <= room], injected, end_of_text, rng=rng)
     return np.concatenate(pieces).reshape(-1, context)
 
 
@@ -293,7 +286,7 @@ def fine_tune_runs(
     experiment: Experiment,
     runs: Runs,
     sets: Sequence[ContaminantSet],
-    background: Background,
+    background: Sequence[np.ndarray],
     *,
     batch_size: int,
 ) -> dict[Run, Path]:

@@ -14,7 +14,6 @@ from fakes.data_fixtures import WORDS
 from reproduction.notebooks.controlled import measure
 from reproduction.notebooks.controlled.measure import (
     FOLDER,
-    Background,
     ContaminantSet,
     Run,
     fine_tune_runs,
@@ -57,11 +56,10 @@ def sets() -> list[ContaminantSet]:
 
 
 @pytest.fixture(scope="module")
-def background(tokenizer) -> Background:
+def background(tokenizer) -> list[np.ndarray]:
     rng = np.random.default_rng(4)
     texts = [" ".join(rng.choice(WORDS, rng.integers(10, 30))) + "\n" for _ in range(600)]
-    parts = [np.append(ids, tokenizer.eos_token_id) for ids in tokenize(tokenizer, texts)]
-    return Background(np.concatenate(parts), np.cumsum([len(ids) for ids in parts]), 0)
+    return [np.append(ids, tokenizer.eos_token_id) for ids in tokenize(tokenizer, texts)]
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +150,7 @@ def test_every_copy_stands_whole_between_documents(sets, background, tokenizer) 
         for ids in tokenize(tokenizer, one.non_members):
             assert not _places(stream, ids.tolist())
     kept = np.array(stream)[rest]
-    assert kept.tolist() == background.tokens[: len(kept)].tolist()
+    assert kept.tolist() == np.concatenate(background)[: len(kept)].tolist()
 
 
 def test_one_epoch_at_a_constant_rate_on_texts_that_differ_in_one_thing(
