@@ -14,8 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -38,8 +37,6 @@ RELEASED = {"open.qmd": {"html": "report.html", "typst": "report.pdf"}}
 REHEARSAL = "rehearsal"  # variable of `run` with what every page has to say, if it is there
 
 FILTER = Path(__file__).with_name("filter.lua")
-_SOURCES = (".qmd", ".yml", ".bib", ".css", ".typ")  # not Quarto's own links to results, and pages
-_RESULTS = {"tables": (".md",), "figures": (".svg", ".png")}
 _SHORTCODE = re.compile(r"\{\{<\s*(\w+)\s+(\S+)\s*>\}\}")
 SECTION = re.compile(r"_(\d\d_\w+)\.qmd")  # of a notebook
 _LEFT = re.compile(r"\{\{<|\?@|\?var:|\ufffd")  # what a renderer leaves where it fails
@@ -73,22 +70,24 @@ def render_report(
     if quarto is None:
         beside = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
         quarto = shutil.which("quarto", path=beside)
-    render = _pandoc if not quarto else _quarto(quarto)
     with tempfile.TemporaryDirectory(prefix="report-") as temporary:
-        stage = Stage.fill(paper, results, Path(temporary).resolve())
+        root = Path(temporary).resolve()
+        stage(paper, results, root, documents)
         print(f"report: rendering with {quarto or 'pandoc and typst'}", flush=True)
         pages: dict[Path, Path] = {}
-        for name, targets in documents.items():
-            stage.expand(name)
-            for target, page in targets.items():
-                file = (stage.root / name).with_suffix(Path(page).suffix)
-                if problem := render(stage.root, name, target):
-                    raise InputError(f"{paper / name}: {target}: {problem}")
-                if not file.is_file():
-                    raise InputError(f"{paper / name}: the renderer wrote no {file.name}")
-                if file.suffix == ".html":
-                    check_html(file)
-                pages[results / "report" / page] = file
+        for name, target, page in (
+            (n, t, p) for n, pages in documents.items() for t, p in pages.items()
+        ):
+            if quarto:
+                problem = _run([quarto, "render", name, "--to", target, "--no-execute"], root)
+            else:
+                problem = _pandoc(root, name, target)
+            file = (root / name).with_suffix(Path(page).suffix)
+            if problem or not file.is_file():
+                raise InputError(f"{paper / name}: {target}: {problem or 'no page was written'}")
+            if file.suffix == ".html":
+                check_html(file)
+            pages[results / "report" / page] = file
         for published, file in pages.items():
             with replacing(published) as unfinished:
                 shutil.copyfile(file, unfinished)
@@ -96,92 +95,66 @@ def render_report(
         return list(pages)
 
 
-@dataclass(frozen=True)
-class Stage:
-    """Copies of the sources beside those of the results, where their names meet."""
+def stage(paper: Path, results: Path, root: Path, documents: Iterable[str]) -> None:
+    """Copy sources and results to `root`, and replace the shortcodes of the documents.
 
-    root: Path
-    paper: Path
-    results: Path
-    variables: Mapping[str, Mapping[str, str]]
+    The section of a notebook that was not executed is left out; a rehearsal says on every page that
+    it is one. Raises InputError, with file and line, for what is not there.
+    """
+    written = results / "variables.yml"
+    for needed in (paper / "_quarto.yml", written):
+        if not needed.is_file():
+            raise InputError(f"{needed} is missing: run `make reproduce` for this profile first")
+    for source, target, suffixes in (
+        (paper, root, {".qmd", ".yml", ".bib", ".css", ".typ"}),
+        (results / "tables", root / "tables", {".md"}),
+        (results / "figures", root / "figures", {".svg", ".png"}),
+    ):
+        target.mkdir(exist_ok=True)
+        for file in source.glob("*"):
+            if file.suffix in suffixes and not file.is_symlink():  # Quarto's own links to results
+                shutil.copyfile(file, target / file.name)
+    variables = yaml.safe_load(written.read_text(encoding="utf-8"))
 
-    @classmethod
-    def fill(cls, paper: Path, results: Path, root: Path) -> "Stage":
-        """Copy the sources in `paper` and the results that a document can use to `root`."""
-        if not (paper / "_quarto.yml").is_file():
-            raise InputError(f"{paper}: no _quarto.yml; give the directory that holds report.qmd")
-        variables = results / "variables.yml"
-        if not variables.is_file():
-            raise InputError(f"{variables} is missing: run `make reproduce` for this profile first")
-        for source, target, suffixes in [(paper, root, _SOURCES)] + [
-            (results / folder, root / folder, wanted) for folder, wanted in _RESULTS.items()
-        ]:
-            target.mkdir(exist_ok=True)
-            for file in sorted(source.glob("*")):
-                if file.suffix in suffixes and not file.is_symlink():
-                    shutil.copyfile(file, target / file.name)
-        stage = cls(root, paper, results, yaml.safe_load(variables.read_text(encoding="utf-8")))
-        if notice := stage.variables.get("run", {}).get(REHEARSAL):
-            shown = f'text(fill: rgb("#b3261e"), weight: "bold", {json.dumps(notice)})'
-            with (root / "styles.typ").open("a", encoding="utf-8") as styles:
-                styles.write(f"#set page(header: align(center, {shown}))\n")
-        return stage
-
-    def expand(self, name: str) -> None:
-        """Replace the shortcodes of a staged document; a rehearsal says in red that it is one."""
-        text = self._expanded(name)
-        if notice := self.variables.get("run", {}).get(REHEARSAL):
-            box = f"\n---\n\n::: {{.rehearsal}}\n{notice}\n:::\n"
-            text = text.replace("\n---\n", box, 1)
-        (self.root / name).write_text(text, encoding="utf-8")
-
-    def _expanded(self, name: str) -> str:
-        text = (self.root / name).read_text(encoding="utf-8")
+    def expanded(name: str) -> str:
+        text = (root / name).read_text(encoding="utf-8")
 
         def value(shortcode: re.Match[str]) -> str:
             kind, wanted = shortcode.groups()
-            line = text.count("\n", 0, shortcode.start()) + 1
-            here = f"{self.paper / name}:{line}: {shortcode[0]}"
+            here = f"{paper / name}:{text.count(chr(10), 0, shortcode.start()) + 1}"
             if kind == "include":
                 section = SECTION.fullmatch(wanted)
-                if section and not (self.results / "notebooks" / f"{section[1]}.ipynb").is_file():
+                if section and not (results / "notebooks" / f"{section[1]}.ipynb").is_file():
                     return ""
-                if not (self.root / wanted).is_file():
-                    raise InputError(f"{here}: no such file; run the notebook that writes it")
-                return self._expanded(wanted).rstrip("\n")
-            group, _, key = wanted.partition(".")
-            found = self.variables.get(group, {}).get(key)
-            if kind != "var" or not isinstance(found, str):
-                variables = self.results / "variables.yml"
-                raise InputError(f"{here}: no such text in {variables}; correct the name")
-            return found
+                if (root / wanted).is_file():
+                    return expanded(wanted).rstrip("\n")
+            elif kind == "var":
+                group, _, key = wanted.partition(".")
+                if isinstance(found := variables.get(group, {}).get(key), str):
+                    return found
+            raise InputError(f"{here}: {shortcode[0]}: no such {kind} in {results}; correct it")
 
         return _SHORTCODE.sub(value, text)
 
+    notice = variables.get("run", {}).get(REHEARSAL)
+    for name in documents:
+        text = expanded(name)
+        if notice:
+            text = text.replace("\n---\n", f"\n---\n\n::: {{.rehearsal}}\n{notice}\n:::\n", 1)
+        (root / name).write_text(text, encoding="utf-8")
+    if notice:
+        shown = f'text(fill: rgb("#b3261e"), weight: "bold", {json.dumps(notice)})'
+        with (root / "styles.typ").open("a", encoding="utf-8") as styles:
+            styles.write(f"#set page(header: align(center, {shown}))\n")
 
-def _run(command: list[str | Path], folder: Path) -> tuple[bool, str]:
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        check=False,
+
+def _run(command: list[str | Path], folder: Path) -> str | None:
+    """Run a program; what it says on a failure, in one line."""
+    said = subprocess.run(
+        command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
-    return done.returncode == 0, done.stdout
-
-
-def _quarto(executable: str) -> Callable[[Path, str, str], str | None]:
-    def render(root: Path, name: str, target: str) -> str | None:
-        """Render the staged document; return what Quarto says if it fails."""
-        done, said = _run([executable, "render", name, "--to", target, "--no-execute"], root)
-        if "warn" in said.lower() or not done:
-            sys.stderr.write(said)
-        return None if done else f"{executable} failed, see its output above"
-
-    return render
+    text = re.sub(r"Error running.*?\n|\[WARNING\]|filter\.lua:", "", said.stdout + said.stderr)
+    return " ".join(text.split()) or "it failed" if said.returncode else None
 
 
 def _pandoc(root: Path, name: str, target: str) -> str | None:
@@ -191,16 +164,15 @@ def _pandoc(root: Path, name: str, target: str) -> str | None:
     # JSON is YAML, and pandoc reads it as such.
     defaults.write_text(json.dumps(pandoc_defaults(root, name, target)), encoding="utf-8")
     command = [pypandoc.get_pandoc_path(), f"--defaults={defaults}", f"--output={output}", name]
-    done, said = _run(command, root)
-    if not done:
-        return " ".join(re.sub(r"Error running.*?\n|\[WARNING\]|filter\.lua:", "", said).split())
-    if target == "typst":
-        pdf = output.with_suffix(".pdf")
-        try:
-            # The fonts in the wheel alone: the same pages on every machine.
-            typst.compile(str(output), str(pdf), root=str(root), ignore_system_fonts=True)
-        except RuntimeError as error:
-            return " ".join(str(error).split())
+    problem = _run(command, root)
+    if problem or target != "typst":
+        return problem
+    pdf = str(output.with_suffix(".pdf"))
+    try:
+        # The fonts in the wheel alone: the same pages on every machine.
+        typst.compile(str(output), pdf, root=str(root), ignore_system_fonts=True)
+    except RuntimeError as error:
+        return " ".join(str(error).split())
     return None
 
 

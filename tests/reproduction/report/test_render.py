@@ -12,7 +12,7 @@ from bs4 import BeautifulSoup
 
 from contamination.errors import InputError
 from fakes.made_up_run import FEATURES, PAPER, made_up_value, variables_used
-from reproduction.report.render import Stage, _pandoc, check_html, render_report
+from reproduction.report.render import _pandoc, check_html, render_report, stage
 from reproduction.report.variables import escape_markdown
 
 
@@ -123,8 +123,7 @@ def test_tables_and_figures_of_the_pdf_stand_where_the_text_has_them(
     real_results: Path, tmp_path: Path
 ) -> None:
     """None slips below the next heading, nor above its own: as in the source, so on the pages."""
-    stage = Stage.fill(PAPER, real_results, tmp_path)
-    stage.expand("report.qmd")
+    stage(PAPER, real_results, tmp_path, ["report.qmd"])
     assert _pandoc(tmp_path, "report.qmd", "typst") is None
     file = tmp_path / "report.typ"
     file.write_text(file.read_text(encoding="utf-8") + POSITIONS, encoding="utf-8")
@@ -166,8 +165,11 @@ def test_plain_text_survives_as_a_variable(project) -> None:
 
 FIGURE = '![Caption](figures/small.svg){#fig-a fig-alt="What it shows."}'
 FAULTS = {
-    "missing include": ("{{< include tables/none.md >}}", r":5: .*tables/none\.md .*no such file"),
-    "missing variable": ("One\n\n{{< var run.none >}}", r":7: .*run\.none .*variables\.yml"),
+    "missing include": (
+        "{{< include tables/none.md >}}",
+        r":5: .*tables/none\.md .*no such include",
+    ),
+    "missing variable": ("One\n\n{{< var run.none >}}", r":7: .*run\.none .*no such var"),
     "unknown shortcode": ("{{< video x.mp4 >}}", ":5: .*video"),
     "open shortcode": ("{{< var run.seed", r"unresolved: .*\{\{<"),
     "missing reference": ("See @fig-none.", "@fig-none points nowhere"),
@@ -212,7 +214,7 @@ def test_what_a_renderer_leaves_behind_is_found(tmp_path: Path) -> None:
 def test_results_of_no_run_are_reported(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"variables\.yml is missing: run `make reproduce`"):
         render_report(PAPER, tmp_path, quarto="")
-    with pytest.raises(InputError, match=r"nowhere: no _quarto\.yml"):
+    with pytest.raises(InputError, match=r"nowhere/_quarto\.yml is missing"):
         render_report(tmp_path / "nowhere", tmp_path, quarto="")
 
 
@@ -247,7 +249,7 @@ def test_quarto_on_path_renders_the_expanded_documents(
 
 @pytest.mark.parametrize(
     ("script", "message"),
-    [("echo ERROR; exit 1", "quarto failed"), ("exit 0", r"wrote no report\.html")],
+    [("echo ERROR; exit 1", "html: ERROR"), ("exit 0", "no page was written")],
 )
 def test_a_quarto_that_fails_is_reported(project, tmp_path: Path, script, message) -> None:
     executable = tmp_path / "quarto"
