@@ -14,7 +14,7 @@ from pathlib import Path
 import pandas as pd
 from transformers import AutoTokenizer
 
-from contamination.scoring.forecast import LINE, RECORD
+from reproduction.run.counting import LINE, RECORD
 from contamination.testsets.lines import open_lines
 from contamination.testsets.registry import registered
 from contamination.testsets.sources import available, open_test_set

@@ -1,12 +1,11 @@
-"""What a run of released models will take, told before anything is downloaded.
+"""What a run of released models will take, before anything is downloaded.
 
-Passes come from the `planned` module of each experiment, models and sets from
-`contamination.scoring.forecast`, devices from the machine, or from a description of one that is not
-here. Nothing is scored, and nothing but configurations is fetched.
+Each measurement runs on models that count (`reproduction.run.counting`); devices are those of the
+machine, or described.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -18,9 +17,9 @@ import pandas as pd
 
 from contamination.errors import InputError
 from contamination.scoring.cost import total
-from contamination.scoring.forecast import Forecast, Pass
 from reproduction.notebooks.table import notebook_of
 from reproduction.report.notebooks import notebook_parameters
+from reproduction.run.counting import Counting
 from reproduction.run.experiment import Experiment
 
 # Of the rate of a matrix product alone. On a CPU docs/throughput.md measured 0.35 to 0.77 of it;
@@ -80,27 +79,25 @@ def devices_found() -> list[Device]:
     return [Device(describe(device), memory, rate, dtype.itemsize) for memory in found]
 
 
-def passes_of(experiment: Experiment, folder: Path, forecast: Forecast) -> dict[str, list[Pass]]:
-    """Plan every notebook of a profile without a corpus: its name -> its passes over models.
+def count_profile(experiment: Experiment, folder: Path, counting: Counting) -> None:
+    """Make the measurements of every notebook of a profile without a corpus on models that count.
 
-    Notebooks without passes are left out. Raises InputError as `notebook_parameters` does.
+    `folder` holds the notebooks; those without a measurement are left out. Raises InputError as
+    `notebook_parameters` does.
     """
-    found: dict[str, list[Pass]] = {}
     for name in experiment.profile.notebooks:
         source = folder / f"{name}.ipynb"
         package = f"reproduction.notebooks.{notebook_of(source).package}"
-        if find_spec(f"{package}.planned"):
-            planned = import_module(f"{package}.planned").planned
+        if find_spec(f"{package}.measure"):
+            measure = import_module(f"{package}.measure").measure
             values = notebook_parameters(source, experiment, source)
-            wanted = [key for key in signature(planned).parameters if key in values]
-            found[name] = list(planned(forecast, **{key: values[key] for key in wanted}))
-    return found
+            wanted = {key: values[key] for key in signature(measure).parameters if key in values}
+            counting.notebook = name
+            measure(experiment, **wanted, access=counting)
 
 
-def cost_table(
-    passes: Mapping[str, Sequence[Pass]], forecast: Forecast, devices: Sequence[Device]
-) -> pd.DataFrame:
-    """Add the passes up, a row for each model, `COLUMNS`, the largest last.
+def cost_table(counting: Counting, devices: Sequence[Device]) -> pd.DataFrame:
+    """Add up what was counted, a row for each model, `COLUMNS`, the largest last.
 
     memory_gb is that of the weights, in bfloat16 where the devices have it. `placement` says
     whether they fit one of the `devices`, all of them together, or none. hours are those of all
@@ -109,14 +106,12 @@ def cost_table(
     """
     from contamination.scoring.placement import ROOM
 
-    by_model: dict[str, list[tuple[str, Pass]]] = {}
-    for notebook, planned in passes.items():
-        for one in planned:
-            by_model.setdefault(one.model.name, []).append((notebook, one))
     rows = []
-    for found in by_model.values():
-        entry = found[0][1].model
-        facts, work = forecast.facts(entry), total(one.work for _, one in found)
+    for name, model in counting.models.items():
+        found = {key: work for key, work in counting.works.items() if key[1] == name}
+        if not found:
+            continue
+        entry, facts, work = model.entry, model.facts, total(found.values())
         weights = devices[0].weight * (facts.parameters or 0)
         slowest = min(device.flops_per_second for device in devices)
         if weights <= ROOM * min(device.memory for device in devices):
@@ -134,12 +129,12 @@ def cost_table(
                 "download_gb": facts.download / 1e9,
                 "memory_gb": weights / 1e9,
                 "placement": placement,
-                "notebooks": " ".join(dict.fromkeys(name[:2] for name, _ in found)),
+                "notebooks": " ".join(dict.fromkeys(notebook[:2] for notebook, *_ in found)),
                 "tokens_read": work.read,
                 "tokens_scored": work.scored,
                 "flops": flops,
                 "hours": flops / (SHARE * rate) / 3600,
-                "exact": facts.exact and all(one.exact for _, one in found),
+                "exact": model.exact,
             }
         )
     table = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"parameters": "Int64"})

@@ -54,13 +54,14 @@ def costs(
     if not measured.is_file():
         raise InputError(f"{measured}: no such file; restore it from git")
 
-    from contamination.scoring.forecast import Forecast
     from reproduction.report import costs as report
+    from reproduction.run.counting import Counting
 
     disable_progress_bars()  # of looking for files that are not fetched
-    forecast = Forecast(pd.read_csv(measured))
+    counting = Counting(pd.read_csv(measured))
     devices = [report.described(text) for text in gpu or []] or report.devices_found()
-    table = report.cost_table(report.passes_of(experiment, NOTEBOOKS, forecast), forecast, devices)
+    report.count_profile(experiment, NOTEBOOKS, counting)
+    table = report.cost_table(counting, devices)
     if as_json:
         typer.echo(json.dumps(report.as_json(name, devices, table), indent=1))
     else:

@@ -169,8 +169,7 @@ def measure(
         values = notebook_parameters(source, experiment, profile)
         package = notebook_of(source).package
         passes = import_module(f"reproduction.notebooks.{package}.measure").measure
-        names = [name for name in signature(passes).parameters if name != "experiment"]
-        wanted = {name: values[name] for name in names}
+        wanted = {name: values[name] for name in signature(passes).parameters if name in values}
         # Paths among the parameters are as seen from the notebook, but the mirror is where it was.
         os.environ[DATA_VARIABLE] = str(data_directory().absolute())
         with chdir(source.parent):

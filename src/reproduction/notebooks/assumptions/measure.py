@@ -1,53 +1,204 @@
 """The passes of notebook 08: models score texts of known membership, by domain.
 
 The models trained here, of every size, are fine-tuned in between. Released models are not; they
-score public texts of the Pile. A model or a domain that cannot be had is a cell that says why, and
-the others go on.
+score public texts of the Pile, on which Fu et al. sample 1,000 texts of the training split and as
+many of the test split of nine domains, from a copy of hundreds of gigabytes
+(`ArmelR/the-pile-splitted`). Two sets that one can fetch whole hold texts of both sides by domain:
+
+- `llm_dataset_inference` (Maini et al., 2024): 2,000 texts of the training split and as many of the
+  validation split, of all nine domains. By the code that made it, texts are pieces of 512 tokens
+  (64 of Enron Emails), and members were cut from longer documents than non-members.
+- `mimir` (Duan et al., 2024): up to 1,000 texts of 100 to 200 words of either split, of four of the
+  nine domains and of three others; non-members of which at least 80% of the 13-grams are in the
+  training split were left out. The hub gives it to accounts that have asked for access.
+
+Neither was at hand here: files, fields and numbers are those of the pages of the hub, or of public
+code that reads them. No licence of either is known.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
-from contamination.device import free_memory
 from contamination.errors import InputError
 from contamination.files import read_json
-from contamination.membership.blind import SCORED, blind_rows
-from contamination.membership.stored import stored_token_scores
 from contamination.randomness import random_stream
-from contamination.scoring.contract import Scorer
-from contamination.scoring.loading import count_parameters
-from contamination.scoring.local import TransformersScorer, open_scorer
 from contamination.scoring.models import ModelEntry, find_model
 from contamination.scoring.plan import stores_of
-from contamination.scoring.processes import deal, together
-from contamination.scoring.status import FAILURES, OK, status_of
+from contamination.scoring.status import OK
+from contamination.testsets.records import Record
+from contamination.testsets.registry import Entry, Hub, unregistered
+from contamination.testsets.sources import locate
 from contamination.testsets.tokens import tokenize
-from reproduction.notebooks.assumptions.detection import FIRST, KEYS, LABELS
-from reproduction.notebooks.assumptions.public import (
-    NOT_OF_THE_PILE,
-    OTHER_DOMAINS,
-    PublicDomain,
-    load_public,
-)
 from reproduction.run.domain_texts import Domain, Texts, domain_texts, to_train_on
 from reproduction.run.experiment import Experiment
-from reproduction.run.fine_tuning import fine_tune
+from reproduction.run.grid import ACCESS, Access, Row, grid, load_each, placeholders
 from reproduction.run.measured import parts_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
+    from contamination.scoring.contract import Scorer
+
+PHASES = ("control", "pre-training", "fine-tuning")
+
+# k of Fu; its names in the tables.
+FIRST, MIN_K, MEM, ENTROPY = (50, 100, 200), (5, 15, 25), (5, 15, 25), (5, 15, 25)
+LABELS = {
+    **{f"ppl_{k}": f"PPL_{k}" for k in FIRST},
+    "loss": "PPL",
+    **{f"min_prob_{k}": f"Min {k}% token" for k in MIN_K},  # as Fu define it
+    **{f"min_k_{k}": f"Min-K% {k} (log)" for k in MIN_K},  # as Shi do
+    **{f"mem_{k}": f"Mem {k}" for k in MEM},
+    **{f"mem_off_by_one_{k}": f"Mem {k}, off by one" for k in MEM},
+    **{f"entropy_{k}": f"Entropy {k}" for k in ENTROPY},
+}
+KEYS = ["phase", "domain", "member"]  # of a scored text
 READ_HERE = "read here"  # benchmark of the domains of the corpus
 CELLS = ("model", "parameters", "domain", "members", "non_members", "spare", "commit", "status")
 
-Row = dict[str, Any]
+# As Tables 7 to 13 call them, in their order.
+DOMAINS = (
+    *("Github", "FreeLaw", "Enron Emails", "ArXiv", "OpenWebText2", "OpenSubtitles"),
+    *("HackerNews", "YoutubeSubtitles", "Pile-CC"),
+)
+
+
+@dataclass(frozen=True)
+class PublicSet:
+    """Where the hub has the texts of a set.
+
+    Attributes
+    ----------
+    id : of the repository.
+    domains : domain of the Pile -> what the repository calls it.
+    members, non_members : names of the two splits.
+    file : path of the file of a split of a domain, with {split} and {domain}; None where domains
+        are configurations, and splits those of the hub.
+    """
+
+    id: str
+    domains: Mapping[str, str]
+    members: str
+    non_members: str
+    file: str | None = None
+
+    def hub(self, domain: str, split: str) -> Hub:
+        """Return the source of a split of a domain, which the set has."""
+        theirs = self.domains[domain]
+        if self.file is None:
+            return Hub(self.id, theirs)
+        return Hub(self.id, file=self.file.format(split=split, domain=theirs))
+
+
+SETS = {
+    "llm_dataset_inference": PublicSet(
+        "pratyushmaini/llm_dataset_inference",
+        {name: name.lower() for name in DOMAINS} | {"Enron Emails": "enron", "Pile-CC": "cc"},
+        members="train",
+        non_members="val",
+    ),
+    "mimir": PublicSet(
+        "iamgroot42/mimir",
+        {
+            "Github": "github",
+            "ArXiv": "arxiv",
+            "HackerNews": "hackernews",
+            "Pile-CC": "pile_cc",
+            "DM Mathematics": "dm_mathematics",
+            "PubMed Central": "pubmed_central",
+            "Wikipedia (en)": "wikipedia_(en)",
+        },
+        members="train",
+        non_members="test",
+        file="cache_100_200_1000_512/{split}/{domain}_ngram_13_0.8.jsonl",
+    ),
+}
+# Models of Fu that have read something else: id -> domains of Table 14, of the Algebraic Stack.
+OTHER_DOMAINS: Mapping[str, tuple[str, ...]] = {
+    "allenai/OLMo-2-1124-7B": (
+        *("cpp", "python", "Github-Lean", "julia", "tex", "Github-Isabelle", "fortran"),
+        *("Github-Coq", "r"),
+    )
+}
+NOT_OF_THE_PILE = (
+    "not asked: a domain of the Algebraic Stack (EleutherAI/proof-pile-2), of which no set of "
+    "members and non-members is registered"
+)
+
+
+@dataclass(frozen=True)
+class PublicDomain:
+    """Texts of a domain, as they are published.
+
+    Attributes
+    ----------
+    name : of the domain, as Fu et al. call it.
+    members, non_members : texts of the training split of the Pile, and of another split.
+    status : "ok", or why there is no text: "failed: ...", "not run here: ..." or "not asked: ...".
+    commit : of the hub, where it is known.
+    """
+
+    name: str
+    members: tuple[str, ...] = ()
+    non_members: tuple[str, ...] = ()
+    status: str = OK
+    commit: str = ""
+
+
+def load_public(
+    name: str, *, length: int = 512, texts: int = 1000, access: Access = ACCESS
+) -> list[PublicDomain]:
+    """Load the domains of one of `SETS`: the nine of Fu et al. in their order, then any others.
+
+    Each split is looked for in the mirror (such as `mimir/github/train.jsonl`), then in the cache,
+    then on the hub; what is fetched is recorded with its commit and checksum
+    (`contamination.testsets.sources`). No code of a repository is run. `PublicDomain.status` says
+    why a domain cannot be had; after one that is out of reach, the hub is not asked again. Raises
+    InputError for an unknown set. A plan reckons with `texts` of `length` tokens on each side.
+    """
+    if name not in SETS:
+        raise InputError(f"public is {name!r}: give one of {', '.join(SETS)}")
+    public = SETS[name]
+
+    def files(domain: str) -> list[Entry]:
+        """Describe the splits of a domain as the registry describes test sets."""
+        folder = f"{name}/{public.domains[domain]}"
+        return [
+            unregistered(
+                f"{folder}/{side}", public.hub(domain, side), side, mirror=f"{folder}/{side}.jsonl"
+            )
+            for side in (public.members, public.non_members)
+        ]
+
+    def load(domain: str) -> PublicDomain | str:
+        if domain not in public.domains:
+            return f"not asked: {name} has no texts of this domain"
+        expected = partial(placeholders, texts, length, "text")
+        read = [access.read(entry, expected) for entry in files(domain)]
+        members, others = (_texts(records, where) for records, where, _ in read)
+        return PublicDomain(domain, members, others, commit=read[-1][2])
+
+    def at_hand(domain: str) -> bool:
+        return domain not in public.domains or all(map(locate, files(domain)))
+
+    found = load_each([*DOMAINS, *public.domains], load, at_hand=at_hand)
+    return [
+        PublicDomain(domain, status=one) if isinstance(one, str) else one
+        for domain, one in found.items()
+    ]
+
+
+def _texts(records: Sequence[Record], where: str) -> tuple[str, ...]:
+    for place, record in records:
+        if not isinstance(record.get("text"), str):
+            raise InputError(f'{where}, {place}: no text; write {{"text": "..."}}')
+    return tuple(record["text"] for _, record in records)
 
 
 def measure(
@@ -60,42 +211,61 @@ def measure(
     spare: int,
     epochs: int,
     learning_rate: float,
+    access: Access = ACCESS,
 ) -> dict[str, pd.DataFrame]:
     """Score the texts of every domain under the models trained here, or under released ones.
 
     Tables: `cells` (a row per model and domain with `CELLS`: how many texts it has, or why none is
     scored), `scored` (model, and a row per text and phase as of `score_phases`) and `blind`, what
-    needs no model, as of `score_baselines`.
+    needs no model, as of `Access.score_blind`.
 
     Parameters
     ----------
     models : names for `contamination.scoring.models.find_model`; none are the models trained here.
-    public : a set of `reproduction.notebooks.assumptions.public`, which `models` score.
+    public : name of one of `SETS`, which `models` score.
     length : tokens of a text; shorter documents are left out.
     texts : most texts of a domain, members and non-members each.
     spare : most texts of a domain that the models trained here read in fine-tuning, `epochs` times
         at `learning_rate`.
+    access : to sets and models.
     """
+    cells: list[Row] = []
+    scored: list[pd.DataFrame] = []
+    read: list[PublicDomain] = []
+    benchmark, folder = READ_HERE, parts_of(experiment, "assumptions")
     if models:
-        domains = together(lambda: load_public(public))
-        entries, folder = [find_model(name) for name in models], parts_of(experiment, "assumptions")
-        cells, scored, read = score_released(entries, domains, folder, length=length, texts=texts)
-        benchmark = public
+        benchmark, entries = public, [find_model(name) for name in models]
+        domains = load_public(public, length=length, texts=texts, access=access)
+        cells, scored, read = score_released(
+            entries, domains, folder, length=length, texts=texts, access=access
+        )
     elif experiment.shapes:
         cells, scored, read = _score_trained(
             experiment,
+            folder,
             length=length,
             texts=texts,
             spare=spare,
             epochs=epochs,
             learning_rate=learning_rate,
         )
-        benchmark = READ_HERE
-    else:  # neither models nor a corpus
-        cells, scored = (pd.DataFrame(columns=list(c)) for c in (CELLS, ("model", *KEYS)))
-        benchmark, read = "", []
-    blind = score_baselines(read, benchmark=benchmark, seed=experiment.profile.seed)
-    return {"cells": cells.astype({"parameters": "Int64"}), "scored": scored, "blind": blind}
+    splits = [
+        {
+            "texts": (*one.members, *one.non_members),
+            "members": [True] * len(one.members) + [False] * len(one.non_members),
+            "benchmark": benchmark,
+            "split": one.name,
+            "rng": random_stream(experiment.profile.seed, "blind baselines of domains", one.name),
+            "status": one.status,
+        }
+        for one in read
+    ]
+    empty = pd.DataFrame(columns=["model", *KEYS])
+    return {
+        "cells": pd.DataFrame(cells, columns=list(CELLS)).astype({"parameters": "Int64"}),
+        "scored": pd.concat(scored, ignore_index=True) if scored else empty,
+        "blind": access.score_blind(splits),
+    }
 
 
 def score_released(
@@ -105,65 +275,43 @@ def score_released(
     *,
     length: int,
     texts: int,
-) -> tuple[pd.DataFrame, pd.DataFrame, list[PublicDomain]]:
-    """Score public texts under released models: the tables `cells` and `scored`, and what was read.
+    access: Access = ACCESS,
+) -> tuple[list[Row], list[pd.DataFrame], list[PublicDomain]]:
+    """Score public texts under released models: rows of `cells`, tables of `scored`, texts read.
 
     A text is the first `length` tokens of a document, as the model's own tokenizer cuts it. The
     domains that are returned hold the texts as the first model that scored them has read them; one
-    that no model scored holds its first `texts` documents as they are.
-
-    Parameters
-    ----------
-    entries : one after the other is loaded and let go, if there is something for it to score.
-    domains : of `reproduction.notebooks.assumptions.public.load_public`.
-    folder : of what is scored.
-    length, texts : see `measure`.
+    that no model scored holds its first `texts` documents as they are. `domains` come from
+    `load_public`, `folder` keeps what is scored, `length`, `texts` and `access` are as in
+    `measure`.
     """
-    cells: list[Row] = []
-    tables: list[pd.DataFrame] = []
+    scored: list[pd.DataFrame] = []
     read: dict[str, PublicDomain] = {}
-    for entry in tqdm(entries, desc="models", unit="model", leave=False, disable=None):
+
+    def asked(entry: ModelEntry) -> Iterable[tuple[Row, PublicDomain | str]]:
         others = OTHER_DOMAINS.get(entry.id, ())
-        asked = [PublicDomain(name, status=NOT_OF_THE_PILE) for name in others] or domains
-        scorer, problem, parameters = None, "", entry.parameters
-        if any(domain.status == OK for domain in asked):
-            try:
-                scorer = together(partial(open_scorer, entry))
-            except FAILURES as error:
-                problem = status_of(error)
-        if isinstance(scorer, TransformersScorer):
-            parameters = count_parameters(scorer.config)
-        for domain in asked:
-            cell: Row = {"model": entry.name, "parameters": parameters, "domain": domain.name}
-            cell |= {"commit": domain.commit, "status": domain.status}
-            cells.append(cell)
-            if domain.status != OK or scorer is None:
-                cell["status"] = problem if domain.status == OK else domain.status
-                continue
-            try:
-                cut = cut_domain(domain, scorer.tokenizer, length=length, texts=texts)
-                parts = stores_of(folder, entry.name, domain.name)
-                found = score_phases({domain.name: cut}, {}, scorer, None, parts)
-            except FAILURES as error:
-                cell["status"] = status_of(error)
-                continue
-            found.insert(0, "model", entry.name)
-            tables.append(found)
-            cell |= {"members": len(cut.members), "non_members": len(cut.non_members)}
-            if domain.name not in read:
-                texts_of = partial(_decoded, scorer.tokenizer)
-                sides = (texts_of(cut.members), texts_of(cut.non_members))
-                read[domain.name] = PublicDomain(domain.name, *sides)
-        del scorer
-        free_memory()  # the model goes before the next one comes
-    whole = [
-        replace(one, members=one.members[:texts], non_members=one.non_members[:texts])
-        for one in domains
-    ]
-    empty = pd.DataFrame(columns=["model", *KEYS])
-    scored = pd.concat(tables, ignore_index=True) if tables else empty
-    shown = [read.get(one.name, one) for one in whole]
-    return pd.DataFrame(cells, columns=list(CELLS)), scored, shown
+        for one in [PublicDomain(name, status=NOT_OF_THE_PILE) for name in others] or domains:
+            row = {"parameters": entry.parameters, "domain": one.name, "commit": one.commit}
+            yield row, one if one.status == OK else one.status
+
+    def open_model(entry: ModelEntry) -> tuple["Scorer", Row]:
+        scorer = access.open_model(entry)
+        return scorer, access.parameters(scorer)
+
+    def cell(entry: ModelEntry, scorer: "Scorer", domain: PublicDomain) -> Row:
+        cut = cut_domain(domain, scorer.tokenizer, length=length, texts=texts)
+        parts = stores_of(folder, entry.name, domain.name)
+        found = score_phases({domain.name: cut}, {}, scorer, None, parts, access)
+        scored.append(found.assign(model=entry.name))
+        sides = [_decoded(scorer.tokenizer, side) for side in (cut.members, cut.non_members)]
+        read.setdefault(domain.name, PublicDomain(domain.name, sides[0], sides[1]))
+        return {"members": len(cut.members), "non_members": len(cut.non_members)}
+
+    cells = grid(entries, asked, cell, open_model=open_model)
+    for one in domains:
+        first = replace(one, members=one.members[:texts], non_members=one.non_members[:texts])
+        read.setdefault(one.name, first)
+    return cells, scored, [read[one.name] for one in domains]
 
 
 def cut_domain(
@@ -192,36 +340,25 @@ def cut_domain(
     return Domain(sides[0], sides[1])
 
 
-def score_baselines(domains: Sequence[PublicDomain], *, benchmark: str, seed: int) -> pd.DataFrame:
-    """Score the texts of each domain without a model: rows of `membership.blind.blind_rows`."""
-    found = [
-        blind_rows(
-            (*domain.members, *domain.non_members),
-            [True] * len(domain.members) + [False] * len(domain.non_members),
-            benchmark=benchmark,
-            split=domain.name,
-            rng=random_stream(seed, "blind baselines of domains", domain.name),
-            status=domain.status,
-        )
-        for domain in domains
-    ]
-    return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=list(SCORED))
-
-
 def _score_trained(
     experiment: Experiment,
+    folder: Path,
     *,
     length: int,
     texts: int,
     spare: int,
     epochs: int,
     learning_rate: float,
-) -> tuple[pd.DataFrame, pd.DataFrame, list[PublicDomain]]:
+) -> tuple[list[Row], list[pd.DataFrame], list[PublicDomain]]:
     """Score the texts of a run before and after fine-tuning, as `score_released` returns it.
 
     Each model is fine-tuned in one process. Domains without members, or without others, are not
     among those that are returned.
     """
+    from contamination.scoring.local import TransformersScorer
+    from contamination.scoring.processes import deal
+    from reproduction.run.fine_tuning import fine_tune
+
     names = [*experiment.sizes, "clean"]
     tokenizer = TransformersScorer(experiment.model("clean")).tokenizer
     domains = domain_texts(experiment, tokenizer, length=length, texts=texts, spare=spare)
@@ -240,25 +377,22 @@ def _score_trained(
         for name in (names if tuned else ())
     ]
     directories = dict(zip(names, deal("fine-tune", tasks), strict=False))
-    parts = parts_of(experiment, "assumptions")
     tables, cells = [], []
     for name in names:
         before = TransformersScorer(experiment.model(name))
         after = TransformersScorer(directories[name]) if tuned else None
-        scored = score_phases(domains, tuned, before, after, parts / name)
-        scored.insert(0, "model", name)
-        tables.append(scored)
+        tables.append(score_phases(domains, tuned, before, after, folder / name).assign(model=name))
         parameters = read_json(experiment.model(name) / "training.json")["parameters"]
         for domain, one in domains.items():
-            counts = (len(one.members), len(one.non_members), len(one.spare))
-            cells.append((name, parameters, domain, *counts, "", OK))
+            row: Row = {"model": name, "parameters": parameters, "domain": domain, "commit": ""}
+            sides = {"members": one.members, "non_members": one.non_members, "spare": one.spare}
+            cells.append(row | {side: len(ids) for side, ids in sides.items()} | {"status": OK})
     read = [
         PublicDomain(name, _decoded(tokenizer, one.members), _decoded(tokenizer, one.non_members))
         for name, one in domains.items()
         if one.members and one.non_members
     ]
-    found = pd.DataFrame(cells, columns=list(CELLS))
-    return found, pd.concat(tables, ignore_index=True), read
+    return cells, tables, read
 
 
 def _decoded(tokenizer: "PreTrainedTokenizerBase", texts: Texts) -> tuple[str, ...]:
@@ -268,9 +402,10 @@ def _decoded(tokenizer: "PreTrainedTokenizerBase", texts: Texts) -> tuple[str, .
 def score_phases(
     domains: Mapping[str, Domain],
     tuned: Mapping[str, Texts],
-    before: Scorer,
-    after: Scorer | None,
+    before: "Scorer",
+    after: "Scorer | None",
     parts: Path,
+    access: Access = ACCESS,
 ) -> pd.DataFrame:
     """Score the texts of every phase: a row per text and phase.
 
@@ -282,7 +417,7 @@ def score_phases(
     domains : of `reproduction.run.domain_texts.domain_texts`.
     tuned : domain -> texts that were read in fine-tuning; their domains alone are tuned ones.
     before, after : the model before and after fine-tuning; None leaves that phase out.
-    parts : folder of what is scored.
+    parts : folder of what is scored. access : to the scores.
     """
 
     def sides(members: Mapping[str, Texts]) -> list[tuple[str, bool, Texts]]:
@@ -293,20 +428,24 @@ def score_phases(
         ]
 
     read = {name: domain.members for name, domain in domains.items()}
-    tables = [_score(before, parts, "pre-training", sides(read))]
+    tables = [_score(access, before, parts, "pre-training", sides(read))]
     if tuned:
         first = tables[0]
         untouched = first[~first["member"] & first["domain"].isin(set(tuned))]
         later = [(name, True, tuned[name]) for name in tuned]
-        tables.append(_score(before, parts, "control", later))
+        tables.append(_score(access, before, parts, "control", later))
         tables.append(untouched.assign(phase="control"))
     if after is not None:
-        tables.append(_score(after, parts, "fine-tuning", sides(tuned)))
+        tables.append(_score(access, after, parts, "fine-tuning", sides(tuned)))
     return pd.concat(tables, ignore_index=True)
 
 
 def _score(
-    scorer: Scorer, parts: Path, phase: str, sides: Sequence[tuple[str, bool, Texts]]
+    access: Access,
+    scorer: "Scorer",
+    parts: Path,
+    phase: str,
+    sides: Sequence[tuple[str, bool, Texts]],
 ) -> pd.DataFrame:
     """Score the texts of all sides (domain, member, texts) in one pass of the model."""
     keys = [(phase, domain, member) for domain, member, texts in sides for _ in texts]
@@ -317,5 +456,5 @@ def _score(
     length = min(map(len, every))
     short = {f"ppl_{k}" for k in FIRST if k >= length}  # the first token has no score
     columns = [name for name in LABELS if name not in short]
-    scores = stored_token_scores(parts / phase, scorer, every, columns)
+    scores = access.score_tokens(parts / phase, scorer, every, columns)
     return pd.concat([table, scores.reset_index(drop=True)], axis=1)

@@ -15,7 +15,7 @@ from reproduction.output.figures import mark_level, say_nothing
 def plot_checkpoints(rows: pd.DataFrame) -> Figure:
     """Draw log10 p against the duplication count, a panel for each model (Figure 2).
 
-    `rows` come from `reproduction.notebooks.checkpoints.evaluation.judge_stores`. The model of
+    `rows` come from `reproduction.notebooks.checkpoints.tables.judge_stores`. The model of
     the lowest counts stands first, as the paper's figure is of that one alone. Controls, which have
     read nothing, and sets of unknown counts are left out.
     """
@@ -31,7 +31,7 @@ def plot_settings(rows: pd.DataFrame, setting: str, label: str) -> Figure:
     """Draw mean log10 p against a setting, a panel for each model, over single sets (Figure 3).
 
     `rows` come from `by_shards` or `by_permutations` of
-    `reproduction.notebooks.checkpoints.evaluation`. Means are over the sets that were measured
+    `reproduction.notebooks.checkpoints.tables`. Means are over the sets that were measured
     in every setting, so that all points of a line are of the same sets.
     """
     done = rows[rows["status"] == OK].rename(columns={"mean_log10_p": "log10_p"})

@@ -1,50 +1,95 @@
 """The passes of notebook 12: the planted sets under the released checkpoints and their controls.
 
 The examples of a set are the lines of its file, since these were planted
-(`contamination.testsets.lines`). Every model is opened once and freed before the next. A model or a
-set that cannot be had is rows that say why, and the others go on. What is scored stays in stores.
+(`contamination.testsets.lines`).
 """
 
-import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
+from contamination.audit.battery import TESTS
 from contamination.audit.request import Request
-from contamination.audit.verdict import score_for
-from contamination.device import free_memory
 from contamination.errors import InputError
-from contamination.membership.api import sample_spans
-from contamination.membership.stored import stored_token_scores
 from contamination.randomness import random_stream
-from contamination.scoring.contract import Scorer
-from contamination.scoring.local import open_scorer
-from contamination.scoring.models import ModelEntry
+from contamination.scoring.models import ModelEntry, find_model
 from contamination.scoring.plan import stores_of
-from contamination.scoring.processes import share, together
-from contamination.scoring.status import FAILURES, OK, status_of
+from contamination.scoring.status import OK
 from contamination.testsets.example_set import ExampleSet
-from contamination.testsets.lines import open_lines
-from reproduction.notebooks.checkpoints.cells import (
-    ABLATION,
-    CELLS,
-    SETS,
-    SHARDED,
-    SPANS,
-    STORES,
-    Setting,
-    checkpoints,
-    table_settings,
-)
+from contamination.testsets.registry import entries
 from reproduction.run.experiment import Experiment
+from reproduction.run.grid import ACCESS, Access, Row, grid, load_each
 from reproduction.run.measured import parts_of
 
-PACKAGE = "checkpoints"
+if TYPE_CHECKING:
+    from contamination.scoring.contract import Scorer
+
+STORES = Path("stores") / "checkpoints"  # in the build directory
+TABLE, ABLATION = "table 1", "figure 3a"  # what a cell is scored for
+SHARDED = "sharded_t"  # names the store that both tests on shards read
+SPAN = "table 5"
+SETS = ("dataset", "examples", "revision", "status")
+CELLS = ("model", "dataset", "purpose", "test", "shards", "permutations", "store", "status")
+SPANS = ("model", "dataset", "score", "status")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A model of the notebook; a control cannot have read the sets in the order that was planted.
+
+    Raises InputError as `contamination.scoring.models.find_model`.
+    """
+
+    entry: ModelEntry
+    control: bool
+
+    def dup_count(self, dataset: str) -> int | None:
+        """How often the set was planted: 0 in a control, None where that is not known."""
+        return 0 if self.control else self.entry.dup_count(dataset)
+
+
+def checkpoints(models: Sequence[str], controls: Sequence[str]) -> list[Checkpoint]:
+    """Return the released models, then the controls, each of them once.
+
+    Raises InputError for a bare string in the place of a list, and two models of one name.
+    """
+    for name, given in (("models", models), ("controls", controls)):
+        if isinstance(given, str):
+            raise InputError(f"{name} is {given!r}: give a list of names, paths or hub ids")
+    found = [Checkpoint(find_model(name), name in controls) for name in [*models, *controls]]
+    names = [one.entry.name for one in found]
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise InputError(f"models and controls name {repeated[0]!r} twice; name it once")
+    return found
+
+
+def title(dataset: str) -> str:
+    """What the paper's tables call a set; one that is not registered goes by its file."""
+    return entries()[dataset].title if dataset in entries() else Path(dataset).stem
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A test with its shards and permutations; `shards` None leaves ten examples a shard."""
+
+    purpose: str
+    test: str
+    shards: int | None
+    permutations: int
+
+
+def table_setting(
+    name: str, shards: int, permutations: int, whole_set_permutations: int
+) -> Setting:
+    """Return the setting of a test in Table 1."""
+    whole = TESTS[name].shard_size is None
+    # Successors have shards of their own: their number is no parameter of the paper.
+    count = shards if TESTS[name].kind == "orderings" else None
+    return Setting(TABLE, name, count, whole_set_permutations if whole else permutations)
 
 
 def measure(
@@ -66,6 +111,7 @@ def measure(
     length: int,
     spans: int,
     k: float,
+    access: Access = ACCESS,
 ) -> dict[str, pd.DataFrame]:
     """Score what Tables 1 and 5 and Figures 2 and 3 of Oren need.
 
@@ -87,129 +133,76 @@ def measure(
     min_k_sets : of Table 5; validation_members and validation_non_members tune its threshold
         (appendix E): planted sets, and sets that no checkpoint has read.
     length, spans : tokens of a span, and how many are drawn of each set.
-    k : percentage of Min-K%.
+    k : percentage of Min-K%. access : to sets and models.
     """
     if length < 2 or spans < 1:
         raise InputError(f"length {length}, spans {spans}: give at least 2 tokens and 1 span")
     for count in (permutations, whole_set_permutations):
         Request(tests, permutations=count)  # refuses what cannot be, before a model is opened
-    table = table_settings(
-        tests,
-        shards=shards,
-        permutations=permutations,
-        whole_set_permutations=whole_set_permutations,
-    )
+    known = {one.entry.name: one for one in checkpoints(models, controls)}
+    numbers = (shards, permutations, whole_set_permutations)
+    table = [table_setting(name, *numbers) for name in dict.fromkeys(tests)]
     ablation = [Setting(ABLATION, SHARDED, count, permutations) for count in ablation_shards]
-    spanned = dict.fromkeys([*min_k_sets, *validation_members, *validation_non_members])
-    every = _OpenSets([*sets, *ablation_sets, *spanned], max_records)
-    directory = experiment.build / STORES
-    cells: list[dict[str, Any]] = []
-    scored: list[pd.DataFrame] = []
-    for checkpoint in tqdm(checkpoints(models, controls), "models", leave=False, disable=None):
-        entry = checkpoint.entry
+    spanned = [*min_k_sets, *validation_members, *validation_non_members]
+    opened = load_each(
+        [*sets, *ablation_sets, *spanned],
+        lambda name: access.open_set(name, max_records=max_records, lines=True),
+    )
+    directory, parts = experiment.build / STORES, parts_of(experiment, "checkpoints")
+
+    def asked(entry: ModelEntry) -> Iterator[tuple[Row, tuple[str, Setting, ExampleSet] | str]]:
         wanted = [(name, setting) for name in sets for setting in table]
-        if not checkpoint.control:
+        if not known[entry.name].control:
             wanted += [(name, setting) for name in ablation_sets for setting in ablation]
-        scorer = _opened(entry)
-        request = Request(seed=experiment.profile.seed, directory=directory, name=entry.name)
-        cells += _scored_stores(scorer, every, list(dict.fromkeys(wanted)), request)
-        parts = stores_of(parts_of(experiment, PACKAGE), entry.name, "spans")
-        drawn = _draw_spans(scorer, every, spanned, length, spans, experiment.profile.seed)
-        scored.append(_scored_spans(scorer, drawn, parts, f"min_k_{k:g}").assign(model=entry.name))
-        del scorer
-        free_memory()  # the model goes before the next one comes
-    none = pd.DataFrame(columns=list(SPANS))
+        wanted += [(name, Setting(SPAN, "", None, 0)) for name in spanned]
+        for name, setting in dict.fromkeys(wanted):
+            one = opened[name]
+            row = {"dataset": name, **asdict(setting), "store": ""}
+            yield row, one if isinstance(one, str) else (name, setting, one)
+
+    def open_model(entry: ModelEntry) -> tuple["Scorer", Row]:
+        return access.open_model(entry), {}
+
+    def cell(entry: ModelEntry, scorer: "Scorer", wanted: tuple[str, Setting, ExampleSet]) -> Row:
+        dataset, setting, found = wanted
+        if setting.purpose == SPAN:
+            folder = stores_of(parts, entry.name, f"spans of {dataset}")
+            drawn = draw_spans(scorer, found, length, spans, experiment.profile.seed)
+            name = f"min_k_{k:g}"
+            return {"score": list(access.score_tokens(folder, scorer, drawn, [name])[name])}
+        request = Request(
+            shards=setting.shards,
+            permutations=setting.permutations,
+            seed=experiment.profile.seed,
+            directory=directory,
+            name=entry.name,
+        )
+        return {"store": access.score_orders(setting.test, scorer, found, request)}
+
+    rows = grid([one.entry for one in known.values()], asked, cell, open_model=open_model)
+    cells = pd.DataFrame([row for row in rows if row["purpose"] != SPAN], columns=list(CELLS))
+    scored = pd.DataFrame([row for row in rows if row["purpose"] == SPAN], columns=list(SPANS))
+    facts = [
+        (name, None, "", one)
+        if isinstance(one, str)
+        else (name, len(one.examples), one.revision, OK)
+        for name, one in opened.items()
+    ]
     return {
-        "sets": every.table(),
-        "cells": pd.DataFrame(cells, columns=list(CELLS)).astype({"shards": "Int64"}),
-        "spans": pd.concat(scored, ignore_index=True)[list(SPANS)] if scored else none,
+        "sets": pd.DataFrame(facts, columns=list(SETS)).astype({"examples": "Int64"}),
+        "cells": cells.astype({"shards": "Int64"}),
+        "spans": scored.explode("score", ignore_index=True).astype({"score": "float64"}),
     }
 
 
-class _OpenSets:
-    """Sets by name: those `opened`, and the `problems` of the others."""
+def draw_spans(
+    scorer: "Scorer", examples: ExampleSet, length: int, count: int, seed: int
+) -> list[np.ndarray]:
+    """Draw spans of `length` tokens of a set; raises InputError where it is shorter than one."""
+    from contamination.membership.api import sample_spans
 
-    def __init__(self, names: Sequence[str], max_records: int) -> None:
-        self.opened: dict[str, ExampleSet] = {}
-        self.problems: dict[str, str] = {}
-        for name in tqdm(dict.fromkeys(names), "test sets", leave=False, disable=None):
-            try:
-                self.opened[name] = open_lines(name, max_records=max_records)
-            except FAILURES as error:
-                self.problems[name] = status_of(error)
-        for problems in share(lambda: self.problems):
-            self.problems |= problems  # what one process cannot open, none scores
-        self.names = list(dict.fromkeys(names))
-
-    def table(self) -> pd.DataFrame:
-        rows = []
-        for name in self.names:
-            found = None if name in self.problems else self.opened[name]
-            known = (len(found.examples), found.revision) if found else (None, "")
-            rows.append((name, *known, self.problems.get(name, OK)))
-        return pd.DataFrame(rows, columns=list(SETS)).astype({"examples": "Int64"})
-
-
-def _opened(entry: ModelEntry) -> Scorer | str:
-    """Open a model, or say why it cannot be had."""
-    try:
-        return together(lambda: open_scorer(entry))
-    except FAILURES as error:
-        return status_of(error)
-
-
-def _scored_stores(
-    scorer: Scorer | str,
-    sets: _OpenSets,
-    wanted: Sequence[tuple[str, Setting]],
-    request: Request,
-) -> Iterator[dict[str, Any]]:
-    """Yield a cell for each set and setting, whatever happens."""
-    for dataset, setting in wanted:
-        cell = {"model": request.name, "dataset": dataset, **asdict(setting), "store": ""}
-        if isinstance(scorer, str) or dataset in sets.problems:
-            yield cell | {"status": scorer if isinstance(scorer, str) else sets.problems[dataset]}
-            continue
-        asked = replace(request, shards=setting.shards, permutations=setting.permutations)
-        found = sets.opened[dataset]
-        try:
-            store = score_for(setting.test, scorer, found, asked, keep_revisions=True)
-            where = store.directory.relative_to(request.directory).as_posix()
-            yield cell | {"store": where, "status": OK}
-        except FAILURES as error:
-            yield cell | {"status": status_of(error)}
-
-
-Drawn = dict[str, list[np.ndarray] | str]  # spans of each set, or why it has none
-
-
-def _draw_spans(
-    scorer: Scorer | str, sets: _OpenSets, names: Iterable[str], length: int, count: int, seed: int
-) -> Drawn:
-    drawn: Drawn = {}
-    for name in names:
-        if isinstance(scorer, str) or name in sets.problems:
-            drawn[name] = scorer if isinstance(scorer, str) else sets.problems[name]
-            continue
-        examples = sets.opened[name]
-        rng = random_stream(seed, "spans of a set", examples.revision)
-        found = sample_spans(scorer, examples.examples, length, count, rng=rng)
-        short = InputError(f"{name}: it has fewer than the {length} tokens of a span")
-        drawn[name] = found or status_of(short)
-    return drawn
-
-
-def _scored_spans(scorer: Scorer | str, drawn: Drawn, parts: Path, column: str) -> pd.DataFrame:
-    """Score the spans: dataset, score and status; a row for each, or one that says why not."""
-    rows: list[tuple[str, float, str]] = []
-    held = {name: spans for name, spans in drawn.items() if not isinstance(spans, str)}
-    if not isinstance(scorer, str) and held:
-        every = [ids for spans in held.values() for ids in spans]
-        owners = [name for name, spans in held.items() for _ in spans]
-        try:
-            scores = stored_token_scores(parts, scorer, every, [column])[column]
-            rows += [(*one, OK) for one in zip(owners, scores, strict=True)]
-        except FAILURES as error:
-            rows += [(name, math.nan, status_of(error)) for name in held]
-    rows += [(name, math.nan, why) for name, why in drawn.items() if isinstance(why, str)]
-    return pd.DataFrame(rows, columns=["dataset", "score", "status"])
+    rng = random_stream(seed, "spans of a set", examples.revision)
+    found = sample_spans(scorer, examples.examples, length, count, rng=rng)
+    if not found:
+        raise InputError(f"{examples.name}: it has fewer than the {length} tokens of a span")
+    return found

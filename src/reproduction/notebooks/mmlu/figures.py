@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 from contamination.audit.battery import TESTS
 from contamination.statistics import dkw_band, ecdf
 from contamination.tables import SIGNIFICANT
-from reproduction.notebooks.mmlu.segmentation import COMPRESSOR
-from reproduction.notebooks.mmlu.subsets import title
+from reproduction.notebooks.mmlu.subsets import COMPRESSOR, title
 from reproduction.output.figures import MODEL_COLOURS
 
 LINES = 1.1  # per record, from which on a subset is drawn

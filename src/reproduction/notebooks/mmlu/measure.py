@@ -1,27 +1,68 @@
 """The passes of notebook 04: every subset of MMLU under models and negative controls.
 
-A model that cannot be had is cells that say why, and the others go on.
+A negative control is a model that cannot have read the subsets. Where it prefers the canonical
+order, the order says something by itself, and the p-value of another model is no evidence.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from itertools import product
+from typing import TYPE_CHECKING
 
 import pandas as pd
-from tqdm import tqdm
 
-from contamination.audit.verdict import choose_store, score_for
-from contamination.scoring import cost
-from contamination.scoring.contract import Scorer
-from contamination.scoring.local import open_scorer
-from contamination.scoring.models import ModelEntry
-from contamination.scoring.processes import together
-from contamination.scoring.status import FAILURES, OK, status_of
-from contamination.testsets.tokens import tokenize
-from reproduction.notebooks.mmlu.audit import CELLS, WORK, MmluAudit
-from reproduction.notebooks.mmlu.segmentation import Segmented, segmented
-from reproduction.notebooks.mmlu.subsets import subsets_at_hand
-from reproduction.run.experiment import Experiment
+from contamination.audit.request import Request
+from contamination.errors import InputError
+from contamination.scoring.models import ModelEntry, find_model
+from contamination.testsets.example_set import ExampleSet
+from reproduction.notebooks.mmlu.subsets import SEGMENTATIONS, by_line, subsets_at_hand
+from reproduction.run.experiment import Experiment, trained_here
+from reproduction.run.grid import ACCESS, Access, Row, grid
+
+if TYPE_CHECKING:
+    from contamination.scoring.contract import Scorer
+
+CELLS = ("model", "segmentation", "subset", "test", "store", "status")
+NOTHING = pd.DataFrame(columns=list(CELLS))  # where nothing is measured
+
+
+class MmluAudit:
+    """Models and negative controls by name, and the tests that they are put to.
+
+    Raises InputError for a name twice, an unknown test, or no permutation.
+
+    Parameters
+    ----------
+    experiment : run whose models may be named; stores lie in its `stores/mmlu/`.
+    models : audited by record; models of the run, or names for `find_model`.
+    controls : models that cannot have read MMLU: audited by record and by line.
+    permutations : m, shuffled orderings per shard, in tests of whole orderings.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        *,
+        models: Sequence[str],
+        controls: Sequence[str],
+        tests: Sequence[str],
+        permutations: int,
+    ) -> None:
+        local = {entry.name: entry for entry in trained_here(experiment)}
+        entries = [local.get(name) or find_model(name) for name in [*models, *controls]]
+        if len({entry.name for entry in entries}) < len(entries):
+            raise InputError(
+                f"models {', '.join(models)} and controls {', '.join(controls)} name a model "
+                "twice; name it once"
+            )
+        self.models = {entry.name: entry for entry in entries[: len(models)]}
+        self.controls = {entry.name: entry for entry in entries[len(models) :]}
+        self.request = Request(
+            tests=tests,
+            permutations=permutations,
+            seed=experiment.profile.seed,
+            directory=experiment.build / "stores" / "mmlu",
+        )
 
 
 def measure(
@@ -33,97 +74,36 @@ def measure(
     tests: Sequence[str],
     permutations: int,
     max_records: int,
+    access: Access = ACCESS,
 ) -> dict[str, pd.DataFrame]:
-    """Score the subsets that are at hand, if they are to be `measured`.
+    """Score the subsets if they are to be `measured`: models by record, controls also by line.
 
-    Tables: `work`, the tokens of the whole plan, stored already or not, and `cells` as of
-    `score_subsets`. Arguments are those of `MmluAudit` and `subsets_at_hand`.
+    The table `cells` has a row for each model, segmentation, subset and test, `CELLS`: `store` is
+    its folder in the directory of the audit's stores; where there is none, `status` says why.
+    Arguments are those of `MmluAudit` and `subsets_at_hand`.
     """
-    sets, problems = together(lambda: subsets_at_hand(max_records, wanted=measured))
+    sets = subsets_at_hand(max_records, wanted=measured, access=access)
     audit = MmluAudit(
         experiment, models=models, controls=controls, tests=tests, permutations=permutations
     )
-    both = segmented(sets)
-    return {"work": count_work(audit, both), "cells": score_subsets(audit, both, problems)}
+    lines = {name: one if isinstance(one, str) else by_line(one) for name, one in sets.items()}
 
+    def asked(entry: ModelEntry) -> Iterator[tuple[Row, tuple[str, ExampleSet] | str]]:
+        kinds = SEGMENTATIONS if entry.name in audit.controls else SEGMENTATIONS[:1]
+        for kind, subset, test in product(kinds, sets, audit.request.order_tests):
+            row = {"segmentation": kind, "subset": subset, "test": test, "store": ""}
+            one = sets[subset] if kind == "record" else lines[subset]
+            yield row, one if isinstance(one, str) else (test, one)
 
-def count_work(audit: MmluAudit, sets: Segmented) -> pd.DataFrame:
-    """Count the tokens of the plan over all subsets, before scoring: a row as `WORK` has it.
+    def open_model(entry: ModelEntry) -> tuple["Scorer", Row]:
+        return access.open_model(entry), {}
 
-    Models that cannot be opened are left out.
-    """
-    rows = []
-    permutations = audit.request.permutations
-    for entry, segmentation, scorer in _opened(audit, sets):
-        if isinstance(scorer, str):
-            continue
-        subsets = sets[segmentation].values()
-        ids = [tokenize(scorer.tokenizer, subset.examples) for subset in subsets]
-        lengths = [[len(i) for i in examples] for examples in ids]
-        count, context = sum(map(len, lengths)), scorer.context
-        for test in audit.request.order_tests:
-            plans = [choose_store(test, each, context, audit.request) for each in lengths]
-            total = cost.total(
-                plan.work(each, permutations, context)
-                for plan, each in zip(plans, lengths, strict=True)
-            )
-            rows.append((entry.name, segmentation, test, count, total.read, total.scored))
-    return pd.DataFrame(rows, columns=list(WORK))
-
-
-def score_subsets(
-    audit: MmluAudit, sets: Segmented, problems: Mapping[str, str] | None = None
-) -> pd.DataFrame:
-    """Score what no store holds yet: models by record, controls by record and by line.
-
-    A row for each model, segmentation, subset and test, `CELLS`: `store` is its folder in the
-    directory of the audit's stores; where there is none, `status` says why. `problems` says so of
-    the subsets that could not be opened.
-    """
-    cells: list[dict[str, Any]] = [
-        {"model": entry.name, "segmentation": segmentation, "subset": subset}
-        | {"test": test, "store": "", "status": status}
-        for entry, segmentation in audit.segmentations()
-        for subset, status in (problems or {}).items()
-        for test in audit.request.order_tests
-    ]
-    for entry, segmentation, scorer in _opened(audit, sets):
+    def cell(entry: ModelEntry, scorer: "Scorer", wanted: tuple[str, ExampleSet]) -> Row:
+        # The directory belongs to this run: models trained anew replace their stores.
         request = replace(audit.request, name=entry.name)
-        label = f"{entry.name} by {segmentation}"
-        bar = tqdm(sets[segmentation].items(), label, unit="subset", leave=False, disable=None)
-        for subset, examples in bar:
-            for test in request.order_tests:
-                cell = {"model": entry.name, "segmentation": segmentation, "subset": subset}
-                cell |= {"test": test, "store": "", "status": OK}
-                try:
-                    if isinstance(scorer, str):
-                        cell["status"] = scorer
-                    else:
-                        # The directory belongs to this run: models trained anew replace their
-                        # stores.
-                        store = score_for(test, scorer, examples, request, keep_revisions=False)
-                        where = store.directory.relative_to(request.directory)
-                        cell["store"] = where.as_posix()
-                except FAILURES as error:
-                    cell["status"] = status_of(error)
-                cells.append(cell)
-    return pd.DataFrame(cells, columns=list(CELLS))
+        test, examples = wanted
+        return {"store": access.score_orders(test, scorer, examples, request, keep_revisions=False)}
 
-
-def _opened(audit: MmluAudit, sets: Segmented) -> Iterator[tuple[ModelEntry, str, Scorer | str]]:
-    """Open one model after the other, unless there is no subset: the model, or why there is none.
-
-    Each is opened once, and nobody holds it any more when the next one loads its weights.
-    """
-    known: tuple[str, Scorer | str] = ("", "")
-    for entry, segmentation in audit.segmentations() if any(sets.values()) else ():
-        if known[0] != entry.name:
-            known = (entry.name, _open(entry))
-        yield entry, segmentation, known[1]
-
-
-def _open(entry: ModelEntry) -> Scorer | str:
-    try:
-        return together(lambda: open_scorer(entry))
-    except FAILURES as error:
-        return status_of(error)
+    entries = [*audit.models.values(), *audit.controls.values()]
+    rows = grid(entries, asked, cell, open_model=open_model)
+    return {"cells": pd.DataFrame(rows, columns=list(CELLS))}

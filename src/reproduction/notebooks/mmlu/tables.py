@@ -7,6 +7,7 @@ of Oren) and those measured here go through the same filter and the same combina
 
 import math
 from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,17 @@ import pandas as pd
 
 from contamination.audit.battery import TESTS
 from contamination.scoring.status import OK
+from contamination.scoring.store import open_store
 from contamination.statistics import cauchy, fisher, harmonic_mean
-from contamination.tables import format_p, lay_out
-from reproduction.notebooks.mmlu.segmentation import COMPRESSOR, SEGMENTATIONS
-from reproduction.output.published import AUDITED, CONTROLS
+from contamination.tables import format_p, lay_out, outcome_row
+from reproduction.notebooks.mmlu.measure import MmluAudit
+from reproduction.notebooks.mmlu.subsets import COMPRESSOR, FAMILY, SEGMENTATIONS, Segmented
+from reproduction.output.published import AUDITED, CONTROLS, published_p
 
+ROWS = (
+    *("model", "subset", "segmentation", "examples", "test", "shards", "permutations"),
+    *("statistic", "p", "log10_p", "published_p", "tokens_scored"),
+)
 TEST = "sharded_t"  # of the paper: 50 shards, 1,000 permutations
 SUBSET_COLUMNS = (
     *("model", "source", "test", "subset", "examples", "p", "log10_p", "published_p"),
@@ -38,6 +45,31 @@ OUTCOMES = {
     (True, True): "by both",
     (False, False): "by neither",
 }
+
+
+def judge_stores(
+    audit: MmluAudit, cells: pd.DataFrame, sets: Segmented, published: Path | str
+) -> pd.DataFrame:
+    """Test every cell of `reproduction.notebooks.mmlu.measure` that was scored: rows as `ROWS`.
+
+    published_p is that of the model in Table 4, by record, where it has a column there; `published`
+    is the directory of the papers' tables.
+    """
+    entries = audit.models | audit.controls
+    rows: list[dict[str, Any]] = []
+    for cell in cells[cells["status"] == OK].to_dict("records"):
+        subset, segmentation = cell["subset"], cell["segmentation"]
+        printed = published_p(entries[cell["model"]], FAMILY + subset, published)
+        store = open_store(Path(audit.request.directory) / cell["store"])
+        facts = {name: cell[name] for name in ("model", "subset", "segmentation")} | {
+            "examples": len(sets[segmentation][subset].examples),
+            "published_p": printed if segmentation == "record" else math.nan,
+            "tokens_scored": store.header.tokens_of(audit.request.permutations),
+        }
+        rows.append(
+            facts | outcome_row(TESTS[cell["test"]].result(store, audit.request.permutations))
+        )
+    return pd.DataFrame(rows, columns=list(ROWS))
 
 
 def published_subsets(table4: pd.DataFrame, exclude_below: float) -> pd.DataFrame:
@@ -61,7 +93,7 @@ def measured_subsets(
     """Apply the filter of negative controls to what was measured by record.
 
     Columns are those of `published_subsets`, the source is "measured". `rows` come from
-    `MmluAudit.rows`, `free` from `model_free`. A control excludes a subset where its p-value is
+    `judge_stores`, `free` from `model_free`. A control excludes a subset where its p-value is
     below `exclude_below` in the same test, the compressor excludes it in all tests.
     """
     rows = rows[rows["segmentation"] == "record"].assign(source="measured")
@@ -204,7 +236,7 @@ def line_table(
     """Put beside each other the segmentations, what models say, and what the paper excludes.
 
     A row for each subset, segmentation, model and test: the columns of `model_free`, `OF_MODEL`
-    from `MmluAudit.rows`, published_biomedlm and published_gpt2_xl of Table 4, and
+    from `judge_stores`, published_biomedlm and published_gpt2_xl of Table 4, and
     excluded_in_paper, where either of these is below `exclude_below`. What Table 4 does not list is
     empty there.
     """

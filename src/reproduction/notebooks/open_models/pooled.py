@@ -5,18 +5,48 @@ no cost in tokens, and sets that all show a little show it together.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from contamination.audit.compressor import compressor_scores, compressor_test
+from contamination.audit.diagnosis import Verdict
+from contamination.audit.diagnostics import diagnose_order
 from contamination.scoring.status import FAILURES, OK, status_of
 from contamination.statistics import adjust, pooled_exact_test
 from contamination.tables import POOLED, SIGNIFICANT, outcome_row
-from reproduction.notebooks.open_models.sets import ExampleSets
+from contamination.testsets.example_set import ExampleSet
+from reproduction.notebooks.open_models.measure import SetName
 
 Row = dict[str, Any]
 FEWEST = 2  # sets to pool
+
+
+class WithoutModel:
+    """What is known of opened sets without a model; each answer is computed once."""
+
+    def __init__(self, sets: Mapping[SetName, ExampleSet]) -> None:
+        self.opened = sets
+        self.verdict = cache(self._verdict)
+        self.compressor_p = cache(self._compressor_p)
+        self.pooled_compressor_p = cache(self._pooled_compressor_p)
+
+    def _verdict(self, name: SetName, shards: int, seed: int) -> Verdict:
+        """Diagnose the order of the records within the shards of a test."""
+        return diagnose_order(self.opened[name], seed=seed, shards=shards).verdict
+
+    def _compressor_p(self, name: SetName, **store: Any) -> float:
+        """Test the shards of a store under a compressor: the p-value."""
+        return compressor_test(self.opened[name], **store).p
+
+    def _pooled_compressor_p(
+        self, stores: tuple[tuple[SetName, tuple[tuple[str, Any], ...]], ...]
+    ) -> float:
+        """Test the shards of several sets at once under a compressor; each with its store."""
+        scores = [compressor_scores(self.opened[name], **dict(store)) for name, store in stores]
+        return pooled_exact_test(scores).p
 
 
 def why_left_out(row: Row, control_p: float) -> str | None:
@@ -36,7 +66,7 @@ def why_left_out(row: Row, control_p: float) -> str | None:
     return None
 
 
-def pooled_rows(rows: Sequence[Row], sets: ExampleSets) -> list[Row]:
+def pooled_rows(rows: Sequence[Row], sets: WithoutModel) -> list[Row]:
     """Return a row for each model and test that were asked of several sets.
 
     `rows` have their controls, and `scores` where they are done: a function that returns the scores
@@ -58,7 +88,7 @@ def pooled_rows(rows: Sequence[Row], sets: ExampleSets) -> list[Row]:
     return found
 
 
-def _pooled(group: Sequence[Row], rows: Sequence[Row], sets: ExampleSets) -> list[Row]:
+def _pooled(group: Sequence[Row], rows: Sequence[Row], sets: WithoutModel) -> list[Row]:
     """Return one row, or none where the test has no scores to add."""
     reasons = {
         row["dataset"]: why_left_out(row, p)
@@ -97,7 +127,7 @@ def _corrected_controls(group: Sequence[Row]) -> list[float]:
     return [float(each) for each in p]
 
 
-def _control(chosen: Sequence[Row], rows: Sequence[Row], sets: ExampleSets) -> Row:
+def _control(chosen: Sequence[Row], rows: Sequence[Row], sets: WithoutModel) -> Row:
     """Pool the control of the chosen sets; where they have several, none stands for all."""
     names = {row["control"] for row in chosen}
     if len(names) > 1:

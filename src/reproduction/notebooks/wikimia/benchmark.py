@@ -19,17 +19,12 @@ from pathlib import Path
 from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.membership.dated_pages import LENGTHS, ORIGINAL, PARAPHRASED, split_name
-from contamination.scoring.status import FAILURES, OK, status_of
+from contamination.scoring.status import OK
 from contamination.testsets.records import FORMATS, Record, read_records
 from contamination.testsets.registry import Entry, Hub
-from contamination.testsets.sources import (
-    cache_path,
-    fetch,
-    locate,
-    read_origin,
-    read_verified,
-)
+from contamination.testsets.sources import locate
 from reproduction.run.experiment import Experiment
+from reproduction.run.grid import ACCESS, Access, load_each, placeholders
 from reproduction.run.members import is_divided, members, non_members, sample_by_source
 
 WIKIMIA, READ_HERE, CONTROL = "wikimia", "read here", "control"  # sources of texts
@@ -39,7 +34,18 @@ ORIGINAL_HUB = Hub("swj0419/WikiMIA")
 PARAPHRASED_HUB = Hub("zjysteven/WikiMIA_paraphrased_perturbed")
 PARAPHRASED_LENGTHS = (32, 64, 128)
 RECORDS = {32: 776, 64: 542, 128: 250}  # as the card of the hub has them; it leaves out 256
+LONGEST_RECORDS = 82  # of 256 words
+TOKENS_PER_WORD = 1.35  # of English, with punctuation; what a plan reckons with
 
+# The rows of Table 1, in its order: column of `membership_scores` -> what the paper calls it.
+SCORES = {
+    "neighbour": "Neighbor",
+    "loss": "PPL",
+    "zlib": "Zlib",
+    "lowercase": "Lowercase",
+    "reference_difference": "Smaller Ref",
+    "min_k_20": "Min-20%",
+}
 NOT_AT_HAND = (
     "not run here: WikiMIA is neither in the mirror nor in the cache, and no model is named that "
     "it would be fetched for"
@@ -82,16 +88,15 @@ class Part:
 
 
 def load_wikimia(
-    lengths: Sequence[int] = LENGTHS, *, mirror: Path | str | None = None, network: bool = True
+    lengths: Sequence[int] = LENGTHS, *, network: bool = True, access: Access = ACCESS
 ) -> list[Part]:
     """Load the benchmark: the original texts by length, then the paraphrased ones.
 
     Each split is looked for in the mirror (`wikimia/WikiMIA_length32.jsonl`), then in the cache,
     then on the hub; what is fetched is recorded with its commit and checksum
     (`contamination.testsets.sources`). No code of a repository is run. `Part.status` says why a
-    split cannot be had; after one that is out of reach, the hub is not asked again. Without a
-    `mirror` it is the directory of CONTAMINATION_DATA, else `data`; without `network` the hub is
-    not asked at all. Raises InputError without a length, or for one that the benchmark lacks.
+    split cannot be had; after one that is out of reach, the hub is not asked again, and without
+    `network` not at all. Raises InputError without a length, or for one that the benchmark lacks.
     """
     if not lengths or (unknown := sorted(set(lengths) - set(LENGTHS))):
         raise InputError(
@@ -100,25 +105,22 @@ def load_wikimia(
         )
     wanted = [(ORIGINAL, length) for length in lengths]
     wanted += [(PARAPHRASED, length) for length in lengths if length in PARAPHRASED_LENGTHS]
-    parts, unreachable = [], "" if network else NOT_AT_HAND
-    for variant, length in wanted:
-        part, entry = Part(WIKIMIA, variant, length), _entry(length, variant)
-        try:
-            found = locate(entry, mirror)
-            if found is None and not unreachable:
-                found = fetch(entry)
-            if found is None:
-                part = replace(part, status=unreachable)
-            else:
-                part = _filled(part, read_verified(entry, found), str(found))
-                if found == cache_path(entry):
-                    part = replace(part, commit=read_origin(found).get("commit") or "")
-        except FAILURES as error:
-            part = replace(part, status=status_of(error))
-            if part.status.startswith("not run"):
-                unreachable = unreachable or part.status
-        parts.append(part)
-    return parts
+
+    def load(key: tuple[str, int]) -> Part | str:
+        variant, length = key
+        entry, records = _entry(length, variant), RECORDS.get(length, LONGEST_RECORDS)
+        if not network and locate(entry) is None:
+            return NOT_AT_HAND
+        tokens, mark = length * TOKENS_PER_WORD, " " if variant == ORIGINAL else "'"
+        expected = partial(placeholders, records, tokens, "input", mark=mark, label=(1, 0))
+        found, where, commit = access.read(entry, expected)
+        return replace(_filled(Part(WIKIMIA, variant, length), found, where), commit=commit)
+
+    found = load_each(wanted, load, at_hand=lambda key: locate(_entry(key[1], key[0])) is not None)
+    return [
+        Part(WIKIMIA, *key, status=one) if isinstance(one, str) else one
+        for key, one in found.items()
+    ]
 
 
 def load_directory(directory: Path | str, lengths: Sequence[int] = LENGTHS) -> list[Part]:

@@ -7,8 +7,7 @@ from matplotlib.figure import Figure
 
 from contamination.membership.dated_pages import ORIGINAL
 from contamination.scoring.status import OK
-from reproduction.notebooks.wikimia.benchmark import CONTROL, READ_HERE
-from reproduction.notebooks.wikimia.evaluation import SCORES
+from reproduction.notebooks.wikimia.benchmark import CONTROL, READ_HERE, SCORES
 from reproduction.output.figures import draw_intervals, score_style, short_count
 
 SPREAD = 0.06  # octaves between neighbouring scores, so that intervals do not hide each other

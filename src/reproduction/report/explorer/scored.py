@@ -15,8 +15,7 @@ from contamination.scoring.plan import plan_store
 from contamination.scoring.store import open_store
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.sources import open_test_set
-from reproduction.notebooks.mmlu.segmentation import by_line
-from reproduction.notebooks.mmlu.subsets import FAMILY
+from reproduction.notebooks.mmlu.subsets import FAMILY, by_line
 from reproduction.report.explorer.outcomes import Outcome, store_outcomes
 from reproduction.run.experiment import Experiment
 

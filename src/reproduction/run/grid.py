@@ -1,0 +1,212 @@
+"""Every model on every set: one model in memory at a time, and a status for each cell.
+
+A model or a set that cannot be had is rows that say why, and the others go on. What has been scored
+stays on disk, so an interrupted measurement resumes where it stopped.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import pandas as pd
+from tqdm import tqdm
+
+from contamination.membership.blind import SCORED, blind_rows
+from contamination.scoring.models import ModelEntry
+from contamination.scoring.status import FAILURES, OK, status_of
+from contamination.testsets.example_set import ExampleSet
+from contamination.testsets.lines import open_lines
+from contamination.testsets.records import Record
+from contamination.testsets.registry import Entry
+from contamination.testsets.sources import (
+    cache_path,
+    fetch,
+    locate,
+    open_test_set,
+    read_origin,
+    read_verified,
+)
+
+if TYPE_CHECKING:  # notebooks read what was measured without the import of torch
+    from contamination.audit.request import Request
+    from contamination.scoring.contract import Scorer
+
+TOKEN = " the"  # four characters, and one token of nearly every tokenizer
+
+Row = dict[str, Any]
+Key = TypeVar("Key")
+Set = TypeVar("Set")
+Model = TypeVar("Model")
+
+
+def grid(
+    models: Sequence[ModelEntry],
+    asked: Callable[[ModelEntry], Iterable[tuple[Row, Set | str]]],
+    cell: Callable[[ModelEntry, Model, Set], Row],
+    *,
+    open_model: Callable[[ModelEntry], tuple[Model, Row]],
+) -> list[Row]:
+    """Compute a cell for each model and set; return a row for each, whatever happens.
+
+    A row holds `model` (its name), what `asked`, `open_model` and `cell` add, and `status`: "ok",
+    "failed: reason", or "not run here: reason" where the hub is out of reach.
+
+    Parameters
+    ----------
+    models : opened one after the other; each is freed before the next one is loaded.
+    asked : model -> what its rows say of each set, and the set, or the reason why there is none. A
+        model without any set is not opened.
+    cell : entry, open model, set -> what was measured.
+    open_model : entry -> the open model, and what its rows say of it; errors are those of all
+        processes, as in `Access.open_model`.
+    """
+    from contamination.device import free_memory
+
+    rows: list[Row] = []
+    for entry in tqdm(models, "models", unit="model", leave=False, disable=None):
+        opened: tuple[Model, Row] | None = None
+        problem, wanted = "", list(asked(entry))
+        if any(not isinstance(one, str) for _, one in wanted):
+            try:
+                opened = open_model(entry)
+            except FAILURES as error:
+                problem = status_of(error)
+        known: Row = opened[1] if opened else {}
+        for about, one in tqdm(wanted, entry.name, unit="cell", leave=False, disable=None):
+            row: Row = {"model": entry.name, **about, **known, "status": OK}
+            if opened is None or isinstance(one, str):
+                row["status"] = problem or one
+            else:
+                try:
+                    row |= cell(entry, opened[0], one)
+                except FAILURES as error:
+                    row["status"] = status_of(error)
+            rows.append(row)
+        opened = None
+        free_memory()  # the model goes before the next one comes
+    return rows
+
+
+def load_each(
+    keys: Iterable[Key],
+    load: Callable[[Key], Set],
+    *,
+    at_hand: Callable[[Key], bool] = lambda key: True,
+) -> dict[Key, Set | str]:
+    """Load each set, or say why it cannot be had, the same in all processes.
+
+    After one that is out of reach no other is asked for unless it is `at_hand`.
+    """
+    from contamination.scoring.processes import share
+
+    found: dict[Key, Set | str] = {}
+    unreachable = ""
+    for key in tqdm(list(dict.fromkeys(keys)), "sets", unit="set", leave=False, disable=None):
+        try:
+            found[key] = unreachable if unreachable and not at_hand(key) else load(key)
+        except FAILURES as error:
+            found[key] = status = status_of(error)
+            unreachable = unreachable or (status if status.startswith("not run") else "")
+    lost = {key: one for key, one in found.items() if isinstance(one, str)}
+    for problems in share(lambda: lost):
+        found |= problems  # what one process cannot open, none scores
+    return found
+
+
+def placeholders(
+    count: int, tokens: float, field: str, *, mark: str = " ", **labels: Sequence[Any]
+) -> list[Row]:
+    """Make up records of so many tokens on average, no two alike, for a plan that reads no file.
+
+    `field` holds the text; `labels` are further fields, whose values alternate. A `mark`, one
+    character, tells the texts of two sets apart.
+    """
+    ends = [int(tokens * i) for i in range(count + 1)]
+    return [
+        {field: TOKEN * (ends[i + 1] - ends[i] - 1) + f"{mark}{i:03d}"}
+        | {name: values[i % len(values)] for name, values in labels.items()}
+        for i in range(count)
+    ]
+
+
+class Access:
+    """How a measurement gets at sets, at models and at what these say of the sets.
+
+    `reproduction.run.counting` has one that counts instead: `make plan` measures with it.
+    """
+
+    def open_set(self, name: str, *, max_records: int | None, lines: bool = False) -> ExampleSet:
+        """Open a test set by its records, or by the `lines` of its file."""
+        return (open_lines if lines else open_test_set)(name, max_records=max_records)
+
+    def read(
+        self, entry: Entry, expected: Callable[[], list[Row]]
+    ) -> tuple[list[Record], str, str]:
+        """Return the records of a file, where they lie, and the commit if one is known.
+
+        `expected` makes up records of the number and length that a plan reckons with.
+        """
+        path = locate(entry) or fetch(entry)
+        commit = read_origin(path).get("commit") if path == cache_path(entry) else None
+        return read_verified(entry, path), str(path), commit or ""
+
+    def open_model(self, entry: ModelEntry) -> "Scorer":
+        """Open a model in all processes, its weights still unread, or raise in all."""
+        from contamination.scoring import local
+        from contamination.scoring.processes import together
+
+        return together(lambda: local.open_scorer(entry))
+
+    def parameters(self, scorer: "Scorer") -> Row:
+        """Say how many parameters an open model has, where they can be counted."""
+        from contamination.scoring.loading import count_parameters
+
+        config = getattr(scorer, "config", None)
+        return {"parameters": count_parameters(config)} if config is not None else {}
+
+    def score_orders(
+        self,
+        test: str,
+        scorer: "Scorer",
+        examples: ExampleSet,
+        request: "Request",
+        *,
+        keep_revisions: bool = True,
+    ) -> str:
+        """Score what a test lacks; return the folder of its store in the request's directory.
+
+        `keep_revisions` as in `contamination.audit.verdict.score_for`.
+        """
+        from contamination.audit.verdict import score_for
+
+        found = score_for(test, scorer, examples, request, keep_revisions=keep_revisions)
+        return found.directory.relative_to(request.directory).as_posix()
+
+    def score_texts(
+        self, folder: Path, scorer: "Scorer", texts: Sequence[str], **settings: Any
+    ) -> pd.DataFrame:
+        """Return the table of `contamination.membership.stored.stored_scores`."""
+        from contamination.membership.stored import stored_scores
+
+        return stored_scores(folder, scorer, texts, **settings)
+
+    def score_tokens(
+        self,
+        folder: Path,
+        scorer: "Scorer",
+        sequences: Sequence[np.ndarray],
+        columns: Sequence[str],
+    ) -> pd.DataFrame:
+        """Return the table of `contamination.membership.stored.stored_token_scores`."""
+        from contamination.membership.stored import stored_token_scores
+
+        return stored_token_scores(folder, scorer, sequences, columns)
+
+    def score_blind(self, splits: Sequence[Row]) -> pd.DataFrame:
+        """Score splits without a model; each holds the arguments of `blind_rows`."""
+        found = [blind_rows(**split) for split in splits]
+        return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=list(SCORED))
+
+
+ACCESS = Access()
