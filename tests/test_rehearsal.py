@@ -25,7 +25,7 @@ from contamination.testsets.sources import open_test_set
 from fakes.data_fixtures import ROOT
 from fakes.hub_server import HubServer, Repository
 from fakes.made_up_registry import hub_at
-from reproduction.notebooks.assumptions.public import SETS, load_public
+from reproduction.notebooks.assumptions.measure import SETS, load_public
 from reproduction.notebooks.wikimia.benchmark import load_wikimia
 
 sys.path.insert(0, str(ROOT / "scripts"))

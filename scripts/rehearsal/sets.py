@@ -23,7 +23,7 @@ from contamination.testsets.records import Record, normalise
 from contamination.testsets.registry import Entry, Hub, entries, lookup, registered
 from contamination.testsets.sources import checksum
 from fakes.hub_server import HubServer, Repository
-from reproduction.notebooks.assumptions import public
+from reproduction.notebooks.assumptions import measure as public
 from reproduction.notebooks.wikimia import benchmark
 
 RECORDS = 100  # of a set: enough for 50 shards

@@ -16,8 +16,8 @@ from contamination.membership.books import SCORE
 from contamination.membership.unlearning import WINDOW
 from contamination.scoring.status import OK
 from contamination.tables import MISSING, POOLED, SIGNIFICANT, format_p
-from reproduction.notebooks.assumptions.detection import LABELS, MEAN
-from reproduction.notebooks.assumptions.tables import CHANCE, OURS
+from reproduction.notebooks.assumptions.measure import LABELS
+from reproduction.notebooks.assumptions.tables import CHANCE, MEAN, OURS
 from reproduction.notebooks.beyond.tables import AS_PUBLISHED, LONG, SHORT
 from reproduction.notebooks.books.tables import UNREAD, VALIDATIONS
 from reproduction.notebooks.min_k.tables import BESIDE

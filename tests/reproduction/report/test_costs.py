@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from contamination.scoring.forecast import LINE, RECORD, Facts, Forecast, Pass, estimated
 
 from contamination.errors import InputError
 from contamination.scoring import forecast as forecasting
 from contamination.scoring.cost import Shape, Workload, sequence_workload
-from contamination.scoring.forecast import LINE, RECORD, Facts, Forecast, Pass, estimated
 from contamination.scoring.models import ModelEntry
 from contamination.scoring.store_format import count_rows
 from contamination.testsets import hub

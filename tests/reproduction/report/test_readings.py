@@ -9,13 +9,13 @@ from contamination.membership.blind import FIELDS as BLIND
 from contamination.tables import write_csv
 from fakes import made_up_tables as made_up
 from fakes.made_up_run import PAPER, variables_used
-from reproduction.notebooks.assumptions.detection import WITHIN_COLUMNS
-from reproduction.notebooks.checkpoints.evaluation import COLUMNS as TESTED
-from reproduction.notebooks.checkpoints.min_k import COLUMNS as DETECTED
+from reproduction.notebooks.assumptions.tables import WITHIN_COLUMNS
+from reproduction.notebooks.checkpoints.tables import COLUMNS as TESTED
+from reproduction.notebooks.checkpoints.tables import RATES as DETECTED
 from reproduction.notebooks.mmlu.tables import FISHER_COLUMNS, SUBSET_COLUMNS
 from reproduction.notebooks.open_models.tables import COLUMNS
-from reproduction.notebooks.papers.comparison import COLUMNS as PAPERS
-from reproduction.notebooks.wikimia.evaluation import FIELDS
+from reproduction.notebooks.papers.measure import COLUMNS as PAPERS
+from reproduction.notebooks.wikimia.tables import FIELDS
 from reproduction.report import readings
 
 READ = {

@@ -23,7 +23,7 @@ from contamination.files import read_json
 from contamination.testsets.example_set import load_test_set
 from contamination.testsets.tokens import tokenize
 from fakes.data_fixtures import ROOT, WORDS
-from reproduction.notebooks.papers.cells import published_cells
+from reproduction.notebooks.papers.measure import published_cells
 from reproduction.report.variables import REHEARSED
 from reproduction.run.fine_tuning import fine_tune
 from reproduction.run.network import gpt2_config

@@ -10,7 +10,7 @@ from matplotlib.ticker import LogLocator, ScalarFormatter
 
 from contamination.scoring.status import OK
 from contamination.tables import SIGNIFICANT
-from reproduction.notebooks.papers.cells import COUNT, LOG10_P, PERPLEXITY
+from reproduction.notebooks.papers.measure import COUNT, LOG10_P, PERPLEXITY
 from reproduction.output.figures import MODEL_COLOURS
 
 MARKERS = "osD^vPX"
@@ -19,7 +19,7 @@ NOTHING = "no cell was measured"
 
 
 def plot_papers(rows: pd.DataFrame) -> Figure:
-    """Draw every measured cell of `comparison.compare`, a marker for each published table.
+    """Draw every measured cell of `compare`, a marker for each published table.
 
     On the dashed line both are equal. Open markers: one of the two p-values is a floor. Counts are
     left out; without a measured cell the figure says so.

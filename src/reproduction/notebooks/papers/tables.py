@@ -11,7 +11,7 @@ import pandas as pd
 
 from contamination.scoring.status import OK
 from contamination.tables import MISSING, SIGNIFICANT, Layout, format_p, lay_out
-from reproduction.notebooks.papers.cells import (
+from reproduction.notebooks.papers.measure import (
     AUC,
     AUC_PERCENT,
     COUNT,
@@ -28,7 +28,7 @@ LABELS = {"permutation": "Permutation p", "sharded_t": "Sharded p", "detected": 
 
 
 def table_layout(rows: pd.DataFrame) -> Layout:
-    """Lay out the rows of one published table of `comparison.compare`.
+    """Lay out the rows of one published table of `compare`.
 
     Each cell is three numbers, ours, published and their difference: side by side where the table
     has one or two columns, else below each other. p-values differ by powers of ten. "—" where

@@ -6,10 +6,6 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-
-from contamination.membership import api
-from contamination.membership.scores import TOP, Distribution, Signals
-from reproduction.notebooks.assumptions import detection as module
 from reproduction.notebooks.assumptions.detection import (
     CROSS_COLUMNS,
     LABELS,
@@ -19,6 +15,10 @@ from reproduction.notebooks.assumptions.detection import (
     cross_table,
     within_table,
 )
+
+from contamination.membership import api
+from contamination.membership.scores import TOP, Distribution, Signals
+from reproduction.notebooks.assumptions import detection as module
 from reproduction.notebooks.assumptions.measure import score_phases
 from reproduction.run.domain_texts import Domain
 

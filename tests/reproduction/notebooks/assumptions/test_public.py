@@ -12,6 +12,21 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from reproduction.notebooks.assumptions.detection import (
+    CROSS_COLUMNS,
+    LABELS,
+    WITHIN_COLUMNS,
+    cross_table,
+    join_models,
+    within_table,
+)
+from reproduction.notebooks.assumptions.public import (
+    DOMAINS,
+    OTHER_DOMAINS,
+    SETS,
+    PublicDomain,
+    load_public,
+)
 
 from contamination.errors import InputError
 from contamination.files import read_json
@@ -26,26 +41,11 @@ from fakes.made_up_registry import hub_at, registry_of
 from fakes.made_up_scorer import MadeUpScorer
 from reproduction.notebooks.assumptions import measure as passes
 from reproduction.notebooks.assumptions import public
-from reproduction.notebooks.assumptions.detection import (
-    CROSS_COLUMNS,
-    LABELS,
-    WITHIN_COLUMNS,
-    cross_table,
-    join_models,
-    within_table,
-)
 from reproduction.notebooks.assumptions.measure import (
     CELLS,
     cut_domain,
     measure,
     score_released,
-)
-from reproduction.notebooks.assumptions.public import (
-    DOMAINS,
-    OTHER_DOMAINS,
-    SETS,
-    PublicDomain,
-    load_public,
 )
 from reproduction.output.published import load_published
 from reproduction.run.experiment import Experiment

@@ -3,8 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-
-from fakes.data_fixtures import ROOT
 from reproduction.notebooks.assumptions.detection import (
     CROSS_COLUMNS,
     MEAN,
@@ -12,6 +10,8 @@ from reproduction.notebooks.assumptions.detection import (
     WITHIN_COLUMNS,
     perplexity_table,
 )
+
+from fakes.data_fixtures import ROOT
 from reproduction.notebooks.assumptions.tables import (
     conclusions,
     perplexity_layout,

@@ -6,15 +6,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
-
-from contamination.audit.battery import TESTS
-from contamination.errors import InputError
-from contamination.scoring.models import ModelEntry
-from contamination.scoring.store import open_store
-from contamination.statistics import sharded_exact_test, sharded_t_test
-from fakes.checkpoint_run import MadeUpCheckpoints
-from fakes.data_fixtures import ROOT
 from reproduction.notebooks.checkpoints.cells import STORES
 from reproduction.notebooks.checkpoints.evaluation import (
     COLUMNS,
@@ -24,6 +15,15 @@ from reproduction.notebooks.checkpoints.evaluation import (
 )
 from reproduction.notebooks.checkpoints.min_k import COLUMNS as RATES
 from reproduction.notebooks.checkpoints.min_k import detection_rates
+from scipy import stats
+
+from contamination.audit.battery import TESTS
+from contamination.errors import InputError
+from contamination.scoring.models import ModelEntry
+from contamination.scoring.store import open_store
+from contamination.statistics import sharded_exact_test, sharded_t_test
+from fakes.checkpoint_run import MadeUpCheckpoints
+from fakes.data_fixtures import ROOT
 from reproduction.notebooks.checkpoints.tables import checkpoint_layout, min_k_layout
 
 PUBLISHED = ROOT / "data" / "published"

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from huggingface_hub.errors import LocalEntryNotFoundError
+from reproduction.notebooks.checkpoints.cells import ABLATION, STORES, TABLE
 
 from contamination.errors import InputError
 from contamination.randomness import random_stream
@@ -21,7 +22,6 @@ from fakes import checkpoint_run
 from fakes.checkpoint_run import SEED, SETS, MadeUpCheckpoints
 from fakes.made_up_registry import described, registry_of
 from fakes.made_up_scorer import log_probs_of
-from reproduction.notebooks.checkpoints.cells import ABLATION, STORES, TABLE
 
 
 def stores(made_up: MadeUpCheckpoints) -> Path:

@@ -5,6 +5,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from reproduction.notebooks.mmlu.audit import NOTHING, ROWS, WORK, MmluAudit
+from reproduction.notebooks.mmlu.segmentation import model_free, segmented
 from scipy import stats
 
 from contamination.errors import InputError
@@ -16,9 +18,7 @@ from fakes.data_fixtures import ROOT, write_profile
 from fakes.made_up_scorer import Breakdown, MadeUpScorer, log_probs_of
 from fakes.remembering_scorer import RemembersText
 from reproduction.notebooks.mmlu import measure as mmlu_measure
-from reproduction.notebooks.mmlu.audit import NOTHING, ROWS, WORK, MmluAudit
 from reproduction.notebooks.mmlu.measure import count_work, score_subsets
-from reproduction.notebooks.mmlu.segmentation import model_free, segmented
 from reproduction.notebooks.mmlu.tables import (
     SUBSET_COLUMNS,
     failed_subsets,

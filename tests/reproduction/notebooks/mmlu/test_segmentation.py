@@ -7,9 +7,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-
-from contamination.testsets.example_set import ExampleSet
-from contamination.testsets.records import read_text
 from reproduction.notebooks.mmlu.segmentation import (
     MODEL_FREE,
     by_line,
@@ -17,6 +14,9 @@ from reproduction.notebooks.mmlu.segmentation import (
     physical_lines,
     segmented,
 )
+
+from contamination.testsets.example_set import ExampleSet
+from contamination.testsets.records import read_text
 from reproduction.notebooks.mmlu.subsets import subset_names, subsets_at_hand
 
 WORDS = [f"{a}{b}" for a in "bdfgklmnprst" for b in ("ark", "olim", "une", "ibar", "esto", "awn")]

@@ -5,10 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
-
-from contamination.statistics import cauchy, harmonic_mean
-from fakes.data_fixtures import ROOT
 from reproduction.notebooks.mmlu.audit import ROWS
 from reproduction.notebooks.mmlu.segmentation import (
     COMPRESSOR,
@@ -16,6 +12,10 @@ from reproduction.notebooks.mmlu.segmentation import (
     model_free,
     segmented,
 )
+from scipy import stats
+
+from contamination.statistics import cauchy, harmonic_mean
+from fakes.data_fixtures import ROOT
 from reproduction.notebooks.mmlu.tables import (
     FISHER_COLUMNS,
     OF_MODEL,

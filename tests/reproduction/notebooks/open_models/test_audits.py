@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from huggingface_hub.errors import LocalEntryNotFoundError
+from reproduction.notebooks.open_models.audits import audit_models
 
 from contamination.audit import Request, audit
 from contamination.audit.compressor import compressor_test
@@ -26,7 +27,6 @@ from fakes.data_fixtures import EXAMPLES, ROOT, SETS, MadeUpRun
 from fakes.made_up_scorer import Breakdown, MadeUpScorer
 from fakes.remembering_scorer import RemembersText
 from reproduction.notebooks.open_models import sets as open_sets
-from reproduction.notebooks.open_models.audits import audit_models
 from reproduction.notebooks.open_models.measure import score_models
 from reproduction.notebooks.open_models.tables import COLUMNS
 from reproduction.run.experiment import Experiment

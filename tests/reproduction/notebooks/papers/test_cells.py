@@ -5,9 +5,6 @@ from collections import Counter
 
 import pandas as pd
 import pytest
-
-from contamination.scoring.models import load_models
-from fakes.data_fixtures import ROOT
 from reproduction.notebooks.papers.cells import (
     AUC,
     LOG10_P,
@@ -17,6 +14,9 @@ from reproduction.notebooks.papers.cells import (
     published_cells,
 )
 from reproduction.notebooks.papers.measured import NOTEBOOKS
+
+from contamination.scoring.models import load_models
+from fakes.data_fixtures import ROOT
 
 PUBLISHED = ROOT / "data" / "published"
 CELLS = published_cells(PUBLISHED)

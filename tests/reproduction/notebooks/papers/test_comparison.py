@@ -6,15 +6,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-
-from contamination.audit.battery import TESTS
-from contamination.errors import InputError
-from contamination.testsets.registry import entries
-from fakes.data_fixtures import ROOT
-from reproduction.notebooks.assumptions import detection, public
-from reproduction.notebooks.checkpoints import evaluation, min_k
-from reproduction.notebooks.mmlu import tables as mmlu
-from reproduction.notebooks.open_models import tables as open_models
 from reproduction.notebooks.papers.cells import (
     WIKIMIA_MODELS,
     WIKIMIA_SCORES,
@@ -30,6 +21,15 @@ from reproduction.notebooks.papers.measured import (
     READ_ONCE,
     measured_cells,
 )
+
+from contamination.audit.battery import TESTS
+from contamination.errors import InputError
+from contamination.testsets.registry import entries
+from fakes.data_fixtures import ROOT
+from reproduction.notebooks.assumptions import detection, public
+from reproduction.notebooks.checkpoints import evaluation, min_k
+from reproduction.notebooks.mmlu import tables as mmlu
+from reproduction.notebooks.open_models import tables as open_models
 from reproduction.notebooks.wikimia import benchmark
 from reproduction.notebooks.wikimia import evaluation as wikimia_evaluation
 

@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pandas as pd
 import pytest
+from reproduction.notebooks.wikimia.evaluation import FIELDS, SCORES, wikimia_table
 from sklearn.metrics import roc_auc_score
 
 from contamination.errors import InputError
@@ -17,7 +18,6 @@ from contamination.testsets.tokens import tokenize
 from fakes.made_up_scorer import MadeUpScorer, log_probs_of
 from reproduction.notebooks.wikimia import measure
 from reproduction.notebooks.wikimia.benchmark import Part
-from reproduction.notebooks.wikimia.evaluation import FIELDS, SCORES, wikimia_table
 from reproduction.notebooks.wikimia.measure import NO_MODEL, score_baselines, score_models
 from reproduction.run.fine_tuning import fine_tune
 from reproduction.run.tokenizer import train_tokenizer

@@ -5,9 +5,9 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from reproduction.notebooks.wikimia.evaluation import FIELDS, SCORES
 
 from reproduction.notebooks.wikimia.benchmark import READ_HERE
-from reproduction.notebooks.wikimia.evaluation import FIELDS, SCORES
 from reproduction.notebooks.wikimia.figures import plot_wikimia
 from reproduction.output.figures import score_style
 

@@ -1,9 +1,9 @@
 """Table 1 laid out: methods in the paper's order, bold off chance, and what is absent."""
 
 import pandas as pd
+from reproduction.notebooks.wikimia.evaluation import FIELDS
 
 from fakes.data_fixtures import ROOT
-from reproduction.notebooks.wikimia.evaluation import FIELDS
 from reproduction.notebooks.wikimia.tables import (
     absent,
     lengths_layout,
