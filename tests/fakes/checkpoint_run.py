@@ -22,7 +22,8 @@ from contamination.scoring.processes import processes
 from contamination.testsets.lines import open_lines
 from fakes.made_up_scorer import MadeUpScorer
 from fakes.remembering_scorer import WORDS, RemembersText
-from reproduction.notebooks.checkpoints import cells, measure
+from reproduction.notebooks.checkpoints import measure
+from reproduction.run.grid import Access
 
 PLANTED = {"often": 50, "twice": 2}
 SETS = (*PLANTED, "unread", "other")
@@ -50,7 +51,7 @@ class RemembersLines(RemembersText):
     RUN = 16
 
 
-class MadeUpCheckpoints:
+class MadeUpCheckpoints(Access):
     """Sets as files of a folder, a model that has read some of them, and one that has read none.
 
     `opened` keeps the names of the models in the order in which they were opened, `broken` has
@@ -78,7 +79,7 @@ class MadeUpCheckpoints:
         planted = {self.sets[each]: count for each, count in PLANTED.items()}
         return ModelEntry(name, f"org/{name}", planted=planted if name != "old" else {})
 
-    def open(self, entry: ModelEntry) -> MadeUpScorer:
+    def open_model(self, entry: ModelEntry) -> MadeUpScorer:
         """Stand in for opening a model."""
         self.opened.append(entry.name)
         if entry.name in self.broken:
@@ -91,8 +92,7 @@ class MadeUpCheckpoints:
 
     def stand_in(self, replace: Callable[[Any, str, Any], None]) -> None:
         """Put the stand-ins in their places, by `replace`(module, name, value)."""
-        replace(cells, "find_model", self.find)
-        replace(measure, "open_scorer", self.open)
+        replace(measure, "find_model", self.find)
 
     def measure(self, **changes: Any) -> dict[str, pd.DataFrame]:
         """Make the passes; sets by their short names, or as they are."""
@@ -109,7 +109,7 @@ class MadeUpCheckpoints:
         experiment = SimpleNamespace(
             build=self.folder / "build", profile=SimpleNamespace(seed=SEED)
         )
-        return measure.measure(experiment, **arguments)
+        return measure.measure(experiment, **arguments, access=self)
 
 
 def main(model: Path, folder: Path) -> None:

@@ -88,8 +88,9 @@ def count_profile(experiment: Experiment, folder: Path, counting: Counting) -> N
     for name in experiment.profile.notebooks:
         source = folder / f"{name}.ipynb"
         package = f"reproduction.notebooks.{notebook_of(source).package}"
-        if find_spec(f"{package}.measure"):
-            measure = import_module(f"{package}.measure").measure
+        spec = find_spec(f"{package}.measure")
+        measure = getattr(import_module(f"{package}.measure"), "measure", None) if spec else None
+        if measure is not None:
             values = notebook_parameters(source, experiment, source)
             wanted = {key: values[key] for key in signature(measure).parameters if key in values}
             counting.notebook = name

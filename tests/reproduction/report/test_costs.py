@@ -12,11 +12,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from contamination.scoring.forecast import LINE, RECORD, Facts, Forecast, Pass, estimated
 
 from contamination.errors import InputError
-from contamination.scoring import forecast as forecasting
-from contamination.scoring.cost import Shape, Workload, sequence_workload
+from contamination.scoring.cost import Shape, Workload
 from contamination.scoring.models import ModelEntry
 from contamination.scoring.store_format import count_rows
 from contamination.testsets import hub
@@ -24,8 +22,9 @@ from fakes.data_fixtures import PROFILES, ROOT, WORDS
 from fakes.hub_server import Repository
 from fakes.made_up_registry import hub_at
 from reproduction.output.figures import short_count
-from reproduction.report import costs
 from reproduction.report.costs import Device, as_json, cost_table, described, sums
+from reproduction.run import counting
+from reproduction.run.counting import LINE, RECORD, Counting, Facts
 
 MEASURED = ROOT / "docs" / "measurements" / "set_tokens.csv"
 TWELVE_GB = Device("made up", int(12e9), 1e12)
@@ -33,75 +32,72 @@ TWELVE_GB = Device("made up", int(12e9), 1e12)
 
 @pytest.fixture(autouse=True)
 def no_hub(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forecasting, "in_reach", lambda: False)
-    monkeypatch.setattr(forecasting, "_is_cached", lambda repository, file: False)
+    monkeypatch.setattr(counting, "in_reach", lambda: False)
+    monkeypatch.setattr(counting, "_is_cached", lambda repository, file: False)
 
 
-def forecast(*rows: tuple[str, str, int, int]) -> Forecast:
-    return Forecast(pd.DataFrame(rows, columns=["set", "form", "records", "tokens"]))
+def made(*rows: tuple[str, str, int, int]) -> Counting:
+    return Counting(pd.DataFrame(rows, columns=["set", "form", "records", "tokens"]))
+
+
+def lengths(access: Counting, name: str, most: int | None, *, lines: bool = False) -> list[int]:
+    model = access.open_model(ModelEntry("gpt2", "openai-community/gpt2"))
+    examples = access.open_set(name, max_records=most, lines=lines).examples
+    return [len(ids) for ids in model.tokenizer(examples)["input_ids"]]
 
 
 # --- what is known of sets and models -------------------------------------------------------------
 
 
-def test_estimated_lengths_are_even_and_add_up() -> None:
-    assert estimated(4, 2.5).tokens == (2, 3, 2, 3)
-    assert sum(estimated(1000, 7.377).tokens) == 7377
-    assert not estimated(4, 2.5).exact
-
-
 def test_a_set_that_is_not_at_hand_is_as_long_as_the_table_says(
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(forecasting, "available", lambda name: False)
-    known = forecast(("piqa", RECORD, 3084, 3084 * 57), ("canaries/piqa", LINE, 1000, 70_000))
-    gpt2 = ModelEntry("gpt2", "openai-community/gpt2")
-    assert known.lengths(gpt2, "piqa", 500).tokens == (57,) * 500
-    assert len(known.lengths(gpt2, "piqa", None).tokens) == 3084
-    assert known.lengths(gpt2, "canaries/piqa", 10, LINE).tokens == (70,) * 10
+    monkeypatch.setattr(counting, "available", lambda name: False)
+    known = made(("piqa", RECORD, 3084, 3084 * 57), ("canaries/piqa", LINE, 1000, 70_000))
+    assert lengths(known, "piqa", 500) == [57] * 500
+    assert len(lengths(known, "piqa", None)) == 3084
+    assert lengths(known, "canaries/piqa", 10, lines=True) == [70] * 10
     # Nobody has measured these.
-    assert known.lengths(gpt2, "gsm8k", None).tokens == (100,) * 1319
-    assert known.lengths(gpt2, "org/name", 20) == estimated(20, 100.0)
-
-
-def test_examples_at_hand_without_a_tokenizer_are_estimated_by_their_characters(
-    tmp_path: Path,
-) -> None:
+    assert lengths(known, "gsm8k", None) == [100] * 1319
+    assert lengths(known, "org/name", 20) == [100] * 20
+    # What is at hand has its own text, of which four characters count as a token.
     path = tmp_path / "mine.txt"
-    path.write_text("seven c\nseven c\n")  # eight characters with its end
-    found = forecast().lengths(ModelEntry("gpt2", "openai-community/gpt2"), str(path), None)
-    assert (found.tokens, found.exact) == ((2, 2), False)
+    path.write_text("seven c\nseven c\n")
+    assert lengths(known, str(path), None) == [2, 2]
 
 
 def test_a_model_without_a_configuration_is_estimated_by_its_parameters() -> None:
     entry = ModelEntry("m", "some/model", parameters=120_000_000, context=512)
-    facts = forecast().facts(entry)
+    model = made().open_model(entry)
     # 12 x 10 layers x 1000^2 weights: 10 layers of 1000 channels.
-    assert facts == Facts(120_000_000, 512, Shape(120_000_000, 0, 10_000), 240_000_000, False)
-    assert forecast().facts(ModelEntry("m", "some/model")).parameters is None
+    shape = Shape(120_000_000, 0, 10_000)
+    assert model.facts == Facts(120_000_000, 512, shape, 240_000_000, False)
+    assert made().open_model(ModelEntry("m", "some/model")).facts.parameters is None
 
 
 def test_a_directory_is_known_by_its_configuration(model_directory: Path) -> None:
-    facts = forecast().facts(ModelEntry("m", str(model_directory)))
-    assert (facts.context, facts.download, facts.exact) == (16, 0, True)
-    assert facts.shape.channels == 2 * 32
+    model = made().open_model(ModelEntry("m", str(model_directory)))
+    assert (model.context, model.facts.download, model.exact) == (16, 0, True)
+    assert model.facts.shape.channels == 2 * 32
+    model.tokenizer([" the the 001"])  # a made-up text
+    assert not model.exact
 
 
 def test_with_a_hub_sizes_and_shapes_are_those_of_its_files(
     tmp_path: Path, model_directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a gated model the registry's numbers have to do; weights are never fetched."""
-    monkeypatch.setattr(forecasting, "in_reach", hub.in_reach)
+    monkeypatch.setattr(counting, "in_reach", hub.in_reach)
     config = (model_directory / "config.json").read_bytes()
     with hub_at(monkeypatch, tmp_path) as server:
         for name in ("org/open", "org/gated"):
             server.models[name] = Repository()
             server.models[name].push({"config.json": config, "model.safetensors": b"w" * 4321})
         server.models["org/gated"].gated = True
-        known = forecast()
-        found = known.facts(ModelEntry("open", "org/open", parameters=7))
+        known = made()
+        found = known.open_model(ModelEntry("open", "org/open", parameters=7)).facts
         assert (found.download, found.context, found.exact) == (4321, 16, True)
-        gated = known.facts(ModelEntry("gated", "org/gated", parameters=7))
+        gated = known.open_model(ModelEntry("gated", "org/gated", parameters=7)).facts
         assert (gated.parameters, gated.exact) == (7, False)
         assert not [path for path in server.downloaded() if "safetensors" in str(path)]
 
@@ -130,19 +126,19 @@ def test_every_set_of_the_profiles_without_a_corpus_has_a_size() -> None:
 # --- sums, and what fits --------------------------------------------------------------------------
 
 
-def passes(*tokens: tuple[str, int, int]) -> dict[str, list[Pass]]:
-    """Passes of models (name, parameters, tokens) in notebooks 03 and 06."""
-    found: dict[str, list[Pass]] = {"03_open_model_audit": [], "06_wikimia": []}
+def counted(*tokens: tuple[str, int, int]) -> Counting:
+    """Work of models (name, parameters, tokens) in notebooks 03 and 06."""
+    found = made()
     for name, parameters, count in tokens:
-        entry = ModelEntry(name, f"org/{name}", parameters=parameters)
+        found.open_model(ModelEntry(name, f"org/{name}", parameters=parameters))
         work = Workload(sequences=1, scored=count, read=2 * count, windows=1, attended=0)
-        for planned in found.values():
-            planned.append(Pass(entry, "set", work, False))
+        for notebook in ("03_open_model_audit", "06_wikimia"):
+            found.works[notebook, name, "set"] = work
     return found
 
 
 def test_sums_of_two_notebooks_by_hand() -> None:
-    table = cost_table(passes(("small", 10**9, 500)), forecast(), [TWELVE_GB])
+    table = cost_table(counted(("small", 10**9, 500)), [TWELVE_GB])
     (row,) = table.to_dict("records")
     assert (row["tokens_scored"], row["tokens_read"], row["notebooks"]) == (1000, 2000, "03 06")
     assert row["flops"] == 2 * 10**9 * 2000
@@ -161,7 +157,7 @@ def test_sums_of_two_notebooks_by_hand() -> None:
     ],
 )
 def test_what_fits(parameters: int, devices: int, placement: str, rate: float) -> None:
-    table = cost_table(passes(("m", parameters, 500)), forecast(), [TWELVE_GB] * devices)
+    table = cost_table(counted(("m", parameters, 500)), [TWELVE_GB] * devices)
     (row,) = table.to_dict("records")
     assert row["placement"] == placement
     hours = row["flops"] / (0.4 * rate * 1e12) / 3600
@@ -169,13 +165,13 @@ def test_what_fits(parameters: int, devices: int, placement: str, rate: float) -
 
 
 def test_weights_are_larger_where_the_device_has_no_bfloat16() -> None:
-    small, old = passes(("m", 2_500_000_000, 500)), Device("old", int(12e9), 1e12, weight=4)
-    assert cost_table(small, forecast(), [TWELVE_GB])["placement"].item() == "one device"
-    assert cost_table(small, forecast(), [old])["placement"].item() == "too large"
+    small, old = counted(("m", 2_500_000_000, 500)), Device("old", int(12e9), 1e12, weight=4)
+    assert cost_table(small, [TWELVE_GB])["placement"].item() == "one device"
+    assert cost_table(small, [old])["placement"].item() == "too large"
 
 
 def test_what_is_too_large_is_not_in_the_sums() -> None:
-    table = cost_table(passes(("a", 10**9, 500), ("b", 10**11, 500)), forecast(), [TWELVE_GB])
+    table = cost_table(counted(("a", 10**9, 500), ("b", 10**11, 500)), [TWELVE_GB])
     whole = sums(table)
     assert (whole["models"], whole["too_large"]) == (1, 1)
     assert (whole["download_gb"], whole["tokens_read"]) == (2.0, 2000.0)
@@ -188,19 +184,6 @@ def test_what_is_too_large_is_not_in_the_sums() -> None:
 def test_a_description_of_a_gpu_that_makes_no_sense(text: str) -> None:
     with pytest.raises(InputError, match="write GB:TFLOPS"):
         described(text)
-
-
-def test_a_described_gpu() -> None:
-    found = described("24:165")
-    assert (found.memory, found.flops_per_second, found.weight) == (24e9, 165e12, 2)
-
-
-def test_the_rate_of_this_machine_is_that_of_a_matrix_product(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(costs, "SECONDS", 0.01)
-    found = costs.devices_found()
-    assert all(device.memory > 10**8 and device.flops_per_second > 10**8 for device in found)
 
 
 # --- the command, beside what is really scored ----------------------------------------------------
@@ -250,22 +233,12 @@ def test_what_the_command_prints(
     assert "PROFILE=mine" in shown and "1 models" in shown and "~" not in shown
 
 
-@pytest.mark.parametrize("profile", ["laptop", "quick"])
-def test_a_profile_that_trains_says_so(
-    profile: str, tmp_path: Path, call: Callable[..., Any]
-) -> None:
-    path = ROOT / "profiles" / f"{profile}.yaml"
-    status, shown, _ = call("stage", "costs", "--profile", path, "--build", tmp_path)
-    told = f"profile {profile} trains its own models and downloads none\n"
-    assert (status, shown) == (0, told)
-
-
 @pytest.mark.parametrize("profile", ["open", "open-small"])
 def test_profiles_without_a_corpus_are_planned_without_a_network(
     profile: str, tmp_path: Path, call: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
-    monkeypatch.setattr(forecasting, "available", lambda name: False)
+    monkeypatch.setattr(counting, "available", lambda name: False)
     path = ROOT / "profiles" / f"{profile}.yaml"
     arguments = ("--profile", path, "--build", tmp_path, "--json", "--gpu", "24:165")
     _, shown, _ = call("stage", "costs", *arguments)
@@ -274,12 +247,6 @@ def test_profiles_without_a_corpus_are_planned_without_a_network(
     counted = {number for model in plan["models"] for number in model["notebooks"].split()}
     assert counted == {name[:2] for name in content} - {"13"}
     assert all(model["tokens_read"] > 0 for model in plan["models"])
-
-
-def test_orderings_of_a_set_by_hand() -> None:
-    """Two shards of two records of three and four tokens, each in three orderings."""
-    work = sequence_workload([7, 7], 3, 2048)
-    assert (work.scored, work.read) == (42, 42)
 
 
 # --- the page that shows it -----------------------------------------------------------------------
@@ -292,7 +259,7 @@ def test_the_page_has_the_numbers_of_the_plan(
 ) -> None:
     """What a row of its table says is what the command in it computes."""
     monkeypatch.chdir(ROOT)
-    monkeypatch.setattr(forecasting, "available", lambda name: False)
+    monkeypatch.setattr(counting, "available", lambda name: False)
     rows = [line for line in PAGE.read_text("utf-8").splitlines() if "`make plan PROFILE=" in line]
     rows = [line.strip("| ").split(" | ") for line in rows if line.startswith("|")]
     assert len(rows) == 3

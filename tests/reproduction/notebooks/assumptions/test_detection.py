@@ -6,20 +6,18 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from reproduction.notebooks.assumptions.detection import (
+
+from contamination.membership import api
+from contamination.membership.scores import TOP, Distribution, Signals
+from reproduction.notebooks.assumptions import tables as module
+from reproduction.notebooks.assumptions.measure import PHASES, score_phases
+from reproduction.notebooks.assumptions.tables import (
     CROSS_COLUMNS,
-    LABELS,
     MEAN,
-    PHASES,
     WITHIN_COLUMNS,
     cross_table,
     within_table,
 )
-
-from contamination.membership import api
-from contamination.membership.scores import TOP, Distribution, Signals
-from reproduction.notebooks.assumptions import detection as module
-from reproduction.notebooks.assumptions.measure import score_phases
 from reproduction.run.domain_texts import Domain
 
 LENGTH = 60
@@ -121,22 +119,12 @@ def test_every_phase_has_its_texts(scored, domains) -> None:
         assert not chosen.isna().any(axis=None)
 
 
-def test_metrics_are_those_that_the_length_allows(scored) -> None:
-    assert list(scored)[3:] == [name for name in LABELS if name not in ("ppl_100", "ppl_200")]
-
-
 @pytest.mark.parametrize(("length", "known"), [(50, False), (51, True)])
 def test_the_first_token_does_not_count(domains, tmp_path, length: int, known: bool) -> None:
     short = Domain(tuple(ids[:length] for ids in domains["alpha"].members))
     found = score_phases({"alpha": short}, {}, BEFORE, None, tmp_path)
     assert ("ppl_50" in found) == known
     assert not found.isna().any(axis=None)
-
-
-def test_a_model_that_is_not_tuned(domains, tmp_path) -> None:
-    found = score_phases(domains, {}, BEFORE, None, tmp_path)
-    assert set(found["phase"]) == {"pre-training"}
-    assert found["member"].dtype == bool
 
 
 def test_within_is_the_auc_of_all_pairs(within, domains) -> None:
@@ -164,7 +152,7 @@ def test_within_is_the_auc_of_all_pairs(within, domains) -> None:
 def test_the_interval_of_a_mean_ends_at_all_and_nothing() -> None:
     ends = {"auc_percent": [99.0, 1.0], "auc_low": [95.0, 0.0], "auc_high": [100.0, 9.0]}
     counts = {"metric": ["a", "b"], "members": 5, "non_members": 5}
-    mean = module._mean(pd.DataFrame(counts | ends))
+    mean = module._mean_of_domains(pd.DataFrame(counts | ends))
     assert mean[["auc_low", "auc_high"]].to_numpy().tolist() == [[96.5, 100], [0, 5.5]]
 
 
@@ -197,21 +185,3 @@ def test_the_diagonal_is_within_and_has_no_shift(cross, within) -> None:
         row = cell(cross, seen_domain=name, unseen_domain=name, **where)
         assert row["auc_percent"] == cell(within, domain=name, **where)["auc_percent"]
         assert np.isnan(row["shift_auc_percent"])
-
-
-def test_no_non_members_give_tables_with_columns_alone(domains, tmp_path) -> None:
-    found = score_phases({"alpha": Domain(domains["alpha"].members)}, {}, BEFORE, None, tmp_path)
-    rng = np.random.default_rng(0)
-    within = within_table(found, model="m", rng=rng)
-    cross = cross_table(found, ["loss"], model="m", rng=rng)
-    assert (len(within), tuple(within)) == (0, WITHIN_COLUMNS)
-    assert (len(cross), tuple(cross)) == (0, CROSS_COLUMNS)
-
-
-def test_a_domain_without_non_members_has_no_shift(domains, tmp_path) -> None:
-    alpha, far = Domain(domains["alpha"].members), Domain((), domains["far"].non_members)
-    found = score_phases({"alpha": alpha, "far": far}, {}, BEFORE, None, tmp_path)
-    cross = cross_table(found, ["loss"], model="m", rng=np.random.default_rng(0), resamples=10)
-    row = cell(cross, seen_domain="alpha", unseen_domain="far")
-    assert row["auc_percent"] > 99
-    assert np.isnan(row["shift_auc_percent"])

@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from reproduction.notebooks.checkpoints.evaluation import COLUMNS
-from reproduction.notebooks.checkpoints.min_k import COLUMNS as RATES
 
 from fakes.checkpoint_run import MadeUpCheckpoints
 from fakes.data_fixtures import ROOT, profile_data, write_profile
+from reproduction.notebooks.checkpoints.tables import COLUMNS, RATES
 
 NOTEBOOK = ROOT / "notebooks" / "12_released_checkpoints.ipynb"
 TABLES = ["checkpoints", "checkpoints_min_k", "checkpoints_permutations", "checkpoints_shards"]

@@ -1,39 +1,61 @@
-"""The subsets of MMLU: their names, and what a run says that cannot have them."""
+"""The subsets of MMLU: their names, and what is lost where records are torn into lines."""
 
+import csv
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
 import pytest
 
 from contamination.errors import InputError
 from contamination.testsets.example_set import ExampleSet
+from contamination.testsets.records import read_text
 from contamination.testsets.registry import lookup
 from fakes.data_fixtures import ROOT
-from reproduction.notebooks.mmlu import subsets as mmlu
-from reproduction.notebooks.mmlu.subsets import FAMILY, subset_names, subsets_at_hand, title
+from reproduction.notebooks.mmlu import subsets
+from reproduction.notebooks.mmlu.subsets import (
+    FAMILY,
+    MODEL_FREE,
+    by_line,
+    model_free,
+    physical_lines,
+    segmented,
+    subset_names,
+    subsets_at_hand,
+    title,
+)
 from reproduction.output.published import load_published
+from reproduction.run.grid import Access
+
+WORDS = [f"{a}{b}" for a in "bdfgklmnprst" for b in ("ark", "olim", "une", "ibar", "esto", "awn")]
 
 
-@pytest.fixture
-def registry_of(monkeypatch):
-    """Return a function that puts a made-up world in the place of the registered sets."""
+def make_record(question: str, answer: str = "A") -> dict[str, object]:
+    return {"question": question, "choices": ["one", "t,wo", 'th"ree', "four"], "answer": answer}
 
-    def stand_in(missing=(), damaged=()) -> list[tuple[str, int]]:
-        opened = []
 
-        def open_test_set(name, *, max_records):
-            opened.append((name, max_records))
-            if name in missing:
-                raise InputError(f"{name}: fetch it with `some command`") from ConnectionError(
-                    "no way out"
-                )
-            if name in damaged:
-                raise InputError(f"{name}: another checksum")
-            examples = tuple(f"{name} {i}\n" for i in range(max_records))
-            return ExampleSet(name, examples, "text/1", f"revision of {name}")
+def make_set(questions: list[str], name: str = "made_up") -> ExampleSet:
+    answers = np.random.default_rng(5).choice(list("ABCD"), len(questions)).tolist()
+    records = tuple(make_record(q, a) for q, a in zip(questions, answers, strict=True))
+    examples = tuple(f"{r['question']}\nAnswer: {r['answer']}\n" for r in records)
+    return ExampleSet(name, examples, "mmlu/2", f"revision of {name}", records)
 
-        monkeypatch.setattr(mmlu, "open_test_set", open_test_set)
-        monkeypatch.setattr(mmlu, "available", lambda name: name not in missing)
-        return opened
 
-    return stand_in
+def passages(count: int) -> ExampleSet:
+    """Records of four lines, each on a theme of few words of its own."""
+    rng = np.random.default_rng(3)
+    questions = []
+    for _ in range(count):
+        theme = rng.choice(WORDS, 4, replace=False)
+        lines = [" ".join(rng.choice(theme, 9)) for _ in range(4)]
+        questions.append("\n".join(lines))
+    return make_set(questions, "passages")
+
+
+def single_lines(count: int) -> ExampleSet:
+    rng = np.random.default_rng(4)
+    return make_set([" ".join(rng.choice(WORDS, 8)) for _ in range(count)], "single")
 
 
 def test_names_and_sizes_are_those_of_table_4_and_professional_law() -> None:
@@ -51,47 +73,150 @@ def test_titles() -> None:
     assert title("high_school_government_and_politics") == "High School Government and Politics"
 
 
-def test_subsets_are_opened_in_order_under_their_own_names(registry_of) -> None:
-    opened = registry_of()
-    sets, problems = subsets_at_hand(7, wanted=True)
-    assert problems == {}
-    assert list(sets) == [found.name for found in sets.values()] == subset_names()
-    assert opened == [(f"mmlu/{name}", 7) for name in subset_names()]
-    assert {len(found.examples) for found in sets.values()} == {7}
-    assert sets["virology"].revision == "revision of mmlu/virology"
+class Registry(Access):
+    """Sets made of their names; one is out of reach, one damaged. `opened` keeps the order."""
+
+    def __init__(self) -> None:
+        self.opened: list[str] = []
+
+    def open_set(self, name, *, max_records, lines=False) -> ExampleSet:
+        self.opened.append(name)
+        if name == "mmlu/anatomy":
+            raise InputError(f"{name}: fetch it") from ConnectionError("no way out")
+        if name == "mmlu/virology":
+            raise InputError(f"{name}: another checksum")
+        return ExampleSet(name, (f"{name}\n",) * max_records, "text/1", f"revision of {name}")
 
 
-def test_what_is_not_wanted_is_not_opened(registry_of) -> None:
-    opened = registry_of(missing=("mmlu/anatomy",))
-    sets, problems = subsets_at_hand(7, wanted=False)
-    assert (sets, opened) == ({}, [])
-    assert list(problems) == subset_names()
-    (reason,) = set(problems.values())
-    assert reason.startswith("not run here: this profile measures nothing")
-    assert "PROFILE=benchmarks" in reason
-    assert "\n" not in reason
+def test_subsets_are_opened_under_their_own_names_or_say_why_not(monkeypatch) -> None:
+    monkeypatch.setattr(subsets, "available", lambda name: name != "mmlu/astronomy")
+    access = Registry()
+    found = subsets_at_hand(7, wanted=True, access=access)
+    assert list(found) == subset_names()
+    away, wrong = "not run here: mmlu/anatomy: fetch it", "failed: mmlu/virology: another checksum"
+    lost = {name: one for name, one in found.items() if isinstance(one, str)}
+    assert lost == {"anatomy": away, "astronomy": away, "virology": wrong}
+    assert "mmlu/astronomy" not in access.opened
+    assert (found["nutrition"].name, len(found["nutrition"].examples)) == ("nutrition", 7)
+    with pytest.raises(InputError, match="max_records is 1"):
+        subsets_at_hand(1, wanted=False, access=access)
+    access.opened.clear()
+    (reason,) = set(subsets_at_hand(7, wanted=False, access=access).values())
+    assert reason.startswith("not run here") and access.opened == []
 
 
-def test_without_a_network_the_hub_is_asked_once_and_the_reason_says_what_to_do(
-    registry_of,
-) -> None:
-    opened = registry_of(missing=("mmlu/anatomy", "mmlu/virology"))
-    sets, problems = subsets_at_hand(7, wanted=True)
-    reason = "not run here: mmlu/anatomy: fetch it with `some command` (data/README.md)"
-    assert problems == {"anatomy": reason, "virology": reason}
-    assert len(sets) == 55
-    assert ("mmlu/virology", 7) not in opened
+def test_lines_are_those_of_a_csv_file(tmp_path: Path) -> None:
+    questions = ['He said "yes",\nthen\n\nno.', "plain", " \n starts late"]
+    questions += ["ends so\n", "é\u2028x", "a\n  \nb"]
+    records = [make_record(q) for q in questions]
+    path = tmp_path / "records.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["question", "choice0", "choice1", "choice2", "choice3", "answer"])
+        writer.writerows([r["question"], *r["choices"], r["answer"]] for r in records)
+    text = path.read_text(encoding="utf-8")
+    wanted = [line for line in text.split("\n")[1:] if line.strip()]
+    assert [line for record in records for line in physical_lines(record)] == wanted
+    assert [len(physical_lines(record)) for record in records] == [3, 1, 2, 2, 1, 2]
 
 
-def test_a_file_that_is_wrong_is_left_out_and_the_others_are_read(registry_of) -> None:
-    registry_of(damaged=("mmlu/anatomy",))
-    sets, problems = subsets_at_hand(7, wanted=True)
-    assert problems == {"anatomy": "failed: mmlu/anatomy: another checksum"}
-    assert len(sets) == 56
+def test_choices_may_be_four_fields_or_a_list() -> None:
+    record = make_record("one\ntwo")
+    fields = {f"choice{i}": choice for i, choice in enumerate(record["choices"])}
+    flat = {"question": record["question"], **fields, "answer": record["answer"]}
+    assert physical_lines(record) == physical_lines(flat)
+    assert physical_lines(record) == ['"one', 'two",one,"t,wo","th""ree",four,A']
 
 
-@pytest.mark.parametrize("wanted", [True, False])
-def test_a_single_record_has_no_order(wanted: bool, registry_of) -> None:
-    registry_of(missing=("mmlu/anatomy",))
-    with pytest.raises(InputError, match="max_records is 1: give at least two records"):
-        subsets_at_hand(1, wanted=wanted)
+def test_by_line_is_another_test_set() -> None:
+    records = passages(3)
+    lines = by_line(records)
+    assert segmented({"a": records, "b": "failed: gone"}) == {
+        "record": {"a": records},
+        "line": {"a": lines},
+    }
+    assert len(lines.examples) == 12
+    assert all(text.endswith("\n") and text.count("\n") == 1 for text in lines.examples)
+    assert lines.examples[0].startswith('"')
+    found = (lines.name, lines.template, lines.records)
+    assert found == ("passages-by-line", "csv-line/1", ())
+    assert lines.revision != records.revision
+    assert lines.revision == by_line(records).revision
+    assert lines.revision != by_line(make_set(["x"], "other")).revision
+
+
+# --- without a model ------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def free() -> pd.DataFrame:
+    sets = {"passages": passages(40), "single": single_lines(80)}
+    return model_free(segmented(sets), seed=1)
+
+
+def test_torn_records_are_found_and_whole_ones_are_quiet(free: pd.DataFrame) -> None:
+    assert tuple(free) == MODEL_FREE
+    rows = free.set_index(["subset", "segmentation"])
+    counts = rows["examples"].unstack()[["record", "line"]]
+    assert counts.to_dict("list") == {"record": [40, 80], "line": [160, 80]}
+    torn = rows.loc["passages", "line"]
+    assert torn["verdict"] == "order carries information"
+    assert torn["compressor_log10_p"] < -3
+    for whole in [("passages", "record"), ("single", "record"), ("single", "line")]:
+        assert rows.loc[whole, "verdict"] == "quiet"
+        assert rows.loc[whole, "compressor_log10_p"] > -2
+
+
+def test_facts_about_lines() -> None:
+    def facts(questions: list[str]) -> pd.DataFrame:
+        return model_free(segmented({"set": make_set(questions)}), seed=1)
+
+    shared = "From this:"
+    questions = [f"{shared}\nA?", "B?", f"{shared}\nC?", "one\ntwo\nthree", *"defghijk"]
+    free = facts(questions)
+    assert (free["lines_per_record"] == (2 + 1 + 2 + 3 + 8) / 12).all()
+    assert (free["spanning"] == 3 / 12).all()
+    # The longest line counts: of the others, that with the choices, which differ in the question.
+    assert (free["shared_passages"] == 0).all()
+    longest = f"{shared}, and which is the longest line of each"
+    longer = [question.replace(shared, longest) for question in questions]
+    assert (facts(longer)["shared_passages"] == 2 / 12).all()
+    refrain = "a line that its own record says twice"
+    twice = [f"?\n{refrain}\n{refrain}\n!", *"abcdefg"]
+    assert (facts(twice)["shared_passages"] == 0).all()
+
+
+# --- the files themselves -------------------------------------------------------------------------
+
+
+needs_files = pytest.mark.skipif(
+    "CONTAMINATION_DATA" not in os.environ,
+    reason="set CONTAMINATION_DATA to a directory with mmlu/test/*_test.csv to read real records",
+)
+
+
+@needs_files
+def test_lines_of_all_subsets_are_those_of_their_files() -> None:
+    sets = subsets_at_hand(10_000, wanted=True)
+    for name in subset_names():
+        path = Path(os.environ["CONTAMINATION_DATA"], "mmlu", "test", f"{name}_test.csv")
+        wanted = [line for line in read_text(path).split("\n")[1:] if line.strip()]
+        # The files number the answers that the records letter.
+        numbered = [r | {"answer": "ABCD".index(r["answer"])} for r in sets[name].records]
+        assert [line for record in numbered for line in physical_lines(record)] == wanted, name
+
+
+@needs_files
+def test_histories_and_nutrition_are_quiet_by_record_and_not_by_line() -> None:
+    """Nutrition spans lines, too, and the controls of the paper keep it."""
+    sets = subsets_at_hand(10_000, wanted=True)
+    chosen = [f"high_school_{where}_history" for where in ("european", "us", "world")]
+    chosen.append("nutrition")
+    free = model_free(segmented({name: sets[name] for name in chosen}), seed=0)
+    verdicts = free.set_index(["subset", "segmentation"])["verdict"].unstack()
+    assert (verdicts["record"] == "quiet").all()
+    assert (verdicts["line"] == "order carries information").all()
+    assert (free["spanning"] == 1).all()
+    shared = free.drop_duplicates("subset").set_index("subset")["shared_passages"]
+    assert (shared[chosen[:3]] > 0.5).all()
+    assert shared["nutrition"] == 0

@@ -5,20 +5,20 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 import pytest
-from reproduction.notebooks.mmlu.audit import ROWS
-from reproduction.notebooks.mmlu.segmentation import (
+from scipy import stats
+
+from contamination.statistics import cauchy, harmonic_mean
+from fakes.data_fixtures import ROOT
+from reproduction.notebooks.mmlu.subsets import (
     COMPRESSOR,
     MODEL_FREE,
     model_free,
     segmented,
 )
-from scipy import stats
-
-from contamination.statistics import cauchy, harmonic_mean
-from fakes.data_fixtures import ROOT
 from reproduction.notebooks.mmlu.tables import (
     FISHER_COLUMNS,
     OF_MODEL,
+    ROWS,
     SUBSET_COLUMNS,
     exclusions_layout,
     fisher_layout,

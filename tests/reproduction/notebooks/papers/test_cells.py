@@ -5,18 +5,16 @@ from collections import Counter
 
 import pandas as pd
 import pytest
-from reproduction.notebooks.papers.cells import (
-    AUC,
-    LOG10_P,
-    Cell,
-    our_name,
-    plain,
-    published_cells,
-)
-from reproduction.notebooks.papers.measured import NOTEBOOKS
 
 from contamination.scoring.models import load_models
 from fakes.data_fixtures import ROOT
+from reproduction.notebooks.papers.measure import (
+    LOG10_P,
+    SOURCES,
+    Cell,
+    our_name,
+    published_cells,
+)
 
 PUBLISHED = ROOT / "data" / "published"
 CELLS = published_cells(PUBLISHED)
@@ -65,7 +63,7 @@ def test_each_published_number_is_one_cell() -> None:
 
 
 def test_every_source_is_a_table_of_a_notebook() -> None:
-    assert {cell.source for cell in CELLS} == set(NOTEBOOKS)
+    assert {cell.source for cell in CELLS} == set(SOURCES)
 
 
 @pytest.mark.parametrize(
@@ -148,12 +146,3 @@ def test_models_of_the_papers_have_the_names_of_the_registry() -> None:
     assert of_oren <= set(load_models())
     assert our_name("Pythia-1.4B") == our_name("pythia-1.4b") == "pythia-1.4b"
     assert our_name("OLMo-2-7B") == our_name("OLMo-2-1124-7B")
-
-
-def test_units() -> None:
-    assert _find(table="Table 1", row="PPL", column="AUC").unit == AUC
-    assert {c.unit for c in CELLS if c.paper.startswith("Oren")} == {LOG10_P, "percent", "subsets"}
-
-
-def test_names_are_compared_without_their_signs() -> None:
-    assert plain("Pile-CC") == plain("pile_cc") == "pilecc"

@@ -6,10 +6,10 @@ from typing import Any
 import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
-from reproduction.notebooks.papers.comparison import COLUMNS
 
 from contamination.tables import to_markdown
 from reproduction.notebooks.papers.figures import NOTHING, plot_papers
+from reproduction.notebooks.papers.measure import COLUMNS
 from reproduction.notebooks.papers.tables import (
     file_names,
     reasons,

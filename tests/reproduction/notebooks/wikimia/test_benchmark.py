@@ -10,13 +10,10 @@ import pandas as pd
 import pytest
 
 from contamination.errors import InputError
-from contamination.files import read_json
 from contamination.scoring.status import OK
-from contamination.testsets.sources import cache_directory
 from fakes.data_fixtures import write_profile
 from fakes.hub_server import HubServer, Repository
 from fakes.made_up_registry import hub_at, jsonl, registry_of
-from reproduction.notebooks.wikimia import benchmark
 from reproduction.notebooks.wikimia.benchmark import (
     CONTROL,
     LENGTHS,
@@ -107,41 +104,9 @@ def test_splits_of_the_hub(hub) -> None:
     assert "WikiMIA.py" not in hub.downloaded()
 
 
-def test_what_was_fetched_is_recorded_and_not_fetched_again(hub) -> None:
-    (first,) = load_wikimia([256])
-    note = read_json(cache_directory() / "wikimia" / "WikiMIA_length256.source.json")
-    assert note["commit"] == first.revision
-    assert note["records"] == 82
-    assert len(note["checksum"]) == 64
-    hub.seen.clear()
-    assert load_wikimia([256], network=False) == [first]
-    assert hub.seen == []
-
-
-def test_a_split_that_was_cut_says_so(hub) -> None:
-    name = "data/WikiMIA_length32-00000-of-00001-6d31a92f6d59bcdc.parquet"
-    files = dict(hub.repositories[ORIGINAL_HUB.id].commits.popitem()[1])
-    hub.repositories[ORIGINAL_HUB.id].push(files | {name: parquet(rows(32)[:700])})
-    cut, whole = load_wikimia([32, 64])[:2]
-    assert cut.status.startswith("failed: hub swj0419/WikiMIA: 700 records, ")
-    assert (cut.texts, cut.revision, whole.status) == ((), "", OK)
-
-
-def test_without_a_network_the_hub_is_asked_once(monkeypatch, server) -> None:
-    server.shutdown()
-    server.server_close()
-    asked, fetch = [], benchmark.fetch
-    monkeypatch.setattr(benchmark, "fetch", lambda entry: asked.append(entry) or fetch(entry))
-    parts = load_wikimia()
-    assert len(parts) == 7
-    assert all(part.status.startswith("not run here: hub swj0419/WikiMIA") for part in parts)
-    assert all(len(part.status.splitlines()) == 1 and not part.texts for part in parts)
-    assert len(asked) == 1
-
-
-def test_without_leave_to_fetch_the_hub_is_not_asked(hub, tmp_path) -> None:
-    mirror_of(tmp_path / "mirror", [64])
-    parts = load_wikimia([32, 64], mirror=tmp_path / "mirror", network=False)
+def test_without_leave_to_fetch_the_hub_is_not_asked(hub, tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("CONTAMINATION_DATA", str(mirror_of(tmp_path / "mirror", [64])))
+    parts = load_wikimia([32, 64], network=False)
     assert [part.status for part in parts] == [NOT_AT_HAND, OK, NOT_AT_HAND, NOT_AT_HAND]
     assert hub.seen == []
 
@@ -206,15 +171,6 @@ def test_a_malformed_record_is_named(tmp_path, line, message) -> None:
     assert str(path) in str(caught.value)
     assert message in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
-
-
-def test_a_malformed_mirror_is_a_status(tmp_path) -> None:
-    root = mirror_of(tmp_path / "mirror")
-    path = root / "wikimia" / "WikiMIA_length32.jsonl"
-    path.write_bytes(jsonl([row | {"label": "yes"} for row in rows(32)]))
-    part = load_wikimia([32], mirror=root, network=False)[0]
-    assert part.status.startswith("failed: ")
-    assert "line 1: label is yes" in part.status
 
 
 def test_what_is_no_such_directory(tmp_path) -> None:

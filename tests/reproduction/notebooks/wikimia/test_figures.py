@@ -5,10 +5,10 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from reproduction.notebooks.wikimia.evaluation import FIELDS, SCORES
 
-from reproduction.notebooks.wikimia.benchmark import READ_HERE
+from reproduction.notebooks.wikimia.benchmark import READ_HERE, SCORES
 from reproduction.notebooks.wikimia.figures import plot_wikimia
+from reproduction.notebooks.wikimia.tables import FIELDS
 from reproduction.output.figures import score_style
 
 SIZES = {"small": 20_000, "large": 4_300_000}

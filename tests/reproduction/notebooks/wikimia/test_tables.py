@@ -1,10 +1,10 @@
 """Table 1 laid out: methods in the paper's order, bold off chance, and what is absent."""
 
 import pandas as pd
-from reproduction.notebooks.wikimia.evaluation import FIELDS
 
 from fakes.data_fixtures import ROOT
 from reproduction.notebooks.wikimia.tables import (
+    FIELDS,
     absent,
     lengths_layout,
     published_layout,

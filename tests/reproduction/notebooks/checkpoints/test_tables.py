@@ -6,15 +6,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from reproduction.notebooks.checkpoints.cells import STORES
-from reproduction.notebooks.checkpoints.evaluation import (
-    COLUMNS,
-    by_permutations,
-    by_shards,
-    judge_stores,
-)
-from reproduction.notebooks.checkpoints.min_k import COLUMNS as RATES
-from reproduction.notebooks.checkpoints.min_k import detection_rates
 from scipy import stats
 
 from contamination.audit.battery import TESTS
@@ -24,7 +15,16 @@ from contamination.scoring.store import open_store
 from contamination.statistics import sharded_exact_test, sharded_t_test
 from fakes.checkpoint_run import MadeUpCheckpoints
 from fakes.data_fixtures import ROOT
-from reproduction.notebooks.checkpoints.tables import checkpoint_layout, min_k_layout
+from reproduction.notebooks.checkpoints.measure import STORES
+from reproduction.notebooks.checkpoints.tables import (
+    COLUMNS,
+    RATES,
+    by_permutations,
+    by_shards,
+    checkpoint_layout,
+    detection_rates,
+    judge_stores,
+)
 
 PUBLISHED = ROOT / "data" / "published"
 BOTH = {"models": ["reader"], "controls": ["old"]}
@@ -90,9 +90,9 @@ def test_the_papers_values_stand_beside_the_model_and_the_tests_that_they_are_of
         published = "sharded_p" if name == "reader" else None
         return ModelEntry(name, f"org/{name}", published=published)
 
-    monkeypatch.setattr("reproduction.notebooks.checkpoints.cells.find_model", find)
+    monkeypatch.setattr("reproduction.notebooks.checkpoints.measure.find_model", find)
     monkeypatch.setattr(
-        "reproduction.notebooks.checkpoints.evaluation.title",
+        "reproduction.notebooks.checkpoints.tables.title",
         lambda dataset: "MNLI" if Path(dataset).stem == "often" else Path(dataset).stem,
     )
     rows = judged(made_up, made_up.measure())
@@ -224,14 +224,6 @@ def test_without_a_side_of_the_validation_there_is_no_threshold(made_up, lost, m
     assert table[["spans", "rate_percent", "threshold"]].isna().all(axis=None)
 
 
-def test_a_set_without_spans_keeps_its_own_reason(made_up) -> None:
-    Path(made_up.sets["unread"]).unlink()
-    table = rates(made_up, made_up.measure(sets=[], ablation_sets=[])["spans"])
-    gone = table["title"] == "unread"
-    assert table.loc[gone, "status"].str.contains("no such file").all()
-    assert (table.loc[~gone, "status"] == "ok").all()
-
-
 @pytest.mark.parametrize("fpr", [0.0, 1.0])
 def test_rates_that_cannot_be(made_up, fpr) -> None:
     with pytest.raises(InputError, match=f"fpr is {fpr}: give a rate between 0 and 1"):
@@ -259,21 +251,4 @@ def test_the_layout_of_table_1() -> None:
     assert shown.to_numpy().tolist() == [
         ["higher", "MNLI", "1000", "10", "**0.010**", "0.009", *small, "failed"],
         ["old", "MNLI", "1000", "0", "0.500", "—", "0.700", "—", "0.010"],
-    ]
-
-
-def test_the_layout_of_table_5() -> None:
-    nan = math.nan
-    cells = [
-        ("higher", "BoolQ", 1, 100, 13.0, 7.1, 21.2, 13.0, "ok"),
-        ("old", "BoolQ", 0, pd.NA, nan, nan, nan, nan, "not run here: no network"),
-    ]
-    names = ["model", "title", "dup_count", "spans", "rate_percent", "rate_low", "rate_high"]
-    rows = pd.DataFrame(cells, columns=[*names, "published_percent", "status"])
-    shown = min_k_layout(rows.assign(examples=1000), 20)
-    heads = ["Model", "Set", "Examples", "Duplication count", "Spans", "Min-20%", "Paper"]
-    assert list(shown) == heads
-    assert shown.to_numpy().tolist() == [
-        ["higher", "BoolQ", "1000", "1", "100", "13 (7 to 21)", "13"],
-        ["old", "BoolQ", "1000", "0", "—", "not run here", "—"],
     ]

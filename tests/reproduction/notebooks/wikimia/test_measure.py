@@ -1,25 +1,22 @@
 """The scores of Table 1: what is planted is found, what nobody read is not; what cannot be had."""
 
-import gc
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
 import pytest
-from reproduction.notebooks.wikimia.evaluation import FIELDS, SCORES, wikimia_table
 from sklearn.metrics import roc_auc_score
 
 from contamination.errors import InputError
-from contamination.membership.blind import blind_table
 from contamination.scoring.models import ModelEntry
 from contamination.testsets.tokens import tokenize
 from fakes.made_up_scorer import MadeUpScorer, log_probs_of
-from reproduction.notebooks.wikimia import measure
-from reproduction.notebooks.wikimia.benchmark import Part
-from reproduction.notebooks.wikimia.measure import NO_MODEL, score_baselines, score_models
+from reproduction.notebooks.wikimia.benchmark import SCORES, Part
+from reproduction.notebooks.wikimia.measure import NO_MODEL, score_models
+from reproduction.notebooks.wikimia.tables import FIELDS, wikimia_table
 from reproduction.run.fine_tuning import fine_tune
+from reproduction.run.grid import ACCESS, Access
 from reproduction.run.tokenizer import train_tokenizer
 
 WORDS = ["apple", "River", "stone", "Cloud", "lamp", "Green", "tower", "Quiet", "orbit", "maple"]
@@ -36,30 +33,27 @@ def part_of(source: str, members: list[str], others: list[str], length: int = 32
     return Part(source, "original", length, (*members, *others), labels)
 
 
-def run(models, parts, *, resamples=200, **options) -> pd.DataFrame:
+def run(models, parts, *, resamples=200, access=ACCESS, **options) -> pd.DataFrame:
     with TemporaryDirectory() as folder:
-        found = score_models(models, parts, Path(folder), **options)
+        found = score_models(models, parts, Path(folder), access=access, **options)
     return wikimia_table(*found, rng=np.random.default_rng(1), resamples=resamples)
 
 
-@pytest.fixture(autouse=True)
-def no_collection(monkeypatch: pytest.MonkeyPatch) -> None:
-    # A collection walks over all that the tests have imported, and frees nothing of theirs.
-    monkeypatch.setattr(gc, "collect", lambda: 0)
+class Opening(Access):
+    """Opens the scorers that it has by the name of their model; no other model can be had."""
+
+    def __init__(self, tokenizer) -> None:
+        self.known = {"made-up": MadeUpScorer(tokenizer)}
+
+    def open_model(self, entry: ModelEntry) -> MadeUpScorer:
+        if entry.name not in self.known:
+            raise InputError(f"{entry.name}: no such model") from ConnectionError("no way out")
+        return self.known[entry.name]
 
 
 @pytest.fixture
-def scorers(monkeypatch: pytest.MonkeyPatch, tokenizer) -> dict[str, MadeUpScorer]:
-    """Scorers by the name of their model; no other model can be had."""
-    known = {"made-up": MadeUpScorer(tokenizer)}
-
-    def open_known(entry: ModelEntry) -> MadeUpScorer:
-        if entry.name not in known:
-            raise InputError(f"{entry.name}: no such model") from ConnectionError("no way out")
-        return known[entry.name]
-
-    monkeypatch.setattr(measure, "open_scorer", open_known)
-    return known
+def access(tokenizer) -> Opening:
+    return Opening(tokenizer)
 
 
 @pytest.fixture(scope="module")
@@ -109,9 +103,9 @@ def test_parameters_are_counted_and_no_reference_is_no_score(planted, tokenizer)
     assert "reference_difference" not in cells(planted, "blank", "planted").index
 
 
-def test_the_auc_is_that_of_the_loss(scorers, tokenizer) -> None:
+def test_the_auc_is_that_of_the_loss(access, tokenizer) -> None:
     part = part_of("p", texts_of(7, 1), texts_of(5, 2))
-    table = run([ENTRY], [part])
+    table = run([ENTRY], [part], access=access)
     values = [np.sort(log_probs_of(ids)[1:]) for ids in tokenize(tokenizer, part.texts)]
     losses = [one.mean() for one in values]
     lowest = [one[: max(1, len(one) // 5)].mean() for one in values]
@@ -124,24 +118,26 @@ def test_the_auc_is_that_of_the_loss(scorers, tokenizer) -> None:
     assert set(table["text_revision"]) == {part.revision}
 
 
-def test_a_text_of_several_parts_is_read_once(scorers) -> None:
+def test_a_text_of_several_parts_is_read_once(access) -> None:
     members, others = texts_of(4, 1), texts_of(3, 2)
     parts = [part_of("a", members, others), part_of("b", texts_of(4, 5), others)]
-    both = run([ENTRY], parts)
-    assert scorers["made-up"].scored == 2 * (4 + 3 + 4)  # as it stands, and in lower case
-    alone = run([ENTRY], parts[1:])
+    both = run([ENTRY], parts, access=access)
+    assert access.known["made-up"].scored == 2 * (4 + 3 + 4)  # as it stands, and in lower case
+    alone = run([ENTRY], parts[1:], access=access)
     columns = ["score", "auc", "members", "non_members"]
     second = both.loc[both["source"] == "b", columns].reset_index(drop=True)
     pd.testing.assert_frame_equal(second, alone[columns])
 
 
-def test_other_tokens_are_compared_by_bytes(scorers, prose) -> None:
-    scorers["small"] = MadeUpScorer(train_tokenizer(prose[:20], 280))
+def test_other_tokens_are_compared_by_bytes(access, prose) -> None:
+    access.known["small"] = MadeUpScorer(train_tokenizer(prose[:20], 280))
     part = part_of("p", texts_of(6, 1), texts_of(6, 2))
-    table = run([ENTRY], [part], references={"made-up": ModelEntry("small", "small")})
+    table = run(
+        [ENTRY], [part], references={"made-up": ModelEntry("small", "small")}, access=access
+    )
     sums = [
         [log_probs_of(ids).sum() for ids in tokenize(one.tokenizer, part.texts)]
-        for one in scorers.values()
+        for one in access.known.values()
     ]
     per_byte = (np.array(sums[0]) - sums[1]) / [len(text.encode()) for text in part.texts]
     found = table.set_index("score").loc["reference_difference"]
@@ -149,66 +145,36 @@ def test_other_tokens_are_compared_by_bytes(scorers, prose) -> None:
     assert found["reference"] == "small"
 
 
-def test_a_part_that_is_not_at_hand_is_one_row(scorers) -> None:
-    gone = Part("wikimia", "paraphrased", 64, status="not run here: no hub")
-    table = run([ENTRY, ENTRY], [gone, part_of("p", texts_of(4, 1), texts_of(4, 2))])
-    rows = table[table["source"] == "wikimia"]
-    assert rows[["model", "split", "score", "status"]].values.tolist() == [
-        ["", "WikiMIA_length64_paraphrased", "", "not run here: no hub"]
+def test_what_cannot_be_had_or_scored_does_not_stop_the_rest(access) -> None:
+    lost = "not run here: no hub"
+    parts = [
+        Part("wikimia", "paraphrased", 64, status=lost),
+        part_of("short", ["a"], ["a b c"]),
+        part_of("p", texts_of(4, 1), texts_of(4, 2)),
     ]
-    assert rows[["auc", "members"]].isna().all(axis=None)
-
-
-def test_without_a_model_every_part_says_so() -> None:
-    gone = Part("wikimia", "original", 64, status="failed: damaged")
-    table = run([], [part_of("p", ["a b"], ["c d"]), gone])
-    assert list(table["status"]) == [NO_MODEL, "failed: damaged"]
+    table = run([ModelEntry("gone", "gone"), ENTRY], parts, access=access)
+    alone, *rest = table[["model", "source", "score", "status"]].values.tolist()
+    assert alone == ["", "wikimia", "", lost]
+    gone = "not run here: gone: no such model"
+    assert rest[:2] == [["gone", "short", "", gone], ["gone", "p", "", gone]]
+    assert rest[2][:3] == ["made-up", "short", ""]
+    assert rest[2][3].startswith("failed: text 0 has 1 token(s)")
+    assert {tuple(row[:2] + row[3:]) for row in rest[3:]} == {("made-up", "p", "ok")}
+    assert table["auc"].notna().tolist() == [False] * 4 + [True] * 4
+    assert list(run([], parts)["status"]) == [lost, NO_MODEL, NO_MODEL]
     assert list(run([], []).columns) == list(FIELDS)
 
 
-def test_a_model_that_cannot_be_had_does_not_stop_the_next(scorers) -> None:
-    parts = [part_of("p", texts_of(4, s), texts_of(4, s + 9), 32 * s) for s in (1, 2)]
-    table = run([ModelEntry("gone", "gone"), ENTRY], parts)
-    gone = table[table["model"] == "gone"]
-    assert list(gone["length"]) == [32, 64]
-    assert set(gone["status"]) == {"not run here: gone: no such model"}
-    assert gone["auc"].isna().all()
-    assert table.loc[table["model"] == "made-up", "auc"].notna().all()
-
-
-def test_a_reference_that_cannot_be_had_costs_its_score_alone(scorers) -> None:
+def test_a_reference_that_cannot_be_had_costs_its_score_alone(access) -> None:
     part = part_of("p", texts_of(4, 1), texts_of(4, 2))
-    table = run([ENTRY], [part], references={"made-up": ModelEntry("gone", "gone")})
+    table = run([ENTRY], [part], references={"made-up": ModelEntry("gone", "gone")}, access=access)
     assert list(table["score"]) == ["loss", "zlib", "lowercase", "min_k_20"]
     assert set(table["status"]) == {"ok"}
     assert set(table["reference"]) == {"gone (not run here: gone: no such model)"}
 
 
-def test_a_part_that_cannot_be_scored_does_not_stop_the_next(scorers) -> None:
-    parts = [part_of("short", ["a"], ["a b c"]), part_of("p", texts_of(4, 1), texts_of(4, 2))]
-    table = run([ENTRY], parts)
-    assert table.iloc[0]["status"].startswith("failed: text 0 has 1 token(s)")
-    assert set(table.loc[table["source"] == "p", "status"]) == {"ok"}
-
-
-def test_bad_arguments(scorers) -> None:
+def test_bad_arguments(access) -> None:
     with pytest.raises(InputError, match="neighbours -1: give 0 or more"):
         run([], [], neighbours=-1)
     with pytest.raises(InputError, match="resamples"):
-        run([ENTRY], [part_of("p", texts_of(4, 1), texts_of(4, 2))], resamples=0)
-
-
-def test_baselines_of_every_part_need_no_model() -> None:
-    old, new = ([f"{text} {year}" for text in texts_of(20, year)] for year in (2016, 2023))
-    parts = [
-        part_of("wikimia", old, new),
-        replace(part_of("wikimia", [], [], 64), status="not run here: no network"),
-        part_of("read here", texts_of(20, 1), texts_of(20, 2)),
-    ]
-    table = blind_table(score_baselines(parts, seed=3), rng=np.random.default_rng(0), resamples=50)
-    assert table["benchmark"].tolist() == ["wikimia"] * 4 + ["read here"] * 3
-    lengths = table["split"].str.removeprefix("WikiMIA_length").astype(int)
-    assert lengths.tolist() == [32] * 3 + [64] + [32] * 3
-    dates = table[table["baseline"] == "dates"].set_index("benchmark")["auc"]
-    assert dates.to_dict() == {"wikimia": 1.0, "read here": 0.5}
-    assert table["status"].tolist() == ["ok"] * 3 + ["not run here: no network"] + ["ok"] * 3
+        run([ENTRY], [part_of("p", texts_of(4, 1), texts_of(4, 2))], resamples=0, access=access)

@@ -3,22 +3,17 @@
 import gc
 import json
 import math
-import weakref
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from huggingface_hub.errors import LocalEntryNotFoundError
-from reproduction.notebooks.open_models.audits import audit_models
 
 from contamination.audit import Request, audit
 from contamination.audit.compressor import compressor_test
 from contamination.audit.diagnostics import diagnose
 from contamination.errors import InputError
-from contamination.scoring import loading
-from contamination.scoring.local import open_scorer
 from contamination.scoring.models import ModelEntry
 from contamination.scoring.store import open_store
 from contamination.tables import POOLED
@@ -26,10 +21,12 @@ from contamination.testsets.example_set import load_test_set
 from fakes.data_fixtures import EXAMPLES, ROOT, SETS, MadeUpRun
 from fakes.made_up_scorer import Breakdown, MadeUpScorer
 from fakes.remembering_scorer import RemembersText
-from reproduction.notebooks.open_models import sets as open_sets
+from reproduction.notebooks.open_models import measure
 from reproduction.notebooks.open_models.measure import score_models
-from reproduction.notebooks.open_models.tables import COLUMNS
+from reproduction.notebooks.open_models.tables import COLUMNS, audit_models
+from reproduction.run import grid
 from reproduction.run.experiment import Experiment
+from reproduction.run.grid import Access
 
 TESTS = ("successor", "sharded_t")
 PUBLISHED = ROOT / "data" / "published"
@@ -39,13 +36,7 @@ CONTROL = ModelEntry("old", "org/old", role="negative_control")
 COLLECT = gc.collect
 
 
-@pytest.fixture(autouse=True)
-def without_collecting(monkeypatch) -> None:
-    """Leave out the collection after each model: with so much imported it takes half a second."""
-    monkeypatch.setattr(gc, "collect", lambda: 0)
-
-
-class Bench:
+class Bench(Access):
     """Sets as files in a folder, and models that are scorers; `opened` keeps the order."""
 
     def __init__(self, root: Path, tokenizer, prose: list[str]) -> None:
@@ -62,7 +53,7 @@ class Bench:
         path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
         return path
 
-    def open(self, entry: ModelEntry) -> MadeUpScorer:
+    def open_model(self, entry: ModelEntry) -> MadeUpScorer:
         self.opened.append(entry.name)
         if entry.name in self.broken:
             raise self.broken[entry.name]
@@ -72,7 +63,7 @@ class Bench:
 
     def run(self, models, sets, *, published=None, pooled=False, **arguments) -> pd.DataFrame:
         sets = [str(one) for one in sets]
-        where = {"directory": self.root / "stores", "permutations": 5, "open_scorer": self.open}
+        where = {"directory": self.root / "stores", "permutations": 5, "access": self}
         settings = {"tests": TESTS} | where | arguments
         cells = score_models(models, sets, **settings)
         kept = ("directory", "max_records", "experiment")
@@ -105,14 +96,21 @@ def cell(table: pd.DataFrame, model: str, dataset: str, test: str = "successor")
 # --- rows -----------------------------------------------------------------------------------------
 
 
-def test_a_row_for_every_model_set_and_test(bench, two):
-    table = bench.run(["a", CONTROL], two)
+def test_a_row_for_every_model_set_and_test_whatever_cannot_be_had(bench, two):
+    missing = bench.root / "missing.jsonl"
+    bench.broken["gone"] = InputError("gone: check the name")
+    table = bench.run(["a", "gone", CONTROL, "a"], [missing, *two, two[0]])
     assert tuple(table.columns) == COLUMNS
     found = zip(table["model"], table["dataset"], table["test"], strict=True)
-    assert list(found) == list(product(("a", "old"), ("first", "second"), TESTS))
-    assert (table["status"] == "ok").all()
-    assert (table["examples"] == 24).all()
-    assert bench.opened == ["a", "old"]
+    sets = (str(missing), "first", "second")
+    assert list(found) == list(product(("a", "gone", "old"), sets, TESTS))
+    assert bench.opened == ["a", "gone", "old"]
+    gone, lost = table["model"] == "gone", table["dataset"] == str(missing)
+    assert (table.loc[gone, "status"] == "failed: gone: check the name").all()
+    assert table.loc[gone & ~lost, "examples"].eq(24).all()
+    assert table.loc[lost & ~gone, "status"].str.startswith(f"failed: {missing}: no such ").all()
+    assert table.loc[gone | lost, ["p", "holm_p", "control_p"]].isna().all(axis=None)
+    assert (table.loc[~gone & ~lost, "status"] == "ok").all()
 
 
 def test_the_values_are_those_of_a_single_audit(bench, two):
@@ -180,7 +178,7 @@ def test_the_verdict_is_on_the_shards_of_the_test(bench):
 def test_published_values_and_duplication_counts_stand_beside_ours(bench, monkeypatch):
     by_name = {"gsm8k": bench.write("x"), "canaries/piqa": bench.write("y", start=24)}
     monkeypatch.setattr(
-        open_sets,
+        grid,
         "open_test_set",
         lambda what, max_records: load_test_set(by_name[what], name=what),
     )
@@ -239,74 +237,6 @@ def test_corrections_count_the_audited_cells_of_a_test_alone(bench, two):
         assert rows["bh_p"].tolist() == pytest.approx([fdr[q] for q in rows["p"]])
 
 
-# --- what goes wrong ------------------------------------------------------------------------------
-
-
-def _offline() -> InputError:
-    error = InputError("org/far: the model cannot be loaded")
-    error.__cause__ = LocalEntryNotFoundError("no connection")
-    return error
-
-
-@pytest.mark.parametrize(
-    ("error", "status"),
-    [
-        (InputError("gone: check  the name"), "failed: gone: check the name"),
-        (_offline(), "not run here: org/far: the model cannot be loaded"),
-        (RuntimeError("device lost"), "failed: RuntimeError: device lost"),
-        (MemoryError(), "failed: MemoryError: no reason given"),
-    ],
-)
-def test_a_model_that_cannot_be_opened_fails_in_its_own_rows(bench, two, error, status):
-    bench.broken["gone"] = error
-    table = bench.run(["gone", "a"], two)
-    gone, others = table[table["model"] == "gone"], table[table["model"] != "gone"]
-    assert len(gone) == 4
-    assert (gone["status"] == status).all()
-    assert (gone["examples"] == 24).all()
-    assert gone[["p", "holm_p", "control_p", "tokens_scored"]].isna().all(axis=None)
-    assert (others["status"] == "ok").all()
-    assert bench.opened == ["gone", "a"]
-
-
-def test_a_set_that_cannot_be_opened_fails_in_its_own_rows(bench, two):
-    missing = bench.root / "missing.jsonl"
-    table = bench.run(["a", "b"], [missing, *two])
-    failed = table["dataset"] == str(missing)
-    assert failed.sum() == 4
-    assert table.loc[failed, "status"].str.startswith(f"failed: {missing}: no such ").all()
-    assert (table.loc[~failed, "status"] == "ok").all()
-
-
-def test_an_unreachable_set_was_not_run_here(bench, monkeypatch):
-    def unreachable(what, max_records):
-        raise InputError("far: not at hand") from ConnectionError("no route")
-
-    monkeypatch.setattr(open_sets, "open_test_set", unreachable)
-    table = bench.run(["a"], ["org/far"])
-    assert (table["status"] == "not run here: far: not at hand").all()
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), Breakdown(), TypeError("a mistake")])
-def test_interrupts_and_mistakes_go_through(bench, two, error):
-    bench.broken["a"] = error
-    with pytest.raises(type(error)):
-        bench.run(["a"], two)
-
-
-def test_weights_that_cannot_be_loaded_are_tried_once(model_directory, bench, two, monkeypatch):
-    calls = []
-
-    def fails(source, *_):
-        calls.append(source.name)
-        raise InputError("the weights are damaged")
-
-    monkeypatch.setattr(loading, "load_network", fails)
-    table = bench.run([str(model_directory)], two, open_scorer=open_scorer)
-    assert (table["status"] == "failed: the weights are damaged").all()
-    assert calls == [str(model_directory)]
-
-
 @pytest.mark.parametrize(
     ("models", "sets", "arguments", "message"),
     [
@@ -323,43 +253,10 @@ def test_weights_that_cannot_be_loaded_are_tried_once(model_directory, bench, tw
 def test_bad_requests_are_refused_before_anything_is_opened(models, sets, arguments, message):
     with pytest.raises(InputError, match=message):
         settings = {"tests": TESTS, "permutations": 5, "directory": "stores"} | arguments
-        score_models(models, sets, open_scorer=lambda _: pytest.fail("opened"), **settings)
-
-
-def test_two_sets_of_one_name_are_refused(bench, two):
-    (bench.root / "b").mkdir()
-    other = two[0].rename(bench.root / "b" / "second.jsonl")
-    with pytest.raises(InputError, match="2 sets are called 'second'"):
-        bench.run(["a"], [two[1], other])
-
-
-def test_what_is_named_twice_is_audited_once(bench, two):
-    table = bench.run(["a", "a"], [two[0], two[0]], tests=["sharded_t", "sharded_t"])
-    assert len(table) == 1
+        score_models(models, sets, access=None, **settings)
 
 
 # --- loading and resuming -------------------------------------------------------------------------
-
-
-def test_each_model_is_loaded_once_and_gone_before_the_next(bench, two, monkeypatch):
-    monkeypatch.setattr(gc, "collect", COLLECT)
-    alive: list[weakref.ref] = []
-
-    def open_one(entry: ModelEntry) -> MadeUpScorer:
-        assert [ref() for ref in alive] == [None] * len(alive)
-        scorer = MadeUpScorer(bench.tokenizer, revision=entry.name)
-        scorer.itself = scorer  # networks hold on to themselves, too
-        alive.append(weakref.ref(scorer))
-        return scorer
-
-    missing = bench.root / "missing.jsonl"  # its error must not keep the model
-    short = bench.write("short", count=3)
-    gc.disable()
-    try:
-        bench.run(["a", "b"], [missing, two[0], short], open_scorer=open_one)
-    finally:
-        gc.enable()
-    assert len(alive) == 2
 
 
 def test_an_interrupted_audit_goes_on_where_it_was(bench, two, tmp_path_factory, prose):
@@ -393,16 +290,6 @@ def test_another_revision_or_seed_is_scored_beside_what_is_there(bench, two):
     del bench.scorers["a"]
     pd.testing.assert_frame_equal(bench.run(["a"], two), first)
     assert bench.scored() == 0
-
-
-def test_a_model_of_this_machine_is_named_by_its_checksum(model_directory, bench, two):
-    where = str(model_directory)
-    (row,) = bench.run([where], two[:1], tests=TESTS[1:], open_scorer=open_scorer).to_dict(
-        "records"
-    )
-    assert (row["status"], row["model"]) == ("ok", model_directory.name)
-    assert row["model_revision"] == open_scorer(ModelEntry("m", where)).revision
-    assert len(row["model_revision"]) == 64
 
 
 # --- models and sets of a run ---------------------------------------------------------------------
@@ -456,9 +343,9 @@ def test_another_set_and_another_model_are_scored_like_any_other(run, bench, two
 
 
 def test_a_registered_set_comes_before_a_canary_set_of_that_name(run, bench, two, monkeypatch):
-    monkeypatch.setattr(open_sets, "registered", lambda: ("one", "gsm8k"))
+    monkeypatch.setattr(measure, "registered", lambda: ("one", "gsm8k"))
     monkeypatch.setattr(
-        open_sets, "open_test_set", lambda what, max_records: load_test_set(two[0], name=what)
+        grid, "open_test_set", lambda what, max_records: load_test_set(two[0], name=what)
     )
     sets = ["one", "profile/one", "eight", "profile/eight"]
     table = bench.run(["contaminated"], sets, experiment=run.experiment, tests=["sharded_t"])
@@ -470,23 +357,10 @@ def test_a_registered_set_comes_before_a_canary_set_of_that_name(run, bench, two
 
 def test_sets_at_hand_need_no_network(run, monkeypatch):
     monkeypatch.setattr(
-        open_sets,
+        measure,
         "registered",
         lambda: ("gsm8k", "boolq", "mmlu/anatomy", "contam-1.4b/gsm8k", "wikitext/test"),
     )
-    monkeypatch.setattr(open_sets, "available", lambda name: name != "boolq")
+    monkeypatch.setattr(measure, "available", lambda name: name != "boolq")
     canaries = [f"profile/{name}" for name in SETS]
-    assert open_sets.sets_at_hand(run.experiment) == [*canaries, "gsm8k"]
-
-
-def test_only_the_first_records_of_other_sets(run, bench, monkeypatch):
-    asked = []
-
-    def open_test_set(what, max_records):
-        asked.append(max_records)
-        return load_test_set(bench.write("x", count=max_records), name=what)
-
-    monkeypatch.setattr(open_sets, "open_test_set", open_test_set)
-    table = bench.run(["a"], ["gsm8k", "one"], experiment=run.experiment, max_records=16)
-    assert asked == [16, 16]  # to be scored, and to be tested
-    assert set(table["examples"]) == {16, EXAMPLES}
+    assert measure.sets_at_hand(run.experiment) == [*canaries, "gsm8k"]

@@ -12,43 +12,32 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
-from reproduction.notebooks.assumptions.detection import (
-    CROSS_COLUMNS,
-    LABELS,
-    WITHIN_COLUMNS,
-    cross_table,
-    join_models,
-    within_table,
-)
-from reproduction.notebooks.assumptions.public import (
-    DOMAINS,
-    OTHER_DOMAINS,
-    SETS,
-    PublicDomain,
-    load_public,
-)
 
 from contamination.errors import InputError
-from contamination.files import read_json
 from contamination.membership.blind import blind_table
 from contamination.scoring.models import ModelEntry
 from contamination.scoring.status import OK
-from contamination.testsets.sources import cache_directory
 from contamination.testsets.tokens import tokenize
 from fakes.data_fixtures import ROOT, WORDS, write_profile
 from fakes.hub_server import HubServer, Repository
 from fakes.made_up_registry import hub_at, registry_of
 from fakes.made_up_scorer import MadeUpScorer
 from reproduction.notebooks.assumptions import measure as passes
-from reproduction.notebooks.assumptions import public
 from reproduction.notebooks.assumptions.measure import (
     CELLS,
+    DOMAINS,
+    OTHER_DOMAINS,
+    SETS,
+    PublicDomain,
     cut_domain,
+    load_public,
     measure,
     score_released,
 )
+from reproduction.notebooks.assumptions.tables import WITHIN_COLUMNS, join_models, within_table
 from reproduction.output.published import load_published
 from reproduction.run.experiment import Experiment
+from reproduction.run.grid import Access
 
 PAIRS, MIMIR = "llm_dataset_inference", "mimir"
 PERTURBED = ("synonym_substitution", "butter_fingers", "random_deletion", "change_char_case")
@@ -143,52 +132,23 @@ def test_domains_that_are_files(mimir, server) -> None:
     assert server.downloaded() == wanted
 
 
-def test_what_was_fetched_is_recorded_and_not_fetched_again(mimir, server) -> None:
-    first = load_public(MIMIR)
-    note = read_json(cache_directory() / "mimir" / "github" / "train.source.json")
-    assert note["commit"] == mimir.refs["main"]
-    assert note["records"] == 6
-    assert note["source"] == (
-        "hub iamgroot42/mimir (cache_100_200_1000_512/train/github_ngram_13_0.8.jsonl)"
-    )
-    server.seen.clear()
-    assert load_public(MIMIR) == first
-    assert server.seen == []
-
-
-def test_a_gated_set_is_a_status_for_each_of_its_domains(mimir) -> None:
-    mimir.gated = True
-    found = [one for one in load_public(MIMIR) if one.name in SETS[MIMIR].domains]
-    assert len(found) == 7
-    for one in found:
-        assert one.status.startswith("failed: hub iamgroot42/mimir (cache_")
-        assert one.status.endswith("datasets/iamgroot42/mimir, and log in with `hf auth login`")
-
-
-def test_without_a_network_the_hub_is_asked_once(monkeypatch, server) -> None:
-    server.shutdown()
-    server.server_close()
-    asked, fetch = [], public.fetch
-    monkeypatch.setattr(public, "fetch", lambda entry: asked.append(entry) or fetch(entry))
-    found = load_public(PAIRS)
-    first, *others = (one.status for one in found)
-    assert first.startswith("not run here: hub pratyushmaini/llm_dataset_inference:github: ")
-    assert set(others) == {"not run here: the hub was out of reach for Github"}
-    assert len(asked) == 1
-
-
-def test_a_mirror_serves_what_it_has(tmp_path, server) -> None:
+def test_a_mirror_serves_what_it_has_and_the_rest_says_why_not(
+    tmp_path, server, monkeypatch
+) -> None:
     server.shutdown()
     server.server_close()
     for split in ("train", "val"):
         path = tmp_path / "mirror" / PAIRS / "cc" / f"{split}.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f'{{"text": "of the {split} split"}}\n')
-    found = {one.name: one for one in load_public(PAIRS, mirror=tmp_path / "mirror")}
+    monkeypatch.setenv("CONTAMINATION_DATA", str(tmp_path / "mirror"))
+    found = {one.name: one for one in load_public(PAIRS)}
     assert found["Pile-CC"] == PublicDomain(
         "Pile-CC", ("of the train split",), ("of the val split",)
     )
-    assert found["Github"].status.startswith("not run here")
+    reason = found["Github"].status
+    assert reason.startswith("not run here: hub pratyushmaini/llm_dataset_inference:github: ")
+    assert {one.status for one in found.values()} == {OK, reason}
 
 
 def test_a_domain_that_is_missing_or_malformed_leaves_the_others(mimir, server) -> None:
@@ -222,19 +182,22 @@ ENTRY, GATED = ModelEntry("small", "org/small"), ModelEntry("gated", "org/gated"
 OLMO = ModelEntry("olmo-2-7b", *OTHER_DOMAINS)
 
 
-@pytest.fixture
-def opened(monkeypatch: pytest.MonkeyPatch, tokenizer) -> list[str]:
-    """Names of the models that were opened; one of them cannot be had."""
-    names: list[str] = []
+class Opening(Access):
+    """Opens a made-up model; any other cannot be had. `opened` keeps the names."""
 
-    def open_known(entry: ModelEntry) -> MadeUpScorer:
-        names.append(entry.name)
+    def __init__(self, tokenizer) -> None:
+        self.tokenizer, self.opened = tokenizer, []
+
+    def open_model(self, entry: ModelEntry) -> MadeUpScorer:
+        self.opened.append(entry.name)
         if entry is not ENTRY:
             raise InputError(f"{entry.name}: log in with `hf auth login`")
-        return MadeUpScorer(tokenizer)
+        return MadeUpScorer(self.tokenizer)
 
-    monkeypatch.setattr(passes, "open_scorer", open_known)
-    return names
+
+@pytest.fixture
+def access(tokenizer) -> Opening:
+    return Opening(tokenizer)
 
 
 def domain_of(name: str, members: int = 8, others: int = 8, words: int = 40) -> PublicDomain:
@@ -252,15 +215,15 @@ def domains() -> list[PublicDomain]:
     ]
 
 
-def test_what_cannot_be_had_is_a_cell_and_the_rest_is_scored(opened, domains, tmp_path) -> None:
+def test_what_cannot_be_had_is_a_cell_and_the_rest_is_scored(access, domains, tmp_path) -> None:
     models = [GATED, ENTRY, OLMO]
-    cells, scored, _ = score_released(models, domains, tmp_path, length=20, texts=10)
-    assert tuple(cells) == CELLS
-    assert opened == ["gated", "small"]  # no model is loaded for nothing
+    rows, tables, _ = score_released(models, domains, tmp_path, length=20, texts=10, access=access)
+    cells, scored = pd.DataFrame(rows, columns=list(CELLS)), pd.concat(tables)
+    assert access.opened == ["gated", "small"]  # no model is loaded for nothing
     table = cells.set_index(["model", "domain"])
     gated = "failed: gated: log in with `hf auth login`"
     lost = "not asked: no such texts"
-    assert table.loc["gated", "status"].tolist() == [gated, lost, gated, gated]
+    assert table.loc["gated", "status"].tolist() == [gated] * 4
     assert table.loc["gated", "parameters"].tolist() == [7] * 4
     short = "failed: Enron Emails: no member of 8 has 20 tokens; lower `length`"
     assert table.loc["small", "status"].tolist() == [OK, lost, short, OK]
@@ -274,8 +237,9 @@ def test_what_cannot_be_had_is_a_cell_and_the_rest_is_scored(opened, domains, tm
     }
 
 
-def test_texts_are_cut_by_the_tokenizer_of_the_model(opened, domains, tmp_path, tokenizer) -> None:
-    _, _, read = score_released([GATED, ENTRY], domains, tmp_path, length=20, texts=10)
+def test_texts_are_cut_by_the_tokenizer_of_the_model(access, domains, tmp_path, tokenizer) -> None:
+    models = [GATED, ENTRY]
+    *_, read = score_released(models, domains, tmp_path, length=20, texts=10, access=access)
     github = read[0]
     for text, whole in zip(github.members, domains[0].members, strict=True):
         (ids,) = tokenize(tokenizer, [whole])
@@ -286,28 +250,29 @@ def test_texts_are_cut_by_the_tokenizer_of_the_model(opened, domains, tmp_path, 
     assert len(read[3].members) == 10
 
 
-def test_nothing_is_scored_twice(opened, domains, tmp_path, monkeypatch) -> None:
-    first = score_released([ENTRY], domains, tmp_path, length=20, texts=10)
+def test_nothing_is_scored_twice(access, domains, tmp_path, monkeypatch) -> None:
+    settings = {"length": 20, "texts": 10, "access": access}
+    _, first, _ = score_released([ENTRY], domains, tmp_path, **settings)
     monkeypatch.setattr(MadeUpScorer, "token_logprobs", None)
-    again = score_released([ENTRY], domains, tmp_path, length=20, texts=10)
-    for one, other in zip(first[:2], again[:2], strict=True):
+    _, again, _ = score_released([ENTRY], domains, tmp_path, **settings)
+    for one, other in zip(first, again, strict=True):
         pd.testing.assert_frame_equal(one, other)
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Callable[..., dict[str, pd.DataFrame]]:
+def run(tmp_path: Path, access) -> Callable[..., dict[str, pd.DataFrame]]:
     """Measure under a profile whose corpus was never made."""
     experiment = Experiment(write_profile(tmp_path / "tiny.yaml"), tmp_path / "build")
 
     def call(**changed: Any) -> dict[str, pd.DataFrame]:
         settings = {"models": ["small"], "public": PAIRS, "length": 20, "texts": 5}
         tuning = {"spare": 1, "epochs": 1, "learning_rate": 1e-3}
-        return measure(experiment, **settings | tuning | changed)
+        return measure(experiment, **settings | tuning | changed, access=access)
 
     return call
 
 
-def test_a_run_without_a_corpus_scores_public_texts(opened, pairs, run, monkeypatch) -> None:
+def test_a_run_without_a_corpus_scores_public_texts(pairs, run, monkeypatch) -> None:
     monkeypatch.setattr(passes, "find_model", {"small": ENTRY, "gated": GATED}.__getitem__)
     tables = run(models=["gated", "small"])
     cells = tables["cells"]
@@ -329,23 +294,6 @@ def test_a_run_without_a_corpus_scores_public_texts(opened, pairs, run, monkeypa
     blind = blind_table(tables["blind"], rng=rng, resamples=20)
     assert set(blind["benchmark"]) == {PAIRS}
     assert blind["split"].tolist() == [name for name in DOMAINS for _ in range(3)]
-
-
-def test_with_nothing_at_all_the_tables_have_their_columns(opened, server, run) -> None:
-    server.shutdown()
-    server.server_close()
-    tables = run()
-    assert opened == []
-    assert set(tables["cells"]["status"].str[:12]) == {"not run here"}
-    assert tables["scored"].empty
-    rng = np.random.default_rng(0)
-    scored = tables["scored"].drop(columns="model")
-    cross = cross_table(scored, list(LABELS), model="small", rng=rng)
-    joined = join_models([cross], CROSS_COLUMNS, tables["cells"])
-    assert joined["seen_domain"].tolist() == list(DOMAINS)
-    assert (joined[["unseen_domain", "metric"]] == "").all(axis=None)
-    assert joined[["members", "auc_percent"]].isna().all(axis=None)
-    assert blind_table(tables["blind"], rng=rng)["status"].str.startswith("not run here").all()
 
 
 @pytest.mark.parametrize(("length", "texts"), [(1, 5), (20, 0)])

@@ -5,8 +5,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from reproduction.notebooks.mmlu.audit import NOTHING, ROWS, WORK, MmluAudit
-from reproduction.notebooks.mmlu.segmentation import model_free, segmented
 from scipy import stats
 
 from contamination.errors import InputError
@@ -17,23 +15,33 @@ from contamination.testsets.tokens import tokenize
 from fakes.data_fixtures import ROOT, write_profile
 from fakes.made_up_scorer import Breakdown, MadeUpScorer, log_probs_of
 from fakes.remembering_scorer import RemembersText
-from reproduction.notebooks.mmlu import measure as mmlu_measure
-from reproduction.notebooks.mmlu.measure import count_work, score_subsets
+from reproduction.notebooks.mmlu import measure as passes
+from reproduction.notebooks.mmlu.measure import CELLS, MmluAudit, measure
+from reproduction.notebooks.mmlu.subsets import model_free, segmented
 from reproduction.notebooks.mmlu.tables import (
+    ROWS,
     SUBSET_COLUMNS,
     failed_subsets,
     fisher_layout,
     fisher_table,
+    judge_stores,
     measured_subsets,
     table4_layout,
 )
 from reproduction.output.published import load_published
 from reproduction.run.experiment import Experiment
+from reproduction.run.grid import Access
 
 PUBLISHED = ROOT / "data" / "published"
 RECORDS = 20
 PERMUTATIONS = 6
 SEED = 5  # of the made-up profile
+SETTINGS = {
+    "models": ["contaminated"],
+    "controls": ["clean"],
+    "tests": ["sharded_t", "successor"],
+    "permutations": PERMUTATIONS,
+}
 
 
 def made_up_subset(name: str, lines: int) -> ExampleSet:
@@ -55,16 +63,22 @@ LINES = {"anatomy": 1, "nutrition": 2, "professional_law": 1}  # of a question
 SETS = {name: made_up_subset(name, lines) for name, lines in LINES.items()}
 
 
-class World:
+class World(Access):
     """A profile without models, and made-up scorers in the place of the models that are named."""
 
     def __init__(self, root: Path, tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
         self.tokenizer = tokenizer
         self.experiment = Experiment(write_profile(root / "tiny.yaml"), root / "build")
         self.scorers: dict[str, MadeUpScorer] = {}
-        monkeypatch.setattr(mmlu_measure, "open_scorer", self.open)
+        self.lost: dict[str, str] = {}  # subsets and models that cannot be had, with the reason
+        monkeypatch.setattr(passes, "subsets_at_hand", self.subsets)
 
-    def open(self, entry: ModelEntry) -> MadeUpScorer:
+    def subsets(self, *_, **__) -> dict:
+        return SETS | {name: why for name, why in self.lost.items() if why.startswith("failed")}
+
+    def open_model(self, entry: ModelEntry) -> MadeUpScorer:
+        if entry.name in self.lost:
+            raise InputError(self.lost[entry.name])
         if entry.name not in self.scorers:
             read = SETS.values() if entry.name == "contaminated" else ()
             revision = f"weights of {entry.name}"
@@ -73,13 +87,15 @@ class World:
         return self.scorers[entry.name]
 
     def audit(self, **settings) -> MmluAudit:
-        given = {"models": ["contaminated"], "controls": ["clean"]}
-        given |= {"tests": ["sharded_t", "successor"], "permutations": PERMUTATIONS}
-        return MmluAudit(self.experiment, **given | settings)
+        return MmluAudit(self.experiment, **SETTINGS | settings)
 
-    def rows(self, sets, audit: MmluAudit | None = None) -> pd.DataFrame:
-        audit = audit or self.audit()
-        return audit.rows(score_subsets(audit, sets), sets, PUBLISHED)
+    def cells(self, **settings) -> pd.DataFrame:
+        given = SETTINGS | {"measured": True, "max_records": RECORDS} | settings
+        return measure(self.experiment, **given, access=self)["cells"]
+
+    def rows(self, **settings) -> pd.DataFrame:
+        audit, cells = self.audit(**settings), self.cells(**settings)
+        return judge_stores(audit, cells, BOTH, PUBLISHED)
 
     @property
     def stores(self) -> Path:
@@ -94,26 +110,40 @@ def world(tmp_path: Path, tokenizer, monkeypatch: pytest.MonkeyPatch) -> World:
 BOTH = segmented(SETS)
 
 
-def test_models_by_record_and_controls_by_both(world: World) -> None:
-    rows = world.rows(BOTH)
+def test_models_by_record_and_controls_by_both_whatever_cannot_be_had(world: World) -> None:
+    world.lost = {"virology": "failed: mmlu/virology: another checksum", "gone": "gone: no such"}
+    cells = world.cells(models=["contaminated", "gone"])
+    assert tuple(cells) == CELLS
+    counts = cells.groupby(["model", "segmentation"]).size().to_dict()
+    both = [("clean", "line"), ("clean", "record"), ("contaminated", "record"), ("gone", "record")]
+    assert counts == dict.fromkeys(both, 2 * 4)
+    status = {name: set(found) for name, found in cells.groupby("model")["status"]}
+    lost, gone = world.lost["virology"], "failed: gone: no such"
+    assert status == {"clean": {"ok", lost}, "contaminated": {"ok", lost}, "gone": {gone}}
+    assert (cells.loc[cells["subset"] == "virology", "status"] != "ok").all()
+    audit = world.audit(models=["contaminated", "gone"])
+    rows = judge_stores(audit, cells, BOTH, PUBLISHED)
     assert tuple(rows) == ROWS
-    read = rows.groupby(["model", "segmentation"]).size().to_dict()
-    cells = [("contaminated", "record"), ("clean", "record"), ("clean", "line")]
-    assert read == dict.fromkeys(cells, 6)
+    assert len(rows) == 2 * 3 * 3
     counted = rows[rows["subset"] == "nutrition"].groupby("segmentation")["examples"].unique()
     assert (counted["record"], counted["line"]) == ([RECORDS], [2 * RECORDS])
-    assert rows["p"].between(0, 1).all()
-    np.testing.assert_allclose(rows["log10_p"], np.log10(rows["p"]), rtol=1e-6, atol=1e-9)
     assert rows["published_p"].isna().all()  # neither model is in the paper
-    folders = sorted(p.parent.relative_to(world.stores) for p in world.stores.rglob("store.json"))
-    assert Path("clean/nutrition/orderings-005") in folders
-    assert Path("clean/nutrition-by-line/orderings-010") in folders
-    assert Path("contaminated/anatomy/successors-002") in folders
-    assert len(folders) == len(rows)
+    failed = failed_subsets(cells)
+    assert list(failed) == list(SUBSET_COLUMNS)
+    assert failed["p"].isna().all() and not failed["excluded"].any()
+    measured = measured_subsets(rows, model_free(BOTH, seed=SEED), ["clean"], 0.01)
+    table2 = load_published(PUBLISHED, "oren2024_table2_open_models")
+    together = pd.concat([measured, failed], ignore_index=True)
+    counts = table4_layout(together).set_index("Subset")["Examples"].to_dict()
+    assert counts == dict.fromkeys(LINES, str(RECORDS)) | {"virology": "—"}
+    combined = fisher_table(together, table2, {"contaminated": None}, ["clean"])
+    alone = fisher_table(measured, table2, {"contaminated": None}, ["clean"])
+    pd.testing.assert_frame_equal(combined, alone)
+    assert (combined["subsets_kept"] == 3).all() and (combined["status"] == "ok").all()
 
 
 def test_the_sharded_t_test_by_hand(world: World) -> None:
-    rows = world.rows(BOTH)
+    rows = world.rows()
     found = rows.set_index(["model", "segmentation", "subset", "test"])
     for segmentation, subset in [("record", "anatomy"), ("line", "nutrition")]:
         test_set = BOTH[segmentation][subset]
@@ -132,8 +162,7 @@ def test_the_sharded_t_test_by_hand(world: World) -> None:
 
 
 def test_memory_is_found_and_the_control_stays_silent(world: World) -> None:
-    audit = world.audit()
-    rows = world.rows(BOTH, audit)
+    rows = world.rows()
     by_record = rows[rows["segmentation"] == "record"].set_index(["model", "test"])["p"]
     assert (by_record["contaminated"] < 0.05).all()
     assert (by_record["clean"] > 0.01).all()
@@ -146,53 +175,40 @@ def test_memory_is_found_and_the_control_stays_silent(world: World) -> None:
     assert (combined["subsets_kept"] == 3).all()
 
 
-def test_work_counts_what_the_rows_read(world: World) -> None:
-    audit = world.audit()
-    work = count_work(audit, BOTH)
-    assert tuple(work) == WORK
-    assert not world.stores.exists()
-    assert all(scorer.scored == 0 for scorer in world.scorers.values())
-    rows = world.rows(BOTH, audit)
-    keys = ["model", "segmentation", "test"]
-    counted = work.set_index(keys).sort_index()[["tokens_read", "examples"]]
-    read = rows.groupby(keys)[["tokens_scored", "examples"]].sum()
-    pd.testing.assert_frame_equal(counted, read.set_axis(counted.columns, axis=1))
-
-
 def test_a_second_audit_scores_nothing_and_says_the_same(world: World) -> None:
-    first = world.rows(BOTH)
+    first = world.rows()
     world.scorers.clear()
-    pd.testing.assert_frame_equal(world.rows(BOTH), first)
+    pd.testing.assert_frame_equal(world.rows(), first)
     assert [scorer.scored for scorer in world.scorers.values()] == [0, 0]
 
 
 def test_an_interrupted_audit_goes_on(world: World, tmp_path: Path, monkeypatch) -> None:
-    world.open(ModelEntry("contaminated", "x")).survives = 40
+    world.open_model(ModelEntry("contaminated", "x")).survives = 40
     with pytest.raises(Breakdown):
-        world.rows(BOTH)
+        world.rows()
     done = len(list(world.stores.rglob("part-*.parquet")))
     assert done > 0
     world.scorers.clear()
-    found = world.rows(BOTH)
+    found = world.rows()
     assert world.scorers["contaminated"].scored > 0
     (tmp_path / "other").mkdir()
     fresh = World(tmp_path / "other", world.tokenizer, monkeypatch)
-    pd.testing.assert_frame_equal(fresh.rows(BOTH), found)
+    pd.testing.assert_frame_equal(fresh.rows(), found)
     assert world.scorers["contaminated"].scored < fresh.scorers["contaminated"].scored
 
 
 def test_a_model_trained_anew_replaces_its_stores(world: World) -> None:
-    first = world.rows(BOTH)
+    first = world.rows()
     world.scorers["contaminated"] = MadeUpScorer(world.tokenizer, revision="other weights")
-    second = world.rows(BOTH)
+    second = world.rows()
     assert world.scorers["contaminated"].scored > 0
     changed = first["p"] != second["p"]
     assert set(first.loc[changed, "model"]) == {"contaminated"}
 
 
 def test_a_model_of_the_paper_stands_beside_its_published_values(world: World) -> None:
-    audit = world.audit(models=["llama2-7b"], tests=["sharded_t"])
-    rows = world.rows(BOTH, audit)
+    settings = {"models": ["llama2-7b"], "tests": ["sharded_t"]}
+    audit, rows = world.audit(**settings), world.rows(**settings)
     table4 = load_published(PUBLISHED, "oren2024_table4_mmlu").set_index("subset")["llama2_7b"]
     ours = rows[rows["model"] == "llama2-7b"].set_index("subset")["published_p"]
     assert ours["anatomy"] == table4["anatomy"]
@@ -201,62 +217,9 @@ def test_a_model_of_the_paper_stands_beside_its_published_values(world: World) -
     assert audit.models["llama2-7b"].published == "llama2_7b"  # its column of Table 2
 
 
-def test_without_subsets_no_model_is_opened(world: World) -> None:
-    audit, nothing = world.audit(), segmented({})
-    cells, work = score_subsets(audit, nothing), count_work(audit, nothing)
-    for found, known in ((cells, NOTHING["cells"]), (work, NOTHING["work"])):
-        assert (list(found), len(found)) == (list(known), 0)
-    rows = audit.rows(cells, nothing, PUBLISHED)
-    assert (tuple(rows), len(rows)) == (ROWS, 0)
-    assert world.scorers == {}
-    assert not world.stores.exists()
-
-
-def test_a_model_that_cannot_be_had_does_not_stop_the_next(world: World, monkeypatch) -> None:
-    def open_some(entry: ModelEntry) -> MadeUpScorer:
-        if entry.name == "contaminated":
-            raise InputError("gone: check the name")
-        return world.open(entry)
-
-    monkeypatch.setattr(mmlu_measure, "open_scorer", open_some)
-    audit = world.audit()
-    cells = score_subsets(audit, BOTH)
-    status = cells.groupby("model")["status"].unique()
-    assert status["contaminated"].tolist() == ["failed: gone: check the name"]
-    assert status["clean"].tolist() == ["ok"]
-    rows = audit.rows(cells, BOTH, PUBLISHED)
-    assert set(rows["model"]) == {"clean"}
-    assert len(rows) == 2 * 2 * len(SETS)
-    assert set(count_work(audit, BOTH)["model"]) == {"clean"}
-
-
-def test_a_subset_that_cannot_be_opened_is_a_row_and_the_others_are_combined(world: World) -> None:
-    audit = world.audit()
-    lost = {"virology": "failed: mmlu/virology: another checksum"}
-    cells = score_subsets(audit, BOTH, lost)
-    assert set(cells.loc[cells["subset"] == "virology", "status"]) == set(lost.values())
-    assert (cells["subset"] == "virology").sum() == 2 * 3  # tests; a control in two segmentations
-    rows = audit.rows(cells, BOTH, PUBLISHED)
-    measured = measured_subsets(rows, model_free(BOTH, seed=SEED), ["clean"], 0.01)
-    failed = failed_subsets(cells)
-    assert list(failed) == list(SUBSET_COLUMNS)
-    assert set(failed["model"]) == {"contaminated", "clean"}
-    assert failed["p"].isna().all() and not failed["excluded"].any()
-    table2 = load_published(PUBLISHED, "oren2024_table2_open_models")
-    both = pd.concat([measured, failed], ignore_index=True)
-    counts = table4_layout(both).set_index("Subset")["Examples"].to_dict()
-    assert counts == dict.fromkeys(LINES, str(RECORDS)) | {"virology": "—"}
-    combined = fisher_table(both, table2, {"contaminated": None}, ["clean"])
-    alone = fisher_table(measured, table2, {"contaminated": None}, ["clean"])
-    pd.testing.assert_frame_equal(combined, alone)
-    assert (combined["subsets_kept"] == 3).all()
-    assert (combined["status"] == "ok").all()
-
-
 def test_without_a_model_or_a_control_nothing_is_combined(world: World) -> None:
     """Without a control, order that means something would be taken for contamination."""
-    audit = world.audit()
-    cells = score_subsets(audit, BOTH)
+    audit, cells = world.audit(), world.cells()
     table2 = load_published(PUBLISHED, "oren2024_table2_open_models")
     for lost, status in [
         ("contaminated", "not run here: no way out"),
@@ -264,7 +227,7 @@ def test_without_a_model_or_a_control_nothing_is_combined(world: World) -> None:
     ]:
         one = cells.copy()
         one.loc[one["model"] == lost, "status"] = "not run here: no way out"
-        rows = audit.rows(one, BOTH, PUBLISHED)
+        rows = judge_stores(audit, one, BOTH, PUBLISHED)
         measured = measured_subsets(rows, model_free(BOTH, seed=SEED), ["clean"], 0.01)
         subsets = pd.concat([measured, failed_subsets(one)], ignore_index=True)
         combined = fisher_table(subsets, table2, {"contaminated": None}, ["clean"])

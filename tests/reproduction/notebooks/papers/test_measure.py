@@ -6,32 +6,32 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from reproduction.notebooks.papers.cells import (
-    WIKIMIA_MODELS,
-    WIKIMIA_SCORES,
-    WIKIMIA_VARIANTS,
-    our_name,
-    plain,
-    published_cells,
-)
-from reproduction.notebooks.papers.comparison import COLUMNS, compare
-from reproduction.notebooks.papers.measured import (
-    FU_METRICS,
-    NOTEBOOKS,
-    READ_ONCE,
-    measured_cells,
-)
 
 from contamination.audit.battery import TESTS
 from contamination.errors import InputError
 from contamination.testsets.registry import entries
 from fakes.data_fixtures import ROOT
-from reproduction.notebooks.assumptions import detection, public
-from reproduction.notebooks.checkpoints import evaluation, min_k
+from reproduction.notebooks.assumptions import measure as assumptions_measure
+from reproduction.notebooks.assumptions import tables as assumptions
+from reproduction.notebooks.checkpoints import tables as checkpoints
 from reproduction.notebooks.mmlu import tables as mmlu
 from reproduction.notebooks.open_models import tables as open_models
+from reproduction.notebooks.papers.measure import (
+    COLUMNS,
+    FU_METRICS,
+    READ_ONCE,
+    SOURCES,
+    WIKIMIA_MODELS,
+    WIKIMIA_SCORES,
+    WIKIMIA_VARIANTS,
+    compare,
+    measured_cells,
+    our_name,
+    plain,
+    published_cells,
+)
 from reproduction.notebooks.wikimia import benchmark
-from reproduction.notebooks.wikimia import evaluation as wikimia_evaluation
+from reproduction.notebooks.wikimia import tables as wikimia_tables
 
 CELLS = published_cells(ROOT / "data" / "published")
 CANARIES = "contam-1.4b-dupcount-higher"
@@ -60,7 +60,7 @@ def beside(
     results: Path, notebooks: tuple[str, ...] | None = None, **tables: list[Row]
 ) -> pd.DataFrame:
     """Compare with a run that has these rows; other tables of its notebooks are empty."""
-    ran = set(NOTEBOOKS.values()) if notebooks is None else set(notebooks)
+    ran = {source.notebook for source in SOURCES.values()} if notebooks is None else set(notebooks)
     (results / "tables").mkdir(exist_ok=True)
     for name, columns in NAMES.items():
         table = pd.DataFrame(tables.get(name, []), columns=columns.split())
@@ -286,33 +286,29 @@ def test_fu_across_domains_and_perplexities(results: Path) -> None:
 # --- what the other notebooks write ---------------------------------------------------------------
 
 WRITTEN = {
-    "checkpoints": evaluation.COLUMNS,
-    "checkpoints_min_k": min_k.COLUMNS,
+    "checkpoints": checkpoints.COLUMNS,
+    "checkpoints_min_k": checkpoints.RATES,
     "open_models": open_models.COLUMNS,
     "mmlu_subsets": mmlu.SUBSET_COLUMNS,
     "mmlu_fisher": mmlu.FISHER_COLUMNS,
-    "wikimia": wikimia_evaluation.FIELDS,
-    "assumptions_within": detection.WITHIN_COLUMNS,
-    "assumptions_cross": detection.CROSS_COLUMNS,
-    "assumptions_perplexity": detection.PERPLEXITY_COLUMNS,
+    "wikimia": wikimia_tables.FIELDS,
+    "assumptions_within": assumptions.WITHIN_COLUMNS,
+    "assumptions_cross": assumptions.CROSS_COLUMNS,
+    "assumptions_perplexity": assumptions.PERPLEXITY_COLUMNS,
 }
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_the_columns_that_are_read_are_written(name: str) -> None:
-    assert set(NAMES[name].split()) <= set(WRITTEN[name])
 
 
 def test_the_words_that_are_looked_up_are_those_of_the_other_experiments() -> None:
     """Experiments do not import each other, so that they could drift apart."""
-    assert FU_METRICS.items() <= detection.LABELS.items()
-    assert READ_ONCE in detection.PHASES
-    assert set(detection.SIDES.values()) == {c.wanted[1] for c in CELLS if c.unit == "perplexity"}
-    assert set(WIKIMIA_SCORES.values()) <= set(wikimia_evaluation.SCORES)
+    assert all(set(NAMES[name].split()) <= set(WRITTEN[name]) for name in NAMES)
+    assert FU_METRICS.items() <= assumptions_measure.LABELS.items()
+    assert READ_ONCE in assumptions_measure.PHASES
+    assert set(assumptions.SIDES.values()) == {c.wanted[1] for c in CELLS if c.unit == "perplexity"}
+    assert set(WIKIMIA_SCORES.values()) <= set(benchmark.SCORES)
     assert set(WIKIMIA_VARIANTS.values()) == {benchmark.ORIGINAL, benchmark.PARAPHRASED}
     assert {c.wanted[2] for c in CELLS if c.source == "checkpoints"} <= set(TESTS)
     titles = {plain(entry.title) for entry in entries().values()}
     asked = {c.wanted[1] for c in CELLS if c.source in ("checkpoints", "open_models")}
     assert {plain(name) for name in asked} <= titles
     of_the_pile = {plain(c.row) for c in CELLS if c.source == "assumptions_cross"}
-    assert of_the_pile == set(map(plain, public.DOMAINS))
+    assert of_the_pile == set(map(plain, assumptions_measure.DOMAINS))

@@ -1,0 +1,181 @@
+"""The loop over models and sets: a cell for each, whatever happens, and one model at a time."""
+
+import gc
+import weakref
+
+import pandas as pd
+import pytest
+from huggingface_hub.errors import LocalEntryNotFoundError
+
+from contamination.errors import InputError
+from contamination.scoring.models import ModelEntry
+from contamination.testsets.registry import Url, unregistered
+from fakes.made_up_scorer import Breakdown
+from reproduction.run import grid as module
+from reproduction.run.grid import Access, grid, load_each, placeholders
+
+A, B = ModelEntry("a", "org/a"), ModelEntry("b", "org/b")
+
+
+def away(message: str) -> InputError:
+    error = InputError(message)
+    error.__cause__ = LocalEntryNotFoundError("no connection")
+    return error
+
+
+def asked(entry: ModelEntry):
+    """Ask for two sets of each model, and one that cannot be had."""
+    return [({"set": 1}, 1), ({"set": 2}, "failed: no such file"), ({"set": 3}, 3)]
+
+
+def table(models, cell, open_model, sets=asked) -> list[tuple]:
+    rows = grid(models, sets, cell, open_model=open_model)
+    return [(row["model"], row["set"], row.get("value"), row["status"]) for row in rows]
+
+
+class Model:
+    """Stands for an open model."""
+
+
+def opened(entry: ModelEntry):
+    return Model(), {"revision": f"of {entry.name}"}
+
+
+def doubled(entry: ModelEntry, model, number: int):
+    return {"value": 2 * number}
+
+
+def test_a_row_for_each_model_and_set_with_what_each_says_of_it() -> None:
+    lost = ("failed: no such file",)
+    assert table([A, B], doubled, opened) == [
+        (name, *row) for name in "ab" for row in ((1, 2, "ok"), (2, None, *lost), (3, 6, "ok"))
+    ]
+    rows = grid([A], asked, doubled, open_model=opened)
+    assert {row["revision"] for row in rows} == {"of a"}
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (InputError("gone: check  the name"), "failed: gone: check the name"),
+        (away("org/far: no such model"), "not run here: org/far: no such model"),
+        (RuntimeError("device lost"), "failed: RuntimeError: device lost"),
+        (MemoryError(), "failed: MemoryError: no reason given"),
+    ],
+)
+def test_what_fails_is_named_and_the_rest_goes_on(error: Exception, status: str) -> None:
+    def open_some(entry: ModelEntry):
+        if entry is A:
+            raise error
+        return opened(entry)
+
+    def fails(entry: ModelEntry, model, number: int):
+        if entry is A and number == 1:
+            raise error
+        return doubled(entry, model, number)
+
+    found = table([A, B], doubled, open_some)
+    assert [row[3] for row in found] == [status] * 3 + ["ok", "failed: no such file", "ok"]
+    found = table([A, B], fails, opened)
+    lost = "failed: no such file"
+    assert [row[3] for row in found] == [status, lost, "ok", "ok", lost, "ok"]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), Breakdown(), TypeError("a mistake")])
+def test_interrupts_and_mistakes_go_through(error: BaseException) -> None:
+    def fails(*_):
+        raise error
+
+    for cell, open_model in ((fails, opened), (doubled, fails)):
+        with pytest.raises(type(error)):
+            grid([A], asked, cell, open_model=open_model)
+
+
+def test_a_model_without_a_set_is_not_opened() -> None:
+    nothing = [({"set": 1}, "not run here: no hub")]
+    found = table([A], doubled, lambda entry: pytest.fail("opened"), lambda entry: nothing)
+    assert found == [("a", 1, None, "not run here: no hub")]
+
+
+def test_each_model_is_gone_before_the_next_is_opened() -> None:
+    alive: list[weakref.ref] = []
+
+    def open_one(entry: ModelEntry):
+        assert [ref() for ref in alive] == [None] * len(alive)
+        model, facts = opened(entry)
+        model.itself = model  # networks hold on to themselves, too
+        alive.append(weakref.ref(model))
+        return model, facts
+
+    def fails_once(entry: ModelEntry, model, number: int):
+        if number == 1:
+            raise InputError("its error must not keep the model")
+        return doubled(entry, model, number)
+
+    gc.disable()
+    try:
+        grid([A, B], asked, fails_once, open_model=open_one)
+    finally:
+        gc.enable()
+    assert len(alive) == 2
+
+
+def test_sets_that_cannot_be_had_are_reasons_and_the_hub_is_asked_once() -> None:
+    tried: list[str] = []
+
+    def load(name: str) -> str:
+        tried.append(name)
+        if name.startswith("far"):
+            raise away(f"{name}: not at hand")
+        if name == "damaged":
+            raise InputError("damaged: another checksum")
+        return name.upper().encode()
+
+    names = ["here", "damaged", "far-1", "far-2", "near", "here"]
+    at_hand = {"near", "here"}
+    found = load_each(names, load, at_hand=at_hand.__contains__)
+    reason = "not run here: far-1: not at hand"
+    assert found == {
+        "here": b"HERE",
+        "damaged": "failed: damaged: another checksum",
+        "far-1": reason,
+        "far-2": reason,
+        "near": b"NEAR",
+    }
+    assert tried == ["here", "damaged", "far-1", "near"]
+    assert load_each(names, load)["far-2"] == "not run here: far-2: not at hand"
+
+
+def test_what_another_process_cannot_open_is_lost_here_too(monkeypatch) -> None:
+    elsewhere = {"b": "failed: no room"}
+    monkeypatch.setattr("contamination.scoring.processes.share", lambda work: [work(), elsewhere])
+    assert load_each("ab", str.encode) == {"a": b"a", "b": "failed: no room"}
+
+
+def test_a_file_is_read_where_it_lies_and_its_commit_is_known_if_it_was_fetched(
+    tmp_path, monkeypatch
+) -> None:
+    entry = unregistered("mine", Url("https://example.org/x"), "test", mirror="mine/x.jsonl")
+    path = tmp_path / "mine" / "x.jsonl"
+    path.parent.mkdir()
+    path.write_text('{"text": "a"}\n')
+    monkeypatch.setenv("CONTAMINATION_DATA", str(tmp_path))
+    monkeypatch.setenv("CONTAMINATION_CACHE", str(tmp_path / "cache"))
+    records, where, commit = Access().read(entry, lambda: pytest.fail("it is at hand"))
+    assert ([record for _, record in records], where, commit) == ([{"text": "a"}], str(path), "")
+    monkeypatch.setattr(module, "cache_path", lambda _: path)
+    monkeypatch.setattr(module, "read_origin", lambda _: {"commit": "abc"})
+    assert Access().read(entry, list)[2] == "abc"
+
+
+def test_placeholders_have_the_tokens_that_are_reckoned_with() -> None:
+    made = placeholders(4, 2.5, "text", label=(1, 0))
+    assert [len(row["text"]) // 4 for row in made] == [2, 3, 2, 3]
+    assert [row["label"] for row in made] == [1, 0, 1, 0]
+    assert sum(len(row["text"]) // 4 for row in placeholders(1200, 7.377, "text")) == 8852
+    assert len({row["text"] for row in placeholders(2000, 3, "text")}) == 2000
+
+
+def test_without_a_split_the_table_of_baselines_has_its_columns() -> None:
+    assert isinstance(found := Access().score_blind([]), pd.DataFrame)
+    assert {"benchmark", "split", "status"} <= set(found)
