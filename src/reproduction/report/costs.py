@@ -8,7 +8,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
-from importlib.util import find_spec
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -88,8 +87,7 @@ def count_profile(experiment: Experiment, folder: Path, counting: Counting) -> N
     for name in experiment.profile.notebooks:
         source = folder / f"{name}.ipynb"
         package = f"reproduction.notebooks.{notebook_of(source).package}"
-        spec = find_spec(f"{package}.measure")
-        measure = getattr(import_module(f"{package}.measure"), "measure", None) if spec else None
+        measure = getattr(import_module(f"{package}.measure"), "measure", None)
         if measure is not None:
             values = notebook_parameters(source, experiment, source)
             wanted = {key: values[key] for key in signature(measure).parameters if key in values}
