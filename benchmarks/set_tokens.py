@@ -14,11 +14,11 @@ from pathlib import Path
 import pandas as pd
 from transformers import AutoTokenizer
 
-from reproduction.run.counting import LINE, RECORD
 from contamination.testsets.lines import open_lines
 from contamination.testsets.registry import registered
 from contamination.testsets.sources import available, open_test_set
 from contamination.testsets.tokens import tokenize
+from reproduction.run.counting import LINE, RECORD
 
 TABLE = Path("docs/measurements/set_tokens.csv")
 COLUMNS = ["set", "form", "records", "tokens", "source"]
