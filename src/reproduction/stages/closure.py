@@ -43,6 +43,11 @@ class Code:
         self._imports: dict[str, set[str]] = {}
         self._digests: dict[str, str] = {}
 
+    @property
+    def modules(self) -> list[str]:
+        """Names of all modules of the packages."""
+        return list(self._files)
+
     @cached_property
     def _versions(self) -> dict[str, str]:
         """Lines of the lock by the name of the package, in lower case and with underscores."""
