@@ -8,20 +8,40 @@ A profile without a corpus trains nothing. Its notebooks are those that it lists
 models that others have released.
 """
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
+from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any
 
 import yaml
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
+from pydantic.dataclasses import dataclass
 
 from contamination.errors import InputError
 
-T = TypeVar("T")
+STRICT = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
+Count = Annotated[int, Field(strict=True, ge=1)]
+Whole = Annotated[int, Field(strict=True, ge=0)]
 
 
-@dataclass(frozen=True)
+def _no_switch(value: Any) -> Any:
+    if isinstance(value, bool):
+        raise ValueError("give a number, not true or false")
+    return value
+
+
+# YAML reads 1e-3 (without a dot) as text; a person means the number.
+Number = Annotated[float, BeforeValidator(_no_switch), Field(allow_inf_nan=False)]
+
+
+@dataclass(frozen=True, config=STRICT)
 class CorpusSpec:
     """What the models are trained on.
 
@@ -33,11 +53,17 @@ class CorpusSpec:
     packages: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     held_out: tuple[str, ...] = ()
-    characters: int | None = None
-    vocabulary: int = 4096
+    characters: Count | None = None
+    vocabulary: Count = 4096
+
+    @model_validator(mode="after")
+    def _one_source(self) -> "CorpusSpec":
+        if bool(self.packages) == bool(self.files):
+            raise ValueError("give either packages or files")
+        return self
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class CanarySpec:
     """One canary set: either records of a `kind` made from held-out packages, or a file.
 
@@ -46,24 +72,31 @@ class CanarySpec:
     """
 
     name: str
-    examples: int
-    dup_count: int
+    examples: Count
+    dup_count: Whole
     kind: str | None = None
     file: str | None = None
     template: str | None = None
 
+    @model_validator(mode="after")
+    def _one_origin(self) -> "CanarySpec":
+        given = [bool(self.kind), bool(self.file), bool(self.template)]
+        if given not in ([True, False, False], [False, True, True]):
+            raise ValueError(f"canary set {self.name!r}: give a kind, or file and template")
+        return self
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, config=STRICT)
 class Architecture:
     """Shape of a GPT-2 model; the names are those of `transformers.GPT2Config`."""
 
-    n_embd: int
-    n_layer: int
-    n_head: int
-    n_positions: int
+    n_embd: Count
+    n_layer: Count
+    n_head: Count
+    n_positions: Count
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class TrainingSpec:
     """Hyper-parameters of pre-training (Oren, section 4.1 and appendix).
 
@@ -73,24 +106,24 @@ class TrainingSpec:
     `checkpoint_steps`.
     """
 
-    batch_size: int
-    micro_batch_size: int
-    learning_rate: float
-    weight_decay: float
-    warmup_steps: int
-    checkpoint_steps: int
+    batch_size: Count
+    micro_batch_size: Count
+    learning_rate: Number
+    weight_decay: Number
+    warmup_steps: Whole
+    checkpoint_steps: Count
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class ScoringSpec:
     """Shards, permutations per shard, and permutations of the whole set (Oren 3.1 and 3.2)."""
 
-    shards: int
-    permutations: int
-    whole_set_permutations: int
+    shards: Count
+    permutations: Count
+    whole_set_permutations: Count
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Pretraining:
     """What the models of a profile are trained on and scored on.
 
@@ -98,14 +131,24 @@ class Pretraining:
     """
 
     corpus: CorpusSpec
-    canaries: tuple[CanarySpec, ...]
+    canaries: Annotated[tuple[CanarySpec, ...], Field(min_length=1)]
     model: Architecture
     training: TrainingSpec
     scoring: ScoringSpec
     sizes: tuple[Architecture, ...] = ()
 
+    @model_validator(mode="after")
+    def _names_differ(self) -> "Pretraining":
+        names = [spec.name for spec in self.canaries]
+        if repeated := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"canary set {repeated[0]!r} is named twice; rename one")
+        widths = [shape.n_embd for shape in (self.model, *self.sizes)]
+        if repeated := sorted({str(n) for n in widths if widths.count(n) > 1}):
+            raise ValueError(f"two models have n_embd {repeated[0]}; give each size its own")
+        return self
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, config=STRICT)
 class Profile:
     """A parsed profile, named by its file; everything random derives from its seed.
 
@@ -115,7 +158,7 @@ class Profile:
     """
 
     name: str
-    seed: int
+    seed: Whole
     notebooks: Mapping[str, Mapping[str, Any]]
     pretraining: Pretraining | None = None
 
@@ -171,25 +214,19 @@ def load_profile(path: Path) -> Profile:
         if "base" in base:
             raise InputError(f"{path}: its base has a base of its own; name that one")
         data = base | data
-    if "name" in data:
-        raise InputError(f"{path}: unknown key 'name'; the file's own name is the profile's")
-    profile = _profile(data, path)
-    if profile.pretraining is None:
-        if not profile.notebooks:
-            raise InputError(f"{path}: without a corpus, list the notebooks that are to run")
-        return profile
-    names = [spec.name for spec in profile.canaries]
-    if repeated := sorted({n for n in names if names.count(n) > 1}):
-        raise InputError(f"{path}: canary set {repeated[0]!r} is named twice")
-    widths = [shape.n_embd for shape in (profile.model, *profile.sizes)]
-    if repeated := sorted({str(n) for n in widths if widths.count(n) > 1}):
-        raise InputError(f"{path}: two models have n_embd {repeated[0]}; give each size its own")
-    if bool(profile.corpus.packages) == bool(profile.corpus.files):
-        raise InputError(f"{path}: give either corpus.packages or corpus.files")
-    for spec in profile.canaries:
-        given = [bool(spec.kind), bool(spec.file), bool(spec.template)]
-        if given not in ([True, False, False], [False, True, True]):
-            raise InputError(f"{path}: canary set {spec.name!r}: give a kind, or file and template")
+    if reserved := {"name", "pretraining"} & set(data):
+        raise InputError(f"{path}: unknown key {min(reserved)!r}; remove it")
+    trained = {
+        field.name: data.pop(field.name) for field in fields(Pretraining) if field.name in data
+    }
+    try:
+        profile = TypeAdapter(Profile).validate_python(
+            {**data, "name": path.stem, "pretraining": trained or None}
+        )
+    except ValidationError as error:
+        raise InputError(f"{path}: {_described(error)}") from error
+    if not trained and not profile.notebooks:
+        raise InputError(f"{path}: without a corpus, list the notebooks that are to run")
     return profile
 
 
@@ -202,83 +239,18 @@ def _read(path: Path) -> dict[str, Any]:
     except (yaml.YAMLError, ValueError) as error:  # ValueError: not UTF-8, or no such date
         problem = " ".join(str(error).split())
         raise InputError(f"{path}: not valid YAML: {problem}") from error
-    if not isinstance(data, dict):
+    if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
         raise InputError(f"{path}: write `key: value` lines; see profiles/laptop.yaml")
     return data
 
 
-def _profile(data: dict[str, Any], path: Path) -> Profile:
-    """Sort the keys of a file: those of training, all or none, and those of every profile."""
-    training = [field.name for field in fields(Pretraining)]
-    known = ["seed", *training, "notebooks"]
-    _refuse_unknown(data, known, str(path))
-    given = {name: data.pop(name) for name in training if name in data}
-    for field in fields(Pretraining) if given else ():
-        if _is_missing(field, given):
-            together = ", ".join(f.name for f in fields(Pretraining) if f.default is MISSING)
-            raise InputError(
-                f"{path}: key {field.name!r} is missing; give all of {together}, or none"
-            )
-    profile = _build(Profile, {**data, "name": path.stem}, str(path))
-    return replace(profile, pretraining=_build(Pretraining, given, str(path))) if given else profile
-
-
-def _refuse_unknown(data: Mapping[Any, Any], known: Sequence[str], where: str) -> None:
-    if unknown := sorted(set(data) - set(known), key=str):
-        raise InputError(f"{where}: unknown key {unknown[0]!r}; choose from {', '.join(known)}")
-
-
-def _is_missing(field: Field[Any], data: Mapping[str, Any]) -> bool:
-    return field.name not in data and field.default is MISSING
-
-
-def _build(kind: type[T], data: Any, where: str) -> T:
-    """Make a dataclass of checked values; `where` names the place in error messages."""
-    if not isinstance(data, Mapping):
-        raise InputError(f"{where}: write a mapping with the keys of {kind.__name__}")
-    known = {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
-    _refuse_unknown(data, list(known), where)
-    for name, field in known.items():
-        if _is_missing(field, data):
-            raise InputError(f"{where}: key {name!r} is missing")
-    hints = get_type_hints(kind)
-    values = {name: _value(hints[name], value, f"{where}: {name}") for name, value in data.items()}
-    return kind(**values)
-
-
-MAY_BE_ZERO = (": seed", ": warmup_steps", ": dup_count")
-LISTS = {str: "names", CanarySpec: "at least one canary set", Architecture: "shapes, as of `model`"}
-
-
-def _value(hint: Any, value: Any, where: str) -> Any:
-    if is_dataclass(hint):
-        return _build(hint, value, where)  # type: ignore[arg-type]
-    if get_origin(hint) is tuple:
-        kind = get_args(hint)[0]
-        if not isinstance(value, list) or (kind is CanarySpec and not value):
-            raise InputError(f"{where}: write a list of {LISTS[kind]}")
-        return tuple(_value(kind, item, f"{where}[{i}]") for i, item in enumerate(value))
-    if hint is float:
-        # YAML reads 1e-3 (without a dot) as text; a person means the number.
-        try:
-            number = math.nan if isinstance(value, bool) else float(value)
-        except (TypeError, ValueError):
-            number = math.nan
-        if not math.isfinite(number):
-            raise InputError(f"{where}: {value!r} is not a number")
-        return number
-    if hint in (int, int | None):
-        least = 0 if where.endswith(MAY_BE_ZERO) else 1
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise InputError(f"{where}: {value!r} is not a whole number of at least {least}")
-        return value
-    if hint in (str, str | None):
-        if not isinstance(value, str):
-            raise InputError(f"{where}: {value!r} is not text")
-        return value
-    if not isinstance(value, Mapping):
-        raise InputError(f"{where}: write a mapping from notebook to parameters")
-    for name, inner in value.items():
-        if not isinstance(inner, Mapping):
-            raise InputError(f"{where}.{name}: write a mapping of notebook parameters")
-    return value
+def _described(error: ValidationError) -> str:
+    """Name the key of the first mistake and its fix, in one line."""
+    found = error.errors(include_url=False)[0]
+    place = ".".join(str(part) for part in found["loc"] if part != "pretraining")
+    problem = {
+        "missing": "is missing; profiles/laptop.yaml shows how it is given",
+        "unexpected_keyword_argument": "is unknown; remove it, or correct its spelling",
+        "value_error": found["msg"].removeprefix("Value error, "),
+    }.get(found["type"], f"{found['msg']}, not {str(found['input'])[:60]!r}")
+    return " ".join(f"{place}: {problem}".removeprefix(": ").split())
