@@ -5,10 +5,10 @@ import sys
 import tomllib
 from importlib.metadata import packages_distributions
 
+import grimp
 import pytest
 
 from fakes.data_fixtures import ROOT
-from reproduction.stages.closure import Code
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
@@ -25,9 +25,9 @@ EXTRA = _names(PROJECT["optional-dependencies"]["reproduce"])
     ("package", "declared"), [("contamination", LIBRARY), ("reproduction", LIBRARY | EXTRA)]
 )
 def test_a_package_imports_what_is_declared_for_it(package: str, declared: set[str]) -> None:
-    code = Code(ROOT, [package])
+    graph = grimp.build_graph(package, include_external_packages=True, cache_dir=None)
     known = {*sys.stdlib_module_names, "contamination", "reproduction"}
-    imported = code.closure(code.modules) - set(code.modules) - known
+    imported = {name for name in graph.modules if graph.is_module_squashed(name)} - known
     providers = packages_distributions()
     assert len(imported) > 10
     missing = {

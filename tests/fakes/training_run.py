@@ -75,7 +75,7 @@ if __name__ == "__main__":
         case ["kill-at-step", count]:
             training._step = kill_at(training._step, int(count))
         case ["kill-while-saving", count]:
-            training.save_file = kill_at(training.save_file, int(count), lambda a: a[1])
+            training.torch.save = kill_at(training.torch.save, int(count), lambda a: a[1])
     micro = int(sys.argv[4]) if sys.argv[3:4] == ["micro-batch"] else SPEC.micro_batch_size
     targets = count_targets()
     run(tokenizer, Path(sys.argv[2]), spec=replace(SPEC, micro_batch_size=micro))

@@ -17,160 +17,141 @@ class Notebook:
     Attributes
     ----------
     package : of `reproduction.notebooks`; the passes over models are its `measure.measure`.
+    tables, figures : what it writes, by file name and by stem.
     passes : which models of a run these passes read: "stores" (the two models, after their canary
         sets are scored), "both", "all" (with the further sizes), "clean", or "" if there are none.
         In a profile that trains nothing they read released models.
     needs : the parameter of the notebook without which it makes no passes over trained models.
     reads : further files, from the root of the repository, or other notebooks by name.
-    tables, figures : what it writes, by file name and by stem.
     released : whether it belongs to profiles that train nothing.
     """
 
     package: str
+    tables: str
+    figures: str
     passes: str = ""
     needs: str = ""
     reads: tuple[str, ...] = ()
-    tables: tuple[str, ...] = ()
-    figures: tuple[str, ...] = ()
     released: bool = False
 
     @property
     def outputs(self) -> list[str]:
         """The files that it writes, below the directory of the results."""
-        figures = [f"figures/{stem}.{kind}" for stem in self.figures for kind in ("svg", "png")]
-        return [f"tables/{name}" for name in self.tables] + figures
+        figures = [f"figures/{stem}.{kind}" for stem in self.figures.split() for kind in KINDS]
+        return [f"tables/{name}" for name in self.tables.split()] + figures
 
 
-def _files(stem: str, csv: str = "", md: str = "") -> tuple[str, ...]:
-    """Name tables by the endings of their stems, which follow `stem_`; "." is the stem itself."""
-    return tuple(
-        f"{stem}.{kind}" if end == "." else f"{stem}_{end}.{kind}"
-        for kind, ends in (("csv", csv), ("md", md))
-        for end in ends.split()
-    )
-
-
-PAPERS = (
-    ". summary reasons oren_section_4_3 "
-    "oren_table_1 oren_table_2 oren_table_4 oren_table_5 shi_table_1 shi_table_6 "
-    "fu_table_3 fu_table_7 fu_table_8 fu_table_9 fu_table_10 fu_table_11 fu_table_12 fu_table_13 "
-    "fu_table_14 fu_table_15 fu_figure_18"
-).removeprefix(". ")
-
+KINDS = ("svg", "png")
 NOTEBOOKS = {
     "00_start_here": Notebook(
-        package="start",
+        "start",
+        "start.csv",
+        "start_orderings start_sets start_gains",
         reads=("data/stores/stores.json", "docs/measurements/mmlu_lines.csv"),
-        tables=("start.csv",),
-        figures=("start_orderings", "start_sets", "start_gains"),
     ),
     "01_canary_eval": Notebook(
-        package="canaries",
+        "canaries",
+        "canaries.csv duplication_power.csv canaries.md canaries_clean.md canaries_redrawn.md "
+        "canaries_published.md",
+        "duplication_power",
         reads=("stores",),
-        tables=("duplication_power.csv", *_files("canaries", ".", ". clean redrawn published")),
-        figures=("duplication_power",),
     ),
     "02_shard_permutation_ablation": Notebook(
-        package="ablation",
+        "ablation",
+        "shard_ablation.csv permutation_ablation.csv",
+        "shard_ablation permutation_ablation",
         passes="stores",
-        tables=("shard_ablation.csv", "permutation_ablation.csv"),
-        figures=("shard_ablation", "permutation_ablation"),
     ),
     "03_open_model_audit": Notebook(
-        package="open_models",
+        "open_models",
+        "open_models.csv open_models.md open_models_by_model.md open_models_published.md",
+        "open_models",
         passes="stores",
-        tables=_files("open_models", ".", ". by_model published"),
-        figures=("open_models",),
     ),
     "04_mmlu_fisher": Notebook(
-        package="mmlu",
+        "mmlu",
+        "mmlu_subsets.csv mmlu_fisher.csv mmlu_lines.csv mmlu_exclusions.csv mmlu_fisher.md "
+        "mmlu_table4.md mmlu_exclusions.md",
+        "mmlu_ecdf",
         passes="all",
         needs="measured",
         reads=("docs/measurements/mmlu_lines.csv",),
-        tables=_files("mmlu", "subsets fisher lines exclusions", "fisher table4 exclusions"),
-        figures=("mmlu_ecdf",),
     ),
     "05_beyond_the_paper": Notebook(
-        package="beyond",
+        "beyond",
+        "power_replicates.csv power_per_token.csv power_ranking.csv calibration.csv failures.csv "
+        "power_ranking.md power_study.md failures.md",
+        "power_per_token calibration",
         passes="stores",
         reads=("docs/measurements/power.csv",),
-        tables=(
-            *_files("power", "replicates per_token ranking", "ranking study"),
-            "calibration.csv",
-            *_files("failures", ".", "."),
-        ),
-        figures=("power_per_token", "calibration"),
     ),
     "06_wikimia": Notebook(
-        package="wikimia",
+        "wikimia",
+        "wikimia.csv wikimia_blind.csv wikimia.md wikimia_lengths.md wikimia_blind.md "
+        "wikimia_published.md",
+        "wikimia",
         passes="all",
-        tables=_files("wikimia", ". blind", ". lengths blind published"),
-        figures=("wikimia",),
     ),
     "07_min_k_baseline": Notebook(
-        package="min_k",
+        "min_k",
+        "min_k.csv min_k.md min_k_clean.md min_k_published.md",
+        "min_k",
         passes="both",
         reads=("01_canary_eval",),
-        tables=_files("min_k", ".", ". clean published"),
-        figures=("min_k",),
     ),
     "08_detection_assumptions": Notebook(
-        package="assumptions",
+        "assumptions",
+        "assumptions_within.csv assumptions_cross.csv assumptions_blind.csv "
+        "assumptions_perplexity.csv assumptions_within.md assumptions_blind.md "
+        "assumptions_tuned.md assumptions_sizes.md assumptions_published.md "
+        "assumptions_conclusions.md assumptions_perplexity.md",
+        "assumptions_cross assumptions_density assumptions_density_min_prob_25 "
+        "assumptions_density_mem_25 assumptions_density_entropy_25",
         passes="all",
-        tables=_files(
-            "assumptions",
-            "within cross blind perplexity",
-            "within blind tuned sizes published conclusions perplexity",
-        ),
-        figures=(
-            "assumptions_cross",
-            "assumptions_density",
-            "assumptions_density_min_prob_25",
-            "assumptions_density_mem_25",
-            "assumptions_density_entropy_25",
-        ),
     ),
     "09_controlled_contamination": Notebook(
-        package="controlled",
+        "controlled",
+        "controlled_contamination.csv controlled_trends.csv controlled_contamination.md "
+        "controlled_rates.md controlled_published.md controlled_conclusions.md",
+        "controlled_contamination",
         passes="clean",
-        tables=_files(
-            "controlled", "contamination trends", "contamination rates published conclusions"
-        ),
-        figures=("controlled_contamination",),
     ),
     "10_book_audit": Notebook(
-        package="books",
+        "books",
+        "books.csv books_validation.csv books.md books_validation.md books_published.md",
+        "books",
         passes="clean",
-        tables=_files("books", ". validation", ". validation published"),
-        figures=("books",),
     ),
     "11_unlearning_audit": Notebook(
-        package="unlearning",
+        "unlearning",
+        "unlearning.csv unlearning_detection.csv unlearning.md unlearning_detection.md "
+        "unlearning_truth.md",
+        "unlearning",
         passes="both",
-        tables=_files("unlearning", ". detection", ". detection truth"),
-        figures=("unlearning",),
     ),
     "12_released_checkpoints": Notebook(
-        package="checkpoints",
+        "checkpoints",
+        "checkpoints.csv checkpoints_shards.csv checkpoints_permutations.csv "
+        "checkpoints_min_k.csv checkpoints.md checkpoints_min_k.md",
+        "checkpoints_power checkpoints_shards checkpoints_permutations",
         passes="released",
         reads=("data/registry.yaml",),
-        tables=_files("checkpoints", ". shards permutations min_k", ". min_k"),
-        figures=("checkpoints_power", "checkpoints_shards", "checkpoints_permutations"),
         released=True,
     ),
     "13_beside_the_papers": Notebook(
-        package="papers",
+        "papers",
+        "papers.csv papers_summary.md papers_reasons.md papers_oren_section_4_3.md "
+        "papers_oren_table_1.md papers_oren_table_2.md papers_oren_table_4.md "
+        "papers_oren_table_5.md papers_shi_table_1.md papers_shi_table_6.md "
+        "papers_fu_table_3.md papers_fu_table_7.md papers_fu_table_8.md papers_fu_table_9.md "
+        "papers_fu_table_10.md papers_fu_table_11.md papers_fu_table_12.md "
+        "papers_fu_table_13.md papers_fu_table_14.md papers_fu_table_15.md "
+        "papers_fu_figure_18.md",
+        "papers",
         reads=("notebooks",),
-        tables=_files("papers", ".", PAPERS),
-        figures=("papers",),
         released=True,
     ),
-    "14_option_order": Notebook(
-        package="options",
-        passes="clean",
-        tables=_files("options", ".", "."),
-        figures=("options",),
-    ),
+    "14_option_order": Notebook("options", "options.csv options.md", "options", passes="clean"),
 }
 
 

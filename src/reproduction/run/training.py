@@ -6,13 +6,15 @@ shuffled once with the seed, and each is read exactly once. Steps, not wall-cloc
 everything, so a run that was killed and started again ends with the same weights as one that was
 not. Under ``accelerate launch``, processes on several GPUs or nodes share each batch.
 
-A checkpoint is one safetensors file, whole or absent: the weights, the moments of AdamW and the
-recent losses are tensors; step, identity of the run and checksum stand in its metadata.
+A checkpoint is a directory, whole or absent: the tensors of the model and of AdamW, and a record of
+step and recent losses, of the identity of the run and of a checksum over all that.
 """
 
 import contextlib
 import hashlib
+import json
 import math
+import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -24,17 +26,16 @@ import torch
 import transformers
 from accelerate import Accelerator
 from accelerate.utils import set_seed
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from tqdm import tqdm
 from transformers import GPT2LMHeadModel, PreTrainedTokenizerBase
 
 from contamination.errors import InputError
-from contamination.files import replacing, sha256_of, write_json
+from contamination.files import read_json, replacing, sha256_of, write_json
 from contamination.randomness import derived_seed, random_stream
 from reproduction.run.network import NextTokenLoss, gpt2_config, training_attention
 from reproduction.run.profile import Architecture, TrainingSpec
 
+TENSORS = "tensors.pt"
 LAST_STEPS = 50  # the reported final loss is the mean over this many steps
 
 
@@ -109,7 +110,7 @@ def train(
     wrapped, optimizer = accelerator.prepare(NextTokenLoss(model), optimizer)
 
     key = sha256_of(_digest(tokens), repr((shape, len(tokenizer), spec, seed)))
-    checkpoint = directory.with_name(directory.name + ".checkpoint.safetensors")
+    checkpoint = directory.with_name(directory.name + ".checkpoint")
     state = load_checkpoint(checkpoint, key, model, optimizer)
     started = time.perf_counter() - state["seconds"]
     tokens_per_step = spec.batch_size * shape.n_positions
@@ -158,7 +159,7 @@ def train(
             model.save_pretrained(temporary)
             tokenizer.save_pretrained(temporary)
             write_json(temporary / "training.json", summary)
-        checkpoint.unlink(missing_ok=True)
+        shutil.rmtree(checkpoint, ignore_errors=True)
     accelerator.wait_for_everyone()
     return summary
 
@@ -206,59 +207,30 @@ def save_checkpoint(
     key: str,
     model: torch.nn.Module,
     optimizer: torch.optim.Optimizer,
-    state: dict[str, Any],
+    state: Mapping[str, Any],
 ) -> None:
     """Write model, optimiser and state (step, seconds, losses) of the run named `key`."""
-    tensors = {f"model.{name}": p.detach() for name, p in model.named_parameters()}
-    for index, slots in optimizer.state_dict()["state"].items():
-        tensors |= {f"optimizer.{index}.{slot}": value for slot, value in slots.items()}
-    tensors["losses"] = torch.tensor(state["losses"], dtype=torch.float64)
-    tensors = {name: tensor.contiguous().cpu() for name, tensor in tensors.items()}
-    metadata = {"key": key, "step": str(state["step"]), "seconds": str(state["seconds"])}
-    metadata["sha256"] = _checksum(metadata, tensors)
     with replacing(path) as temporary:
-        save_file(tensors, temporary, metadata)
-
-
-def _checksum(metadata: Mapping[str, str], tensors: Mapping[str, torch.Tensor]) -> str:
-    """SHA-256 of a checkpoint's metadata and of its tensors, by name."""
-    digest = hashlib.sha256(repr(sorted(metadata.items())).encode())
-    for name, tensor in sorted(tensors.items()):
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
-    return digest.hexdigest()
+        temporary.mkdir()
+        torch.save((model.state_dict(), optimizer.state_dict()), temporary / TENSORS)
+        found = sha256_of(temporary / TENSORS, json.dumps(state, sort_keys=True))
+        write_json(temporary / "record.json", {"key": key, "sha256": found, "state": state})
 
 
 def load_checkpoint(
     path: Path, key: str, model: torch.nn.Module, optimizer: torch.optim.Optimizer
 ) -> dict[str, Any]:
     """Load a checkpoint of this very run into model and optimiser, or start at step 0."""
-    fresh = {"step": 0, "seconds": 0.0, "losses": []}
-    if path.is_dir():
-        raise InputError(f"{path}: a directory stands where the checkpoint belongs; remove it")
-    if not path.exists():
-        return fresh
     try:
-        with safe_open(path, "pt") as file:
-            metadata = file.metadata() or {}
-            if metadata.get("key") != key:
-                return fresh
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError, UnicodeDecodeError):
-        return fresh  # unreadable: training from the start costs time, never correctness
-    if metadata.pop("sha256", None) != _checksum(metadata, tensors):
-        return fresh
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            parameter.copy_(tensors[f"model.{name}"])
-    slots: dict[int, dict[str, torch.Tensor]] = {}
-    for name, value in tensors.items():
-        if name.startswith("optimizer."):
-            _, index, slot = name.split(".")
-            slots.setdefault(int(index), {})[slot] = value
-    optimizer.load_state_dict(optimizer.state_dict() | {"state": slots})
-    return {
-        "step": int(metadata["step"]),
-        "seconds": float(metadata["seconds"]),
-        "losses": tensors["losses"].tolist(),
-    }
+        record = read_json(path / "record.json")
+        state: dict[str, Any] = record["state"]
+        found = sha256_of(path / TENSORS, json.dumps(state, sort_keys=True))
+        whole = record["sha256"] == found
+    except (InputError, OSError, KeyError, TypeError):
+        whole = False  # unreadable: training from the start costs time, never correctness
+    if not whole or record["key"] != key:
+        return {"step": 0, "seconds": 0.0, "losses": []}
+    weights, moments = torch.load(path / TENSORS, weights_only=True)
+    model.load_state_dict(weights)
+    optimizer.load_state_dict(moments)
+    return state

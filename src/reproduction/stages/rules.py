@@ -12,7 +12,7 @@ from pathlib import Path
 from contamination.files import sha256_of, write_text
 from reproduction.notebooks.table import NOTEBOOKS, Notebook
 from reproduction.run.files import RunFiles
-from reproduction.stages.closure import Code, parameters_cell
+from reproduction.stages.closure import facts, notebook_code
 
 MODELS_FILE = "data/models.yaml"
 STAGE = "reproduction.run.{}_stage"
@@ -26,9 +26,9 @@ def write_rules(run: RunFiles, root: Path = Path()) -> Path:
     """
     rules = Rules(run, root)
     rules.collect()
-    for name, facts in rules.stamps.items():
+    for name, stamp in rules.stamps.items():
         path = run.build / "stamps" / name
-        text = "".join(f"{key} {value}\n" for key, value in facts.items())
+        text = "".join(f"{key} {value}\n" for key, value in stamp.items())
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
             write_text(path, text)
     target = run.build / "rules.mk"
@@ -42,7 +42,6 @@ class Rules:
 
     def __init__(self, run: RunFiles, root: Path) -> None:
         self.run, self.root = run, root
-        self.code = Code(root)
         self.lines: list[str] = []
         self.stamps: dict[str, dict[str, str]] = {}
         trained = list(run.shapes)
@@ -108,7 +107,7 @@ class Rules:
 
     def _notebook(self, name: str, row: Notebook) -> None:
         source, target = Path("notebooks") / f"{name}.ipynb", self._executed(name)
-        code = sorted(self.code.imports_of_notebook(self.root / source))
+        code = sorted(notebook_code(self.root / source)[0])
         needed = [source.as_posix(), self._stamp(f"notebook-{name}", code, "seed", name)]
         needed += [path for path in [f"$(B)/scores/{name}.json"] if self._is_measured(path)]
         for read in row.reads:
@@ -150,17 +149,17 @@ class Rules:
         self, name: str, modules: list[str], *sections: str, without: tuple[str, ...] = ()
     ) -> str:
         """Note what a stage depends on; return the file that says so."""
-        facts = self.code.facts(modules, without)
+        stamp = facts(self.root, modules, without)
         for section in sections:
-            facts[f"profile: {section}"] = sha256_of(self._section(section))[:16]
-        self.stamps[name] = facts
+            stamp[f"profile: {section}"] = sha256_of(self._section(section))[:16]
+        self.stamps[name] = stamp
         return f"$(B)/stamps/{name}"
 
     def _section(self, name: str) -> str:
         """Return a section of the profile, that of a notebook with its own parameters, as text."""
         profile = self.run.profile
         if name in NOTEBOOKS:
-            own = parameters_cell(self.root / "notebooks" / f"{name}.ipynb")
+            own = notebook_code(self.root / "notebooks" / f"{name}.ipynb")[1]
             return json.dumps(profile.notebooks.get(name, {}), sort_keys=True, default=str) + own
         if name == "seed":
             return str(profile.seed)

@@ -44,12 +44,9 @@ NotebookFile = Annotated[Path, typer.Argument(help="The notebook, in notebooks/.
 ModelName = Annotated[
     str, typer.Argument(help="contaminated, clean, or clean-WIDTH of a size of the profile.")
 ]
-Published = Annotated[Path, typer.Option(help="The papers' numbers.")]
-PUBLISHED = Path("data/published")
-ReferenceDirectory = Annotated[Path, typer.Option(help="Results that git holds.")]
-REFERENCE = Path("results/reference")
-TolerancesFile = Annotated[Path, typer.Option(help="How far each column may move.")]
-TOLERANCES = Path("docs/measurements/tolerances.csv")
+# From the root of the repository, where make runs.
+PUBLISHED, MEASUREMENTS = Path("data/published"), Path("docs/measurements")
+REFERENCE, TOLERANCES = Path("results/reference"), Path("docs/measurements/tolerances.csv")
 Parameters = Annotated[
     list[str] | None,
     typer.Option(
@@ -236,27 +233,23 @@ def manifest(
     profile: ProfileFile,
     build: BuildDirectory,
     results: ResultsDirectory,
-    published: Published = PUBLISHED,
 ) -> None:
     """Write manifest.json and variables.yml: what ran, on what, and every number of the prose."""
     from reproduction.report.manifest import write_manifest
 
     with _open(profile, build, "manifest") as experiment:
-        write_manifest(experiment, results, published)
+        write_manifest(experiment, results, PUBLISHED)
 
 
 @app.command()
-def report(
-    results: ResultsDirectory,
-    paper: Annotated[Path, typer.Option(help="Directory of the report's source.")] = Path("paper"),
-) -> None:
+def report(results: ResultsDirectory) -> None:
     """Render the report (HTML, PDF) and the slides, by Quarto if installed, else by pandoc.
 
     Of a run that trained nothing: a report of its own, without slides.
     """
     from reproduction.report.render import documents_of, render_report
 
-    render_report(paper, results, documents=documents_of(results))
+    render_report(Path("paper"), results, documents=documents_of(results))
 
 
 @app.command()
@@ -264,16 +257,12 @@ def explorer(
     profile: ProfileFile,
     build: BuildDirectory,
     results: ResultsDirectory,
-    published: Published = PUBLISHED,
-    measurements: Annotated[Path, typer.Option(help="Tables of MMLU as measured before.")] = Path(
-        "docs/measurements"
-    ),
 ) -> None:
     """Write explorer.html: MMLU, and every scored set under every test, for a browser."""
     from reproduction.report.explorer.page import make_page
 
     with _open(profile, build, "explorer") as experiment:
-        page = make_page(experiment, results, published=published, measurements=measurements)
+        page = make_page(experiment, results, published=PUBLISHED, measurements=MEASUREMENTS)
         write_text(results / "explorer.html", page)
 
 
@@ -297,22 +286,19 @@ def ship_stores(
 def reference(
     results: ResultsDirectory,
     outputs: Annotated[list[Path], typer.Argument(help="Tables and figures of a complete run.")],
-    reference: ReferenceDirectory = REFERENCE,
 ) -> None:
     """Keep tables, figures and report of a finished run for git, whole or not at all."""
     from reproduction.output.reference import renew_reference
 
-    files = renew_reference(results, reference, outputs)
+    files = renew_reference(results, REFERENCE, outputs)
     size = sum(file.stat().st_size for file in files) / 1e6
-    commit = read_json(reference / "manifest.json")["commit"]
-    typer.echo(f"{reference}: {len(files)} files, {size:.1f} MB, of a run of commit {commit}")
+    commit = read_json(REFERENCE / "manifest.json")["commit"]
+    typer.echo(f"{REFERENCE}: {len(files)} files, {size:.1f} MB, of a run of commit {commit}")
 
 
 @app.command()
 def compare(
     results: ResultsDirectory,
-    reference: ReferenceDirectory = REFERENCE,
-    tolerances: TolerancesFile = TOLERANCES,
 ) -> None:
     """Compare every value of a run with the reference; exit status 1 if one is different.
 
@@ -321,9 +307,9 @@ def compare(
     from reproduction.output.compare import DIFFERENT, compare, read_tolerances
     from reproduction.stages.summary import print_comparison
 
-    found = compare(results, reference, read_tolerances(tolerances))
+    found = compare(results, REFERENCE, read_tolerances(TOLERANCES))
     save_table(found.values, results / "comparison.csv")
-    print_comparison(found, results, reference)
+    print_comparison(found, results, REFERENCE)
     if found.count(DIFFERENT):
         raise typer.Exit(1)
 
@@ -331,10 +317,8 @@ def compare(
 @app.command()
 def summary(
     results: ResultsDirectory,
-    reference: ReferenceDirectory = REFERENCE,
-    tolerances: TolerancesFile = TOLERANCES,
 ) -> None:
     """Print what the run found and where it lies."""
     from reproduction.stages.summary import print_summary
 
-    print_summary(results, reference, tolerances)
+    print_summary(results, REFERENCE, TOLERANCES)

@@ -5,7 +5,6 @@ names. Every stage adds a line when it begins and one when it ends. The times of
 say what is left, scaled by how fast this run has been so far.
 """
 
-import json
 import os
 import sys
 import time
@@ -23,18 +22,8 @@ from contamination.files import read_json
 MEASURED = Path("results/reference/manifest.json")
 BESIDE = 2.0  # steps that make runs at a time unless asked for another number
 TRUST = 60.0  # seconds of this run that count as much as the reference run and that number
-WIDTH = 60  # columns of the number of a step and what it does
+WIDTH = 48  # columns of the number of a step and what it does
 BARS = 2  # that a step shows at a time, one within the other
-LABELS = {
-    "corpus": "corpus, test sets to be planted, tokenizer",
-    "train": "train the {} model",
-    "score": "score the planted sets, {} model",
-    "measure": "scores for {}",
-    "notebook": "notebook {}",
-    "explorer": "page of MMLU and all scored sets",
-    "manifest": "what ran, and every number of the report",
-    "report": "report and slides",
-}
 
 
 @dataclass
@@ -94,22 +83,6 @@ def in_words(seconds: float) -> str:
     return f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.0f} h"
 
 
-def label(step: str) -> str:
-    """Say what a step computes; a notebook says so by its title."""
-    verb, _, name = step.partition(" ")
-    if verb in ("notebook", "measure"):
-        cells = json.loads(Path(f"notebooks/{name}.ipynb").read_text(encoding="utf-8"))["cells"]
-        name = "".join(cells[0]["source"]).splitlines()[0].lstrip("# ")
-    return LABELS.get(verb, verb).format(name)
-
-
-def announcement(run: Run, step: str, measured: Mapping[str, float], now: float) -> str:
-    """Return the line of a step that begins now: its number, what it does, the time left."""
-    total, left = len(run.planned), run.seconds_left(measured, now)
-    line = f"[{len(run.begun) + 1:>{len(str(total))}}/{total}] {label(step)}"
-    return f"{line:{WIDTH}} {in_words(left)} left" if left else line
-
-
 def begin(arguments: list[str]) -> Callable[[], None] | None:
     """Print the line of a stage that make runs; return what to call at its end.
 
@@ -126,7 +99,9 @@ def begin(arguments: list[str]) -> Callable[[], None] | None:
         taken = {row for key, row in run.rows.items() if key not in run.ended}
         row = min(set(range(len(taken) + 1)) - taken)
         _add(path, f"begun {now:.1f} {row} {step}")
-    line = announcement(run, step, _measured(path.parent.name), now)
+    total, left = len(run.planned), run.seconds_left(_measured(path.parent.name), now)
+    line = f"[{len(run.begun) + 1:>{len(str(total))}}/{total}] {step}"
+    line = f"{line:{WIDTH}} {in_words(left)} left" if left else line
     if sys.stderr.isatty():
         # Lines that are left free are those of the bars of the steps beside us.
         for place in range(BARS * row):

@@ -334,13 +334,14 @@ def test_a_printed_table_that_is_missing_is_a_difference(write) -> None:
     assert sorted(found.largest(9)["row"]) == ["canaries.md", "canary.md"]
 
 
-def test_the_stage_says_what_is_different(write, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_stage_says_what_is_different(write, capsys, monkeypatch) -> None:
     reference, same, run = write("reference"), write("same"), write("run", _faulty())
-    where = {"reference": reference, "tolerances": TOLERANCES}
-    stage.compare(results=same, **where)
+    monkeypatch.setattr(stage, "REFERENCE", reference)
+    monkeypatch.setattr(stage, "TOLERANCES", TOLERANCES)
+    stage.compare(results=same)
     assert "110 identical, 0 within tolerance, 0 different" in capsys.readouterr().out
     with pytest.raises(typer.Exit) as caught:
-        stage.compare(results=run, **where)
+        stage.compare(results=run)
     assert caught.value.exit_code == 1
     out = capsys.readouterr().out
     assert "AMD EPYC, 1 threads, AVX512, bfloat16, torch 2.13.0\n" in out

@@ -1,52 +1,35 @@
-"""The code that a stage depends on, beside an import graph that others have built."""
+"""The code that a stage depends on."""
 
 import subprocess
 import sys
 
-import grimp
-import pytest
-
 from fakes.data_fixtures import ROOT
 from reproduction.run.files import RunFiles
-from reproduction.stages.closure import Code
+from reproduction.stages.closure import PACKAGES, closure, facts
 from reproduction.stages.rules import Rules
 
 TRAINING = "reproduction.run.training_stage"
 
 
-@pytest.fixture(scope="module")
-def code() -> Code:
-    return Code(ROOT)
-
-
-def test_it_is_what_an_import_graph_finds(code: Code) -> None:
-    graph = grimp.build_graph(
-        "contamination", "reproduction", cache_dir=None, exclude_type_checking_imports=True
-    )
-    ours = {name for name in graph.modules if name.startswith(("contamination", "reproduction"))}
-    for start in ours:
-        found = {name for name in code.closure([start]) if name in ours}
-        assert found >= {start, *graph.find_upstream_modules(start)} & ours, start
-        parents = {name.rpartition(".")[0] for name in found} - {""}
-        assert parents <= found, start
-
-
-def test_training_reaches_no_more_of_scoring_than_its_processes(code: Code) -> None:
-    found = code.closure([TRAINING])
+def test_training_reaches_no_more_of_scoring_than_its_processes() -> None:
+    found = closure([TRAINING])
     scoring = {name for name in found if name.startswith("contamination.scoring.")}
     assert scoring == {"contamination.scoring.processes", "contamination.scoring.status"}
     rooms = {".".join(name.split(".")[:2]) for name in found if "." in name}
     assert not rooms & {"contamination.audit", "contamination.statistics", "reproduction.notebooks"}
     program = f"import sys, {TRAINING}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    ours = {n for n in loaded.stdout.split() if n.startswith(("contamination", "reproduction"))}
+    ours = {name for name in loaded.stdout.split() if name.startswith(PACKAGES)}
     assert ours and ours <= found
 
 
-def test_a_newer_torch_is_part_of_training_and_a_newer_linter_is_not(code: Code) -> None:
-    facts = code.facts([TRAINING])
-    assert facts["torch"].startswith("==") and facts["transformers"].startswith("==")
-    assert not {"ruff", "matplotlib", "papermill"} & set(facts)
+def test_versions_and_the_files_that_a_module_reads_count() -> None:
+    found = facts(ROOT, [TRAINING])
+    assert found["torch"] and found["transformers"]
+    assert not {"ruff", "matplotlib", "papermill"} & set(found)
+    assert found["yaml"]  # pyyaml in the lock
+    read = facts(ROOT, ["reproduction.output.published"])
+    assert "data/published/shi2023_headline.csv" in read
 
 
 def test_every_part_of_a_profile_is_in_a_stamp(tmp_path) -> None:
