@@ -12,7 +12,6 @@
 
 PROFILE ?= laptop
 PYTHON  ?= python3
-
 VENV  := .venv
 BIN   := $(VENV)/bin
 SETUP := $(VENV)/.installed
@@ -21,25 +20,17 @@ B     := build/$(PROFILE)
 # Results of the default profile lie in results/, those of others beside them, never over them.
 R     := $(if $(filter laptop,$(PROFILE)),results,results/$(PROFILE))
 KNOWN := $(notdir $(basename $(wildcard profiles/*.yaml)))
-
-ifneq ($(words $(CURDIR)),1)
-$(error the path '$(CURDIR)' has a blank in it, which make cannot handle: move the repository)
-endif
-ifeq ($(filter $(PROFILE),$(KNOWN)),)
-$(error unknown PROFILE '$(PROFILE)': choose one of $(KNOWN))
-endif
+$(if $(filter 1,$(words $(CURDIR))),,$(error the path '$(CURDIR)' has a blank in it, which make cannot handle: move the repository))
+$(if $(filter $(PROFILE),$(KNOWN)),,$(error unknown PROFILE '$(PROFILE)': choose one of $(KNOWN)))
 
 # On several GPUs: make reproduce LAUNCH="accelerate launch --multi_gpu" (docs/how-to/reproduce.md).
-LAUNCH ?=
 # Small models gain little from a second thread: two steps at a time, each on half of the cores.
 # Numbers depend on the threads in their last digits, so they are the same whatever runs beside.
 CORES := $(shell getconf _NPROCESSORS_ONLN)
 SMALL := $(if $(LAUNCH),,$(filter quick laptop,$(PROFILE)))
 JOBS  ?= $(if $(SMALL),2,1)
 OMP_NUM_THREADS ?= $(if $(SMALL),$(shell expr \( $(CORES) + 1 \) / 2))
-ifeq ($(MAKELEVEL)$(MAKE_RESTARTS),0)
-MAKEFLAGS += -j$(JOBS)
-endif
+MAKEFLAGS += $(if $(filter 0,$(MAKELEVEL)$(MAKE_RESTARTS)),-j$(JOBS))
 
 PIP   := $(BIN)/python -m pip install --disable-pip-version-check
 STAGE := $(BIN)/python -m reproduction
@@ -59,21 +50,17 @@ SPREAD = @$(ENV) $(if $(LAUNCH),PATH="$(abspath $(BIN)):$$PATH" $(LAUNCH) -m rep
 missing = $(if $(filter-out $(wildcard $(1)),$(1)),again)
 
 .DELETE_ON_ERROR:
-.DEFAULT_GOAL := help
 .PHONY: again help setup reproduce smoke plan rehearse audit start stores scores notebooks explore seminar study frontier benchmark attack test lint format report compare reference docs lab lock clean distclean
-
-# Prerequisites, and the stamps that say which code and which parts of the profile have changed.
-UNRULED := help setup smoke plan rehearse audit start explore seminar lab study frontier benchmark attack test lint format compare lock clean distclean
-ifneq ($(filter-out $(UNRULED),$(or $(MAKECMDGOALS),help)),)
-include $(B)/rules.mk
-endif
-$(B)/rules.mk: requirements.lock $(shell find src profiles notebooks data/registry.yaml data/published docs/measurements \
-    -type f ! -path '*/__pycache__/*') | $(SETUP)
-	@$(STAGE) rules $(ON)
 
 help: ## list the targets
 	@echo "make TARGET [PROFILE=$$(echo $(KNOWN) | tr ' ' '|')]"
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
+# Prerequisites, and the stamps that say which code and which parts of the profile have changed.
+UNRULED := help setup smoke plan rehearse audit start explore seminar lab study frontier benchmark attack test lint format compare lock clean distclean
+include $(if $(filter-out $(UNRULED),$(or $(MAKECMDGOALS),help)),$(B)/rules.mk)
+$(B)/rules.mk: requirements.lock $(shell find src profiles notebooks data/registry.yaml data/published docs/measurements \
+    -type f ! -path '*/__pycache__/*') | $(SETUP)
+	@$(STAGE) rules $(ON)
 reproduce: $(B)/finished ## every table and figure and the report, from scratch or from what is there
 	$(if $(OPEN),@$(BIN)/python -m webbrowser -t "file://$(abspath $(R)/report/report.html)")
 smoke: ## the same with the quick profile (a few minutes)
@@ -87,24 +74,22 @@ audit: $(SETUP) ## p-values of MODELS="a b" on SETS="x y": registered names, hub
 	$(SPREAD) measure notebooks/03_open_model_audit.ipynb $(ON) $(ASKED)
 	$(RUN) notebook notebooks/03_open_model_audit.ipynb $(ON) --results $(R)/audit $(ASKED)
 	@cat $(R)/audit/tables/open_models.md
-start: $(SETUP) ## see the argument in ten minutes without training: notebook 00, in JupyterLab
-	$(BIN)/jupyter lab --notebook-dir=. --LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb
-explore: $(SETUP) ## MMLU and single test sets in JupyterLab (the same page: results/explorer.html)
-	$(BIN)/jupyter lab --notebook-dir=. --LabApp.default_url=/lab/tree/notebooks/explore_mmlu.ipynb
-seminar: $(SETUP) ## the seminar, in JupyterLab (guide: docs/seminar-guide.md)
-	$(BIN)/jupyter lab --notebook-dir=. --LabApp.default_url=/lab/tree/notebooks/seminar.ipynb
+start: PAGE := 00_start_here
+start: lab ## see the argument in ten minutes without training: notebook 00, in JupyterLab
+explore: PAGE := explore_mmlu
+explore: lab ## MMLU and single test sets in JupyterLab (the same page: results/explorer.html)
+seminar: PAGE := seminar
+seminar: lab ## the seminar, in JupyterLab (guide: docs/seminar-guide.md)
 lab: $(SETUP) ## open the notebooks in JupyterLab
-	$(BIN)/jupyter lab --notebook-dir=notebooks
+	$(BIN)/jupyter lab --notebook-dir=. --LabApp.default_url=/lab/tree/notebooks$(addprefix /,$(PAGE:=.ipynb))
 study: ## compare all statistics on many canary sets, two seeds (a few hours; docs/power.svg)
-	@$(MAKE) --no-print-directory PROFILE=study results/study/notebooks/05_beyond_the_paper.ipynb
-	@$(MAKE) --no-print-directory PROFILE=study-2 results/study-2/notebooks/05_beyond_the_paper.ipynb
+	@for p in study study-2; do $(MAKE) --no-print-directory PROFILE=$$p results/$$p/notebooks/05_beyond_the_paper.ipynb || exit; done
 	$(BIN)/python benchmarks/power_study.py study study-2
 frontier: ## candidates at 1, 2 and 4 copies: chosen on one seed, confirmed on another (a day; docs/frontier.svg)
-	@for profile in frontier frontier-2; do \
-	  $(MAKE) --no-print-directory PROFILE=$$profile build/$$profile/models/contaminated/training.json && \
-	  $(BIN)/python benchmarks/frontier/run.py train $$profile --widths 64 512 && \
-	  $(BIN)/python benchmarks/frontier/run.py score $$profile --widths 64 256 512 --what plain white_box && \
-	  $(BIN)/python benchmarks/frontier/run.py score $$profile --what context triples || exit; done
+	@for p in frontier frontier-2; do $(MAKE) --no-print-directory PROFILE=$$p build/$$p/models/contaminated/training.json && \
+	  $(BIN)/python benchmarks/frontier/run.py train $$p --widths 64 512 && \
+	  $(BIN)/python benchmarks/frontier/run.py score $$p --widths 64 256 512 --what plain white_box && \
+	  $(BIN)/python benchmarks/frontier/run.py score $$p --what context triples || exit; done
 	$(BIN)/python benchmarks/frontier/run.py tables "$$(date -I)"
 benchmark: $(SETUP) build/harness/.installed ## tokens per second beside two other engines (results/tables/throughput.csv)
 	$(BIN)/python benchmarks/throughput.py --harness-python build/harness/bin/python
@@ -135,7 +120,7 @@ format: $(SETUP) ## format the code
 lock: $(SETUP) ## resolve requirements.lock anew from pyproject.toml (needs uv on PATH)
 	uv pip compile pyproject.toml --extra reproduce --extra dev --universal --python-version 3.11 --upgrade \
 	  --fork-strategy fewest --no-header --no-annotate --quiet --output-file requirements.new
-	@# torch pins its own CUDA packages; listing them here would force them on machines without a GPU.
+	@# Without the CUDA packages that torch pins itself: they would be forced on machines without a GPU.
 	grep -vE '^(nvidia-|cuda-|triton)' requirements.new > requirements.lock
 	rm requirements.new
 clean: ## remove the results and intermediate files of PROFILE
@@ -145,7 +130,6 @@ distclean: ## remove everything that make has made, the environment included; wh
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # --- how each file is made: `$*` is the name of a model or notebook ---------------------------------
-
 $(B)/corpus/corpus.json: ; $(RUN) corpus $(ON)
 $(B)/models/%/training.json: ; $(SPREAD) train $* $(ON)
 $(B)/stores/%.json: ; $(SPREAD) score $* $(ON)
@@ -161,14 +145,12 @@ $(B)/finished: $(R)/report/report.html
 	@touch $@
 
 # Shows the notebooks of the last run, but runs none.
-build/docs/index.html: README.md $(filter-out docs/notebooks/%,$(wildcard docs/*.* docs/*/*.*)) $(shell find src scripts -name '*.py') \
-    $(wildcard notebooks/*.ipynb results/reference/*.json) \
-    $(if $(shell find results/notebooks -name '*.ipynb' -newer build/docs/index.html 2>/dev/null),again) | $(SETUP)
+build/docs/index.html: README.md $(filter-out docs/notebooks/%,$(wildcard docs/*.* docs/*/*.* notebooks/*.ipynb results/reference/*.json)) \
+    $(shell find src scripts -name '*.py') $(if $(shell find results/notebooks -name '*.ipynb' -newer build/docs/index.html 2>/dev/null),again) | $(SETUP)
 	$(BIN)/sphinx-build -n -W --keep-going -q -b html docs build/docs
 	@touch $@
 
 # --- set-up: one at a time, so that two makes cannot install over each other ------------------------
-
 $(SETUP): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "error: $(PYTHON) is older than 3.11; give a newer one with PYTHON=python3.12" >&2; exit 2; }
@@ -176,15 +158,13 @@ $(SETUP): requirements.lock pyproject.toml
 	  { echo "error: another make installs into $(VENV); wait for it, or 'rmdir build/installing' if it was killed" >&2; exit 2; }
 	@echo "installing the packages of requirements.lock into $(VENV): a few minutes; log: build/setup.log"
 	@trap 'rmdir build/installing' EXIT; \
-	{ test -d $(VENV)/conda-meta || $(PYTHON) -m venv $(VENV); } > build/setup.log 2>&1 && \
-	$(PIP) --requirement requirements.lock >> build/setup.log 2>&1 && \
-	$(PIP) --no-deps --no-build-isolation --editable . >> build/setup.log 2>&1 || \
+	{ { test -d $(VENV)/conda-meta || $(PYTHON) -m venv $(VENV); } && $(PIP) --requirement requirements.lock && \
+	  $(PIP) --no-deps --no-build-isolation --editable .; } > build/setup.log 2>&1 || \
 	  { tail -n 15 build/setup.log; echo "error: the installation failed; all that pip said: build/setup.log" >&2; exit 2; }
 	@touch $@
 
 # lm-evaluation-harness pins packages of its own, so it gets an environment of its own.
 build/harness/.installed: requirements.lock
 	$(PYTHON) -m venv build/harness
-	build/harness/bin/python -m pip install --disable-pip-version-check \
-	  "$$(grep ^torch== requirements.lock)" "lm_eval[hf]==0.4.13"
+	build/harness/bin/python -m pip install "$$(grep ^torch== requirements.lock)" "lm_eval[hf]==0.4.13"
 	@touch $@
