@@ -3,18 +3,16 @@
 import re
 from collections.abc import Iterator
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import nbformat
 import pandas as pd
 import pytest
 import yaml
-from scipy.stats import binomtest
 
 from contamination.files import read_json, sha256_of
 from contamination.tables import write_csv
-from fakes.data_fixtures import EXAMPLES, ROOT, SETS, MadeUpRun
+from fakes.data_fixtures import ROOT, MadeUpRun
 from fakes.made_up_run import PAPER, variables_used
 from fakes.made_up_tables import FILES
 from reproduction.notebooks.canaries.tables import canary_table
@@ -22,7 +20,9 @@ from reproduction.notebooks.mmlu.tables import fisher_table, published_subsets
 from reproduction.output.published import load_published
 from reproduction.report.manifest import PACKAGES, write_manifest
 from reproduction.report.render import DOCUMENTS
+from reproduction.report.variables import _results, build_variables
 from reproduction.run.experiment import Experiment
+from reproduction.run.profile import load_profile
 
 PUBLISHED = ROOT / "data" / "published"
 Variables = dict[str, dict[str, str]]
@@ -109,71 +109,13 @@ def test_manifest_has_time_and_tokens_of_every_step(manifest: dict[str, Any]) ->
     }
 
 
-def test_variables_of_what_was_recorded(variables: Variables, run: MadeUpRun) -> None:
-    tokens = {name: sum(lengths) for name, lengths in run.lengths.items()}
-    expected = {
-        "corpus": {
-            "documents": "1,234",
-            "characters": "567,890",
-            "tokens": "98,765",
-            "packages": r"alpha 1.5 and gamma\_delta 2.0",
-        },
-        "canaries": {
-            "sets": "3",
-            "examples": str(3 * EXAMPLES),
-            "tokens": str(sum(tokens.values())),
-            "sources": "beta",
-            "counts": "1, 8 and 64",
-        },
-        "model": {
-            "parameters": "4,321",
-            "layers": "1",
-            "heads": "1",
-            "hidden": "8",
-            "context": "16",
-            "vocabulary": "300",
-            "training_tokens": "50,000",
-            "injected_tokens": f"{sum(tokens[name] * n for name, n in SETS.items()):,}",
-            "final_loss_contaminated": "3.46",
-            "final_loss_clean": "4.46",
-        },
-        "tests": {
-            "shards": "4",
-            "permutations": "6",
-            "whole_set_permutations": "9",
-            "permutation_floor": "0.100",
-        },
-        "mmlu": {
-            "subsets_listed": "56",
-            "subsets_dropped": "13",
-            "subsets_kept": "43",
-            "published_kept": "43",
-            "published_dropped": "14",
-            "llama2_7b": "0.0146",
-            "mistral_7b": "0.0113",
-            "pythia_1_4b": "0.362",
-            "published_llama2_7b": "0.014",
-            "published_mistral_7b": "0.011",
-            "published_pythia_1_4b": "0.362",
-        },
-    }
-    assert {group: variables[group] for group in expected} == expected
-    assert (variables["shi"]["chunks"], variables["shi"]["recall_others"]) == ("1,000", "0.10")
-    assert variables["run"]["summed_time"] == "6.1 minutes"  # 60 + 120 + 121 + 30 + 30 + 7.5 s
-
-
-def test_variables_of_the_redrawn_orders(variables: Variables, canaries: pd.DataFrame) -> None:
-    redrawn = variables["redrawn"]
-    assert (redrawn["each"], redrawn["orders"]) == ("40", f"{40 * len(SETS)}")
-    for name, model, test in (
-        ("clean", "clean", "successor"),
-        ("contaminated", "contaminated", "successor"),
-        ("clean_sharded_t", "clean", "sharded_t"),
-    ):
-        rows = canaries[(canaries["model"] == model) & (canaries["test"] == test)]
-        interval = binomtest(int(rows["redrawn_rejections"].sum()), 40 * len(SETS)).proportion_ci()
-        numbers = [rows["redrawn_rejections"].mean() / 40, interval.low, interval.high]
-        assert redrawn[name] == "{:.1f} ({:.1f} to {:.1f})".format(*(100 * x for x in numbers))
+def test_variables_of_the_reference_are_those_of_its_tables() -> None:
+    reference = ROOT / "results" / "reference"
+    profile = load_profile(ROOT / "profiles" / "laptop.yaml")
+    built = build_variables(profile, read_json(reference / "manifest.json"), reference, PUBLISHED)
+    written = yaml.safe_load((reference / "variables.yml").read_text(encoding="utf-8"))
+    for group, values in written.items():
+        assert values.items() <= built[group].items(), group
 
 
 def test_the_report_finds_every_variable(variables: Variables) -> None:
@@ -182,16 +124,7 @@ def test_the_report_finds_every_variable(variables: Variables) -> None:
     assert all(isinstance(v, str) and v for values in variables.values() for v in values.values())
 
 
-def _results_of(run: MadeUpRun, canaries: pd.DataFrame, results: Path) -> dict[str, str]:
-    """Return the variables that a run with another table of canary sets would have."""
-    for name in ("mmlu_subsets", "mmlu_fisher", *FILES):
-        write_csv(pd.read_csv(run.results / "tables" / f"{name}.csv"), results, name)
-    write_csv(canaries, results, "canaries")
-    write_manifest(run.experiment, results, PUBLISHED)
-    return yaml.safe_load((results / "variables.yml").read_text("utf-8"))["results"]
-
-
-def test_detection_is_after_holm_and_the_largest_p_is_the_largest(run, canaries, tmp_path) -> None:
+def test_detection_is_after_holm_and_the_largest_p_is_the_largest(canaries) -> None:
     rows = canaries[(canaries["test"] == "sharded_exact") & (canaries["model"] == "contaminated")]
     rows = rows.set_index("dataset").loc[["one", "eight", "sixty-four"]].reset_index()
     rows = rows.assign(
@@ -204,7 +137,7 @@ def test_detection_is_after_holm_and_the_largest_p_is_the_largest(run, canaries,
     clean = rows.assign(model="clean", holm_p=[0.3, 0.2, 0.9])
     other = rows.assign(test="sharded_t", dup_count=1, holm_p=1e-9)
     neighbours = rows.assign(test="successor", dup_count=[4, 4, 64], holm_p=[0.05, 0.06, 0.01])
-    found = _results_of(run, pd.concat([rows, clean, other, neighbours]), tmp_path)
+    found = _results(pd.concat([rows, clean, other, neighbours]), 0.05)
     assert found["successor_detected"] == "2"
     assert found["successor_smallest_detected_dup"] == "4"
     assert found["detected"] == "2"
@@ -214,7 +147,7 @@ def test_detection_is_after_holm_and_the_largest_p_is_the_largest(run, canaries,
     assert found["clean_min_holm_p"] == "0.200"
     assert found["clean_accused"] == "none"
     silent = canaries.assign(p=1.0, log10_p=0.0, holm_p=1.0, dup_count=1)
-    found = _results_of(run, silent, tmp_path)
+    found = _results(silent, 0.05)
     assert (found["detected"], found["smallest_detected_dup"]) == ("0", "none")
     assert (found["largest_p_at_32_or_more"], found["clean_min_holm_p"]) == ("—", "1.000")
     # Sets that any test rejects, each counted once.
@@ -224,4 +157,4 @@ def test_detection_is_after_holm_and_the_largest_p_is_the_largest(run, canaries,
             for t, h in [("sharded_exact", 0.9), ("boundary", 0.01)]
         ]
     )
-    assert _results_of(run, pd.concat([rows, accused]), tmp_path)["clean_accused"] == "2"
+    assert _results(pd.concat([rows, accused]), 0.05)["clean_accused"] == "2"

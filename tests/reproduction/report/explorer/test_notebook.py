@@ -5,17 +5,14 @@ import json
 import re
 from pathlib import Path
 
-import pytest
-
 from contamination.files import write_json
 from fakes.data_fixtures import EXAMPLES, ROOT, SETS, write_profile
 from fakes.made_up_sets import make_store
-from reproduction.report.explorer.page import make_page
 from reproduction.report.notebooks import execute_notebook
 from reproduction.run.experiment import Experiment
 
 
-def test_the_notebook_shows_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_notebook_shows_the_page(tmp_path: Path) -> None:
     profile = write_profile(tmp_path / "tiny.yaml")
     run = Experiment(profile, tmp_path / "build")
     template = {"template": "text/1"}
@@ -38,12 +35,5 @@ def test_the_notebook_shows_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyP
     outputs = [output for cell in cells for output in cell.get("outputs", [])]
     (frame,) = [o["data"]["text/html"] for o in outputs if "text/html" in o.get("data", {})]
     (packed,) = re.findall(r'src="data:text/html;charset=utf-8;base64,([^"]+)"', "".join(frame))
-    monkeypatch.chdir(notebook.parent)
-    expected = make_page(
-        Experiment("../tiny.yaml", "../build"),
-        "../results",
-        published="../data/published",
-        measurements="../docs/measurements",
-    )
-    assert base64.b64decode(packed).decode() == expected
+    assert b"Does the model prefer the published order?" in base64.b64decode(packed)
     assert source.read_bytes() == notebook.read_bytes()
