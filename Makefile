@@ -147,7 +147,7 @@ $(B)/finished: $(R)/report/report.html
 # Shows the notebooks of the last run, but runs none.
 build/docs/index.html: README.md $(filter-out docs/notebooks/%,$(wildcard docs/*.* docs/*/*.* notebooks/*.ipynb results/reference/*.json)) \
     $(shell find src scripts -name '*.py') $(if $(shell find results/notebooks -name '*.ipynb' -newer build/docs/index.html 2>/dev/null),again) | $(SETUP)
-	$(BIN)/sphinx-build -n -W --keep-going -q -b html docs build/docs
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs build/docs
 	@touch $@
 
 # --- set-up: one at a time, so that two makes cannot install over each other ------------------------

@@ -25,10 +25,6 @@ project_copyright = "2026, the contamination developers"
 version = release = installed("contamination")
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.napoleon"]
-nitpicky = True
-# A name of the library must resolve, but for constants, which have no entry. Types of other
-# packages, and words in the place of a type, are text.
-nitpick_ignore_regex = [("py:.*", r"(?!contamination\.).*|.*\.[A-Z_]+")]
 
 # --- pages ----------------------------------------------------------------------------------------
 

@@ -46,7 +46,7 @@ def site(tmp_path_factory) -> Path:
     nowhere = dict.fromkeys(("http_proxy", "https_proxy", "ALL_PROXY"), "http://127.0.0.1:9")
     shown = subprocess.run(
         [
-            *(sys.executable, "-m", "sphinx", "-n", "-W", "--keep-going", "-q", "-b", "html"),
+            *(sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"),
             *("-D", "executed_notebooks=../executed", "-d", str(directory / "doctrees")),
             *(str(directory / "docs"), str(directory / "html")),
         ],
