@@ -22,18 +22,18 @@ def books(
     options: ModelOptions,
     model: ModelName,
     folder: Annotated[Path, typer.Argument(help="Books to audit: a .txt or .md file each.")],
-    members: Annotated[Path, typer.Option(help="Folder of books that the model is known to know.")],
+    members: Annotated[Path, typer.Option(help="Folder of books that the model has read.")],
     non_members: Annotated[Path, typer.Option(help="Folder of books that it cannot have read.")],
     words: Annotated[int, typer.Option(help="Words of a snippet.")] = 512,
     snippets: Annotated[int, typer.Option(help="Most snippets of a book.")] = 100,
     fpr: Annotated[
         float | None,
         typer.Option(
-            help="Most snippets of non-members called read; default: threshold of best accuracy."
+            help="Highest false-positive rate; default: the threshold with the best accuracy."
         ),
     ] = None,
     seed: Annotated[
-        int, typer.Option(help="Of the drawn snippets and the bootstrap.", min=0, metavar="N")
+        int, typer.Option(help="Seed of the snippets and the bootstrap.", min=0, metavar="N")
     ] = 0,
     as_json: AsJson = False,
     csv: CsvFile = None,

@@ -63,7 +63,7 @@ def fetch_sets(
         list[str], typer.Argument(help="Registered names, families such as mmlu/, or hub ids.")
     ],
     again: Annotated[
-        bool, typer.Option("--again", help="Also what is in the cache: has it changed upstream?")
+        bool, typer.Option("--again", help="Fetch what is in the cache, too, and compare.")
     ] = False,
 ) -> None:
     """Fetch sets from their public sources into the cache, and verify them."""

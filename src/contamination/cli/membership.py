@@ -39,7 +39,7 @@ def membership(
         typer.Option(help="What neighbours change at random."),
     ] = "words",
     masked_lm: Annotated[
-        str | None, typer.Option(help="Fill-mask model that makes them instead.")
+        str | None, typer.Option(help="Fill-mask model that makes the neighbours.")
     ] = None,
     score: Annotated[
         list[str] | None,
@@ -47,7 +47,7 @@ def membership(
     ] = None,
     prefix: Annotated[
         Path | None,
-        typer.Option(help="Text file that the model has not seen, for ReCaLL.", exists=True),
+        typer.Option(help="Text file that the model has not read, for ReCaLL.", exists=True),
     ] = None,
     label: Annotated[
         str | None,

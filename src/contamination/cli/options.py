@@ -48,7 +48,7 @@ OtherFields = Annotated[
     typer.Option(
         "--other",
         metavar="FIELD",
-        help="Field that says nothing of the options, whatever it looks like. May be repeated.",
+        help="Field that does not depend on the options, whatever it looks like. May be repeated.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
@@ -138,7 +138,7 @@ class DataOptions:
     field: Annotated[str | None, _data("Field that is the whole example.")] = None
     max_records: Annotated[
         int | None,
-        _data("At most so many records, from the start; default: 5,000 of a registered set."),
+        _data("Most records to read, from the start; default: 5,000 of a registered set."),
     ] = None
     mirror: Annotated[
         Path | None, _data("Directory with registered sets; default: that of CONTAMINATION_DATA.")
@@ -219,8 +219,8 @@ class ModelOptions:
     timeout: Annotated[
         float,
         _endpoint(
-            "Seconds for an answer. It is asked for up to 7 times, within 5 times as long; it may "
-            "have 1 MiB, and 1 KiB more per token of --context."
+            "Seconds for an answer of at most 1 MiB, and 1 KiB more per token of --context. A "
+            "request is tried up to 7 times, within 5 times as long."
         ),
     ] = 120.0
     api_key_env: Annotated[str, _endpoint("Environment variable that holds the key.")] = (
@@ -286,8 +286,8 @@ class AuditOptions(ScoringOptions, Request):
     axis: Annotated[
         Axis,
         typer.Option(
-            help="What is compared with what chance would give: the order of the records, that of "
-            "the options of each multiple-choice item, or both, combined into one p-value."
+            help="The order to test: that of the records, that of the options of each "
+            "multiple-choice item, or both, combined into one p-value."
         ),
     ]
     shards: Annotated[
@@ -306,8 +306,8 @@ class AuditOptions(ScoringOptions, Request):
     permutations: Annotated[
         int,
         typer.Option(
-            help=f"With how many shuffled orderings each shard is compared, {MOST_PERMUTATIONS:,} "
-            "at most. The more, the smaller a p-value can be: of two shards and 25 orderings an "
+            help=f"Shuffled orderings of each shard to compare with, {MOST_PERMUTATIONS:,} at "
+            "most. More of them permit a smaller p-value: with two shards and 25 orderings an "
             f"exact one is never below 1 / (26 × 26). {names_of('successors')} sample thousands "
             "of their own instead."
         ),
@@ -315,8 +315,8 @@ class AuditOptions(ScoringOptions, Request):
     arrangements: Annotated[
         int,
         typer.Option(
-            help="How many orders of the options of an item are compared, the published one "
-            "included; 24 are all of four options.",
+            help="Orders of the options of an item to compare, the published one included; 24 "
+            "are all of four options.",
             min=2,
             metavar="N",
         ),
@@ -324,13 +324,13 @@ class AuditOptions(ScoringOptions, Request):
     keep_answer: Annotated[
         bool,
         typer.Option(
-            "--keep-answer", help="Leave the right option at its letter; wrong ones alone move."
+            "--keep-answer", help="Leave the right option at its letter, and move only the others."
         ),
     ]
     drawn: Annotated[
         bool,
         typer.Option(
-            "--drawn", help="A seed alone has arranged the options of every item: no author has."
+            "--drawn", help="A seed, and no author, has arranged the options of every item."
         ),
     ]
     seed: Annotated[int, typer.Option(help="Seed of the shuffled orderings.", min=0, metavar="N")]

@@ -29,8 +29,8 @@ def test(
     control: Annotated[
         str | None,
         typer.Option(
-            help="A model that cannot have read DATASET, for the same tests: where its p is small, "
-            "too, that of MODEL is no evidence.",
+            help="A model that cannot have read DATASET and takes the same tests: if its p is "
+            "small, too, that of MODEL is no evidence.",
             metavar="MODEL",
         ),
     ] = None,

@@ -46,7 +46,7 @@ def build(
         bool,
         typer.Option("--drop-changed", help="Leave out members changed since --members-before."),
     ] = False,
-    seed: Annotated[int, typer.Option(help="Of the draw.", min=0, metavar="N")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the draw.", min=0, metavar="N")] = 0,
 ) -> None:
     """Cut dated PAGES to texts with membership labels, a file for each length, in OUT.
 
