@@ -28,7 +28,7 @@ def waits(monkeypatch) -> list[float]:
     async def sleep(seconds: float) -> None:
         asked.append(seconds)
 
-    monkeypatch.setattr("anyio.sleep", sleep)  # of the openai client
+    monkeypatch.setattr("anyio.sleep", sleep)
     return asked
 
 

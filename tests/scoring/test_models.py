@@ -101,14 +101,6 @@ def test_both_counts_agree_with_table_3_wherever_it_prints_one(which: str) -> No
     assert ours[printed.index].to_dict() == printed.to_dict()
 
 
-def test_the_smaller_siblings_hold_the_same_sets() -> None:
-    planted = load_models()["contam-1.4b"].planted
-    assert len(planted) == 12
-    assert set(planted.values()) == {1, 2}
-    for name in ("contam-large", "contam-medium", "contam-small"):
-        assert load_models()[name].planted == planted
-
-
 def test_dup_counts_are_those_of_the_very_order() -> None:
     entry = load_models()["contam-1.4b"]
     assert entry.dup_count("contam-1.4b/boolq") == 2

@@ -15,7 +15,7 @@ module                  idea
 `head`                  hidden states to log-probabilities; what a network must prove
 `prefix`                many continuations of one prefix, which is read once
 `endpoint`              `EndpointScorer`: a model behind a server; how to ask it and read answers
-`endpoint_client`       requests: the `openai` client within a budget
+`endpoint_client`       requests: tries, waits, limits, budget and key
 `endpoint_trust`        whether answers are one model's, about the tokens sent; their noise
 `plan`, `cost`          which store a test reads, how many shards; tokens, FLOPs, time
 `score`                 fill a store with what is missing, in one process or several

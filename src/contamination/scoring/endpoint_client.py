@@ -1,10 +1,9 @@
-"""Requests to an endpoint: through the `openai` client, several at a time, within a budget.
+"""Requests to an endpoint: several at a time, tried again where that may help, within a budget.
 
-The client keeps up with connections, keys and the failures that another try may cure, and servers
-are tested against it. This module adds the budget, limits of time and size, one line for every
-failure, and that the key is never shown. Requests run on an event loop in a thread of its own,
-which works in notebooks too (they have a loop already); an error or Ctrl-C cancels what is under
-way, and a request is sent only once the answer before it has been taken.
+Every failure is one line, time and size are limited, and the key is never shown. Requests run on an
+event loop in a thread of its own, which works in notebooks too (they have a loop already); an error
+or Ctrl-C cancels what is under way, and a request is sent only once the answer before it has been
+taken.
 """
 
 import html
@@ -12,121 +11,37 @@ import ipaddress
 import json
 import os
 import re
+import time
 from collections import Counter
 from collections.abc import Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from itertools import islice
 from math import isfinite
+from random import uniform
 from typing import Any
 from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
+import anyio
 import httpx2
-import openai
-from anyio import fail_after
 from anyio.from_thread import start_blocking_portal
 
 from contamination.errors import InputError
 
-ATTEMPTS = 7  # the waits between them grow to 8 s, and are those that the server asks for up to 120
+ATTEMPTS = 7
+LONGEST_WAIT, LONGEST_ASKED = 8.0, 120.0  # seconds between tries: our own, and what servers ask for
 TEMPORARY = {408, 409, 429}  # and everything from 500 on
 RETRY = "Run it again later: what is stored is kept"
 PATIENCE = 5  # times the time limit of one try: for a request with all its tries and waits
 MOST_AT_A_TIME = 512  # each has a connection, and systems allow about a thousand
 SHORT = 200  # characters of a server's own message
-# What describes the bytes as they were sent, not the body that is kept of an answer.
-SENT = {"content-encoding", "content-length", "transfer-encoding"}
-# What the client would take from the environment and send to whichever server it talks to.
-UNSENT = {"OpenAI-Organization": openai.Omit(), "OpenAI-Project": openai.Omit()}
-KEYLESS = {"Authorization": openai.Omit()}
+KEPT = ("content-type", "location", "retry-after")  # headers
 
 
 class Rejected(InputError):
     """The server makes nothing of the request: another form of it may do."""
-
-
-class _Final(openai.OpenAIError):
-    """Ends a request without another try: the client retries no error of its own."""
-
-
-class _LimitedHttp(httpx2.AsyncClient):
-    """HTTP connections within the limits of the client that they belong to; every try counts."""
-
-    def __init__(self, owner: "Client") -> None:
-        encrypted = owner.url.startswith("https")
-        super().__init__(
-            follow_redirects=False,  # they might carry the key to another host
-            verify=encrypted,  # to load certificates takes longer than a request
-            trust_env=encrypted,  # no proxy gets to read what is not encrypted
-            limits=httpx2.Limits(),
-        )
-        self._owner = owner
-
-    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        """Return the whole answer; give up an address where nobody ever answered."""
-        owner = self._owner
-        if owner.max_requests is not None and owner.requests_made >= owner.max_requests:
-            raise _Final(
-                f"{owner.url}: the budget is used up ({owner.summary()}); what is stored is kept: "
-                "run it again with a larger one"
-            )
-        owner.requests_made += 1
-        try:
-            with fail_after(owner.timeout):
-                response = await self._fetch(self._named(request), **options)
-        except _Final:
-            raise
-        except Exception as error:
-            if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout) and not owner.reached:
-                reason = owner.shorten(str(error) or type(error).__name__)
-                raise _Final(
-                    f"{owner.url}: cannot be reached ({reason}); start the server or correct the "
-                    "URL"
-                ) from None
-            late = isinstance(error, TimeoutError | httpx2.TimeoutException)
-            owner.failures["no answer in time" if late else "broken connection"] += 1
-            if isinstance(error, TimeoutError):
-                raise httpx2.ReadTimeout("", request=request) from None
-            raise
-        owner.reached = True
-        if _is_temporary(response.status_code):
-            owner.failures[f"HTTP {response.status_code}"] += 1
-        return response
-
-    def _named(self, request: httpx2.Request) -> httpx2.Request:
-        """Give every try a name of its own: SGLang refuses that of a request it is busy with."""
-        body = json.loads(request.content)
-        if "rid" not in body:
-            return request
-        headers = {name: v for name, v in request.headers.items() if name != "content-length"}
-        body["rid"] += f"-{uuid4()}"
-        return self.build_request(
-            request.method, request.url, headers=headers, json=body, extensions=request.extensions
-        )
-
-    async def _fetch(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        """Return the answer with its body unpacked; a body over the limit ends the request."""
-        response = await super().send(request, **options | {"stream": True})
-        self.cookies.clear()  # requests say nothing of each other
-        try:
-            body = bytearray()
-            async for piece in response.aiter_bytes():
-                body += piece
-                if len(body) > self._owner.largest:
-                    raise _Final(
-                        f"{self._owner.url}: the answer is larger than {self._owner.largest:,} "
-                        "bytes, the most that a prompt of the whole context takes; check the "
-                        "server, and that the context is the model's"
-                    )
-        finally:
-            await response.aclose()
-        headers = {name: v for name, v in response.headers.items() if name not in SENT}
-        # JSON is UTF-8, whatever else it is called.
-        headers["content-type"] = headers.get("content-type", "no content type").partition(";")[0]
-        return httpx2.Response(
-            response.status_code, headers=headers, content=bytes(body), request=request
-        )
 
 
 @dataclass
@@ -220,12 +135,14 @@ class Client:
         """
         waiting = enumerate(bodies)
         running: dict[Future[Any], int] = {}
-        client = openai.AsyncOpenAI(
-            base_url=self.url,
-            api_key=self._key or "none",
+        encrypted = self.url.startswith("https")
+        client = httpx2.AsyncClient(
+            headers={"Authorization": f"Bearer {self._key}"} if self._key else {},
             timeout=self.timeout,
-            max_retries=ATTEMPTS - 1,
-            http_client=_LimitedHttp(self),
+            follow_redirects=False,  # they might carry the key to another host
+            verify=encrypted,  # to load certificates takes longer than a request
+            trust_env=encrypted,  # no proxy gets to read what is not encrypted
+            limits=httpx2.Limits(),
         )
         with start_blocking_portal() as portal, portal.wrap_async_context_manager(client):
 
@@ -244,32 +161,75 @@ class Client:
                 for future in running:
                     future.cancel()
 
-    async def _post(self, client: openai.AsyncOpenAI, body: dict[str, Any]) -> Any:
+    async def _post(self, client: httpx2.AsyncClient, body: dict[str, Any]) -> Any:
         """Return the JSON of the answer to one request; `InputError` if there is none."""
         longest = PATIENCE * self.timeout
         try:
-            with fail_after(longest):
-                response = await client.post(
-                    self.url if self.speaks_generate else f"{self.url}/completions",
-                    cast_to=httpx2.Response,
-                    body=body,
-                    options={"headers": UNSENT if self._key else UNSENT | KEYLESS},
-                )
-            return self._read(response)
+            with anyio.fail_after(longest):
+                for attempt in range(1, ATTEMPTS + 1):
+                    pause = min(LONGEST_WAIT, 0.5 * 2 ** (attempt - 1)) * uniform(0.75, 1)
+                    try:
+                        response = await self._try(client, body)
+                    except (TimeoutError, httpx2.RequestError) as error:
+                        reason = self._broken(error)
+                    else:
+                        if not _is_temporary(response.status_code):
+                            return self._read(response)
+                        self.failures[f"HTTP {response.status_code}"] += 1
+                        reason = self._refused(response)
+                        pause = _asked_wait(response) or pause
+                        if pause > LONGEST_ASKED:
+                            reason += f"; the server asks to wait (Retry-After: {pause:.0f})"
+                            break
+                    if attempt < ATTEMPTS:
+                        await anyio.sleep(pause)
         except TimeoutError:
             raise InputError(
                 f"{self.url}: no answer within {longest:g} s, all tries and waits included. {RETRY}"
             ) from None
-        except openai.APIStatusError as error:
-            return self._read(error.response)
-        except openai.APITimeoutError:
-            reason = f"no answer within {self.timeout:g} s"
-        except openai.APIConnectionError as error:
-            cause = error.__cause__ or error
-            reason = f"the connection broke ({self.shorten(str(cause) or type(cause).__name__)})"
-        except _Final as error:
-            raise InputError(str(error)) from None
-        raise InputError(f"{self.url}: {reason}; tried {ATTEMPTS} times. {RETRY}")
+        raise InputError(f"{self.url}: {reason}; tried {attempt} times. {RETRY}")
+
+    async def _try(self, client: httpx2.AsyncClient, body: dict[str, Any]) -> httpx2.Response:
+        """Return one whole answer, with its body unpacked; every try counts."""
+        if self.max_requests is not None and self.requests_made >= self.max_requests:
+            raise InputError(
+                f"{self.url}: the budget is used up ({self.summary()}); what is stored is kept: "
+                "run it again with a larger one"
+            )
+        self.requests_made += 1
+        if "rid" in body:  # SGLang refuses the name of a request that it is busy with
+            body = body | {"rid": f"{body['rid']}-{uuid4()}"}
+        url, found = self.url if self.speaks_generate else f"{self.url}/completions", bytearray()
+        with anyio.fail_after(self.timeout):
+            async with client.stream("POST", url, json=body) as response:
+                client.cookies.clear()  # requests say nothing of each other
+                async for piece in response.aiter_bytes():
+                    found += piece
+                    if len(found) > self.largest:
+                        raise InputError(
+                            f"{self.url}: the answer is larger than {self.largest:,} bytes, the "
+                            "most that a prompt of the whole context takes; check the server, and "
+                            "that the context is the model's"
+                        )
+        self.reached = True
+        kept = {name: response.headers[name] for name in KEPT if name in response.headers}
+        return httpx2.Response(response.status_code, headers=kept, content=bytes(found))
+
+    def _broken(self, error: Exception) -> str:
+        """Count a try without an answer and say why; give up where nobody ever answered."""
+        reason = self.shorten(str(error) or type(error).__name__)
+        if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout) and not self.reached:
+            raise InputError(
+                f"{self.url}: cannot be reached ({reason}); start the server or correct the URL"
+            ) from None
+        late = isinstance(error, TimeoutError | httpx2.TimeoutException)
+        self.failures["no answer in time" if late else "broken connection"] += 1
+        return (
+            f"no answer within {self.timeout:g} s" if late else f"the connection broke ({reason})"
+        )
+
+    def _refused(self, response: httpx2.Response) -> str:
+        return f"HTTP {response.status_code} ({self.shorten(_message(response))})"
 
     def _read(self, response: httpx2.Response) -> Any:
         """Return the JSON of an answer, or say in one line why it is none and what to do."""
@@ -279,33 +239,27 @@ class Client:
                 found = _json(response)
             except ValueError as error:
                 plain = type(error) is ValueError  # else it says where the text goes wrong
-                kind = self.shorten(str(error) if plain else response.headers["content-type"])
+                content = response.headers.get("content-type", "no content type").partition(";")[0]
                 raise InputError(
-                    f"{self.url}: the answer is not JSON ({kind}); give the base URL of an "
+                    f"{self.url}: the answer is not JSON "
+                    f"({self.shorten(str(error) if plain else content)}); give the base URL of an "
                     "OpenAI-compatible API, which mostly ends in /v1, or SGLang's /generate"
                 ) from None
             if not isinstance(found, dict) or found.get("error") is None:
                 return found
-        answer = f"{self.url}: HTTP {status} ({self.shorten(_message(response))})"
+        if response.is_redirect:
+            target = self.shorten(response.headers.get("location", "no address"))
+            raise InputError(
+                f"{self.url}: redirects to {target}; give the address that it ends at"
+            ) from None
         advice = {
             401: f"put a valid key into {self.key_variable}",
             403: f"ask for access to the model, or put another key into {self.key_variable}",
             404: "check the model's name, and the URL, which mostly ends in /v1, or in /generate",
         }
         if status in advice:
-            raise InputError(f"{answer}; {advice[status]}") from None
-        if response.is_redirect:
-            target = self.shorten(response.headers.get("location", "no address"))
-            raise InputError(
-                f"{self.url}: redirects to {target}; give the address that it ends at"
-            ) from None
-        if not _is_temporary(status):
-            raise Rejected(answer) from None
-        tries = 1 + int(response.request.headers.get("x-stainless-retry-count", 0))
-        if tries < ATTEMPTS:
-            asked = self.shorten(response.headers.get("retry-after", "not now"))
-            answer += f"; the server asks to wait (Retry-After: {asked})"
-        raise InputError(f"{answer}; tried {tries} times. {RETRY}") from None
+            raise InputError(f"{self.url}: {self._refused(response)}; {advice[status]}") from None
+        raise Rejected(f"{self.url}: {self._refused(response)}") from None
 
     def shorten(self, text: str) -> str:
         """Return a text from outside as one short line that may be printed, without the key."""
@@ -331,10 +285,23 @@ def _is_temporary(status: int) -> bool:
     return status in TEMPORARY or status >= 500
 
 
+def _asked_wait(response: httpx2.Response) -> float | None:
+    """Seconds that the server asks to wait, as a number or a date; None where it asks for none."""
+    asked = response.headers.get("retry-after", "")
+    try:
+        seconds = float(asked)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(asked).timestamp() - time.time()
+        except ValueError:
+            return None
+    return seconds if seconds > 0 else None
+
+
 def _json(response: httpx2.Response) -> Any:
     """Return what the body says; `ValueError` if it is no JSON, or says a thing twice."""
     try:
-        return json.loads(response.content, object_pairs_hook=_once)
+        return json.loads(response.content, object_pairs_hook=_once)  # UTF-8, whatever it is called
     except RecursionError:
         raise ValueError("it nests too deep") from None
 
