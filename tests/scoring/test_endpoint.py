@@ -179,12 +179,6 @@ class TestAgreement:
         prompts = sorted(len(prompt) for prompt in asked if prompt not in probes)
         assert prompts == [4, len(sequences[-1]) - 2 - 4 * WINDOW // 2 + WINDOW // 2 + 1]
 
-    def test_nothing_wanted_is_no_request(self, server, scorer):
-        assert list(scorer.token_logprobs([])) == []
-        ((index, values),) = scorer.token_logprobs([random_ids(3)], [np.zeros(3, dtype=bool)])
-        assert (index, len(values)) == (0, 3)
-        assert server.seen == []
-
 
 class TestCommand:
     """`contamination test` from the options to the p-value: that of the model itself."""
@@ -526,14 +520,6 @@ class TestPromptLogprobs:
 
         server.tamper = tamper
         agree(scored(scorer, sequences), expected)
-
-    @pytest.mark.parametrize(
-        "value", [[None, {}], [None, 3], [None, {"x": {}}], "none", [None] * 9]
-    )
-    def test_nonsense(self, server, scorer, value):
-        server.tamper = set_field(("choices", 0), {"prompt_logprobs": value, "logprobs": None})
-        message = error_of(scorer)
-        assert "no way to the log-probabilities of a prompt (asked with token ids:" in message
 
 
 def test_a_server_that_scores_no_prompts(network, directory):

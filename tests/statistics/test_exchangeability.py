@@ -82,22 +82,6 @@ def test_statistics_by_brute_force(case):
         np.testing.assert_allclose([each[row] for each in found], expected, atol=1e-12)
 
 
-def test_trend_of_one_shard_is_spearman():
-    rng = np.random.default_rng(2)
-    values, bounds = rng.integers(0, 9, 30), [(0, 30)]
-    orderings = random_orderings(bounds, 5, rng=rng)
-    expected = [scipy.stats.spearmanr(values[o], np.arange(30)).statistic for o in orderings]
-    np.testing.assert_allclose(trend(values, orderings, bounds), expected)
-
-
-def test_levels_of_shards_are_no_trend_and_no_autocorrelation():
-    """Blocks longer than a shard are the same in every ordering that a sharded test compares."""
-    values, bounds = np.repeat([5.0, 1.0, 9.0], 4), [(0, 4), (4, 8), (8, 12)]
-    orderings = random_orderings(bounds, 9, rng=np.random.default_rng(3))
-    for statistic in STATISTICS:
-        assert np.ptp(statistic(values, orderings, bounds)) == 0
-
-
 @pytest.mark.parametrize("statistic", STATISTICS)
 def test_working_in_parts_changes_nothing(statistic, monkeypatch):
     rng = np.random.default_rng(4)
@@ -225,14 +209,3 @@ def test_blocks_of_similarities_change_nothing(monkeypatch):
     np.testing.assert_array_equal(parts.close, whole.close)
     np.testing.assert_array_equal(parts.has_twin, whole.has_twin)
     assert whole.has_twin.any()
-
-
-def test_lag_longer_than_every_shard_is_zero():
-    bounds = [(0, 3), (3, 6)]
-    orderings = random_orderings(bounds, 2, rng=np.random.default_rng(0))
-    found = neighbour_similarity(
-        np.eye(6)[[0] * 6], orderings, bounds, lags=(1, 3), threshold=0.5, copies=[0] * 6
-    )
-    np.testing.assert_array_equal(found.means, [[1] * 3, [0] * 3])
-    np.testing.assert_array_equal(found.close, [0] * 3)  # copies are no near-duplicates
-    assert not found.has_twin.any()

@@ -132,12 +132,6 @@ def test_centring_finds_what_edges_hide():
     assert p[0] < 1e-6 < p[1]
 
 
-def test_cost_counts_prefixes_and_continuations():
-    """12 examples of 50 tokens in 3 shards of 4, 10 tokens of each after each other."""
-    cost = sum(4 * 50 + 4 * 3 * 10 for _ in range(3))
-    assert successor_cost(4, examples=12, mean_length=50, tokens_per_example=10) == cost
-
-
 @given(st.integers(2, 300), st.floats(1, 500), st.integers(1, 64), st.floats(0, 60))
 def test_the_largest_shard_that_the_budget_allows(examples, mean_length, tokens, extra):
     setting = {"examples": examples, "mean_length": mean_length, "tokens_per_example": tokens}

@@ -280,8 +280,10 @@ def load_tokenizer(source: ModelSource) -> PreTrainedTokenizerBase:
     return tokenizer
 
 
-def load_network(source: ModelSource, dtype: torch.dtype, device: torch.device) -> PreTrainedModel:
-    """Load the weights, in evaluation mode.
+def load_network(
+    source: ModelSource, config: Any, dtype: torch.dtype, device: torch.device
+) -> PreTrainedModel:
+    """Load the weights that `load_config` describes, in evaluation mode.
 
     Raises InputError as `load_config` does, and if the weights are incomplete, damaged, or too
     large for the disk or the memory.
@@ -292,7 +294,7 @@ def load_network(source: ModelSource, dtype: torch.dtype, device: torch.device) 
             with explain_load_errors(source.name):  # if there is room for all of them
                 fetch_files(source.name, files, revision=source.revision)
     elif Path(source.name).is_dir() and not source.trust_remote_code:
-        _refuse_few_weights(source)
+        _refuse_few_weights(source, config)
     arguments: dict[str, Any] = {"dtype": dtype}
     if source.attention is not None:
         arguments["attn_implementation"] = source.attention
@@ -325,9 +327,8 @@ def load_network(source: ModelSource, dtype: torch.dtype, device: torch.device) 
     return network.eval()
 
 
-def _refuse_few_weights(source: ModelSource) -> None:
+def _refuse_few_weights(source: ModelSource, config: Any) -> None:
     """Refuse files far smaller than the network, for which transformers would make up the rest."""
-    config = load_config(source)
     parameters = count_parameters(config)
     size = sum(file.stat().st_size for file in _weights_of(Path(source.name), config))
     if parameters > MOST_PER_BYTE * size:

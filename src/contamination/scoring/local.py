@@ -77,7 +77,7 @@ class TransformersScorer:
     @cached_property
     def _network(self) -> PreTrainedModel | InputError:
         try:
-            return loading.load_network(self.source, self.dtype, self.device)
+            return loading.load_network(self.source, self.config, self.dtype, self.device)
         except InputError as error:
             return error  # no further test set waits for the weights to fail again
 
