@@ -84,13 +84,10 @@ def _read_echo(
     """Lists beside each other: tokens, token_logprobs and, from some servers, the ids."""
     parts = [part for part in answer.get("prompt") or [] if "logprobs" in part]
     found = [*parts, choice][0].get("logprobs") or {}
-    logprobs = found.get("token_logprobs")
-    if not logprobs:
-        raise NoPromptLogprobs("the answer holds no token_logprobs")
-    if len(logprobs) == 1 < len(prompt):
-        raise NoPromptLogprobs("the answer scores what was generated, not the prompt")
-    if all(value is None for value in logprobs[: len(prompt)]):
-        raise NoPromptLogprobs("the answer scores no token of the prompt")
+    logprobs = found.get("token_logprobs") or []
+    alone = len(logprobs) == 1 < len(prompt)  # of what was generated
+    if alone or all(value is None for value in logprobs[: len(prompt)]):
+        raise NoPromptLogprobs("the answer holds no token_logprobs of the prompt")
     tokens = found.get("tokens") or []
     if tokens and len(tokens) != len(logprobs):  # a value too few would move the others
         raise Misread(

@@ -15,7 +15,7 @@ is, but for the first time: its beginning then comes from the cache.
 
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import takewhile
+from itertools import takewhile, zip_longest
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -26,7 +26,7 @@ from contamination.errors import InputError
 from contamination.testsets.tokens import tokenize
 
 ADVICE = "use a server that scores prompts of token ids, such as vLLM or SGLang"
-NO_EXTRAS = "turn that off (add_special_tokens, add_bos_token)"
+NO_EXTRAS = "turn add_special_tokens and add_bos_token off"
 ROUNDING = 1e-3  # nats that a log-probability may lie above 0
 BRIEF = 60  # characters of what a server gave, in a message
 ZERO_PROBABILITY = -9999.0  # what vLLM writes for minus infinity
@@ -109,16 +109,12 @@ class Spelling:
         named_otherwise = whole or surely or position.text in self._special
         return position.text in texts or not named_otherwise
 
-    def describe(self, token: int) -> str:
-        """Name a token by id and text, for messages."""
-        known = 0 <= token < self.size
-        return f"{token} ({self.decode([token])!r})" if known else str(token)
-
-    def describe_answer(self, position: Position) -> str:
-        """Name what a server says a token is, for messages."""
-        if position.id is not None:
-            return self.describe(position.id)
-        return "unnamed" if position.text is None else _brief(position.text)
+    def describe(self, position: Position) -> str:
+        """Name a token by id and text as far as they are given, for messages."""
+        if position.id is None:
+            return "unnamed" if position.text is None else _brief(position.text)
+        known = 0 <= position.id < self.size
+        return f"{position.id} ({self.decode([position.id])!r})" if known else str(position.id)
 
 
 def checked(
@@ -131,75 +127,39 @@ def checked(
     so, and InputError if they are no log-probabilities.
     """
     positions, asked = reading.positions, prompt[begin:]
-    _require_same_tokens(reading, asked, spelling, surely)
+    if all(position.id is None and position.text is None for position in positions[: len(asked)]):
+        raise Misread(f"the server does not tell which tokens it scored; {ADVICE}")
+    pairs = zip_longest(positions[: None if not reading.generated else len(asked)], asked)
+    for number, (position, token) in enumerate(pairs):
+        if position is None or token is None:
+            raise Misread(
+                f"the server gives {len(positions)} log-probabilities for a prompt of {len(asked)} "
+                f"tokens; {ADVICE}"
+            )
+        if not spelling.is_about(position, token, surely=surely):
+            raise Misread(
+                f"the server gives {spelling.describe(position)} at position {number}, where "
+                f"{spelling.describe(Position(None, token))} was sent: it adds or drops tokens "
+                f"({NO_EXTRAS}), tells its likeliest tokens alone, cuts the prompt up anew, or has "
+                f"another tokenizer; name the tokenizer of the model, or {ADVICE}"
+            )
     # Of what is left out, the count is the proof.
-    if reading.counted != len(prompt) and (reading.counted or begin):
+    counted = reading.counted
+    if (counted != len(prompt) and (counted or begin)) or (positions[0].logprob and not begin):
         raise Misread(
-            f"the server counts {reading.counted} tokens in a prompt of {len(prompt)}, so it adds "
-            f"or drops some; {NO_EXTRAS}"
-        )
-    if positions[0].logprob and not begin:
-        raise Misread(
-            "the server scores the first token of the prompt, so it hides one before it; "
-            f"{NO_EXTRAS}"
+            f"the server counts {counted} tokens in a prompt of {len(prompt)}, or scores the first "
+            f"one, so it adds or drops some; {NO_EXTRAS}"
         )
     values = [position.logprob for position in positions[1 : len(asked)]]
     for number, value in enumerate(values, start=begin + 1):
-        where = f"for the token at position {number}"
-        if type(value) not in (int, float):  # to Python, true is 1
+        # To Python, true is 1; and NaN is not above anything.
+        if type(value) not in (int, float) or not ZERO_PROBABILITY < value <= ROUNDING:
             raise InputError(
-                f"the server gives no log-probability ({_brief(value)}) {where}; {ADVICE}, with "
-                "prefix caching off"
-            )
-        if not value > ZERO_PROBABILITY:  # NaN is not, either
-            raise InputError(
-                f"the server gives {_brief(value)} {where}: the model is damaged, overflows in its "
-                "precision, or is not allowed that token"
-            )
-        if value > ROUNDING:
-            raise InputError(
-                f"the server gives {_brief(value)} {where}, but a log-probability is at most 0; "
-                f"{ADVICE}"
+                f"the server gives {_brief(value)} for the token at position {number}, which is no "
+                "log-probability: the model is damaged or overflows, is not allowed that token, or "
+                f"the server leaves out what its cache holds; turn prefix caching off, or {ADVICE}"
             )
     return np.minimum(np.array(values, dtype=np.float32), np.float32(0))
-
-
-def _require_same_tokens(
-    reading: Reading, prompt: Sequence[int], spelling: Spelling, surely: bool
-) -> None:
-    """Raise Misread, with what the server seems to do, unless it speaks of the prompt."""
-    positions = reading.positions
-    length, sent = len(positions), len(prompt)
-
-    def different(positions: Sequence[Position], tokens: Sequence[int]) -> list[int]:
-        pairs = enumerate(zip(positions, tokens, strict=False))
-        return [i for i, (p, token) in pairs if not spelling.is_about(p, token, surely=surely)]
-
-    def begin_with(tokens: Sequence[int], positions: Sequence[Position]) -> bool:
-        return len(positions) >= len(tokens) and not different(positions, tokens)
-
-    if all(position.id is None and position.text is None for position in positions[:sent]):
-        raise Misread(f"the server does not tell which tokens it scored; {ADVICE}")
-    wrong = different(positions, prompt)
-    if not wrong and (length == sent or (reading.generated and length > sent)):
-        return
-    if begin_with(prompt, positions[1:]):
-        raise Misread(
-            f"the server puts a token of its own ({spelling.describe_answer(positions[0])}) before "
-            f"the prompt; {NO_EXTRAS}"
-        )
-    if begin_with(prompt[1:], positions):
-        raise Misread(f"the server leaves out the first token of the prompt; {ADVICE}")
-    if not wrong:
-        raise Misread(
-            f"the server gives {length} log-probabilities for a prompt of {sent} tokens; {ADVICE}"
-        )
-    raise Misread(
-        f"the server gives {spelling.describe_answer(positions[wrong[0]])} at position {wrong[0]}, "
-        f"where {spelling.describe(prompt[wrong[0]])} was sent ({length} tokens for {sent}): it "
-        "tells its likeliest tokens alone, cuts the prompt up anew, or has another tokenizer; "
-        f"name the tokenizer of the model, or {ADVICE}"
-    )
 
 
 def _brief(value: Any) -> str:
