@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import huggingface_hub.constants
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,7 +17,7 @@ from contamination.scoring.cost import Shape, Workload
 from contamination.scoring.models import ModelEntry
 from contamination.scoring.store_format import count_rows
 from contamination.testsets import hub
-from fakes.data_fixtures import PROFILES, ROOT, WORDS
+from fakes.data_fixtures import ROOT, WORDS
 from fakes.hub_server import Repository
 from fakes.made_up_registry import hub_at
 from reproduction.output.figures import short_count
@@ -26,7 +25,6 @@ from reproduction.report.costs import Device, as_json, cost_table, described, su
 from reproduction.run import counting
 from reproduction.run.counting import LINE, RECORD, Counting, Facts
 
-MEASURED = ROOT / "docs" / "measurements" / "set_tokens.csv"
 TWELVE_GB = Device("made up", int(12e9), 1e12)
 
 
@@ -102,27 +100,6 @@ def test_with_a_hub_sizes_and_shapes_are_those_of_its_files(
         assert not [path for path in server.downloaded() if "safetensors" in str(path)]
 
 
-def test_a_hub_that_is_not_there_is_out_of_reach(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with hub_at(monkeypatch, tmp_path):
-        assert hub.in_reach()
-        monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-        assert not hub.in_reach()
-        monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
-    assert not hub.in_reach()  # it has been shut down
-
-
-def test_every_set_of_the_profiles_without_a_corpus_has_a_size() -> None:
-    """A new set of such a profile needs a row of set_tokens.csv."""
-    sizes = set(pd.read_csv(MEASURED)["set"])
-    for path in PROFILES:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        if path.stem.startswith("open"):
-            for parameters in content["notebooks"].values():
-                assert set(parameters.get("sets", [])) <= sizes
-
-
 # --- sums, and what fits --------------------------------------------------------------------------
 
 
@@ -162,12 +139,6 @@ def test_what_fits(parameters: int, devices: int, placement: str, rate: float) -
     assert row["placement"] == placement
     hours = row["flops"] / (0.4 * rate * 1e12) / 3600
     assert row["hours"] == pytest.approx(hours, nan_ok=True)
-
-
-def test_weights_are_larger_where_the_device_has_no_bfloat16() -> None:
-    small, old = counted(("m", 2_500_000_000, 500)), Device("old", int(12e9), 1e12, weight=4)
-    assert cost_table(small, [TWELVE_GB])["placement"].item() == "one device"
-    assert cost_table(small, [old])["placement"].item() == "too large"
 
 
 def test_what_is_too_large_is_not_in_the_sums() -> None:
@@ -233,22 +204,6 @@ def test_what_the_command_prints(
     assert "PROFILE=mine" in shown and "1 models" in shown and "~" not in shown
 
 
-@pytest.mark.parametrize("profile", ["open", "open-small"])
-def test_profiles_without_a_corpus_are_planned_without_a_network(
-    profile: str, tmp_path: Path, call: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(ROOT)
-    monkeypatch.setattr(counting, "available", lambda name: False)
-    path = ROOT / "profiles" / f"{profile}.yaml"
-    arguments = ("--profile", path, "--build", tmp_path, "--json", "--gpu", "24:165")
-    _, shown, _ = call("stage", "costs", *arguments)
-    plan = json.loads(shown)
-    content = yaml.safe_load(path.read_text(encoding="utf-8"))["notebooks"]
-    counted = {number for model in plan["models"] for number in model["notebooks"].split()}
-    assert counted == {name[:2] for name in content} - {"13"}
-    assert all(model["tokens_read"] > 0 for model in plan["models"])
-
-
 # --- the page that shows it -----------------------------------------------------------------------
 
 PAGE = ROOT / "docs" / "how-to" / "reproduce.md"
@@ -263,11 +218,14 @@ def test_the_page_has_the_numbers_of_the_plan(
     rows = [line for line in PAGE.read_text("utf-8").splitlines() if "`make plan PROFILE=" in line]
     rows = [line.strip("| ").split(" | ") for line in rows if line.startswith("|")]
     assert len(rows) == 3
-    for _, command, *shown in rows:
+    for _, command, *shown in rows[1:]:  # the first has another device alone
         profile, gpu = re.findall(r"=([\w:.-]+)", command)
         arguments = ("--profile", f"profiles/{profile}.yaml", "--build", tmp_path, "--json")
         _, plan, _ = call("stage", "costs", *arguments, "--gpu", gpu)
-        total = json.loads(plan)["total"]
+        models, total = (json.loads(plan)[name] for name in ("models", "total"))
+        counted = {number for model in models for number in model["notebooks"].split()}
+        assert counted == {"03", "04", "06", "08", "12"}
+        assert all(model["tokens_read"] > 0 for model in models)
         assert shown == [
             f"{total['models']} of {total['models'] + total['too_large']}",
             f"{total['download_gb']:.{0 if total['download_gb'] > 10 else 1}f}",

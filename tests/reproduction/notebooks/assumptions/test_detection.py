@@ -9,7 +9,6 @@ import pytest
 
 from contamination.membership import api
 from contamination.membership.scores import TOP, Distribution, Signals
-from reproduction.notebooks.assumptions import tables as module
 from reproduction.notebooks.assumptions.measure import PHASES, score_phases
 from reproduction.notebooks.assumptions.tables import (
     CROSS_COLUMNS,
@@ -119,14 +118,6 @@ def test_every_phase_has_its_texts(scored, domains) -> None:
         assert not chosen.isna().any(axis=None)
 
 
-@pytest.mark.parametrize(("length", "known"), [(50, False), (51, True)])
-def test_the_first_token_does_not_count(domains, tmp_path, length: int, known: bool) -> None:
-    short = Domain(tuple(ids[:length] for ids in domains["alpha"].members))
-    found = score_phases({"alpha": short}, {}, BEFORE, None, tmp_path)
-    assert ("ppl_50" in found) == known
-    assert not found.isna().any(axis=None)
-
-
 def test_within_is_the_auc_of_all_pairs(within, domains) -> None:
     assert tuple(within) == WITHIN_COLUMNS
     assert set(within["status"]) == {"ok"}
@@ -147,13 +138,6 @@ def test_within_is_the_auc_of_all_pairs(within, domains) -> None:
         ends = (mean["auc_low"], mean["auc_percent"], mean["auc_high"])
         assert ends == pytest.approx((centre - half, centre, centre + half))
     assert "far" not in set(within["domain"])  # it has no member
-
-
-def test_the_interval_of_a_mean_ends_at_all_and_nothing() -> None:
-    ends = {"auc_percent": [99.0, 1.0], "auc_low": [95.0, 0.0], "auc_high": [100.0, 9.0]}
-    counts = {"metric": ["a", "b"], "members": 5, "non_members": 5}
-    mean = module._mean_of_domains(pd.DataFrame(counts | ends))
-    assert mean[["auc_low", "auc_high"]].to_numpy().tolist() == [[96.5, 100], [0, 5.5]]
 
 
 def test_a_planted_memory_is_found_where_it_is_and_only_there(within) -> None:

@@ -71,25 +71,10 @@ def test_densities_of_all_domains_and_of_the_pair_furthest_apart(scored, cross) 
     figure.canvas.draw()
 
 
-def test_a_perplexity_is_drawn_as_the_log_probability_that_it_is_made_of(scored, cross) -> None:
-    scored, cross = (
-        t.replace("loss", "ppl_200").rename(columns={"loss": "ppl_200"}) for t in (scored, cross)
-    )
-    figure = plot_density(scored, cross, "ppl_200")
-    axis = "Minus log PPL_200 (nats per token)"
-    assert [axes.get_xlabel() for axes in figure.axes[-2:]] == [axis] * 2
-
-
 def _peak(axes, index: int) -> float:
     """Where the first (members) or second (non-members) density is highest."""
     points = axes.collections[index].get_paths()[0].vertices
     return float(points[points[:, 1].argmax(), 0])
-
-
-def test_a_single_domain_has_no_density_across(scored, cross) -> None:
-    one = cross[(cross["seen_domain"] == "a") & (cross["unseen_domain"] == "a")]
-    figure = plot_density(scored[scored["domain"] == "a"], one, "loss")
-    assert [axes.axison for axes in figure.axes] == [True, False] * 2
 
 
 def test_that_nothing_was_measured_is_said(scored, cross) -> None:

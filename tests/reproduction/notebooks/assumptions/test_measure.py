@@ -17,7 +17,6 @@ from contamination.errors import InputError
 from contamination.membership.blind import blind_table
 from contamination.scoring.models import ModelEntry
 from contamination.scoring.status import OK
-from contamination.testsets.tokens import tokenize
 from fakes.data_fixtures import ROOT, WORDS, write_profile
 from fakes.hub_server import HubServer, Repository
 from fakes.made_up_registry import hub_at, registry_of
@@ -29,7 +28,6 @@ from reproduction.notebooks.assumptions.measure import (
     OTHER_DOMAINS,
     SETS,
     PublicDomain,
-    cut_domain,
     load_public,
     measure,
     score_released,
@@ -237,19 +235,6 @@ def test_what_cannot_be_had_is_a_cell_and_the_rest_is_scored(access, domains, tm
     }
 
 
-def test_texts_are_cut_by_the_tokenizer_of_the_model(access, domains, tmp_path, tokenizer) -> None:
-    models = [GATED, ENTRY]
-    *_, read = score_released(models, domains, tmp_path, length=20, texts=10, access=access)
-    github = read[0]
-    for text, whole in zip(github.members, domains[0].members, strict=True):
-        (ids,) = tokenize(tokenizer, [whole])
-        assert text == tokenizer.decode(ids[:20])
-    assert [one.name for one in read] == [one.name for one in domains]
-    # Where no model has read them, baselines are of the documents.
-    assert read[2].members == domains[2].members
-    assert len(read[3].members) == 10
-
-
 def test_nothing_is_scored_twice(access, domains, tmp_path, monkeypatch) -> None:
     settings = {"length": 20, "texts": 10, "access": access}
     _, first, _ = score_released([ENTRY], domains, tmp_path, **settings)
@@ -294,9 +279,3 @@ def test_a_run_without_a_corpus_scores_public_texts(pairs, run, monkeypatch) -> 
     blind = blind_table(tables["blind"], rng=rng, resamples=20)
     assert set(blind["benchmark"]) == {PAIRS}
     assert blind["split"].tolist() == [name for name in DOMAINS for _ in range(3)]
-
-
-@pytest.mark.parametrize(("length", "texts"), [(1, 5), (20, 0)])
-def test_what_cannot_be_cut(tokenizer, length: int, texts: int) -> None:
-    with pytest.raises(InputError, match="give at least 2 tokens and 1 text"):
-        cut_domain(domain_of("Github"), tokenizer, length=length, texts=texts)

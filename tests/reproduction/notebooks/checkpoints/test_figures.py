@@ -69,17 +69,3 @@ def test_means_are_over_sets_that_were_measured_in_every_setting() -> None:
             assert mean.get_ydata().tolist() == [-10 - np.mean(kept), -20 - np.mean(kept)]
         assert axes.get_xlabel() == "Shards"
     figure.canvas.draw()
-
-
-def test_with_nothing_measured_a_figure_says_so(rows) -> None:
-    failed = rows.assign(status="failed: gone", log10_p=np.nan)
-    nothing = settings().assign(status="failed: gone", mean_log10_p=np.nan)
-    for figure in (
-        plot_checkpoints(failed),
-        plot_checkpoints(rows.iloc[:0]),
-        plot_settings(nothing, "shards", "Shards"),
-        plot_settings(nothing.iloc[:0], "shards", "Shards"),
-    ):
-        (axes,) = figure.axes
-        assert [text.get_text() for text in axes.texts] == ["no cell was measured"]
-        figure.canvas.draw()

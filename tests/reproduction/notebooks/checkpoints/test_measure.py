@@ -98,14 +98,6 @@ def test_what_cannot_be_had_is_rows_and_the_others_go_on(made_up) -> None:
     assert kept.to_dict() == {path: name != "unread" for name, path in made_up.sets.items()}
 
 
-def test_too_few_examples_for_so_many_shards_fail_in_their_own_cells(made_up) -> None:
-    cells = made_up.measure(ablation_shards=[3, 13])["cells"]
-    failed = cells["status"] != "ok"
-    assert failed.tolist() == [shards == 13 for shards in cells["shards"].fillna(0)]
-    assert failed.sum() == 2
-    assert cells.loc[failed, "status"].str.contains("24 examples are fewer than 2 per shard").all()
-
-
 def test_a_set_shorter_than_a_span_has_none(made_up) -> None:
     path = Path(made_up.sets["unread"])
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:4]))

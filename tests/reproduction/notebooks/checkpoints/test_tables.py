@@ -9,7 +9,6 @@ import pytest
 from scipy import stats
 
 from contamination.audit.battery import TESTS
-from contamination.errors import InputError
 from contamination.scoring.models import ModelEntry
 from contamination.scoring.store import open_store
 from contamination.statistics import sharded_exact_test, sharded_t_test
@@ -188,31 +187,6 @@ def test_the_rates_by_brute_force(made_up) -> None:
         assert (row["rate_low"], row["rate_high"]) == pytest.approx((100 * ends[0], 100 * ends[1]))
 
 
-def test_each_model_has_a_threshold_of_its_own(made_up) -> None:
-    rng = np.random.default_rng(0)
-    spans = pd.DataFrame(
-        [
-            (model, path, level + rng.normal(), "ok")
-            for model, level in (("reader", 0.0), ("old", -100.0))
-            for path in made_up.sets.values()
-            for _ in range(30)
-        ],
-        columns=["model", "dataset", "score", "status"],
-    )
-    found = rates(made_up, spans).groupby("model")["threshold"].first()
-    for model, level in (("reader", 0.0), ("old", -100.0)):
-        assert abs(found[model] - level) < 3
-
-
-def test_remembered_spans_are_detected_and_the_control_detects_few(made_up) -> None:
-    table = rates(made_up, made_up.measure(sets=[], ablation_sets=[])["spans"], fpr=0.1)
-    found = table.set_index(["model", "title"])["rate_percent"]
-    assert found["reader", "often"] > 90
-    for where in (("reader", "unread"), ("old", "often"), ("old", "unread")):
-        assert found[where] < 40
-    assert table.set_index(["model", "title"])["dup_count"]["old", "often"] == 0
-
-
 @pytest.mark.parametrize(
     ("lost", "missing"), [("twice", "that was planted"), ("other", "that was not planted")]
 )
@@ -222,12 +196,6 @@ def test_without_a_side_of_the_validation_there_is_no_threshold(made_up, lost, m
     reason = f"no span of a validation set {missing}, so there is no threshold"
     assert (table["status"] == f"failed: {reason}").all()
     assert table[["spans", "rate_percent", "threshold"]].isna().all(axis=None)
-
-
-@pytest.mark.parametrize("fpr", [0.0, 1.0])
-def test_rates_that_cannot_be(made_up, fpr) -> None:
-    with pytest.raises(InputError, match=f"fpr is {fpr}: give a rate between 0 and 1"):
-        rates(made_up, pd.DataFrame(columns=["model", "dataset", "score", "status"]), fpr=fpr)
 
 
 # --- layouts --------------------------------------------------------------------------------------

@@ -62,12 +62,3 @@ def test_segmentations_are_drawn_side_by_side() -> None:
     np.testing.assert_allclose(compressor["line"], [-2.5] * 3)
     ticks = [text.get_text() for text in figure.axes[0].get_xticklabels()]
     assert ticks == ["0", "-5", "-10", "-20", "-50", "-100"]
-
-
-def test_moderate_values_have_a_linear_axis() -> None:
-    lines = made_up_lines()
-    lines["log10_p"] = lines["log10_p"].clip(lower=-9)
-    scales = {axes.get_xscale() for axes in plot_segmentations(lines).axes}
-    assert scales == {"linear"}
-    lines["compressor_log10_p"] *= 10  # any panel decides for all
-    assert {axes.get_xscale() for axes in plot_segmentations(lines).axes} == {"symlog"}

@@ -175,13 +175,6 @@ def test_memory_is_found_and_the_control_stays_silent(world: World) -> None:
     assert (combined["subsets_kept"] == 3).all()
 
 
-def test_a_second_audit_scores_nothing_and_says_the_same(world: World) -> None:
-    first = world.rows()
-    world.scorers.clear()
-    pd.testing.assert_frame_equal(world.rows(), first)
-    assert [scorer.scored for scorer in world.scorers.values()] == [0, 0]
-
-
 def test_an_interrupted_audit_goes_on(world: World, tmp_path: Path, monkeypatch) -> None:
     world.open_model(ModelEntry("contaminated", "x")).survives = 40
     with pytest.raises(Breakdown):

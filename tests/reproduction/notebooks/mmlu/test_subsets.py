@@ -23,7 +23,6 @@ from reproduction.notebooks.mmlu.subsets import (
     segmented,
     subset_names,
     subsets_at_hand,
-    title,
 )
 from reproduction.output.published import load_published
 from reproduction.run.grid import Access
@@ -65,12 +64,6 @@ def test_names_and_sizes_are_those_of_table_4_and_professional_law() -> None:
     assert len(names) == 57
     sizes = {name: lookup(FAMILY + name).records for name in table4["subset"]}
     assert sizes == dict(zip(table4["subset"], table4["size"], strict=True))
-
-
-def test_titles() -> None:
-    assert title("high_school_us_history") == "High School US History"
-    assert title("us_foreign_policy") == "US Foreign Policy"
-    assert title("high_school_government_and_politics") == "High School Government and Politics"
 
 
 class Registry(Access):
@@ -118,14 +111,6 @@ def test_lines_are_those_of_a_csv_file(tmp_path: Path) -> None:
     wanted = [line for line in text.split("\n")[1:] if line.strip()]
     assert [line for record in records for line in physical_lines(record)] == wanted
     assert [len(physical_lines(record)) for record in records] == [3, 1, 2, 2, 1, 2]
-
-
-def test_choices_may_be_four_fields_or_a_list() -> None:
-    record = make_record("one\ntwo")
-    fields = {f"choice{i}": choice for i, choice in enumerate(record["choices"])}
-    flat = {"question": record["question"], **fields, "answer": record["answer"]}
-    assert physical_lines(record) == physical_lines(flat)
-    assert physical_lines(record) == ['"one', 'two",one,"t,wo","th""ree",four,A']
 
 
 def test_by_line_is_another_test_set() -> None:

@@ -21,7 +21,6 @@ from reproduction.notebooks.mmlu.tables import (
     ROWS,
     SUBSET_COLUMNS,
     exclusions_layout,
-    fisher_layout,
     fisher_table,
     line_table,
     measured_subsets,
@@ -73,10 +72,6 @@ def test_fisher_table_and_the_rules_beside_it(combined: pd.DataFrame) -> None:
         assert row["harmonic_mean_p"] == pytest.approx(harmonic_mean(p_values).p)
 
 
-def test_a_layout_names_the_test_as_other_tables_do(combined: pd.DataFrame) -> None:
-    assert set(fisher_layout(combined.reset_index())["Test"]) == {"Sharded t"}
-
-
 def test_thirteen_of_56_subsets_are_dropped(subsets: pd.DataFrame) -> None:
     assert tuple(subsets) == SUBSET_COLUMNS
     assert list(subsets["model"].unique()) == [*AUDITED.values(), *CONTROLS.values()]
@@ -98,13 +93,6 @@ def test_reasons_name_the_control(subsets: pd.DataFrame) -> None:
     assert (one["published_p"] == table4["mistral_7b"]).all()
     # "<" as in the paper: astronomy has p = 0.050 under BioMedLM and falls by GPT-2 XL alone.
     assert one.loc["astronomy", "reason"] == "p < 0.05 under GPT-2 XL"
-
-
-def test_a_stricter_level_keeps_more() -> None:
-    excluded = (published_subsets(TABLE4, level)["excluded"] for level in (1e-9, 0.01, 0.05, 0.5))
-    kept = [56 - int(each.sum()) // 5 for each in excluded]
-    assert kept == sorted(kept, reverse=True)
-    assert kept[1] > kept[2] == 43 > kept[3]
 
 
 def test_table_4_laid_out(subsets: pd.DataFrame) -> None:
@@ -201,14 +189,6 @@ def test_fisher_over_what_is_kept() -> None:
     assert rows["published_p"].isna().all()
     printed = fisher_table(subsets, TABLE2, {"contaminated": "llama2_7b"})["published_p"]
     assert printed.tolist() == [TABLE2.set_index("dataset").loc["MMLU (Fisher)", "llama2_7b"]] * 2
-
-
-def test_where_nothing_is_kept_nothing_is_combined() -> None:
-    subsets = filtered(["clean"], [-5.0, -5.0, -5.0])
-    combined = fisher_table(subsets, TABLE2, {"contaminated": None})
-    assert (combined["subsets_kept"] == 0).all()
-    values = ["statistic", "p", "log10_p", "cauchy_p", "harmonic_mean_p"]
-    assert combined[values].isna().all(axis=None)
 
 
 def test_nothing_gives_empty_tables_with_their_columns() -> None:
@@ -308,8 +288,3 @@ def test_the_exclusions_laid_out() -> None:
     assert float(world["Lines per record"]) > 4
     assert layout.loc["econometrics", "BioMedLM"] == "0.035"
     assert layout.loc["high school computer science", "Compressor"] == "both"  # not bold
-
-
-def test_without_a_model_the_other_evidence_remains() -> None:
-    found = outcomes(line_table(made_up_free(), made_up_rows().iloc[:0], TABLE4, 0.05), 0.05)
-    assert (set(found["evidence"]), len(found)) == ({"diagnostics", COMPRESSOR}, 6)

@@ -31,12 +31,6 @@ def markers(panel):
     return panel.collections[0::2], panel.collections[1::2]
 
 
-def test_a_panel_for_each_test_in_the_order_of_all_figures(rows):
-    figure = plot_open_models(rows, 0.05)
-    assert [panel.get_title() for panel in figure.axes] == ["Sharded t", "Successor"]
-    assert [t.get_text() for t in figure.axes[0].get_yticklabels()] == ["a", "b", "c"]
-
-
 def test_the_markers_lie_at_the_values(rows):
     for panel in plot_open_models(rows, 0.05).axes:
         ours, _ = markers(panel)
@@ -73,16 +67,3 @@ def test_published_values_are_marked_and_explained_where_there_are_any(rows):
 
 def _legend(figure) -> list[str]:
     return [text.get_text() for text in figure.legends[0].get_texts()]
-
-
-def test_an_audit_of_which_nothing_could_be_run(rows):
-    figure = plot_open_models(rows.assign(log10_p=math.nan, holm_p=math.nan), 0.05)
-    figure.canvas.draw()
-    assert len(figure.axes) == 2
-
-
-def test_more_models_than_styles_and_a_single_test(rows):
-    many = pd.concat([rows.assign(model=f"m{i}") for i in range(len(MODELS) + 1)])
-    figure = plot_open_models(many[many["test"] == "successor"], 0.05)
-    assert len(figure.axes) == 1
-    assert len(figure.axes[0].collections) == 2 * (len(MODELS) + 1)

@@ -1,6 +1,5 @@
 """The audit of many models on many sets: its rows, what it survives, and what it never repeats."""
 
-import gc
 import json
 import math
 from itertools import product
@@ -12,7 +11,6 @@ import pytest
 
 from contamination.audit import Request, audit
 from contamination.audit.compressor import compressor_test
-from contamination.audit.diagnostics import diagnose
 from contamination.errors import InputError
 from contamination.scoring.models import ModelEntry
 from contamination.scoring.store import open_store
@@ -31,9 +29,6 @@ from reproduction.run.grid import Access
 TESTS = ("successor", "sharded_t")
 PUBLISHED = ROOT / "data" / "published"
 CONTROL = ModelEntry("old", "org/old", role="negative_control")
-
-
-COLLECT = gc.collect
 
 
 class Bench(Access):
@@ -158,21 +153,6 @@ def test_a_set_that_was_planted_is_found_and_the_control_stays_quiet(bench, two)
         assert miss["p"] > 0.01
         assert hit["control_p"] > 0.01
         assert hit["verdict"] == "quiet"
-
-
-def test_the_verdict_is_on_the_shards_of_the_test(bench):
-    # Longer and longer by fours: an order within the whole set, none within the shards of the test.
-    path = bench.root / "blocks.txt"
-    path.write_text("".join(f"{'word ' * (1 + n // 4)}{n * 7919 % 97}\n" for n in range(48)))
-    table = bench.run(["a"], [path])
-    examples = load_test_set(path)
-    for test, shards in zip(TESTS, (4, 12), strict=True):
-        rng = np.random.default_rng(0)
-        alone = diagnose(examples.examples, examples.records, shards=shards, rng=rng)
-        assert cell(table, "a", "blocks", test)["verdict"] == alone.verdict
-    whole = diagnose(examples.examples, examples.records, rng=np.random.default_rng(0))
-    assert whole.verdict == "order carries information"
-    assert cell(table, "a", "blocks", "sharded_t")["verdict"] == "quiet"
 
 
 def test_published_values_and_duplication_counts_stand_beside_ours(bench, monkeypatch):
@@ -332,16 +312,6 @@ def test_canary_sets_read_what_the_score_stage_has_scored(run, bench):
     assert row["permutations"] == 6  # the profile's, not the audit's
 
 
-def test_another_set_and_another_model_are_scored_like_any_other(run, bench, two):
-    table = bench.run(["contaminated", "a"], [two[0], "one"], experiment=run.experiment)
-    assert (table["status"] == "ok").all()
-    assert pd.isna(cell(table, "contaminated", "first")["dup_count"])
-    stores = bench.root / "stores"
-    scored = {str(path.relative_to(stores)) for path in stores.glob("*/*")}
-    assert scored == {"contaminated/first", "a/first", "a/one"}
-    assert cell(table, "contaminated", "one")["dup_count"] == SETS["one"]
-
-
 def test_a_registered_set_comes_before_a_canary_set_of_that_name(run, bench, two, monkeypatch):
     monkeypatch.setattr(measure, "registered", lambda: ("one", "gsm8k"))
     monkeypatch.setattr(
@@ -353,14 +323,3 @@ def test_a_registered_set_comes_before_a_canary_set_of_that_name(run, bench, two
     assert list(table["examples"]) == [24, EXAMPLES, EXAMPLES]
     assert table["dup_count"].isna().tolist() == [True, False, False]
     assert table["dup_count"][1:].tolist() == [SETS["one"], SETS["eight"]]
-
-
-def test_sets_at_hand_need_no_network(run, monkeypatch):
-    monkeypatch.setattr(
-        measure,
-        "registered",
-        lambda: ("gsm8k", "boolq", "mmlu/anatomy", "contam-1.4b/gsm8k", "wikitext/test"),
-    )
-    monkeypatch.setattr(measure, "available", lambda name: name != "boolq")
-    canaries = [f"profile/{name}" for name in SETS]
-    assert measure.sets_at_hand(run.experiment) == [*canaries, "gsm8k"]

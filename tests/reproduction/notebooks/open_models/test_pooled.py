@@ -8,7 +8,7 @@ from scipy.stats import binom
 
 from contamination.statistics import pooled_exact_test, sharded_exact_test
 from contamination.tables import POOLED
-from reproduction.notebooks.open_models.pooled import pooled_rows, why_left_out
+from reproduction.notebooks.open_models.pooled import pooled_rows
 from reproduction.notebooks.open_models.tables import corrected, paper_layout
 
 
@@ -77,14 +77,6 @@ def test_sets_whose_controls_reject_are_left_out_and_named(scores) -> None:
     )
 
 
-@pytest.mark.parametrize("p", [1e-30, 1.0])
-def test_what_is_left_out_does_not_depend_on_the_p_under_test(scores, p: float) -> None:
-    for fields, control in (({}, 0.5), ({"verdict": "suspicious"}, 0.5), ({}, 0.01)):
-        assert why_left_out(row("a", scores[0], **fields) | {"p": p}, control) == why_left_out(
-            row("a", scores[0], **fields), control
-        )
-
-
 def test_a_negative_control_is_pooled_over_the_same_sets(scores) -> None:
     """Its own row asks the compressor; beside the model stands what it says of the model's sets."""
     rng = np.random.default_rng(1)
@@ -128,11 +120,6 @@ def test_nothing_is_pooled_of_one_set_or_of_none_that_is_left(scores) -> None:
     (pooled,) = pooled_rows(rows, Compressor())
     assert pooled["status"] == "not pooled: 1 of 2 sets are left"
     assert "p" not in pooled
-
-
-def test_the_best_of_several_statistics_has_no_sum_to_pool(scores) -> None:
-    rows = [row(name, scores[0]) | {"scores": lambda: np.zeros((3, 6, 10))} for name in "ab"]
-    assert pooled_rows(rows, Compressor()) == []
 
 
 def test_a_damaged_store_fails_the_row_alone(scores) -> None:

@@ -34,15 +34,6 @@ def test_sets_stand_below_each_other_and_models_beside() -> None:
     ]
 
 
-def test_what_is_unknown_is_a_dash() -> None:
-    gone = {"examples": None, "status": "not run here: no network", **NO_VERDICT}
-    rows = [_row("m", "far", published_p=0.7, **gone), _row("n", "far", **gone)]
-    table = paper_layout(pd.DataFrame(rows).astype({"examples": "Int64"}), 0.05)
-    assert list(table) == [*HEADS, "m", "m, paper", "n"]
-    line = ["far", "—", "—", "sharded t", "not run here", "0.700", "not run here"]
-    assert table.to_numpy().tolist() == [line]
-
-
 def test_a_row_for_each_set_and_model() -> None:
     rows = [
         _row("big", "gsm8k", 0.001, published_p=0.594),

@@ -6,13 +6,10 @@ from collections import Counter
 import pandas as pd
 import pytest
 
-from contamination.scoring.models import load_models
 from fakes.data_fixtures import ROOT
 from reproduction.notebooks.papers.measure import (
     LOG10_P,
-    SOURCES,
     Cell,
-    our_name,
     published_cells,
 )
 
@@ -62,74 +59,6 @@ def test_each_published_number_is_one_cell() -> None:
     assert len(CELLS) == sum(len(_values(name)) for name in NUMBERS) > 1500
 
 
-def test_every_source_is_a_table_of_a_notebook() -> None:
-    assert {cell.source for cell in CELLS} == set(SOURCES)
-
-
-@pytest.mark.parametrize(
-    ("fields", "wanted", "published"),
-    [
-        (
-            {
-                "paper": "Oren et al. (2024)",
-                "table": "Table 1",
-                "row": "MNLI",
-                "column": "sharded_t",
-            },
-            ("contam-1.4b-dupcount-higher", "MNLI", "sharded_t"),
-            math.log10(1.96e-11),
-        ),
-        (
-            {"table": "Table 2", "row": "Arc-Easy", "model": "Mistral-7B"},
-            ("mistral-7b", "Arc-Easy", "sharded_t"),
-            -3.0,
-        ),
-        (
-            {"table": "Table 2", "row": "MMLU (Fisher)", "model": "LLaMA2-7B"},
-            ("llama2-7b", "MMLU (Fisher)", "sharded_t"),
-            math.log10(0.014),
-        ),
-        (
-            {"table": "Table 4", "row": "virology", "model": "GPT-2 XL"},
-            ("gpt2-xl", "virology", "sharded_t"),
-            math.log10(0.796),
-        ),
-        (
-            {
-                "table": "Table 1",
-                "model": "NeoX-20B",
-                "row": "Min-20% Prob",
-                "column": "paraphrase",
-            },
-            (our_name("NeoX-20B"), "min_k_20", "paraphrased"),
-            0.74,
-        ),
-        ({"table": "Table 6", "row": "Zlib"}, ("average", "zlib", "TPR@5%FPR"), 20.6),
-        (
-            {"table": "Table 7", "row": "PPL_50", "column": "Github"},
-            ("pythia-70m", "PPL_50", "Github"),
-            49.4,
-        ),
-        (
-            {"table": "Figure 18", "row": "Github", "column": "FreeLaw"},
-            (our_name("pythia-6.9b"), "Github", "FreeLaw", "Min 25% token"),
-            77.1,
-        ),
-        (
-            {"table": "Table 3", "row": "PPL_200, members", "column": "ArXiv"},
-            (our_name("Pythia-6.9B"), "member", "ArXiv"),
-            7.9,
-        ),
-    ],
-)
-def test_a_cell_knows_where_to_look(
-    fields: dict[str, str], wanted: tuple[str, ...], published: float
-) -> None:
-    cell = _find(**fields)
-    assert cell.wanted == wanted
-    assert cell.published == pytest.approx(published)
-
-
 def test_floors_are_those_of_the_paper() -> None:
     """0.009 is 1/101, cut off; elsewhere it is a p-value like others."""
     floors = [cell for cell in CELLS if cell.at_floor]
@@ -139,10 +68,3 @@ def test_floors_are_those_of_the_paper() -> None:
     assert others and all(cell.published == pytest.approx(-38) for cell in others)
     history = _find(table="Table 4", row="high_school_european_history", model="LLaMA2-7B")
     assert history.published == pytest.approx(math.log10(0.009)) and not history.at_floor
-
-
-def test_models_of_the_papers_have_the_names_of_the_registry() -> None:
-    of_oren = {c.wanted[0] for c in CELLS if c.source in ("open_models", "checkpoints")}
-    assert of_oren <= set(load_models())
-    assert our_name("Pythia-1.4B") == our_name("pythia-1.4b") == "pythia-1.4b"
-    assert our_name("OLMo-2-7B") == our_name("OLMo-2-1124-7B")

@@ -3,18 +3,14 @@
 import math
 from typing import Any
 
-import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 
-from contamination.tables import to_markdown
-from reproduction.notebooks.papers.figures import NOTHING, plot_papers
+from reproduction.notebooks.papers.figures import plot_papers
 from reproduction.notebooks.papers.measure import COLUMNS
 from reproduction.notebooks.papers.tables import (
-    file_names,
     reasons,
     summary,
-    summary_layout,
     table_layout,
 )
 
@@ -72,27 +68,6 @@ def test_more_columns_have_their_numbers_below_each_other() -> None:
     ]
 
 
-def test_units_have_their_decimals() -> None:
-    auc = cell("Table 7", "m", "PPL_50", "Github", 50.04, 49.4, unit="AUC, percent")
-    perplexity = cell("Table 7", "m", "PPL_200", "Github", 9.0, 12.04, unit="perplexity")
-    table = table_layout(pd.DataFrame([auc, perplexity]))
-    assert table.to_numpy().tolist() == [
-        ["PPL_50", "50.0", "49.4", "0.6"],
-        ["PPL_200", "9.0", "12.0", "−3.0"],
-    ]
-
-
-def test_a_table_is_no_wider_than_a_page_of_100_columns() -> None:
-    """Headings break at blanks; the widest word of each column is what a page has to hold."""
-    text = to_markdown(table_layout(ROWS[ROWS["table"] == "Table 1"]))
-    lines = [[text.strip() for text in line.strip("|").split("|")] for line in text.splitlines()]
-    words = [
-        [len(word) for cell in column for word in cell.split(" ")]
-        for column in zip(*lines, strict=True)
-    ]
-    assert sum(max(column) + 3 for column in words) <= 100
-
-
 def test_the_summary_counts_each_table() -> None:
     first, second = summary(ROWS).to_dict("records")
     assert (first["cells"], first["measured"], first["not_measured"]) == (4, 3, 1)
@@ -107,32 +82,8 @@ def test_the_summary_counts_each_table() -> None:
     assert second["median_difference"] == pytest.approx(1.5)
 
 
-def test_the_summary_without_a_measured_cell() -> None:
-    sums = summary(ROWS[ROWS["status"] != "ok"])
-    assert sums["median_difference"].isna().all()
-    line = summary_layout(sums).iloc[0].to_dict()
-    assert (line["Measured"], line["Median difference"], line["Same verdict at 0.05"]) == (
-        *("0", "—", "—"),
-    )
-
-
-def test_aucs_have_no_verdict() -> None:
-    auc = cell("Table 7", "m", "PPL_50", "Github", 50.0, 49.4, unit="AUC, percent")
-    (sums,) = summary(pd.DataFrame([auc])).to_dict("records")
-    assert sums["verdicts"] == 0
-
-
 def test_reasons_are_counted_the_commonest_first() -> None:
     assert reasons(ROWS).to_numpy().tolist() == [[PAPER, AWAY, 3], [PAPER, GATED, 2]]
-
-
-def test_each_table_has_a_file() -> None:
-    rows = ROWS.assign(table=ROWS["table"].replace({"Table 2": "section 4.3"}))
-    names = [(name, title, len(found)) for name, title, found in file_names(rows)]
-    assert names == [
-        ("papers_oren_table_1", f"{PAPER}, Table 1", 4),
-        ("papers_oren_section_4_3", f"{PAPER}, section 4.3", 6),
-    ]
 
 
 def test_the_figure_has_a_panel_for_each_unit_and_a_point_for_each_measured_cell() -> None:
@@ -146,9 +97,3 @@ def test_the_figure_has_a_panel_for_each_unit_and_a_point_for_each_measured_cell
     assert second.tolist() == [[-0.5, -3], [-1.5, -1]]
     filled = [len(face) and face[3] > 0 for face in panels[0].collections[0].get_facecolors()]
     assert filled == [False, True, True]
-
-
-def test_a_figure_without_a_measured_cell_says_so() -> None:
-    figure = plot_papers(ROWS[ROWS["status"] != "ok"])
-    assert [text.get_text() for text in figure.axes[0].texts] == [NOTHING]
-    plt.close(figure)

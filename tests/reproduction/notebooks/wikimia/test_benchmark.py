@@ -23,8 +23,6 @@ from reproduction.notebooks.wikimia.benchmark import (
     READ_HERE,
     RECORDS,
     Part,
-    as_controls,
-    first_words,
     load_directory,
     load_known,
     load_wikimia,
@@ -139,19 +137,6 @@ def test_a_directory_of_ones_own(tmp_path) -> None:
     assert [part.length for part in load_directory(folder, [64])] == [64]
 
 
-def test_a_clone_of_the_hubs_repository(tmp_path) -> None:
-    folder = tmp_path / "WikiMIA"
-    (folder / "data").mkdir(parents=True)
-    for split in ("WikiMIA_length32", "WikiMIA_length32_paraphrased"):
-        for shard in (0, 1):
-            made = [{"input": f"{split} {shard} {i}", "label": i} for i in (1, 0)]
-            path = folder / "data" / f"{split}-0000{shard}-of-00002-abc.parquet"
-            path.write_bytes(parquet(made))
-    parts = load_directory(folder)
-    assert [part.split for part in parts] == ["WikiMIA_length32", "WikiMIA_length32_paraphrased"]
-    assert parts[0].texts == tuple(f"WikiMIA_length32 {s} {i}" for s in (0, 1) for i in (1, 0))
-
-
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -171,23 +156,6 @@ def test_a_malformed_record_is_named(tmp_path, line, message) -> None:
     assert str(path) in str(caught.value)
     assert message in str(caught.value)
     assert len(str(caught.value).splitlines()) == 1
-
-
-def test_what_is_no_such_directory(tmp_path) -> None:
-    with pytest.raises(InputError, match="no such directory; give one that holds WikiMIA_length32"):
-        load_directory(tmp_path / "none")
-    with pytest.raises(InputError, match=r"none of the splits WikiMIA_length32, WikiMIA_length64,"):
-        load_directory(tmp_path)
-
-
-def test_the_revision_changes_with_texts_and_labels() -> None:
-    made = [
-        Part("s", "original", 32, texts, members).revision
-        for texts in (("a", "b"), ("a", "c"))
-        for members in ((True, False), (False, True))
-    ]
-    assert len(set(made)) == 4
-    assert Part("s", "original", 32, ("a",), (True,), commit="abc").revision == "abc"
 
 
 # --- texts of known membership --------------------------------------------------------------------
@@ -250,13 +218,6 @@ def test_texts_are_cut_after_the_last_word_and_keep_their_line_ends(run: Experim
     assert read.texts[0] == "members-a-1" + "\n word" * 9
 
 
-def test_first_words() -> None:
-    assert first_words(" a  b\n\tc d ", 3) == " a  b\n\tc"
-    assert first_words("a b", 2) == "a b"
-    assert first_words("a b c", 1) == "a"
-    assert first_words("a b", 3) is first_words("", 1) is first_words(" \n ", 1) is None
-
-
 def test_a_corpus_taken_whole_has_no_benchmark(run: Experiment) -> None:
     (run.corpus / NON_MEMBERS).unlink()
     parts = load_known(run, [32, 64], texts=3)
@@ -264,14 +225,6 @@ def test_a_corpus_taken_whole_has_no_benchmark(run: Experiment) -> None:
     assert found == [(READ_HERE, 32), (READ_HERE, 64), (CONTROL, 32), (CONTROL, 64)]
     assert all(p.status.startswith("not run here: the corpus was taken whole") for p in parts)
     assert not any(p.texts for p in parts)
-
-
-def test_too_few_documents_of_a_length_are_a_status(run: Experiment) -> None:
-    parts = load_known(run, [8, 500], texts=3)
-    assert [part.status == OK for part in parts] == [True, False, True, False]
-    assert parts[1].status.startswith("failed: too few documents of 500 words on both sides")
-    write_documents(run, {MEMBERS: {}, NON_MEMBERS: {"a": 3}})
-    assert not any(part.texts for part in load_known(run, [8], texts=3))
 
 
 def test_where_few_are_left_out_no_text_is_on_both_sides_of_the_control(run: Experiment) -> None:
@@ -288,10 +241,3 @@ def test_what_cannot_be_cut(run: Experiment) -> None:
     (run.corpus / "corpus.json").unlink()
     with pytest.raises(InputError, match="run `make reproduce` or the corpus stage first"):
         load_known(run, texts=5)
-
-
-def test_texts_that_nobody_read_become_controls() -> None:
-    part = Part("wikimia", "paraphrased", 32, ("a", "b"), (True, False))
-    (control,) = as_controls([part])
-    assert control.source == "control (wikimia)"
-    assert (control.texts, control.split) == (part.texts, part.split)

@@ -71,12 +71,6 @@ def test_every_length_and_their_mean() -> None:
     assert (list(nothing), len(nothing)) == (["Texts", "Method", "Model"], 0)
 
 
-def test_nothing_measured_is_an_empty_table() -> None:
-    shown = table1_layout(table(row("a", "loss", 0.6)), 128)
-    assert list(shown) == ["Method"]
-    assert len(shown) == 0
-
-
 def test_what_is_absent_and_why() -> None:
     rows = [
         row("", "", float("nan"), length=length, variant=variant, status="not run here: no hub")
