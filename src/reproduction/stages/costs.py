@@ -5,10 +5,9 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from contamination.cli.printing import print_table
 from reproduction.stages.stage import BuildDirectory, ProfileFile
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from reproduction.report.costs import Device
 
 NOTEBOOKS = Path("notebooks")
-ABOUT = {True: "", False: "~"}  # before what is not counted
+MEASURED = Path("docs/measurements/set_tokens.csv")
 
 
 def costs(
@@ -33,12 +32,9 @@ def costs(
             metavar="GB:TFLOPS",
         ),
     ] = None,
-    measured: Annotated[Path, typer.Option(help="Tokens of registered sets.")] = Path(
-        "docs/measurements/set_tokens.csv"
-    ),
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Tell what a profile without a corpus downloads, reads and takes, and download nothing."""
+    """Print what a profile without a corpus downloads, reads and takes, and download nothing."""
     import pandas as pd
     from huggingface_hub.utils.tqdm import disable_progress_bars
 
@@ -48,17 +44,17 @@ def costs(
     experiment = Experiment(profile, build)
     name = experiment.profile.name
     if experiment.profile.pretraining is not None:
-        told = f"profile {name} trains its own models and downloads none"
-        typer.echo(json.dumps({"profile": name, "trains": True}) if as_json else told)
+        shown = f"profile {name} trains its own models and downloads none"
+        typer.echo(json.dumps({"profile": name, "trains": True}) if as_json else shown)
         return
-    if not measured.is_file():
-        raise InputError(f"{measured}: no such file; restore it from git")
+    if not MEASURED.is_file():
+        raise InputError(f"{MEASURED}: no such file; restore it from git")
 
     from reproduction.report import costs as report
     from reproduction.run.counting import Counting
 
     disable_progress_bars()  # of looking for files that are not fetched
-    counting = Counting(pd.read_csv(measured))
+    counting = Counting(pd.read_csv(MEASURED))
     devices = [report.described(text) for text in gpu or []] or report.devices_found()
     report.count_profile(experiment, NOTEBOOKS, counting)
     table = report.cost_table(counting, devices)
@@ -69,59 +65,39 @@ def costs(
 
 
 def _print(profile: str, devices: "list[Device]", table: "pd.DataFrame") -> None:
+    from reproduction.output.figures import short_count
     from reproduction.report.costs import NONE, SHARE, SPREAD, sums
 
-    rows = [
-        (
-            row["model"],
-            f"{row['download_gb']:.1f}",
-            f"{row['memory_gb']:.1f}",
-            _tokens(row),
-            _flops(row),
-            NONE if row["placement"] == NONE else _hours(row),
+    whole = sums(table)
+    total = whole | {"model": f"{whole['models']} models", "exact": bool(table["exact"].all())}
+    rows = []
+    for row in [*table.to_dict("records"), total]:
+        about, placement = "" if row["exact"] else "~", row.get("placement", "")
+        hours = f"{row['hours']:,.1f}" if row["hours"] >= 0.05 else "< 0.1"
+        rows.append(
+            (
+                row["model"],
+                f"{row['download_gb']:.1f}",
+                f"{row['memory_gb']:.1f}" if placement else "",
+                about + short_count(row["tokens_read"]),
+                about + f"{row['flops']:.1e}".replace("e+", "e"),
+                {NONE: NONE, SPREAD: f"{hours} *"}.get(placement, hours),
+            )
         )
-        for row in table.to_dict("records")
-    ]
-    whole = sums(table) | {"exact": bool(table["exact"].all())}
-    total = (f"{whole['models']} models", f"{whole['download_gb']:.1f}", "")
-    rows.append((*total, _tokens(whole), _flops(whole), _hours(whole)))
     columns = ("model", "GB", "memory", "tokens", "FLOPs", "hours")
     print_table(columns, rows, title=f"What PROFILE={profile} takes")
-    console = Console(highlight=False, soft_wrap=True)
     first = devices[0]
-    console.print(
+    notes = {
         f"devices: {len(devices)} of {first.memory / 1e9:,.0f} GB and "
-        f"{first.flops_per_second / 1e12:,.3g} TFLOP/s ({first.name})"
-    )
-    console.print("GB: weights that are still to be fetched; memory: GB of the weights there")
-    console.print("tokens: at most so many; a model reads equal orderings of small shards once")
-    console.print(
+        f"{first.flops_per_second / 1e12:,.3g} TFLOP/s ({first.name})": True,
+        "GB: weights that are still to be fetched; memory: GB of the weights there": True,
+        "tokens: at most so many; a model reads equal orderings of small shards once": True,
         f"hours: computed, not measured: FLOPs over {SHARE:.0%} of that rate, without downloads "
-        "and loading"
-    )
-    if not whole["exact"]:
-        console.print(
-            "~: estimated, since the model or a test set is not at hand; GB then count two bytes a "
-            "parameter, and some files have four"
-        )
-    if (table["placement"] == SPREAD).any():
-        console.print("*: on all devices together, of which one works at a time")
-    if whole["too_large"]:
-        console.print(f"{NONE}: {whole['too_large']} models, not in the sums")
-
-
-def _tokens(row: dict[str, Any]) -> str:
-    from reproduction.output.figures import short_count
-
-    return ABOUT[row["exact"]] + short_count(row["tokens_read"])
-
-
-def _flops(row: dict[str, Any]) -> str:
-    return ABOUT[row["exact"]] + f"{row['flops']:.1e}".replace("e+", "e")
-
-
-def _hours(row: dict[str, Any]) -> str:
-    from reproduction.report.costs import SPREAD
-
-    shown = f"{row['hours']:,.1f}" if row["hours"] >= 0.05 else "< 0.1"
-    return shown + (" *" if row.get("placement") == SPREAD else "")
+        "and loading": True,
+        "~: estimated, since the model or a test set is not at hand; GB then count two bytes a "
+        "parameter, and some files have four": not total["exact"],
+        "*: on all devices together, of which one works at a time": SPREAD
+        in set(table["placement"]),
+        f"{NONE}: {whole['too_large']} models, not in the sums": whole["too_large"],
+    }
+    typer.echo("\n".join(note for note, holds in notes.items() if holds))

@@ -1,5 +1,6 @@
 """The plan of a run of released models: tokens as they are scored, and models that do not fit."""
 
+import gc
 import json
 import math
 import re
@@ -31,6 +32,7 @@ TWELVE_GB = Device("made up", int(12e9), 1e12)
 @pytest.fixture(autouse=True)
 def no_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counting, "in_reach", lambda: False)
+    monkeypatch.setattr(gc, "collect", lambda *_: 0)  # after each model; half a second in tests
     monkeypatch.setattr(counting, "_is_cached", lambda repository, file: False)
 
 

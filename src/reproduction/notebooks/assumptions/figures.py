@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
 from reproduction.notebooks.assumptions.measure import FIRST, LABELS
-from reproduction.output.figures import READ, UNREAD
+from reproduction.output.figures import READ, UNREAD, say_nothing
 
 SIDES = {True: ("members", READ), False: ("non-members", UNREAD)}
 
@@ -31,7 +31,7 @@ def plot_cross(cross: pd.DataFrame, metrics: Sequence[str], phase: str) -> Figur
     """
     chosen = cross[cross["phase"] == phase]
     if chosen.empty:
-        return _empty()
+        return say_nothing("No cell was measured")
     rows, columns = (list(dict.fromkeys(chosen[f"{side}_domain"])) for side in ("seen", "unseen"))
     across = len(metrics)
     if len(columns) * across > WIDEST:
@@ -76,7 +76,7 @@ def plot_density(scored: pd.DataFrame, cross: pd.DataFrame, metric: str) -> Figu
     """
     phases = list(dict.fromkeys(cross["phase"]))
     if not phases:
-        return _empty()
+        return say_nothing("No cell was measured")
     figure, panels = plt.subplots(
         len(phases), 2, figsize=(6.8, 0.6 + 2.2 * len(phases)), sharex=True, squeeze=False
     )
@@ -97,12 +97,6 @@ def plot_density(scored: pd.DataFrame, cross: pd.DataFrame, metric: str) -> Figu
         axes.set_xlabel(AXES.get(metric, LABELS[metric]))
     handles = [Line2D([], [], color=colour, label=label) for label, colour in SIDES.values()]
     figure.legend(handles=handles, loc="outside upper center", ncols=2, fontsize="small")
-    return figure
-
-
-def _empty() -> Figure:
-    figure = plt.figure(figsize=(4, 1))
-    figure.text(0.5, 0.5, "No cell was measured", ha="center", va="center")
     return figure
 
 

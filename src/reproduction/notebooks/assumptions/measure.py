@@ -326,17 +326,16 @@ def cut_domain(
     sides: list[Texts] = []
     for name, side in (("member", domain.members), ("non-member", domain.non_members)):
         found: list[np.ndarray] = []
-        for text in side:
-            (ids,) = tokenize(tokenizer, [text])
-            if len(ids) >= length:
-                found.append(ids[:length])
-            if len(found) == texts:
+        for start in range(0, len(side), texts):
+            every = tokenize(tokenizer, side[start : start + texts])
+            found += [ids[:length] for ids in every if len(ids) >= length]
+            if len(found) >= texts:
                 break
         if not found:
             raise InputError(
                 f"{domain.name}: no {name} of {len(side):,} has {length} tokens; lower `length`"
             )
-        sides.append(tuple(found))
+        sides.append(tuple(found[:texts]))
     return Domain(sides[0], sides[1])
 
 

@@ -87,12 +87,6 @@ def open_sets(
     return load_each(names, load)
 
 
-def is_scored_by_profile(experiment: Experiment, entry: ModelEntry, name: SetName) -> bool:
-    """Whether the score stage has scored a set: a canary set, under a model that was trained."""
-    trained = {(here.name, here.id) for here in trained_here(experiment)}
-    return name.canary is not None and (entry.name, entry.id) in trained
-
-
 def model_entries(
     models: Sequence[str | ModelEntry], experiment: Experiment | None
 ) -> list[ModelEntry]:
@@ -199,7 +193,7 @@ def score_models(
 
     def cell(entry: ModelEntry, scorer: "Scorer", wanted: tuple[SetName, str, ExampleSet]) -> Row:
         name, test, examples = wanted
-        if experiment and name.canary and is_scored_by_profile(experiment, entry, name):
+        if experiment and name.canary and entry in trained_here(experiment):
             count = experiment.spec(name.canary).examples
             plan, own = store_plan(experiment.profile.scoring, TESTS[test], count)
             experiment.score(entry.name, name.canary, permutations=own, **asdict(plan))

@@ -11,11 +11,10 @@ from matplotlib.ticker import LogLocator, ScalarFormatter
 from contamination.scoring.status import OK
 from contamination.tables import SIGNIFICANT
 from reproduction.notebooks.papers.measure import COUNT, LOG10_P, PERPLEXITY
-from reproduction.output.figures import MODEL_COLOURS
+from reproduction.output.figures import MODEL_COLOURS, say_nothing
 
 MARKERS = "osD^vPX"
 LINEAR = 3.0  # log10 p down to which the axis is linear; logarithmic beyond
-NOTHING = "no cell was measured"
 
 
 def plot_papers(rows: pd.DataFrame) -> Figure:
@@ -27,10 +26,7 @@ def plot_papers(rows: pd.DataFrame) -> Figure:
     done = rows[(rows["status"] == OK) & (rows["unit"] != COUNT)]
     units = list(dict.fromkeys(done["unit"]))
     if not units:
-        figure, axes = plt.subplots(figsize=(6, 1.2))
-        axes.axis("off")
-        axes.text(0.5, 0.5, NOTHING, ha="center", va="center")
-        return figure
+        return say_nothing("no cell was measured")
     across = min(3, len(units))
     down = -(-len(units) // across)
     figure, panels = plt.subplots(down, across, figsize=(3.6 * across, 3.9 * down), squeeze=False)

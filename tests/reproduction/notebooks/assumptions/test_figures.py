@@ -80,5 +80,5 @@ def _peak(axes, index: int) -> float:
 def test_that_nothing_was_measured_is_said(scored, cross) -> None:
     empty = cross[:0]
     for figure in (plot_cross(empty, METRICS, PHASES[0]), plot_density(scored, empty, "loss")):
-        (text,) = figure.texts
+        (text,) = figure.axes[0].texts
         assert text.get_text() == "No cell was measured"
