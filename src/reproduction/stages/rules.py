@@ -14,146 +14,120 @@ from reproduction.notebooks.table import NOTEBOOKS, Notebook
 from reproduction.run.files import RunFiles
 from reproduction.stages.closure import facts, notebook_code
 
-MODELS_FILE = "data/models.yaml"
-STAGE = "reproduction.run.{}_stage"
+CORPUS = "$(B)/corpus/corpus.json"
 SOURCES = "contamination.testsets.sources"
 
 
-def write_rules(run: RunFiles, root: Path = Path()) -> Path:
-    """Write the stamps of all stages of a profile, then the rules; return their file.
+def write_rules(run: RunFiles, root: Path = Path()) -> None:
+    """Write the stamps of all stages of a profile, then the rules.
 
-    Paths in it begin with $(B) and $(R), and it calls $(missing) of the Makefile.
+    Paths in the rules begin with $(B) and $(R), and they call $(missing) of the Makefile.
     """
     rules = Rules(run, root)
-    rules.collect()
     for name, stamp in rules.stamps.items():
         path = run.build / "stamps" / name
         text = "".join(f"{key} {value}\n" for key, value in stamp.items())
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
             write_text(path, text)
-    target = run.build / "rules.mk"
     head = "# What each stage depends on, written by reproduction.stages.rules. Do not edit.\n"
-    write_text(target, head + "".join(f"{line}\n" for line in rules.lines))
-    return target
+    write_text(run.build / "rules.mk", head + "".join(f"{line}\n" for line in rules.lines))
 
 
 class Rules:
-    """The lines of the included makefile and the contents of the stamps, while they are made."""
+    """The lines of the included makefile and the contents of the stamps, by name of the stage."""
 
     def __init__(self, run: RunFiles, root: Path) -> None:
         self.run, self.root = run, root
         self.lines: list[str] = []
         self.stamps: dict[str, dict[str, str]] = {}
-        trained = list(run.shapes)
-        self.models = {name: f"$(B)/models/{name}/training.json" for name in trained}
-        self.stores = [f"$(B)/stores/{name}.json" for name in trained[:2]]
+        self.models = {name: f"$(B)/models/{name}/training.json" for name in run.shapes}
+        self.stores = [f"$(B)/stores/{name}.json" for name in list(self.models)[:2]]
+        listed = run.profile.notebooks
         self.notebooks = {
             name: row
             for name, row in NOTEBOOKS.items()
-            if (not row.released if trained else name in run.profile.notebooks)
+            if (not row.released if self.models else name in listed)
         }
-
-    def collect(self) -> None:
-        """Add the rules of all stages, in the order in which they run."""
         if self.models:
             self._train()
-        scores = [self._measure(name, row) for name, row in self.notebooks.items()]
+        scores: list[str] = []
         for name, row in self.notebooks.items():
-            self._notebook(name, row)
-        outputs = [f"$(R)/{path}" for row in self.notebooks.values() for path in row.outputs]
-        self._variable("EXECUTED", [self._executed(name) for name in self.notebooks])
-        self._variable("SCORES", [*self.stores, *(path for path in scores if path)])
-        self._variable("OUTPUTS", outputs)
+            scores += (own := self._score(name, row))
+            self._notebook(name, row, own)
         self._report()
+        outputs = [path for row in self.notebooks.values() for path in _outputs(row)]
+        self.lines.append(f"SCORES := {' '.join([*self.stores, *scores])}")
+        self.lines.append(f"OUTPUTS := {' '.join(outputs)}")
 
     def _train(self) -> None:
-        models, profile = list(self.models), self.run.profile
-        corpus, code = "$(B)/corpus/corpus.json", [STAGE.format("corpus")]
+        profile, (contaminated, clean, *_) = self.run.profile, self.models
         files = profile.corpus.files or [spec.file for spec in profile.canaries if spec.file]
         # Docstrings of packages are made without registered sets, which change more often.
         unused = () if files else (SOURCES,)
-        stamp = self._stamp("corpus", code, "seed", "corpus", "canaries", without=unused)
-        self._rule(corpus, stamp)
+        self._rule(CORPUS, "corpus", ["reproduction.run.corpus_stage"], "corpus canaries", unused)
         for name, target in self.models.items():
-            kept = ("sizes",) if name not in models[:2] else ("canaries", "model")
-            code = [STAGE.format("training")]
-            stamp = self._stamp(f"train-{name}", code, "seed", "training", *kept)
-            self._rule(target, stamp, corpus)
-        code = ["reproduction.notebooks.canaries.score"]
-        stamp = self._stamp("score", code, "seed", "canaries", "scoring")
-        for name, store in zip(models, self.stores, strict=False):
-            self._rule(store, stamp, self.models[name])
+            kept = "canaries model" if name in (contaminated, clean) else "sizes"
+            code = ["reproduction.run.training_stage"]
+            self._rule(target, f"train-{name}", code, f"training {kept}", (), CORPUS)
+        for name, store in zip(self.models, self.stores, strict=False):
+            code = ["reproduction.notebooks.canaries.score"]
+            self._rule(store, f"score-{name}", code, "canaries scoring", (), self.models[name])
 
-    def _measure(self, name: str, row: Notebook) -> str:
-        """Add the passes of a notebook over models; return their target, "" if there are none."""
-        parameters = self.run.profile.notebooks.get(name, {})
-        if not row.passes or (self.models and row.needs and not parameters.get(row.needs)):
-            return ""
-        target = f"$(B)/scores/{name}.json"
-        code = [f"reproduction.notebooks.{row.package}.measure", "reproduction.run.measured"]
-        stamp = self._stamp(f"measure-{name}", code, "seed", name)
-        self._rule(target, stamp, *self._passed_over(row), *self._data(row))
-        return target
-
-    def _passed_over(self, row: Notebook) -> list[str]:
-        if not self.models:
-            return [MODELS_FILE]
+    def _score(self, name: str, row: Notebook) -> list[str]:
+        """Add the passes of a notebook over models; return their target, if there are any."""
+        wanted = self.run.profile.notebooks.get(name, {}).get(row.needs) if row.needs else True
+        if not row.passes or (self.models and not wanted):
+            return []
         models = list(self.models.values())
         chosen = {"stores": self.stores, "both": models[:2], "clean": models[1:2], "all": models}
-        return chosen[row.passes]
+        needed = [*chosen[row.passes]] if self.models else ["data/models.yaml"]
+        needed += [path for path in row.reads if path.startswith("data/")]
+        code = [f"reproduction.notebooks.{row.package}.measure", "reproduction.run.measured"]
+        target = f"$(B)/scores/{name}.json"
+        self._rule(target, f"measure-{name}", code, name, (), *needed)
+        return [target]
 
-    def _data(self, row: Notebook) -> list[str]:
-        return [name for name in row.reads if name.startswith("data/")] if row.passes else []
-
-    def _notebook(self, name: str, row: Notebook) -> None:
-        source, target = Path("notebooks") / f"{name}.ipynb", self._executed(name)
+    def _notebook(self, name: str, row: Notebook, scores: list[str]) -> None:
+        source, target = f"notebooks/{name}.ipynb", _executed(name)
+        outputs = " ".join(_outputs(row))
+        lists = {"stores": self.stores, "notebooks": [_executed(n) for n in self.notebooks]}
+        reads = [path for read in row.reads for path in lists.get(read, [_executed(read)])]
+        reads = [path for path in reads if path != target]
         code = sorted(notebook_code(self.root / source)[0])
-        needed = [source.as_posix(), self._stamp(f"notebook-{name}", code, "seed", name)]
-        needed += [path for path in [f"$(B)/scores/{name}.json"] if self._is_measured(path)]
-        for read in row.reads:
-            needed += {
-                "stores": self.stores,
-                "notebooks": [self._executed(other) for other in self.notebooks if other != name],
-            }.get(read) or [self._executed(read) if read in NOTEBOOKS else read]
-        outputs = " ".join(f"$(R)/{path}" for path in row.outputs)
-        self._rule(target, *needed, f"$(call missing,{outputs})")
+        missing = f"$(call missing,{outputs})"
+        self._rule(target, f"notebook-{name}", code, name, (), source, *scores, *reads, missing)
         self.lines.append(f"{outputs}: {target} ;")
 
-    def _is_measured(self, target: str) -> bool:
-        return any(line.startswith(f"{target}:") for line in self.lines)
-
     def _report(self) -> None:
-        manifest, page = "$(R)/manifest.json", "$(R)/report/report.html"
-        stamp = self._stamp("manifest", ["reproduction.report.manifest"])
-        self._rule(manifest, stamp, "$(EXECUTED)", "$(call missing,$(R)/variables.yml)")
-        made = ["$(R)/report/report.pdf", *(["$(R)/report/slides.html"] if self.models else [])]
-        stamp = self._stamp("report", ["reproduction.report.render"])
-        self._rule(page, stamp, manifest, f"$(call missing,{' '.join(made)})")
+        self.lines.append(f"EXECUTED := {' '.join(map(_executed, self.notebooks))}")
+        manifest, made = "$(R)/manifest.json", "$(R)/report/report.pdf"
+        needed = ("$(EXECUTED)", "$(call missing,$(R)/variables.yml)")
+        self._rule(manifest, "manifest", ["reproduction.report.manifest"], "", (), *needed)
+        made += " $(R)/report/slides.html" if self.models else ""
+        needed = (manifest, f"$(call missing,{made})")
+        code = ["reproduction.report.render"]
+        self._rule("$(R)/report/report.html", "report", code, "", (), *needed)
         if self.models:
-            read = ("03_open_model_audit", "04_mmlu_fisher")
-            explorer = "$(R)/explorer.html"
-            stamp = self._stamp("explorer", ["reproduction.report.explorer.page"])
-            self._rule(explorer, stamp, *self.stores, *map(self._executed, read))
-            self._rule("$(B)/finished", explorer)
+            read = map(_executed, ("03_open_model_audit", "04_mmlu_fisher"))
+            code, page = ["reproduction.report.explorer.page"], "$(R)/explorer.html"
+            self._rule(page, "explorer", code, "", (), *self.stores, *read)
+            self.lines.append(f"$(B)/finished: {page}")
 
-    def _executed(self, name: str) -> str:
-        return f"$(R)/notebooks/{name}.ipynb"
-
-    def _rule(self, target: str, *needed: str) -> None:
-        self.lines.append(f"{target}: {' '.join(needed)}")
-
-    def _variable(self, name: str, values: list[str]) -> None:
-        self.lines.append(f"{name} := {' '.join(values)}")
-
-    def _stamp(
-        self, name: str, modules: list[str], *sections: str, without: tuple[str, ...] = ()
-    ) -> str:
-        """Note what a stage depends on; return the file that says so."""
-        stamp = facts(self.root, modules, without)
-        for section in sections:
+    def _rule(
+        self,
+        target: str,
+        stage: str,
+        code: list[str],
+        sections: str,
+        without: tuple[str, ...],
+        *needed: str,
+    ) -> None:
+        """Add what a target is made from: files, modules and sections of the profile."""
+        stamp = facts(self.root, code, without)
+        for section in (*sections.split(), *(["seed"] if sections else [])):
             stamp[f"profile: {section}"] = sha256_of(self._section(section))[:16]
-        self.stamps[name] = stamp
-        return f"$(B)/stamps/{name}"
+        self.stamps[stage] = stamp
+        self.lines.append(f"{target}: $(B)/stamps/{stage} {' '.join(needed)}")
 
     def _section(self, name: str) -> str:
         """Return a section of the profile, that of a notebook with its own parameters, as text."""
@@ -161,6 +135,14 @@ class Rules:
         if name in NOTEBOOKS:
             own = notebook_code(self.root / "notebooks" / f"{name}.ipynb")[1]
             return json.dumps(profile.notebooks.get(name, {}), sort_keys=True, default=str) + own
-        if name == "seed":
-            return str(profile.seed)
-        return json.dumps(asdict(profile.require_pretraining())[name], sort_keys=True)
+        given = asdict(profile.require_pretraining()) if profile.pretraining else {}
+        return json.dumps((given | {"seed": profile.seed})[name], sort_keys=True)
+
+
+def _executed(name: str) -> str:
+    """Where make finds a notebook that has run; other files are where they are."""
+    return f"$(R)/notebooks/{name}.ipynb" if name in NOTEBOOKS else name
+
+
+def _outputs(row: Notebook) -> list[str]:
+    return [f"$(R)/{path}" for path in row.outputs]

@@ -142,13 +142,6 @@ def test_a_whole_corpus_has_no_non_members_but_the_mirror(
     assert list(to_train_on(domains)) == ["law"]
 
 
-def test_a_bad_line_of_the_mirror_is_told(tmp_path: Path, run, tokenizer) -> None:
-    for line in ('{"body": "b"}', "not json", "[]", '{"text": 5}'):
-        mirror(tmp_path, "law", ['{"text": "short"}', line])
-        with pytest.raises(InputError, match=r"law\.jsonl\.gz, line 2: write"):
-            domain_texts(run, tokenizer, **WANTED)
-
-
 def test_arguments_that_cannot_be_and_no_corpus(run, tokenizer) -> None:
     for wrong in ({"length": 1}, {"texts": 0}, {"spare": 0}):
         with pytest.raises(InputError, match="give at least 2 tokens and 1 text each"):

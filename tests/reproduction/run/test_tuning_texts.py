@@ -80,19 +80,6 @@ def test_docstrings_of_every_kind_and_none_that_is_planted(from_docstrings: Expe
         taken |= set(numbers)  # nor has one kind what another one has
 
 
-@pytest.mark.parametrize("tokens", [300, 900])
-def test_there_is_about_as_much_text_as_was_asked_for(
-    from_docstrings: Experiment, tokens: int
-) -> None:
-    from transformers import AutoTokenizer
-
-    from contamination.testsets.tokens import tokenize
-
-    tokenizer = AutoTokenizer.from_pretrained(from_docstrings.corpus / "tokenizer")
-    for found in tuning_texts(from_docstrings, tokens=tokens)[1].values():
-        assert tokens <= sum(map(len, tokenize(tokenizer, found))) <= 1.5 * tokens
-
-
 def test_too_few_docstrings(from_docstrings: Experiment) -> None:
     with pytest.raises(InputError, match=r"never planted, of kind question: only .* are left"):
         tuning_texts(from_docstrings, tokens=50_000)
@@ -124,14 +111,3 @@ def test_another_file_still_leaves_out_what_is_planted(from_files: Experiment) -
     assert "G\na\nb\n" in found
     assert len(found) == 16
     assert not found & _planted(from_files)
-
-
-def test_a_file_for_a_set_that_has_none(
-    from_files: Experiment, from_docstrings: Experiment
-) -> None:
-    with pytest.raises(InputError, match="'shrot' is no canary set"):
-        tuning_texts(from_files, tokens=100, files={"shrot": "more.jsonl"})
-    with pytest.raises(InputError, match="'first' is no canary set that is made from a file"):
-        tuning_texts(from_docstrings, tokens=100, files={"first": "more.jsonl"})
-    with pytest.raises(InputError, match=r"absent\.jsonl"):
-        tuning_texts(from_files, tokens=100, files={"long": "absent.jsonl"})

@@ -35,7 +35,6 @@ def test_versions_and_the_files_that_a_module_reads_count() -> None:
 def test_every_part_of_a_profile_is_in_a_stamp(tmp_path) -> None:
     """A part that no stamp names would change a run without remaking anything."""
     rules = Rules(RunFiles(ROOT / "profiles" / "laptop.yaml", tmp_path), ROOT)
-    rules.collect()
     lines = {line for facts in rules.stamps.values() for line in facts}
     parts = rules.run.profile.require_pretraining()
     expected = {"seed", *vars(parts), *rules.notebooks}

@@ -9,7 +9,6 @@ from filelock import FileLock
 
 from fakes.data_fixtures import ROOT, MadeUpRun, make_distribution, profile_data, write_profile
 from reproduction.report import notebooks
-from reproduction.run.experiment import Experiment
 
 
 def _files(root: Path) -> list[str]:
@@ -98,41 +97,6 @@ def test_corpus_stage(call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 MINE = {"name": "mine", "examples": 2, "dup_count": 1, "template": "text/1"}
-
-
-@pytest.mark.usefixtures("packages")
-@pytest.mark.parametrize(
-    ("name", "content", "named"),
-    [
-        ("a.jsonl", b'{"text": "a"}\n{"txt": "b"}\n', "a.jsonl, line 2: "),
-        ("a.jsonl", b'{"text": "a"}\n', "a.jsonl: 1 records"),
-        ("b.jsonl", None, "b.jsonl: no such file"),
-    ],
-)
-def test_bad_canary_file(name, content, named, call, tmp_path, monkeypatch) -> None:
-    if content is not None:
-        (tmp_path / name).write_bytes(content)
-    monkeypatch.setenv("CONTAMINATION_DATA", str(tmp_path))
-    build = tmp_path / "build"
-    data = profile_data() | {"canaries": [MINE | {"file": name}]}
-    profile = write_profile(tmp_path / "tiny.yaml", data)
-    status, out, err = call("stage", "corpus", "--profile", profile, "--build", build)
-    assert (status, out) == (2, "") and named in err.splitlines()[-1]
-    assert not build.exists() or _files(build) == []
-
-
-@pytest.mark.usefixtures("packages")
-def test_a_canary_file_arrives_whole(call, tmp_path, monkeypatch) -> None:
-    texts = ["one\nand a second line", "two\u2028three"]
-    table = f'\N{BYTE ORDER MARK}text\n"{texts[0]}"\n{texts[1]}\nleft out\n'
-    (tmp_path / "a.csv").write_text(table, encoding="utf-8")
-    monkeypatch.setenv("CONTAMINATION_DATA", str(tmp_path))
-    data = profile_data() | {"canaries": [MINE | {"file": "a.csv"}]}
-    profile = write_profile(tmp_path / "tiny.yaml", data)
-    status, _, err = call("stage", "corpus", "--profile", profile, "--build", tmp_path / "build")
-    assert status == 0, err
-    found = Experiment(profile, tmp_path / "build").test_set("mine").examples
-    assert found == tuple(f"{text}\n" for text in texts)
 
 
 @pytest.fixture
