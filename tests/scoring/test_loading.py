@@ -580,24 +580,16 @@ class TestOptions:
             ({"revision": "two words"}, "revision is 'two words': give a branch"),
             ({"revision": "main"}, "lies on this machine, where revision main has no meaning"),
             ({"context": 17}, "context is 17: .* reads 2 to 16 tokens at once"),
+            ({"attention": KERNELS}, "is a program from the hub, which is not run"),
+            ({"name": "./nowhere"}, "no such directory"),
+            ({"name": "a/b/c"}, "no such directory"),
+            ({"name": "nowhere.gguf"}, "no such file; give the path of a GGUF file"),
+            ({"name": __file__}, "is a file; give the directory that holds the model"),
         ],
     )
-    def test_values_that_are_refused(self, directory, options, message):
+    def test_values_and_names_that_are_refused(self, directory, options, message):
         with pytest.raises(InputError, match=message):
-            TransformersScorer(ModelSource(str(directory), **options))
-
-    @pytest.mark.parametrize(
-        ("name", "message"),
-        [
-            ("./nowhere", "no such directory"),
-            ("a/b/c", "no such directory"),
-            ("nowhere.gguf", "no such file; give the path of a GGUF file"),
-            (__file__, "is a file; give the directory that holds the model"),
-        ],
-    )
-    def test_names_that_are_refused(self, name, message):
-        with pytest.raises(InputError, match=message):
-            ModelSource(name)
+            TransformersScorer(ModelSource(**{"name": str(directory)} | options))
 
     @pytest.mark.parametrize("bits", ["8", "4"])
     def test_quantised_loading_needs_its_library(self, directory, monkeypatch, bits):
@@ -729,7 +721,3 @@ class TestGguf:
     def test_a_file_of_something_else(self, tmp_path):
         (tmp_path / "model.gguf").write_bytes(b"GGUF or not" * 10)
         assert "cannot be loaded" in refusal(tmp_path / "model.gguf")
-
-
-def test_kernels_of_the_hub_are_refused_as_an_option(directory) -> None:
-    assert "is a program from the hub, which is not run" in refusal(directory, attention=KERNELS)

@@ -131,23 +131,6 @@ def test_a_machine_with_little_memory_gets_everything_done(widths, budget, room)
     assert [j.window.width for j in done] == sorted(widths, reverse=True)
 
 
-@pytest.mark.parametrize("size", [2, 3, 7, 8])
-def test_split_gives_the_same_jobs_back_in_order_half_at_a_time(size):
-    batches = Batches(jobs_of([10] * size + [4] * 5), 10 * size)
-    iterator = iter(batches)
-    whole = next(iterator)
-    assert len(whole) == size
-    batches.split(whole)
-    assert batches.batch_tokens == 10 * (size // 2)
-    again: list[Job] = []
-    while len(again) < size:
-        part = next(iterator)
-        if not again:
-            assert part == whole[: size // 2]
-        again += part
-    assert again[:size] == whole
-
-
 def test_a_single_window_that_does_not_fit_is_refused():
     batches = Batches(jobs_of([700]), 10)
     (batch,) = batches
