@@ -7,8 +7,6 @@ stand other numbers b of tokens per example.
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import scipy.stats
 
 from contamination.audit.battery import (
@@ -22,6 +20,7 @@ from contamination.audit.battery import (
 from contamination.errors import InputError
 from contamination.randomness import random_stream
 from contamination.scoring.store import Store
+from contamination.scoring.store_format import read_units
 from contamination.statistics import (
     TestResult,
     contributions,
@@ -104,7 +103,12 @@ def _scores(store: Store) -> dict[tuple[str, str | None], np.ndarray]:
             f"{store.directory}: the store keeps {kept} tokens of an example alone; score whole "
             "ones to explore them"
         )
-    permutations = _permutations(store)
+    units = (rows.unit for path in store.parts() for rows in read_units(path, header))
+    permutations = max((ordering for _, ordering in units), default=0)
+    if permutations < 1:
+        raise InputError(
+            f"{store.directory}: no shuffled ordering is scored yet; score the store to its end"
+        )
     if header.shards == 1:
         return {("permutation", None): store.log_probs(permutations)}
     by_shard = []
@@ -112,24 +116,6 @@ def _scores(store: Store) -> dict[tuple[str, str | None], np.ndarray]:
         tokens = store.shard_tokens(shard, permutations)
         by_shard.append({choice: score(tokens) for choice, score in variants(COMPARED).items()})
     return {choice: np.stack([each[choice] for each in by_shard]) for choice in by_shard[0]}
-
-
-def _permutations(store: Store) -> int:
-    """Highest ordering in any part; reading the orderings will show whether all below it exist."""
-    highest = 0
-    for path in store.parts():
-        try:
-            column = pq.read_table(path, columns=["ordering"])["ordering"]
-            highest = max(highest, int(column.to_numpy().max()))
-        except (OSError, pa.ArrowException) as error:
-            raise InputError(
-                f"{path}: the part is damaged; score again, and it is replaced"
-            ) from error
-    if highest < 1:
-        raise InputError(
-            f"{store.directory}: no shuffled ordering is scored yet; score the store to its end"
-        )
-    return highest
 
 
 def _outcome(test: str, b: str | None, scores: np.ndarray, rng: np.random.Generator) -> Outcome:
