@@ -57,54 +57,36 @@ def why(made: dict[str, Any]) -> dict[str, str]:
     return {one["title"].removeprefix("Page "): one["why"] for one in made["dropped_pages"]}
 
 
-def test_days_decide_and_the_gap_is_left_out(tmp_path: Path) -> None:
+def test_who_is_a_member_what_is_left_out_and_why(tmp_path: Path) -> None:
+    """The oldest of pages that begin alike stays, even in the gap: a copy is no non-member."""
     day = timedelta(days=1)
-    days = {"last": BEFORE - day, "none": BEFORE, "nor": FROM - day, "first": FROM}
-    made = build(tmp_path, [page(*one) for one in days.items()])
-    assert rows(tmp_path, "WikiMIA_length4") == [("last w1 w2 w3", 1), ("first w1 w2 w3", 0)]
-    assert why(made) == {"none": GAP, "nor": GAP}
-    assert made["kept"]["first_day"] == "2016-12-31"
-    assert made["kept"]["last_day"] == "2023-01-01"
-    one_day = replace(RULES, members_before=FROM)
-    assert build(tmp_path, [page("a", OLD), page("b", FROM)], one_day)["dropped"] == {}
-
-
-def test_texts_are_cut_to_words_and_short_pages_are_missing_from_a_length(tmp_path: Path) -> None:
-    pages = [page(f"m{words}", OLD, words) for words in (8, 7, 3)]
-    pages += [page(f"n{words}", NEW, words) for words in (9, 4)]
-    made = build(tmp_path, pages)
-    rest = "w1 w2 w3 w4 w5 w6 w7"
-    assert rows(tmp_path, "WikiMIA_length8") == [(f"m8 {rest}", 1), (f"n9 {rest}", 0)]
-    shorter = [text.split()[0] for text, _ in rows(tmp_path, "WikiMIA_length4")]
-    assert shorter == ["m8", "m7", "n9", "n4"]
-    assert made["splits"] == {
-        "WikiMIA_length4": {"members": 2, "non_members": 2},
-        "WikiMIA_length8": {"members": 1, "non_members": 1},
-    }
-    assert why(made) == {"m3": SHORT}
-
-
-@pytest.mark.parametrize("title", ["Timeline of A", "List of B", "lists of C", " LIST OF D"])
-def test_pages_without_prose_are_left_out_by_title(tmp_path: Path, title: str) -> None:
-    pages = [page("a", OLD), page("b", NEW), page("c", OLD)]
-    made = build(tmp_path, [*pages, page("d", NEW, title=title)])
-    assert why(made) == {title: TITLE, "a": SURPLUS} or why(made) == {title: TITLE, "c": SURPLUS}
-    kept = [page("e", NEW, title="Listing of E"), page("f", NEW, title="A list")]
-    assert TITLE not in build(tmp_path, [*pages, *kept])["dropped"]
-
-
-def test_of_pages_that_begin_alike_the_oldest_stays_whichever_comes_first(tmp_path: Path) -> None:
-    """A non-member whose text existed before is none, even where the older one is in the gap."""
     pages = [
-        page("same", NEW, title="Page young"),
-        page("SAME", OLD, title="Page old"),
-        page("gap", "2023-03-01", title="Page copy"),
-        page("gap", "2019-01-01", title="Page between"),
-        page("other", NEW),
+        page("last", BEFORE - day, 8, paraphrase="in other  words than before"),
+        page("none", BEFORE),
+        page("nor", FROM - day),
+        page("first", FROM, 9, paraphrase="said quite otherwise here"),
+        page("short", NEW, 3),
+        page("seven", OLD, 7),
+        page("LAST", NEW, 8, title="Page copy"),
+        page("x", NEW, title=" LIST of X"),
+        page("y", OLD, title="Listing of Y", changed=str(BEFORE)),
+        page("z", OLD, changed=str(BEFORE - day)),
     ]
-    made = build(tmp_path, pages)
-    assert why(made) == {"young": DUPLICATE, "copy": DUPLICATE, "between": GAP}
-    assert rows(tmp_path, "WikiMIA_length4") == [("SAME w1 w2 w3", 1), ("other w1 w2 w3", 0)]
+    made = build(tmp_path, pages, replace(RULES, balanced=False))
+    left = {"none": GAP, "nor": GAP, "short": SHORT, "copy": DUPLICATE, " LIST of X": TITLE}
+    assert why(made) == left
+    assert (made["kept"]["first_day"], made["kept"]["last_day"]) == (OLD, "2023-01-01")
+    assert made["kept"]["members_changed_since"] == 1
+    labels = [(text.split()[0], label) for text, label in rows(tmp_path, "WikiMIA_length8")]
+    assert labels == [("last", 1), ("first", 0), ("y", 1), ("z", 1)]
+    assert rows(tmp_path, "WikiMIA_length4")[0] == ("last w1 w2 w3", 1)
+    wanted = [("in other words than", 1), ("said quite otherwise here", 0)]
+    assert rows(tmp_path, "WikiMIA_length4_paraphrased") == wanted
+    assert made["splits"]["WikiMIA_length8_paraphrased"] == {"members": 0, "non_members": 0}
+    assert not (tmp_path / "out" / "WikiMIA_length8_paraphrased.jsonl").exists()
+    fewer = build(tmp_path, pages, replace(RULES, balanced=False, drop_changed=True))
+    assert why(fewer) == left | {"Listing of Y": CHANGED}
+    assert build(tmp_path, pages, replace(RULES, members_before=FROM))["dropped"].get(GAP) is None
 
 
 def test_as_many_pages_of_both_classes_drawn_by_the_seed(tmp_path: Path) -> None:
@@ -122,29 +104,6 @@ def test_as_many_pages_of_both_classes_drawn_by_the_seed(tmp_path: Path) -> None
     assert places != list(range(6))
     whole = build(tmp_path, pages, replace(RULES, balanced=False))
     assert (whole["kept"]["members"], whole["dropped"]) == (20, {})
-
-
-def test_members_that_were_changed_are_counted_or_left_out(tmp_path: Path) -> None:
-    days = {"a": (OLD, "2016-12-31"), "b": (OLD, "2017-01-01"), "c": (NEW, "2024-01-01")}
-    pages = [page(name, made, changed=changed) for name, (made, changed) in days.items()]
-    rules = replace(RULES, balanced=False)
-    made = build(tmp_path, pages, rules)
-    assert made["kept"]["members_changed_since"] == 1
-    made = build(tmp_path, pages, replace(rules, drop_changed=True))
-    assert why(made) == {"b": CHANGED}
-    assert made["kept"]["members_changed_since"] == 0
-
-
-def test_paraphrases_have_splits_of_their_own(tmp_path: Path) -> None:
-    pages = [page("a", OLD, paraphrase="in other words than before"), page("c", NEW)]
-    pages.append(page("b", NEW, paraphrase="said  quite otherwise here"))
-    made = build(tmp_path, pages, replace(RULES, balanced=False))
-    wanted = [("in other words than", 1), ("said quite otherwise here", 0)]
-    assert rows(tmp_path, "WikiMIA_length4_paraphrased") == wanted
-    assert made["splits"]["WikiMIA_length8_paraphrased"] == {"members": 0, "non_members": 0}
-    assert not (tmp_path / "out" / "WikiMIA_length8_paraphrased.jsonl").exists()
-    plain = [{key: one[key] for key in ("title", "text", "date")} for one in pages]
-    assert "WikiMIA_length4_paraphrased" not in build(tmp_path / "none", plain)["splits"]
 
 
 def test_the_same_pages_give_the_same_bytes_wherever_they_lie(tmp_path: Path) -> None:

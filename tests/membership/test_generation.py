@@ -137,17 +137,6 @@ def test_metadata_stands_before_the_prompt(monkeypatch, taught, members):
     assert one.found == "" and not one.exact
 
 
-def test_texts_known_by_heart_vary_less(taught, members, non_members):
-    known, new = (
-        generation_variation(taught, texts, share=0.5, samples=8, new_tokens=20)
-        for texts in (members, non_members)
-    )
-    # Over five seeds the difference is 0.09 to 0.17; of the first eight texts alone it depends on
-    # the draws whether there is any.
-    assert known.mean() > new.mean() + 0.05
-    assert (known <= 1).all() and (new >= 0).all()
-
-
 def test_the_peak_is_the_share_of_samples_near_the_greedy_text(monkeypatch, taught):
     """CDD by hand: a threshold of 0.25 times the longest of all, which has 8 tokens."""
     greedy = [np.array([1, 2, 3, 4])]

@@ -141,20 +141,6 @@ def test_a_model_that_runs_here_also_writes_it(float32, trained, tokenizer):
     assert table.loc[0, "slot_exact"] == 1 and table.loc[0, "slot_rouge_l_f1"] == 1
 
 
-class LikesText(MadeUpScorer):
-    """Chooses the letter before the text that it has read."""
-
-    def __init__(self, tokenizer, read: str) -> None:
-        super().__init__(tokenizer)
-        self.read = read
-
-    def token_logprobs(self, sequences, wanted=None):
-        for index, ids in enumerate(sequences):
-            *lines, answer = self.tokenizer.decode(ids).splitlines()
-            hit = f"{answer.removeprefix('Answer: ')}. {self.read}" in lines
-            yield index, np.full(len(ids), 0 if hit else -9, dtype=np.float32)
-
-
 def test_the_verbatim_choice_is_made_in_every_arrangement(tokenizer):
     scorer = Historian(tokenizer)
     (share,) = verbatim_choice(scorer, [PARAPHRASED], rng=rng())
@@ -170,13 +156,6 @@ def test_the_verbatim_choice_is_made_in_every_arrangement(tokenizer):
         hits.append(order[int(np.argmax(sums))] == PARAPHRASED.answer)
     assert share == pytest.approx(np.mean(hits)) and 0 < share < 1
     assert len({ids.tobytes() for ids in scorer.sequences}) == 24 * 4
-
-
-def test_who_knows_the_verbatim_text_always_chooses_it(tokenizer):
-    knows = LikesText(tokenizer, PARAPHRASED.options[2])
-    assert verbatim_choice(knows, [PARAPHRASED], rng=rng()).tolist() == [1]
-    misled = LikesText(tokenizer, PARAPHRASED.options[0])
-    assert verbatim_choice(misled, [PARAPHRASED, ITEMS[0]], rng=rng())[0] == 0
 
 
 def test_a_cloze_ranks_the_answer_by_the_whole_passage(tokenizer):

@@ -165,15 +165,6 @@ def test_the_lowest_k_percent_are_one_token_at_least():
     assert value("min_k_67", signals) == -4.5
 
 
-def test_a_uniform_distribution_has_no_standard_deviation_and_no_surprise():
-    n = 4
-    each = np.full(n, np.float32(-math.log(50)))
-    flat = Signals(
-        each, Distribution(np.ones(n), np.ones(n), each, np.zeros(n), np.ones((n, len(TOP))))
-    )
-    assert value("min_k_pp_50", flat) == 0
-
-
 # --- refusals -------------------------------------------------------------------------------------
 
 TWO = made_up(-1, 1, 1)

@@ -13,7 +13,6 @@ from fakes.data_fixtures import EXAMPLES, MadeUpRun
 from reproduction.notebooks.beyond.measure import score_orders
 from reproduction.notebooks.beyond.tables import (
     AS_PUBLISHED,
-    LONG,
     ORDERS,
     P_VALUES,
     RESAMPLES,
@@ -140,18 +139,6 @@ def test_sampling_stands_for_the_exact_test_on_the_pools_of_the_study(run, kind)
         assert sampled == pytest.approx(exact, abs=four_errors + 2 / RESAMPLES)
 
 
-def test_processes_that_share_the_work_change_nothing():
-    pools = heavy_tailed([4, 9], shards=12, rng=np.random.default_rng(1))
-    tests = {"heavy_tailed": ["sharded_t", "sharded_exact_monte_carlo"]}
-    settings = {"shards": [3, 6], "alphas": [0.2], "trials": 20}
-    alone, shared = (
-        calibration_table(pools, tests, rng=np.random.default_rng(2), jobs=jobs, **settings)
-        for jobs in (1, 2)
-    )
-    pd.testing.assert_frame_equal(alone, shared)
-    assert alone["rejections"].nunique() > 1
-
-
 def run_pools(run):
     counts = {"shards": 4, "permutations": [2, 6], "successor_shards": 2}
     rng = np.random.default_rng(3)
@@ -203,12 +190,3 @@ def test_every_order_is_tested_and_the_meaningful_ones_are_flagged(experiment):
     assert table.loc[AS_PUBLISHED, "log10_p_compressor"] > -2
     assert set(table["model"]) == {"clean"}
     assert set(table["dataset"]) == {"colours"}
-
-
-def test_long_examples_exceed_the_context_and_are_null_to_a_clean_model(experiment):
-    table = failures_of(experiment, orders=[AS_PUBLISHED, LONG])
-    table = table.set_index("order")
-    assert table["longer"].to_dict() == {AS_PUBLISHED: 0.0, LONG: 1.0}
-    assert table["examples"].to_dict() == {AS_PUBLISHED: 40, LONG: 4}
-    assert table.loc[LONG, "log10_p_successor"] > -2
-    assert table.loc[LONG, "log10_p_sharded_exact"] > -2

@@ -1,7 +1,5 @@
 """Books with known truth: no document on two sides, validation apart from audit, and verdicts."""
 
-import gzip
-import json
 from pathlib import Path
 
 import numpy as np
@@ -81,19 +79,6 @@ def test_books_are_bundles_of_one_source_and_one_side(run: Experiment) -> None:
             assert (f'"{first} ' in text) == (book.truth in truths)
     firsts = [word for text in books["text"] for word in text.split() if word[-1].isdigit()]
     assert len(firsts) == len(set(firsts))  # no document in two books
-
-
-def test_a_whole_corpus_has_unread_books_of_the_mirror_alone(tmp_path, monkeypatch) -> None:
-    monkeypatch.setenv(DATA_VARIABLE, str(tmp_path / "data"))
-    (tmp_path / "data" / "pile_domains").mkdir(parents=True)
-    for name in ("one.jsonl", "pile_domains/law.jsonl.gz"):
-        lines = "".join(json.dumps({"text": sentence(name[:3], i)}) + "\n" for i in range(20))
-        data = lines.encode()
-        (tmp_path / "data" / name).write_bytes(gzip.compress(data) if "gz" in name else data)
-    run = run_of(tmp_path, files=["one.jsonl"])
-    books = made_books(run, words=40, each=1)
-    assert books["truth"].tolist() == [AGAIN, AGAIN, ONCE, ELSEWHERE, ELSEWHERE]
-    assert books["source"].tolist() == ["one.jsonl"] * 3 + ["law"] * 2
 
 
 LEVELS = {AGAIN: 4.0, ONCE: 2.2, UNREAD: 2.0, ELSEWHERE: -3.0}

@@ -10,7 +10,6 @@ from reproduction.notebooks.canaries.tables import (
     canary_layout,
     canary_table,
     pooled_redrawn,
-    redrawn_layout,
 )
 from reproduction.run.experiment import MODELS
 
@@ -117,20 +116,3 @@ def test_one_model_laid_out() -> None:
     clean = canary_layout(canaries, "clean", 0.05)
     assert set(clean["Duplication count"]) == {"0"}
     assert set(clean["Sharded exact, Holm"]) == {"0.200"}
-
-
-def test_redrawn_orders_laid_out() -> None:
-    pooled = pd.DataFrame(
-        [
-            ("clean", "sharded_t", 3000, 0.0353, 0.029, 0.0426),
-            ("clean", "successor", 3000, 0.0473, 0.04, 0.0556),
-            ("contaminated", "successor", 3000, 0.0, 0.0, 0.0012),
-        ],
-        columns=["model", "test", *(f"redrawn_{x}" for x in ("orders", "rate", "low", "high"))],
-    )
-    table = redrawn_layout(pooled)
-    assert list(table) == ["Test", "Redrawn orders", "Clean model", "Contaminated model"]
-    assert table.to_numpy().tolist() == [
-        ["Sharded t", "3,000", "3.5 (2.9 to 4.3)", "—"],
-        ["Successor", "3,000", "4.7 (4.0 to 5.6)", "0.0 (0.0 to 0.1)"],
-    ]
