@@ -62,7 +62,7 @@ def membership(
     """Score each text of DATASET by how likely MODEL was trained on it.
 
     A row per text, a column per membership score (loss, Min-K%, zlib ...), of which none proves
-    anything by itself. With --label, also how well each of them tells members from the others.
+    anything by itself. With --label, also how well each of them separates members from the others.
     """
     texts = options.load(options.dataset)
     members = _members(texts, label) if label is not None else None

@@ -1,4 +1,4 @@
-"""Blind baselines: how well members are told from non-members without asking any model.
+"""Blind baselines: how well members and non-members are separated without any model.
 
 Das et al. (2024), *Blind Baselines Beat Membership Inference Attacks for Foundation Models*: where
 a benchmark draws the two sides differently, as WikiMIA does by date, the words of a text or the
@@ -90,7 +90,7 @@ def bag_of_words(texts: Sequence[str], members: ArrayLike, fold: ArrayLike) -> F
     from sklearn.model_selection import PredefinedSplit, cross_val_predict
     from sklearn.pipeline import make_pipeline
 
-    # In programs signs tell as much as words do.
+    # In programs signs are as informative as words.
     words = TfidfVectorizer(token_pattern=r"\w+|[^\w\s]", binary=True)
     classifier, truth = make_pipeline(words, LogisticRegression()), np.asarray(members, dtype=bool)
     found: Floats = cross_val_predict(

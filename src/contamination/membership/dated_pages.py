@@ -4,8 +4,8 @@ Pages created before a day are members for any model trained on such pages after
 created on or after a later day are non-members for any model that was finished before. The days
 between are a gap of which nothing is known. The benchmark can so be made anew for younger models.
 
-What tells the two sides apart need not be membership: younger pages are about other things, in
-other words. A model that has read neither side shows how much of an AUC that is.
+The two sides may differ in more than membership: younger pages are about other things, in other
+words. A model that has read neither side shows how much of an AUC that is.
 
 Pages come in two forms: a file of records (.jsonl, .json, .csv, .parquet) with the fields `title`,
 `text` and `date`, or a folder of text files with a `pages.csv` that has the columns `file`, `title`

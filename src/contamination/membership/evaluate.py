@@ -1,4 +1,4 @@
-"""How well a score tells members from non-members: ROC, AUC, TPR at a low FPR, and thresholds.
+"""How well a score separates members from non-members: ROC, AUC, TPR at a low FPR, and thresholds.
 
 Larger scores stand for members; the direction is part of the score and is never chosen on the data
 that it is judged by. Nor is a threshold: it is fitted on a validation split and then applied.

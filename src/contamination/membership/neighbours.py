@@ -93,7 +93,7 @@ class MaskedLM:
     """A fill-mask model as a `Perturbation`, from a directory or a hub id.
 
     Raises InputError if there is no such model, or no fast tokenizer with a mask: another one
-    cannot tell where tokens stand.
+    does not say where tokens stand.
     """
 
     def __init__(self, name: Path | str) -> None:

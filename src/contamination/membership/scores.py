@@ -24,7 +24,7 @@ Floats = NDArray[np.float32]
 Part = Literal["tokens", "distribution", "text", "lower", "neighbours", "prefix", "reference"]
 
 TOP = (5, 10, 15, 20, 25)  # most probable tokens whose entropy is kept, ascending (Fu, Entropy k)
-SMALLEST_LOSS = 1e-7  # nats; float32 cannot tell a smaller one from 0
+SMALLEST_LOSS = 1e-7  # nats; float32 cannot separate a smaller one from 0
 SMALLEST_STD = 1e-6  # nats, of a distribution as good as uniform
 
 
@@ -178,7 +178,9 @@ SCORES = {
     # Mean over the k% least probable tokens, max(1, floor(n k / 100)) (Min-K% Prob, Shi, 3).
     "min_k": Score("Min-{k}%", lambda read, k: _lowest(_scored(read.signals), k), float),
     # The same of probabilities, without the logarithm (Min k% Token, Fu, Table 4).
-    "min_prob": Score("Min-{k}% token", lambda read, k: _lowest(_probs(read), k), float),
+    "min_prob": Score(
+        "Min-{k}% token", lambda read, k: _lowest(np.exp(_scored(read.signals)), k), float
+    ),
     # Mean over the k% lowest (log p - mu) / sigma, with mean and standard deviation of the
     # log-probability under the predictive distribution (Min-K%++, Zhang et al. 2025).
     "min_k_pp": Score("Min-{k}%++", _min_k_plus_plus, float, "distribution"),
@@ -267,10 +269,6 @@ def _scored(signals: Signals) -> Array:
         f"a text of {len(signals.log_probs)} token has no score: give one of 2 tokens or more",
     )
     return signals.log_probs[1:]
-
-
-def _probs(read: Reading) -> Array:
-    return np.exp(_scored(read.signals))
 
 
 def _distribution(read: Reading) -> Distribution:

@@ -1,4 +1,4 @@
-"""Figures of the audit of books: how well scores tell books, and the rate of every book."""
+"""Figures of the audit of books: how well scores separate books, and the rate of each."""
 
 import matplotlib.pyplot as plt
 import numpy as np

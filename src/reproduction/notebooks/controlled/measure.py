@@ -1,7 +1,7 @@
 """The passes of notebook 09: the clean model trains on in every run, then all models score.
 
 Shi (section 6): LLaMA-7B is trained further, for one epoch at a constant learning rate, on text
-with injected examples; Min-K% and others then tell these from examples held out. The size of that
+with injected examples; Min-K% and others then separate these from others. The size of that
 text, the duplication count of an example and the learning rate vary. Here the base is the clean
 model, every example is inserted whole between two documents, and one mixture holds both sorts of
 contaminants; the paper has a mixture each. *Outliers* are unlike the text around them: there,
