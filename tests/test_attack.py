@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from types import ModuleType
 
 import numpy as np
-import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
@@ -68,15 +67,3 @@ def test_a_message_of_two_lines_and_a_traceback_are_failures(run, monkeypatch) -
     ):
         monkeypatch.setitem(run.FRONTS, "records", (raises(error), 1))
         assert run.attempt("records", 0, 0)[0] == end
-
-
-def test_the_page_shows_the_counts_of_the_file() -> None:
-    page = (ROOT / "docs" / "trust.md").read_text(encoding="utf-8")
-    table = pd.read_csv(ROOT / "docs" / "measurements" / "attack.csv")
-    rows = [line for line in page.splitlines() if line.startswith("| ")][1:]
-    assert rows == [f"| {' | '.join(map(_shown, row))} |" for row in table.to_numpy().tolist()]
-    assert (table["failed"] == 0).all()
-
-
-def _shown(cell: object) -> str:
-    return cell if isinstance(cell, str) else f"{cell:,}"

@@ -89,11 +89,6 @@ def test_a_full_disk_that_a_library_tells_in_words_is_recognised(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_another_operating_system_error_keeps_its_type(tmp_path):
-    with pytest.raises(PermissionError), replacing(tmp_path / "target"):
-        raise PermissionError(errno.EACCES, "not allowed")
-
-
 def test_data_are_on_disk_before_the_name_is_and_the_name_before_it_ends(
     kind, tmp_path, monkeypatch
 ):
@@ -203,17 +198,6 @@ def test_what_another_machine_left_is_removed_when_it_is_old(kind, tmp_path, age
     assert other.exists() == left
 
 
-def test_modes_are_those_of_the_umask(kind, tmp_path):
-    before = os.umask(0o027)
-    try:
-        with replacing(tmp_path / "target") as temporary:
-            fill(kind, temporary, "")
-    finally:
-        os.umask(before)
-    mode = (tmp_path / "target").stat().st_mode & 0o777
-    assert mode == (0o750 if kind == "directory" else 0o640)
-
-
 def must_not_start() -> None:
     raise AssertionError("the work starts, although it cannot be written")
 
@@ -242,31 +226,6 @@ def test_where_nothing_can_be_written_is_told_before_the_work(tmp_path, where, r
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
     assert {p.name for p in tmp_path.iterdir()} == before
-
-
-def test_a_folder_that_is_not_writable_is_told_before_the_work(tmp_path, monkeypatch):
-    def forbidden(*_, **__) -> None:  # modes mean nothing to root
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-
-    monkeypatch.setattr(Path, "touch", forbidden)
-    with (
-        pytest.raises(InputError, match=r"target: cannot be written \(Permission denied\)"),
-        replacing(tmp_path / "target"),
-    ):
-        must_not_start()
-
-
-def test_a_file_and_a_directory_do_not_replace_each_other(kind, tmp_path):
-    path = tmp_path / "target.txt"
-    there = "file" if kind == "directory" else "directory"
-    fill(there, path, "old")
-    with (
-        pytest.raises(InputError, match=r"target.txt: cannot be written \((Is|Not) a directory"),
-        replacing(path) as temporary,
-    ):
-        fill(kind, temporary, "new")
-    assert content(there, path) == "old"
-    assert [p.name for p in tmp_path.iterdir()] == ["target.txt"]
 
 
 def test_text_and_json_round_trip_as_equal_bytes(tmp_path):

@@ -21,7 +21,7 @@ from fakes.data_fixtures import TRAINING, write_profile
 from fakes.made_up_registry import jsonl
 
 ROOT = Path(__file__).parents[1]
-SOURCE = Path(contamination.__file__).parent
+SOURCE = Path(contamination.__file__).parents[1]  # of both packages
 OPENERS = {"random_stream": 1, "derived_seed": 1, "store_stream": 1}  # place of the name
 
 KEYS = st.lists(st.integers(0, 20) | st.text('01,[]" a', max_size=4), max_size=3)
@@ -32,40 +32,16 @@ def first_draws(seed, name, *keys) -> tuple[int, ...]:
     return tuple(random_stream(seed, name, *keys).integers(1 << 62, size=3).tolist())
 
 
-def test_what_collided_no_longer_does():
-    assert np.random.default_rng(7).random() == np.random.default_rng([7, 0]).random()
-    assert np.random.default_rng([7, 1]).random() == np.random.default_rng([7, 1, 0]).random()
-    paths = [
-        (7, "a"),
-        (7, "a", 0),
-        (7, "a", 1),
-        (7, "a", 1, 0),
-        (7, "a", 0, 1),
-        (7 + (1 << 32), "a"),
-    ]
-    assert len({first_draws(*path) for path in paths}) == len(paths)
-
-
 @given(PATHS, PATHS)
 def test_streams_are_the_same_exactly_if_seed_name_and_keys_are(one, other):
     same = first_draws(*one[:2], *one[2]) == first_draws(*other[:2], *other[2])
     assert same == (one == other)
 
 
-def test_a_stream_of_numbers_is_not_that_of_their_digits():
-    paths = [(11,), (1, 1), ("11",), ("1", "1"), ("1", 1), ("1, 1",)]
-    assert len({first_draws(0, "a", *keys) for keys in paths}) == len(paths)
-
-
 def test_numbers_of_numpy_are_numbers():
     assert first_draws(np.int64(3), "a", np.int32(4)) == first_draws(3, "a", 4)
     assert 0 <= derived_seed(3, "a") < 2**32
     assert derived_seed(3, "a") != derived_seed(3, "b")
-
-
-def test_a_seed_below_zero_is_refused():
-    with pytest.raises(InputError, match="seed is -1: give a whole number of at least 0"):
-        random_stream(-1, "a")
 
 
 def _sources() -> dict[str, str]:
@@ -92,17 +68,6 @@ def test_a_name_is_used_in_one_place():
                     assert file.endswith("battery.py")  # which hands on the names of its streams
     assert len(places) > 20
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
-
-
-def test_no_generator_is_opened_elsewhere():
-    """The linter says so, too; here the code itself is read."""
-    makers = {"default_rng", "SeedSequence", "RandomState", "PCG64", "Philox"}
-    for file, text in _sources().items():
-        if not file.endswith("randomness.py"):
-            used = {
-                node.attr for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Attribute)
-            }
-            assert not used & makers, file
 
 
 @pytest.fixture
@@ -223,16 +188,13 @@ def test_all_orders_from_keys_are_as_likely(count):
         assert scipy.stats.chisquare(list(found.values())).pvalue > 1e-4
 
 
-def test_streams_of_other_names_and_keys_differ():
-    streams = [KeyedStream(KEY, "a"), KeyedStream(KEY, "b"), KeyedStream(KEY[::-1], "a")]
-    assert len({stream.below(1 << 64) for stream in streams}) == 3
-
-
-def test_a_key_that_can_be_guessed_and_a_bound_of_nothing_are_refused():
-    with pytest.raises(InputError, match="a key of 120 bits can be guessed; give 128 or more"):
-        KeyedStream(bytes(15), "a")
-    with pytest.raises(InputError, match="a zero byte ends the name"):
-        KeyedStream(KEY, "a\0")
-    for bound in (0, -1, (1 << 64) + 1):
-        with pytest.raises(InputError, match=f"bound is {bound}: give 1 to 2\\^64"):
-            KeyedStream(KEY, "a").below(bound)
+def test_what_no_stream_can_be_opened_with_is_refused():
+    for refused, named in (
+        (lambda: KeyedStream(bytes(15), "a"), "120 bits"),
+        (lambda: KeyedStream(KEY, "a\0"), "zero byte"),
+        (lambda: KeyedStream(KEY, "a").below(0), "bound is 0"),
+        (lambda: KeyedStream(KEY, "a").below((1 << 64) + 1), "bound is 18446744073709551617"),
+        (lambda: random_stream(-1, "a"), "seed is -1"),
+    ):
+        with pytest.raises(InputError, match=named):
+            refused()

@@ -18,33 +18,21 @@ from contamination.tables import (
 @pytest.mark.parametrize(
     ("p", "log10_p", "expected"),
     [
-        (1.0, 0.0, "1.000"),
+        (float("nan"), None, "—"),
         (0.0499, None, "0.050"),
         (1e-3, -3.0, "0.001"),
-        (0.00099, None, "9.9\u00a0×\u00a010⁻⁴"),
         (9.99e-4, None, "1.0\u00a0×\u00a010⁻³"),
-        (3.4e-12, None, "3.4\u00a0×\u00a010⁻¹²"),
         (3.4e-12, -11.4685, "3.4\u00a0×\u00a010⁻¹²"),
+        (10**-300.0001, -300.0001, "1.0\u00a0×\u00a010⁻³⁰⁰"),  # where floats end
         # A p-value is held at 2.2e-308; only its logarithm still tells.
         (2.2e-308, -400.0, "1.0\u00a0×\u00a010⁻⁴⁰⁰"),
         (2.2e-308, -399.5, "3.2\u00a0×\u00a010⁻⁴⁰⁰"),
-        (2.2e-308, -400.001, "1.0\u00a0×\u00a010⁻⁴⁰⁰"),
         (2.2e-308, -12345.25, "5.6\u00a0×\u00a010⁻¹²³⁴⁶"),
     ],
 )
 def test_format_p(p: float, log10_p: float | None, expected: str) -> None:
     assert format_p(p, log10_p) == expected
-
-
-def test_format_p_of_nothing_and_in_bold() -> None:
-    assert format_p(float("nan"), float("nan"), bold=False) == "—"
-    assert format_p(0.04, bold=True) == "**0.040**"
-    assert format_p(2.2e-308, -400.0, bold=True) == "**1.0\u00a0×\u00a010⁻⁴⁰⁰**"
-
-
-def test_format_p_has_no_seam_where_floats_end() -> None:
-    log10_p = -300.0001
-    assert format_p(10**log10_p, log10_p) == format_p(10**log10_p) == "1.0\u00a0×\u00a010⁻³⁰⁰"
+    assert format_p(p, log10_p, bold=True) in (f"**{expected}**", "—")
 
 
 @pytest.mark.parametrize(
@@ -54,13 +42,11 @@ def test_format_p_has_no_seam_where_floats_end() -> None:
         ((0.614, 0.52, 0.7), {"null": 0.5}, "**0.61** (0.52 to 0.70)"),
         ((0.4, 0.3, 0.49), {"null": 0.5, "interval": False}, "**0.40**"),
         ((0.6, 0.5, 0.7), {"null": 0.5, "interval": False}, "0.60"),
-        ((0.4, 0.3, 0.5), {"null": 0.5}, "0.40 (0.30 to 0.50)"),
         ((61.44, 52.0, 70.06), {"null": 70.06, "digits": 1}, "61.4 (52.0 to 70.1)"),
         ((-0.5, -1.25, 0.25), {}, "−0.50 (−1.25 to 0.25)"),
         ((-0.001, -0.004, 0.3), {}, "0.00 (0.00 to 0.30)"),
         ((float("nan"), 0.1, 0.2), {"interval": False, "null": 0.5}, "—"),
         ((0.1, float("nan"), float("nan")), {}, "—"),
-        ((0.1, float("nan"), float("nan")), {"null": 0.5, "interval": False}, "0.10"),
     ],
 )
 def test_format_estimate(numbers, options, expected: str) -> None:
@@ -105,11 +91,6 @@ def test_rows_of_one_cell_must_agree(measured: pd.DataFrame) -> None:
         lay_out(pd.concat([measured, measured.assign(auc=0.4)]), {"set": "Set"}, _auc)
 
 
-def test_a_layout_of_no_rows_keeps_its_keys(measured: pd.DataFrame) -> None:
-    table = lay_out(measured[:0], {"set": "Set", "size": "Size"}, _auc)
-    assert (list(table), len(table)) == (["Set", "Size"], 0)
-
-
 @pytest.fixture
 def table() -> pd.DataFrame:
     return pd.DataFrame(
@@ -150,17 +131,6 @@ def test_a_notebook_shows_a_layout_as_the_report_does(tmp_path: Path) -> None:
         path = write_markdown(shown, tmp_path, "shown")
         assert data["text/markdown"] == path.read_text(encoding="utf-8")
     assert "| a | **0.011** |" in data["text/markdown"]
-
-
-def test_markdown_without_headers_shows_every_column(table: pd.DataFrame, tmp_path: Path) -> None:
-    head = write_markdown(table, tmp_path, "mine").read_text(encoding="utf-8").splitlines()[0]
-    assert head == "| name | count | p | holm | difference | hidden |"
-
-
-def test_markdown_of_an_unknown_column_writes_nothing(table: pd.DataFrame, tmp_path: Path) -> None:
-    with pytest.raises(KeyError):
-        write_markdown(table, tmp_path, "mine", {"nmae": "Name"})
-    assert not list(tmp_path.rglob("*"))
 
 
 def test_csv_is_full_precision_with_plain_line_ends(tmp_path: Path) -> None:
