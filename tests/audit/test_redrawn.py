@@ -5,6 +5,7 @@ Defects are planted in tests, since a control that cannot fail shows nothing.
 
 import itertools
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,9 +14,11 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from contamination.audit.battery import TESTS
-from contamination.audit.redrawn import redrawn_p_values
+from contamination.audit.redrawn import gain_by_position, redrawn_p_values
+from contamination.scoring.store import Store
 from contamination.statistics import called_canonical, sharded_exact_test
 from fakes.level import check_level
+from fakes.made_up_store import HEADER, units
 
 DRAWS = 2_000
 STORE = SimpleNamespace(header=SimpleNamespace(seed=1, dataset_revision="r", shards=3))
@@ -85,3 +88,24 @@ def test_weights_that_look_at_the_canonical_order_are_found_out():
         return sharded_exact_test(values[high]).p if high.any() else 1.0
 
     assert rate_is_above(redrawn(defective(chosen_shards), scores, 400), 0.05)
+
+
+def test_the_gain_is_the_mean_over_examples_that_follow_another(tmp_path: Path) -> None:
+    store = Store(tmp_path, HEADER)
+    items = units(5)
+    store.append(items)
+    rows = {}  # (example, position) -> {ordering: (nats, whether the example leads)}
+    for (_, index), examples, values in items:
+        places = [(e, p) for e in examples.tolist() for p in range(HEADER.stored[e])]
+        for (example, position), value in zip(places, values.tolist(), strict=True):
+            rows.setdefault((example, position), {})[index] = value, example == examples[0]
+    gains: dict[int, list[float]] = {}
+    for (_, position), found in rows.items():
+        value, leads = found[0]
+        if not leads:
+            mean = np.mean([v for v, first in found.values() if not first])
+            gains.setdefault(position, []).append(value - mean)
+    reached = [p for p in sorted(gains) if len(gains[p]) >= len(gains[0]) / 2]
+    expected = [np.mean(gains[p]) for p in reached]
+    assert len(expected) < max(HEADER.example_tokens)
+    assert gain_by_position(store, 5) == pytest.approx(expected, abs=1e-6)

@@ -1,4 +1,6 @@
-"""A negative control that needs no model and no scoring: canonical orders drawn anew.
+"""What a scored store shows beside a p-value: a control of redrawn orders, and where it gains.
+
+The control needs no model and no scoring: canonical orders are drawn anew.
 
 The shuffled orderings of a store are independent uniform permutations. One of them, drawn at random
 in each shard, may therefore be called canonical in the place of the published one, whatever the
@@ -34,3 +36,21 @@ def redrawn_p_values(test: Test, store: Store, scores: np.ndarray, *, draws: int
         return statistics.sharded_exact_p_values(shuffled, canonical)
     swapped = (statistics.called_canonical(shuffled, each) for each in canonical)
     return np.array([test.statistic(each, rng).p for each in swapped])
+
+
+def gain_by_position(store: Store, permutations: int) -> np.ndarray:
+    """How much likelier tokens are in the canonical order than on average, by place in the example.
+
+    (tokens,) in nats, mean over all examples that do not lead their shard; entry 0 is the first
+    token. Places that fewer than half of these examples reach are left out.
+    """
+    longest = int(store.header.stored.max())
+    sums, counts = np.zeros(longest), np.zeros(longest)
+    for shard in range(store.header.shards):
+        tokens = store.shard_tokens(shard, permutations)
+        follows = ~tokens.leading[0]
+        gains = statistics.centred_tokens(tokens.logprobs, tokens.leading)[0]
+        np.add.at(sums, tokens.position[follows], gains[follows])
+        np.add.at(counts, tokens.position[follows], 1)
+    reached = counts >= counts[0] / 2  # a prefix: every example has a first token
+    return np.asarray(sums[reached] / counts[reached])

@@ -14,16 +14,18 @@ values that never repeat. BYTE_STREAM_SPLIT puts the exponents side by side, whe
 them. Long sequences repeat values exactly, where two orderings share a window: 1.0 byte a token.
 """
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pydantic import Field, TypeAdapter, ValidationError
 
 from contamination.errors import InputError
 from contamination.files import replacing, sha256_of
@@ -66,7 +68,7 @@ class Header:
     template: str
     seed: int
     shards: int
-    example_tokens: tuple[int, ...]
+    example_tokens: tuple[Annotated[int, Field(gt=0, lt=1 << 31)], ...]
     kind: Kind = "orderings"
     tokens_per_example: int | None = None
 
@@ -84,20 +86,14 @@ class Header:
     def from_json(cls, value: Mapping[str, Any]) -> "Header":
         """Rebuild a header from what `as_json` returned; raises InputError for anything else."""
         fields = {name: item for name, item in value.items() if name != "schema"}
-        tokens = fields.get("example_tokens")
-        if fields.keys() != cls.__dataclass_fields__.keys() or not isinstance(tokens, list):
+        if fields.keys() != cls.__dataclass_fields__.keys():
             raise InputError("not the fields of a header")
-        first = fields["tokens_per_example"]
-        counts = [fields["seed"], fields["shards"], *tokens, *([] if first is None else [first])]
-        texts = fields.keys() - {"seed", "shards", "example_tokens", "tokens_per_example"}
-        if (
-            any(type(count) is not int for count in counts)  # True and 1.0 equal 1
-            or not all(isinstance(fields[name], str) for name in texts)
-            or not all(0 < count < 1 << 31 for count in tokens)
-        ):
-            raise InputError("not the values of a header")
-        shard_bounds(len(tokens), fields["shards"])
-        return cls(**fields | {"example_tokens": tuple(tokens)})
+        try:
+            header: Header = _HEADER.validate_json(json.dumps(fields), strict=True)
+        except ValidationError as error:
+            raise InputError("not the values of a header") from error
+        _ = header.bounds  # refuses shards that the examples do not fill
+        return header
 
     def as_json(self) -> dict[str, Any]:
         """Return the contents of `store.json`."""
@@ -172,6 +168,9 @@ class Header:
             return f"record {unit[0]}"
         what = "ordering" if self.kind == "orderings" else "predecessor"
         return f"{what} {unit[1]} of shard {unit[0]}"
+
+
+_HEADER = TypeAdapter(Header)
 
 
 def positions(lengths: np.ndarray) -> np.ndarray:

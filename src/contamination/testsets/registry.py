@@ -74,28 +74,13 @@ class Entry:
     title: str
     source: Hub | Url
     split: str
-    licence: str
-    template: str | None
-    records: int | None
-    checksum: str | None
     mirror: str
+    licence: str = "unknown"
+    template: str | None = None
+    records: int | None = None
+    checksum: str | None = None
     normalise: str | None = None
     lines: str | None = None
-
-
-def unregistered(name: str, source: Hub | Url, split: str, *, mirror: str) -> Entry:
-    """Describe a set of which nothing is known beforehand but where it is."""
-    return Entry(
-        name=name,
-        title=name,
-        source=source,
-        split=split,
-        licence="unknown",
-        template=None,
-        records=None,
-        checksum=None,
-        mirror=mirror,
-    )
 
 
 def registered(prefix: str = "") -> tuple[str, ...]:
@@ -115,7 +100,7 @@ def lookup(name: str) -> Entry:
 
 
 def suggestion(name: str) -> str:
-    """Tell which names a misspelt one could have meant, and where all of them are listed."""
+    """Name the likeliest sets that a misspelt name meant, and where all of them are listed."""
     if members := registered(f"{name.rstrip('/')}/"):
         return f"it has {len(members)} sets, each tested by itself: {members[0]}, {members[1]} ..."
     close = difflib.get_close_matches(name, entries(), n=3, cutoff=0.5)

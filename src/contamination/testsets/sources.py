@@ -39,7 +39,6 @@ from contamination.testsets.registry import (
     lookup,
     registered,
     suggestion,
-    unregistered,
 )
 
 DATA_VARIABLE = "CONTAMINATION_DATA"  # directory of a local mirror; without it, `data`
@@ -132,7 +131,7 @@ def entry_of(name: str, revision: str | None = None, split: str | None = None) -
     version = f"@{revision.replace('/', '--')}" if revision else ""
     folder = f"hub/{match['id'].replace('/', '--')}/{match['config'] or 'default'}"
     source = Hub(match["id"], match["config"], revision)
-    return unregistered(label, source, split, mirror=f"{folder}/{split}{version}.jsonl")
+    return Entry(label, label, source, split, f"{folder}/{split}{version}.jsonl")
 
 
 # --- where it lies --------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from huggingface_hub.errors import LocalEntryNotFoundError
 
 from contamination.errors import InputError
 from contamination.scoring.models import ModelEntry
-from contamination.testsets.registry import Url, unregistered
+from contamination.testsets.registry import Entry, Url
 from fakes.made_up_scorer import Breakdown
 from reproduction.run import grid as module
 from reproduction.run.grid import Access, grid, load_each, placeholders
@@ -155,7 +155,7 @@ def test_what_another_process_cannot_open_is_lost_here_too(monkeypatch) -> None:
 def test_a_file_is_read_where_it_lies_and_its_commit_is_known_if_it_was_fetched(
     tmp_path, monkeypatch
 ) -> None:
-    entry = unregistered("mine", Url("https://example.org/x"), "test", mirror="mine/x.jsonl")
+    entry = Entry("mine", "mine", Url("https://example.org/x"), "test", "mine/x.jsonl")
     path = tmp_path / "mine" / "x.jsonl"
     path.parent.mkdir()
     path.write_text('{"text": "a"}\n')

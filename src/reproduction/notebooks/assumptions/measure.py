@@ -32,7 +32,7 @@ from contamination.scoring.models import ModelEntry, find_model
 from contamination.scoring.plan import stores_of
 from contamination.scoring.status import OK
 from contamination.testsets.records import Record
-from contamination.testsets.registry import Entry, Hub, unregistered
+from contamination.testsets.registry import Entry, Hub
 from contamination.testsets.sources import locate
 from contamination.testsets.tokens import tokenize
 from reproduction.run.domain_texts import Domain, Texts, domain_texts, to_train_on
@@ -170,10 +170,9 @@ def load_public(
         """Describe the splits of a domain as the registry describes test sets."""
         folder = f"{name}/{public.domains[domain]}"
         return [
-            unregistered(
-                f"{folder}/{side}", public.hub(domain, side), side, mirror=f"{folder}/{side}.jsonl"
-            )
+            Entry(at, at, public.hub(domain, side), side, f"{at}.jsonl")
             for side in (public.members, public.non_members)
+            for at in [f"{folder}/{side}"]
         ]
 
     def load(domain: str) -> PublicDomain | str:

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from contamination.audit.battery import TESTS
-from contamination.audit.gain import gain_by_position
+from contamination.audit.redrawn import gain_by_position
 from contamination.errors import InputError
 from contamination.statistics import adjust
 from contamination.tables import Layout, format_p, lay_out, outcome_row
