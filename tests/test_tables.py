@@ -10,6 +10,7 @@ from contamination.tables import (
     format_estimate,
     format_p,
     lay_out,
+    to_markdown,
     write_csv,
     write_markdown,
 )
@@ -142,3 +143,12 @@ def test_csv_is_full_precision_with_plain_line_ends(tmp_path: Path) -> None:
     )
     pd.testing.assert_frame_equal(pd.read_csv(path), table)
     assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_name_is_neither_a_column_nor_a_tag() -> None:
+    table = pd.DataFrame({"set": ["a|b", "<img onerror=x>", "1 < 2"], "p": ["0.5", "**0.1**", "—"]})
+    assert [line.split(" | ")[0] for line in to_markdown(table).splitlines()[2:]] == [
+        r"| a\|b",
+        r"| \<img onerror=x>",
+        "| 1 < 2",
+    ]

@@ -141,7 +141,8 @@ def outcome_row(result: TestResult) -> dict[str, Any]:
 
 def _as_text(column: pd.Series) -> pd.Series:
     """Text of a column: true minus signs, floats with as many decimals as any of them needs."""
-    text = column.astype(str)
+    # A bar ends a cell, and a tag would be HTML: names of models and sets may hold either.
+    text = column.astype(str).str.replace(r"(?<!\\)\||<(?=[A-Za-z/!])", r"\\\g<0>", regex=True)
     if pd.api.types.is_float_dtype(column) and not text.str.contains("e").any():
         digits = text.str.partition(".")[2].str.len().max()
         text = column.map(lambda number: MISSING if pd.isna(number) else f"{number:.{digits}f}")

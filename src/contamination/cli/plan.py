@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from contamination.audit.battery import DEFAULT_TESTS
 from contamination.cli.options import ScoringOptions, add_options
-from contamination.cli.printing import print_table
+from contamination.cli.printing import print_table, say
 from contamination.scoring.models import label
 
 if TYPE_CHECKING:
@@ -52,8 +51,7 @@ def plan(
 
 
 def _print_power_plan(plan: "PowerPlan", test: str) -> None:
-    console = Console(highlight=False)
-    console.print(
+    say(
         f"pilot of {plan.pilot_shards} shards, {test} test: effect {plan.effect:.2f} sd "
         f"(95% interval {plan.effect_low:.2f} to {plan.effect_high:.2f})"
     )
@@ -71,8 +69,7 @@ def _print_power_plan(plan: "PowerPlan", test: str) -> None:
         ),
         title=f"For p <= {plan.alpha:g} with probability {plan.power:g}",
     )
-    for note in plan.notes:
-        console.print(note)
+    say(*plan.notes)
 
 
 def _number(value: float) -> str:
