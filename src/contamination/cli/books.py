@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from contamination.cli.options import AsJson, CsvFile, ModelName, ModelOptions, add_options
-from contamination.cli.printing import json_rows, print_table, save_table
+from contamination.cli.printing import json_rows, print_table, save_table, say
 from contamination.errors import InputError
 
 NOTE = (
@@ -87,12 +86,11 @@ def books(
         title=f"Snippets with {SCORE} of {validation.threshold.value:.4g} or more",
     )
     (row,) = aucs[aucs["score"] == SCORE].itertuples()
-    console = Console(highlight=False)
-    console.print(
+    say(
         f"Validation: AUC {row.auc:.3f} ({row.auc_low:.3f} to {row.auc_high:.3f}); the threshold "
         f"calls {validation.tpr:.0%} of the snippets of members read, and "
         f"{validation.false_positive_rate:.0%} of those of non-members."
     )
-    console.print(NOTE)
+    say(NOTE)
     if csv is not None:
-        console.print(f"table of books: {csv}")
+        say(f"table of books: {csv}")

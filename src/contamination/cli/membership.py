@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich.console import Console
 
 from contamination.cli.options import AsJson, CsvFile, ScoringOptions, add_options
-from contamination.cli.printing import json_rows, print_table, save_table
+from contamination.cli.printing import json_rows, print_table, save_table, say
 from contamination.errors import InputError
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.records import read_text
@@ -110,10 +109,9 @@ def membership(
         _print_summary(table, title)
     else:
         _print_evaluation(judged, title)
-    console = Console(highlight=False)
-    console.print(NOTE)
+    say(NOTE)
     if csv is not None:
-        console.print(f"scores of each text: {csv}")
+        say(f"scores of each text: {csv}")
 
 
 def _members(texts: ExampleSet, field: str) -> list[bool]:

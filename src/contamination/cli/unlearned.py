@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
-from rich.console import Console
 
 from contamination.cli.options import CsvFile, DataOptions, ModelOptions, add_options
-from contamination.cli.printing import print_table, save_table
+from contamination.cli.printing import print_table, save_table, say
 from contamination.errors import InputError
 
 if TYPE_CHECKING:
@@ -70,8 +69,7 @@ def unlearned(
     title = f"{count} of {len(table)} chunks of {chunks.name} are suspicious"
     means = recall_layout(mean_recalls(table), "Suspicious", "Others")
     print_table(tuple(means), means.itertuples(index=False), title=title, text=means.columns[:2])
-    console = Console(highlight=False)
     if control is None:
-        console.print("Texts may be easy to guess: compare with a --control that never read them.")
+        say("Texts may be easy to guess: compare with a --control that never read them.")
     if csv is not None:
-        console.print(f"table of chunks: {csv}")
+        say(f"table of chunks: {csv}")

@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from contamination.cli.printing import print_table
+from contamination.cli.printing import print_table, say
 
 app = typer.Typer(no_args_is_help=True, help="Benchmarks of texts before and after a date.")
 
@@ -72,7 +71,6 @@ def build(
         ),
         title=f"{made['found']:,} pages",
     )
-    console = Console(highlight=False, soft_wrap=True)
     for why, count in made["dropped"].items():
-        console.print(f"left out, {why}: {count:,}")
-    console.print(f"{out}: the splits that have both classes, and provenance.json")
+        say(f"left out, {why}: {count:,}", wrap=False)
+    say(f"{out}: the splits that have both classes, and provenance.json", wrap=False)
