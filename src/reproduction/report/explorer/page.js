@@ -88,7 +88,7 @@ function showMmlu(mmlu, showExamples) {
           mark: { type: "area", color: "#888", opacity: 0.2 }, encoding: { x, y: { ...share, field: "low" }, y2: { field: "high" } } },
         { data: { values: [{ p: 0, share: 0 }, { p: 1, share: 1 }] }, mark: { type: "line", strokeDash: [5, 4], color: "#888" }, encoding: { x, y: share } },
         { transform: keptOnly, mark: { type: "line", interpolate: "step-after" }, encoding: { x, y: share, color } },
-        { transform: [...cumulative, { filter: "datum.chosen" }], mark: { type: "point", filled: true, size: 70, tooltip: true }, encoding: { x, y: share, color, detail: { field: "subset" } } },
+        { transform: [...cumulative, { filter: "datum.chosen" }], mark: { type: "point", filled: true, size: 70, tooltip: true, stroke: dark ? "white" : "black" }, encoding: { x, y: share, color, detail: { field: "subset" } } },
       ],
     });
   }
