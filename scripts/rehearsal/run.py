@@ -61,7 +61,7 @@ TOO_LARGE = "huggyllama/llama-65b"  # for the memory
 NO_ROOM = "facebook/opt-66b"  # on the disk
 OTHER_CHECKSUM = "gsm8k"
 REASONS = {
-    GATED: "this machine has no token",
+    GATED: "it is gated",
     TOO_LARGE: "its weights take",
     NO_ROOM: "the disk that holds",
     OTHER_CHECKSUM: "checksum",
