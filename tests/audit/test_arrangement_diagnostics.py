@@ -7,16 +7,13 @@ from contamination.audit.arrangement_diagnostics import (
     PERMUTATIONS,
     _Moving,
     _rows,
-    alphabet,
     diagnose_arrangements,
     number_in,
-    numbers,
 )
 from contamination.audit.diagnosis import TESTS
-from contamination.errors import InputError
 from contamination.testsets.alternatives import Keep, option_orders
 from contamination.testsets.example_set import make_test_set
-from contamination.testsets.options import Item, items_of
+from contamination.testsets.options import items_of
 from fakes.diagnosed import rejected, row
 from fakes.items import rearranged
 from fakes.level import check_level
@@ -76,12 +73,6 @@ def test_options_in_any_order_are_quiet(records):
         "verdict": "quiet",
         "reasons": [f"the smallest p is {least['p']:.3g} ({least['diagnostic']})"],
     }
-
-
-def test_same_seed_same_table_and_another_draws_others():
-    few = make_records(np.random.default_rng(0), 12, sizes=(5,))  # 24 of 120 arrangements
-    first, again, other = (diagnosis(few, seed=seed).table for seed in (0, 0, 1))
-    assert first.equals(again) and not first.equals(other)
 
 
 # --- planted --------------------------------------------------------------------------------------
@@ -214,16 +205,6 @@ def test_calibrated_on_options_in_any_order():
 # --- edges ----------------------------------------------------------------------------------------
 
 
-def test_two_options():
-    two = make_records(np.random.default_rng(8), 60, sizes=(2,))
-    assert diagnosis(two).verdict == "quiet"
-    found = diagnosis(ordered(two, len))
-    assert rejected(found) == {"length_trend", "longest"}
-    for name in ("length_sorted", "similarity"):  # two are always sorted, and side by side
-        assert np.isnan(row(found, name)["p"])
-    assert diagnosis(two, keep=Keep(answer=True)).verdict == "too few records"
-
-
 def test_items_of_several_sizes_and_scripts():
     """More arrangements than are drawn, combining characters, no spaces between words."""
     items = [
@@ -251,20 +232,3 @@ def test_items_of_several_sizes_and_scripts():
 )
 def test_the_first_number_of_a_text(text, number):
     assert number_in(text) == number
-
-
-def test_what_can_be_sorted():
-    def item(*options):
-        return Item("?", options, None)
-
-    assert alphabet(item("b", " B", "a")) == [1, 1, 0]
-    assert numbers(item("3 of 4", "-1", "0.25")) == [3, -1, 0.25]
-    assert numbers(item("3", "some")) is None
-    assert numbers(item("3 a", "3 b")) is None
-
-
-def test_bad_input(records):
-    with pytest.raises(InputError, match="alpha is 1"):
-        diagnosis(records, alpha=1)
-    with pytest.raises(InputError, match="no options"):
-        diagnosis([{"question": "?", "answer": 1}])

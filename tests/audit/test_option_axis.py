@@ -1,6 +1,5 @@
 """The axis of options from a set of items to a p-value: its level, what it finds, both axes."""
 
-import itertools
 import json
 from dataclasses import replace
 
@@ -12,12 +11,11 @@ from contamination.audit import Request, audit
 from contamination.audit.arrangement_diagnostics import diagnose_arrangements
 from contamination.audit.compressor import compressor_alternatives
 from contamination.audit.option_axis import joint, score_options
-from contamination.audit.verdict import audit_until, plan_audit
+from contamination.audit.verdict import plan_audit
 from contamination.errors import InputError
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.store import open_store
 from contamination.statistics import sharded_exact_p_values, sharded_exact_test
-from contamination.testsets.alternatives import OPTIONS_TEMPLATE, open_items
 from contamination.testsets.example_set import ExampleSet, make_test_set
 from fakes.items import rearranged
 from fakes.level import check_level
@@ -95,24 +93,6 @@ def test_sets_published_in_redrawn_arrangements_keep_the_level(
         p.append(sharded_exact_test(store.alternatives(), weights="equal").p)
     check_level(p, 0.05, 0.2, 0.5, reached=False)
     assert np.mean(np.array(p) <= 0.6) > 0.3
-
-
-def test_redrawn_arrangements_of_two_options_are_those_of_two_coins(tokenizer, tmp_path) -> None:
-    """Twenty-four columns hold two arrangements: all 2^3 outcomes, each as often."""
-    test_set = quiz(3, options=2)
-    store = score_options(
-        MadeUpScorer(tokenizer), OPTIONS.alternatives(test_set), asked(OPTIONS, tmp_path)
-    )
-    scores = store.alternatives()
-    p = redrawn(store, 4000)
-    pairs = [np.unique(row) for row in scores]
-    assert {len(pair) for pair in pairs} == {2}
-    outcomes = []
-    for chosen in itertools.product(range(2), repeat=3):
-        rows = [[pair[i], pair[1 - i]] for pair, i in zip(pairs, chosen, strict=True)]
-        outcomes.append(sharded_exact_test(rows, weights="equal").p)
-    assert sorted(np.unique(p.round(3))) == sorted(np.unique(np.round(outcomes, 3)))
-    check_level(p, 0.126, 0.251, 0.501, reached=False)
 
 
 # --- what it finds --------------------------------------------------------------------------------
@@ -209,47 +189,7 @@ def test_p_of_options_does_not_depend_on_the_order_of_records(tokenizer, tmp_pat
     np.testing.assert_array_equal(scores[0], scores[1][::-1])
 
 
-def test_a_file_of_items_needs_no_template(tokenizer, tmp_path) -> None:
-    path = tmp_path / "quiz.jsonl"
-    path.write_text("".join(json.dumps(record) + "\n" for record in quiz(20).records))
-    found = audit(MadeUpScorer(tokenizer), open_items(path), asked(BOTH, tmp_path / "stores"))
-    assert found.header.template == OPTIONS_TEMPLATE
-    whole, alternatives = map(open_store, found.stores)
-    assert whole.header.template == alternatives.header.template == OPTIONS_TEMPLATE
-    examples = open_items(path).examples
-    assert examples[0].startswith("Which is number 0 of 0?\nA. ")
-    assert examples == tuple(row[0] for row in BOTH.alternatives(open_items(path)).texts)
-
-
 # --- what is refused ------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"axis": "sideways"}, "axis is 'sideways': give one of order, options, both"),
-        ({"tests": ["options"]}, "options is a test of options: give --axis options or both"),
-        ({"keep_answer": True}, "--keep-answer and --drawn are about options"),
-        (
-            {"axis": "options", "tests": ["sharded_exact"]},
-            "sharded_exact is a test of the order of records: leave out --test",
-        ),
-        ({"axis": "options", "shards": 3}, "--shards and --budget cut the order of records"),
-        ({"axis": "options", "budget": 300}, "--shards and --budget cut the order of records"),
-        ({"axis": "both", "tests": ["successor", "min_p"]}, "--axis both combines one test"),
-        ({"axis": "both", "tests": ["options"]}, "--axis both combines one test"),
-        ({"axis": "options", "arrangements": 1}, "arrangements is 1: give 2 to 10,000, best 24"),
-    ],
-)
-def test_requests_that_cannot_be_met_are_refused(settings, message) -> None:
-    with pytest.raises(InputError, match=message) as error:
-        Request(**settings)
-    assert "\n" not in str(error.value)
-
-
-def test_stopping_early_is_for_the_order_of_records(tokenizer, tmp_path) -> None:
-    with pytest.raises(InputError, match="--stop follows the order of records"):
-        audit_until(MadeUpScorer(tokenizer), quiz(8), asked(OPTIONS, tmp_path), alpha=0.05)
 
 
 def test_options_longer_than_the_context_are_refused_before_scoring(

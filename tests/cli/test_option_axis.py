@@ -131,13 +131,3 @@ def test_a_dry_run_counts_what_every_model_reads_and_keeps_nothing(run, other, t
     assert "11 items" in out
     assert out.count("tokens scored") == 2
     assert not (tmp_path / "stores").exists()
-
-
-def test_the_answer_may_be_kept(run) -> None:
-    found = [
-        json.loads(run("test", "--axis", "options", "--json", "--alpha", "0", *more)[1])
-        for more in ((), ("--keep-answer",), ("--arrangements", "3"))
-    ]
-    assert len({each["results"][0]["p"] for each in found}) == 3
-    assert [each["results"][0]["permutations"] for each in found] == [23, 23, 2]
-    assert len({stores for each in found for stores in each["stores"]}) == 3

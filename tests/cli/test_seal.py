@@ -65,22 +65,6 @@ def test_a_seal_says_what_it_drew_what_to_publish_and_how_much_that_finds(sealed
     assert not [secret for secret in secrets() if secret in sealed]
 
 
-def test_the_order_alone_is_sealed_where_that_is_asked_for(call):
-    call(
-        "seal",
-        "quiz.jsonl",
-        "--out",
-        "o",
-        "--axis",
-        "order",
-        *TEMPLATE,
-        "--wordings-of",
-        "question",
-    )
-    published = [json.loads(line) for line in Path("o/public/quiz.jsonl").read_text().splitlines()]
-    assert {tuple(one["choices"]) for one in published} == {tuple(one["choices"]) for one in ITEMS}
-
-
 def test_two_steps_end_with_a_set_that_nobody_chose(call, refused, model, monkeypatch):
     monkeypatch.setattr(beacon, "GENESIS", beacon.GENESIS + 10**10)
     status, out, _ = call(*SEAL, "--commit", "--round", ROUND)
@@ -163,19 +147,6 @@ def test_each_part_is_tested_and_all_together_decide(sealed, call, model):
     assert found["rejected"]["joint"] == (found["joint"]["p"] <= found["alpha"]) == bool(status)
     assert found["seal"]["commitment"] == json.loads(Path(SEALED[1]).read_bytes())["commitment"]
     assert not [secret for secret in secrets() if secret in out + told]
-
-
-def test_the_level_is_the_stated_one(call, model):
-    call(*SEAL, "--alpha", "0.999999")
-    status, out, _ = call("test", model, PUBLISHED, *SEALED, "--json")
-    found = json.loads(out)
-    assert (found["alpha"], status) == (0.999999, 1)
-
-
-def test_a_dry_run_counts_all_of_it(sealed, call, model, tmp_path):
-    status, out, _ = call("test", model, PUBLISHED, *SEALED, "--dry-run", "--json")
-    assert (status, json.loads(out)["missing"] > 0) == (0, True)
-    assert not (tmp_path / "contamination-stores").exists()
 
 
 @pytest.mark.parametrize(

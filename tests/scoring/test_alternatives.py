@@ -1,7 +1,5 @@
 """Scoring all arrangements of items: the numbers of plain scoring, resumed to the same bytes."""
 
-from contextlib import suppress
-
 import numpy as np
 import pytest
 
@@ -15,7 +13,6 @@ from contamination.scoring.alternatives import (
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.store import open_store
-from contamination.scoring.store_sums import SummedStore, sum_store
 from contamination.testsets.alternatives import AlternativeSet, option_alternatives
 from contamination.testsets.example_set import make_test_set
 from contamination.testsets.tokens import tokenize
@@ -155,16 +152,6 @@ def test_an_interrupted_run_ends_with_the_bytes_of_an_uninterrupted_one(
     run(third, tmp_path / "store")  # nothing is missing
 
 
-def test_interruptions_in_every_part_still_end_with_the_same_bytes(
-    tokenizer, tmp_path, whole
-) -> None:
-    for _ in range(30):
-        with suppress(Breakdown):
-            run(MadeUpScorer(tokenizer, survives=12), tmp_path / "store")
-            break
-    assert contents(tmp_path / "store") == whole
-
-
 @pytest.mark.parametrize("size", [2, 3])
 def test_the_shares_of_several_processes_are_the_store_of_one(
     tokenizer, tmp_path, whole, monkeypatch, size
@@ -194,29 +181,6 @@ def test_a_damaged_part_is_scored_again_with_the_same_bytes(tokenizer, tmp_path,
     assert 0 < repair.scored < 36
 
 
-def test_a_record_that_is_missing_is_named(tokenizer, tmp_path) -> None:
-    store = run(MadeUpScorer(tokenizer), tmp_path)
-    store.parts()[-1].unlink()
-    with pytest.raises(InputError, match=r"record \d is not scored yet; score the whole store"):
-        store.alternatives()
-
-
-@pytest.mark.parametrize(
-    ("name", "revision", "change"),
-    [
-        ("model revision", "weights-2", {}),
-        ("seed", "weights-1", {"seed": 2}),
-        ("dataset revision", "weights-1", {"alternatives": quiz(9)}),
-    ],
-)
-def test_a_store_of_something_else_is_refused(tokenizer, tmp_path, name, revision, change) -> None:
-    run(MadeUpScorer(tokenizer), tmp_path)
-    other = MadeUpScorer(tokenizer, revision=revision)
-    with pytest.raises(InputError, match=f"another {name} "):
-        run(other, tmp_path, **change)
-    assert other.scored == 0
-
-
 def test_the_published_alternative_is_not_always_scored_first(tokenizer, tmp_path) -> None:
     scorer = MadeUpScorer(tokenizer)
     run(scorer, tmp_path)
@@ -232,16 +196,6 @@ def test_the_published_alternative_is_not_always_scored_first(tokenizer, tmp_pat
     assert len(set(places)) > 1
 
 
-def test_sums_travel_without_tokens(tokenizer, tmp_path) -> None:
-    store = run(MadeUpScorer(tokenizer), tmp_path / "store")
-    sum_store(store, tmp_path / "sums", permutations=0)
-    summed = open_store(tmp_path / "sums")
-    assert isinstance(summed, SummedStore)
-    np.testing.assert_array_equal(summed.alternatives(), store.alternatives())
-    with pytest.raises(InputError, match="holds alternatives, not orderings"):
-        summed.log_probs(1)
-
-
 def test_texts_that_a_tokenizer_cannot_tell_apart_tie(tokenizer, tmp_path) -> None:
     texts = (("one lamp\n", "one lamp\n"), ("a river\n", "a stone\n"), ("x\n", "xx\n"))
     made = AlternativeSet("made", texts, "wordings/1", "r", "wordings", (2, 2, 2))
@@ -252,24 +206,3 @@ def test_texts_that_a_tokenizer_cannot_tell_apart_tie(tokenizer, tmp_path) -> No
     common = next(i for i in range(len(ids[0])) if ids[0][i] != ids[1][i])
     expected = [log_probs_of(each)[common:].sum() for each in ids]
     np.testing.assert_allclose(found[2], expected, rtol=1e-6)
-
-
-def test_an_alternative_without_a_token_is_refused(tokenizer, tmp_path) -> None:
-    made = AlternativeSet("made", (("a\n", "b\n"), ("", "x\n")), "t", "r", "wordings", (2, 2))
-    with pytest.raises(InputError, match=r"^made, record 2: an alternative has no token"):
-        run(MadeUpScorer(tokenizer), tmp_path, made)
-
-
-def test_orderings_and_alternatives_are_not_mixed_up(tokenizer, tmp_path) -> None:
-    test_set = make_test_set("t", [("", {"text": str(i)}) for i in range(4)], "text/1", "t")
-    with pytest.raises(InputError, match="score_alternatives scores those"):
-        scoring.score(
-            test_set,
-            MadeUpScorer(tokenizer),
-            tmp_path,
-            model="m",
-            shards=2,
-            permutations=1,
-            seed=0,
-            kind="alternatives",
-        )

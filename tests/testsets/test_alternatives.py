@@ -20,7 +20,6 @@ from contamination.testsets.alternatives import (
 )
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.options import Item, items_of
-from contamination.testsets.sources import available, open_test_set
 from fakes.items import items_set, rearranged
 
 WORDS = ["lamp", "river", "stone", "cloud", "tower", "orbit", "maple"]
@@ -143,11 +142,6 @@ def test_options_that_hold_numbers_or_quantifiers_move(options) -> None:
     assert places(*options) == tuple(range(len(options)))
 
 
-def test_equal_options_and_labels_in_the_text_do_not_move() -> None:
-    assert places("lamp", "Lamp.", "river") == ()
-    assert places("A. lamp", "B. river") == places("B. river", "A. lamp") == ()
-
-
 def test_options_that_two_items_share_do_not_move() -> None:
     shared = [item("True", "False"), item("lamp", "river"), item("false", "true", answer=1)]
     assert permitted_places(shared, Keep()) == [(), (0, 1), ()]
@@ -240,11 +234,6 @@ def test_draws_depend_on_the_seed_and_the_item_alone() -> None:
     assert turned == first[::-1]
 
 
-def test_no_permutations_are_refused() -> None:
-    with pytest.raises(InputError, match="permutations is 0: give at least 1"):
-        option_orders([item("a lamp", "a river")], permutations=0, seed=0, keep=Keep())
-
-
 # --- how they are written -------------------------------------------------------------------------
 
 
@@ -280,14 +269,6 @@ def test_the_sets_own_template_is_used_where_it_shows_every_option() -> None:
     )
     five = set_of(*letters, {**record(9, *WORDS[:5]), "answer": "E"}, template=MMLU)
     assert option_alternatives(five, seed=0).template == OPTIONS_TEMPLATE
-
-
-def test_options_without_an_answer_are_written_without_one() -> None:
-    records = [
-        {"goal": f"Go {i}", "sol1": f"left {w}", "sol2": f"right {w}"} for i, w in enumerate(WORDS)
-    ]
-    made = option_alternatives(set_of(*records), seed=0, template=OPTIONS_TEMPLATE)
-    assert made.texts[0][0] == "Go 0\nA. left lamp\nB. right lamp\n"
 
 
 LETTERED = [record(i, "lamp", "river") | {"why": f"Option {x} is it"} for i, x in enumerate("AB")]
@@ -351,28 +332,3 @@ def test_over_all_products_of_arrangements_no_level_is_exceeded(keep) -> None:
     for level in np.unique(p):
         assert (p <= level).mean() <= level * (1 + 1e-9)
     assert p.min() == pytest.approx(1 / len(p), rel=1e-3)  # the best one is told from all others
-
-
-def test_repeating_alternatives_changes_no_p_value() -> None:
-    rng = np.random.default_rng(5)
-    scores = rng.normal(size=(4, 6))
-    once, often = sharded_exact_test(scores), sharded_exact_test(np.tile(scores, 4))
-    assert often.log10_p == pytest.approx(once.log10_p, abs=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("name", "template", "least"),
-    [
-        ("canaries/openbookqa", OPTIONS_TEMPLATE, 0.9),
-        ("canaries/piqa", "piqa/1", 0.9),
-        ("mmlu/business_ethics", MMLU, 0.8),  # one item has equal options
-        ("mmlu/high_school_macroeconomics", MMLU, 0.8),  # one has labels in its texts
-    ],
-)
-def test_published_sets(name, template, least) -> None:
-    if not available(name):
-        pytest.skip("CONTAMINATION_DATA names no mirror that has the set")
-    test_set = open_test_set(name, max_records=100)
-    made = option_alternatives(test_set, seed=0)
-    assert made.template == template
-    assert made.moving >= least * 100

@@ -166,13 +166,6 @@ def test_an_answer_may_be_unknown(record) -> None:
     assert read(moved) == Item("Q?", item.options[::-1], None)
 
 
-def test_number_of_options_may_differ() -> None:
-    record = {"input": "Q?", "A": "one", "B": "two", "C": "", "D": None, "target": "B"}
-    five = {"question": "Q?", "choices": [11, 2.5, "x", "y", "z"], "answer": 4}
-    items = items_of(set_of(record, five))
-    assert [item.options for item in items] == [("one", "two"), ("11", "2.5", "x", "y", "z")]
-
-
 # --- acceptance does not depend on the arrangement ------------------------------------------------
 
 OPTIONS = [  # what looks like a label, an index, a number or a text
@@ -379,17 +372,6 @@ def test_labels_in_texts_are_found_in_any_spelling_and_order(spelling) -> None:
         items_of(set_of(labelled))
     slip = items_of(set_of(LAYOUTS["MMLU"][0], LAYOUTS["MMLU"][0], labelled))
     assert [begin_with_labels(item.options) for item in slip] == [False, False, True]
-
-
-@pytest.mark.parametrize(
-    "texts",
-    [
-        ["1.5", "2.5", "3.5"], ["1 - 2", "2 - 3", "3 - 4"], ["A lamp", "B flat", "C sharp"],
-        ["I. Newton", "a river", "b"], ["1:30", "2:30", "3:30"],
-    ],
-)  # fmt: skip
-def test_texts_that_begin_like_labels_are_none(texts) -> None:
-    assert not begin_with_labels(texts)
 
 
 def test_options_whose_fields_are_named_after_the_answer_cannot_move() -> None:

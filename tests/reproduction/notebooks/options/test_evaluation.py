@@ -10,7 +10,6 @@ from contamination.audit.battery import OPTION_TEST, TESTS
 from contamination.scoring.store import Store
 from contamination.scoring.store_format import Header
 from contamination.statistics import sharded_exact_test
-from contamination.tables import format_p
 from reproduction.notebooks.options.evaluation import (
     AXES,
     BOTH,
@@ -23,7 +22,6 @@ from reproduction.notebooks.options.evaluation import (
 )
 from reproduction.notebooks.options.figures import plot_axes
 from reproduction.notebooks.options.planting import PLANTINGS, Cell
-from reproduction.notebooks.options.tables import axes_layout
 
 ITEMS, WAYS, TOKENS = 12, 4, 3
 CELLS = [Cell(planting, count) for planting in PLANTINGS for count in (1, 16)]
@@ -109,27 +107,6 @@ def test_the_table_has_the_columns_of_the_contract_and_controls_of_the_same_set(
     ]
     assert options.loc["single-16", "log10_p"] == -16
     assert options.loc["single-16", "control_p"] == pytest.approx(10**-0.06)
-
-
-def test_the_layout_has_a_line_for_each_planting_and_count_and_the_control_last() -> None:
-    shown = axes_layout(_table(), alpha=0.05)
-    assert list(shown.columns) == [
-        "Planted",
-        "Copies",
-        "Order of records",
-        "Order of options",
-        "Both",
-    ]
-    assert len(shown) == len(CELLS) + 1
-    assert shown["Copies"].tolist() == ["1", "16"] * 3 + ["0"]
-    whole, single, control = (shown.iloc[i] for i in (1, 5, 6))
-    assert whole["Planted"] == "whole, in canonical order"
-    assert whole["Order of records"] == format_p(1e-8, -8, bold=True)
-    assert single["Planted"] == "single records, scattered"
-    assert single["Order of records"] == format_p(10**-0.1) == "0.794"
-    assert single["Order of options"] == format_p(1e-16, -16, bold=True)
-    assert control["Planted"] == "the clean model, smallest of 6"
-    assert control["Order of options"] == format_p(10**-0.06)
 
 
 def test_the_figure_has_a_panel_for_each_planting_and_a_line_for_each_axis_and_model() -> None:

@@ -7,13 +7,12 @@ from types import SimpleNamespace
 import pytest
 from scipy.stats import chisquare
 
-from contamination.errors import InputError
 from contamination.randomness import random_stream
 from contamination.testsets.alternatives import Keep, permitted_places
 from contamination.testsets.example_set import make_test_set
 from contamination.testsets.options import items_of
 from reproduction.notebooks.options import items
-from reproduction.notebooks.options.items import LETTERS, item_sets, make_records, usable
+from reproduction.notebooks.options.items import LETTERS, item_sets, make_records
 from reproduction.run.corpus import Docstring
 from reproduction.run.members import DOCUMENTS, document_line
 
@@ -74,32 +73,6 @@ def test_what_was_planted_or_read_is_in_no_item(experiment) -> None:
     assert " aa " not in text and " ba " not in text
 
 
-def test_a_seed_draws_the_items(experiment) -> None:
-    once, again = _sets(experiment), _sets(experiment)
-    assert once == again
-    experiment.profile.seed = 6
-    other = _sets(experiment)
-    assert other["one"].revision != once["one"].revision
-
-
-@pytest.mark.parametrize(
-    ("changed", "reason"),
-    [
-        ({"signature": ""}, "no function"),
-        ({"text": "Short."}, "too short"),
-        ({"text": "Word " * 30}, "too long"),
-        ({"text": "Compute the équation of all that is given."}, "not ASCII"),
-        ({"name": "make_ab"}, "a name that another has"),
-        ({"text": "Compute the AB  of the values that are given."}, "a text that another has"),
-    ],
-)
-def test_what_makes_no_item_is_left_out(changed: dict[str, str], reason: str) -> None:
-    found = usable(
-        [_document(0, 1), _document(0, 2, **changed)], longest=70, planted="", read=set()
-    )
-    assert found == [[("make_ab", "Compute the ab of the values that are given.")]], reason
-
-
 def test_arrangement_and_order_are_uniform() -> None:
     """Place of the right option, rank of each among the four, and place of an item in the set."""
     functions = [[(f"f{m}{i}", f"text {m}{i}") for i in range(4)] for m in range(3)]
@@ -115,11 +88,3 @@ def test_arrangement_and_order_are_uniform() -> None:
     for counts, cells in ((places, 4), (ranks, 24), (first, 3)):
         assert len(counts) == cells
         assert chisquare(list(counts.values())).pvalue > 1e-4
-
-
-def test_too_few_docstrings_or_no_package_are_reported(experiment) -> None:
-    with pytest.raises(InputError, match="only 60 items can be made of beta, 90 wanted; lower"):
-        item_sets(experiment, {"one": 90}, packages=["beta"], longest=70)
-    experiment.profile.corpus.held_out = ()
-    with pytest.raises(InputError, match="made up holds no package out of its corpus: name some"):
-        _sets(experiment)

@@ -8,13 +8,12 @@ import torch
 from transformers import GPT2LMHeadModel
 
 from contamination.audit.battery import OPTION_TEST
-from contamination.errors import InputError
 from contamination.randomness import random_stream
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.example_set import make_test_set
 from contamination.testsets.tokens import id_type, tokenize
 from reproduction.notebooks.options.evaluation import ORDER, axis_outcomes
-from reproduction.notebooks.options.measure import read_background, score_axes
+from reproduction.notebooks.options.measure import score_axes
 from reproduction.notebooks.options.planting import Cell, plant
 from reproduction.run.fine_tuning import fine_tune
 from reproduction.run.network import gpt2_config
@@ -49,16 +48,6 @@ def corpus(tmp_path_factory):
     return SimpleNamespace(
         corpus=folder, tokens=tokens, ends=ends, tokenizer=tokenizer, items=items
     )
-
-
-def test_the_background_is_the_first_documents_whole(corpus) -> None:
-    tokens, ends = read_background(corpus, 500)
-    assert len(tokens) == ends[-1] >= 500 > ends[-2]
-    assert tokens.tolist() == corpus.tokens[: len(tokens)].tolist()
-    everything, _ = read_background(corpus, int(corpus.ends[-1]))
-    assert len(everything) == len(corpus.tokens)
-    with pytest.raises(InputError, match="tokens, 10000000 wanted: lower `background_tokens`"):
-        read_background(corpus, 10_000_000)
 
 
 def test_scattered_copies_are_seen_by_the_options_alone(corpus, tmp_path) -> None:

@@ -1,13 +1,9 @@
 """Plantings, token by token: whole, shuffled and single are what they say."""
 
-from itertools import pairwise
-
 import numpy as np
-import pytest
 
-from contamination.errors import InputError
 from contamination.randomness import random_stream
-from reproduction.notebooks.options.planting import PLANTINGS, Cell, plant, planted_copies
+from reproduction.notebooks.options.planting import PLANTINGS, Cell, plant
 
 END = 9_999
 CONTEXT = 16
@@ -57,17 +53,6 @@ def test_each_planting_is_what_it_says() -> None:
     assert sorted(single) == sorted([record] for record in range(RECORDS) for _ in range(COPIES))
 
 
-def test_single_records_have_no_order_left() -> None:
-    """How often a record is the next of its set after its predecessor, over many draws."""
-    hits = pairs = 0
-    for seed in range(60):
-        flat = [run[0] for run in _orders(_plant(seed)[0].reshape(-1), 3)]
-        hits += sum(b == a + 1 for a, b in pairwise(flat))
-        pairs += len(flat) - 1
-    expected = pairs * (RECORDS - 1) / RECORDS**2
-    assert abs(hits - expected) < 4 * np.sqrt(expected)
-
-
 def test_no_token_is_lost_and_every_copy_is_where_it_is_said() -> None:
     blocks, places = _plant()
     assert blocks.shape[1] == CONTEXT and blocks.dtype == np.int64
@@ -88,26 +73,3 @@ def test_no_token_is_lost_and_every_copy_is_where_it_is_said() -> None:
     assert 0 <= planted + len(BACKGROUND) - len(stream) < CONTEXT
     kept = stream[(stream >= 500) & (stream < 1000)]
     assert kept.tolist() == BACKGROUND[BACKGROUND != END][: len(kept)].tolist()
-
-
-def test_sets_that_are_planted_alike_have_names_of_their_own() -> None:
-    names = [
-        Cell(planting, n, part).name for planting in PLANTINGS for n in (1, 2) for part in (0, 1)
-    ]
-    assert len(set(names)) == len(names)
-    assert Cell("single", 16).name == "single-16" and Cell("single", 16, 1).name == "single-16-1"
-    rng = random_stream(0, "test")
-    copies = planted_copies(Cell("shuffled", 3), _records(1), rng=rng)
-    assert [count for _, count in copies.values()] == [1, 1, 1]
-
-
-def test_too_little_background_is_reported() -> None:
-    with pytest.raises(InputError, match=r"6 tokens of background .* raise `background_tokens`"):
-        plant(
-            {Cell("single", 1): [np.arange(4)]},
-            BACKGROUND[:6],
-            ENDS[:1],
-            context=CONTEXT,
-            end_of_text=END,
-            rng=random_stream(0, "test"),
-        )
