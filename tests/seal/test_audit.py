@@ -1,6 +1,5 @@
 """Tests of a sealed set: their level over a thousand keys, and a model that has read it alone."""
 
-import datetime
 import hashlib
 import itertools
 import json
@@ -40,12 +39,12 @@ ITEMS = 10
 PERMUTATIONS = 19  # of the whole set: p <= 0.05 is the smallest p
 TEMPLATE = "{question}\n{choices:\n}\nAnswer: {answer}\n"
 STATED = {
-    "version": 2, "algorithm": "contamination-seal/2", "name": "liked",
-    "date": datetime.date(2026, 1, 31),
-    "template": TEMPLATE, "options": True, "answer": (), "options_fields": (), "other": (),
-    "wordings_of": "question", "tests": ("successor",), "shards": None, "permutations": 25,
-    "arrangements": 6, "level": 0.05, "beacon_round": None,
-}  # fmt: skip
+    "name": "liked",
+    "template": TEMPLATE,
+    "wordings_of": "question",
+    "tests": ("successor",),
+    "arrangements": 6,
+}
 AUTHORS = [
     {
         "choices": [f"{w}{i:02d}" for w in "abc"],

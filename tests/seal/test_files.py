@@ -17,7 +17,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from contamination.audit.request import Request
 from contamination.errors import InputError
 from contamination.seal import beacon, files
 from contamination.seal.audit import wording_alternatives
@@ -94,8 +93,8 @@ def test_the_published_set_has_every_record_with_one_wording_and_all_options(sea
 
 
 def test_the_seal_states_what_is_tested_and_holds_no_secret(quiz, tmp_path):
-    request = Request(tests=["permutation"], shards=2, permutations=99, arrangements=8)
-    _, made = seal_file(quiz, tmp_path / "out", level=0.01, request=request, **SETTINGS)
+    asked = {"tests": ("permutation",), "shards": 2, "permutations": 99, "arrangements": 8}
+    _, made = seal_file(quiz, tmp_path / "out", level=0.01, **asked, **SETTINGS)
     seal, key = json.loads(made.seal.read_bytes()), json.loads(made.key.read_bytes())
     stated = {"tests": ["permutation"], "shards": 2, "permutations": 99, "arrangements": 8}
     stated |= {"level": 0.01, "name": "quiz"}
@@ -379,7 +378,9 @@ def test_each_fault_is_named(sealed, quiz, tmp_path):
         assert f"seal.json: '{name}' is not what the key draws" in line(
             sealed.seal, dump(seal | {name: value})
         )
-    assert "of another version" in line(sealed.seal, dump(seal | {"version": 1}))
+    assert "of another version" in line(
+        sealed.seal, dump(seal | {"algorithm": "contamination-seal/1"})
+    )
     assert "no key as sealing wrote it" in line(sealed.key, dump(key | {"secret": "0"}))
     assert "no key as sealing wrote it" in line(sealed.key, json.dumps(key).encode())
     for path in (Path("/dev/zero"), large, tmp_path / "none", tmp_path):
@@ -432,8 +433,8 @@ def _each(**fields):
         (_each(notes=[*"wxyz"]), {}, "give --options notes, or --other notes"),
         (_with(explanation="Option B is it."), {}, "record 5: a text names an option by its lett"),
         (_with(wordings=["Not B!", "Is (B) it?", "x"], question="x"), {}, "record 5: a text names"),
-        (ITEMS, {"name": "o[/b]"}, "--name: .*; give another"),
-        (ITEMS, {"level": 0.0}, "--level: .*; give another"),
+        (ITEMS, {"name": "o[/b]"}, "name: .*; give another"),
+        (ITEMS, {"level": 0.0}, "level: .*; give another"),
     ],
 )
 def test_what_cannot_be_sealed_is_refused_and_leaves_nothing(tmp_path, records, changes, message):

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contamination.audit.request import Request
 from contamination.cli.options import AnswerFields, OptionsFields, OtherFields, template_of
 from contamination.cli.printing import print_table, say
 from contamination.errors import InputError
@@ -42,12 +41,12 @@ def seal(
         typer.Option(help="New directory: `public` is to be published, `private` kept."),
     ] = None,
     template: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="How an auditor turns a record into text: by name, or with {field}. It has to "
-            "show options and wordings."
+            help="How an auditor turns a record into text: by name, or with {field}; default: the "
+            "field `text`. It has to show options and wordings."
         ),
-    ] = "text/1",
+    ] = None,
     axis: Annotated[
         Permuted,
         typer.Option(help="Permute the order of records alone, or the options of items as well."),
@@ -107,20 +106,25 @@ def seal(
         raise InputError("--round goes with --commit: give both")
     if commit and beacon_round is None:
         beacon_round = round_at(datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=1))
+    declared = Declared(tuple(answer or ()), tuple(options or ()), tuple(other or ()))
+    given = {
+        "name": name,
+        "date": date and date.date(),
+        "template": template_of(template),
+        "wordings_of": wordings_of,
+        "tests": tuple(tests) if tests else None,
+        "shards": shards,
+        "beacon_round": beacon_round,
+    }
     sealed, files = seal_file(
         file,
         out,
-        template=template_of(template) or template,
         options=axis == Permuted.both,
-        declared=Declared(tuple(answer or ()), tuple(options or ()), tuple(other or ())),
-        wordings_of=wordings_of,
-        name=name,
-        date=date.date() if date is not None else None,
-        request=Request(
-            tests=tests, shards=shards, permutations=permutations, arrangements=arrangements
-        ),
+        declared=declared,
+        permutations=permutations,
+        arrangements=arrangements,
         level=alpha,
-        beacon_round=beacon_round,
+        **{field: value for field, value in given.items() if value is not None},
     )
     if sealed is not None:
         _print_sealed(sealed, files)

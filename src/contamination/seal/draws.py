@@ -25,7 +25,6 @@ from contamination.errors import InputError
 from contamination.randomness import KeyedStream
 from contamination.testsets.options import Item
 
-VERSION: Literal[2] = 2
 ALGORITHM: Literal["contamination-seal/2"] = "contamination-seal/2"
 SECRET_BYTES = 32
 

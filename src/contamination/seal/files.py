@@ -23,6 +23,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from contamination.audit.battery import DEFAULT_TESTS
 from contamination.audit.request import MOST_ARRANGEMENTS, MOST_PERMUTATIONS, Request
 from contamination.errors import InputError
 from contamination.files import replacing, write_text
@@ -30,7 +31,6 @@ from contamination.seal import beacon
 from contamination.seal.draws import (
     ALGORITHM,
     SECRET_BYTES,
-    VERSION,
     Published,
     Variants,
     canonical_json,
@@ -57,11 +57,14 @@ class Statement(BaseModel):
     Attributes
     ----------
     name : of the benchmark; there is one commitment for each.
-    date : of the seal, as its author says.
-    template : how a record becomes the text of an example, by name or as text.
-    options : whether the options of items are permuted; `answer`, `options_fields` and `other` are
-        the declared fields (`contamination.testsets.example_set.Declared`).
-    wordings_of : the field that the key fills with one of several wordings; None: there are none.
+    date : of the seal, as its author says; by default today (UTC).
+    template : how a record becomes the text of an example, by name or as text. It has to show the
+        options that may move, and the wordings.
+    options, declared : whether the options of items are permuted, too, and how they are found. All
+        may move, numbers as well, but those that are about others: see `permitted_places`.
+    wordings_of : the field that a wording fills; None: there are none. A record may then have a
+        field `wordings`: a list of all its wordings, each a whole text of that field, equally many
+        in all records that have any.
     tests, shards, permutations, arrangements, level : what a model is tested by, so that nobody
         chooses it after the draw; as in `contamination.audit.request.Request`.
     beacon_round : of `contamination.seal.beacon`, whose signature is mixed into the key; None: the
@@ -70,27 +73,19 @@ class Statement(BaseModel):
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
-    version: Literal[2]
-    algorithm: Literal["contamination-seal/2"]
+    algorithm: Literal["contamination-seal/2"] = ALGORITHM
     name: Annotated[str, Field(pattern=r"^\w[\w .+-]{0,99}$")]
-    date: datetime.date
-    template: str
-    options: bool
-    answer: tuple[str, ...]
-    options_fields: tuple[str, ...]
-    other: tuple[str, ...]
-    wordings_of: str | None
-    tests: tuple[str, ...]
-    shards: Annotated[int, Field(ge=1, le=1_000_000)] | None
-    permutations: Annotated[int, Field(ge=1, le=MOST_PERMUTATIONS)]
-    arrangements: Annotated[int, Field(ge=2, le=MOST_ARRANGEMENTS)]
-    level: Annotated[float, Field(gt=0, lt=1)]
-    beacon_round: Annotated[int, Field(ge=1, le=beacon.MOST_ROUNDS)] | None
-
-    @property
-    def declared(self) -> Declared:
-        """What the author said of fields."""
-        return Declared(self.answer, self.options_fields, self.other)
+    date: datetime.date = Field(default_factory=lambda: datetime.datetime.now(datetime.UTC).date())
+    template: str = "text/1"
+    options: bool = True
+    declared: Declared = Declared()
+    wordings_of: str | None = None
+    tests: tuple[str, ...] = DEFAULT_TESTS
+    shards: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    permutations: Annotated[int, Field(ge=1, le=MOST_PERMUTATIONS)] = 25
+    arrangements: Annotated[int, Field(ge=2, le=MOST_ARRANGEMENTS)] = 24
+    level: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    beacon_round: Annotated[int, Field(ge=1, le=beacon.MOST_ROUNDS)] | None = None
 
     def request(self, directory: Path | str, name: str | None) -> Request:
         """Return the stated test of a model of that name, with its stores in a directory."""
@@ -124,7 +119,6 @@ class Key(BaseModel):
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
 
-    version: Literal[2]
     secret: Annotated[_Hex64, Field(repr=False)]
     statement: Statement
     records: Annotated[list[dict[str, Any]], Field(repr=False)]
@@ -190,20 +184,7 @@ class SealFiles(NamedTuple):
 # --- the author's side ----------------------------------------------------------------------------
 
 
-def seal_file(
-    path: Path,
-    directory: Path,
-    *,
-    template: str = "text/1",
-    options: bool = True,
-    declared: Declared = Declared(),  # noqa: B008 - frozen
-    wordings_of: str | None = None,
-    name: str | None = None,
-    date: datetime.date | None = None,
-    request: Request = Request(),  # noqa: B008 - frozen
-    level: float = 0.05,
-    beacon_round: int | None = None,
-) -> tuple[SealedSet | None, SealFiles]:
+def seal_file(path: Path, directory: Path, **stated: Any) -> tuple[SealedSet | None, SealFiles]:
     """Seal a file by a secret that the operating system draws now, or commit to that.
 
     With a `beacon_round` nothing is drawn yet: key and commitment are written, and `draw_committed`
@@ -213,65 +194,37 @@ def seal_file(
     Parameters
     ----------
     path : a .jsonl, .json, .csv, .parquet or .txt file; its order does not matter.
-    template : as in `contamination.testsets.example_set.load_test_set`, for those who audit. It has
-        to show the options that may move, and the wordings.
-    options, declared : whether the options of items are permuted, too, and how they are found. All
-        may move, numbers as well, but those that are about others: see `permitted_places`.
-    wordings_of : the field that a wording fills. A record may then have a field `wordings`: a list
-        of all its wordings, each a whole text of that field. All such records have equally many.
-    name, date : of the benchmark; None is that of the file, and today (UTC).
-    request, level : how models will be tested.
+    stated : fields of the `Statement`; `name` is by default that of the file.
 
     Raises
     ------
     InputError
-        Records that cannot be read, are too few (FEWEST_RECORDS), come twice, or do not fit the
-        template; what `items_of` refuses of any field, or a text that names an option by its
-        letter; fewer than two items whose options may move; wordings without a field that they
-        fill, or that are no list of different texts; a round that is over; a directory with
-        anything in it.
+        A field of the statement that cannot be; records that cannot be read, are too few
+        (FEWEST_RECORDS), come twice, or do not fit the template; what `items_of` refuses of any
+        field, or a text that names an option by its letter; fewer than two items whose options may
+        move; wordings without a field that they fill, or that are no list of different texts; a
+        round that is over; a directory with anything in it.
     """
     rows = read_records(path)
     if len(rows) < FEWEST_RECORDS:
         raise InputError(f"{path}: too few records ({len(rows)}); seal at least {FEWEST_RECORDS}")
-    now = datetime.datetime.now(datetime.UTC)
-    if beacon_round is not None and beacon.time_of(min(beacon_round, beacon.MOST_ROUNDS)) <= now:
-        raise InputError(f"round {beacon_round:,} is over: name one that is not signed yet")
     try:
-        statement = Statement(
-            version=VERSION,
-            algorithm=ALGORITHM,
-            name=name or path.stem,
-            date=date or now.date(),
-            template=template,
-            options=options,
-            answer=declared.answer,
-            options_fields=declared.options,
-            other=declared.other,
-            wordings_of=wordings_of,
-            tests=request.order_tests,
-            shards=request.shards,
-            permutations=request.permutations,
-            arrangements=request.arrangements,
-            level=level,
-            beacon_round=beacon_round,
-        )
+        statement = Statement(**{"name": path.stem} | stated)
     except ValidationError as error:
         first = error.errors()[0]
-        named = ".".join(map(str, first["loc"]))
-        raise InputError(f"--{named.replace('_', '-')}: {first['msg']}; give another") from error
+        raise InputError(f"{first['loc'][0]}: {first['msg']}; give another") from error
+    statement.request("", None)  # refuses what is no test
+    ahead = statement.beacon_round
+    if ahead is not None and beacon.time_of(ahead) <= datetime.datetime.now(datetime.UTC):
+        raise InputError(f"round {ahead:,} is over: name one that is not signed yet")
     prepare(rows, statement, str(path))
-    key = Key(
-        version=VERSION,
-        secret=secrets.token_bytes(SECRET_BYTES).hex(),
-        statement=statement,
-        records=[record for _, record in rows],
-    )
+    secret = secrets.token_bytes(SECRET_BYTES).hex()
+    key = Key(secret=secret, statement=statement, records=[record for _, record in rows])
     files = SealFiles.of(directory, statement.name)
     with replacing(directory, new=True) as temporary:
         made = SealFiles.of(temporary, statement.name)
         _write_private(made.key, to_json(key))
-        if beacon_round is not None:
+        if ahead is not None:
             made.commitment.write_bytes(_committed(key))
             return None, files
         return _write_public(key, None, made.seal.parent), files
@@ -467,7 +420,7 @@ def draw_again(key: Key, signature: str | None, where: str) -> SealedSet:
     text = "".join(f"{json.dumps(one.record, ensure_ascii=False)}\n" for one in drawn).encode()
     published = [(f"line {number}", one.record) for number, one in enumerate(drawn, start=1)]
     seal = Seal(
-        **stated.model_dump(),
+        **dict(stated),
         commitment=key.commitment,
         signature=signature,
         sha256=hashlib.sha256(text).hexdigest(),
