@@ -130,7 +130,7 @@ class SealedTest:
         Its results are the stated tests of the order of records, then that of options and that of
         wordings, where there are any, uncorrected; there is no diagnosis and no control.
         """
-        request, started = self.request, time.perf_counter()
+        request, plan, started = self.request, self.plan, time.perf_counter()
         order = {
             store: fill_store(store, self.scorer, self.tokenised, request)
             for store in dict.fromkeys(self.order.stores)
@@ -150,7 +150,7 @@ class SealedTest:
         stores = [*order.values(), *others]
         return Audit(
             header=stores[0].header,
-            plan=self.plan,
+            plan=plan,  # made before anything was scored
             results=(*tests, *parts),
             diagnosis=(),
             control=(),
