@@ -58,7 +58,7 @@ help: ## list the targets
 # Prerequisites, and the stamps that say which code and which parts of the profile have changed.
 UNRULED := help setup smoke plan rehearse audit start explore seminar lab study frontier benchmark attack test lint format compare lock clean distclean
 include $(if $(filter-out $(UNRULED),$(or $(MAKECMDGOALS),help)),$(B)/rules.mk)
-$(B)/rules.mk: requirements.lock $(shell find src profiles notebooks data/registry.yaml data/published docs/measurements \
+$(B)/rules.mk: $(P) requirements.lock $(shell find src profiles notebooks data/registry.yaml data/published docs/measurements \
     -type f ! -path '*/__pycache__/*') | $(SETUP)
 	@$(STAGE) rules $(ON)
 reproduce: $(B)/finished ## every table and figure and the report, from scratch or from what is there
