@@ -35,8 +35,9 @@ MAKEFLAGS += $(if $(filter 0,$(MAKELEVEL)$(MAKE_RESTARTS)),-j$(JOBS))
 PIP   := $(BIN)/python -m pip install --disable-pip-version-check
 STAGE := $(BIN)/python -m reproduction
 ON    := --profile $(P) --build $(B)
+DRY   := $(findstring n,$(firstword -$(MAKEFLAGS)))
 # The stages that make is going to run, written before the first of them: each counts itself by it.
-STEPS  = $(if $(findstring n,$(firstword -$(MAKEFLAGS))),,$(eval STEPS := $(shell MAKEFLAGS='$(MAKEFLAGS)' \
+STEPS  = $(if $(DRY),,$(eval STEPS := $(shell MAKEFLAGS='$(MAKEFLAGS)' \
   $(MAKE) -n $(MAKECMDGOALS) 2>/dev/null | sed -n 's/.*-m reproduction //p' > $(B)/steps; echo $(B)/steps))$(STEPS))
 # Bars on terminals alone: a pipe gets plain lines.
 BARS  := $(shell test -t 2 || echo TQDM_DISABLE=1)
@@ -48,7 +49,6 @@ RUN    = @$(ENV) $(STAGE)
 SPREAD = @$(ENV) $(if $(LAUNCH),PATH="$(abspath $(BIN)):$$PATH" $(LAUNCH) -m reproduction,$(STAGE))
 # Files that a rule writes beside its target: if one is gone, the rule runs again.
 missing = $(if $(filter-out $(wildcard $(1)),$(1)),again)
-
 .DELETE_ON_ERROR:
 .PHONY: again help setup reproduce smoke plan rehearse audit start stores scores notebooks explore seminar study frontier benchmark attack test lint format report compare reference docs lab lock clean distclean
 
@@ -59,7 +59,7 @@ help: ## list the targets
 UNRULED := help setup smoke plan rehearse audit start explore seminar lab study frontier benchmark attack test lint format compare lock clean distclean
 include $(if $(filter-out $(UNRULED),$(or $(MAKECMDGOALS),help)),$(B)/rules.mk)
 $(B)/rules.mk: $(P) requirements.lock $(shell find src profiles notebooks data/registry.yaml data/published docs/measurements \
-    -type f ! -path '*/__pycache__/*') | $(SETUP)
+    -type f ! -path '*/__pycache__/*') | $(if $(DRY),,$(SETUP))
 	@$(STAGE) rules $(ON)
 reproduce: $(B)/finished ## every table and figure and the report, from scratch or from what is there
 	$(if $(OPEN),@$(BIN)/python -m webbrowser -t "file://$(abspath $(R)/report/report.html)")

@@ -110,7 +110,7 @@ def test_which_sets_keep_their_tokens_is_a_matter_of_their_counts() -> None:
     def chosen(*counts: int) -> list[str]:
         return keep_tokens(
             [
-                CanarySpec(name=f"{place}: {count}", examples=8, dup_count=count)
+                CanarySpec(name=f"{place}: {count}", examples=8, dup_count=count, kind="question")
                 for place, count in enumerate(counts)
             ]
         )
