@@ -3,17 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from contamination.audit.battery import OPTION_TEST
 from contamination.audit.diagnosis import Diagnosis
 from contamination.audit.request import Request
 from contamination.scoring import cost
-from contamination.scoring.contract import Scorer
 from contamination.scoring.plan import StorePlan
 from contamination.scoring.store_format import Header, count_rows
 from contamination.statistics.multiple_testing import CombinedResult, adjust
 from contamination.statistics.results import TestResult
+
+if TYPE_CHECKING:  # results are read without torch
+    from contamination.scoring.contract import Scorer
 
 # What `--json` prints of a store's header.
 IDENTITY = ("model", "model_revision", "dataset", "dataset_revision", "template", "seed")
@@ -59,7 +61,7 @@ def stored_tokens(directory: Path) -> int:
     return sum(map(count_rows, directory.glob("part-*.parquet")))
 
 
-def name_model(scorer: Scorer, request: Request) -> str:
+def name_model(scorer: "Scorer", request: Request) -> str:
     """Return what tables and stores call the model of an audit."""
     return request.name or scorer.revision[:12]
 
