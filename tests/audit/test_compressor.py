@@ -130,3 +130,13 @@ def test_the_compressor_finds_options_that_share_words_and_are_mostly_side_by_si
     shuffled = quiz([rng.permutation(4) for _ in range(100)])
     p = [compressor_alternatives(option_alternatives(s, seed=0)).p for s in (beside, shuffled)]
     assert p[0] < 1e-3 < 0.05 < p[1]
+
+
+def test_calibrated_on_shuffled_records():
+    rng = np.random.default_rng(4)
+    texts, p = list(passages(rng, 16, 2)), []
+    for trial in range(500):
+        shuffled = set_of([texts[i] for i in rng.permutation(16)], str(trial))
+        scores = compressor_log_probs(shuffled, shards=2, permutations=9, seed=0)
+        p.append(sharded_exact_test(scores).p)
+    check_level(p, 0.05)

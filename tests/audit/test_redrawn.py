@@ -17,6 +17,7 @@ from contamination.audit.battery import TESTS
 from contamination.audit.redrawn import gain_by_position, redrawn_p_values
 from contamination.scoring.store import Store
 from contamination.statistics import called_canonical, sharded_exact_test
+from contamination.statistics.sharded_exact import contributions
 from fakes.level import check_level
 from fakes.made_up_store import HEADER, units
 
@@ -109,3 +110,14 @@ def test_the_gain_is_the_mean_over_examples_that_follow_another(tmp_path: Path) 
     expected = [np.mean(gains[p]) for p in reached]
     assert len(expected) < max(HEADER.example_tokens)
     assert gain_by_position(store, 5) == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_normal_law_for_few_skewed_shards_is_found_out():
+    scores = np.random.default_rng(5).exponential(size=(2, 400)) ** 2
+
+    def normal(values):
+        shares = contributions(values, weights="equal")
+        return stats.norm.sf(shares[:, 0].sum() / np.sqrt((shares**2).mean(axis=1).sum()))
+
+    assert rate_is_above(redrawn(defective(normal), scores), 0.01)
+    assert not rate_is_above(redrawn(TESTS["sharded_exact"], scores), 0.01)

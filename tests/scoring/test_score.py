@@ -415,3 +415,40 @@ class TestRecords:
         assert store.done() == other.done()
         (record,) = records(store)
         assert "/" not in json.dumps(record | {"devices": []})  # no path of the machine
+
+
+def test_every_ordering_scores_the_same_tokens_and_no_start_token(tokenizer, tmp_path):
+    scorer = MadeUpScorer(tokenizer)
+    run(scorer, tmp_path, permutations=5)
+    for start, stop in shard_bounds(len(EXAMPLES), SHARDS):
+        sequences = [s for s in scorer.sequences if EXAMPLES[start] in tokenizer.decode(s)]
+        assert len({s.tobytes() for s in sequences}) > 1
+        assert len({np.sort(s).tobytes() for s in sequences}) == 1
+        assert "".join(EXAMPLES[start:stop]) in map(tokenizer.decode, sequences)
+        for sequence in sequences:
+            # Whole examples in another order: decoded, they are the same lines.
+            lines = tokenizer.decode(sequence).splitlines(keepends=True)
+            assert sorted(lines) == sorted(EXAMPLES[start:stop])
+            assert tokenizer.bos_token_id not in sequence
+
+
+@pytest.mark.parametrize(("kind", "permutations"), [(ORDERINGS, (5, 3)), (SUCCESSORS, (5, 77))])
+def test_a_complete_store_needs_no_model(tokenizer, tmp_path, kind, permutations):
+    """The number of permutations means nothing to successors."""
+    run(MadeUpScorer(tokenizer), tmp_path, **kind)
+    before = contents(tmp_path)
+    for number in permutations:
+        run(MadeUpScorer(tokenizer, survives=0), tmp_path, permutations=number, **kind)
+    assert contents(tmp_path) == before
+
+
+def test_the_canonical_orderings_are_not_always_scored_first(tokenizer, tmp_path):
+    """An endpoint may drift in the meantime."""
+    scorer = MadeUpScorer(tokenizer)
+    run(scorer, tmp_path, permutations=9)
+    texts = [tokenizer.decode(sequence) for sequence in scorer.sequences]
+    canonical_first = []
+    for start, stop in shard_bounds(len(EXAMPLES), SHARDS):
+        first = next(text for text in texts if EXAMPLES[start] in text)
+        canonical_first.append(first == "".join(EXAMPLES[start:stop]))
+    assert not all(canonical_first)

@@ -504,3 +504,12 @@ class TestResolution:
         (store.directory / "run-1.json").write_text(data)
         with pytest.raises(InputError, match=r"run-1\.json"):
             store.resolution(1)
+
+
+@pytest.mark.parametrize("taken", ["directory", "link"])
+def test_nothing_that_was_set_aside_is_lost(store, taken):
+    first = store.parts()[0]
+    put(taken, first.with_suffix(".damaged"))
+    first.write_bytes(b"two")
+    store.done()
+    assert first.with_suffix(".2.damaged").read_bytes() == b"two"

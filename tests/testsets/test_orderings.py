@@ -81,3 +81,9 @@ def test_all_orders_are_equally_likely_over_orderings_shards_and_seeds():
         counts = Counter(tuple(o.tolist()) for o in orders)
         assert len(counts) == 24, over
         assert scipy.stats.chisquare(list(counts.values())).pvalue > 1e-4, over
+
+
+def test_the_parts_of_the_key_do_not_run_into_each_other():
+    """(shard 1, ordering 23) and (shard 12, ordering 3) have the same digits."""
+    assert draw((0, 30), 23, shard=1).tolist() != draw((0, 30), 3, shard=12).tolist()
+    assert draw((0, 30), 1, seed=12).tolist() != draw((0, 30), 1, seed=1, dataset="2d").tolist()
