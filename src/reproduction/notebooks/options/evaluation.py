@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from contamination.audit.battery import OPTION_TEST, TESTS
-from contamination.audit.option_axis import joint
 from contamination.scoring.store import Store
 from contamination.statistics import TestResult
 from reproduction.notebooks.options.planting import Cell
@@ -27,6 +26,8 @@ def axis_outcomes(stores: Mapping[str, Store]) -> pd.DataFrame:
 
     Columns test (`AXES`), p, log10_p and tokens_scored, what the model reads for it.
     """
+    from contamination.audit.option_axis import joint  # figures are drawn without torch
+
     results: dict[str, TestResult] = {}
     tokens = {}
     for name, store in stores.items():
