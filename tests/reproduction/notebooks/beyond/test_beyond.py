@@ -190,3 +190,15 @@ def test_every_order_is_tested_and_the_meaningful_ones_are_flagged(experiment):
     assert table.loc[AS_PUBLISHED, "log10_p_compressor"] > -2
     assert set(table["model"]) == {"clean"}
     assert set(table["dataset"]) == {"colours"}
+
+
+def test_processes_that_share_the_work_change_nothing():
+    pools = heavy_tailed([4, 9], shards=12, rng=np.random.default_rng(1))
+    tests = {"heavy_tailed": ["sharded_t", "sharded_exact_monte_carlo"]}
+    settings = {"shards": [3, 6], "alphas": [0.2], "trials": 20}
+    alone, shared = (
+        calibration_table(pools, tests, rng=np.random.default_rng(2), jobs=jobs, **settings)
+        for jobs in (1, 2)
+    )
+    pd.testing.assert_frame_equal(alone, shared)
+    assert alone["rejections"].nunique() > 1

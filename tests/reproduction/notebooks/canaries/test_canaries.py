@@ -116,3 +116,11 @@ def test_one_model_laid_out() -> None:
     clean = canary_layout(canaries, "clean", 0.05)
     assert set(clean["Duplication count"]) == {"0"}
     assert set(clean["Sharded exact, Holm"]) == {"0.200"}
+
+
+def test_holm_within_each_model_and_test(table: pd.DataFrame) -> None:
+    for _, group in table.groupby(["model", "test"]):
+        p = np.sort(group["p"].to_numpy())
+        steps = np.minimum(1, np.maximum.accumulate(p * np.arange(len(p), 0, -1)))
+        expected = pd.Series(steps[stats.rankdata(group["p"], "ordinal") - 1], group.index)
+        np.testing.assert_allclose(group["holm_p"], expected)

@@ -13,8 +13,9 @@ from scipy import stats
 
 from contamination.errors import InputError
 from contamination.membership import api
-from contamination.membership.api import cut_spans
+from contamination.membership.api import cut_spans, score_tokens
 from contamination.membership.scores import TOP, Distribution, Signals
+from contamination.scoring.local import TransformersScorer
 from contamination.testsets.sources import DATA_VARIABLE
 from contamination.testsets.tokens import tokenize
 from fakes.data_fixtures import profile_data, write_profile
@@ -170,3 +171,21 @@ def test_the_layout_of_table_5() -> None:
         ["b", "0", "38", "25%", *["0.500"] * 3],
         ["a", "0", "31", "25%", *["0.500"] * 3],
     ]
+
+
+def test_a_network_is_read_token_by_token(run: Experiment, model_directory: Path) -> None:
+    """The score of a span, computed again from the logits of transformers."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    scorer = TransformersScorer(model_directory)
+    spans = cut_spans(scorer, run.test_set("kept").examples, LENGTH)[:3]
+    scores = score_tokens(scorer, spans, ["loss", "min_k_20"])
+    network = AutoModelForCausalLM.from_pretrained(model_directory).eval()
+    for (_, row), ids in zip(scores.iterrows(), spans, strict=True):
+        inputs = torch.tensor([[scorer.start, *ids[:-1].tolist()]])
+        with torch.no_grad():
+            found = network(inputs).logits[0].log_softmax(dim=-1).numpy()
+        values = found[np.arange(1, LENGTH), ids[1:]]
+        assert row["loss"] == pytest.approx(values.mean(), rel=5e-3)  # of bfloat16
+        assert row["min_k_20"] == pytest.approx(np.sort(values)[:3].mean(), rel=5e-3)  # of bfloat16
