@@ -20,7 +20,7 @@ import yaml
 from contamination.device import describe, has_bfloat16
 from contamination.files import read_json, sha256_of, write_json, write_text
 from contamination.scoring.models import find_model
-from contamination.tables import write_markdown
+from contamination.tables import MISSING, write_markdown
 from reproduction.report.variables import build_variables
 from reproduction.run.experiment import MODELS, Experiment
 
@@ -36,28 +36,21 @@ def write_manifest(experiment: Experiment, results: Path, published: Path) -> No
     That is `variables.yml`, and the tables `run_steps.md` and `run_versions.md`.
     """
     manifest = _build_manifest(experiment, results)
-    write_markdown(_steps_table(manifest["steps"]), results, "run_steps")
+    steps = pd.DataFrame.from_dict(manifest["steps"], orient="index").reindex(
+        columns=["seconds", "tokens"]
+    )
+    minutes = (steps["seconds"] / 60).map("{:.1f}".format)
+    tokens = steps["tokens"].map("{:,.0f}".format, na_action="ignore").fillna(MISSING)
+    table = pd.DataFrame({"Step": steps.index, "Minutes": minutes, "Tokens": tokens})
+    table.loc["together"] = ["**together**", f"**{steps['seconds'].sum() / 60:.1f}**", MISSING]
+    write_markdown(table, results, "run_steps")
     versions = {"Python": manifest["python"], **manifest["packages"]}
     table = pd.DataFrame({"Package": versions.keys(), "Version": versions.values()})
     write_markdown(table, results, "run_versions")
-    variables = yaml.safe_dump(
-        build_variables(experiment.profile, manifest, results, published),
-        allow_unicode=True,
-        sort_keys=False,
-    )
+    variables = build_variables(experiment.profile, manifest, results, published)
+    text = yaml.safe_dump(variables, allow_unicode=True, sort_keys=False)
     write_json(results / "manifest.json", manifest)
-    write_text(results / "variables.yml", variables)
-
-
-def _steps_table(steps: dict[str, dict[str, Any]]) -> pd.DataFrame:
-    """Text: every step with its time and, where it reads text, its tokens; the sum last."""
-    rows = [
-        (name, f"{step['seconds'] / 60:.1f}", f"{step['tokens']:,}" if "tokens" in step else "—")
-        for name, step in steps.items()
-    ]
-    minutes = sum(step["seconds"] for step in steps.values()) / 60
-    rows.append(("**together**", f"**{minutes:.1f}**", "—"))
-    return pd.DataFrame(rows, columns=["Step", "Minutes", "Tokens"])
+    write_text(results / "variables.yml", text)
 
 
 def _build_manifest(experiment: Experiment, results: Path) -> dict[str, Any]:
