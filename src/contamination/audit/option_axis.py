@@ -18,14 +18,7 @@ from contamination.audit.outcome import ScoringPlan, name_model, stored_tokens
 from contamination.audit.request import Request
 from contamination.errors import InputError
 from contamination.scoring import cost
-from contamination.scoring.alternatives import (
-    alternative_workload,
-    score_alternatives,
-    token_groups,
-)
 from contamination.scoring.contract import Scorer
-from contamination.scoring.loading import model_shape
-from contamination.scoring.local import TransformersScorer
 from contamination.scoring.plan import StorePlan
 from contamination.scoring.store import Store
 from contamination.statistics import CombinedResult, TestResult, fisher
@@ -38,6 +31,10 @@ def plan_options(scorer: Scorer, alternatives: AlternativeSet, request: Request)
 
     Raises InputError if what follows on the beginning of an item is longer than the context.
     """
+    from contamination.scoring.alternatives import alternative_workload, token_groups
+    from contamination.scoring.loading import model_shape
+    from contamination.scoring.local import TransformersScorer
+
     groups = token_groups(scorer.tokenizer, alternatives)
     longest = max(len(rest) for group in groups for rest in group.rests)
     if longest > scorer.context:
@@ -69,6 +66,8 @@ def plan_options(scorer: Scorer, alternatives: AlternativeSet, request: Request)
 
 def score_options(scorer: Scorer, alternatives: AlternativeSet, request: Request) -> Store:
     """Score what the store of these alternatives lacks, and open it."""
+    from contamination.scoring.alternatives import score_alternatives, token_groups
+
     groups = token_groups(scorer.tokenizer, alternatives)
     store = StorePlan("alternatives", len(groups), None)
     return score_alternatives(
