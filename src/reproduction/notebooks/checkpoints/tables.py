@@ -255,7 +255,7 @@ def detection_rates(
                 found = threshold.detect(spans["score"])
                 rates = (100 * share for share in (found.share, found.low, found.high))
                 row |= dict(zip(("rate_percent", "rate_low", "rate_high"), rates, strict=True))
-                row |= {"spans": len(spans), "detected": found.count, "threshold": threshold.value}
+                row |= {"spans": len(spans), "detected": found.hits, "threshold": threshold.value}
             rows.append(row)
     return pd.DataFrame(rows, columns=list(RATES)).astype(dict.fromkeys(RATE_COUNTS, "Int64"))
 
