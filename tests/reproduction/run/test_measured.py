@@ -32,7 +32,7 @@ def test_tables_come_back_as_they_were(experiment: Experiment) -> None:
 def test_other_parameters_are_other_tables(experiment: Experiment) -> None:
     write_measured(experiment, "books", {"words": 3}, {"one": TABLE}, keep_others=False)
     for other in ({"words": 4}, {"words": 3, "each": 1}, {}):
-        with pytest.raises(InputError, match=r"is missing: nothing was measured .* stage measure"):
+        with pytest.raises(InputError, match="is missing: nothing was measured"):
             read_measured(experiment, "books", **other)
     with pytest.raises(InputError, match="is missing"):
         read_measured(experiment, "wikimia", words=3)
