@@ -30,7 +30,7 @@ CORES := $(shell getconf _NPROCESSORS_ONLN)
 SMALL := $(if $(LAUNCH),,$(filter quick laptop,$(PROFILE)))
 JOBS  ?= $(if $(SMALL),2,1)
 OMP_NUM_THREADS ?= $(if $(SMALL),$(shell expr \( $(CORES) + 1 \) / 2))
-MAKEFLAGS += $(if $(filter 0,$(MAKELEVEL)$(MAKE_RESTARTS)),-j$(JOBS))
+MAKEFLAGS += $(if $(filter 0,$(MAKELEVEL)),-j$(JOBS))
 
 PIP   := $(BIN)/python -m pip install --disable-pip-version-check
 STAGE := $(BIN)/python -m reproduction
