@@ -1,5 +1,6 @@
 """The axis of options from a set of items to a p-value: its level, what it finds, both axes."""
 
+import itertools
 import json
 from dataclasses import replace
 
@@ -198,3 +199,21 @@ def test_options_longer_than_the_context_are_refused_before_scoring(
     scorer = TransformersScorer(model_directory)
     with pytest.raises(InputError, match=r"take up to \d+ tokens, and the context is 16"):
         plan_audit(scorer, quiz(8), asked(OPTIONS, tmp_path))
+
+
+def test_redrawn_arrangements_of_two_options_are_those_of_two_coins(tokenizer, tmp_path) -> None:
+    """Twenty-four columns hold two arrangements: all 2^3 outcomes, each as often."""
+    test_set = quiz(3, options=2)
+    store = score_options(
+        MadeUpScorer(tokenizer), OPTIONS.alternatives(test_set), asked(OPTIONS, tmp_path)
+    )
+    scores = store.alternatives()
+    p = redrawn(store, 4000)
+    pairs = [np.unique(row) for row in scores]
+    assert {len(pair) for pair in pairs} == {2}
+    outcomes = []
+    for chosen in itertools.product(range(2), repeat=3):
+        rows = [[pair[i], pair[1 - i]] for pair, i in zip(pairs, chosen, strict=True)]
+        outcomes.append(sharded_exact_test(rows, weights="equal").p)
+    assert sorted(np.unique(p.round(3))) == sorted(np.unique(np.round(outcomes, 3)))
+    check_level(p, 0.126, 0.251, 0.501, reached=False)

@@ -1,5 +1,7 @@
 """Scoring all arrangements of items: the numbers of plain scoring, resumed to the same bytes."""
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ from contamination.scoring.alternatives import (
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.store import open_store
+from contamination.scoring.store_sums import SummedStore, sum_store
 from contamination.testsets.alternatives import AlternativeSet, option_alternatives
 from contamination.testsets.example_set import make_test_set
 from contamination.testsets.tokens import tokenize
@@ -206,3 +209,46 @@ def test_texts_that_a_tokenizer_cannot_tell_apart_tie(tokenizer, tmp_path) -> No
     common = next(i for i in range(len(ids[0])) if ids[0][i] != ids[1][i])
     expected = [log_probs_of(each)[common:].sum() for each in ids]
     np.testing.assert_allclose(found[2], expected, rtol=1e-6)
+
+
+def test_a_record_that_is_missing_is_named(tokenizer, tmp_path) -> None:
+    store = run(MadeUpScorer(tokenizer), tmp_path)
+    store.parts()[-1].unlink()
+    with pytest.raises(InputError, match=r"record \d is not scored yet; score the whole store"):
+        store.alternatives()
+
+
+@pytest.mark.parametrize(
+    ("name", "revision", "change"),
+    [
+        ("model revision", "weights-2", {}),
+        ("seed", "weights-1", {"seed": 2}),
+        ("dataset revision", "weights-1", {"alternatives": quiz(9)}),
+    ],
+)
+def test_a_store_of_something_else_is_refused(tokenizer, tmp_path, name, revision, change) -> None:
+    run(MadeUpScorer(tokenizer), tmp_path)
+    other = MadeUpScorer(tokenizer, revision=revision)
+    with pytest.raises(InputError, match=f"another {name} "):
+        run(other, tmp_path, **change)
+    assert other.scored == 0
+
+
+def test_interruptions_in_every_part_still_end_with_the_same_bytes(
+    tokenizer, tmp_path, whole
+) -> None:
+    for _ in range(30):
+        with suppress(Breakdown):
+            run(MadeUpScorer(tokenizer, survives=12), tmp_path / "store")
+            break
+    assert contents(tmp_path / "store") == whole
+
+
+def test_sums_travel_without_tokens(tokenizer, tmp_path) -> None:
+    store = run(MadeUpScorer(tokenizer), tmp_path / "store")
+    sum_store(store, tmp_path / "sums", permutations=0)
+    summed = open_store(tmp_path / "sums")
+    assert isinstance(summed, SummedStore)
+    np.testing.assert_array_equal(summed.alternatives(), store.alternatives())
+    with pytest.raises(InputError, match="holds alternatives, not orderings"):
+        summed.log_probs(1)
