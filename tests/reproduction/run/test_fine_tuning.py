@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import transformers
 
 from contamination.errors import InputError
 from contamination.files import read_json
@@ -116,3 +117,15 @@ def test_what_cannot_be_trained(model_directory, texts, tmp_path) -> None:
         with pytest.raises(InputError, match=message):
             fine_tune(model_directory, some, tmp_path / "none", **(SETTINGS | change))
         assert not (tmp_path / "none").exists()
+
+
+def test_a_saved_model_is_as_transformers_saves_it(tuned, tmp_path) -> None:
+    transformers.AutoModelForCausalLM.from_pretrained(tuned).save_pretrained(tmp_path / "again")
+    for name in ("config.json", "generation_config.json", "model.safetensors"):
+        assert (tmp_path / "again" / name).read_bytes() == (tuned / name).read_bytes()
+
+
+def test_another_model_is_trained_again(make_model, tuned, texts) -> None:
+    key = read_json(tuned / RECORD)["key"]
+    fine_tune(make_model(15), texts, tuned, **SETTINGS)
+    assert read_json(tuned / RECORD)["key"] != key

@@ -94,3 +94,17 @@ def test_the_stream_is_of_the_corpus_kind_and_shares_its_memory(kind):
     assert {piece.dtype for piece in pieces} == {np.dtype(kind)}
     shared = sum(len(p) for p in pieces if np.shares_memory(p, corpus))
     assert shared == len(corpus)
+
+
+def test_a_clean_mixture_is_the_corpus():
+    tokens, injections = make(0, documents(3), {})
+    assert injections == []
+    np.testing.assert_array_equal(tokens, join(documents(3)))
+    assert make(0, [], {})[0].shape == (0,)
+
+
+def test_the_same_seed_gives_the_same_mixture_and_another_seed_another():
+    first, again, other = make(1), make(1), make(2)
+    np.testing.assert_array_equal(first[0], again[0])
+    assert first[1] == again[1]
+    assert first[1] != other[1]

@@ -23,7 +23,7 @@ from contamination.scoring.local import TransformersScorer
 from fakes import training_run
 from fakes.made_up_scorer import Breakdown
 from fakes.training_run import SHAPE, SPEC, STEPS, run, tokens
-from reproduction.run import training
+from reproduction.run import network, training
 from reproduction.run.network import gpt2_config
 from reproduction.run.profile import Architecture
 from reproduction.run.training import block_starts, learning_rate_at
@@ -405,3 +405,38 @@ def test_the_number_of_parameters_is_that_of_the_formula(shape, vocabulary, publ
     count = sum(p.numel() for p in model.parameters())
     assert count == closed_formula(shape, vocabulary)
     assert count == (published or count)
+
+
+def test_blocks_are_shuffled_with_the_seed():
+    stream = np.arange(1001)
+    first, again, other = (
+        blocks_of(stream, 10, rng=np.random.default_rng(seed)) for seed in (0, 0, 1)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert (first[:, 0] != other[:, 0]).sum() > 80
+    assert (first[:, 0] != np.arange(0, 1000, 10)).sum() > 80
+
+
+def test_micro_batches_add_up_to_the_batch(tokenizer, tmp_path, monkeypatch):
+    monkeypatch.setattr(network, "has_bfloat16", lambda device: False)
+    for size in (1, 8):
+        run(tokenizer, tmp_path / str(size), spec=replace(SPEC, micro_batch_size=size))
+    assert largest_difference(tmp_path / "1", tmp_path / "8") < 1e-3
+
+
+def test_the_loss_of_a_model_that_has_learnt_nothing_is_the_log_of_the_vocabulary(
+    tokenizer, tmp_path
+):
+    spec = replace(SPEC, learning_rate=0.0)
+    summary = run(tokenizer, tmp_path / "model", spec=spec)
+    assert summary["final_loss"] == pytest.approx(np.log(len(tokenizer)), abs=0.05)
+
+
+def test_the_configuration_is_of_the_shape_asked_for_without_dropout():
+    config = gpt2_config(SMALL, 300, 7)
+    assert (config.n_embd, config.n_layer, config.n_head, config.n_positions) == (8, 3, 2, 10)
+    assert (config.vocab_size, config.bos_token_id, config.eos_token_id) == (300, 7, 7)
+    # In training mode, where dropout acts, two passes agree.
+    model = GPT2LMHeadModel(config).train()
+    ids = torch.arange(10)[None]
+    assert torch.equal(model(ids).logits, model(ids).logits)
