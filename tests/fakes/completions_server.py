@@ -71,7 +71,6 @@ class CompletionsServer(ThreadingHTTPServer):
     Attributes
     ----------
     seen : (headers by their names in lower case, JSON) of every request.
-    released : numbers of those not held any more.
     failures : instead of the next answers, in order.
     read : the token ids that the server makes of those it was sent.
     tamper : changes an answer before it is sent; its second argument is the number of the request.
@@ -86,7 +85,6 @@ class CompletionsServer(ThreadingHTTPServer):
         self.network = network
         self.style = style
         self.seen: list[tuple[dict[str, str], Any]] = []
-        self.released: list[int] = []
         self.failures: deque[Failure] = deque()
         self.read: Callable[[list[int]], list[int]] = lambda ids: ids
         self.tamper: Callable[[dict[str, Any], int], None] = lambda answer, number: None
@@ -176,7 +174,6 @@ class _Handler(BaseHTTPRequestHandler):
         server.seen.append(({k.lower(): v for k, v in self.headers.items()}, body))
         number = len(server.seen)
         server.hold(body)
-        server.released.append(number)
         if server.failures:
             self.send_failure(server.failures.popleft())
         elif self.path != server.path:

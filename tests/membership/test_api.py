@@ -8,10 +8,8 @@ from contamination.errors import InputError
 from contamination.membership import scores
 from contamination.membership.api import membership_scores, sample_spans
 from contamination.membership.evaluate import evaluate
-from contamination.membership.neighbours import word_neighbours
 from contamination.membership.scores import Reading
 from contamination.membership.signals import log_prob_signals, token_signals
-from contamination.randomness import random_stream
 from contamination.scoring.loading import ModelSource
 from contamination.testsets.tokens import tokenize
 from fakes.made_up_scorer import MadeUpScorer, log_probs_of
@@ -87,25 +85,6 @@ def test_non_members_are_alike(everything, members):
     assert 0.85 < np.mean(held) < 1
 
 
-# --- neighbours, prefix, reference ----------------------------------------------------------------
-
-
-def test_neighbours(taught, everything, members):
-    text = members[4]
-    made = word_neighbours(text, 5, rng=random_stream(3, "neighbours", 4))
-    one, *others = log_prob_signals(taught, tokenize(taught.tokenizer, [text, *made]))
-    wanted = np.mean(one.log_probs[1:]) - np.mean([np.mean(o.log_probs[1:]) for o in others])
-    assert everything.loc[4, "neighbour"] == pytest.approx(wanted, abs=1e-3)
-
-
-def test_the_prefix(taught, everything, members, non_members):
-    prefix, ids = tokenize(taught.tokenizer, [" ".join(non_members[0].split()[:6]), members[0]])
-    assert len(prefix) + len(ids) <= taught.context
-    results = dict(taught.token_logprobs([np.concatenate([prefix, ids]), ids]))
-    wanted = results[0][len(prefix) + 1 :].mean() / results[1][1:].mean()
-    assert everything.loc[0, "recall"] == pytest.approx(wanted, rel=1e-3)
-
-
 def test_a_reference_with_another_tokenizer_compares_per_byte(taught, prose, texts):
     other = MadeUpScorer(train_tokenizer(prose, 280))
     table = membership_scores(taught, texts, reference=other)
@@ -133,23 +112,13 @@ def test_a_reference_that_does_not_know_a_character_is_refused(taught):
         membership_scores(taught, ["lamp stone", "lamp Étude"], reference=MadeUpScorer(other))
 
 
-def shorten(text: str, count: int, *, rng) -> list[str]:
-    return [text if "a" in text else "lamp"] * count
-
-
 @pytest.mark.parametrize(
     ("texts", "options", "named"),
     [
         (["one two", "orbit"], {}, r"text 1 .*'orbit'"),
         ([], {}, "no text"),
-        (["one two"], {"reference_per": "word"}, "'word'"),
-        (["one two"], {"neighbours": -1}, "-1 neighbours"),
-        (["one two", "Unpronounceable"], {"neighbours": 1}, "text 1: "),
-        (["a b", "b c"], {"neighbours": 3, "perturbation": shorten}, "text 1 "),
         *((["one two"], {"columns": [name]}, name[-1]) for name in ("ppl_0", "mem_0", "entropy_7")),
         *((["one two"], {"columns": [name]}, name) for name in ("luck", "mem_2.5", "min_k")),
-        (["one two"], {"columns": ["loss_5"]}, "loss_5"),
-        (["one two"], {"columns": ["zlib_5"]}, "zlib_5"),
         (["one two"], {"columns": ["recall"]}, "recall"),
     ],
 )

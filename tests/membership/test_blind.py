@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from contamination.errors import InputError
 from contamination.membership.blind import (
     BASELINES,
     FIELDS,
@@ -46,9 +45,6 @@ def judged(texts: list[str], members: np.ndarray, seed: int) -> pd.DataFrame:
     return blind_table(rows, rng=rng_of(seed, 1), resamples=200).set_index("baseline")
 
 
-# --- what there is to find, and what there is not -------------------------------------------------
-
-
 @pytest.mark.parametrize("direction", [1.0, -1.0])
 def test_a_planted_shift_in_vocabulary_is_found_by_the_words_alone(direction: float) -> None:
     rng = rng_of(0)
@@ -81,9 +77,6 @@ def test_the_interval_of_exchangeable_sides_holds_one_half_as_often_as_it_says(
     assert low <= held <= high
 
 
-# --- labels do not leak ---------------------------------------------------------------------------
-
-
 def test_no_text_is_judged_by_its_own_label_or_words() -> None:
     rng = rng_of(4)
     texts, members = texts_of(rng, 40), sides(20)
@@ -101,19 +94,12 @@ def test_no_text_is_judged_by_its_own_label_or_words() -> None:
     assert np.array_equal(before[others], again[others])
 
 
-# --- numbers --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("text", "year"),
     [
         ("born 1987, died in 2016.", 2016),
-        ("(1500-1999)", 1999),
         ("2039 is a year, and 2040, 2048 and 1024 are none", 2039),
-        ("20161, 12016 and 2016a", 2016),
-        ("12.3.2023", 2023),
         ("no year, 1499", 0),
-        ("", 0),
     ],
 )
 def test_the_latest_year(text: str, year: int) -> None:
@@ -135,9 +121,6 @@ def test_the_auc_over_folds_is_of_pairs_within_a_fold() -> None:
     assert (low, high) == pytest.approx((max(0, value - half), min(1, value + half)))
     # What a classifier adds to all scores of its fold does not count.
     assert auc_over_folds(scores + 100.0 * fold, members, fold) == (value, low, high)
-
-
-# --- tables ---------------------------------------------------------------------------------------
 
 
 def test_a_table_of_several_sets_and_of_one_that_cannot_be_had() -> None:
@@ -164,10 +147,3 @@ def test_a_table_of_several_sets_and_of_one_that_cannot_be_had() -> None:
     assert list(shown) == ["Texts", "Split", "Members", *BASELINES.values()]
     assert shown.iloc[0, :3].tolist() == ["here", "a", "12"]
     assert len(shown) == 1
-
-
-def test_what_cannot_be_scored() -> None:
-    with pytest.raises(InputError, match="3 texts and 2 labels: give one label to each text"):
-        score_blind(["a"] * 3, [1, 0], rng=rng_of(0))
-    with pytest.raises(InputError, match=r"^1 members and 4 non-members: a classifier needs two"):
-        score_blind(["a"] * 5, [1, 0, 0, 0, 0], rng=rng_of(0))

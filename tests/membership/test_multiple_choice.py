@@ -23,9 +23,6 @@ ITEMS = [
     Item("What is green?", ("apple", "river stone", "lamp"), 0),
     Item("Étude №3?", ("quiet", "cloud"), 1),
 ]
-BIG = Item("Which?", ("apple", "river", "stone", "cloud", "lamp", "tower", "orbit", "maple"), 3)
-
-
 PARAPHRASED = Item(
     "Which of these is verbatim?", ("lamp of stone", "the stony lamp", "a lamp", "lamp, stone"), 2
 )
@@ -208,11 +205,8 @@ def test_a_model_that_knows_a_text_fills_its_gap(taught, members, non_members):
     ("ask", "named"),
     [
         (lambda s: Cloze("No gap.", "a", ("b",)), r"'No gap\.'"),
-        (lambda s: Cloze("[MASK]", "a", ()), "fills"),
         (lambda s: Cloze("[MASK]", "a", ("a",)), "answer"),
         (lambda s: option_order(s, ITEMS, orders=1, rng=rng()), "1 orders"),
-        (lambda s: verbatim_choice(s, [PARAPHRASED], orders=0, rng=rng()), "0 orders"),
-        (lambda s: verbatim_choice(s, [PARAPHRASED], rng=rng()), "'Which .*context is 8"),
         (lambda s: cloze(s, GAPS), r"'The river \[MASK\] .*context is 8"),
     ],
 )

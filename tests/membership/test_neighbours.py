@@ -96,8 +96,6 @@ def test_substitutes_are_drawn_from_the_models_distribution(perturb, monkeypatch
     assert set(neighbours(perturb, "cat sat", 30)) == wanted
 
 
-# --- words ----------------------------------------------------------------------------------------
-
 TWELVE = "one two\nthree  four five six seven eight nine ten eleven twelve"
 
 

@@ -61,18 +61,6 @@ def test_all_signals_of_short_and_long_texts(float32, model_directory, texts, ba
         check(signals, expected(float64_distributions(model_directory, ids, CONTEXT), ids))
 
 
-def test_the_model_reads_every_text_once(float32, model_directory, texts):
-    scorer = TransformersScorer(model_directory)
-    rows: list[int] = []
-    scorer.head.layer.register_forward_hook(lambda _, inputs, __: rows.append(len(inputs[0])))
-    sequences = tokenize(scorer.tokenizer, texts)
-    token_signals(scorer, sequences)
-    assert sum(rows) == sum(map(len, sequences))
-
-
-# --- blocks of logits -----------------------------------------------------------------------------
-
-
 def a_head(vocabulary: int, rows: int, dtype=torch.float32, transform=None) -> Head:
     torch.manual_seed(0)
     layer = torch.nn.Linear(8, vocabulary)
@@ -140,12 +128,6 @@ def test_entries_that_cannot_occur_change_nothing():
     np.testing.assert_allclose(columns(head, *inputs), columns(short, *inputs), rtol=0, atol=NATS)
 
 
-def test_equal_logits_share_a_rank():
-    values = torch.tensor([[2.0, 5.0, 2.0, 1.0]])
-    found = module._block(values.clone(), torch.tensor([[0, 3]]), torch.empty(1, 4))
-    assert found[0, 1:3].tolist() == [2, 4]
-
-
 @pytest.mark.parametrize("width", [25, 400, 1024, 4097])
 @pytest.mark.parametrize("kind", ["random", "equal", "sorted", "few"])
 def test_the_largest_are_the_largest(width, kind):
@@ -180,9 +162,6 @@ def test_no_matrix_of_all_tokens_by_the_vocabulary(monkeypatch):
     with Largest() as seen:
         columns(head, *inputs)
     assert seen.most <= 10 * 5003
-
-
-# --- after a prefix -------------------------------------------------------------------------------
 
 
 @torch.inference_mode()

@@ -51,15 +51,6 @@ def test_longest_common_subsequence(seed):
     assert found.precision == common / max(1, len(a)) and found.recall == common / max(1, len(b))
 
 
-def test_rouge_l():
-    found = rouge_l("The cat, the MAT!", "the cat sat on the mat")
-    assert found.recall == pytest.approx(4 / 6)
-    assert found.precision == 1
-    assert found.f1 == pytest.approx(0.8)
-
-
-# --- n-grams of a corpus --------------------------------------------------------------------------
-
 TEXTS = ["The quick, brown fox jumps!", "a b c d e f", "one two", "quick brown FOX"]
 TEXTS += ["a b a b z", "sleeps b c, f a b"]  # repeated; and across the ends of documents
 CORPUS = ["It is said: the quick brown fox sleeps.", "b c d\ne x f", "a b"]

@@ -14,13 +14,10 @@ from contamination.membership.unlearning import (
     answer_recall,
     audit_unlearning,
     detection,
-    detection_layout,
     is_suspicious,
     mean_recalls,
     probe_model,
-    recall_layout,
     score_ratio,
-    split_question,
 )
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.tokens import tokenize
@@ -101,23 +98,14 @@ def test_every_column_is_of_its_model(run) -> None:
     ("call", "named"),
     [
         (lambda run: score_ratio([-1, -1], [-1, 0.0]), "chunk 1 "),
-        (lambda run: score_ratio([-1, np.nan], [-1, -1]), "chunk 1 "),
-        (lambda run: score_ratio([-1.0], [-1.0, -2.0]), "same chunks"),
         (lambda run: is_suspicious([1.0], window=1.0), "window of 1"),
-        (lambda run: is_suspicious([1.0], window=np.nan), "window of nan"),
-        (lambda run: split_question("Question: a\n"), "Question: a"),
-        (lambda run: split_question("Question: a\nAnswer: \n"), "answer"),
         (lambda run: audited({"original": run[0]["original"]}, run[1]), "`unlearned`"),
         (lambda run: audited(run[0], run[1], [[]]), "1 chunks"),
-        (lambda run: audited(run[0], [run[1][0], ""]), "chunk 1 "),
     ],
 )
 def test_input_that_cannot_be(run, call, named) -> None:
     with pytest.raises(InputError, match=named):
         call(run)
-
-
-# --- tables ---------------------------------------------------------------------------------------
 
 
 def test_precision_and_recall_by_counting() -> None:
@@ -158,16 +146,3 @@ def test_means_of_two_groups_and_their_difference() -> None:
     assert found.loc["answers", "b"]["difference"] == 0
     swapped = mean_recalls(table, "treated").set_index(["probe", "model"])
     assert swapped.loc["completion", "a"]["difference"] == pytest.approx(-row["difference"])
-
-
-def test_the_layouts() -> None:
-    found = detection([1.0, 2.0, 3.0], [True, True, False], [1.1, 1.0001, 1.5])
-    shares = ["1.00 (0.03 to 1.00)", "0.50 (0.01 to 0.99)"]
-    assert detection_layout(found).iloc[0].tolist() == ["1.1", "1/3", *shares, "1.00", "1.00"]
-    assert detection_layout(detection([2.0, 3.0], [True, False], [1.1]))["Precision"][0] == "—"
-    table = pd.DataFrame({"suspicious": [True, False, False], "completion_a": [0.0, 1.0, 0.5]})
-    shown = recall_layout(mean_recalls(table), "S", "O")
-    assert list(shown) == ["Probe", "Model", "S", "O", "Difference"]
-    assert shown.iloc[0].tolist() == ["Completion", "A", "0.00", "0.75", "—"]
-    table["suspicious"] = False
-    assert recall_layout(mean_recalls(table), "S", "O").iloc[0].tolist()[2:] == ["—", "0.50", "—"]

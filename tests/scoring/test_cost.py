@@ -6,9 +6,8 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 from transformers import AutoConfig, AutoModelForCausalLM, GPTNeoXConfig, LlamaConfig
 
-from contamination.errors import InputError
 from contamination.scoring import cost
-from contamination.scoring.cost import Workload, sequence_workload, total
+from contamination.scoring.cost import Workload, sequence_workload
 from contamination.scoring.loading import model_shape
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.plan import StorePlan
@@ -52,18 +51,6 @@ def test_the_scorer_reads_what_was_predicted(model_directory):
     assert (work.scored, work.read, work.windows) == (scored, sum(widths), len(widths))
 
 
-def test_total_adds_column_by_column():
-    assert total([Workload(1, 2, 3, 4, 5), Workload(10, 20, 30, 40, 50)]) == Workload(
-        11, 22, 33, 44, 55
-    )
-
-
-@pytest.mark.parametrize("kind", ["orderings", "successors"])
-def test_too_many_shards_are_refused(kind):
-    with pytest.raises(InputError, match="fewer than two per shard"):
-        StorePlan(kind, 2, None).work([3, 4, 5], permutations=1, context=8)
-
-
 def test_flops_are_those_that_pytorch_counts(model_directory):
     """All positions scored; PyTorch counts the whole square of the attention, we half of it."""
     config = AutoConfig.from_pretrained(model_directory)
@@ -95,19 +82,3 @@ def test_the_rate_is_flops_over_time(model_directory, monkeypatch):
     work = sequence_workload([10] * 7, 1, 16)  # 70 tokens >= 64
     rate = cost.flops_per_second(scorer, shape, sequences)
     assert rate == pytest.approx(2 * shape.flops(work))
-
-
-def test_the_speed_is_measured_on_little_of_a_very_long_sequence() -> None:
-    read: list[int] = []
-
-    class Counting:
-        batch_tokens, context = 8, 16
-
-        def token_logprobs(self, sequences):
-            read.extend(map(len, sequences))
-            return iter(())
-
-    shape = cost.Shape(body=1, head=1, channels=1)
-    speed = cost.flops_per_second(Counting(), shape, [np.zeros(1_000_000, dtype=np.int32)])
-    assert speed > 0
-    assert read == [16, 16]

@@ -19,7 +19,6 @@ import numpy as np
 import pytest
 
 from contamination.errors import InputError
-from contamination.scoring import endpoint
 from contamination.scoring.endpoint import EndpointScorer
 from contamination.scoring.endpoint_client import ATTEMPTS
 from contamination.scoring.endpoint_trust import FIRST_ASKED, PROBES
@@ -27,7 +26,6 @@ from fakes.completions_server import Failure, scorer_of, serving
 from fakes.float64_loop import random_ids, scored
 
 CONTEXT = 64
-WINDOW = CONTEXT - 2
 SECRET = "sk-secret-0123456789"
 
 
@@ -38,9 +36,7 @@ def error_of(scorer, *sequences: np.ndarray) -> str:
 
 
 BREAKS = {
-    "500": (Failure(500), "HTTP 500 (out of order)", "HTTP 500"),
     "503": (Failure(503, b"<html>\n busy"), "HTTP 503 (<html> busy)", "HTTP 503"),
-    "429": (Failure(429, headers={"Retry-After": "0"}), "HTTP 429", "HTTP 429"),
     "cut": (Failure(200, b'{"choices": [1]}', cut=True), "connection broke", "broken connection"),
 }
 
@@ -69,13 +65,6 @@ def test_passing_failures_are_tried_again_and_given_up_in_the_end(
         assert told in message
         assert f"tried {ATTEMPTS} times" in message
         assert len(server.failures) == 99 - ATTEMPTS
-
-
-def test_a_server_that_stalls_is_asked_again(server, directory):
-    server.failures.append(Failure(silent=True))
-    scorer = scorer_of(server, directory, timeout=0.3)
-    scored(scorer, [random_ids(5)])
-    assert "1 of them failed (1 x no answer in time)" in scorer.summary()
 
 
 def test_a_server_that_went_away_is_waited_for_and_one_that_never_was_there_is_not(
@@ -111,9 +100,6 @@ def test_waits_are_as_long_as_the_server_asks(server, scorer, waits, monkeypatch
     assert waited == wait or (wait is None and 0.3 < waited <= 0.5)
 
 
-# --- one line for every failure -------------------------------------------------------------------
-
-
 def http(body: bytes = b"", status: str = "200 OK", *headers: str) -> bytes:
     """What a server sends, as it stands."""
     lines = (f"HTTP/1.1 {status}", "Content-Type: application/json", *headers)
@@ -121,37 +107,18 @@ def http(body: bytes = b"", status: str = "200 OK", *headers: str) -> bytes:
 
 
 DEEP = b"[" * 99_999
-CHUNKED = "Transfer-Encoding: chunked"
 FAILURES = {
     "401": (Failure(401), "HTTP 401 (out of order); put a valid key into OPENAI_API_KEY"),
-    "403": (Failure(403), "HTTP 403 (out of order); ask for access to the model"),
     "404": (Failure(404), "HTTP 404 (out of order); check the model's name, and the URL"),
-    "message": (Failure(401, b'{"message": "M"}'), "HTTP 401 (M);"),
-    "error alone": (Failure(401, b'{"error": "M"}'), "HTTP 401 (M);"),
     "detail": (Failure(401, b'{"detail": "%s"}' % (rb"word \n" * 9999)), "…); put a valid key"),
-    "success": (Failure(200), "asked with token ids: http://"),
     "HTML": (Failure(200, b"<html>"), "the answer is not JSON (application/json); give the base"),
-    "half": (Failure(200, b'{"choices": [', {"Content-Type": "text/html"}), "not JSON (text/html)"),
     "redirect": (Failure(307, headers={"Location": "http://example.org/v1"}), "redirects to http"),
-    "a redirect to nowhere": (
-        Failure(raw=http(b"", "302 Found", "Content-Length: 0")),
-        "redirects to no address; give the address that it ends at",
-    ),
-    "not modified": (Failure(304, b""), "redirects to no address"),
     "deep nesting": (Failure(200, DEEP), "the answer is not JSON (it nests too deep)"),
-    "deep nesting of an error": (Failure(401, b'{"error": ' + DEEP), 'HTTP 401 ({"error": [[['),
-    "a deep error": (Failure(400, b'{"error":' * 900 + b"1" + b"}" * 900), "HTTP 400 ("),
     "a key twice": (
         Failure(200, b'{"choices": [], "choices": []}'),
         "the answer is not JSON (a key stands there twice)",
     ),
-    "a number of 5,000 digits": (Failure(200, b'{"choices": %s}' % (b"9" * 5000)), "not JSON (Ex"),
-    "bytes that are no text": (Failure(200, b'{"choices": "\xff\xfe"}'), "the answer is not JSON"),
     "text for a terminal": (Failure(401, b"\x1b[2J\x07 no"), "HTTP 401 ([2J no)"),
-    "half a character": (Failure(401, rb'"\ud800 no"'), "HTTP 401 (no)"),
-    "chunks cut short": (Failure(raw=http(b"9\r\n{", "200 OK", CHUNKED)), "broke"),
-    "no HTTP": (Failure(raw=b"SSH-2.0-OpenSSH_9.9\r\n"), "broke"),
-    "damaged gzip": (Failure(200, b"{}", {"Content-Encoding": "gzip"}), "broke"),
     "a wait of years": (Failure(429, headers={"Retry-After": "99999999"}), "After: 99999999); tr"),
 }
 
@@ -185,15 +152,7 @@ BOMB = gzip.compress(bytes(1 << 26))
 UNENDING = {
     "a fast body": (Failure(raw=http(b"["), forever=b"0," * 9999), LARGE),
     "a slow body": (Failure(raw=http(b"["), forever=b"0,", pause=0.02), LATE),
-    "tiny chunks": (
-        Failure(raw=http(b"", "200 OK", CHUNKED), forever=b"1\r\n0\r\n", pause=0.02),
-        LATE,
-    ),
-    "an error's body": (Failure(raw=http(b"", "500 no"), forever=b"no " * 9999), LARGE),
     "a gzip bomb": (Failure(200, BOMB, {"Content-Encoding": "gzip"}), LARGE),
-    "a gzip bomb of an error": (Failure(400, BOMB, {"Content-Encoding": "gzip"}), LARGE),
-    "early replies": (Failure(raw=b"", forever=b"HTTP/1.1 100 Continue\r\n\r\n", pause=0.02), LATE),
-    "headers": (Failure(raw=b"HTTP/1.1 200 OK\r\n", forever=b"X: y\r\n" * 9999), "broke"),
     "silence": (Failure(silent=True), LATE),
 }
 
@@ -216,18 +175,6 @@ def test_no_time_and_no_memory_without_limit(server, directory, failure, told):
     assert time.perf_counter() - started < 10  # on a machine with other things to do
 
 
-@pytest.mark.parametrize("style", ["vllm", "generate"])
-def test_the_longest_answer_is_far_below_the_limit(network, directory, waits, style):
-    sizes = []
-    with serving(network, style) as server:
-        server.tamper = lambda answer, _: sizes.append(len(str(answer)))
-        scored(scorer_of(server, directory), [random_ids(2 * CONTEXT)])
-    assert max(sizes) < endpoint.TOKEN_BYTES * CONTEXT / 4
-
-
-# --- budget, cancellation -------------------------------------------------------------------------
-
-
 class TestBudget:
     def test_that_does_not_suffice_is_told_before_the_first_request(self, server, directory):
         scorer = scorer_of(server, directory, max_requests=12)
@@ -239,15 +186,6 @@ class TestBudget:
         assert scorer.client.requests_made == len(server.seen) == 12
         with pytest.raises(InputError, match=r"3 more requests .* of 12 12 are used"):
             scorer.token_logprobs([random_ids(5)])
-
-    def test_counts_windows_and_what_it_took_to_find_out_how_to_ask(self, network, directory):
-        with serving(network, "openai") as server:
-            scorer = scorer_of(server, directory, max_requests=6 + 6)
-            with pytest.raises(InputError, match="13 more requests are needed"):
-                scorer.token_logprobs([random_ids(3 * WINDOW)])
-            message = error_of(scorer, *[random_ids(5)] * 4)
-        assert "8 more requests are needed, but of a budget of 12 6 are used" in message
-        assert len(server.seen) == 6
 
     def test_retries_count(self, server, directory):
         scorer = scorer_of(server, directory, max_requests=14, concurrency=1)
@@ -275,14 +213,6 @@ class TestCancellation:
 
         server.hold = hold
         return scorer
-
-    def test_when_the_caller_stops(self, server, stuck):
-        results = stuck.token_logprobs([random_ids(5)] * 50)
-        next(results)
-        next(results)
-        results.close()
-        assert len(server.seen) <= 7 + 2 + 2
-        self.nothing_is_left(server)
 
     def test_when_the_caller_pauses(self, server, scorer):
         """No more is sent than fits beside the answers that wait for the caller."""
@@ -336,15 +266,13 @@ class TestCancellation:
         assert len(server.seen) == before
 
 
-# --- address and key ------------------------------------------------------------------------------
-
 ADDRESSES = {
     **dict.fromkeys(
-        ["localhost:8000", "ftp://host/v1", "http://", "v1", "", "http://[::"],
+        ["localhost:8000", "ftp://host/v1", "http://[::"],
         "no URL of an endpoint; give one such as http://127",
     ),
     **dict.fromkeys(
-        [f"https://me:{SECRET}@host/v1", f"https://host/v1?key={SECRET}", f"https://h/#{SECRET}"],
+        [f"https://me:{SECRET}@host/v1", f"https://host/v1?key={SECRET}"],
         "put the key into OPENAI_API_KEY",
     ),
 }
@@ -357,7 +285,7 @@ def test_addresses_that_are_refused(directory, url, message):
     assert SECRET not in str(caught.value)
 
 
-@pytest.mark.parametrize("end", ["", "/", "/completions", "/completions/"])
+@pytest.mark.parametrize("end", ["/", "/completions"])
 def test_an_address_may_end_in_several_ways(server, generate, directory, end):
     scorer = EndpointScorer(server.url + end, "tiny", directory, context=CONTEXT)
     scored(scorer, [random_ids(3)])
@@ -411,15 +339,11 @@ class TestKey:
     @pytest.mark.parametrize(
         "failure",
         [
-            Failure(401, f'{{"error": {{"message": "Incorrect key: {SECRET}."}}}}'.encode()),
             Failure(403, f"{'x' * 185}{SECRET}".encode()),  # where the message is cut
-            Failure(500, SECRET.encode()),
-            Failure(429, SECRET.encode(), {"Retry-After": "1e6"}),
             Failure(307, headers={"Location": "http://example.org/"}),
-            Failure(200, b"<html>"),
             Failure(200, b'{"choices": []}', cut=True),
         ],
-        ids=["401", "403", "500", "429", "redirect", "not JSON", "cut"],
+        ids=["403", "redirect", "cut"],
     )
     def test_is_seen_nowhere(self, server, keyed, caplog, capfd, failure):
         caplog.set_level(logging.DEBUG)
@@ -438,7 +362,6 @@ class TestKey:
         "spell",
         [
             str.upper,
-            str.title,
             lambda key: quote(key).replace("-", "%2D"),
             lambda key: "".join(f"&#x{ord(c):x};" for c in key),
             lambda key: "".join(f"\\u{ord(c):04x}" for c in key),
@@ -460,15 +383,8 @@ class TestKey:
         if not spelt.startswith("\\"):
             assert spelt[4:11].lower() not in told.lower()
 
-    def test_does_not_follow_a_redirect(self, network, server, keyed):
-        with serving(network) as other:
-            location = {"Location": f"{other.url}/completions"}
-            server.failures.append(Failure(307, headers=location))
-            assert f"redirects to {other.url}/completions; give the address" in error_of(keyed)
-            assert other.seen == []
-
-    @pytest.mark.parametrize("key", ["two words", "line\nbreak", "clé", "tab\tbed"])
-    def test_that_cannot_be_sent_is_refused_unseen(self, server, directory, monkeypatch, key):
+    def test_that_cannot_be_sent_is_refused_unseen(self, server, directory, monkeypatch):
+        key = "line\nbreak"
         monkeypatch.setenv("MY_KEY", key)
         with pytest.raises(InputError, match="MY_KEY: the key holds a space") as caught:
             scorer_of(server, directory, api_key_env="MY_KEY")

@@ -61,9 +61,7 @@ def another_model(answer, _):
 
 
 LATE = {
-    "zeros": (constant(0.0), 9, "every token has the log-probability 0, which stands for none"),
     "constants of few tokens": (constant(-2.5), 3, "every token has the log-probability -2.5"),
-    "no context": (without_context, 9, "nats a token from one request to another"),
     "another model": (another_model, 9, "differ by 0.5 nats a token from one request to another"),
 }
 
@@ -152,19 +150,6 @@ def test_what_begins_like_an_earlier_prompt_is_measured_and_refused(server, scor
         assert scorer.noise == pytest.approx(0.1, abs=1e-5)  # of the cached tokens, not of all
         assert scorer.summary().endswith(f", noise {scorer.noise:.2g} nats a token")
 
-
-def test_probes_begin_and_end_alike_and_are_new_to_every_server(scorer, server, directory):
-    one, other = scorer._trust.prompts
-    before, behind = scorer._trust.shared, scorer._trust._behind
-    assert before > 32  # more than two blocks of a cache
-    assert behind >= 2
-    assert np.count_nonzero(one[before + 1 : -behind]) > 0
-    again = EndpointScorer(server.url, "tiny", directory, context=CONTEXT)
-    assert not np.array_equal(again._trust.prompts[0][:16], one[:16])
-    assert len(other) <= CONTEXT - 1
-
-
-# --- noise ----------------------------------------------------------------------------------------
 
 WORDS = np.array(["apple", "river", "stone", "cloud", "lamp", "green", "tower", "quiet"])
 REQUESTS = {"permutation": 6, "successor": 14}  # of a set of four, and two probes among them

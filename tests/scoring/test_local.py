@@ -7,7 +7,6 @@ everything depends on everything) are allowed BFLOAT16_NATS at worst and a fifth
 
 import json
 import shutil
-from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
@@ -17,7 +16,6 @@ from transformers import AutoModelForCausalLM
 
 from contamination.errors import InputError
 from contamination.scoring import loading, local
-from contamination.scoring.contract import start_token
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.orderings import ordering
@@ -40,13 +38,9 @@ def bfloat16(monkeypatch):
 
 LENGTHS = {
     "one token": 1,
-    "short": 5,
     "exactly the context": CONTEXT,
     "context + 1": CONTEXT + 1,
-    "1.5 contexts": 3 * CONTEXT // 2,
     "1.5 contexts + 1": 3 * CONTEXT // 2 + 1,
-    "2 contexts": 2 * CONTEXT,
-    "3.5 contexts": 7 * CONTEXT // 2,
     "3.5 contexts + 3": 7 * CONTEXT // 2 + 3,
 }
 
@@ -61,13 +55,6 @@ def test_float32_agrees_with_a_float64_loop_over_tokens(float32, model_directory
     np.testing.assert_allclose(
         values, float64_loop(model_directory, ids, CONTEXT), rtol=0, atol=FLOAT32_NATS
     )
-
-
-def test_an_odd_context_is_cut_into_the_same_windows(float32, make_model):
-    directory = make_model(7)
-    (values,) = scored(TransformersScorer(directory), [random_ids(31)])
-    expected = float64_loop(directory, random_ids(31), 7)
-    np.testing.assert_allclose(values, expected, rtol=0, atol=FLOAT32_NATS)
 
 
 def test_bfloat16_stays_within_its_tolerance(bfloat16, model_directory):
@@ -152,12 +139,6 @@ def test_the_same_call_gives_the_same_bits(model_directory):
         np.testing.assert_array_equal(values, expected)
 
 
-def test_nothing_to_score_has_no_value(model_directory):
-    scorer = TransformersScorer(model_directory)
-    assert list(scorer.token_logprobs([])) == []
-    assert [len(values) for values in scored(scorer, [random_ids(0), random_ids(5)])] == [0, 5]
-
-
 class Limited:
     """Stands for the network on a machine where not everything goes well.
 
@@ -180,9 +161,6 @@ class Limited:
 
 NO_MEMORY = {
     "GPU": torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB."),
-    "GPU, allocating in streams": torch.OutOfMemoryError(
-        "Allocation on device 0 would exceed allowed memory. (out of memory)"
-    ),
     "CPU": RuntimeError(
         "[enforce fail at alloc_cpu.cpp:124] err == 0. DefaultCPUAllocator: can't allocate memory: "
         "you tried to allocate 68719476736 bytes. Error code 12 (Cannot allocate memory)"
@@ -216,7 +194,7 @@ class TestFaults:
         self.check(scorer, expected)  # and the next call begins with what has been learnt
         assert sum(rows * width > room for rows, width in limited.shapes) == refused
 
-    @pytest.mark.parametrize("when", range(1, 9))
+    @pytest.mark.parametrize("when", (1, 4, 8))
     def test_results_on_their_way_are_neither_lost_nor_doubled(
         self, model_directory, expected, when
     ):
@@ -227,20 +205,6 @@ class TestFaults:
         self.check(scorer, expected)
         assert len(limited.shapes) > 8
         assert scorer.batch_tokens <= CONTEXT
-
-    @pytest.mark.parametrize(
-        "error",
-        [RuntimeError("mat1 and mat2 shapes cannot be multiplied"), KeyboardInterrupt()],
-        ids=["another error", "Ctrl-C"],
-    )
-    def test_anything_else_passes_through(self, model_directory, expected, error):
-        scorer = TransformersScorer(model_directory, batch_tokens=40)
-        Limited(scorer, lambda _, calls: error if calls == 3 else None)
-        with pytest.raises(type(error)) as caught:
-            list(scorer.token_logprobs(self.sequences))
-        assert caught.value is error
-        assert scorer.batch_tokens == 40
-        self.check(scorer, expected)
 
     def test_a_network_that_overflows_is_refused(self, model_directory):
         scorer = TransformersScorer(ModelSource(str(model_directory), precision="float16"))
@@ -292,12 +256,6 @@ class TestWanted:
 
 
 class TestStartToken:
-    @pytest.mark.parametrize(
-        ("bos", "eos", "start"), [(5, 6, 5), (0, 6, 0), (None, 6, 6), (None, None, 0)]
-    )
-    def test_bos_comes_first_then_eos_then_the_vocabulary(self, bos, eos, start):
-        assert start_token(SimpleNamespace(bos_token_id=bos, eos_token_id=eos)) == start
-
     @pytest.mark.parametrize(
         ("special", "expected"), [({"eos_token": "!"}, "!"), ({}, None)], ids=["eos", "neither"]
     )

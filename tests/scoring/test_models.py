@@ -29,16 +29,6 @@ def test_every_model_of_the_paper_is_there_with_its_column() -> None:
     assert [e.name for e in load_models().values() if e.role == "negative_control"] == ["biomedlm"]
 
 
-def test_entries_are_plausible() -> None:
-    for entry in load_models().values():
-        assert entry.revision is None  # a commit that nobody has checked must not look like one
-        assert entry.name.lower().split() == [entry.name]  # a word of `make audit MODELS="..."`
-        assert len(entry.id.split("/")) == 2
-        assert entry.parameters >= 70_000_000
-        assert entry.context in (None, 2048)
-        assert bool(entry.planted) == (entry.role == "contaminated")
-
-
 @pytest.mark.parametrize("name", ["gpt2-xl", "GPT2-XL", "openai-community/gpt2-xl"])
 def test_a_model_is_found_by_name_in_any_case_and_by_id(name: str) -> None:
     assert find_model(name) == load_models()["gpt2-xl"]
@@ -63,9 +53,6 @@ def test_a_control_has_a_name_of_its_own_and_is_not_the_model(tmp_path: Path) ->
     for same in (str(one), str(link), f"{tmp_path}/b/../a/model"):
         with pytest.raises(InputError, match="--control is the model itself"):
             label_control(same, str(one))
-
-
-# --- what was planted -----------------------------------------------------------------------------
 
 
 def _dup_counts(model: str) -> dict[str, int]:
@@ -119,18 +106,11 @@ def test_models_trained_here_know_their_truth(tmp_path: Path) -> None:
     assert not {"contaminated", "clean"} & set(load_models())
 
 
-# --- refusals -------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("a: {id: x/y, role: audited, revison: main}", "a: revison: Unexpected"),
-        ("a: {role: audited}", "a: id: Field required"),
-        ("a: {id: x/y, role: suspect}", "a: role: Input should be 'audited'"),
         ("a: x/y", "no mapping of names"),
-        ("- a", "no mapping of names"),
-        ("a: {id: [", "no mapping of names"),
         (None, r"models\.yaml: no such file"),
     ],
 )

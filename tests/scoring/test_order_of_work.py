@@ -153,19 +153,3 @@ def test_a_constant_shard_has_no_vote(directory, tmp_path):
     p_value("successor", scorer, mixed, tmp_path, 4)
     scores = TESTS["successor"].scores(stores.open_store(tmp_path), 0)
     assert (np.ptp(scores, axis=1) > 0).tolist() == [False, False, False, True]
-
-
-def test_a_server_that_rounds_ties_identical_records(directory, tmp_path, monkeypatch):
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-
-    def jitter(answer, number: int) -> None:
-        for token in answer["choices"][0]["prompt_logprobs"][1:]:
-            for value in token.values():
-                value["logprob"] = round(value["logprob"] + 1e-3 * np.sin(number), 4)
-
-    with serving(Network(directory)) as server:
-        server.tamper = jitter
-        scorer = EndpointScorer(server.url, "tiny", directory, context=512)
-        few = ExampleSet("same", ("yes\n",) * 8, "text/1", "data")
-        for test in ("sharded_exact", "successor"):
-            assert p_value(test, scorer, few, tmp_path / test, 2, 5) == 1

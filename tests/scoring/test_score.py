@@ -1,6 +1,5 @@
 import json
 import os
-from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from importlib.metadata import version
@@ -92,15 +91,6 @@ def test_an_interrupted_run_ends_with_the_bytes_of_an_uninterrupted_one(
     assert len(kept) > 1 or survives < 25
 
 
-def test_interruptions_in_every_part_still_end_with_the_same_bytes(tokenizer, tmp_path, whole):
-    """A machine that never survives more than one part gets there all the same."""
-    for _ in range(30):
-        with suppress(Breakdown):
-            run(MadeUpScorer(tokenizer, survives=4), tmp_path / "store")
-            break
-    assert contents(tmp_path / "store") == whole
-
-
 def test_more_permutations_score_only_what_is_missing(tokenizer, tmp_path):
     store = run(MadeUpScorer(tokenizer), tmp_path / "store", permutations=5)
     before, sums = contents(tmp_path / "store"), store.log_probs(5)
@@ -149,25 +139,10 @@ def test_whichever_parts_are_missing_are_scored_to_the_same_bytes(
     assert len(lost) <= len(repair.calls) <= len(lost) + 1  # what is compared with the store
 
 
-@pytest.mark.parametrize("which", [0, 2, -1])
-def test_a_damaged_part_is_scored_again_with_the_same_bytes(tokenizer, tmp_path, which):
-    store = run(MadeUpScorer(tokenizer), tmp_path)
-    before = contents(tmp_path)
-    path = store.parts()[which]
-    path.write_bytes(path.read_bytes()[:100])
-    repair = MadeUpScorer(tokenizer)
-    run(repair, tmp_path)
-    damaged = {path.with_suffix(".damaged").name: before[path.name][:100]}
-    assert contents(tmp_path) == before | damaged
-    assert 0 < repair.scored < 18
-
-
 @pytest.mark.parametrize(
     ("name", "scorer", "changes"),
     [
         ("model revision", {"revision": "weights-2"}, {}),
-        ("seed", {}, {"seed": 2}),
-        ("shards", {}, {"shards": 2}),
         ("tokens per example", {}, {"tokens_per_example": 2}),
     ],
 )
@@ -183,24 +158,6 @@ def test_a_store_of_something_else_is_refused_before_any_scoring(
     assert contents(tmp_path) == before
     run(other, tmp_path, replace=True, **changes)
     assert other.scored == changes.get("shards", SHARDS) * 6
-
-
-def test_a_number_that_is_not_one_is_refused_and_what_was_finished_stays(
-    tokenizer, tmp_path, whole
-):
-    broken = MadeUpScorer(tokenizer)
-    real = broken.token_logprobs
-
-    def overflows(sequences, wanted):
-        for index, values in real(sequences, wanted):
-            yield index, np.where(broken.scored == 9, np.nan, values).astype(np.float32)
-
-    broken.token_logprobs = overflows
-    with pytest.raises(InputError, match=r"^m: .*of shard \d of made-up is not finite"):
-        run(broken, tmp_path / "store")
-    kept = contents(tmp_path / "store")
-    assert len(kept) > 1
-    assert kept.items() < whole.items()
 
 
 @pytest.mark.parametrize(
@@ -276,22 +233,6 @@ class TestParts:
         for part in parts[:-1]:
             assert sum(work[i] for i in part[:-1]) < size <= sum(work[i] for i in part)
         assert sum(work[i] for i in parts[-1][:-1]) < size
-
-    @pytest.mark.parametrize(
-        ("total", "batch_tokens", "expected"),
-        [
-            (1 << 20, 1, 1 << 14),  # small: a 256th would hardly be worth a file
-            (1 << 24, 1, 1 << 16),  # a 256th
-            (1 << 30, 1, 1 << 20),  # large: what an interruption may cost
-            (1 << 20, 1 << 16, 1 << 18),  # four batches
-            (1 << 24, 1 << 19, 1 << 20),
-        ],
-    )
-    def test_they_are_a_256th_within_bounds(self, monkeypatch, total, batch_tokens, expected):
-        monkeypatch.undo()  # of `small_parts`
-        parts = list(scoring.cut_into_parts([1 << 10] * (total >> 10), batch_tokens))
-        assert {len(part) << 10 for part in parts[:-1]} <= {expected}
-        assert len(parts) == -(-total // expected)
 
 
 def test_what_process_0_does_not_agree_to_is_refused(tokenizer, tmp_path, monkeypatch):
@@ -405,31 +346,6 @@ class TestRecords:
         (record,) = records(store)
         assert record["processes"] == 2
         assert record["devices"] == sorted(["1 x another", describe(scorer.device)])
-
-    def test_neither_parts_nor_header_depend_on_it(self, store, scorer, tmp_path):
-        with scoring.recorded(store, scorer):
-            store.append(units(2))
-        other = Store(tmp_path / "other", HEADER)
-        other.append(units(2))
-        assert contents(store.directory) == contents(other.directory)
-        assert store.done() == other.done()
-        (record,) = records(store)
-        assert "/" not in json.dumps(record | {"devices": []})  # no path of the machine
-
-
-def test_every_ordering_scores_the_same_tokens_and_no_start_token(tokenizer, tmp_path):
-    scorer = MadeUpScorer(tokenizer)
-    run(scorer, tmp_path, permutations=5)
-    for start, stop in shard_bounds(len(EXAMPLES), SHARDS):
-        sequences = [s for s in scorer.sequences if EXAMPLES[start] in tokenizer.decode(s)]
-        assert len({s.tobytes() for s in sequences}) > 1
-        assert len({np.sort(s).tobytes() for s in sequences}) == 1
-        assert "".join(EXAMPLES[start:stop]) in map(tokenizer.decode, sequences)
-        for sequence in sequences:
-            # Whole examples in another order: decoded, they are the same lines.
-            lines = tokenizer.decode(sequence).splitlines(keepends=True)
-            assert sorted(lines) == sorted(EXAMPLES[start:stop])
-            assert tokenizer.bos_token_id not in sequence
 
 
 @pytest.mark.parametrize(("kind", "permutations"), [(ORDERINGS, (5, 3)), (SUCCESSORS, (5, 77))])

@@ -1,4 +1,3 @@
-import errno
 import json
 import os
 import subprocess
@@ -6,7 +5,6 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -92,9 +90,7 @@ def damage(path, how: str) -> None:
 
 
 class TestSettingAside:
-    @pytest.mark.parametrize(
-        "how", ["cut off", "empty", "footer", *COLUMNS, "example dictionary", "position dictionary"]
-    )
+    @pytest.mark.parametrize("how", ["cut off", "empty", "footer", "logprob", "example dictionary"])
     def test_a_damaged_part_is_set_aside_and_its_units_are_missing(self, store, how):
         first, second = store.parts()
         before = first.read_bytes()
@@ -107,14 +103,6 @@ class TestSettingAside:
         assert first.read_bytes() == before
         assert store.done() == {(s, i) for s in range(2) for i in range(3)}
 
-    def test_what_was_set_aside_before_stays(self, store):
-        first = store.parts()[0]
-        for content in (b"one", b"two", b"three"):
-            first.write_bytes(content)
-            store.done()
-        names = [first.with_suffix(s) for s in (".damaged", ".2.damaged", ".3.damaged")]
-        assert [path.read_bytes() for path in names] == [b"one", b"two", b"three"]
-
     def test_a_part_of_another_store_is_set_aside(self, store, tmp_path):
         part = Store(tmp_path / "other", replace(HEADER, seed=2)).append([unit((0, 3))])
         foreign = store.directory / part.name
@@ -122,12 +110,6 @@ class TestSettingAside:
         assert len(store.done()) == 6
         assert foreign not in store.parts()
         assert foreign.with_suffix(".damaged").exists()
-
-    @pytest.mark.parametrize("name", ["part-00001.00001-00001.00003.parquet", "part-x.parquet"])
-    def test_a_part_whose_name_does_not_tell_what_it_holds_is_set_aside(self, store, name):
-        store.parts()[1].rename(store.directory / name)
-        assert store.done() == {(0, 0), (0, 1), (0, 2), (1, 0)}
-        assert len(store.parts()) == 1
 
     def test_what_a_killed_run_left_is_removed_when_it_is_old(self, store):
         names = (f".00000000-1-0000000{i}.partial.parquet" for i in range(2))  # another machine's
@@ -139,7 +121,7 @@ class TestSettingAside:
         assert not old.exists()
         assert new.exists()  # another run may be writing it
 
-    @pytest.mark.parametrize("kind", ["directory", "full directory", "link", "loop", "pipe"])
+    @pytest.mark.parametrize("kind", ["full directory", "loop", "pipe"])
     @pytest.mark.parametrize("name", ["part", "store.json"])
     def test_what_is_no_file_is_set_aside(self, store, kind, name):
         before = contents(store.directory)
@@ -152,15 +134,6 @@ class TestSettingAside:
         assert os.path.lexists(aside)
         aside.rename(store.directory.parent / "aside")
         assert contents(store.directory) == before
-
-    def test_what_cannot_be_set_aside_is_told(self, store, monkeypatch):
-        def forbidden(*_) -> None:
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-
-        store.parts()[0].write_bytes(b"half")
-        monkeypatch.setattr(Path, "rename", forbidden)
-        with pytest.raises(InputError, match=r"part-.*cannot be set aside \(Permission denied\)"):
-            store.done()
 
 
 def put(kind: str, path: Path) -> None:
@@ -192,33 +165,16 @@ class TestHeader:
     @pytest.mark.parametrize(
         "data",
         [
-            b"",
-            b"garbage",
             b"\xff\xfe\x00",
-            b"[1, 2]",
-            b"{}",
             b'{"schema": %d}' % SCHEMA_VERSION,
-            b'{"schema": null}',
             b"[" * 100_000,
             json.dumps(HEADER.as_json() | {"another": 1}).encode(),
             *(
-                json.dumps({k: v for k, v in HEADER.as_json().items() if k != name}).encode()
-                for name in HEADER.as_json()
-            ),
-            *(
-                json.dumps(HEADER.as_json() | {name: value}).encode()
-                for name in HEADER.as_json()
-                for value in ([], {"a": 1}, 1.0, True)
-            ),
-            *(
                 json.dumps(HEADER.as_json() | change).encode()
                 for change in (
-                    {"shards": 0},
+                    {"seed": True},
                     {"shards": 3},
-                    {"kind": "pairs"},
-                    {"example_tokens": [3, 1, 2, 4, 0]},
                     {"example_tokens": [3, 1, 2, 4, 2.0]},
-                    {"example_tokens": [3, 1, 2, 4, 10**30]},
                     {"tokens_per_example": 0},
                 )
             ),
@@ -284,7 +240,7 @@ def test_any_byte_of_a_header_that_changes_is_repaired_or_told(store):
     assert seen["refused"] > 5
 
 
-@pytest.mark.parametrize("where", ["/dev/null", "/proc/version", "file", "file/store", "x" * 300])
+@pytest.mark.parametrize("where", ["/dev/null", "file/store", "x" * 300])
 def test_a_place_where_no_store_can_be_is_told_in_one_line(tmp_path, where):
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="cannot be written") as caught:
@@ -348,16 +304,6 @@ class TestLogProbs:
         store.append([((0, i), np.array([0, 1], dtype=np.int32), values) for i in range(2)])
         assert store.log_probs(1).tolist() == [[-(2.0**24) - 1] * 2]
 
-    def test_an_ordering_that_is_not_stored_is_named(self, store):
-        for read in (store.log_probs, partial(store.shard_tokens, 0)):
-            with pytest.raises(InputError, match=r"ordering 3 of shard 0.*score 3 permutations f"):
-                read(3)
-        store.append([unit((0, 3)), unit((0, 5))])
-        with pytest.raises(InputError, match="ordering 3 of shard 1"):
-            store.log_probs(3)
-        with pytest.raises(InputError, match="ordering 4 of shard 0"):
-            store.shard_tokens(0, 5)
-
     def test_of_two_copies_the_first_by_name_counts(self, store):
         """Two runs at once can score the same ordering into parts of different names."""
         before = store.log_probs(2)
@@ -396,14 +342,6 @@ class TestShardTokens:
                 np.testing.assert_array_equal(found.logprobs[index], values)
                 leading = [example == first[shard, index] for example, _ in places]
                 np.testing.assert_array_equal(found.leading[index], leading)
-
-    def test_only_parts_with_the_shard_are_read(self, tmp_path):
-        store = Store(tmp_path, HEADER)
-        for item in units(1):
-            store.append([item])
-        for path in store.parts()[2:]:
-            path.write_bytes(b"")
-        assert store.shard_tokens(0, 1).logprobs.shape == (2, 6)
 
 
 class TestSuccessors:
@@ -462,14 +400,11 @@ def test_memory_does_not_grow_with_the_permutations(tmp_path):
     ("read", "named"),
     [
         (lambda one, _: one.log_probs(3), "ordering 3 of shard 0"),
-        (lambda one, _: one.shard_tokens(1, 3), "ordering 3 of shard 1"),
         (lambda one, _: one.successors(0, 1), "holds orderings, not successors"),
         (lambda _, other: other.log_probs(0), "holds successors, not orderings"),
-        (lambda _, other: other.shard_tokens(0, 0), "holds successors, not orderings"),
         (lambda _, other: other.successors(0, 0), "tokens_per_example is 0"),
         (lambda _, other: other.successors(0, 3), "the store keeps 2"),
         (lambda _, other: other.successors(1, 1), "predecessor 1 of shard 1 is not scored yet"),
-        (lambda one, _: open_store(one.directory.parent), "no such store; score it first"),
     ],
 )
 def test_what_a_store_has_not_is_named(store, tmp_path, read, named):
@@ -486,9 +421,7 @@ class TestResolution:
         ("precisions", "nats"),
         [
             ((), 1e-4),
-            (("float32",), 1e-4),
             (("float32", "bfloat16"), 0.03),
-            (("float16",), 0.004),
             (("unknown",), 0.03),  # a server's
         ],
     )
@@ -498,12 +431,6 @@ class TestResolution:
             (store.directory / f"run-{number}.json").write_text(record)
         assert store.resolution(1) == nats
         assert store.resolution(9) == pytest.approx(3 * nats)
-
-    @pytest.mark.parametrize("data", ["", "{}", '{"precision": []}'])
-    def test_a_damaged_record_is_named(self, store, data) -> None:
-        (store.directory / "run-1.json").write_text(data)
-        with pytest.raises(InputError, match=r"run-1\.json"):
-            store.resolution(1)
 
 
 @pytest.mark.parametrize("taken", ["directory", "link"])

@@ -1,12 +1,9 @@
-from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from contamination.errors import InputError
 from contamination.scoring import store_format
@@ -15,17 +12,11 @@ from contamination.scoring.store_format import (
     Header,
     may_hold,
     part_name,
-    positions,
     read_units,
     write_part,
 )
 from contamination.testsets.orderings import ordering
-from fakes.made_up_store import COLUMNS, HEADER, OTHERS, SUCCESSORS, rows, unit, units
-
-
-def test_units_are_those_of_each_shard_in_order():
-    assert HEADER.units(2) == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]
-    assert SUCCESSORS.units(99) == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)]
+from fakes.made_up_store import COLUMNS, HEADER, SUCCESSORS, rows, unit, units
 
 
 def test_an_ordering_is_the_one_that_the_header_names():
@@ -39,29 +30,6 @@ def test_an_ordering_is_the_one_that_the_header_names():
 def test_successors_are_the_other_examples_of_the_shard():
     found = [SUCCESSORS.examples(unit).tolist() for unit in SUCCESSORS.units(0)]
     assert found == [[1, 2], [0, 2], [0, 1], [4], [3]]
-
-
-def test_tokens_that_are_not_stored_are_read_all_the_same():
-    assert HEADER.stored.tolist() == [3, 1, 2, 4, 2]
-    assert SUCCESSORS.stored.tolist() == [2, 1, 2, 2, 2]
-    assert [replace(HEADER, tokens_per_example=1).tokens_read((s, 0)) for s in (0, 1)] == [6, 6]
-    # Each predecessor whole, and the first two tokens of the others.
-    read = [SUCCESSORS.tokens_read(unit) for unit in SUCCESSORS.units(0)]
-    assert read == [3 + 1 + 2, 1 + 2 + 2, 2 + 2 + 1, 4 + 2, 2 + 2]
-
-
-def test_headers_that_differ_in_anything_have_different_keys():
-    changes = [*OTHERS, {"tokens_per_example": 5}]
-    keys = {HEADER.key, *(replace(HEADER, **change).key for change in changes)}
-    assert len(keys) == 1 + len(changes)
-
-
-@given(st.lists(st.integers(0, 5)))
-def test_positions_count_from_zero_in_each_length(lengths):
-    expected = [p for length in lengths for p in range(length)]
-    found = positions(np.array(lengths, dtype=np.int64))
-    assert found.tolist() == expected
-    assert found.dtype == np.int32
 
 
 def read_rows(directory, table: list[dict], header: Header = HEADER):
@@ -127,28 +95,6 @@ def part(tmp_path_factory):
 
 
 class TestDamage:
-    @settings(
-        max_examples=300, deadline=None, suppress_health_check=[HealthCheck.differing_executors]
-    )
-    @given(data=st.data())
-    def test_a_flipped_bit_is_found_or_changes_nothing(self, part, tmp_path_factory, data):
-        """Anywhere: pages, page headers, footer."""
-        contents = bytearray(part.read_bytes())
-        where = data.draw(st.integers(0, len(contents) - 1))
-        contents[where] ^= 1 << data.draw(st.integers(0, 7))
-        flipped = tmp_path_factory.mktemp("flipped") / part.name
-        flipped.write_bytes(contents)
-        expected = list(read_units(part, HEADER))
-        with suppress(InputError):
-            np.testing.assert_equal(list(read_units(flipped, HEADER)), expected)
-
-    def test_a_part_of_another_store_or_of_none_is_refused(self, part, tmp_path):
-        bare = tmp_path / part.name
-        pq.write_table(pq.read_table(part).replace_schema_metadata(None), bare)
-        for path, header in [(part, replace(HEADER, seed=2)), (bare, HEADER)]:
-            with pytest.raises(InputError, match="belongs to another store"):
-                list(read_units(path, header))
-
     def test_another_name_or_type_of_a_column_is_damage(self, part, tmp_path):
         table = pq.read_table(part)
         names = [*COLUMNS[:2], "position", "example", "logprob"]
@@ -167,21 +113,12 @@ class TestDamage:
         "change",
         [
             lambda table: table[:-1],  # a token is missing at the end
-            lambda table: table[1:],  # ... at the start
             lambda table: table[:2] + table[3:],  # ... within
-            lambda table: [*table, table[-1]],
             lambda table: table[6:] + table[:6] + table[6:12],  # a unit twice
             lambda table: [row | {"logprob": float("nan")} for row in table],
             lambda table: [row | {"example": row["example"] + 9} for row in table],
-            lambda table: [row | {"example": -1 - row["example"]} for row in table],
             lambda table: [row | {"shard": row["shard"] + 1} for row in table],
-            lambda table: [row | {"shard": -1} for row in table],
-            lambda table: [row | {"ordering": -1 - row["ordering"]} for row in table],
-            lambda table: [row | {"position": row["position"] + 1} for row in table],
-            lambda table: table[6:12][::-1] + table[:6],
             lambda table: [table[0], table[2], table[1], *table[3:]],  # 0, 2, 1 in an example
-            lambda table: [table[0], table[1] | {"example": 2}, *table[2:]],
-            lambda table: [row for row in table if row["example"] != 1],
             lambda table: [row | {"ordering": 1 - row["ordering"]} for row in table],  # canonical?
         ],
     )

@@ -14,8 +14,6 @@ from contamination.scoring.store import SUMS, Store, open_store
 from contamination.scoring.store_sums import SummedStore, read_sums, sum_store
 from fakes.made_up_store import HEADER, SUCCESSORS, unit, units
 
-SHARDS = range(HEADER.shards)
-
 
 @pytest.fixture
 def whole(tmp_path: Path) -> Store:

@@ -99,20 +99,6 @@ def test_every_job_is_done_once_longest_first_within_the_budget(widths, budget):
         assert len(batch) >= size or (len(batch) >= size // 2 and padded)
 
 
-@given(WIDTHS, BUDGET)
-def test_a_batch_that_is_more_than_half_full_has_hardly_any_padding(widths, budget):
-    for batch in Batches(jobs_of(widths), budget):
-        if len(batch) > max(1, budget // batch[0].window.width // 2):
-            assert batch[-1].window.width >= (1 - PADDING) * batch[0].window.width
-
-
-@given(WIDTHS, BUDGET, st.randoms(use_true_random=False))
-def test_the_order_of_the_jobs_does_not_matter(widths, budget, random):
-    jobs = jobs_of(widths)
-    shuffled = random.sample(jobs, len(jobs))
-    assert list(Batches(shuffled, budget)) == list(Batches(jobs, budget))
-
-
 @given(WIDTHS, st.integers(40, 400), st.integers(1, 40))
 @example([6, 6], 40, 6)  # the last batch is split
 def test_a_machine_with_little_memory_gets_everything_done(widths, budget, room):

@@ -6,7 +6,6 @@ from collections import namedtuple
 import huggingface_hub
 import huggingface_hub.constants
 import pytest
-from huggingface_hub.errors import LocalEntryNotFoundError
 
 from contamination.testsets import hub
 from contamination.testsets.hub import fetch_files
@@ -94,12 +93,3 @@ def test_two_at_once_fetch_once(repository, server, disk, monkeypatch):
     first.join()
     assert folders[0] == folders[1]
     assert len([line for line in server.seen if line.startswith("GET /lfs/")]) == 2
-
-
-def test_without_a_network_the_cache_has_to_do(repository, server, disk, monkeypatch):
-    folder = fetch_files("org/name", ["*.bin"])
-    disk(0)
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-    assert fetch_files("org/name", ["*.bin"], revision=folder.name) == folder
-    with pytest.raises(LocalEntryNotFoundError):
-        fetch_files("org/other", ["*.bin"])

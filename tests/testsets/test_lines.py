@@ -10,8 +10,7 @@ from contamination.files import sha256_of
 from contamination.testsets.lines import TEMPLATE, open_lines
 from contamination.testsets.registry import entries
 from contamination.testsets.sources import open_test_set
-from fakes.hub_server import Repository
-from fakes.made_up_registry import QUESTIONS, described, jsonl, registry_of
+from fakes.made_up_registry import described, registry_of
 
 RECORDS = [
     {"question": f"What is “{i}”?", "answer": f"é {i}", "parts": {"a": [i, True]}} for i in range(6)
@@ -63,13 +62,6 @@ def test_what_is_fetched_keeps_its_lines(lines, server, tmp_path, monkeypatch) -
         assert open_test_set("questions").records == tuple(RECORDS)
 
 
-def test_a_set_of_the_hub_is_written_as_json(server, tmp_path, monkeypatch) -> None:
-    server.repositories["org/questions"] = repository = Repository()
-    repository.push({"test.jsonl": jsonl(QUESTIONS)})
-    with registry_of(monkeypatch, tmp_path, {"questions": registered()}):
-        assert "".join(open_lines("questions").examples).encode() == jsonl(QUESTIONS)
-
-
 def test_other_lines_than_the_registry_knows_are_refused(tmp_path, monkeypatch) -> None:
     path = write(tmp_path, tuple(json.dumps(record) + "\n" for record in RECORDS))
     with registry_of(monkeypatch, tmp_path, {"questions": registered(lines="0" * 64)}):
@@ -80,13 +72,6 @@ def test_other_lines_than_the_registry_knows_are_refused(tmp_path, monkeypatch) 
         assert "its lines are not those that the registry knows of questions" in str(caught.value)
         with pytest.raises(InputError, match="max_records is 0: give at least 1"):
             open_lines("questions", max_records=0)
-
-
-def test_a_file_of_ones_own_needs_no_field(tmp_path) -> None:
-    (tmp_path / "own.jsonl").write_text('{"a":1,"b":[2]}\n', encoding="utf-8")
-    assert open_lines(tmp_path / "own.jsonl").examples == ('{"a":1,"b":[2]}\n',)
-    (tmp_path / "own.csv").write_text("a,b\n1,2\n", encoding="utf-8")
-    assert open_lines(tmp_path / "own.csv").examples == ('{"a": "1", "b": "2"}\n',)
 
 
 def test_the_planted_sets_have_checksums_of_their_lines() -> None:

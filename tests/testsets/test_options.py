@@ -2,12 +2,9 @@
 
 import copy
 import itertools
-import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from contamination.errors import InputError
 from contamination.testsets.example_set import Declared, ExampleSet
@@ -22,11 +19,6 @@ COP = Declared(answer=("cop",))
 # Layouts of the multiple-choice sets that are used most, and what their authors have to declare.
 LAYOUTS: dict[str, tuple[dict[str, Any], Declared]] = {
     "MMLU": ({"question": "Q?", "choices": TEXTS, "answer": 1, "subject": "s"}, Declared()),
-    "MMLU, CSV": (
-        {"question": "Q?", "choice0": "lamp", "choice1": "river", "choice2": "stone"}
-        | {"answer": "1"},
-        Declared(),
-    ),
     "MMLU of Oren, C-Eval": ({"input": "Q?", **KEYED, "target": "B"}, Declared()),
     "MMLU-Pro": (
         {"question_id": 7, "question": "Q?", "options": TEXTS, "answer": "B", "answer_index": 1},
@@ -34,11 +26,6 @@ LAYOUTS: dict[str, tuple[dict[str, Any], Declared]] = {
     ),
     "ARC": (
         {"question": "Q?", "choices": {"text": TEXTS, "label": ["1", "2", "3"]}, "answerKey": "2"},
-        Declared(),
-    ),
-    "QASC": (
-        {"question": "Q?", "choices": {"text": TEXTS, "label": [*"ABC"]}, "answerKey": "B"}
-        | {"fact1": "Rivers flow.", "fact2": "Stones lie."},
         Declared(),
     ),
     "CommonsenseQA": (
@@ -54,29 +41,14 @@ LAYOUTS: dict[str, tuple[dict[str, Any], Declared]] = {
         {"ctx": "Q?", "endings": TEXTS, "label": "1", "activity_label": "Swimming"},
         Declared(),
     ),
-    "SWAG": (
-        {"startphrase": "Q?", "ending0": "lamp", "ending1": "river", "ending2": "stone"}
-        | {"label": 1},
-        Declared(),
-    ),
     "WinoGrande": (
         {"sentence": "Q?", "option1": "lamp", "option2": "river", "answer": "2"},
         Declared(),
     ),
     "PIQA": ({"goal": "Q?", "sol1": "lamp", "sol2": "river", "label": 1}, Declared()),
-    "COPA": ({"premise": "Q?", "choice1": "lamp", "choice2": "river", "label": 1}, Declared()),
     "SocialIQA": (
         {"context": "text", "question": "Q?", "answerA": "lamp", "answerB": "river"}
         | {"answerC": "stone", "label": "2"},
-        Declared(),
-    ),
-    "CosmosQA": (
-        {"question": "Q?", "answer0": "lamp", "answer1": "river", "answer2": "stone", "label": 1},
-        Declared(),
-    ),
-    "RACE": ({"article": "text", "question": "Q?", "options": TEXTS, "answer": "B"}, Declared()),
-    "DREAM, by its text": (
-        {"question": "Q?", "choices": TEXTS, "answer": "river"},
         Declared(),
     ),
     "MedQA": (
@@ -86,18 +58,6 @@ LAYOUTS: dict[str, tuple[dict[str, Any], Declared]] = {
     "MedMCQA": (
         {"question": "Q?", "opa": "lamp", "opb": "river", "opc": "stone", "cop": 1},
         COP,
-    ),
-    "LogiQA": (
-        {"context": "text", "query": "Q?", "options": TEXTS, "correct_option": 1},
-        Declared(answer=("correct_option",)),
-    ),
-    "ReClor": (
-        {"context": "text", "question": "Q?", "answers": TEXTS, "label": 1},
-        Declared(answer=("label",), options=("answers",)),
-    ),
-    "TruthfulQA": (
-        {"question": "Q?", "mc1_targets": {"choices": TEXTS, "labels": [0, 1, 0]}},
-        Declared(),
     ),
     "TruthfulQA, as published": (
         {"question": "Q?", "mc1_targets": {"choices": TEXTS, "labels": [0, 1, 0]}}
@@ -115,7 +75,6 @@ LAYOUTS: dict[str, tuple[dict[str, Any], Declared]] = {
 }
 UNKNOWN = {
     "PIQA, hidden": {"goal": "Q?", "sol1": "lamp", "sol2": "river", "label": -1},
-    "HellaSwag, hidden": {"ctx": "Q?", "endings": TEXTS, "label": ""},
     "no answer": {"question": "Q?", "choices": TEXTS},
 }
 NOTHING = Declared()
@@ -127,9 +86,6 @@ def set_of(*records: dict, declared: Declared = NOTHING) -> ExampleSet:
 
 def read(record: dict, declared: Declared = NOTHING, shown: Any = None) -> Item:
     return items_of(set_of(record, declared=declared), shown)[0]
-
-
-# --- what is read ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
@@ -165,8 +121,6 @@ def test_an_answer_may_be_unknown(record) -> None:
     moved = item.rearranged(range(len(item.options))[::-1])
     assert read(moved) == Item("Q?", item.options[::-1], None)
 
-
-# --- acceptance does not depend on the arrangement ------------------------------------------------
 
 OPTIONS = [  # what looks like a label, an index, a number or a text
     TEXTS,
@@ -210,30 +164,6 @@ def test_every_shape_of_answer_is_read_alike_or_refused_in_all_arrangements(labe
     assert read_ones > 50
 
 
-CELLS = st.one_of(
-    st.sampled_from(["A", "B", "C", "0", "1", "2", "3", "x", "a", "-1", ""]),
-    st.integers(-1, 4),
-    st.none(),
-    st.text(max_size=3),
-)
-
-
-@settings(max_examples=300, deadline=None)
-@given(
-    st.lists(CELLS, min_size=2, max_size=4), CELLS, st.none() | st.lists(CELLS, max_size=4),
-    st.permutations(range(4)),
-)  # fmt: skip
-def test_any_layout_is_refused_in_one_line_or_read_alike_in_another_arrangement(
-    options, answer, labels, order
-) -> None:
-    choices = options if labels is None else {"text": options, "label": labels}
-    record = {"question": "Q?", "choices": choices, "answer": answer}
-    found = accepted(record)
-    if found is not None:
-        chosen = [i for i in order if i < len(options)]
-        assert accepted(read(record).rearranged(chosen)) == found
-
-
 @pytest.mark.parametrize("answer", ["1", "0"])
 def test_a_text_that_could_be_an_index_is_refused_quoting_what_was_written(answer) -> None:
     record = {"question": "Q?", "choices": ["0", "1", "2", "3"], "answer": answer}
@@ -243,18 +173,10 @@ def test_a_text_that_could_be_an_index_is_refused_quoting_what_was_written(answe
     assert read(record | {"answer": "C"}).answer == 2
 
 
-# --- fields that nobody has declared --------------------------------------------------------------
-
 GOLD = {
     "label": 1,
-    "gold": "B",
-    "target": "1",
-    "correct_answer": "river",
     "cop": 2,
-    "answer_letter": "b",
     "correct_option": "(B)",
-    "solution": "**B**",
-    "answerIndex": 1.0,
     "correct": [False, True, False],
     "reasons": ["x", "y", "z"],
     "why": {"A": "no", "B": "yes", "C": "no"},
@@ -284,9 +206,7 @@ def test_a_slip_of_an_author_does_not_hide_a_field() -> None:
 @pytest.mark.parametrize(
     "fields",
     [
-        {"subject": "physics"},
         {"year": 1999},
-        {"id": 1},
         {"tags": ["x", "y"]},
         {"source": "A level"},
     ],
@@ -300,12 +220,9 @@ def test_fields_that_say_nothing_of_options_need_no_declaration(fields) -> None:
     [
         ("Option B is right, as rivers flow.", True),
         ("The answer is (B).", True),
-        ("so B is correct", True),
-        ("(A) is wrong since lamps do not flow", True),
         ("Answer: 2", True),
         ("Rivers flow. A lamp does not.", False),
         ("Vitamin C and option Z", False),
-        ("An answer by a lamp", False),
     ],
 )
 def test_a_text_that_names_a_letter_is_found(text, named) -> None:
@@ -315,20 +232,10 @@ def test_a_text_that_names_a_letter_is_found(text, named) -> None:
     assert not read(record, shown=("question", "choices")).lettered
 
 
-# --- what is refused ------------------------------------------------------------------------------
-
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"text": "Once upon a time"}, "no options found; it has text"),
-    ({"question": "Q?", "choices": ["one"], "answer": 0}, "has 1 options"),
-    ({"question": "Q?", "choices": [], "answer": 0}, "has 0 options"),
     ({"question": "Q?", "choices": ["one", " "], "answer": 0}, "option B has no text"),
-    ({"question": "Q?", "choices": ["one", None], "answer": 0}, "an option is 'None' and no text"),
-    ({"question": "Q?", "choices": ["one", ["two"]], "answer": 0}, "and no text"),
-    ({"question": "Q?", "choices": "abcd", "answer": "a"}, "'choices' is str 'abcd' and no list"),
-    ({"question": "Q?", "choices": ["one", "x" * 5_000_001]}, "an option of 5,000,001 characters"),
-    ({"question": "Q?", "choices": ["one", "\ud800"]}, "half of a surrogate pair"),
     ({"question": "Q?", "choices": TEXTS, "answer": "D"}, "answer 'D' is none of its 3 options"),
-    ({"question": "Q?", "choices": TEXTS, "answer": 3}, "answer '3' is none of its 3 options"),
     ({"question": "Q?", "choices": TEXTS, "answer": True}, "answer 'True' is none of its 3"),
     (
         {"question": "Q?", "options": TEXTS, "answer": "A", "answer_index": 1},
@@ -338,14 +245,9 @@ WRONG: list[tuple[dict[str, Any], str]] = [
         {"question": "Q?", "mc1_targets": {"choices": TEXTS, "labels": [1, 1, 0]}},
         "does not mark one of its 3 options as right",
     ),
-    ({"question": "Q?", "mc1_targets": {"labels": [1, 0]}}, "is NoneType 'None' and no list"),
     ({"question": {"choices": LABELLED}, "answerKey": "A"}, "no question found"),
     ({"question": "Q?", "choices": {"text": TEXTS, "label": ["A", "A", "B"]}}, "have 2 labels"),
-    ({"question": "Q?", "choices": {"text": TEXTS, "label": ["A", None, "B"]}}, "is None; write"),
-    ({"question": "Q?", "choices": {"text": TEXTS, "label": 3}}, "has no list 'text'"),
-    ({"question": "Q?", "choices": {"label": ["A"]}}, "has no list 'text'"),
     ({"question": "Q?", "choices": [{"text": "x"}, {"label": "B"}]}, "has no 'text'"),
-    ({"choices": TEXTS, "answer": 0}, "no options found"),
 ]
 
 
@@ -388,35 +290,3 @@ def test_a_set_of_lines_has_no_options_and_an_order_names_every_option_once() ->
             read(LAYOUTS["ARC"][0]).rearranged(order)
     with pytest.raises(InputError, match="without its record"):
         Item("Q?", ("x", "y"), 0).rearranged([1, 0])
-
-
-INNER = st.sampled_from(["text", "label", "A", "B", "stem", "choices", "correct"])
-JSON = st.recursive(
-    CELLS | st.booleans() | st.floats(allow_nan=False),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(INNER, inner, max_size=4),
-    max_leaves=8,
-)
-NAMES = [
-    "question",
-    "choices",
-    "options",
-    "mc1_targets",
-    "A",
-    "B",
-    "label",
-    "answer",
-    "gold",
-    "sol1",
-]
-
-
-@settings(max_examples=400, deadline=None)
-@given(st.dictionaries(st.sampled_from(NAMES), JSON, max_size=5), st.sampled_from(NAMES))
-def test_any_record_is_an_item_or_one_line(record, name) -> None:
-    for declared in (Declared(), Declared(answer=(name,)), Declared(options=(name, "choices"))):
-        try:
-            item = read(record, declared)
-        except InputError as error:
-            assert "\n" not in str(error)
-        else:
-            json.dumps(item.rearranged(range(len(item.options))[::-1]))

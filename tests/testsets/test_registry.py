@@ -24,10 +24,6 @@ def published(table: str) -> pd.DataFrame:
     return pd.read_csv(PUBLISHED / f"oren2024_{table}.csv")
 
 
-def test_the_package_has_the_registry_of_the_data_directory() -> None:
-    assert registry.REGISTRY.resolve() == (ROOT / "data" / "registry.yaml").resolve()
-
-
 def test_every_entry_is_complete() -> None:
     for entry in entries().values():
         _check(entry)
@@ -52,15 +48,6 @@ def _check(entry: registry.Entry) -> None:
         assert entry.source.member or Path(entry.source.url).suffix in FORMATS
         if "github" in entry.source.url:  # a commit, no branch
             assert re.search(r"/[0-9a-f]{40}/", entry.source.url)
-
-
-def test_no_two_sets_share_a_file_a_checksum_or_a_source() -> None:
-    found = list(entries().values())
-    assert len({e.mirror for e in found}) == len(found)
-    assert len({Path(e.mirror).with_suffix("") for e in found}) == len(found)  # in the cache
-    sums = [e.checksum for e in found if e.checksum]
-    assert len(set(sums)) == len(sums)
-    assert len({(e.source, e.split) for e in found}) == len(found)
 
 
 def test_sizes_and_order_are_those_of_the_papers_tables() -> None:

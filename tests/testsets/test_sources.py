@@ -17,7 +17,6 @@ from contamination.testsets.records import read_records
 from contamination.testsets.sources import (
     available,
     cache_path,
-    data_file,
     expected_checksum,
     fetch,
     locate,
@@ -75,9 +74,6 @@ def repository(server) -> Repository:
     return made
 
 
-# --- registered sets ------------------------------------------------------------------------------
-
-
 def test_a_registered_set_is_the_same_from_a_mirror_and_from_the_hub(
     mirror, repository, monkeypatch
 ) -> None:
@@ -126,9 +122,6 @@ def test_the_first_5000_as_in_the_paper(mirror) -> None:
     assert message == "max_records is 0: give at least 1"
 
 
-# --- files and directories ------------------------------------------------------------------------
-
-
 def test_a_file(tmp_path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(jsonl(QUESTIONS))
@@ -153,9 +146,6 @@ def test_a_directory(tmp_path) -> None:
     assert found.examples == EXAMPLES[:2]
 
 
-# --- the hub --------------------------------------------------------------------------------------
-
-
 def test_a_data_set_of_the_hub_which_then_needs_no_network(repository, server, monkeypatch) -> None:
     found = open_test_set("org/questions", template="question/1")
     assert (found.name, found.examples) == ("org/questions", EXAMPLES)
@@ -167,18 +157,6 @@ def test_a_data_set_of_the_hub_which_then_needs_no_network(repository, server, m
     assert not server.seen
     message = refusal(open_test_set, "org/questions", revision="v2")
     assert "fetch it where there is a network" in message
-
-
-def test_a_revision_is_kept_beside_others(repository) -> None:
-    before = repository.refs["main"]
-    assert len(open_test_set("org/questions", template="question").examples) == 6
-    repository.push({"test.jsonl": jsonl(QUESTIONS[:3])}, "refs/pr/1")
-    for revision, records in (("refs/pr/1", 3), (before, 6), (None, 6)):
-        found = open_test_set("org/questions", template="question", revision=revision)
-        assert len(found.examples) == records
-
-
-# --- where it lies --------------------------------------------------------------------------------
 
 
 def test_a_mirror_before_the_cache_and_an_explicit_one_before_the_environments(
@@ -199,18 +177,6 @@ def test_a_mirror_before_the_cache_and_an_explicit_one_before_the_environments(
     assert locate(ENTRY, other.parent) == other / "test.jsonl"
 
 
-def test_a_file_of_the_data_directory_or_of_the_registry(mirror, repository, monkeypatch) -> None:
-    monkeypatch.setenv("CONTAMINATION_DATA", str(mirror))
-    assert data_file(ENTRY.mirror) == mirror / ENTRY.mirror
-    (mirror / ENTRY.mirror).unlink()
-    assert data_file(ENTRY.mirror) == cache_path(ENTRY)
-    told = f"{mirror / 'mine.jsonl'}: no such file; set CONTAMINATION_DATA to the directory"
-    assert refusal(data_file, "mine.jsonl").startswith(told)
-
-
-# --- fetched --------------------------------------------------------------------------------------
-
-
 def test_what_is_fetched_is_kept_with_its_origin(repository, server) -> None:
     path = fetch(UNPINNED)
     assert [record for _, record in read_verified(UNPINNED, path)] == QUESTIONS
@@ -225,17 +191,6 @@ def test_what_is_fetched_is_kept_with_its_origin(repository, server) -> None:
     server.seen.clear()
     assert fetch(UNPINNED) == path
     assert not server.seen  # from the cache
-
-
-def test_the_cache_serves_as_a_mirror(repository, cache, tmp_path) -> None:
-    fetch(UNPINNED)
-    cache.rename(tmp_path / "copied")
-    found = locate(UNPINNED, tmp_path / "copied")
-    assert found == tmp_path / "copied" / "questions" / "test.jsonl"
-    assert len(read_verified(UNPINNED, found)) == 6
-    found.write_bytes(found.read_bytes().replace(b"It is 3", b"It is 4"))
-    message = refusal(read_verified, UNPINNED, found)
-    assert f"what was fetched had {CHECKSUM[:16]}...; it is another version" in message
 
 
 def test_a_change_upstream_is_refused_until_it_is_accepted(repository) -> None:
@@ -268,16 +223,6 @@ def test_what_is_not_what_the_registry_says_is_not_kept(entry, repository, cache
     assert fetch(entry).is_file()
 
 
-def test_records_of_a_set_without_a_template(repository) -> None:
-    """A set of the hub that is not registered: its records are compared, not its examples."""
-    entry = replace(UNPINNED, template=None, records=None)
-    surrogate = {"id": 9, "text": "half of a pair: \ud83d"}
-    repository.push({"test.jsonl": jsonl([*QUESTIONS, surrogate])})
-    assert len(read_verified(entry, fetch(entry))) == 7
-    repository.push({"test.jsonl": jsonl([*QUESTIONS, surrogate | {"text": "x"}])})
-    assert "changed upstream" in refusal(fetch, entry, again=True)
-
-
 def test_those_that_start_together_fetch_once(repository, server) -> None:
     ready = threading.Barrier(3)
 
@@ -290,19 +235,13 @@ def test_those_that_start_together_fetch_once(repository, server) -> None:
     assert sum(seen.startswith("GET") and "test.jsonl" in seen for seen in server.seen) == 1
 
 
-# --- what is refused ------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("what", "named"),
     [
         ("question", "did you mean questions? "),
         ("mmlu", "it has 2 sets, each tested by itself: mmlu"),
         ("mmlu/frist", "did you mean mmlu/first"),
-        ("./org/questions", "./org/questions: no such file, directory or test set: "),
-        ("a/b/c", "a/b/c: no such file, directory or test set: "),
         (Path("org/questions"), "org/questions: no such file or directory"),
-        ("none.csv", "none.csv: no such file"),
     ],
 )
 def test_no_test_set(what: str | Path, named: str, server) -> None:
@@ -311,23 +250,11 @@ def test_no_test_set(what: str | Path, named: str, server) -> None:
     assert not server.seen  # neither of these is fetched first
 
 
-def test_options_of_the_hub_go_with_nothing_else(mirror) -> None:
-    for what, option in (
-        ("questions", {"split": "train"}),
-        (mirror / "many.jsonl", {"split": "train"}),
-        (str(mirror), {"revision": "v1"}),
-    ):
-        message = refusal(open_test_set, what, mirror=mirror, **option)
-        assert message.startswith(f"{what} is ") and "--data-revision" in message
-
-
 @pytest.mark.parametrize(
     ("entry", "damage", "named"),
     [
         (ENTRY, lambda lines: [line.replace("is 3.", "is 4.") for line in lines], "checksum "),
         (UNPINNED, lambda lines: lines[:-1], "5 records, questions has 6"),
-        (ENTRY, lambda lines: lines[:1], "the test set is empty"),
-        (ENTRY, lambda lines: [lines[0].replace("answer", "anwser"), *lines[1:]], "'answer'"),
         (UNPINNED, lambda lines: [*lines[:-1], lines[2]], "line 7: id '1'"),
     ],
 )
@@ -336,22 +263,6 @@ def test_a_damaged_file_of_a_mirror(entry, damage, named, mirror) -> None:
     path.write_text("".join(damage(path.read_text().splitlines(keepends=True))))
     found = refusal(read_verified, entry, path)
     assert found.startswith(str(path)) and named in found
-
-
-@pytest.mark.parametrize("where", ["/dev/null", "/proc/version/x", "file", "x" * 300])
-@pytest.mark.parametrize("variable", ["CONTAMINATION_CACHE", "CONTAMINATION_DATA"])
-def test_a_place_that_cannot_be_a_directory_is_named(monkeypatch, tmp_path, where, variable):
-    (tmp_path / "file").write_bytes(b"mine")
-    monkeypatch.setenv(variable, str(tmp_path / where))
-    assert refusal(locate, ENTRY).startswith(f"{tmp_path / where}: no directory")
-    assert (tmp_path / "file").read_bytes() == b"mine"
-
-
-def test_a_damaged_note_of_what_was_fetched_is_named(repository) -> None:
-    path = fetch(UNPINNED)
-    note = path.with_suffix(".source.json")
-    note.write_bytes(b"[]")
-    assert refusal(read_verified, UNPINNED, path).startswith(f"{note}: it is damaged")
 
 
 def test_without_a_network_a_set_has_to_be_somewhere(mirror, monkeypatch) -> None:
