@@ -18,7 +18,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from contamination.scoring.endpoint import EndpointScorer
 
-# The styles are vllm, sglang, openai, together, text, llama.cpp and generate. What all but the last
+# The styles are vllm, sglang, openai, together, text and generate. What all but the last
 # of them understand:
 KNOWN = {"model", "prompt", "max_tokens", "temperature", "echo", "logprobs"}
 FIELDS = {"vllm": {"prompt_logprobs", "return_token_ids"}, "sglang": {"return_token_ids"}}  # beyond
@@ -136,10 +136,7 @@ class CompletionsServer(ThreadingHTTPServer):
         if body.get("logprobs") is None:
             return answer
         choice["logprobs"] = self.lists([generated], [its_value])
-        if self.style == "llama.cpp":
-            content = {"id": generated, "token": self.text(generated), "logprob": its_value}
-            choice["logprobs"] = {"content": [content]}
-        elif self.style == "together" and body.get("echo"):
+        if self.style == "together" and body.get("echo"):
             answer["prompt"] = [{"text": "", "logprobs": self.lists(ids, values)}]
         elif body.get("echo"):
             choice["logprobs"] = self.lists([*ids, generated], [*values, its_value])

@@ -13,13 +13,6 @@ from contamination.scoring.local import TransformersScorer
 from contamination.scoring.plan import StorePlan
 
 
-def test_short_sequences_are_read_once():
-    work = StorePlan("orderings", 2, None).work([3, 4, 5, 6], permutations=9, context=16)
-    assert work == Workload(
-        sequences=20, scored=180, read=180, windows=20, attended=10 * (7 * 8 // 2 + 11 * 12 // 2)
-    )
-
-
 def test_long_sequences_are_read_in_windows():
     """20 tokens, context 8, stride 4: windows 0-8, 4-12, 8-16, 12-20."""
     work = StorePlan("orderings", 1, None).work([10, 10], permutations=1, context=8)

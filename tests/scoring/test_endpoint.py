@@ -9,8 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models
 from transformers import PreTrainedTokenizerFast
 
@@ -412,6 +410,8 @@ def test_lies_of_generate_are_refused_at_first_and_later(generate, directory, ta
 READ = {
     "start added": (lambda ids: [0, *ids], "at position 1, where"),
     "one added": (lambda ids: [*ids[:2], 299, *ids[2:]], "at position 2, where"),
+    "first dropped": (lambda ids: ids[1:], "at position"),
+    "one dropped": (lambda ids: [*ids[:2], *ids[3:]], "at position 2, where"),
     "one changed": (lambda i: [*i[:2], (i[2] + 1) % 256 + 40, *i[3:]], "at position 2, where"),
     "cut": (lambda ids: ids[:-1], ""),
 }
@@ -441,57 +441,6 @@ class TestPromptLogprobs:
 
         server.tamper = tamper
         agree(scored(scorer, sequences), expected)
-
-
-def test_a_server_that_scores_no_prompts(network, directory):
-    """llama.cpp's own: it takes every field and forgets about it."""
-    with serving(network, "llama.cpp") as server:
-        message = error_of(scorer_of(server, directory))
-    assert message == (
-        "no way to the log-probabilities of a prompt (asked with token ids: "
-        f"{server.url}: the answer holds no token_logprobs of the prompt); use a server that "
-        "scores prompts of token ids, such as vLLM or SGLang"
-    )
-    assert len(server.seen) == len(FORMATS)
-
-
-@settings(max_examples=200)
-@given(data=st.data())
-def test_no_edit_of_the_tokens_goes_unnoticed(tokenizer, route, sglang, data):
-    """What a server adds, drops, swaps or replaces is refused, however it names tokens."""
-    whole = st.sampled_from([i for i in range(300) if is_whole(tokenizer, i)])
-    prompt = [0, *data.draw(st.lists(whole, min_size=1, max_size=8))]
-    theirs = list(prompt)
-    for _ in range(data.draw(st.integers(1, 3))):
-        position = data.draw(st.integers(0, len(theirs)))
-        edit = data.draw(st.sampled_from(["add", "drop", "replace"]))
-        stop = position + (edit != "add")
-        theirs[position:stop] = [] if edit == "drop" else [data.draw(whole)]
-    answered = [*theirs, *data.draw(st.lists(whole, max_size=1))]  # perhaps with a generated token
-    values = [None, *[-1.0] * (len(answered) - 1)] if answered else []
-    by_text = echo(values, [tokenizer.decode([i]) for i in answered])
-    named = [v and {str(i): {"logprob": v}} for i, v in zip(theirs, values, strict=False)]
-    by_id = {"choices": [{"prompt_logprobs": named}]}
-    skip = data.draw(st.integers(0, len(prompt) - 2))
-    end, last = theirs[skip:], len(tokenizer) - 1
-    clipped = [0 if t == last == s else t for t, s in zip(prompt[skip:], end, strict=False)]
-    for asked, answer, same, first in [
-        (route, by_text, answered[: len(prompt)] == prompt, 0),
-        (replace(route, format="prompt_logprobs"), by_id, theirs[1:] == prompt[1:], 0),
-        (
-            sglang,
-            reply(sglang, prompt, end, skip),
-            len(theirs) > skip and end == prompt[skip:],
-            skip,
-        ),
-    ]:
-        if same:  # the first token has no entry in vLLM's format
-            assert len(read(asked, answer, prompt, first)) == len(prompt) - first - 1
-        elif asked is sglang and clipped == end:
-            continue  # the last of the vocabulary and the first have one name there
-        else:
-            with pytest.raises(InputError):
-                read(asked, answer, prompt, first)
 
 
 def test_rounding_above_zero_is_certainty(tokenizer, route):

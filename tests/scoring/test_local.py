@@ -36,27 +36,6 @@ def bfloat16(monkeypatch):
     monkeypatch.setattr(loading, "has_bfloat16", lambda device: True)
 
 
-LENGTHS = {
-    "one token": 1,
-    "exactly the context": CONTEXT,
-    "context + 1": CONTEXT + 1,
-    "1.5 contexts + 1": 3 * CONTEXT // 2 + 1,
-    "3.5 contexts + 3": 7 * CONTEXT // 2 + 3,
-}
-
-
-@pytest.mark.parametrize("length", LENGTHS.values(), ids=LENGTHS.keys())
-def test_float32_agrees_with_a_float64_loop_over_tokens(float32, model_directory, length):
-    scorer = TransformersScorer(model_directory)
-    assert scorer.dtype is torch.float32
-    assert scorer.context == CONTEXT
-    ids = random_ids(length)
-    (values,) = scored(scorer, [ids])
-    np.testing.assert_allclose(
-        values, float64_loop(model_directory, ids, CONTEXT), rtol=0, atol=FLOAT32_NATS
-    )
-
-
 def test_bfloat16_stays_within_its_tolerance(bfloat16, model_directory):
     scorer = TransformersScorer(model_directory)
     assert scorer.dtype is torch.bfloat16

@@ -12,15 +12,12 @@ import torch
 from transformers import GPT2LMHeadModel
 
 from contamination.audit.battery import TESTS
-from contamination.scoring import endpoint_trust
 from contamination.scoring import store as stores
 from contamination.scoring.contract import Scorer
-from contamination.scoring.endpoint import EndpointScorer
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.score import score
 from contamination.testsets.example_set import ExampleSet
-from fakes.completions_server import Network, serving
 from fakes.level import check_level
 from fakes.made_up_scorer import MadeUpScorer, log_probs_of
 
@@ -63,24 +60,6 @@ def test_a_drifting_scorer_keeps_the_level(tokenizer, tmp_path, test, shards, m)
         for i in range(100)
     ]
     check_level(p, 0.05, 0.25, 0.5)
-
-
-@pytest.mark.parametrize(("test", "shards", "m"), [("permutation", 1, 3), ("successor", 1, 0)])
-def test_a_drifting_server_keeps_the_level(make_model, tmp_path, monkeypatch, test, shards, m):
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    monkeypatch.setattr(endpoint_trust, "MOST_NOISE", np.inf)  # else the drift is refused
-    directory = make_model(64)
-
-    def drift(answer, number: int) -> None:
-        for token in answer["choices"][0]["prompt_logprobs"][1:]:
-            for value in token.values():
-                value["logprob"] += DRIFT * number
-
-    with serving(Network(directory)) as server:
-        server.tamper = drift
-        scorer = EndpointScorer(server.url, "tiny", directory, context=64, concurrency=1)
-        p = [p_value(test, scorer, words(4, i), tmp_path / f"{i}", shards, m) for i in range(40)]
-    check_level(p, 0.25, 0.5)
 
 
 WIDE = pytest.mark.parametrize(

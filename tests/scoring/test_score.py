@@ -140,27 +140,6 @@ def test_whichever_parts_are_missing_are_scored_to_the_same_bytes(
 
 
 @pytest.mark.parametrize(
-    ("name", "scorer", "changes"),
-    [
-        ("model revision", {"revision": "weights-2"}, {}),
-        ("tokens per example", {}, {"tokens_per_example": 2}),
-    ],
-)
-def test_a_store_of_something_else_is_refused_before_any_scoring(
-    tokenizer, tmp_path, name, scorer, changes
-):
-    run(MadeUpScorer(tokenizer), tmp_path)
-    before = contents(tmp_path)
-    other = MadeUpScorer(tokenizer, **scorer)
-    with pytest.raises(InputError, match=f"another {name} "):
-        run(other, tmp_path, **changes)
-    assert other.scored == 0
-    assert contents(tmp_path) == before
-    run(other, tmp_path, replace=True, **changes)
-    assert other.scored == changes.get("shards", SHARDS) * 6
-
-
-@pytest.mark.parametrize(
     ("examples", "shards", "message"),
     [
         (EXAMPLES, 8, "at most 7 shards"),
@@ -203,23 +182,6 @@ class TestSuccessors:
                     expected[a, b] = both[-len(tokens) :].astype(np.float64).sum()
             found = store.successors(shard, first or 1000)
             np.testing.assert_allclose(found, expected, rtol=1e-12)
-
-    def test_a_network_gives_what_it_gives_to_pairs(self, model_directory, tmp_path):
-        """As above with a real model, whichever parts it is asked for."""
-        settings = {"kind": "successors", "tokens_per_example": 3}
-        store = run(TransformersScorer(model_directory, batch_tokens=25), tmp_path, **settings)
-        before = contents(tmp_path)
-        scorer = TransformersScorer(model_directory, batch_tokens=25)
-        ids = tokenize(scorer.tokenizer, EXAMPLES)
-        found = store.successors(1, 3)
-        for a, b in [(0, 1), (4, 2), (1, 0)]:
-            both = np.concatenate([ids[5 + a], ids[5 + b][:3]])
-            ((_, values),) = scorer.token_logprobs([both])
-            assert found[a, b] == pytest.approx(values[len(ids[5 + a]) :].sum(), abs=0.2)
-        for path in store.parts()[::2]:
-            path.unlink()
-        run(scorer, tmp_path, **settings)
-        assert contents(tmp_path) == before
 
 
 class TestParts:
@@ -336,17 +298,6 @@ class TestRecords:
             "noise": None,
         }
 
-    def test_several_processes_write_one(self, store, scorer, monkeypatch):
-        monkeypatch.setattr(scoring, "gather", lambda mine: [mine, "1 x another"])
-        monkeypatch.setattr(processes(), "num_processes", 2)
-        with monkeypatch.context() as patch, scoring.recorded(store, scorer):
-            patch.setattr(processes(), "process_index", 1)
-            with scoring.recorded(store, scorer):
-                pass
-        (record,) = records(store)
-        assert record["processes"] == 2
-        assert record["devices"] == sorted(["1 x another", describe(scorer.device)])
-
 
 @pytest.mark.parametrize(("kind", "permutations"), [(ORDERINGS, (5, 3)), (SUCCESSORS, (5, 77))])
 def test_a_complete_store_needs_no_model(tokenizer, tmp_path, kind, permutations):
@@ -356,15 +307,3 @@ def test_a_complete_store_needs_no_model(tokenizer, tmp_path, kind, permutations
     for number in permutations:
         run(MadeUpScorer(tokenizer, survives=0), tmp_path, permutations=number, **kind)
     assert contents(tmp_path) == before
-
-
-def test_the_canonical_orderings_are_not_always_scored_first(tokenizer, tmp_path):
-    """An endpoint may drift in the meantime."""
-    scorer = MadeUpScorer(tokenizer)
-    run(scorer, tmp_path, permutations=9)
-    texts = [tokenizer.decode(sequence) for sequence in scorer.sequences]
-    canonical_first = []
-    for start, stop in shard_bounds(len(EXAMPLES), SHARDS):
-        first = next(text for text in texts if EXAMPLES[start] in text)
-        canonical_first.append(first == "".join(EXAMPLES[start:stop]))
-    assert not all(canonical_first)

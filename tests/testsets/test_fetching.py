@@ -6,7 +6,6 @@ import zipfile
 from pathlib import Path
 
 import datasets
-import huggingface_hub.constants
 import pandas as pd
 import pytest
 
@@ -14,7 +13,7 @@ from contamination.errors import InputError
 from contamination.testsets.fetching import download, read_directory
 from contamination.testsets.registry import Hub, Url
 from fakes import made_up_registry
-from fakes.hub_server import Repository, put_in_cache
+from fakes.hub_server import Repository
 from fakes.made_up_registry import QUESTIONS, jsonl
 
 HEAD, TAIL = QUESTIONS[:4], QUESTIONS[4:]
@@ -153,27 +152,6 @@ class TestHub:
         server.shutdown()
         server.server_close()
         assert "fetch it where there is a network" in refusal(Hub("org/another"))
-
-
-class TestCacheOfTheHub:
-    """Without a network, what lies in the hub's cache in the hub's own layout."""
-
-    @pytest.fixture(autouse=True)
-    def cache(self, monkeypatch, tmp_path) -> Path:
-        path = tmp_path / "hub"
-        monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(path))
-        monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-        return path
-
-    def put(self, cache: Path, files: dict[str, bytes]) -> None:
-        put_in_cache(cache / "datasets--org--name", files, "a" * 40, "main")
-
-    def test_parquet_and_jsonl(self, cache):
-        self.put(cache, FILES)
-        records, commit, _ = download(Hub("org/name", "one"), "test", Path("unused"))
-        assert [record for _, record in records] == QUESTIONS
-        assert commit == "a" * 40
-        assert fetched(Hub("org/name", "two")) == TAIL
 
 
 class TestUrl:

@@ -33,18 +33,6 @@ def disk(monkeypatch):
     return has
 
 
-def test_files_that_fit_the_patterns_are_fetched_at_a_commit(repository, server, disk):
-    disk(1500)  # exactly
-    folder = fetch_files("org/name", ["*.bin"])
-    assert folder.name == repository.refs["main"]
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == {
-        name: FILES[name] for name in ("a.bin", "b.bin")
-    }
-    later = repository.push({"a.bin": b"later"}, "v2")
-    assert (fetch_files("org/name", ["*.bin"], revision="v2") / "a.bin").read_bytes() == b"later"
-    assert fetch_files("org/name", ["*.bin"], revision=later).name == later
-
-
 def test_a_disk_that_is_too_small_is_refused_before_anything_is_fetched(repository, server, disk):
     disk(1499)
     message = refusal(fetch_files, "org/name", ["*.bin"])

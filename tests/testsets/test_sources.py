@@ -86,24 +86,6 @@ def test_a_registered_set_is_the_same_from_a_mirror_and_from_the_hub(
     assert open_test_set("questions") == found
 
 
-def test_a_csv_and_the_parquet_of_the_hub_give_the_same_subset(mirror, server) -> None:
-    choices, questions = [["a", "b", "c", "d"], ["1", "2", "3", "4"]], ["one\ntwo", 'say "q"']
-    rows = [
-        {"question": q, **{f"choice{i}": c for i, c in enumerate(cs)}, "answer": a}
-        for q, cs, a in zip(questions, choices, [2, 0], strict=True)
-    ]
-    (mirror / "mmlu").mkdir()
-    pd.DataFrame(rows).to_csv(mirror / "mmlu" / "first_test.csv", index=False)
-    columns = {"question": questions, "subject": ["s", "s"], "choices": choices, "answer": [2, 0]}
-    data = pd.DataFrame(columns).to_parquet()
-    server.repositories["org/mmlu"] = made = Repository()
-    made.push({"first/test-00000-of-00001.parquet": data})
-    from_mirror, from_hub = open_test_set("mmlu/first", mirror=mirror), open_test_set("mmlu/first")
-    assert from_hub == from_mirror
-    assert from_hub.examples[0] == "one\ntwo\nA. a\nB. b\nC. c\nD. d\nAnswer: C\n"
-    assert from_hub.records[0] == {"question": "one\ntwo", "choices": choices[0], "answer": "C"}
-
-
 def test_another_template_does_not_change_what_is_verified(mirror) -> None:
     found = open_test_set("questions", template="question", mirror=mirror)
     assert found.examples == tuple(f"{record['question']}\n" for record in QUESTIONS)
