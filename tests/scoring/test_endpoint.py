@@ -350,6 +350,8 @@ LIES = {
     "text for a number": (put(3, 4, "-1"), "gives '-1' for the token at position 3"),
     "true for ids": (set_field((*LOGPROBS, "token_ids"), [True] * 9), "not in the format 'echo'"),
     "not a number": (put(3, 4, math.nan), "gives nan for the token at position 3"),
+    "minus infinity": (put(3, 4, -math.inf), "gives -inf for the token at position 3"),
+    "vLLM's minus infinity": (put(3, 4, -9999.0), "gives -9999.0 for the token at position 3"),
     "probabilities": (put(3, 4, 0.25), "gives 0.25 for the token at position 3"),
     "zeros": (put(1, None, 0.0), "every token has the log-probability 0, which stands for none"),
     "constants": (put(1, None, -2.5), "every token has the log-probability -2.5"),
@@ -385,7 +387,9 @@ def say(name, value):
 
 LIES_OF_GENERATE = {
     "no log-probabilities": (say("input_token_logprobs", None), "holds no input_token_logprobs"),
+    "one too few": (entries((slice(-1, None),), []), "log-probabilities for a prompt of"),
     "one too many": (entries((slice(0, 0),), [[None, 1, None]]), "gives 1 ("),
+    "first one dropped": (entries((slice(0, 1),), []), "it adds or drops tokens"),
     "another id": (entries((3, 1), 299), "gives 299 ("),
     "null": (entries((3, 0), None), "gives None for the token at position"),
     "a probability": (entries((3, 0), 0.25), "gives 0.25 for the token at position"),

@@ -383,6 +383,13 @@ class TestKey:
         if not spelt.startswith("\\"):
             assert spelt[4:11].lower() not in told.lower()
 
+    def test_does_not_follow_a_redirect(self, network, server, keyed):
+        with serving(network) as other:
+            location = {"Location": f"{other.url}/completions"}
+            server.failures.append(Failure(307, headers=location))
+            assert f"redirects to {other.url}/completions; give the address" in error_of(keyed)
+            assert other.seen == []
+
     def test_that_cannot_be_sent_is_refused_unseen(self, server, directory, monkeypatch):
         key = "line\nbreak"
         monkeypatch.setenv("MY_KEY", key)

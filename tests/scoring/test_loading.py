@@ -292,10 +292,12 @@ KERNELS = "kernels-community/flash-attn"
 # What is done to a directory, and what the one line that refuses it must name.
 HOSTILE: dict[str, tuple[Callable[[Path], None], str]] = {
     "no weights": (removed("model.*"), "no *.safetensors in it"),
+    "half a file": (replaced("model.safetensors", b"{" * 90_000), "SafetensorError"),
     "weights that lack some": (a_norm_missing, "the weights lack transformer.h.0.ln_1.bias, "),
     "weights of zeros": (weights(torch.zeros_like), "its logits are the same whatever it reads"),
     "weights from a pipe": (replaced("model.safetensors", None), "model.safetensors: a pipe"),
     "brackets": (replaced("config.json", b"[" * 5000), "RecursionError"),
+    "unknown architecture": (config(model_type="odd"), "does not recognize this architecture"),
     "layers": (config(n_layer=3_000), "num_hidden_layers = 3000, and a model has 1 to 2,000"),
     "a width": (config(n_embd=10**9), "hidden_size = 1000000000, and a model has 1 to 1,000,000"),
     "a context": (config(n_positions=1), "states a context of 1 tokens"),

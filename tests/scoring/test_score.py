@@ -1,5 +1,6 @@
 import json
 import os
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from importlib.metadata import version
@@ -91,6 +92,15 @@ def test_an_interrupted_run_ends_with_the_bytes_of_an_uninterrupted_one(
     assert len(kept) > 1 or survives < 25
 
 
+def test_interruptions_in_every_part_still_end_with_the_same_bytes(tokenizer, tmp_path, whole):
+    """A machine that never survives more than one part gets there all the same."""
+    for _ in range(30):
+        with suppress(Breakdown):
+            run(MadeUpScorer(tokenizer, survives=4), tmp_path / "store")
+            break
+    assert contents(tmp_path / "store") == whole
+
+
 def test_more_permutations_score_only_what_is_missing(tokenizer, tmp_path):
     store = run(MadeUpScorer(tokenizer), tmp_path / "store", permutations=5)
     before, sums = contents(tmp_path / "store"), store.log_probs(5)
@@ -137,6 +147,42 @@ def test_whichever_parts_are_missing_are_scored_to_the_same_bytes(
     run(repair, directory)
     assert contents(directory) == before
     assert len(lost) <= len(repair.calls) <= len(lost) + 1  # what is compared with the store
+
+
+@pytest.mark.parametrize("which", [0, 2, -1])
+def test_a_damaged_part_is_scored_again_with_the_same_bytes(tokenizer, tmp_path, which):
+    store = run(MadeUpScorer(tokenizer), tmp_path)
+    before = contents(tmp_path)
+    path = store.parts()[which]
+    path.write_bytes(path.read_bytes()[:100])
+    repair = MadeUpScorer(tokenizer)
+    run(repair, tmp_path)
+    damaged = {path.with_suffix(".damaged").name: before[path.name][:100]}
+    assert contents(tmp_path) == before | damaged
+    assert 0 < repair.scored < 18
+
+
+@pytest.mark.parametrize(
+    ("name", "scorer", "changes"),
+    [
+        ("model revision", {"revision": "weights-2"}, {}),
+        ("seed", {}, {"seed": 2}),
+        ("shards", {}, {"shards": 2}),
+        ("tokens per example", {}, {"tokens_per_example": 2}),
+    ],
+)
+def test_a_store_of_something_else_is_refused_before_any_scoring(
+    tokenizer, tmp_path, name, scorer, changes
+):
+    run(MadeUpScorer(tokenizer), tmp_path)
+    before = contents(tmp_path)
+    other = MadeUpScorer(tokenizer, **scorer)
+    with pytest.raises(InputError, match=f"another {name} "):
+        run(other, tmp_path, **changes)
+    assert other.scored == 0
+    assert contents(tmp_path) == before
+    run(other, tmp_path, replace=True, **changes)
+    assert other.scored == changes.get("shards", SHARDS) * 6
 
 
 @pytest.mark.parametrize(
@@ -299,6 +345,21 @@ class TestRecords:
         }
 
 
+def test_every_ordering_scores_the_same_tokens_and_no_start_token(tokenizer, tmp_path):
+    scorer = MadeUpScorer(tokenizer)
+    run(scorer, tmp_path, permutations=5)
+    for start, stop in shard_bounds(len(EXAMPLES), SHARDS):
+        sequences = [s for s in scorer.sequences if EXAMPLES[start] in tokenizer.decode(s)]
+        assert len({s.tobytes() for s in sequences}) > 1
+        assert len({np.sort(s).tobytes() for s in sequences}) == 1
+        assert "".join(EXAMPLES[start:stop]) in map(tokenizer.decode, sequences)
+        for sequence in sequences:
+            # Whole examples in another order: decoded, they are the same lines.
+            lines = tokenizer.decode(sequence).splitlines(keepends=True)
+            assert sorted(lines) == sorted(EXAMPLES[start:stop])
+            assert tokenizer.bos_token_id not in sequence
+
+
 @pytest.mark.parametrize(("kind", "permutations"), [(ORDERINGS, (5, 3)), (SUCCESSORS, (5, 77))])
 def test_a_complete_store_needs_no_model(tokenizer, tmp_path, kind, permutations):
     """The number of permutations means nothing to successors."""
@@ -307,3 +368,15 @@ def test_a_complete_store_needs_no_model(tokenizer, tmp_path, kind, permutations
     for number in permutations:
         run(MadeUpScorer(tokenizer, survives=0), tmp_path, permutations=number, **kind)
     assert contents(tmp_path) == before
+
+
+def test_the_canonical_orderings_are_not_always_scored_first(tokenizer, tmp_path):
+    """An endpoint may drift in the meantime."""
+    scorer = MadeUpScorer(tokenizer)
+    run(scorer, tmp_path, permutations=9)
+    texts = [tokenizer.decode(sequence) for sequence in scorer.sequences]
+    canonical_first = []
+    for start, stop in shard_bounds(len(EXAMPLES), SHARDS):
+        first = next(text for text in texts if EXAMPLES[start] in text)
+        canonical_first.append(first == "".join(EXAMPLES[start:stop]))
+    assert not all(canonical_first)

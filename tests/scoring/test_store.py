@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 import subprocess
@@ -111,6 +112,12 @@ class TestSettingAside:
         assert foreign not in store.parts()
         assert foreign.with_suffix(".damaged").exists()
 
+    @pytest.mark.parametrize("name", ["part-00001.00001-00001.00003.parquet", "part-x.parquet"])
+    def test_a_part_whose_name_does_not_tell_what_it_holds_is_set_aside(self, store, name):
+        store.parts()[1].rename(store.directory / name)
+        assert store.done() == {(0, 0), (0, 1), (0, 2), (1, 0)}
+        assert len(store.parts()) == 1
+
     def test_what_a_killed_run_left_is_removed_when_it_is_old(self, store):
         names = (f".00000000-1-0000000{i}.partial.parquet" for i in range(2))  # another machine's
         old, new = (store.directory / name for name in names)
@@ -134,6 +141,15 @@ class TestSettingAside:
         assert os.path.lexists(aside)
         aside.rename(store.directory.parent / "aside")
         assert contents(store.directory) == before
+
+    def test_what_cannot_be_set_aside_is_told(self, store, monkeypatch):
+        def forbidden(*_) -> None:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+        store.parts()[0].write_bytes(b"half")
+        monkeypatch.setattr(Path, "rename", forbidden)
+        with pytest.raises(InputError, match=r"part-.*cannot be set aside \(Permission denied\)"):
+            store.done()
 
 
 def put(kind: str, path: Path) -> None:

@@ -261,6 +261,17 @@ def test_what_gives_no_alternatives_is_refused_before_any_is_written(
     assert "\n" not in str(error.value)
 
 
+def test_a_text_that_names_letters_matters_where_it_is_shown() -> None:
+    shown = {**LETTERED[0], "question": "So?", "why": "Lamps shine."}
+    records = (*LETTERED, shown, QUIZ[0])
+    made = option_alternatives(set_of(*records), seed=0, keep=Keep(repeated=False))
+    assert made.distinct == (2, 2, 2, 6)
+    keyed = [{"why": "It flows.", **each} for each in records]
+    template = "{question} {choices:, } {why}\n"
+    made = option_alternatives(set_of(*keyed, template=template), seed=0, keep=Keep(repeated=False))
+    assert made.distinct == (1, 1, 2, 6)
+
+
 def score(text: str) -> float:
     """A model that likes some texts for no reason."""
     return int(sha256_of(text)[:8], 16) / 2**32

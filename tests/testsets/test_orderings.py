@@ -65,6 +65,12 @@ def test_an_ordering_depends_on_its_key_alone():
     np.testing.assert_array_equal(draw((100, 130), 5), before + 100)
 
 
+@pytest.mark.parametrize("change", [{"seed": 2}, {"dataset": "e"}, {"shard": 1}])
+def test_every_part_of_the_key_matters(change):
+    assert draw((0, 30), 5).tolist() != draw((0, 30), 5, **change).tolist()
+    assert draw((0, 30), 5).tolist() != draw((0, 30), 6).tolist()
+
+
 def test_all_orders_are_equally_likely_over_orderings_shards_and_seeds():
     draws = {
         "orderings": [draw((0, 4), i) for i in range(1, 2401)],

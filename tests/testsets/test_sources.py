@@ -175,6 +175,17 @@ def test_what_is_fetched_is_kept_with_its_origin(repository, server) -> None:
     assert not server.seen  # from the cache
 
 
+def test_the_cache_serves_as_a_mirror(repository, cache, tmp_path) -> None:
+    fetch(UNPINNED)
+    cache.rename(tmp_path / "copied")
+    found = locate(UNPINNED, tmp_path / "copied")
+    assert found == tmp_path / "copied" / "questions" / "test.jsonl"
+    assert len(read_verified(UNPINNED, found)) == 6
+    found.write_bytes(found.read_bytes().replace(b"It is 3", b"It is 4"))
+    message = refusal(read_verified, UNPINNED, found)
+    assert f"what was fetched had {CHECKSUM[:16]}...; it is another version" in message
+
+
 def test_a_change_upstream_is_refused_until_it_is_accepted(repository) -> None:
     path, before = fetch(UNPINNED), repository.refs["main"]
     kept = path.read_bytes()
@@ -203,6 +214,16 @@ def test_what_is_not_what_the_registry_says_is_not_kept(entry, repository, cache
     assert not list(cache.rglob("*.json*"))
     repository.push({"test.jsonl": jsonl(QUESTIONS)})
     assert fetch(entry).is_file()
+
+
+def test_records_of_a_set_without_a_template(repository) -> None:
+    """A set of the hub that is not registered: its records are compared, not its examples."""
+    entry = replace(UNPINNED, template=None, records=None)
+    surrogate = {"id": 9, "text": "half of a pair: \ud83d"}
+    repository.push({"test.jsonl": jsonl([*QUESTIONS, surrogate])})
+    assert len(read_verified(entry, fetch(entry))) == 7
+    repository.push({"test.jsonl": jsonl([*QUESTIONS, surrogate | {"text": "x"}])})
+    assert "changed upstream" in refusal(fetch, entry, again=True)
 
 
 def test_those_that_start_together_fetch_once(repository, server) -> None:

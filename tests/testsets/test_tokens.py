@@ -51,6 +51,16 @@ def test_every_ordering_is_the_same_multiset_of_tokens(bpe) -> None:
         assert bpe.decode(shuffled) == "".join(TEXTS[i] for i in order)
 
 
+def test_examples_are_tokenised_alone(bpe) -> None:
+    """Tokens of an example do not depend on its neighbours, in a batch or in the text."""
+    together = tokenize(bpe, TEXTS)
+    for text, ids in zip(TEXTS, together, strict=True):
+        np.testing.assert_array_equal(tokenize(bpe, [text])[0], ids)
+        assert ids.dtype == np.int32
+        assert len(ids) > 0
+    assert bpe.eos_token_id not in _joined(together)
+
+
 def test_a_saved_tokenizer_gives_the_same_tokens_and_special_ones_are_plain_text(
     bpe, tmp_path: Path
 ) -> None:
