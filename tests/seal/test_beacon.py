@@ -2,6 +2,7 @@
 
 import datetime
 import hashlib
+import sys
 
 import pytest
 
@@ -18,7 +19,9 @@ RANDOMNESS = "fe290beca10872ef2fb164d2aa4442de4566183ec51c56ff3cd603d930e54fdd"
 
 def test_the_signature_of_a_round_is_the_one_that_the_beacon_published() -> None:
     assert hashlib.sha256(bytes.fromhex(SIGNATURE)).hexdigest() == RANDOMNESS
+    limit = sys.getrecursionlimit()
     check_signature(ROUND, SIGNATURE)
+    assert sys.getrecursionlimit() == limit  # py_ecc raises it, and deep JSON would end Python
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,9 @@ give the constants below. A signature is verified here without a network.
 
 import datetime
 import hashlib
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from contamination.errors import InputError
 
@@ -38,6 +41,17 @@ def url_of(number: int) -> str:
     return f"https://api.drand.sh/{CHAIN}/public/{number}"
 
 
+@contextmanager
+def _recursion_limit() -> Iterator[None]:
+    """Undo what py_ecc does when imported: under its limit, deeply nested JSON ends the process."""
+    limit = sys.getrecursionlimit()
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+@_recursion_limit()
 def check_signature(number: int, signature: str) -> None:
     """Raise InputError unless `signature` (hexadecimal) is the beacon's of that round.
 
