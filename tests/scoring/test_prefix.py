@@ -5,11 +5,13 @@ from functools import cache
 from itertools import accumulate
 from operator import itemgetter
 from pathlib import Path
+from shutil import copytree
 from unittest.mock import Mock
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
 
 from contamination.errors import InputError
@@ -152,11 +154,46 @@ def logprobs(model, kept: np.ndarray, continuation: np.ndarray) -> torch.Tensor:
     return logits.gather(1, stream[0, 1:, None])[len(kept) :, 0]
 
 
+def float32_rounding(directory: Path) -> np.ndarray:
+    """Four standard deviations of what float32 does to each log-probability of GROUPS, nats.
+
+    Every output y_i = sum_j W_ij x_j of a linear layer is wrong by some eps * sum_j |W_ij x_j|, eps
+    being that of float32, which moves the log-probability by d log p / d y_i times that. The errors
+    of different outputs are independent, so their squares add up.
+    """
+    model = AutoModelForCausalLM.from_pretrained(directory).double().eval()
+    sums: list[tuple[torch.Tensor, torch.Tensor]] = []
+
+    def keep(layer: torch.nn.Linear, inputs: tuple[torch.Tensor], output: torch.Tensor) -> None:
+        sums.append((output, (inputs[0].abs() @ layer.weight.abs().T).detach()))
+
+    for layer in model.modules():
+        if isinstance(layer, torch.nn.Linear):
+            layer.register_forward_hook(keep)
+    deviations = []
+    for kept, continuation in alone(GROUPS):
+        sums.clear()
+        values = logprobs(model, kept, continuation)
+        outputs, sizes = [y for y, _ in sums], [size for _, size in sums]
+        unit = torch.eye(len(values), dtype=values.dtype)
+        slopes = torch.autograd.grad(values, outputs, unit, is_grads_batched=True)
+        squares = [
+            (slope * size).square().flatten(1).sum(1)
+            for slope, size in zip(slopes, sizes, strict=True)
+        ]
+        deviations.append(sum(squares).sqrt().numpy())
+    return 4 * np.finfo(np.float32).eps * np.concatenate(deviations)
+
+
 @pytest.mark.parametrize("name", MODELS)
-def test_float32_agrees_with_a_float64_pass_for_each(make, reference, ran, name):
-    # The selective scan of a Mamba cancels: it multiplies relative errors by ten in each layer.
-    atol = 10 * FLOAT32_NATS if name == "Mamba" else FLOAT32_NATS
-    np.testing.assert_allclose(run(make(name)), reference(name), rtol=0, atol=atol)
+def test_float32_agrees_with_a_float64_pass_for_each(make, reference, ran, directories, name):
+    # The selective scan of a Mamba cancels: it multiplies the relative error of what it reads by
+    # about ten in each of the two layers, from 2 eps to 20 and 400 at the worst position, where
+    # 3e-5 of a hidden state of length 6 are 1e-4 nats. So each of its tokens has its own bound,
+    # most of them below that of the other networks.
+    bound = float32_rounding(directories(name)) if name == "Mamba" else FLOAT32_NATS
+    assert (np.abs(run(make(name)) - reference(name)) <= bound).all()
+    assert np.median(bound) <= FLOAT32_NATS
     used = {piece.group for batch in ran[1:] for piece in batch}  # the first is the comparison
     assert used == SHARED[MOST[name]]
     assert bool(ran) == bool(used)
@@ -189,6 +226,18 @@ def test_batches_padding_and_company_do_not_matter(
     backwards, expected = GROUPS[::-1], reference(name, GROUPS[::-1])
     values = run(make(name, batch_tokens=batch_tokens), backwards)
     np.testing.assert_allclose(values, expected, rtol=0, atol=FLOAT32_NATS)
+
+
+def test_a_mask_that_is_added_suits_eager_attention_too(make, reference, ran):
+    values = run(make("Llama", attention="eager"))
+    np.testing.assert_allclose(values, reference("Llama"), rtol=0, atol=FLOAT32_NATS)
+    assert ran
+
+
+def test_attention_that_takes_no_such_mask_is_not_given_one(make, monkeypatch, ran):
+    monkeypatch.setattr(module, "ATTENTIONS", ("eager",))
+    run(make())
+    assert not ran
 
 
 @pytest.mark.parametrize("name", ["GPT-2", "Llama"])
@@ -240,6 +289,15 @@ def test_memory_running_out_halves_batches_and_then_groups(make, reference, monk
         run(scorer)
 
 
+def test_other_errors_are_not_taken_for_want_of_memory(make, monkeypatch):
+    scorer, broken = make(), Mock(side_effect=RuntimeError("of this test"))
+    run(scorer, [group(20, 6, 6, 6, 6)])
+    monkeypatch.setattr(module, "_run", broken)
+    with pytest.raises(RuntimeError, match="of this test"):
+        run(scorer, [group(20, 6, 6, 6, 6)])
+    broken.assert_called_once()
+
+
 def every_key(blocks, widths, longest, dtype):
     return torch.zeros_like(attention_mask(blocks, widths, longest, dtype))
 
@@ -268,6 +326,15 @@ def test_a_network_that_sees_something_else_never_shares(
     assert len(ran) <= 1  # the one that was compared
 
 
+def test_padding_is_compared_where_one_group_is_the_longest_and_the_widest(
+    make, reference, monkeypatch
+):
+    monkeypatch.setattr(module, "attention_mask", padding_of_prefixes)
+    groups = [group(25, *[6] * 6), group(3, 4, 4), group(9, 4, 4)]
+    expected = reference("Llama", groups)
+    np.testing.assert_allclose(run(make("Llama"), groups), expected, rtol=0, atol=FLOAT32_NATS)
+
+
 def test_larger_groups_are_compared_again(make, reference, monkeypatch, ran):
     """A window that the configuration hides does not matter in groups that it exceeds."""
     monkeypatch.setattr(module, "BY_INDEX", ())
@@ -284,6 +351,18 @@ def test_larger_groups_are_compared_again(make, reference, monkeypatch, ran):
     assert shared == [2, 1, 0]  # compared and used, compared, neither
 
 
+def test_a_size_is_compared_once(make, ran):
+    scorer = make()
+    run(scorer, [group(20, 6, 6, 6)])
+    assert len(ran) == 2
+    run(scorer, [group(20, 6, 6, 6), group(8, 5, 5)])
+    assert len(ran) == 3
+    run(scorer, [group(8, *[4] * 12)])  # wider
+    assert len(ran) == 5
+    run(scorer, [group(21, 6, 6)])  # longer
+    assert len(ran) == 7
+
+
 def test_tokens_that_the_network_does_not_know_are_refused(make):
     scorer, unknown = make(), np.array([300, 1, 1], dtype=np.int32)
     known = ids(3)
@@ -291,6 +370,18 @@ def test_tokens_that_the_network_does_not_know_are_refused(make):
     for groups in ([(unknown, [known, known])], [(known, [known, unknown])]):
         with pytest.raises(InputError, match="token 300, but the model knows 300"):
             run(scorer, groups)
+
+
+def test_damaged_weights_are_refused(directories, tmp_path):
+    copytree(directories("GPT-2"), tmp_path, dirs_exist_ok=True)
+    weights = load_file(tmp_path / "model.safetensors")
+    weights["transformer.ln_f.bias"][0] = float("nan")
+    save_file(weights, tmp_path / "model.safetensors", {"format": "pt"})
+    with pytest.raises(InputError):
+        run(TransformersScorer(ModelSource(str(tmp_path), context=CONTEXT)))
+
+
+# --- scorers of any kind --------------------------------------------------------------------------
 
 
 class MadeUp:
@@ -325,8 +416,34 @@ def test_any_scorer_gets_each_continuation_behind_its_prefix():
     np.testing.assert_array_equal(run(MadeUp()), np.concatenate(expected))
 
 
-def test_a_continuation_longer_than_the_context_is_refused(make):
-    for scorer in (MadeUp(), make()):
-        with pytest.raises(InputError, match="continuation 1 of group 1 has 41 tokens"):
-            run(scorer, [group(3, 4, 4), group(3, 4, CONTEXT + 1)])
-        assert list(continuation_logprobs(scorer, [])) == []
+def test_few_concatenations_exist_at_a_time():
+    groups = [group(20, 5, 5, 5) for _ in range(200)]
+    scorer = MadeUp(batch_tokens=50)
+    run(scorer, groups)
+    assert sum(scorer.calls) == 200 * 3 * 25
+    assert max(scorer.calls) <= module.PLAIN_BATCHES * 50
+    assert len(scorer.calls) == 1 + sum(scorer.calls) // (module.PLAIN_BATCHES * 50)
+
+
+def test_only_the_tokens_of_continuations_are_asked_for():
+    scorer = MadeUp()
+    run(scorer, [group(20, 5, 5, 3)])
+    assert sorted(scorer.asked) == [3, 5, 5]
+
+
+@pytest.fixture(params=["any", "network"])
+def either(request, make):
+    return MadeUp() if request.param == "any" else make()
+
+
+def test_a_continuation_longer_than_the_context_is_refused(either):
+    with pytest.raises(
+        InputError, match=r"continuation 1 of group 1 has 41 tokens, but the context is 40; score"
+    ):
+        run(either, [group(3, 4, 4), group(3, 4, CONTEXT + 1)])
+
+
+def test_nothing_is_no_result(either):
+    assert list(continuation_logprobs(either, [])) == []
+    empty = np.empty(0, dtype=np.int32)
+    assert run(either, [(empty, [empty, empty])]).shape == (0,)
