@@ -170,8 +170,7 @@ def _exists(path: Path) -> InputError:
 
 def _no_space(folder: Path) -> InputError:
     return InputError(
-        f"no space left on the disk that holds {folder}: free some and run the same command "
-        "again; what was finished before is kept"
+        f"no space left on the disk that holds {folder}: free some and run the command again"
     )
 
 

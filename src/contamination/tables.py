@@ -115,7 +115,7 @@ def to_markdown(table: pd.DataFrame, headers: Mapping[str, str] | None = None) -
     """
     headers = headers or {column: column for column in table}
     chosen = table[list(headers)].apply(_as_text)
-    right = [_is_numeric(chosen[column]) for column in chosen]
+    right = [chosen[name].str.match(r"^(?:\*\*)?(?:−?\d|—)").all() for name in chosen]
     lines = [
         "| " + " | ".join(headers.values()) + " |",
         "|" + "|".join("---:" if r else ":---" for r in right) + "|",
@@ -147,10 +147,6 @@ def _as_text(column: pd.Series) -> pd.Series:
         digits = text.str.partition(".")[2].str.len().max()
         text = column.map(lambda number: MISSING if pd.isna(number) else f"{number:.{digits}f}")
     return text.str.replace(r"^(\*\*)?-(?=\d)", r"\1−", regex=True)
-
-
-def _is_numeric(column: pd.Series) -> bool:
-    return bool(column.str.match(r"^(?:\*\*)?(?:−?\d|—)").all())
 
 
 def format_p(p: float, log10_p: float | None = None, *, bold: bool = False) -> str:

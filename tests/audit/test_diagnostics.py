@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from contamination.audit.diagnosis import TESTS
 from contamination.audit.diagnostics import (
-    _Orders,
     _rows,
     codes,
     diagnose,
@@ -85,7 +84,7 @@ def test_calibrated_on_exchangeable_records(shards):
         order = rng.permutation(n)
         records = [{**records[i], "id": int(numbers[i])} for i in order]
         texts = [f"{record['id']} {record['text']}" for record in records]
-        orders = _Orders(random_orderings(bounds, 159, rng=rng), bounds)
+        orders = (random_orderings(bounds, 159, rng=rng), bounds)
         rows = _rows(texts, records, orders)
         p = {r["diagnostic"]: r["p"] for r in rows if r["p"] == r["p"]}
         for name, value in p.items():

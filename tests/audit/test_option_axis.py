@@ -197,7 +197,7 @@ def test_options_longer_than_the_context_are_refused_before_scoring(
     model_directory, tmp_path
 ) -> None:
     scorer = TransformersScorer(model_directory)
-    with pytest.raises(InputError, match=r"take up to \d+ tokens, and the context is 16"):
+    with pytest.raises(InputError, match=r"takes \d+ tokens, more than --context 16"):
         plan_audit(scorer, quiz(8), asked(OPTIONS, tmp_path))
 
 

@@ -57,7 +57,7 @@ def test_successors_cost_a_matrix_for_each_shard(planned, tmp_path):
         ({"test": "permutation", "shards": 4}, "a pilot needs one of sharded_t, sharded_exact"),
         ({"test": "min_p", "shards": 4}, "a pilot needs one of sharded_t, sharded_exact"),
         ({"test": "nothing", "shards": 4}, "test is 'nothing'"),
-        ({"test": "successor", "shards": 3}, "takes 30 records, and there are 24"),
+        ({"test": "successor", "shards": 3}, "fewer than 30 records"),
     ],
 )
 def test_bad_requests(planned, arguments, message):

@@ -79,7 +79,7 @@ def here(model_directory, tmp_path, monkeypatch) -> Path:
         ((*TEST, "--seed", "-1"), "'--seed'"),
         ((*PLAN, "--pilot", "0"), "'--pilot'"),
         ((*TEST, "--alpha", "nan"), "'--alpha'"),
-        ((*TEST, "--permutations", "100000000"), "no more than 100,000"),
+        ((*TEST, "--permutations", "100000000"), "1 to 100,000"),
         ((*TEST, "--sed", "1"), "--sed"),
         (("test",), "Missing argument"),
         (("test", LONG, "in.jsonl"), "nnn: File name too long"),

@@ -67,7 +67,7 @@ def test_labels_give_an_evaluation_for_people_and_for_programs(command):
 def test_bad_input_is_one_line(command, tmp_path):
     cases = [
         (("--label", "one"), {}, "'one'"),
-        (("--label", "text"), {}, "record 0: field 'text'"),
+        (("--label", "text"), {}, "record 0: 'text'"),
         (("--reference-per", "word"), {}, "'word'"),
         (("--prefix", tmp_path / "x"), {}, "x"),
         (("--neighbours", "100000000"), {}, "1,000"),

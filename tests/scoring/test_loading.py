@@ -16,7 +16,8 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, LlamaForCausalLM
 
 from contamination.errors import InputError
-from contamination.scoring import loading, placement
+from contamination.scoring import loading
+from contamination.scoring import local as here
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from fakes.hub_server import HubServer, Repository, put_in_cache
@@ -183,10 +184,10 @@ class TestRoom:
         def placed(kind: str, *devices: float, local: int = 1, **options) -> str | None:
             source = ModelSource(str(directory), precision="float32", **options)
             config = loading.load_config(source)
-            unit = loading.count_parameters(config) * 4 / placement.ROOM
-            monkeypatch.setattr(placement, "memories", lambda _: [int(unit * d) for d in devices])
+            unit = loading.count_parameters(config) * 4 / here.ROOM
+            monkeypatch.setattr(here, "memories", lambda _: [int(unit * d) for d in devices])
             monkeypatch.setenv("LOCAL_WORLD_SIZE", str(local))
-            return placement.place(source, config, torch.float32, torch.device(kind)).device_map
+            return here.place(source, config, torch.float32, torch.device(kind)).device_map
 
         return placed
 

@@ -69,7 +69,7 @@ def test_other_lines_than_the_registry_knows_are_refused(tmp_path, monkeypatch) 
         with pytest.raises(InputError) as caught:
             open_lines("questions", max_records=2)
         assert str(path) in str(caught.value)
-        assert "its lines are not those that the registry knows of questions" in str(caught.value)
+        assert "its lines are not the registered ones of questions" in str(caught.value)
         with pytest.raises(InputError, match="max_records is 0: give at least 1"):
             open_lines("questions", max_records=0)
 

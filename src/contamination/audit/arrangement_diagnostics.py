@@ -9,7 +9,6 @@ test permits, and without a model.
 
 import math
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -19,7 +18,6 @@ from numpy.typing import NDArray
 
 from contamination.audit.diagnosis import Diagnosis, Row, judge, only_inform, tested
 from contamination.audit.diagnostics import tf_idf
-from contamination.errors import InputError
 from contamination.statistics.arrangements import (
     Arrangements,
     Whole,
@@ -35,6 +33,7 @@ from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.options import LETTERS, Item
 
 PERMUTATIONS = 23  # all arrangements of up to four options, beside the published one
+LEVEL = 0.01  # of the verdict
 PERCENT = 100  # cosines are compared in whole hundredths
 
 _NUMBER = re.compile(r"((?<!\w)[-−–])?\s?\$?(\d[\d,]*(?:\.\d+)?|\.\d+)")  # "−3.5", "$1,200"
@@ -47,23 +46,19 @@ def diagnose_arrangements(
     *,
     seed: int,
     keep: Keep = Keep(),  # noqa: B008 - frozen
-    alpha: float = 0.01,
 ) -> Diagnosis:
     """Test without a model whether the order of the options is exchangeable.
 
     All p-values are exact and two-sided, given the arrangements that may be drawn: all that are
-    permitted of items with up to four options that move, a choice of 24 of others. Raises
-    InputError as `items_of`, and for alpha outside (0, 1).
+    permitted of items with up to four options that move, a choice of 24 of others. The level of the
+    verdict is LEVEL. Raises InputError as `items_of`.
 
     Parameters
     ----------
     test_set : with records.
     seed : of the choice.
     keep : what does not move, as in the test that the diagnosis is for.
-    alpha : level of the verdict.
     """
-    if not 0 < alpha < 1:
-        raise InputError(f"alpha is {alpha}: give a level between 0 and 1, such as 0.01")
     _, items = shown_items(test_set)
     orders = option_orders(items, permutations=PERMUTATIONS, seed=seed, keep=keep)
     distinct = [len(set(rows)) for rows in orders]
@@ -74,7 +69,7 @@ def diagnose_arrangements(
     ]
     return judge(
         _rows(moving),
-        alpha=alpha,
+        alpha=LEVEL,
         log_orderings=sum(map(math.log, distinct)),
         what=f"order of the options of {len(moving)} of {len(items)} items, which may move",
         counts={"items": len(items), "moving": len(moving)},
@@ -139,7 +134,7 @@ def _sorted(
         if (ranks := key(each.item)) is not None:
             found = ascents(ranks, each.arrangements)
             values.append(np.abs(found) if either_way else found)
-            pairs += _unequal(ranks)
+            pairs += sum(a != b for a, b in combinations(ranks, 2))
     nothing = f"no items whose options could be sorted by {what.split()[0]}"
     return _tested(diagnostic, values, pairs, f"rank correlation of {what}", "+.3f", nothing)
 
@@ -211,8 +206,3 @@ def _longest(item: Item) -> int | None:
     """The option of most characters, if there is one alone."""
     lengths = [len(option) for option in item.options]
     return lengths.index(max(lengths)) if lengths.count(max(lengths)) == 1 else None
-
-
-def _unequal(values: Sequence[float]) -> int:
-    """How many pairs of values differ."""
-    return math.comb(len(values), 2) - sum(math.comb(n, 2) for n in Counter(values).values())

@@ -43,16 +43,12 @@ StoreScores = Callable[["Store", int, int], "np.ndarray"]  # store, shard, permu
 
 
 def _exact(scores: "np.ndarray", rng: "np.random.Generator") -> "TestResult":
-    from contamination.statistics.sharded_exact import sharded_exact_test
-
-    return sharded_exact_test(scores)
+    return statistics.sharded_exact_test(scores)
 
 
 def _equally_weighted(scores: "np.ndarray", rng: "np.random.Generator") -> "TestResult":
     """An item whose arrangements differ much for a model tells more; chosen in docs/power.md."""
-    from contamination.statistics.sharded_exact import sharded_exact_test
-
-    return sharded_exact_test(scores, weights="equal")
+    return statistics.sharded_exact_test(scores, weights="equal")
 
 
 @dataclass(frozen=True)
@@ -162,12 +158,10 @@ def sampled_successors(
     rng: "np.random.Generator",
 ) -> "np.ndarray":
     """Scores of the canonical and of sampled orderings from centred successors, (n + 1,)."""
-    from contamination.statistics.successor import centred_successors, sampled_successor_scores
-
-    centred = centred_successors(
+    centred = statistics.centred_successors(
         store.successors(shard, tokens_per_example), resolution=store.resolution(tokens_per_example)
     )
-    return sampled_successor_scores(centred, resamples=orderings, rng=rng)
+    return statistics.sampled_successor_scores(centred, resamples=orderings, rng=rng)
 
 
 def joint_successors(

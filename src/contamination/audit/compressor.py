@@ -11,7 +11,6 @@ import math
 import zlib
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +21,9 @@ from contamination.scoring.store_format import Kind
 from contamination.statistics.results import ShardedExactResult
 from contamination.statistics.sharded_exact import sharded_exact_test
 from contamination.statistics.successor import centred_successors, sampled_successor_scores
+from contamination.testsets.alternatives import AlternativeSet
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import ordering, shard_bounds
-
-if TYPE_CHECKING:
-    from contamination.testsets.alternatives import AlternativeSet
 
 NATS_PER_BYTE = 8 * math.log(2)
 
@@ -65,7 +62,7 @@ def compressor_scores(
     )
 
 
-def compressor_alternatives(alternatives: "AlternativeSet") -> ShardedExactResult:
+def compressor_alternatives(alternatives: AlternativeSet) -> ShardedExactResult:
     """Exact test of the published alternatives of all records under a compressor.
 
     The log-probability (nats) of an alternative is that of its size by zlib, as in

@@ -14,7 +14,6 @@ matter to a test that only ever permutes records of one topic.
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -75,10 +74,23 @@ def diagnose(
         near alpha depends on the draws: settle it with more.
     rng : draws the orderings.
     """
-    _check(texts, records, alpha, permutations)
+    if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
+        raise InputError("texts is not a list of strings: give one rendered text for each record")
+    if len(texts) < 2:
+        raise InputError(f"{len(texts)} record(s) have no order: give at least two")
+    if records is not None and len(records) != len(texts):
+        raise InputError(f"{len(records)} records for {len(texts)} texts: give one for each text")
+    if not all(isinstance(record, Mapping) for record in records or ()):
+        raise InputError("records are not mappings of fields to values: leave them out")
+    if not 0 < alpha < 1:
+        raise InputError(f"alpha is {alpha}: give a level between 0 and 1, such as 0.01")
+    needed = math.ceil(TESTS / alpha) - 1
+    if permutations < needed:
+        raise InputError(
+            f"permutations is {permutations}: give at least {needed} to reject at {alpha:g}"
+        )
     bounds = shard_bounds(len(texts), shards)
-    orders = _Orders(random_orderings(bounds, permutations, rng=rng), bounds)
-    rows = _rows(texts, records, orders)
+    rows = _rows(texts, records, (random_orderings(bounds, permutations, rng=rng), bounds))
     within = "in the whole set" if shards == 1 else f"within {shards} shards"
     return judge(
         rows,
@@ -96,42 +108,21 @@ def diagnose_order(test_set: ExampleSet, *, seed: int, shards: int) -> Diagnosis
     return diagnose(test_set.examples, test_set.records or None, shards=shards, rng=rng)
 
 
-def _check(
-    texts: Sequence[str], records: Sequence[Record] | None, alpha: float, permutations: int
-) -> None:
-    if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
-        raise InputError("texts is not a list of strings: give one rendered text for each record")
-    if len(texts) < 2:
-        raise InputError(f"{len(texts)} record(s) have no order: give at least two")
-    if records is not None and len(records) != len(texts):
-        raise InputError(f"{len(records)} records for {len(texts)} texts: give one for each text")
-    if not all(isinstance(record, Mapping) for record in records or ()):
-        raise InputError("records are not mappings of fields to values: leave them out")
-    if not 0 < alpha < 1:
-        raise InputError(f"alpha is {alpha}: give a level between 0 and 1, such as 0.01")
-    needed = math.ceil(TESTS / alpha) - 1
-    if permutations < needed:
-        raise InputError(
-            f"permutations is {permutations}: with {TESTS} diagnostics none could be rejected at "
-            f"{alpha:g}; give at least {needed}"
-        )
-
-
 # --- one row of the table for each diagnostic -----------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class _Orders:
-    """The orderings (m+1, n) that all diagnostics share, and the shards that they permute."""
-
-    orderings: NDArray[np.int32]
-    bounds: Sequence[tuple[int, int]]
+# The orderings (m+1, n) that all diagnostics share, and the shards that they permute.
+Orders = tuple[NDArray[np.int32], Sequence[tuple[int, int]]]
 
 
-def _rows(texts: Sequence[str], records: Sequence[Record] | None, orders: _Orders) -> list[Row]:
+def _rows(texts: Sequence[str], records: Sequence[Record] | None, orders: Orders) -> list[Row]:
     """Rows of the table of a `Diagnosis`, but for `holm_p`."""
+    spans = span_lines(texts, records)
+    reading = f"{spans.sum()} of {len(spans)} records hold line breaks"
+    if spans.any():
+        reading += "; read by physical line, they fall apart into pieces whose order matters"
     return [
-        _spans_lines(texts, records),
+        only_inform("spans_lines", reading, float(spans.mean())),
         *_likeness(texts, orders),
         *_ordered_values(texts, records, orders),
         _sequential_id(*number_columns(texts, records), orders),
@@ -151,22 +142,12 @@ def _test(
     return tested(diagnostic, *reading, float(shown[0]), float(shown.mean()), result, alternative)
 
 
-def _spans_lines(texts: Sequence[str], records: Sequence[Record] | None) -> Row:
-    spans = span_lines(texts, records)
-    reading = f"{spans.sum()} of {len(spans)} records hold line breaks"
-    if spans.any():
-        reading += "; read by physical line, they fall apart into pieces whose order matters"
-    return only_inform("spans_lines", reading, float(spans.mean()))
-
-
-def _likeness(texts: Sequence[str], orders: _Orders) -> Iterator[Row]:
+def _likeness(texts: Sequence[str], orders: Orders) -> Iterator[Row]:
     copies = codes(texts)
-    longest = max(stop - start for start, stop in orders.bounds)
+    longest = max(stop - start for start, stop in orders[1])
     lags = [lag for lag in LAGS if lag < longest]
-    found = neighbour_similarity(
-        tf_idf(texts), orders.orderings, orders.bounds, lags=lags, threshold=NEAR, copies=copies
-    )
-    adjacent = equal_neighbours(copies, orders.orderings, orders.bounds)
+    found = neighbour_similarity(tf_idf(texts), *orders, lags=lags, threshold=NEAR, copies=copies)
+    adjacent = equal_neighbours(copies, *orders)
     for name, what, count, share in (
         ("duplicates", "repeat an earlier one", len(copies) - copies.max() - 1, adjacent),
         ("near_duplicates", "have a near-duplicate", found.has_twin.sum(), found.close),
@@ -183,30 +164,29 @@ def _likeness(texts: Sequence[str], orders: _Orders) -> Iterator[Row]:
 
 
 def _ordered_values(
-    texts: Sequence[str], records: Sequence[Record] | None, orders: _Orders
+    texts: Sequence[str], records: Sequence[Record] | None, orders: Orders
 ) -> Iterator[Row]:
     """Rows for what every record has one value of: length, label, place in the alphabet."""
-    along = (orders.orderings, orders.bounds)
     sizes = [len(text) for text in texts]
     reading = ("rank correlation of lengths of neighbours", "+.3f")
-    yield _test("length_autocorrelation", autocorrelation(sizes, *along), "two-sided", reading)
+    yield _test("length_autocorrelation", autocorrelation(sizes, *orders), "two-sided", reading)
     reading = ("rank correlation of length and position", "+.3f")
-    yield _test("length_trend", trend(sizes, *along), "two-sided", reading)
+    yield _test("length_trend", trend(sizes, *orders), "two-sided", reading)
     if found := label_codes(records):
         reading = (f"share of neighbours with equal {found[0]!r}", ".1%")
-        yield _test("label_runs", equal_neighbours(found[1], *along), "two-sided", reading)
+        yield _test("label_runs", equal_neighbours(found[1], *orders), "two-sided", reading)
     else:
         yield only_inform("label_runs", "no field looks like a label")
     ranks = np.unique([text.casefold() for text in texts], return_inverse=True)[1]
     reading = ("share of neighbours in alphabetical order", ".1%")
-    yield _test("alphabetical", ascending_neighbours(ranks, *along), "two-sided", reading)
+    yield _test("alphabetical", ascending_neighbours(ranks, *orders), "two-sided", reading)
 
 
-def _sequential_id(shown: Columns, hidden: Columns, orders: _Orders) -> Row:
+def _sequential_id(shown: Columns, hidden: Columns, orders: Orders) -> Row:
     columns = shown or hidden
     if not columns:
         return only_inform("sequential_id", "no ids")
-    values = np.array([trend(c, orders.orderings, orders.bounds) for c in columns.values()])
+    values = np.array([trend(c, *orders) for c in columns.values()])
     best = int(np.argmax(np.abs(values[:, 0])))
     name, strongest = list(columns)[best], np.abs(values).max(axis=0)
     if not shown:  # what a model is not shown tells it nothing, whatever its order

@@ -12,8 +12,6 @@ from pathlib import Path
 
 import numpy as np
 
-from contamination.audit.arrangement_diagnostics import diagnose_arrangements
-from contamination.audit.diagnosis import Diagnosis
 from contamination.audit.outcome import ScoringPlan, name_model, stored_tokens
 from contamination.audit.request import Request
 from contamination.errors import InputError
@@ -23,7 +21,6 @@ from contamination.scoring.plan import StorePlan
 from contamination.scoring.store import Store
 from contamination.statistics import CombinedResult, TestResult, fisher
 from contamination.testsets.alternatives import AlternativeSet
-from contamination.testsets.example_set import ExampleSet
 
 
 def plan_options(scorer: Scorer, alternatives: AlternativeSet, request: Request) -> ScoringPlan:
@@ -39,8 +36,8 @@ def plan_options(scorer: Scorer, alternatives: AlternativeSet, request: Request)
     longest = max(len(rest) for group in groups for rest in group.rests)
     if longest > scorer.context:
         raise InputError(
-            f"{alternatives.name}: the options of an item take up to {longest} tokens, and the "
-            f"context is {scorer.context}; use a model with a longer one"
+            f"{alternatives.name}: an item takes {longest} tokens, more than --context "
+            f"{scorer.context}"
         )
     work = alternative_workload(groups)
     rows = sum(len(group.rests[number]) for group in groups for number in group.which)
@@ -83,11 +80,6 @@ def _path(store: StorePlan, scorer: Scorer, alternatives: AlternativeSet, reques
     """Where they are stored: other arrangements of the same set lie beside these."""
     name = name_model(scorer, request)
     return store.path(request.directory, name, alternatives.name, alternatives.revision)
-
-
-def diagnose_options(test_set: ExampleSet, request: Request) -> Diagnosis:
-    """What the order of the options gives away without a model."""
-    return diagnose_arrangements(test_set, seed=request.seed, keep=request.keep)
 
 
 def joint(*results: TestResult) -> CombinedResult:

@@ -52,8 +52,7 @@ def plan_from_pilot(
     records = shards * int(chosen.shard_size or 0)
     if records > len(test_set.examples):
         raise InputError(
-            f"{test_set.name}: a pilot of {shards} shards takes {records} records, and there are "
-            f"{len(test_set.examples)}; give fewer shards (--pilot)"
+            f"{test_set.name}: fewer than {records} records; give fewer shards (--pilot)"
         )
     first = replace(
         test_set,

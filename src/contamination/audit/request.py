@@ -62,8 +62,7 @@ class Request:
             raise InputError(f"unknown test {asked}: choose from {', '.join(TESTS)}")
         if not 1 <= self.permutations <= MOST_PERMUTATIONS:
             raise InputError(
-                f"permutations is {self.permutations}: give at least 1, and no more than "
-                f"{MOST_PERMUTATIONS:,}"
+                f"permutations is {self.permutations}: give 1 to {MOST_PERMUTATIONS:,}"
             )
         self._check_axis()
         if self.budget is None:
@@ -71,10 +70,7 @@ class Request:
         if self.shards is not None:
             raise InputError("--budget chooses the number of shards: leave out --shards")
         if whole := [test for test in self.order_tests if TESTS[test].kind == "orderings"]:
-            raise InputError(
-                f"--budget chooses the shards of {names_of('successors')}; what {whole[0]} reads "
-                "is set by --permutations"
-            )
+            raise InputError(f"--budget goes with {names_of('successors')}: leave out {whole[0]}")
 
     @property
     def order_tests(self) -> tuple[str, ...]:
@@ -104,16 +100,6 @@ class Request:
             raise InputError(f"test is {test!r}: stopping early needs one of {', '.join(known)}")
         return test
 
-    def open_set(self, test_set: Path | str) -> "ExampleSet":
-        """Open the test set of a path, as items where their options are asked for."""
-        if self.axis == "order":
-            from contamination.testsets.sources import open_test_set
-
-            return open_test_set(test_set)
-        from contamination.testsets.alternatives import open_items
-
-        return open_items(test_set)
-
     def alternatives(
         self, test_set: "ExampleSet", *, template: str | None = None
     ) -> "AlternativeSet":
@@ -141,28 +127,17 @@ class Request:
     def _check_axis(self) -> None:
         if self.axis not in get_args(Axis):
             raise InputError(f"axis is {self.axis!r}: give one of {', '.join(get_args(Axis))}")
-        asked = self.tests or ()
-        if self.axis == "order":
-            if OPTION_TEST in asked:
-                raise InputError(f"{OPTION_TEST} is a test of options: give --axis options or both")
-            if self.keep_answer or self.drawn:
-                raise InputError(
-                    "--keep-answer and --drawn are about options: give --axis options or both"
-                )
-        if self.axis == "options":
-            if others := [test for test in asked if test != OPTION_TEST]:
-                raise InputError(
-                    f"{others[0]} is a test of the order of records: leave out --test, or give "
-                    "--axis both"
-                )
-            if self.shards is not None or self.budget is not None:
-                raise InputError("--shards and --budget cut the order of records: leave them out")
+        asked, fix = self.tests or (), "give --axis options or both"
+        others = [test for test in asked if test != OPTION_TEST]
+        if self.axis == "order" and OPTION_TEST in asked:
+            raise InputError(f"{OPTION_TEST} is a test of options: {fix}")
+        if self.axis == "order" and (self.keep_answer or self.drawn):
+            raise InputError(f"--keep-answer and --drawn are about options: {fix}")
+        if self.axis == "options" and others:
+            raise InputError(f"{others[0]} tests the order of records: give --axis both")
+        if self.axis == "options" and (self.shards is not None or self.budget is not None):
+            raise InputError("--shards and --budget cut the order of records: leave them out")
         if self.axis == "both" and len(self.order_tests) != 1:
-            raise InputError(
-                f"--axis both combines one test of the order of records with {OPTION_TEST}: give "
-                "--test once"
-            )
+            raise InputError(f"--axis both takes one test beside {OPTION_TEST}: give --test once")
         if not 2 <= self.arrangements <= MOST_ARRANGEMENTS:
-            raise InputError(
-                f"arrangements is {self.arrangements}: give 2 to {MOST_ARRANGEMENTS:,}, best 24"
-            )
+            raise InputError(f"arrangements is {self.arrangements}: give 2 to {MOST_ARRANGEMENTS}")

@@ -9,16 +9,19 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
+from contamination.audit.arrangement_diagnostics import diagnose_arrangements
 from contamination.audit.battery import TESTS
 from contamination.audit.compressor import compressor_alternatives, compressor_test
 from contamination.audit.diagnosis import Diagnosis
 from contamination.audit.diagnostics import diagnose_order
+from contamination.audit.option_axis import joint, plan_options, score_options
 from contamination.audit.outcome import Audit, ScoringPlan, combined, name_model, stored_tokens
 from contamination.audit.request import Request
 from contamination.errors import InputError
@@ -32,14 +35,15 @@ from contamination.scoring.plan import StorePlan, kept_tokens, plan_store
 from contamination.scoring.processes import processes
 from contamination.scoring.score import score
 from contamination.scoring.store import Store
+from contamination.scoring.store_format import Kind
+from contamination.statistics.anytime import EProcess, anytime_test
 from contamination.statistics.results import TestResult
 from contamination.statistics.successor import shard_size_for_budget, successor_cost
+from contamination.testsets.alternatives import AlternativeSet, open_items
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import shard_bounds
+from contamination.testsets.sources import open_test_set
 from contamination.testsets.tokens import TokenisedSet, tokenize_set
-
-if TYPE_CHECKING:
-    from contamination.testsets.alternatives import AlternativeSet
 
 
 def plan_audit(
@@ -47,7 +51,8 @@ def plan_audit(
     test_set: ExampleSet,
     request: Request,
     *,
-    alternatives: "AlternativeSet | None" = None,
+    alternatives: AlternativeSet | None = None,
+    tokenised: TokenisedSet | None = None,
 ) -> ScoringPlan:
     """Count what an audit has to score; where that is anything, run a sample to predict the time.
 
@@ -57,24 +62,14 @@ def plan_audit(
     Parameters
     ----------
     alternatives : of the items, if they are known; None makes them for the axis of options.
+    tokenised : the set, if its tokens are known.
     """
-    tokenised = tokenize_set(scorer.tokenizer, test_set) if request.order_tests else None
+    plans = []
+    if request.order_tests:
+        tokenised = tokenised or tokenize_set(scorer.tokenizer, test_set)
+        plans.append(plan_order(scorer, tokenised, request))
     if request.axis != "order":
         alternatives = alternatives or request.alternatives(test_set)
-    return _plan(scorer, tokenised, alternatives, request)
-
-
-def _plan(
-    scorer: Scorer,
-    tokenised: TokenisedSet | None,
-    alternatives: "AlternativeSet | None",
-    request: Request,
-) -> ScoringPlan:
-    """Count what each axis that is asked for has to score."""
-    plans = [] if tokenised is None else [plan_order(scorer, tokenised, request)]
-    if alternatives is not None:
-        from contamination.audit.option_axis import plan_options
-
         plans.append(plan_options(scorer, alternatives, request))
     return plans[0] if len(plans) == 1 else combined(plans)
 
@@ -116,29 +111,20 @@ def choose_store(test: str, lengths: Sequence[int], context: int, request: Reque
     if request.budget is not None:
         widest = plan_store(chosen, count, None).within(context, lengths)
         kept = kept_tokens(lengths, widest.tokens_per_example)
-        shards = _shards_within(request.budget, chosen.fewest, lengths, kept)
+        of_set: dict[str, Any] = {
+            "examples": count,
+            "mean_length": sum(lengths) / count,
+            "tokens_per_example": math.ceil(sum(kept) / count),
+        }
+        least = math.ceil(successor_cost(-(-count // (count // chosen.fewest)), **of_set))
+        if request.budget < least:
+            raise InputError(
+                f"--budget is {request.budget:,} tokens: give at least {least:,}, or fewer "
+                "examples (--max-records)"
+            )
+        # Fewest shards, hence the largest, whose successors cost no more.
+        shards = -(-count // shard_size_for_budget(request.budget, **of_set))
     return plan_store(chosen, count, shards).within(context, lengths)
-
-
-def _shards_within(budget: int, fewest: int, lengths: Sequence[int], kept: Sequence[int]) -> int:
-    """Fewest shards, hence the largest, whose successors cost no more than a budget of tokens."""
-    count = len(lengths)
-    length, tokens_per_example = sum(lengths) / count, math.ceil(sum(kept) / count)
-    smallest = -(-count // (count // fewest))
-    least = math.ceil(
-        successor_cost(
-            smallest, examples=count, mean_length=length, tokens_per_example=tokens_per_example
-        )
-    )
-    if budget < least:
-        raise InputError(
-            f"--budget is {budget:,} tokens, and shards of {smallest} examples read up to "
-            f"{least:,}: give at least that, or use fewer examples (--max-records)"
-        )
-    size = shard_size_for_budget(
-        budget, examples=count, mean_length=length, tokens_per_example=tokens_per_example
-    )
-    return -(-count // size)
 
 
 def audit(
@@ -146,7 +132,7 @@ def audit(
     test_set: ExampleSet | Path | str,
     request: Request = Request(),  # noqa: B008 - frozen
     *,
-    alternatives: "AlternativeSet | None" = None,
+    alternatives: AlternativeSet | None = None,
 ) -> Audit:
     """Score what is missing and test H0 "the model gives every ordering the same chance".
 
@@ -165,44 +151,47 @@ def audit(
         source = model if isinstance(model, ModelSource) else ModelSource(str(model))
         model = TransformersScorer(source)
         request = replace(request, name=request.name or label(source.name))
-    examples = test_set if isinstance(test_set, ExampleSet) else request.open_set(test_set)
+    opened = open_test_set if request.axis == "order" else open_items
+    examples = test_set if isinstance(test_set, ExampleSet) else opened(test_set)
     tokenised = tokenize_set(model.tokenizer, examples) if request.order_tests else None
     if request.axis != "order":
         alternatives = alternatives or request.alternatives(examples)
-    plan = _plan(model, tokenised, alternatives, request)
+    plan = plan_audit(model, examples, request, alternatives=alternatives, tokenised=tokenised)
     started = time.perf_counter()
-    stores = {
-        store: _filled(store, model, tokenised, alternatives, request)
-        for store in dict.fromkeys(plan.stores)
-    }
+    stores: dict[StorePlan, Store] = {}
+    for store in dict.fromkeys(plan.stores):
+        if alternatives is not None and store.kind == "alternatives":
+            stores[store] = score_options(model, alternatives, request)
+        else:
+            stores[store] = fill_store(store, model, tokenised or examples, request)
     seconds = time.perf_counter() - started
-    diagnoses: dict[tuple[bool, int], Diagnosis] = {}  # the same shards have one of each
-    controls: dict[tuple[str, int], TestResult] = {}
-    for store in stores:
-        shards = (store.kind == "alternatives", store.shards)
-        if shards not in diagnoses:
-            diagnoses[shards] = _diagnose(store, examples, request)
-        if (store.kind, store.shards) not in controls:
-            controls[store.kind, store.shards] = _control(store, examples, alternatives, request)
+
+    @cache  # the same shards have one
+    def diagnose(options: bool, shards: int) -> Diagnosis:
+        if options:
+            return diagnose_arrangements(examples, seed=request.seed, keep=request.keep)
+        return diagnose_order(examples, seed=request.seed, shards=shards)
+
+    @cache
+    def control(kind: Kind, shards: int) -> TestResult:
+        if alternatives is not None and kind == "alternatives":
+            return compressor_alternatives(alternatives)
+        return _control(examples, kind, shards, request)
+
     results = tuple(
         TESTS[test].result(stores[store], request.permutations)
         for test, store in zip(request.all_tests, plan.stores, strict=True)
     )
-    joint = None
-    if request.axis == "both":
-        from contamination.audit.option_axis import joint as of_both
-
-        joint = of_both(*results)
     return Audit(
         header=stores[plan.stores[0]].header,
         plan=plan,
         results=results,
-        diagnosis=tuple(diagnoses[s.kind == "alternatives", s.shards] for s in plan.stores),
-        control=tuple(controls[s.kind, s.shards] for s in plan.stores),
+        diagnosis=tuple(diagnose(s.kind == "alternatives", s.shards) for s in plan.stores),
+        control=tuple(control(s.kind, s.shards) for s in plan.stores),
         stores=tuple(store.directory for store in stores.values()),
         seconds=seconds,
         noise=getattr(model, "noise", None),
-        joint=joint,
+        joint=joint(*results) if request.axis == "both" else None,
         drawn=request.drawn,
     )
 
@@ -219,8 +208,6 @@ def audit_until(scorer: Scorer, test_set: ExampleSet, request: Request, *, alpha
     Raises InputError for options, for several tests, for one that needs all shards at once, and for
     whatever planning and scoring refuse.
     """
-    from contamination.statistics.anytime import EProcess, anytime_test
-
     test = TESTS[request.stopping_test]
     tokenised = tokenize_set(scorer.tokenizer, test_set)
     plan = plan_order(scorer, tokenised, request, timed=False)
@@ -247,55 +234,18 @@ def audit_until(scorer: Scorer, test_set: ExampleSet, request: Request, *, alpha
         header=store.header,
         plan=replace(plan, missing=max(0, stored_tokens(store.directory) - before)),
         results=(replace(anytime_test(scores, alpha=alpha), test=test.name),),
-        diagnosis=(_diagnose(wanted, test_set, request),),
-        control=(_control(wanted, test_set, None, request),),
+        diagnosis=(diagnose_order(test_set, seed=request.seed, shards=wanted.shards),),
+        control=(_control(test_set, wanted.kind, wanted.shards, request),),
         stores=(store.directory,),
         seconds=seconds,
         noise=getattr(scorer, "noise", None),
     )
 
 
-def _filled(
-    store: StorePlan,
-    scorer: Scorer,
-    tokenised: TokenisedSet | None,
-    alternatives: "AlternativeSet | None",
-    request: Request,
-) -> Store:
-    """Score what one store of a plan lacks, and open it."""
-    if alternatives is not None and store.kind == "alternatives":
-        from contamination.audit.option_axis import score_options
-
-        return score_options(scorer, alternatives, request)
-    assert tokenised is not None  # it has planned the store
-    return fill_store(store, scorer, tokenised, request)
-
-
-def _diagnose(store: StorePlan, test_set: ExampleSet, request: Request) -> Diagnosis:
-    """What the order that a store reads gives away without a model."""
-    if store.kind == "alternatives":
-        from contamination.audit.option_axis import diagnose_options
-
-        return diagnose_options(test_set, request)
-    return diagnose_order(test_set, seed=request.seed, shards=store.shards)
-
-
-def _control(
-    store: StorePlan,
-    test_set: ExampleSet,
-    alternatives: "AlternativeSet | None",
-    request: Request,
-) -> TestResult:
+def _control(test_set: ExampleSet, kind: Kind, shards: int, request: Request) -> TestResult:
     """Test the shards of a store, in the same orderings, under a compressor."""
-    if alternatives is not None and store.kind == "alternatives":
-        return compressor_alternatives(alternatives)
-    return compressor_test(
-        test_set,
-        kind=store.kind,
-        shards=store.shards,
-        permutations=request.permutations,
-        seed=request.seed,
-    )
+    asked = {"permutations": request.permutations, "seed": request.seed}
+    return compressor_test(test_set, kind=kind, shards=shards, **asked)
 
 
 def fill_store(

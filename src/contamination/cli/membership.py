@@ -3,7 +3,7 @@
 import dataclasses
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -12,9 +12,6 @@ from contamination.cli.printing import json_rows, print_table, save_table, say
 from contamination.errors import InputError
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.records import read_text
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LABELS = {"1": True, "true": True, "member": True, "0": False, "false": False, "non-member": False}
 NOTE = "Larger is more likely a member. Scores carry no guarantee; compare `contamination test`."
@@ -105,10 +102,19 @@ def membership(
         print(json.dumps(output, indent=2))
         return
     title = f"{len(table):,} texts of {texts.name} under {options.model}"
+    rows: list[tuple[object, ...]] = []
+    columns: tuple[str, ...] = ("score", "5%", "median", "95%", "texts")
     if judged is None:
-        _print_summary(table, title)
+        for name in table.columns:
+            quantiles = (f"{value:.4g}" for value in table[name].quantile([0.05, 0.5, 0.95]))
+            rows.append((name, *quantiles, table[name].notna().sum()))
     else:
-        _print_evaluation(judged, title)
+        columns = ("score", "AUC", "95% interval", "TPR at 5%", "members", "non-members")
+        for row in judged.itertuples():
+            interval = f"{row.auc_low:.3f} to {row.auc_high:.3f}"
+            numbers = (f"{row.auc:.3f}", interval, f"{row.tpr_at_5_fpr:.3f}")
+            rows.append((row.score, *numbers, row.members, row.non_members))
+    print_table(columns, rows, title=title)
     say(NOTE)
     if csv is not None:
         say(f"scores of each text: {csv}")
@@ -119,28 +125,9 @@ def _members(texts: ExampleSet, field: str) -> list[bool]:
     for number, (value, record) in enumerate(zip(given, texts.records, strict=True)):
         if value not in LABELS:
             raise InputError(
-                f"{texts.name}, record {number}: field {field!r} is {record.get(field)!r}; give 1 "
-                "for a member and 0 for any other"
+                f"{texts.name}, record {number}: {field!r} is {record.get(field)!r}; give 1 or 0"
             )
     members = [LABELS[value] for value in given]
     if len(set(members)) < 2:
         raise InputError(f"{texts.name}: field {field!r} has one class; give members and others")
     return members
-
-
-def _print_summary(table: "pd.DataFrame", title: str) -> None:
-    rows = []
-    for name in table.columns:
-        quantiles = (f"{value:.4g}" for value in table[name].quantile([0.05, 0.5, 0.95]))
-        rows.append((name, *quantiles, table[name].notna().sum()))
-    print_table(("score", "5%", "median", "95%", "texts"), rows, title=title)
-
-
-def _print_evaluation(judged: "pd.DataFrame", title: str) -> None:
-    rows = []
-    for row in judged.itertuples():
-        auc, interval = f"{row.auc:.3f}", f"{row.auc_low:.3f} to {row.auc_high:.3f}"
-        sides = (row.members, row.non_members)
-        rows.append((row.score, auc, interval, f"{row.tpr_at_5_fpr:.3f}", *sides))
-    columns = ("score", "AUC", "95% interval", "TPR at 5%", "members", "non-members")
-    print_table(columns, rows, title=title)

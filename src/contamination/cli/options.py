@@ -14,7 +14,6 @@ import typer
 from contamination.audit.battery import help_text, names_of
 from contamination.audit.request import MOST_PERMUTATIONS, Axis, Request
 from contamination.errors import InputError
-from contamination.files import check_directory
 from contamination.scoring.models import label
 
 if TYPE_CHECKING:
@@ -245,19 +244,12 @@ class ModelOptions:
 
         if self.tokenizer is None or self.context is None:
             raise InputError(
-                "--endpoint needs --tokenizer (the model's, a directory or hub id) and --context "
-                "(the most tokens that the server reads at once)"
+                "--endpoint needs --tokenizer (directory or hub id) and --context (tokens read at "
+                "once)"
             )
-        return EndpointScorer(
-            self.endpoint,
-            model,
-            self.tokenizer,
-            context=self.context,
-            concurrency=self.concurrency,
-            max_requests=self.max_requests,
-            timeout=self.timeout,
-            api_key_env=self.api_key_env,
-        )
+        names = ("context", "concurrency", "max_requests", "timeout", "api_key_env")
+        settings: dict[str, Any] = {name: getattr(self, name) for name in names}
+        return EndpointScorer(self.endpoint, model, self.tokenizer, **settings)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -347,7 +339,3 @@ class AuditOptions(ScoringOptions, Request):
         """Check the request, and call the model in tables and stores what the user calls it."""
         object.__setattr__(self, "name", self.name or label(self.model))
         super().__post_init__()
-
-    def check(self) -> None:
-        """Raise InputError if no directory can be where the stores are to be."""
-        check_directory(self.directory)

@@ -2,7 +2,7 @@
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -10,9 +10,6 @@ from contamination.audit.battery import DEFAULT_TESTS
 from contamination.cli.options import ScoringOptions, add_options
 from contamination.cli.printing import print_table, say
 from contamination.scoring.models import label
-
-if TYPE_CHECKING:
-    from contamination.statistics import PowerPlan
 
 
 @add_options
@@ -36,7 +33,7 @@ def plan(
 
     from contamination.audit.pilot import plan_from_pilot
 
-    power_plan = plan_from_pilot(
+    planned = plan_from_pilot(
         options.open(options.model),
         examples,
         test=test,
@@ -47,13 +44,9 @@ def plan(
         directory=store,
         name=label(options.model),
     )
-    _print_power_plan(power_plan, test)
-
-
-def _print_power_plan(plan: "PowerPlan", test: str) -> None:
     say(
-        f"pilot of {plan.pilot_shards} shards, {test} test: effect {plan.effect:.2f} sd "
-        f"(95% interval {plan.effect_low:.2f} to {plan.effect_high:.2f})"
+        f"pilot of {planned.pilot_shards} shards, {test} test: effect {planned.effect:.2f} sd "
+        f"(95% interval {planned.effect_low:.2f} to {planned.effect_high:.2f})"
     )
     print_table(
         ("orderings per shard", "shards", "95% interval", "tokens", "95% interval"),
@@ -65,11 +58,11 @@ def _print_power_plan(plan: "PowerPlan", test: str) -> None:
                 _number(design.tokens),
                 f"{_number(design.tokens_low)} to {_number(design.tokens_high)}",
             )
-            for design in plan.designs
+            for design in planned.designs
         ),
-        title=f"For p <= {plan.alpha:g} with probability {plan.power:g}",
+        title=f"For p <= {planned.alpha:g} with probability {planned.power:g}",
     )
-    say(*plan.notes)
+    say(*planned.notes)
 
 
 def _number(value: float) -> str:

@@ -12,6 +12,7 @@ import typer
 
 from contamination.cli.options import AuditOptions, add_options
 from contamination.cli.printing import print_table, say
+from contamination.files import check_directory
 from contamination.scoring.models import label_control
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def run_audit(
     """
     # Before torch is imported: bad input is reported at once.
     beside = None if control is None else label_control(control, options.model)
-    options.check()
+    check_directory(options.directory)
     if stop is not None:
         _ = options.stopping_test
     examples = options.load(options.dataset, items=options.axis != "order")

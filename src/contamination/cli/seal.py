@@ -92,7 +92,7 @@ def seal(
     order (`contamination test --seal`). With --commit nobody can choose the key, the author
     included. Nothing is written over, and the key is not shown.
     """
-    from contamination.seal.beacon import round_at
+    from contamination.seal.beacon import round_at, time_of, url_of
     from contamination.seal.files import draw_committed, seal_file
 
     if signature is not None:
@@ -128,8 +128,16 @@ def seal(
     )
     if sealed is not None:
         _print_sealed(sealed, files)
-    else:
-        _print_committed(files, beacon_round or 0)
+        return
+    time = f"{time_of(beacon_round or 0):%Y-%m-%d %H:%M:%S} UTC"
+    say(
+        f"publish {files.commitment} before {time}, where a date can be proved: it is the one "
+        f"commitment of that name",
+        f"after that, take `signature` from {url_of(beacon_round or 0)} and run: contamination "
+        f"seal {files.directory} --signature SIGNATURE",
+        f"keep {files.key} to yourself, and a second copy elsewhere",
+        wrap=False,
+    )
 
 
 def verify(
@@ -160,20 +168,6 @@ def describe(sealed: "SealedSet") -> str:
     return (
         f"the key drew {', '.join(drawn)}; dated {sealed.seal.date} by their author, commitment "
         f"{sealed.seal.commitment}"
-    )
-
-
-def _print_committed(files: "SealFiles", beacon_round: int) -> None:
-    from contamination.seal.beacon import time_of, url_of
-
-    time = f"{time_of(beacon_round):%Y-%m-%d %H:%M:%S} UTC"
-    say(
-        f"publish {files.commitment} before {time}, where a date can be proved: it is the one "
-        f"commitment of that name",
-        f"after that, take `signature` from {url_of(beacon_round)} and run: contamination seal "
-        f"{files.directory} --signature SIGNATURE",
-        f"keep {files.key} to yourself, and a second copy elsewhere",
-        wrap=False,
     )
 
 

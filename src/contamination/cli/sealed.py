@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 import typer
 
 from contamination.audit.battery import OPTION_TEST
-from contamination.cli.options import AuditOptions
+from contamination.audit.request import Request
+from contamination.cli.options import AuditOptions, DataOptions
 from contamination.cli.printing import print_table, say
 from contamination.cli.score import exit_if_interrupted, print_cost, print_plans
 from contamination.cli.seal import describe
 from contamination.errors import InputError
+from contamination.files import check_directory
 
 if TYPE_CHECKING:
     from contamination.audit.outcome import Audit
@@ -22,11 +24,11 @@ if TYPE_CHECKING:
 
 DEFAULT_LEVEL = 0.05
 # What the seal states, and no auditor chooses after the draw.
-STATED = (
-    *("template", "field", "max_records", "mirror", "split", "data_revision", "answer", "options"),
-    *("other", "axis", "keep_answer", "drawn", "tests", "shards", "budget", "permutations"),
-    *("arrangements", "seed"),
-)
+STATED = [
+    field.name
+    for field in (*dataclasses.fields(DataOptions), *dataclasses.fields(Request))
+    if field.name not in ("directory", "name")
+]
 
 
 def test_sealed(options: AuditOptions, seal: Path | None, key: Path | None, alpha: float) -> None:
@@ -34,7 +36,7 @@ def test_sealed(options: AuditOptions, seal: Path | None, key: Path | None, alph
     sealed = _verified(options, seal, key)
     if alpha not in (DEFAULT_LEVEL, sealed.seal.level):
         raise InputError(f"--alpha: the seal states the level {sealed.seal.level:g}; leave it out")
-    options.check()
+    check_directory(options.directory)
 
     from contamination.scoring.endpoint import EndpointScorer
     from contamination.scoring.processes import processes
@@ -76,8 +78,7 @@ def _verified(options: AuditOptions, seal: Path | None, key: Path | None) -> "Se
         raise InputError("--key goes with --seal: give the seal.json that was published, too")
     if key is None:
         raise InputError(
-            f"--seal {seal} alone proves nothing of the order: give the author's --key as well, "
-            "or leave out --seal and take the order as it was published"
+            f"--seal {seal} alone proves nothing of the order: give the author's --key as well"
         )
     defaults = {each.name: each.default for each in dataclasses.fields(options)}
     for name in STATED:

@@ -87,7 +87,24 @@ def _print_audit(audit: "Audit", alpha: float) -> None:
         shown = f"{result.test} test, anytime-valid p = {result.p:.3g}"
         say(f"{shown}: {ended} after {result.shards} shards")
     else:
-        _print_results(audit)
+        options = any(result.test == OPTION_TEST for result in audit.results)
+        print_table(
+            ("test", f"shards{' or items' * options}", "permutations", "p", "log10 p", "p (Holm)"),
+            (
+                (
+                    result.test,
+                    f"{result.shards:,} of {audit.plan.examples:,}"
+                    if result.test == OPTION_TEST
+                    else result.shards,
+                    str(result.permutations),
+                    f"{result.p:.3g}",
+                    f"{result.log10_p:.1f}",
+                    f"{holm_p:.3g}",
+                )
+                for result, holm_p in zip(audit.results, audit.holm_p, strict=True)
+            ),
+            title=f"Has {audit.header.model} seen {audit.header.dataset} in this order?",
+        )
     if audit.joint is not None:
         say(f"both axes together (Fisher): p = {audit.joint.p:.3g}")
     for result in audit.results:
@@ -95,7 +112,13 @@ def _print_audit(audit: "Audit", alpha: float) -> None:
             say(f"{result.test}: the smallest p was that of {best}")
     _print_order(audit, alpha)
     if audit.beside is not None:
-        _print_control(audit.beside, alpha)
+        p = {result.test: result.p for result in audit.beside.results}
+        if audit.beside.joint is not None:
+            p["together"] = audit.beside.joint.p
+        each_p = ", ".join(f"{name} p = {value:.3g}" for name, value in p.items())
+        say(f"the control, {audit.beside.header.model}: {each_p}")
+        if min(p.values()) <= alpha:
+            say("  it prefers the published order, too: a small p of the model proves nothing")
     if None in audit.rejected(alpha).values():
         say(
             "options: cannot say without a control model of like competence (--control) that does "
@@ -106,39 +129,6 @@ def _print_audit(audit: "Audit", alpha: float) -> None:
     for each in (audit, audit.beside):
         if each is not None:
             print_cost(each)
-
-
-def _print_results(audit: "Audit") -> None:
-    """Print the p-values of tests of all shards."""
-    options = any(result.test == OPTION_TEST for result in audit.results)
-    print_table(
-        ("test", f"shards{' or items' * options}", "permutations", "p", "log10 p", "p (Holm)"),
-        (
-            (
-                result.test,
-                f"{result.shards:,} of {audit.plan.examples:,}"
-                if result.test == OPTION_TEST
-                else result.shards,
-                str(result.permutations),
-                f"{result.p:.3g}",
-                f"{result.log10_p:.1f}",
-                f"{holm_p:.3g}",
-            )
-            for result, holm_p in zip(audit.results, audit.holm_p, strict=True)
-        ),
-        title=f"Has {audit.header.model} seen {audit.header.dataset} in this order?",
-    )
-
-
-def _print_control(beside: "Audit", alpha: float) -> None:
-    """Print what the same tests say of a model that cannot have read the set."""
-    p = {result.test: result.p for result in beside.results}
-    if beside.joint is not None:
-        p["together"] = beside.joint.p
-    shown = ", ".join(f"{name} p = {value:.3g}" for name, value in p.items())
-    say(f"the control, {beside.header.model}: {shown}")
-    if min(p.values()) <= alpha:
-        say("  it prefers the published order, too: a small p of the model proves nothing")
 
 
 def _print_order(audit: "Audit", alpha: float) -> None:

@@ -9,11 +9,11 @@ number was computed says nothing about which one was published.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from itertools import chain
+from itertools import chain, takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from transformers import PreTrainedTokenizerBase
 
 from contamination.errors import InputError
 from contamination.scoring.contract import Scorer
@@ -24,9 +24,6 @@ from contamination.scoring.store import Store
 from contamination.scoring.store_format import Header, Unit
 from contamination.testsets.alternatives import AlternativeSet
 from contamination.testsets.tokens import tokenize
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +45,7 @@ class Group:
 
 @lru_cache(maxsize=1)  # planned and scored one after the other
 def token_groups(
-    tokenizer: "PreTrainedTokenizerBase", alternatives: AlternativeSet
+    tokenizer: PreTrainedTokenizerBase, alternatives: AlternativeSet
 ) -> tuple[Group, ...]:
     """Tokenise the records that have any alternative, in canonical order.
 
@@ -62,10 +59,11 @@ def token_groups(
         ids = {text: next(found) for text in row}
         if not all(map(len, ids.values())):
             raise InputError(
-                f"{alternatives.name}, record {record + 1}: an alternative has no token; use a "
-                "template that ends with a separator"
+                f"{alternatives.name}, record {record + 1}: an alternative has no token; end the "
+                "template with a separator"
             )
-        common = _common_length(list(ids.values()))
+        columns = zip(*(each[:-1].tolist() for each in ids.values()), strict=False)
+        common = sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, columns))
         rests = {each[common:].tobytes(): each[common:] for each in ids.values()}
         numbers = {rest: number for number, rest in enumerate(rests)}
         groups.append(
@@ -77,15 +75,6 @@ def token_groups(
             )
         )
     return tuple(groups)
-
-
-def _common_length(ids: Sequence[np.ndarray]) -> int:
-    """Tokens with which all begin, leaving one token at least of the shortest."""
-    longest = min(map(len, ids)) - 1
-    same = np.ones(longest, dtype=bool)
-    for each in ids[1:]:
-        same &= each[:longest] == ids[0][:longest]
-    return int(longest if same.all() else same.argmin())
 
 
 def alternative_workload(groups: Sequence[Group]) -> Workload:

@@ -401,22 +401,17 @@ class EndpointScorer:
                     )
                 yield number, values
 
-    def _routes(self) -> Iterator[Route]:
-        """Yield the ways to ask, those by token ids first."""
-        spelling = Spelling(self.tokenizer)
-        if self.client.speaks_generate:
-            yield Generate(spelling)
-            return
-        for prompt_as in get_args(PromptAs):
-            for name in FORMATS:
-                yield Completions(spelling, self.model, self.start, prompt_as, name)
-
     def _find_route(self) -> Route:
         """Try the ways to ask, with text where the server refuses token ids."""
         prompts = [Asked(prompt, 0) for prompt in self._trust.prompts]
         reasons: dict[PromptAs, str] = {}
-        ids_understood = False
-        for route in self._routes():
+        ids_understood, spelling = False, Spelling(self.tokenizer)
+        routes: list[Route] = [
+            Completions(spelling, self.model, self.start, prompt_as, name)
+            for prompt_as in get_args(PromptAs)
+            for name in FORMATS
+        ]
+        for route in [Generate(spelling)] if self.client.speaks_generate else routes:
             by_ids = route.prompt_as == "token ids"
             if ids_understood and not by_ids:
                 break

@@ -173,7 +173,7 @@ class Client:
                     except (TimeoutError, httpx2.RequestError) as error:
                         reason = self._broken(error)
                     else:
-                        if not _is_temporary(response.status_code):
+                        if response.status_code not in TEMPORARY and response.status_code < 500:
                             return self._read(response)
                         self.failures[f"HTTP {response.status_code}"] += 1
                         reason = self._refused(response)
@@ -279,10 +279,6 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-def _is_temporary(status: int) -> bool:
-    return status in TEMPORARY or status >= 500
 
 
 def _asked_wait(response: httpx2.Response) -> float | None:

@@ -13,14 +13,13 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import product
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 import torch
 import transformers
 from accelerate.utils.memory import should_reduce_batch_size
-from huggingface_hub import HfApi, errors, hf_hub_download
+from huggingface_hub import HfApi, hf_hub_download
 from huggingface_hub.file_download import REGEX_COMMIT_HASH
 from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerBase
 
@@ -29,7 +28,7 @@ from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.scoring.cost import Shape
 from contamination.scoring.status import causes
-from contamination.testsets.hub import fetch_files
+from contamination.testsets.hub import advice_on, fetch_files
 from contamination.testsets.tokens import tokenize
 
 # Of a repository that has pickled weights alone, transformers would ask a bot to convert them, in
@@ -59,17 +58,6 @@ WEIGHTS = {
     "model.safetensors.index.json": ("model-?????-of-?????.safetensors",),
     "pytorch_model.bin": (),
     "pytorch_model.bin.index.json": ("pytorch_model-?????-of-?????.bin",),
-}
-# For an error, or one that it was raised from; the first that fits.
-ADVICE: dict[type[Exception], str] = {
-    pickle.UnpicklingError: "its pickle holds more than weights and is not run; give a model with "
-    "*.safetensors",
-    errors.GatedRepoError: "it is gated: ask for access on its page at huggingface.co, then log in "
-    "with `hf auth login`",
-    errors.RepositoryNotFoundError: "check the name; if it is private, log in with `hf auth login`",
-    errors.RevisionNotFoundError: "check the revision on the model's page",
-    errors.LocalEntryNotFoundError: "fetch it with `hf download` where there is a network, or give "
-    "a model's directory or a .gguf file",
 }
 
 
@@ -103,8 +91,9 @@ def _advice(error: Exception) -> str:
         return "use a lower precision, quantise (bits), or spread it over devices (device_map)"
     if "trust_remote_code" in str(error):
         return "read the code that comes with it, then allow it with --trust-remote-code"
-    pairs = product(causes(error), ADVICE.items())
-    fitting = (advice for cause, (kind, advice) in pairs if isinstance(cause, kind))
+    if any(isinstance(cause, pickle.UnpicklingError) for cause in causes(error)):
+        return "its pickle holds more than weights and is not run; give a model with *.safetensors"
+    fitting = filter(None, map(advice_on, causes(error)))
     return next(fitting, "give a complete model: a directory, a .gguf file or a hub id")
 
 
@@ -118,7 +107,7 @@ class ModelSource:
     revision : branch, tag or commit of a hub id; files on this machine have none.
     precision : "auto" is bfloat16 where the device computes in it, else float32.
     device_map : None puts the model on the device of this process, if there is room
-        (`contamination.scoring.placement.place`);
+        (`contamination.scoring.local.place`);
         "auto" and accelerate's other placements spread it over all of them.
     bits : quantise the weights to so many bits while loading (bitsandbytes).
     attention : transformers' attn_implementation; None is its default, torch's fused attention.
@@ -151,8 +140,12 @@ class ModelSource:
             )
         _refuse_kernels(self.attention, self.name)
         path = Path(self.name)
-        if path.is_dir():
-            _refuse_odd_files(path)
+        for entry in path.iterdir() if path.is_dir() else ():
+            mode = entry.stat().st_mode if entry.exists() else stat.S_IFREG
+            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # would be read for ever, or never
+                raise InputError(
+                    f"{entry}: a pipe or a device, not a file; put the model's own there"
+                )
         if path.suffix == ".gguf" and not path.is_file():
             raise InputError(f"{path}: no such file; give the path of a GGUF file")
         if path.suffix != ".gguf" and path.is_file():
@@ -196,14 +189,6 @@ def load_config(source: ModelSource) -> Any:
             "predicts each token from those before it"
         )
     return config
-
-
-def _refuse_odd_files(directory: Path) -> None:
-    """Refuse what would be read for ever, or never: pipes and devices in the place of files."""
-    for entry in directory.iterdir():
-        mode = entry.stat().st_mode if entry.exists() else stat.S_IFREG
-        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-            raise InputError(f"{entry}: a pipe or a device, not a file; put the model's own there")
 
 
 def _refuse_long_lists(raw: Any, name: str) -> None:
@@ -294,7 +279,13 @@ def load_network(
             with explain_load_errors(source.name):  # if there is room for all of them
                 fetch_files(source.name, files, revision=source.revision)
     elif Path(source.name).is_dir() and not source.trust_remote_code:
-        _refuse_few_weights(source, config)
+        parameters = count_parameters(config)
+        size = sum(file.stat().st_size for file in _weights_of(Path(source.name), config))
+        if parameters > MOST_PER_BYTE * size:  # transformers would make up the rest
+            raise InputError(
+                f"{source.name}: config.json describes {parameters:,} weights, and their files "
+                f"have {size:,} bytes; give the config.json that belongs to the weights"
+            )
     arguments: dict[str, Any] = {"dtype": dtype}
     if source.attention is not None:
         arguments["attn_implementation"] = source.attention
@@ -325,17 +316,6 @@ def load_network(
     object.__setattr__(network.config, "pad_token_id", None)
     network.config.return_dict = True
     return network.eval()
-
-
-def _refuse_few_weights(source: ModelSource, config: Any) -> None:
-    """Refuse files far smaller than the network, for which transformers would make up the rest."""
-    parameters = count_parameters(config)
-    size = sum(file.stat().st_size for file in _weights_of(Path(source.name), config))
-    if parameters > MOST_PER_BYTE * size:
-        raise InputError(
-            f"{source.name}: config.json describes {parameters:,} weights, and their files have "
-            f"{size:,} bytes; give the config.json that belongs to the weights"
-        )
 
 
 def _weights_of(directory: Path, config: Any) -> list[Path]:

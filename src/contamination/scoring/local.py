@@ -5,28 +5,32 @@ from a GPU are asynchronous: while the device computes one batch, the results of
 back.
 """
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
+from contamination.device import memories
 from contamination.errors import InputError
 from contamination.scoring import loading
 from contamination.scoring.contract import Scorer, start_token
 from contamination.scoring.head import Head, logit_transform, objection
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.models import ModelEntry
-from contamination.scoring.placement import place
 from contamination.scoring.processes import processes
 from contamination.scoring.windows import Batches, Job, assemble, windows_of
 
 BATCH_TOKENS = {"cpu": 4096, "cuda": 65536}  # where more tokens no longer make it faster
 LOGITS = {"cpu": 1 << 24, "cuda": 1 << 28}  # of the float32 [rows, vocabulary] buffer
+ROOM = 0.8  # of the memory for weights; the rest is for batches
 IN_FLIGHT = 2  # batches whose results are still on the device
 
 # (hidden states [N, d], the tokens that they predict [N], those that they have just read [N]) to
@@ -160,7 +164,7 @@ class TransformersScorer:
         if largest >= size:
             raise InputError(
                 f"{self.source.name}: the tokenizer gave token {largest}, but the model knows "
-                f"{size} tokens; put the model's own tokenizer beside it"
+                f"{size} tokens; put its own tokenizer there"
             )
 
     def results(
@@ -242,6 +246,35 @@ class TransformersScorer:
                 f"are damaged or overflow in {str(self.dtype).removeprefix('torch.')}"
             )
         return jobs, result
+
+
+def place(
+    source: ModelSource, config: Any, dtype: torch.dtype, device: torch.device
+) -> ModelSource:
+    """Return the source with a `device_map` if its weights exceed the device of a process.
+
+    On a CPU processes share the memory, and so each has a part of it for a model of its own. All
+    processes that see the same devices decide alike. What comes with code of its own is not
+    measured. Raises InputError if the weights exceed all devices together, and as `model_shape`.
+    """
+    if source.device_map is not None or source.trust_remote_code:
+        return source
+    bytes_each = int(source.bits) / 8 if source.bits else dtype.itemsize
+    weights, devices = loading.count_parameters(config) * bytes_each, memories(device)
+    gpu = device.type == "cuda"
+    own = min(devices) if gpu else devices[0] / int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    if weights <= ROOM * own:
+        return source
+    if weights <= ROOM * sum(devices):
+        return replace(source, device_map="auto")
+    several = len(devices) > 1
+    where = f"{len(devices)} GPU{'s have' if several else ' has'}" if gpu else "this machine has"
+    raise InputError(
+        f"{source.name}: its weights take {weights / 1e9:,.3g} GB in "
+        f"{f'{source.bits} bits' if source.bits else str(dtype).removeprefix('torch.')}, and "
+        f"{where} {sum(devices) / 1e9:,.3g} GB of memory, {ROOM:.0%} of it for weights; "
+        "quantise it (bits), take a smaller one, or a machine with more"
+    )
 
 
 def open_scorer(entry: ModelEntry) -> Scorer:

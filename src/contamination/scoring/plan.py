@@ -84,8 +84,8 @@ class StorePlan:
             longest = max(kept_tokens(lengths, self.tokens_per_example))
             if longest > context:
                 raise InputError(
-                    f"the successor test reads up to {longest} tokens of an example at once, and "
-                    f"the context is {context}; use another test (--test sharded_exact)"
+                    f"the successor test reads {longest} tokens at once, and the context is "
+                    f"{context}; use --test sharded_exact"
                 )
             return successor_workload(lengths, shards=self.shards, tokens_per_example=longest)
         bounds = shard_bounds(len(lengths), self.shards)
@@ -116,8 +116,8 @@ def plan_store(test: StoreNeed, examples: int, shards: int | None) -> StorePlan:
         raise InputError(f"{examples} examples have no order to test: give {test.fewest} or more")
     if examples < test.fewest * shards:
         raise InputError(
-            f"{examples} examples are fewer than {test.fewest} per shard for {shards} shards; use "
-            f"at most {examples // test.fewest} shards"
+            f"{examples} examples are fewer than {test.fewest} per shard for {shards} shards; "
+            f"use at most {examples // test.fewest} shards"
         )
     return StorePlan(test.kind, shards, test.tokens_per_example)
 

@@ -40,7 +40,7 @@ from contamination.scoring.processes import gather, mine, processes, share, toge
 from contamination.scoring.store import Store, open_store
 from contamination.scoring.store_format import Header, Kind, Unit, count_rows, positions
 from contamination.testsets.example_set import ExampleSet
-from contamination.testsets.tokens import TokenisedSet, tokenize_set
+from contamination.testsets.tokens import TokenisedSet, consecutive, tokenize_set
 
 PARTS = 256  # that the work is cut into, unless they become too small or too large
 SMALLEST_PART = 1 << 14  # tokens that the model reads, as below
@@ -99,10 +99,16 @@ def score(
         kind=kind,
         tokens_per_example=tokens_per_example,
     )
+    ordered = [header.units(permutations, shard) for shard in range(header.shards)]
+    shuffled = [  # shard by shard, each in a random order of its own
+        units[i]
+        for units in ordered
+        for i in order_of_work(header, len(units), "units", units[0][0])
+    ]
     return fill(
         directory,
         header,
-        _shuffled_units(header, permutations),
+        shuffled,
         scorer,
         partial(_scored, header=header, ids=test_set.ids, scorer=scorer),
         enough=enough,
@@ -147,8 +153,7 @@ def fill(
         store = first[0] if first else open_store(directory)
         if store.header != header:
             raise InputError(
-                f"process {rank} was to score something else than process 0; give every process "
-                "the same model, test set and settings"
+                f"process {rank} was to score something else than process 0; give all the same"
             )
         return store
 
@@ -213,8 +218,7 @@ def _require_no_drift(
         if abs(now - before) > store.resolution(len(values)):
             raise InputError(
                 f"{store.directory}: {store.header.name_of(unit)} has {before:.8g} nats there and "
-                f"{now:.8g} now, so the machine, its libraries or the server have changed, and new "
-                "orderings would not compare; remove the directory to score all again"
+                f"{now:.8g} now, on another engine; remove the directory to score all again"
             )
 
 
@@ -232,26 +236,7 @@ def cut_into_parts(
     A part is of so many `batches` at least; how many processes there are plays no role.
     """
     size = min(max(sum(work) // PARTS, SMALLEST_PART, batches * batch_tokens), LARGEST_PART)
-    part: list[int] = []
-    tokens = 0
-    for index, count in enumerate(work):
-        part.append(index)
-        tokens += count
-        if tokens >= size:
-            yield part
-            part, tokens = [], 0
-    if part:
-        yield part
-
-
-def _shuffled_units(header: Header, permutations: int) -> list[Unit]:
-    """Units of a full store, shard by shard, each shard in a random order of its own."""
-    shards = (header.units(permutations, shard) for shard in range(header.shards))
-    return [
-        units[i]
-        for units in shards
-        for i in order_of_work(header, len(units), "units", units[0][0])
-    ]
+    yield from map(list, consecutive(work, size))
 
 
 def order_of_work(header: Header, count: int, *of: int | str) -> np.ndarray:

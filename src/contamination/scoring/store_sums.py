@@ -59,16 +59,14 @@ def read_sums(path: Path, header: Header) -> dict[Unit, np.ndarray]:
     if not (
         table.schema.equals(SCHEMA)
         and list(zip(shards, orderings, strict=True)) == units
-        and all(len(v) == _count(header, u) for u, v in zip(units, found, strict=True))
+        and all(
+            len(values) == (1 if header.kind == "orderings" else len(header.examples(unit)))
+            for unit, values in zip(units, found, strict=True)
+        )
         and np.isfinite(np.concatenate(found)).all()
     ):
         raise damaged
     return dict(zip(units, found, strict=True))
-
-
-def _count(header: Header, unit: Unit) -> int:
-    """Sums that a unit has."""
-    return 1 if header.kind == "orderings" else len(header.examples(unit))
 
 
 class SummedStore(Store):

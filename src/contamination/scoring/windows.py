@@ -116,8 +116,7 @@ class Batches:
         width = batch[0].window.width
         if len(batch) == 1:
             raise InputError(
-                f"one window of {width} tokens does not fit into memory; use a shorter context, a "
-                "lower precision, or spread the model over several devices"
+                f"one window of {width} tokens does not fit into memory; use a shorter context"
             )
         self.batch_tokens = width * (len(batch) // 2)
         self._jobs.extend(reversed(batch))

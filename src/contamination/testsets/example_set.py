@@ -140,8 +140,7 @@ def parse(template: Template | str) -> Template:
         pattern = TEMPLATES[template]
     elif "/" in template:
         raise InputError(
-            f"unknown template {template!r}: choose one of {', '.join(TEMPLATES)}, or give the "
-            "text itself, such as '{question}\\n{answer}\\n'"
+            f"unknown template {template!r}: give its text, or one of {', '.join(TEMPLATES)}"
         )
     else:  # a field
         template = pattern = f"{{{template}}}\n"
@@ -158,8 +157,8 @@ def parse(template: Template | str) -> Template:
         # "{question.__class__}" would read what Python keeps with a text, which is no field of it.
         if not re.fullmatch(r"[^.\[]+(\[[^]]*\])*", name or ""):
             raise InputError(
-                f"template {found.shown}: {{{name}}} is no field; write {{field}}, {{field[key]}} "
-                "or {field[0]}"
+                f"template {found.shown}: {{{name}}} is no field; write {{field[key]}} or "
+                f"{{field[0]}}"
             )
         if "{" in (specification or ""):
             raise InputError(
@@ -202,21 +201,16 @@ def _text(record: dict[str, Any], template: Template, fields: frozenset[str], wh
         text.encode()
     except UnicodeEncodeError as error:
         raise InputError(
-            f"{where}: {text[error.start]!a} is half of a surrogate pair and no character; write "
-            "the pair, or the character itself"
+            f"{where}: {text[error.start]!a} is half of a surrogate pair; write the character "
+            "itself"
         ) from error
-    except (KeyError, IndexError, TypeError) as error:
-        raise InputError(
-            f"{where}: the record has not the inner fields that template {template.shown} needs "
-            f"({error})"
-        ) from error
-    except (ValueError, OverflowError) as error:  # a format specification
+    # Inner fields that are not there, and format specifications.
+    except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
         raise InputError(
             f"{where}: template {template.shown} does not fit the record ({error})"
         ) from error
     if len(text) > LONGEST_TEXT:
         raise InputError(
-            f"{where}: a text of {len(text):,} characters, and the longest may have "
-            f"{LONGEST_TEXT:,}; cut the record into several, or name a shorter field"
+            f"{where}: {len(text):,} characters; {LONGEST_TEXT:,} at most, so cut the record up"
         )
     return text

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from contamination.errors import InputError
 from contamination.files import sha256_of
-from contamination.testsets.hub import fetch_files
+from contamination.testsets.hub import advice_on, fetch_files
 from contamination.testsets.records import FORMATS, Record, read_lines, read_records
 from contamination.testsets.registry import Hub, Url
 
@@ -42,7 +42,14 @@ def download(source: Hub | Url, split: str, directory: Path, *, again: bool = Fa
     path = directory / f"{sha256_of(source.url)[:12]}-{source.url.rpartition('/')[2]}"
     if again:
         path.unlink(missing_ok=True)
-    _retrieve(source, path)
+    import pooch
+
+    pooch.get_logger().setLevel("WARNING")  # it advises to pin a checksum, which is ours to do
+    try:
+        pooch.retrieve(source.url, known_hash=None, fname=path.name, path=path.parent)
+    except Exception as error:  # requests, urllib3, OSError: no common base class
+        advice = "check the network and the address, or use a local mirror (--mirror)"
+        raise _unreadable(source.url, error, advice) from error
     if source.member is not None:
         path = _member(path, source.member, source.url)
     try:
@@ -76,17 +83,6 @@ def read_directory(folder: Path, config: str | None, split: str) -> list[Record]
     return [(f"record {i}", dict(row)) for i, row in enumerate(saved, start=1)]
 
 
-def _retrieve(source: Url, path: Path) -> None:
-    import pooch
-
-    pooch.get_logger().setLevel("WARNING")  # it advises to pin a checksum, which is ours to do
-    try:
-        pooch.retrieve(source.url, known_hash=None, fname=path.name, path=path.parent)
-    except Exception as error:  # requests, urllib3, OSError: no common base class
-        advice = "check the network and the address, or use a local mirror (--mirror)"
-        raise _unreadable(source.url, error, advice) from error
-
-
 def _member(path: Path, member: str, url: str) -> Path:
     """Unpack the member of that name, wherever it lies in the archive."""
     try:
@@ -95,8 +91,8 @@ def _member(path: Path, member: str, url: str) -> Path:
             found = [name for name in names if name.rpartition("/")[2] == member]
             if len(found) != 1:
                 raise InputError(
-                    f"{url}: {len(found)} members are called {member}; the archive "
-                    f"has {', '.join(names[:12]) or 'none'}"
+                    f"{url}: {len(found)} members are called {member}, of "
+                    f"{', '.join(names[:12]) or 'none'}"
                 )
             unpacked = path.with_name(member)
             unpacked.write_bytes(archive.read(found[0]))
@@ -123,24 +119,13 @@ def _from_hub(source: Hub, split: str) -> tuple[list[Record], str]:
 
 def _snapshot(source: Hub, patterns: list[str]) -> Path:
     """Download files of a commit into the hub's cache; return their folder, named by the commit."""
-    from huggingface_hub import errors
-
-    page = f"https://huggingface.co/datasets/{source.id}"
-    advice: dict[type[Exception], str] = {
-        errors.GatedRepoError: f"ask for access on {page}, and log in with `hf auth login`",
-        errors.RepositoryNotFoundError: "check the name; if it is private, log in with "
-        "`hf auth login`",
-        errors.RevisionNotFoundError: f"check the revision on {page}",
-        errors.LocalEntryNotFoundError: "fetch it where there is a network, or use a local mirror "
-        "(--mirror)",
-    }
     try:
         return fetch_files(source.id, patterns, kind="dataset", revision=source.revision)
     except InputError:
         raise
     except Exception as error:  # the hub's own, HTTP client, OSError: no common base class
-        known = (text for kind, text in advice.items() if isinstance(error, kind))
-        raise _unreadable(str(source), error, next(known, "check the network")) from error
+        advice = advice_on(error, f"https://huggingface.co/datasets/{source.id}")
+        raise _unreadable(str(source), error, advice or "check the network") from error
 
 
 def _card_patterns(folder: Path, config: str | None, where: str) -> Patterns:
@@ -183,8 +168,7 @@ def _read_repository(folder: Path, config: str | None, split: str, where: str) -
         found = DataFilesList.from_patterns(patterns[split], base_path=str(folder))
     if not found:
         raise InputError(
-            f"{where}: no data files of split {split!r}; fetch it where there is a network, or, if "
-            "it has only a script, give --data-revision refs/convert/parquet"
+            f"{where}: no data files of split {split!r}; give --data-revision refs/convert/parquet"
         )
     files = [Path(file) for file in found if Path(file).suffix in FORMATS]
     if not files:

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from filelock import FileLock
@@ -31,21 +32,32 @@ def fetch_files(
     cache = Path(constants.HF_HUB_CACHE)
     wanted = {"repo_type": kind, "revision": revision, "allow_patterns": list(patterns)}
 
-    def missing() -> int:
-        # Out of reach, or without access: then the hub is asked for the files.
-        return missing_bytes(repository, patterns, kind=kind, revision=revision) or 0
-
-    def fetch() -> Path:
-        return Path(snapshot_download(repository, **wanted))  # type: ignore[call-overload]
-
-    if not missing():
-        return fetch()
+    missing = partial(missing_bytes, repository, patterns, kind=kind, revision=revision)
+    fetch = partial(snapshot_download, repository, **wanted)
+    if not missing():  # or out of reach, or without access: then the hub is asked for the files
+        return Path(fetch())
     with writing(cache):
         cache.mkdir(parents=True, exist_ok=True)
         lock = FileLock(cache / ".contamination.lock").acquire()
     with lock:
-        require_disk(repository, missing(), cache)
-        return fetch()
+        require_disk(repository, missing() or 0, cache)
+        return Path(fetch())
+
+
+def advice_on(error: BaseException, page: str = "its page at huggingface.co") -> str | None:
+    """Say what to do about an error of the hub, with the page of the set; None for any other."""
+    from huggingface_hub import errors
+
+    known: dict[type[Exception], str] = {
+        errors.GatedRepoError: f"it is gated: ask for access on {page}, then log in with "
+        "`hf auth login`",
+        errors.RepositoryNotFoundError: "check the name; if it is private, log in with "
+        "`hf auth login`",
+        errors.RevisionNotFoundError: f"check the revision on {page}",
+        errors.LocalEntryNotFoundError: "fetch it with `hf download` where there is a network, or "
+        "use a local copy (a model's directory, a set's --mirror)",
+    }
+    return next((advice for kind, advice in known.items() if isinstance(error, kind)), None)
 
 
 def in_reach() -> bool:

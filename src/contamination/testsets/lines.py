@@ -8,7 +8,6 @@ sentences and its label).
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from contamination.errors import InputError
 from contamination.files import sha256_of
@@ -41,8 +40,7 @@ def open_lines(what: str | Path, *, max_records: int | None = None) -> ExampleSe
         lines = _lines(path, records, is_text=Path(entry.mirror).suffix == ".txt")
         if entry.lines not in (None, sha256_of(*lines)):
             raise InputError(
-                f"{path}: its lines are not those that the registry knows of {entry.name}; fetch "
-                "it again, or use a mirror of the registered version"
+                f"{path}: its lines are not the registered ones of {entry.name}; fetch it again"
             )
         found = make_test_set(entry.name, records, NO_FIELD, str(path))
         max_records = max_records or FIRST
@@ -61,9 +59,5 @@ def _lines(path: Path, records: list[Record], *, is_text: bool) -> tuple[str, ..
     if is_text:
         own = [str(record["text"]) for _, record in records]
     if len(own) != len(records):
-        own = [_json(record) for _, record in records]
+        own = [json.dumps(record, default=str) for _, record in records]
     return tuple(f"{line}\n" for line in own)
-
-
-def _json(record: dict[str, Any]) -> str:
-    return json.dumps(record, default=str)

@@ -25,8 +25,8 @@ def shard_bounds(examples: int, shards: int) -> tuple[tuple[int, int], ...]:
         raise InputError(f"shards is {shards}: give at least 1")
     if examples < 2 * shards:
         raise InputError(
-            f"{examples} examples are fewer than two per shard for {shards} shards; use at most "
-            f"{examples // 2} shards"
+            f"{examples} examples are fewer than two per shard for {shards} shards; use "
+            f"at most {examples // 2} shards"
         )
     sizes = [examples // shards + (shard < examples % shards) for shard in range(shards)]
     stops = np.cumsum(sizes).tolist()

@@ -30,10 +30,9 @@ def read_records(path: Path) -> list[Record]:
     """
     if path.suffix not in FORMATS:
         raise InputError(f"{path}: unknown kind of file; give one of {', '.join(FORMATS)}")
-    if path.exists() and not path.is_file():
-        raise InputError(f"{path}: no regular file; give the path of a test set")
     if not path.is_file():
-        raise InputError(f"{path}: no such file; give the path of a test set")
+        what = "regular" if path.exists() else "such"
+        raise InputError(f"{path}: no {what} file; give the path of a test set")
     records = FORMATS[path.suffix](path)
     if not records:
         raise InputError(f"{path}: the test set is empty; give a file with at least two records")
@@ -55,8 +54,7 @@ def read_text(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise InputError(
-            f"{path}, line {line}: byte {error.start} is not UTF-8; convert the file, for example "
-            "with `iconv -t UTF-8`"
+            f"{path}, line {line}: byte {error.start} is not UTF-8; convert it (`iconv -t UTF-8`)"
         ) from error
 
 
@@ -71,8 +69,7 @@ def check_ids(records: Sequence[Record], where: str) -> None:
             first = seen.setdefault(repr(value), place)
             if first != place:
                 raise InputError(
-                    f"{where}, {place}: {field} {value!r} stands at {first} already; remove the "
-                    "copy, or rename the field if it is no id"
+                    f"{where}, {place}: {field} {value!r} stands at {first} already; remove one"
                 )
 
 
@@ -112,8 +109,7 @@ def _mmlu(record: dict[str, Any], where: str) -> dict[str, Any]:
         return {"question": record["question"], "choices": list(choices), "answer": letter}
     except (KeyError, ValueError) as error:
         raise InputError(
-            f"{where}: no record of MMLU ({error}); it needs question, choices (or choice0 to "
-            "choice3) and answer (0 to 3)"
+            f"{where}: no record of MMLU ({error}); give question, choices and answer (0 to 3)"
         ) from error
 
 
@@ -157,8 +153,7 @@ def _parse_json(text: str, path: Path, first_line: int, advice: str) -> Any:
         found = re.search(rf"\d{{{MOST_DIGITS + 1}}}", text)
         line = first_line + text.count("\n", 0, found.start() if found else 0)
         raise InputError(
-            f"{path}, line {line}: an integer of more than {MOST_DIGITS:,} digits; write it as "
-            "text, in quotes"
+            f"{path}, line {line}: an integer of more than {MOST_DIGITS:,} digits; write it as text"
         ) from error
 
 
@@ -222,8 +217,8 @@ def _read_csv(path: Path) -> list[Record]:
                     )
             elif row and len(row) != len(header):
                 raise InputError(
-                    f"{path}, line {start}: the row has {len(row)} columns and the header "
-                    f"{len(header)}; check its quotes and commas"
+                    f"{path}, line {start}: {len(row)} columns, and the header has {len(header)}; "
+                    "check quotes"
                 )
             elif row:  # a blank line is no record
                 records.append((f"line {start}", dict(zip(header, row, strict=True))))

@@ -154,10 +154,7 @@ def data_file(name: str) -> Path:
     for entry in entries().values():
         if entry.mirror == name:
             return fetch(entry)
-    raise InputError(
-        f"{path}: no such file; set {DATA_VARIABLE} to the directory that holds {name} "
-        "(data/README.md says where it is published)"
-    )
+    raise InputError(f"{path}: no such file; set {DATA_VARIABLE} to its directory (data/README.md)")
 
 
 def locate(entry: Entry, mirror: Path | str | None = None) -> Path | None:
@@ -237,17 +234,12 @@ def fetch(entry: Entry, *, again: bool = False) -> Path:
             rows = normalise(rows, entry.normalise, source)
             lines = [json.dumps(row, default=str) for _, row in rows]
         records = [(place, json.loads(line)) for (place, _), line in zip(rows, lines, strict=True)]
+        owner = f"{read_origin(path).get('commit') or 'what was fetched before'} had"
+        advice = f"it changed upstream: keep what is in the cache, or remove {_origin_file(path)}"
         if entry.checksum:
             owner = "the registry has"
             advice = (
-                f"it changed upstream or was damaged on the way: try `contamination data fetch "
-                f"{entry.name} --again`, else use a mirror of the registered version (--mirror)"
-            )
-        else:
-            owner = f"{read_origin(path).get('commit') or 'what was fetched before'} had"
-            advice = (
-                f"it changed upstream: keep what is in the cache, or remove {_origin_file(path)} "
-                "and fetch it again"
+                "it changed upstream or was damaged on the way: fetch it --again, or use a --mirror"
             )
         _compare(entry, records, expected_checksum(entry, path), source, owner, advice)
         write_text(path, "".join(f"{line}\n" for line in lines))
@@ -269,10 +261,8 @@ def read_verified(entry: Entry, path: Path) -> list[Record]:
     else:
         records = read_records(path)
     records = normalise(records, entry.normalise, str(path))
-    if path == cache_path(entry):
-        advice = "it was damaged: remove it, and it is fetched again"
-    else:
-        advice = "it is another version, or was cut: data/README.md names the source"
+    cached = path == cache_path(entry)
+    advice = "it was damaged: remove it" if cached else "it is another version, or was cut"
     owner = "the registry has" if entry.checksum else "what was fetched had"
     _compare(entry, records, expected_checksum(entry, path), str(path), owner, advice)
     return records

@@ -42,8 +42,7 @@ def tokenize_set(tokenizer: "PreTrainedTokenizerBase", test_set: ExampleSet) -> 
     ids = tuple(tokenize(tokenizer, test_set.examples))
     if (empty := next((i for i, tokens in enumerate(ids) if len(tokens) == 0), None)) is not None:
         raise InputError(
-            f"{test_set.name}: example {empty} has no token; remove it, or use a template that "
-            "ends with a separator"
+            f"{test_set.name}: example {empty} has no token; end the template with a separator"
         )
     return TokenisedSet(test_set, ids)
 
@@ -70,7 +69,8 @@ def tokenize(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str]) -> list
         leave=False,
         disable=silent or None,  # None: on a terminal alone
     ) as bar:
-        for chunk in _chunks(texts):
+        for run in consecutive([len(text) for text in texts], CHUNK):
+            chunk = [texts[i] for i in run]
             try:
                 encoded = tokenizer(
                     chunk,
@@ -92,15 +92,11 @@ def tokenize(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str]) -> list
     return found
 
 
-def _chunks(texts: Sequence[str]) -> Iterator[list[str]]:
-    """Yield texts in turn, as many at a time as have CHUNK characters together."""
-    chunk: list[str] = []
-    size = 0
-    for text in texts:
-        chunk.append(text)
-        size += len(text)
-        if size >= CHUNK:
-            yield chunk
-            chunk, size = [], 0
-    if chunk:
-        yield chunk
+def consecutive(sizes: Sequence[int], least: int) -> Iterator[range]:
+    """Yield runs of indices, each as short as its sizes add up to `least`; the last may be less."""
+    start = total = 0
+    for index, size in enumerate(sizes, start=1):
+        total += size
+        if total >= least or index == len(sizes):
+            yield range(start, index)
+            start, total = index, 0

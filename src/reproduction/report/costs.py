@@ -103,7 +103,7 @@ def cost_table(counting: Counting, devices: Sequence[Device]) -> pd.DataFrame:
     devices where a model fits each of them, of one where it is spread, since then they wait for
     each other; NaN for what is too large. exact: nothing is an estimate.
     """
-    from contamination.scoring.placement import ROOM
+    from contamination.scoring.local import ROOM
 
     rows = []
     for name, model in counting.models.items():
