@@ -236,7 +236,7 @@ def test_without_a_model_or_a_control_nothing_is_combined(world: World) -> None:
     [
         ({"controls": ["contaminated"]}, "name a model twice; name it once"),
         ({"tests": ["sharded"]}, "unknown test 'sharded': choose from"),
-        ({"permutations": 0}, "permutations is 0: give at least 1"),
+        ({"permutations": 0}, "permutations is 0: give"),
     ],
 )
 def test_mistakes_are_told_before_anything_is_scored(settings, told, world) -> None:

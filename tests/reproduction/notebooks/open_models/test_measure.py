@@ -226,7 +226,7 @@ def test_corrections_count_the_audited_cells_of_a_test_alone(bench, two):
         (["a"], "gsm8k", {}, "sets is 'gsm8k': give a list"),
         (["a"], ["x"], {"tests": ["exakt"]}, "unknown test 'exakt': choose from permutation"),
         (["a"], ["x"], {"tests": []}, "unknown test '': choose from"),
-        (["a"], ["x"], {"permutations": 0}, "permutations is 0: give at least 1"),
+        (["a"], ["x"], {"permutations": 0}, "permutations is 0: give"),
         (["a", ModelEntry("a", "org/a")], ["x"], {}, "2 models are called 'a'"),
     ],
 )
