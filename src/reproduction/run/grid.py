@@ -4,6 +4,7 @@ A model or a set that cannot be had is rows that say why, and the others go on. 
 stays on disk, so an interrupted measurement resumes where it stopped.
 """
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -98,8 +99,6 @@ def load_each(
 
     After one that is out of reach no other is asked for unless it is `at_hand`.
     """
-    from contamination.scoring.processes import share
-
     found: dict[Key, Set | str] = {}
     unreachable = ""
     for key in tqdm(list(dict.fromkeys(keys)), "sets", unit="set", leave=False, disable=None):
@@ -109,8 +108,11 @@ def load_each(
             found[key] = status = status_of(error)
             unreachable = unreachable or (status if status.startswith("not run") else "")
     lost = {key: one for key, one in found.items() if isinstance(one, str)}
-    for problems in share(lambda: lost):
-        found |= problems  # what one process cannot open, none scores
+    if os.environ.get("WORLD_SIZE", "1") != "1":  # a notebook is one process, and has no torch
+        from contamination.scoring.processes import share
+
+        for problems in share(lambda: lost):
+            found |= problems  # what one process cannot open, none scores
     return found
 
 
