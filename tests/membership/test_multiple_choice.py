@@ -215,3 +215,57 @@ def test_what_cannot_be_asked_is_refused(tokenizer, ask, named):
     scorer.context = 8
     with pytest.raises(InputError, match=named):
         ask(scorer)
+
+
+class LikesText(MadeUpScorer):
+    """Chooses the letter before the text that it has read."""
+
+    def __init__(self, tokenizer, read: str) -> None:
+        super().__init__(tokenizer)
+        self.read = read
+
+    def token_logprobs(self, sequences, wanted=None):
+        for index, ids in enumerate(sequences):
+            *lines, answer = self.tokenizer.decode(ids).splitlines()
+            hit = f"{answer.removeprefix('Answer: ')}. {self.read}" in lines
+            yield index, np.full(len(ids), 0 if hit else -9, dtype=np.float32)
+
+
+class LikesLetter(MadeUpScorer):
+    """Finds the letter `liked` likely after any prompt; None finds all letters equally likely."""
+
+    def __init__(self, tokenizer, liked: str | None) -> None:
+        super().__init__(tokenizer)
+        self.liked = liked
+
+    def token_logprobs(self, sequences, wanted=None):
+        for index, ids in enumerate(sequences):
+            hit = self.tokenizer.decode(ids).endswith(f"Answer: {self.liked}")
+            values = np.full(len(ids), -9, dtype=np.float32)
+            values[-len(tokenize(self.tokenizer, [" A"])[0]) :] = -1 if hit else -9
+            yield index, values
+
+
+@pytest.mark.parametrize("liked", ["A", "D", None])
+def test_who_chooses_by_the_letter_alone_scores_chance(tokenizer, liked):
+    shares = verbatim_choice(LikesLetter(tokenizer, liked), [PARAPHRASED] * 2, rng=rng())
+    assert shares.tolist() == pytest.approx([1 / 4, 1 / 4])
+
+
+def test_who_knows_the_verbatim_text_always_chooses_it(tokenizer):
+    knows = LikesText(tokenizer, PARAPHRASED.options[2])
+    assert verbatim_choice(knows, [PARAPHRASED], rng=rng()).tolist() == [1]
+    misled = LikesText(tokenizer, PARAPHRASED.options[0])
+    assert verbatim_choice(misled, [PARAPHRASED, ITEMS[0]], rng=rng())[0] == 0
+
+
+def test_every_order_has_the_same_tokens_and_reads_as_one_text(tokenizer):
+    scorer = Historian(tokenizer)
+    option_order(scorer, ITEMS[:1], rng=rng())
+    orders = list(itertools.permutations(range(3)))
+    assert len(scorer.sequences) == len(orders)
+    assert len({tuple(sorted(ids.tolist())) for ids in scorer.sequences}) == 1
+    texts = {tokenizer.decode(ids) for ids in scorer.sequences}
+    assert texts == {rendered(ITEMS[0], order) for order in orders}
+    (whole,) = tokenize(tokenizer, [rendered(ITEMS[0], orders[0])])
+    assert whole.tolist() in [ids.tolist() for ids in scorer.sequences]

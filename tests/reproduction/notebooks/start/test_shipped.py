@@ -7,7 +7,7 @@ import pytest
 
 from contamination.audit.battery import TESTS
 from contamination.errors import InputError
-from contamination.files import write_json
+from contamination.files import read_json, write_json
 from contamination.scoring.store_sums import SummedStore
 from fakes.data_fixtures import ROOT, SETS, MadeUpRun
 from reproduction.notebooks.start.shipped import NEEDS, keep_tokens, open_shipped, ship_stores
@@ -149,3 +149,22 @@ def test_no_text_and_no_token_of_a_test_set_is_shipped() -> None:
     numbers = {("logprob", "float"), ("sums", "list<element: double>")}
     assert columns == places | numbers
     assert {path.suffix for path in SHIPPED.rglob("*.*")} == {".json", ".parquet"}
+
+
+def test_nothing_is_shipped_without_a_manifest_of_the_same_sets(
+    finished: MadeUpRun, tmp_path: Path
+) -> None:
+    stores = ship(finished, tmp_path / "stores")
+    before = files(stores)
+    manifest = finished.results / "manifest.json"
+    whole = read_json(manifest)
+    try:
+        write_json(manifest, whole | {"canaries": {}})
+        with pytest.raises(InputError, match=r"manifest\.json: it is of other test sets than"):
+            ship(finished, stores)
+        manifest.unlink()
+        with pytest.raises(InputError, match=r"manifest\.json: cannot be read"):
+            ship(finished, stores)
+    finally:
+        write_json(manifest, whole)
+    assert files(stores) == before
