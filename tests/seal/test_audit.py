@@ -168,6 +168,16 @@ def test_a_thousand_keys_keep_the_level_of_each_part_and_of_all(p_values, part, 
     check_level(p_values[part], 0.05, 0.2, reached=reached)
 
 
+def test_the_texts_of_wordings_depend_on_the_key_by_its_choice_of_them_alone():
+    """The same texts of each record under every key: only which stands first is drawn."""
+    found = [wording_alternatives(sealed_by(bytes([i]) * 32)).texts for i in range(40)]
+    assert {tuple(frozenset(row) for row in texts) for texts in found} == {
+        tuple(map(frozenset, found[0]))
+    }
+    for rows in zip(*found, strict=True):
+        assert len({row[0] for row in rows}) == 3  # each wording is published by some key
+
+
 def test_parts_are_independent_over_keys(p_values):
     """Rank correlations of a thousand draws: four standard deviations are 0.13."""
     parts = [p_values[name] for name in ("order", "options", "wordings")]
