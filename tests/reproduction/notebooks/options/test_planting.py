@@ -1,5 +1,7 @@
 """Plantings, token by token: whole, shuffled and single are what they say."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from contamination.randomness import random_stream
@@ -73,3 +75,14 @@ def test_no_token_is_lost_and_every_copy_is_where_it_is_said() -> None:
     assert 0 <= planted + len(BACKGROUND) - len(stream) < CONTEXT
     kept = stream[(stream >= 500) & (stream < 1000)]
     assert kept.tolist() == BACKGROUND[BACKGROUND != END][: len(kept)].tolist()
+
+
+def test_single_records_have_no_order_left() -> None:
+    """How often a record is the next of its set after its predecessor, over many draws."""
+    hits = pairs = 0
+    for seed in range(60):
+        flat = [run[0] for run in _orders(_plant(seed)[0].reshape(-1), 3)]
+        hits += sum(b == a + 1 for a, b in pairwise(flat))
+        pairs += len(flat) - 1
+    expected = pairs * (RECORDS - 1) / RECORDS**2
+    assert abs(hits - expected) < 4 * np.sqrt(expected)
