@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from filelock import FileLock
+
 from contamination.errors import InputError
 
 ABANDONED_SECONDS = 3600.0  # a temporary file that old, of another machine, belongs to a dead run
@@ -45,8 +47,12 @@ def replacing(path: Path, *, new: bool = False) -> Iterator[Path]:
     try:
         with writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            if _kind(path) not in (None, stat.S_IFREG, stat.S_IFDIR):
-                raise InputError(f"{path}: no regular file, which could be replaced; name another")
+            with suppress(FileNotFoundError):
+                mode = path.stat().st_mode  # asked once: another process may write the same
+                if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+                    raise InputError(
+                        f"{path}: no regular file, which could be replaced; name another"
+                    )
             if new and (path.is_file() or (path.is_dir() and any(path.iterdir()))):
                 raise _exists(path)
             remove_leftovers(path.parent)
@@ -59,7 +65,10 @@ def replacing(path: Path, *, new: bool = False) -> Iterator[Path]:
             _flush_names(path.parent)
     except Exception as error:
         if _is_full_disk(error):
-            raise _no_space(path.parent) from error
+            raise InputError(
+                f"no space left for {path} on its disk, or it is larger than the system's limit "
+                "(ulimit -f): free some and run it again"
+            ) from error
         raise
     finally:
         _remove(temporary)
@@ -71,29 +80,30 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if _is_full_disk(error):
-            raise _no_space(path.parent) from error
         raise InputError(
             f"{path}: cannot be written ({error.strerror or error}); give a path that can be"
         ) from error
 
 
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Let one process at a time into the block, by a lock file, whose folder is made."""
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(path).acquire()
+    with lock:
+        yield
+
+
 def check_directory(path: Path) -> None:
     """Raise InputError if `path` is no directory and cannot become one."""
     try:
-        kinds = [_kind(place) for place in (path, *path.parents)]
-    except OSError as error:
-        raise InputError(f"{path}: no directory ({error.strerror}); name another") from error
-    if {*kinds} - {None, stat.S_IFDIR}:
+        places = (path, *path.parents)
+        fine = next(place for place in places if place.is_symlink() or place.exists()).is_dir()
+    except OSError:  # a name that is too long
+        fine = False
+    if not fine:
         raise InputError(f"{path}: no directory; name another")
-
-
-def _kind(path: Path) -> int | None:
-    """Type of a file, as in `stat`; None if there is none."""
-    try:
-        return stat.S_IFMT(path.stat().st_mode)
-    except FileNotFoundError:
-        return None
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -168,17 +178,10 @@ def _exists(path: Path) -> InputError:
     return InputError(f"{path}: there is something already, and it stays; name a new directory")
 
 
-def _no_space(folder: Path) -> InputError:
-    return InputError(
-        f"no space left on the disk that holds {folder}: free some and run the command again"
-    )
-
-
 def _is_full_disk(error: Exception) -> bool:
-    if isinstance(error, OSError):
-        return error.errno in (errno.ENOSPC, errno.EDQUOT)
     # Safetensors and tokenizers raise exceptions of their own that carry the system's words alone.
-    return any(os.strerror(code) in str(error) for code in (errno.ENOSPC, errno.EDQUOT))
+    codes = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    return any(os.strerror(code) in str(error) for code in codes)
 
 
 def _flush(path: Path) -> None:

@@ -23,14 +23,9 @@ def random_stream(seed: int, name: str, *keys: int | str) -> np.random.Generator
     """Open a stream; streams of another seed, name or key are independent of it.
 
     It is that of `SeedSequence` (O'Neill's hash, in NumPy) with the SHA-256 of name and keys as
-    spawn key, so no two of them meet unless SHA-256 collides. Raises InputError for a negative
-    seed.
-
-    Parameters
-    ----------
-    seed : at least 0.
-    name : what is drawn, in words; each has one place in the code.
-    keys : tell apart the streams of one name, such as those of the shards of a set.
+    spawn key, so no two of them meet unless SHA-256 collides. `name` says what is drawn, in words,
+    and has one place in the code; `keys` tell apart its streams, such as those of shards. Raises
+    InputError for a negative seed.
     """
     if seed < 0:
         raise InputError(f"seed is {seed}: give a whole number of at least 0")
@@ -51,25 +46,20 @@ class KeyedStream:
     Block c = 0, 1, 2 ... is the HMAC of the name in UTF-8, a zero byte, and c as 8 bytes, big end
     first. Each block is four words of 64 bits, big end first, which are used up in turn. Whoever
     has the key gets the same numbers; without it they cannot be told from fair draws, as far as is
-    known of SHA-256. Raises InputError for a key of less than 128 bits, which could be guessed, and
-    for a name with a zero byte.
+    known of SHA-256. Raises InputError for a key of less than 128 bits, which could be guessed.
     """
 
     def __init__(self, key: bytes, name: str) -> None:
         if len(key) < 16:
             raise InputError(f"a key of {8 * len(key)} bits can be guessed; give 128 or more")
-        if "\0" in name:
-            raise InputError(f"{name!r}: a zero byte ends the name of a stream; leave it out")
         self._words = _keyed_words(key, name.encode())
 
     def below(self, bound: int) -> int:
-        """Draw 0, 1 ... bound - 1, each as likely: word mod bound.
+        """Draw 0, 1 ... bound - 1 (at most 2^64 of them), each as likely: word mod bound.
 
         The words from the largest multiple of the bound on, which would favour small numbers, are
-        passed over. Raises InputError for a bound that is not in 1 ... 2^64.
+        passed over.
         """
-        if not 1 <= bound <= 1 << 64:
-            raise InputError(f"bound is {bound}: give 1 to 2^64")
         fair = (1 << 64) - (1 << 64) % bound
         return next(word for word in self._words if word < fair) % bound
 

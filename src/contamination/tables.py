@@ -18,10 +18,7 @@ _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 class Layout(pd.DataFrame):  # type: ignore[misc]  # pandas has no types
-    """A table of Markdown text, which a notebook shows as the report does.
-
-    The HTML of a data frame would show the marks of bold text instead.
-    """
+    """A table of Markdown text: HTML of a data frame would show the marks of bold text instead."""
 
     @property
     def _constructor(self) -> "type[Layout]":
@@ -60,27 +57,18 @@ def lay_out(
 ) -> Layout:
     """Turn tidy rows into a table for readers: a line for each key, a column for each heading.
 
-    ::
-
-        lay_out(
-            aucs,  # a row for each score and set
-            {"score": "Method"},
-            lambda row: {row["dataset"]: format_estimate(row["auc"], row["low"], row["high"])},
-        )
-
     The table holds text under its headings, "—" where nothing is known; `write_markdown` takes it
     without headers, and a notebook shows the same. Raises ValueError if two rows give different
     texts for one cell: then `index` does not tell them apart.
 
     Parameters
     ----------
-    rows : tidy, one row for each measurement. Sort or relabel them before, if need be.
+    rows : tidy, one row for each measurement, in the order of the lines.
     index : column of `rows` -> its heading. Rows that agree in all of these columns share a line.
     cells : what a row (a dict, by column of `rows`) adds to its line: heading -> text. None leaves
         the cell to other rows.
-    rows_first : values of the first index column whose lines stand first, in this order; all others
-        follow in the order of `rows`. Values that do not occur are left out.
-    columns_first : the same for the headings of `cells`.
+    rows_first, columns_first : values of the first index column whose lines stand first, in this
+        order, and headings of `cells`. Those that do not occur are left out.
     """
     lines: dict[tuple[str, ...], dict[str, str]] = {}
     headings = dict.fromkeys(index.values())
@@ -92,26 +80,22 @@ def lay_out(
             if text is not None and line.setdefault(heading, text) != text:
                 raise ValueError(f"{', '.join(keys)}: {line[heading]} and {text} in {heading}")
     place = {value: order for order, value in enumerate(rows_first)}
-    table = Layout(
-        [
-            dict(zip(index.values(), keys, strict=True)) | lines[keys]
-            for keys in sorted(lines, key=lambda keys: place.get(keys[0], len(place)))
-        ],
-        columns=list(headings),
-        dtype=object,
-    )
-    named = [*index.values(), *(name for name in columns_first if name in headings)]
-    filled: Layout = table[list(dict.fromkeys([*named, *headings]))].fillna(MISSING)
+    records = [
+        dict(zip(index.values(), keys, strict=True)) | lines[keys]
+        for keys in sorted(lines, key=lambda keys: place.get(keys[0], len(place)))
+    ]
+    first = [*index.values(), *(name for name in columns_first if name in headings)]
+    columns = list(dict.fromkeys([*first, *headings]))
+    filled: Layout = Layout(records, columns=columns, dtype=object).fillna(MISSING)
     return filled
 
 
 def to_markdown(table: pd.DataFrame, headers: Mapping[str, str] | None = None) -> str:
     """Write a table as a pipe table of Markdown.
 
-    `headers` maps the columns to be shown to their headings; None shows all of them under their own
-    names. Columns of text stand left, columns of numbers and p-values (already formatted text that
-    starts with a digit, bold or not) right. Numbers get a true minus
-    sign, the floats of a column equally many decimals.
+    `headers` maps the columns to be shown to their headings; None shows all under their own names.
+    Columns of text stand left, those of numbers and of text that starts with a digit, bold or not,
+    right. Numbers get a true minus sign, the floats of a column equally many decimals.
     """
     headers = headers or {column: column for column in table}
     chosen = table[list(headers)].apply(_as_text)
@@ -141,8 +125,9 @@ def outcome_row(result: TestResult) -> dict[str, Any]:
 
 def _as_text(column: pd.Series) -> pd.Series:
     """Text of a column: true minus signs, floats with as many decimals as any of them needs."""
-    # A bar ends a cell, and a tag would be HTML: names of models and sets may hold either.
-    text = column.astype(str).str.replace(r"(?<!\\)\||<(?=[A-Za-z/!])", r"\\\g<0>", regex=True)
+    # A bar ends a cell, a tag is HTML, {=typst} a program; names of models and sets may hold any.
+    active = r"(?<!\\)\||<(?=[A-Za-z/!])|\{(?= *=)"
+    text = column.astype(str).str.replace(active, r"\\\g<0>", regex=True)
     if pd.api.types.is_float_dtype(column) and not text.str.contains("e").any():
         digits = text.str.partition(".")[2].str.len().max()
         text = column.map(lambda number: MISSING if pd.isna(number) else f"{number:.{digits}f}")

@@ -4,12 +4,10 @@
 
     from contamination.audit import Request, audit
 
-    print(audit("gpt2", "my_test_set.jsonl").summary())
     request = Request(tests=["sharded_exact"], permutations=50)
     print(audit("gpt2", "my_test_set.jsonl", request).summary())
 
-Exports `audit`, `Audit` and `Request`; `battery.TESTS` is the registry of tests. Experiments,
-reports and commands may call it.
+`battery.TESTS` is the registry of tests. Experiments, reports and commands may call this room.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -17,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 from contamination.audit.request import Request
 
 if TYPE_CHECKING:
-    from contamination.audit.outcome import Audit
-    from contamination.audit.verdict import audit
+    from contamination.audit.verdict import Audit, audit
 
 __all__ = ["Audit", "Request", "audit"]
 

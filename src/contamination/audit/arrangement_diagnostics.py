@@ -10,34 +10,35 @@ test permits, and without a model.
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from contamination.audit.diagnosis import Diagnosis, Row, judge, only_inform, tested
-from contamination.audit.diagnostics import tf_idf
-from contamination.statistics.arrangements import (
+from contamination.audit.diagnostics import Diagnosis, Row, judge, only_inform, tested, tf_idf
+from contamination.statistics.exchangeability import (
     Arrangements,
     Whole,
     ascents,
     in_turn,
     largest_test,
-    neighbours,
+    side_by_side,
     stands_at,
     sum_test,
 )
-from contamination.testsets.alternatives import Keep, option_orders, shown_items
+from contamination.testsets.alternatives import Keep, option_orders, permitted_places, shown_items
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.options import LETTERS, Item
 
 PERMUTATIONS = 23  # all arrangements of up to four options, beside the published one
-LEVEL = 0.01  # of the verdict
 PERCENT = 100  # cosines are compared in whole hundredths
 
 _NUMBER = re.compile(r"((?<!\w)[-−–])?\s?\$?(\d[\d,]*(?:\.\d+)?|\.\d+)")  # "−3.5", "$1,200"
+_DENIAL = re.compile(
+    r"(?i)\b(no|not|never|neither|nor|none|nothing|without|except|cannot)\b|n['’]t\b"
+)
 
+# Items whose options may move, with their arrangements (N, k), the published one first.
+Moving = Sequence[tuple[Item, Arrangements]]
 Tau = Callable[[Item], Sequence[float] | None]  # a value for each option; None if it has none
 
 
@@ -50,8 +51,8 @@ def diagnose_arrangements(
     """Test without a model whether the order of the options is exchangeable.
 
     All p-values are exact and two-sided, given the arrangements that may be drawn: all that are
-    permitted of items with up to four options that move, a choice of 24 of others. The level of the
-    verdict is LEVEL. Raises InputError as `items_of`.
+    permitted of items with up to four options that move, a choice of 24 of others. Raises
+    InputError as `items_of`.
 
     Parameters
     ----------
@@ -60,40 +61,28 @@ def diagnose_arrangements(
     keep : what does not move, as in the test that the diagnosis is for.
     """
     _, items = shown_items(test_set)
-    orders = option_orders(items, permutations=PERMUTATIONS, seed=seed, keep=keep)
-    distinct = [len(set(rows)) for rows in orders]
-    moving = [
-        _Moving(item, np.array(rows))
-        for item, rows, count in zip(items, orders, distinct, strict=True)
-        if count > 1
-    ]
-    return judge(
-        _rows(moving),
-        alpha=LEVEL,
-        log_orderings=sum(map(math.log, distinct)),
-        what=f"order of the options of {len(moving)} of {len(items)} items, which may move",
-        counts={"items": len(items), "moving": len(moving)},
-    )
+    free = permitted_places(items, keep)
+    orders = option_orders(items, free, permutations=PERMUTATIONS, seed=seed)
+    pairs = zip(items, orders, strict=True)
+    moving = [(item, np.array(rows)) for item, rows in pairs if len({*rows}) > 1]
+    what = f"order of the options of {len(moving)} of {len(items)} items, which may move"
+    counts = {"items": len(items), "moving": len(moving)}
+    return judge(_rows(moving), sum(math.log(len({*rows})) for rows in orders), what, counts)
 
 
-@dataclass(frozen=True, eq=False)
-class _Moving:
-    """An item whose options may move, and its arrangements (N, k), the published one first."""
-
-    item: Item
-    arrangements: Arrangements
-
-
-def _rows(moving: Sequence[_Moving]) -> Iterator[Row]:
+def _rows(moving: Moving) -> Iterator[Row]:
     """Rows with a p, as far as they apply to any item that moves."""
-    gold = [item.item.answer for item in moving]
+    gold = [item.answer for item, _ in moving]
     yield _place("gold_letters", "right answers", moving, gold)
-    yield _place("longest", "longest options", moving, [_longest(each.item) for each in moving])
     lengths: Tau = lambda item: [len(option) for option in item.options]  # noqa: E731
+    sizes = [[*map(len, item.options)] for item, _ in moving]
+    longest = [s.index(max(s)) if s.count(max(s)) == 1 else None for s in sizes]
+    yield _place("longest", "longest options", moving, longest)
     yield _sorted("length_trend", "length and place", moving, lengths)
     yield _sorted("length_sorted", "length and place, either way", moving, lengths, either_way=True)
     yield _sorted("alphabetical", "alphabet and place", moving, alphabet)
     yield _sorted("numbers", "number and place, either way", moving, numbers, either_way=True)
+    yield _sorted("denials", "denials and place", moving, denials)
     yield _similarity(moving)
     yield _builds(moving)
 
@@ -109,73 +98,58 @@ def _tested(
     return tested(diagnostic, what, form, float(observed), float(expected), sum_test(array))
 
 
-def _place(
-    diagnostic: str, what: str, moving: Sequence[_Moving], options: Sequence[int | None]
-) -> Row:
+def _place(diagnostic: str, what: str, moving: Moving, options: Sequence[int | None]) -> Row:
     """Whether one option of each item, where there is one, stands at some letter too often."""
-    chosen = [(m, i) for m, i in zip(moving, options, strict=True) if i is not None]
-    most = max((len(m.item.options) for m, _ in chosen), default=0)
-    values = np.array([stands_at(i, m.arrangements, most) for m, i in chosen])
+    chosen = [(a, i) for (_, a), i in zip(moving, options, strict=True) if i is not None]
+    most = max((arrangements.shape[1] for arrangements, _ in chosen), default=0)
+    values = np.array([stands_at(i, arrangements, most) for arrangements, i in chosen])
     if not len(values) or not np.ptp(values, axis=2).any():
         return only_inform(diagnostic, f"no {what} that move")
-    found = largest_test(values.transpose(1, 0, 2))
-    at = values[:, found.which]
+    which, result = largest_test(values.transpose(1, 0, 2))
+    at = values[:, which]
     observed, expected = float(at[:, 0].mean()), float(at.mean())
-    where = f"{what} that stand at {LETTERS[found.which]}"
-    return tested(diagnostic, where, ".1%", observed, expected, found.result)
+    where = f"{what} that stand at {LETTERS[which]}"
+    return tested(diagnostic, where, ".1%", observed, expected, result)
 
 
 def _sorted(
-    diagnostic: str, what: str, moving: Sequence[_Moving], key: Tau, *, either_way: bool = False
+    diagnostic: str, what: str, moving: Moving, key: Tau, *, either_way: bool = False
 ) -> Row:
     """Kendall's rank correlation of place and a value of each option; its size for either way."""
     values, pairs = [], 0
-    for each in moving:
-        if (ranks := key(each.item)) is not None:
-            found = ascents(ranks, each.arrangements)
+    for item, arrangements in moving:
+        if (ranks := key(item)) is not None:
+            found = ascents(ranks, arrangements)
             values.append(np.abs(found) if either_way else found)
             pairs += sum(a != b for a, b in combinations(ranks, 2))
     nothing = f"no items whose options could be sorted by {what.split()[0]}"
     return _tested(diagnostic, values, pairs, f"rank correlation of {what}", "+.3f", nothing)
 
 
-def _similarity(moving: Sequence[_Moving]) -> Row:
-    """Whether options that share words stand side by side, or apart."""
-    values, pairs = [], 0
-    for each, cosines in zip(moving, _cosines(moving), strict=True):
-        hundredths = np.rint(PERCENT * cosines).astype(np.int64)
-        values.append(neighbours(hundredths, each.arrangements))
-        pairs += len(cosines) - 1
+def _similarity(moving: Moving) -> Row:
+    """Whether options that share words stand side by side, or apart; words of the set weigh."""
+    features = tf_idf([option for item, _ in moving for option in item.options])
+    values, start = [], 0
+    for item, arrangements in moving:
+        own = features[start : start + len(item.options)]
+        hundredths = np.rint(PERCENT * (own @ own.T).toarray()).astype(np.int64)
+        values.append(side_by_side(hundredths, arrangements))
+        start += len(item.options)
     what, nothing = "mean cosine of options side by side", "no options that are alike"
-    return _tested("similarity", values, PERCENT * pairs, what, ".3f", nothing)
+    return _tested("similarity", values, PERCENT * (start - len(moving)), what, ".3f", nothing)
 
 
-def _cosines(moving: Sequence[_Moving]) -> list[NDArray[np.float64]]:
-    """Cosines of the options of each item, (k, k), with weights of words over the whole set."""
-    features = tf_idf([option for each in moving for option in each.item.options])
-    sizes = np.array([len(each.item.options) for each in moving], dtype=np.intp)
-    starts = np.cumsum(sizes) - sizes
-    found = [np.zeros((size, size)) for size in sizes]
-    for left, right in combinations(range(sizes.max(initial=0)), 2):
-        wide = np.flatnonzero(sizes > right)
-        alike = features[starts[wide] + left].multiply(features[starts[wide] + right]).sum(axis=1)
-        for number, cosine in zip(wide, np.asarray(alike).ravel(), strict=True):
-            found[number][left, right] = found[number][right, left] = cosine
-    return found
-
-
-def _builds(moving: Sequence[_Moving]) -> Row:
+def _builds(moving: Moving) -> Row:
     """Whether an option comes before those that say the same and more."""
     values, pairs = [], 0
-    for each in moving:
-        words = [set(re.findall(r"\w+", option.casefold())) for option in each.item.options]
+    for item, arrangements in moving:
+        words = [set(re.findall(r"\w+", option.casefold())) for option in item.options]
         parts = np.array([[bool(a) and a < b for b in words] for a in words])
-        values.append(in_turn(parts, each.arrangements))
+        values.append(in_turn(parts, arrangements))
         pairs += int(parts.sum())
     what = f"of {pairs} pairs in which one option has all words of the other, the shorter one first"
-    return _tested(
-        "builds", values, max(pairs, 1), what, ".1%", "no option has all words of another"
-    )
+    nothing = "no option has all words of another"
+    return _tested("builds", values, max(pairs, 1), what, ".1%", nothing)
 
 
 # --- what the order could follow; nothing below knows it ------------------------------------------
@@ -184,8 +158,7 @@ def _builds(moving: Sequence[_Moving]) -> Row:
 def alphabet(item: Item) -> list[int]:
     """Ranks of the options in the alphabet, whatever their case, (k,)."""
     texts = [option.casefold().strip() for option in item.options]
-    ranked = sorted(set(texts))
-    return [ranked.index(text) for text in texts]
+    return [sorted(set(texts)).index(text) for text in texts]
 
 
 def numbers(item: Item) -> list[float] | None:
@@ -202,7 +175,7 @@ def number_in(option: str) -> float | None:
     return None
 
 
-def _longest(item: Item) -> int | None:
-    """The option of most characters, if there is one alone."""
-    lengths = [len(option) for option in item.options]
-    return lengths.index(max(lengths)) if lengths.count(max(lengths)) == 1 else None
+def denials(item: Item) -> list[int] | None:
+    """How many words of each option deny, (k,); None if all options have as many."""
+    found = [len(_DENIAL.findall(option)) for option in item.options]
+    return found if len(set(found)) > 1 else None

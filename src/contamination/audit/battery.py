@@ -2,11 +2,9 @@
 
 A test turns every shard into scores, the canonical ordering first, and the scores of all shards
 into a p-value. All but `sharded_t` and `permutation` share the exact test on shards, since any
-scores that treat the orderings alike keep it exact. Its p-value is never below (n + 1)^-shards for
-n shuffled orderings of a shard, and that low where each canonical ordering beats them all.
-
-`min_p` and `min_p_orderings` try several such scores, of the same orderings, and give the p-value
-of the best of them under their joint law: trying more is paid for, as far as they differ.
+scores that treat the orderings alike keep it exact. `min_p` and `min_p_orderings`
+try several such scores, of the same orderings, and give the p-value of the best of them under their
+joint law: trying more is paid for, as far as they differ.
 
 Tests of alternatives read all arrangements of each item's options instead, and a shard is an item.
 Items have equal weights, shards of records one over their standard deviation.
@@ -36,6 +34,7 @@ BEST_OF_ORDERINGS = ("token_standardised", "clipped", "boundary")
 JOINT_CELLS = 200_000  # sampled orderings of all shards: where many shards are, fewer of each do
 FEWEST_JOINT = 1_000  # of each shard
 JOINT_DRAWS = 20_000  # from the joint law of several statistics
+ORDER_STREAM = "sampled orderings"  # of a shard of successors, the same in every test
 
 Statistic = Callable[["np.ndarray", "np.random.Generator"], "TestResult"]
 TokenScores = Callable[["ShardTokens"], "np.ndarray"]  # tokens of one shard -> (m+1,)
@@ -46,20 +45,14 @@ def _exact(scores: "np.ndarray", rng: "np.random.Generator") -> "TestResult":
     return statistics.sharded_exact_test(scores)
 
 
-def _equally_weighted(scores: "np.ndarray", rng: "np.random.Generator") -> "TestResult":
-    """An item whose arrangements differ much for a model tells more; chosen in docs/power.md."""
-    return statistics.sharded_exact_test(scores, weights="equal")
-
-
 @dataclass(frozen=True)
 class Test(StoreNeed):
     """A test: the store that it needs, the way from there to a p-value, and how it is shown.
 
     Attributes
     ----------
-    name : on the command line and in tables.
+    name : on the command line and in tables; `help` says there what it scores.
     label, colour, marker : in figures and in the explorer.
-    help : what it scores, in a few words.
     statistic : makes the result of the scores of all shards, with draws from a stream.
     on_tokens : scores (m+1,) of a shard from its tokens in whole orderings: one for each choice of
         b (a key of `COUNTED`), or one under None; empty for tests that read pairs or
@@ -136,17 +129,11 @@ def clipped(tokens: "ShardTokens") -> "np.ndarray":
 
 def boundary(tokens_per_example: int | None) -> TokenScores:
     """Sum of the first tokens of every example but the leading one, centred (nats)."""
-
-    def score(tokens: "ShardTokens") -> "np.ndarray":
-        return statistics.boundary_scores(
-            tokens.logprobs,
-            tokens.leading,
-            tokens.position,
-            tokens_per_example=tokens_per_example,
-            resolution=tokens.resolution,
-        )
-
-    return score
+    return lambda tokens: statistics.boundary_scores(
+        *(tokens.logprobs, tokens.leading, tokens.position),
+        tokens_per_example=tokens_per_example,
+        resolution=tokens.resolution,
+    )
 
 
 def sampled_successors(
@@ -164,9 +151,7 @@ def sampled_successors(
     return statistics.sampled_successor_scores(centred, resamples=orderings, rng=rng)
 
 
-def joint_successors(
-    store: "Store", shard: int, *, orderings: int, rng: "np.random.Generator"
-) -> "np.ndarray":
+def joint_successors(store: "Store", shard: int, permutations: int = 0) -> "np.ndarray":
     """Scores of the same sampled orderings by each number of tokens in COUNTED, (q, n + 1).
 
     "all" is as many tokens of an example as the store keeps.
@@ -175,6 +160,8 @@ def joint_successors(
 
     kept = int(store.header.stored[slice(*store.header.bounds[shard])].max())
     tokens = store.successor_tokens(shard, kept)
+    orderings = min(SAMPLED_ORDERINGS, max(FEWEST_JOINT, JOINT_CELLS // store.header.shards))
+    rng = store_stream(store, ORDER_STREAM, shard)
     orders = statistics.random_orderings([(0, len(tokens))], orderings, rng=rng)
     centred = [
         statistics.centred_successors(
@@ -183,11 +170,6 @@ def joint_successors(
         for b in COUNTED.values()
     ]
     return np.stack([statistics.successor_scores(each, orders) for each in centred])
-
-
-def sampling_stream(store: "Store", shard: int) -> "np.random.Generator":
-    """Return what the sampled orderings of a shard of successors are drawn from, in every test."""
-    return store_stream(store, "sampled orderings", shard)
 
 
 def store_stream(store: "Store", name: str, *keys: int | str) -> "np.random.Generator":
@@ -200,13 +182,8 @@ def store_stream(store: "Store", name: str, *keys: int | str) -> "np.random.Gene
 
 def _successors(store: "Store", shard: int, permutations: int) -> "np.ndarray":
     """Sampled orderings cost no scoring: their number is not the user's to save on."""
-    rng = sampling_stream(store, shard)
+    rng = store_stream(store, ORDER_STREAM, shard)
     return sampled_successors(store, shard, SUCCESSOR_TOKENS, orderings=SAMPLED_ORDERINGS, rng=rng)
-
-
-def _joint_successors(store: "Store", shard: int, permutations: int) -> "np.ndarray":
-    orderings = min(SAMPLED_ORDERINGS, max(FEWEST_JOINT, JOINT_CELLS // store.header.shards))
-    return joint_successors(store, shard, orderings=orderings, rng=sampling_stream(store, shard))
 
 
 def _joint_tokens(store: "Store", shard: int, permutations: int) -> "np.ndarray":
@@ -217,9 +194,7 @@ def _joint_tokens(store: "Store", shard: int, permutations: int) -> "np.ndarray"
 
 
 def _smallest(
-    scores: "np.ndarray",
-    rng: "np.random.Generator",
-    choices: Iterable[tuple[str, str | None]],
+    scores: "np.ndarray", rng: "np.random.Generator", choices: Iterable[tuple[str, str | None]]
 ) -> "TestResult":
     """min-p of Westfall and Young."""
     names = [variant_name(*choice) for choice in choices]
@@ -282,7 +257,7 @@ _REGISTRY = (
         *("min_p", "Best of successors", "#000000", "*"),
         f"the best of successor with {', '.join(COUNTED)} tokens, corrected for the choice",
         statistic=lambda scores, rng: _smallest(scores, rng, [("successor", b) for b in COUNTED]),
-        from_store=_joint_successors,
+        from_store=joint_successors,
         kind="successors",
         tokens_per_example=None,  # whole examples, for the statistic that counts all tokens
         shard_size=10,
@@ -291,7 +266,8 @@ _REGISTRY = (
         *("options", "Order of options", "#882255", "h"),
         "the published order of the options of every item",
         kind="alternatives",
-        statistic=_equally_weighted,
+        # An item whose arrangements differ much for a model tells more; chosen in docs/power.md.
+        statistic=lambda scores, rng: statistics.sharded_exact_test(scores, weights="equal"),
         shard_size=None,
     ),
 )
@@ -330,16 +306,15 @@ def names_of(kind: str) -> str:
 
 def help_text() -> str:
     """The help of --test, a list in Markdown: tests on pairs of examples first."""
-    groups = {
-        "Pairs of examples:": "successors",
-        "Whole orderings:": "orderings",
-        "Orders of options (--axis options):": "alternatives",
+    titles = {
+        "successors": "Pairs of examples:",
+        "orderings": "Whole orderings:",
+        "alternatives": "Orders of options (--axis options):",
     }
-    return "\n".join(
-        "\n".join([f"- {title}", *(_line(test) for test in TESTS.values() if test.kind == kind)])
-        for title, kind in groups.items()
-    )
-
-
-def _line(test: Test) -> str:
-    return f"    - {test.name}{' (default)' if test.name in DEFAULT_TESTS else ''}: {test.help}"
+    lines = []
+    for kind, title in titles.items():
+        lines.append(f"- {title}")
+        for test in (each for each in TESTS.values() if each.kind == kind):
+            default = " (default)" if test.name in DEFAULT_TESTS else ""
+            lines.append(f"    - {test.name}{default}: {test.help}")
+    return "\n".join(lines)

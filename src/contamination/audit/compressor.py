@@ -11,6 +11,9 @@ import math
 import zlib
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
+from itertools import pairwise, starmap
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +21,8 @@ from numpy.typing import NDArray
 from contamination.audit.battery import SAMPLED_ORDERINGS
 from contamination.randomness import random_stream
 from contamination.scoring.store_format import Kind
-from contamination.statistics.results import ShardedExactResult
-from contamination.statistics.sharded_exact import sharded_exact_test
-from contamination.statistics.successor import centred_successors, sampled_successor_scores
+from contamination.statistics import centred_successors, sampled_successor_scores
+from contamination.statistics.sharded_exact import ShardedExactResult, sharded_exact_test
 from contamination.testsets.alternatives import AlternativeSet
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import ordering, shard_bounds
@@ -28,14 +30,22 @@ from contamination.testsets.orderings import ordering, shard_bounds
 NATS_PER_BYTE = 8 * math.log(2)
 
 
-def compressor_test(
-    test_set: ExampleSet, *, kind: Kind, shards: int, permutations: int, seed: int
-) -> ShardedExactResult:
+def compressor_test(test_set: ExampleSet, **store: Any) -> ShardedExactResult:
     """Exact test of the shards of an audit under a compressor instead of its model.
 
     A small p says that the order carries information by itself. 1,000 records of 200 characters
-    take half a second, as pairs in shards of ten or as 250 shards in 25 orderings. Raises
-    InputError if a shard has fewer than two examples, three for successors.
+    take half a second, as pairs in shards of ten or as 250 shards in 25 orderings. Parameters and
+    errors as in `compressor_scores`.
+    """
+    return replace(sharded_exact_test(compressor_scores(test_set, **store)), test="compressor")
+
+
+def compressor_scores(
+    test_set: ExampleSet, *, kind: Kind, shards: int, permutations: int, seed: int
+) -> NDArray[np.float64]:
+    """Scores (nats) that `compressor_test` tests, (shards, n + 1), canonical first.
+
+    Raises InputError if a shard has fewer than two examples, three for successors.
 
     Parameters
     ----------
@@ -43,16 +53,6 @@ def compressor_test(
         "successors", pairs from which orderings are sampled as those of the model are.
     shards, permutations, seed : as in the audit.
     """
-    scores = compressor_scores(
-        test_set, kind=kind, shards=shards, permutations=permutations, seed=seed
-    )
-    return replace(sharded_exact_test(scores), test="compressor")
-
-
-def compressor_scores(
-    test_set: ExampleSet, *, kind: Kind, shards: int, permutations: int, seed: int
-) -> NDArray[np.float64]:
-    """Scores (nats) that `compressor_test` tests, (shards, n + 1), canonical first; as there."""
     if kind == "orderings":
         return compressor_log_probs(test_set, shards=shards, permutations=permutations, seed=seed)
     rng = random_stream(seed, "compressor", test_set.revision, shards)
@@ -65,11 +65,10 @@ def compressor_scores(
 def compressor_alternatives(alternatives: AlternativeSet) -> ShardedExactResult:
     """Exact test of the published alternatives of all records under a compressor.
 
-    The log-probability (nats) of an alternative is that of its size by zlib, as in
-    `compressor_log_probs`; records whose alternatives all have one size count nothing. A small p
-    says that the arrangement of the options is no accident, whoever has read it: options that
-    share words stand side by side. A large one says little: a compressor neither counts nor knows
-    an alphabet, and has no liking for a letter.
+    The log-probability (nats) of an alternative is that of its size by zlib. A small p says that
+    the arrangement of the options is no accident, whoever has read it: options that share words
+    stand side by side. A large one says little: a compressor neither counts nor knows an alphabet,
+    and has no liking for a letter.
     """
     sizes = np.array([[_size(text.encode()) for text in row] for row in alternatives.texts])
     scores = -NATS_PER_BYTE * sizes
@@ -79,17 +78,13 @@ def compressor_alternatives(alternatives: AlternativeSet) -> ShardedExactResult:
 def compressor_successors(test_set: ExampleSet, *, shards: int) -> Iterator[NDArray[np.float64]]:
     """Yield S[a, b] = log-probability (nats) of x_b after x_a, (k, k), for every shard.
 
-    Of all of x_b: a code has no first tokens. The diagonal is NaN. Raises InputError if a shard
-    has fewer than two examples.
+    Of all of x_b: a code has no first tokens. The diagonal is NaN. Errors as `compressor_scores`.
     """
     examples = [text.encode() for text in test_set.examples]
     for start, stop in shard_bounds(len(examples), shards):
         shard = examples[start:stop]
-        alone = [_size(example) for example in shard]
-        sizes = np.array(
-            [[_size(a + b) - size for b in shard] for a, size in zip(shard, alone, strict=True)],
-            dtype=np.float64,
-        )
+        sizes = np.array([[_size(a + b) for b in shard] for a in shard], dtype=np.float64)
+        sizes -= np.array([[_size(a)] for a in shard])
         np.fill_diagonal(sizes, np.nan)
         yield -NATS_PER_BYTE * sizes
 
@@ -103,24 +98,20 @@ def compressor_log_probs(
     model is given. A code of c bytes has probability 256^-c. Example b after example a costs
     size(a + b) - size(a) bytes, the first example of an ordering size(b), with the sizes of zlib
     (deflate at level 9, without header): whole bytes, whose ties `sharded_exact_test` counts as
-    such. It takes some 25 microseconds for each pair of short examples that are neighbours in some
-    ordering, at most k^2 pairs in a shard of k. Raises InputError if a shard has fewer than two
-    examples.
+    such. Each pair of neighbours is compressed once. Errors as `compressor_scores`.
     """
     examples = [text.encode() for text in test_set.examples]
-    alone = np.array([_size(example) for example in examples])
+    alone = [_size(example) for example in examples]
+
+    @cache
+    def following(a: int, b: int) -> int:
+        return _size(examples[a] + examples[b]) - alone[a]
+
     scores = []
     for shard, bounds in enumerate(shard_bounds(len(examples), shards)):
-        orders = np.array(
-            [
-                ordering(bounds, index, seed=seed, dataset=test_set.revision, shard=shard)
-                for index in range(permutations + 1)
-            ]
-        )
-        pairs = np.stack([orders[:, :-1], orders[:, 1:]], axis=-1).reshape(-1, 2)
-        distinct, which = np.unique(pairs, axis=0, return_inverse=True)
-        sizes = np.array([_size(examples[a] + examples[b]) - alone[a] for a, b in distinct])
-        scores.append(alone[orders[:, 0]] + sizes[which].reshape(len(orders), -1).sum(axis=1))
+        named: dict[str, Any] = {"seed": seed, "dataset": test_set.revision, "shard": shard}
+        orders = (ordering(bounds, index, **named) for index in range(permutations + 1))
+        scores.append([alone[o[0]] + sum(starmap(following, pairwise(o))) for o in orders])
     return -NATS_PER_BYTE * np.array(scores)
 
 

@@ -13,19 +13,21 @@ matter to a test that only ever permutes records of one topic.
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from contamination.audit.diagnosis import TESTS, Diagnosis, Row, judge, only_inform, tested
-from contamination.errors import InputError
 from contamination.randomness import random_stream
+from contamination.statistics import adjust
 from contamination.statistics.exchangeability import (
     Alternative,
+    OrderResult,
     ascending_neighbours,
     autocorrelation,
     equal_neighbours,
@@ -38,9 +40,16 @@ from contamination.statistics.exchangeability import (
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import shard_bounds
 
+Verdict = Literal["quiet", "suspicious", "order carries information", "too few records"]
+Row = dict[str, Any]
 Record = Mapping[str, Any]
 Columns = dict[str, NDArray[np.float64]]
+# The orderings (m+1, n) that all diagnostics of records share, and the shards that they permute.
+Orders = tuple[NDArray[np.int32], Sequence[tuple[int, int]]]
 
+TESTS = 9  # rows that can have a p-value, at most
+LEVEL = 0.01  # of the verdict
+PERMUTATIONS = 999  # of records; a p near LEVEL / TESTS depends on the draws
 LAGS = (1, 2, 3, 4, 5)
 NEAR = 0.8  # cosine above which records share a passage or differ in a few words
 # Where data sets keep the label, likeliest first.
@@ -48,85 +57,139 @@ LABEL_FIELDS = ("label", "gold_label", "answerKey", "answer", "target", "class",
 MOST_LABELS = 20
 
 
-def diagnose(
-    texts: Sequence[str],
-    records: Sequence[Record] | None = None,
-    *,
-    shards: int = 1,
-    alpha: float = 0.01,
-    permutations: int = 999,
-    rng: np.random.Generator,
-) -> Diagnosis:
-    """Test without a model whether the order of the records is exchangeable.
+@dataclass(frozen=True, eq=False)
+class Diagnosis:
+    """What the order of a set's records, or of their options, gives away.
 
-    Raises InputError for fewer than two texts or two per shard, something that is no text or
-    record, another number of records, alpha outside (0, 1), or so few permutations that no
-    diagnostic could be rejected at alpha.
-
-    Parameters
+    Attributes
     ----------
-    texts : the examples as a model is shown them, in canonical order.
-    records : behind them; their fields are searched for a label, ids and line breaks.
-    shards : contiguous ones, within which records are permuted: the number of the test that the
-        diagnosis is for, 1 for the test on the whole set.
-    alpha : level of the verdict.
-    permutations : m, the number of random orderings, which all diagnostics share. A Holm-adjusted p
-        near alpha depends on the draws: settle it with more.
-    rng : draws the orderings.
+    table : one row per diagnostic: diagnostic, observed and expected (mean over the orderings) in
+        the units that the reading names, z (of the statistic behind p), p, log10_p, holm_p (Holm
+        over the rows), alternative, reading. Rows that only inform, or do not apply, have no p.
+    verdict : "order carries information": a diagnostic rejects at LEVEL after Holm's correction, as
+        happens to at most that share of exchangeable sets. "suspicious": one would alone, as
+        happens to at most 8 times that share. "quiet": none would. "too few records": so few
+        orderings exist that none could ever stand out.
+    reasons : the readings behind the verdict.
+    what : was diagnosed, for people: "order of the records within 4 shards".
+    counts : what `--json` prints of that: {"shards": 4}.
     """
-    if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
-        raise InputError("texts is not a list of strings: give one rendered text for each record")
-    if len(texts) < 2:
-        raise InputError(f"{len(texts)} record(s) have no order: give at least two")
-    if records is not None and len(records) != len(texts):
-        raise InputError(f"{len(records)} records for {len(texts)} texts: give one for each text")
-    if not all(isinstance(record, Mapping) for record in records or ()):
-        raise InputError("records are not mappings of fields to values: leave them out")
-    if not 0 < alpha < 1:
-        raise InputError(f"alpha is {alpha}: give a level between 0 and 1, such as 0.01")
-    needed = math.ceil(TESTS / alpha) - 1
-    if permutations < needed:
-        raise InputError(
-            f"permutations is {permutations}: give at least {needed} to reject at {alpha:g}"
-        )
-    bounds = shard_bounds(len(texts), shards)
-    rows = _rows(texts, records, (random_orderings(bounds, permutations, rng=rng), bounds))
-    within = "in the whole set" if shards == 1 else f"within {shards} shards"
-    return judge(
-        rows,
-        alpha=alpha,
-        log_orderings=sum(math.lgamma(stop - start + 1) for start, stop in bounds),
-        what=f"order of the records {within}",
-        counts={"shards": shards},
-        notes=("spans_lines",),
-    )
+
+    table: pd.DataFrame
+    verdict: Verdict
+    reasons: tuple[str, ...]
+    what: str
+    counts: Mapping[str, int]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what `--json` prints."""
+        return {**self.counts, "verdict": self.verdict, "reasons": list(self.reasons)}
 
 
 def diagnose_order(test_set: ExampleSet, *, seed: int, shards: int) -> Diagnosis:
-    """Diagnose a test set within the shards of a test, at the level and numbers of `diagnose`."""
+    """Test without a model whether the order of the records is exchangeable, at LEVEL.
+
+    Raises InputError for fewer than two examples a shard.
+
+    Parameters
+    ----------
+    test_set : texts as a model is shown them; fields of records are searched for a label, ids and
+        line breaks.
+    seed : of the PERMUTATIONS random orderings, which all diagnostics share.
+    shards : contiguous ones, within which records are permuted: the number of the test that the
+        diagnosis is for, 1 for the test on the whole set.
+    """
+    texts, records = test_set.examples, test_set.records or None
+    bounds = shard_bounds(len(texts), shards)
     rng = random_stream(seed, "diagnosis", test_set.revision, shards)
-    return diagnose(test_set.examples, test_set.records or None, shards=shards, rng=rng)
+    rows = _rows(texts, records, (random_orderings(bounds, PERMUTATIONS, rng=rng), bounds))
+    within = "in the whole set" if shards == 1 else f"within {shards} shards"
+    orderings = sum(math.lgamma(stop - start + 1) for start, stop in bounds)
+    return judge(rows, orderings, f"order of the records {within}", {"shards": shards})
+
+
+def judge(
+    rows: Iterable[Row], log_orderings: float, what: str, counts: Mapping[str, int]
+) -> Diagnosis:
+    """Correct the p-values of the rows, `TESTS` at most, and say what they amount to at LEVEL.
+
+    `log_orderings` is the natural logarithm of how many orderings are possible.
+    """
+    table = pd.DataFrame(rows)
+    tested = table["p"].notna()
+    if tested.any():
+        table.loc[tested, "holm_p"] = adjust(table.loc[tested, "p"], method="holm").p
+    verdict: Verdict = "order carries information"
+    chosen, reasons = table[table["holm_p"] <= LEVEL], list[str]()
+    if log_orderings < math.log(TESTS / LEVEL) or not tested.any():
+        verdict, chosen = "too few records", table.iloc[:0]
+        reasons = ["too few orderings are possible for any to stand out: give more records"]
+    elif chosen.empty:
+        verdict, chosen = "suspicious", table[table["p"] <= LEVEL]
+        if chosen.empty:
+            verdict, least = "quiet", table.loc[table["p"].idxmin()]
+            reasons = [f"the smallest p is {least['p']:.3g} ({least['diagnostic']})"]
+    reasons += [
+        f"{row.diagnostic}: {row.reading} (p = {row.p:.3g})"
+        for row in chosen.sort_values("p", kind="stable").itertuples()
+    ]
+    noted = table[(table["diagnostic"] == "spans_lines") & (table["observed"] > 0)]
+    reasons += [f"{row.diagnostic}: {row.reading}" for row in noted.itertuples()]
+    return Diagnosis(table, verdict, tuple(reasons), what, counts)
+
+
+def only_inform(diagnostic: str, reading: str, observed: float = math.nan) -> Row:
+    """Return a row of the table of a `Diagnosis` without a p."""
+    return {
+        "diagnostic": diagnostic,
+        "observed": observed,
+        **dict.fromkeys(("expected", "z", "p", "log10_p", "holm_p"), math.nan),
+        "alternative": "",
+        "reading": reading,
+    }
+
+
+def tested(
+    diagnostic: str,
+    what: str,
+    form: str,
+    observed: float,
+    expected: float,
+    result: OrderResult,
+    alternative: str = "two-sided",
+) -> Row:
+    """Return a row with the p of a test: `what` was observed is written by the format `form`."""
+    reading = f"{what}: {observed:{form}}, {expected:{form}} expected"
+    found = {"expected": expected, "alternative": alternative, **asdict(result)}
+    return only_inform(diagnostic, reading, observed) | found
 
 
 # --- one row of the table for each diagnostic -----------------------------------------------------
 
 
-# The orderings (m+1, n) that all diagnostics share, and the shards that they permute.
-Orders = tuple[NDArray[np.int32], Sequence[tuple[int, int]]]
-
-
-def _rows(texts: Sequence[str], records: Sequence[Record] | None, orders: Orders) -> list[Row]:
-    """Rows of the table of a `Diagnosis`, but for `holm_p`."""
+def _rows(texts: Sequence[str], records: Sequence[Record] | None, orders: Orders) -> Iterator[Row]:
+    """Rows of the table of a `Diagnosis`."""
     spans = span_lines(texts, records)
-    reading = f"{spans.sum()} of {len(spans)} records hold line breaks"
+    held = f"{spans.sum()} of {len(spans)} records hold line breaks"
     if spans.any():
-        reading += "; read by physical line, they fall apart into pieces whose order matters"
-    return [
-        only_inform("spans_lines", reading, float(spans.mean())),
-        *_likeness(texts, orders),
-        *_ordered_values(texts, records, orders),
-        _sequential_id(*number_columns(texts, records), orders),
-    ]
+        held += "; read by physical line, they fall apart into pieces whose order matters"
+    yield only_inform("spans_lines", held, float(spans.mean()))
+    yield from _likeness(texts, orders)
+    # What every record has one value of: length, label, place in the alphabet.
+    sizes = [len(text) for text in texts]
+    reading = ("rank correlation of lengths of neighbours", "+.3f")
+    yield _test("length_autocorrelation", autocorrelation(sizes, *orders), "two-sided", reading)
+    reading = ("rank correlation of length and position", "+.3f")
+    yield _test("length_trend", trend(sizes, *orders), "two-sided", reading)
+    if found := label_codes(records):
+        reading = (f"share of neighbours with equal {found[0]!r}", ".1%")
+        yield _test("label_runs", equal_neighbours(found[1], *orders), "two-sided", reading)
+    else:
+        yield only_inform("label_runs", "no field looks like a label")
+    ranks = np.unique([text.casefold() for text in texts], return_inverse=True)[1]
+    reading = ("share of neighbours in alphabetical order", ".1%")
+    yield _test("alphabetical", ascending_neighbours(ranks, *orders), "two-sided", reading)
+    yield _sequential_id(*number_columns(texts, records), orders)
 
 
 def _test(
@@ -146,40 +209,23 @@ def _likeness(texts: Sequence[str], orders: Orders) -> Iterator[Row]:
     copies = codes(texts)
     longest = max(stop - start for start, stop in orders[1])
     lags = [lag for lag in LAGS if lag < longest]
-    found = neighbour_similarity(tf_idf(texts), *orders, lags=lags, threshold=NEAR, copies=copies)
+    means, close, has_twin = neighbour_similarity(
+        tf_idf(texts), *orders, lags=lags, threshold=NEAR, copies=copies
+    )
     adjacent = equal_neighbours(copies, *orders)
     for name, what, count, share in (
         ("duplicates", "repeat an earlier one", len(copies) - copies.max() - 1, adjacent),
-        ("near_duplicates", "have a near-duplicate", found.has_twin.sum(), found.close),
+        ("near_duplicates", "have a near-duplicate", has_twin.sum(), close),
     ):
         if count:
             reading = f"{count} of {len(texts)} records {what}; share of neighbours that match"
             yield _test(name, share, "two-sided", (reading, ".2%"))
         else:
             yield only_inform(name, f"no records {what}", 0.0)
-    best = int(np.argmax([max_z(means[None])[0] for means in found.means]))
+    best = int(np.argmax([max_z(each[None])[0] for each in means]))
     reading = f"mean cosine of records {lags[best]} place(s) apart"
-    highest = max_z(found.means)  # over the lags
-    yield _test("similarity", highest, "greater", (reading, ".4f"), found.means[best])
-
-
-def _ordered_values(
-    texts: Sequence[str], records: Sequence[Record] | None, orders: Orders
-) -> Iterator[Row]:
-    """Rows for what every record has one value of: length, label, place in the alphabet."""
-    sizes = [len(text) for text in texts]
-    reading = ("rank correlation of lengths of neighbours", "+.3f")
-    yield _test("length_autocorrelation", autocorrelation(sizes, *orders), "two-sided", reading)
-    reading = ("rank correlation of length and position", "+.3f")
-    yield _test("length_trend", trend(sizes, *orders), "two-sided", reading)
-    if found := label_codes(records):
-        reading = (f"share of neighbours with equal {found[0]!r}", ".1%")
-        yield _test("label_runs", equal_neighbours(found[1], *orders), "two-sided", reading)
-    else:
-        yield only_inform("label_runs", "no field looks like a label")
-    ranks = np.unique([text.casefold() for text in texts], return_inverse=True)[1]
-    reading = ("share of neighbours in alphabetical order", ".1%")
-    yield _test("alphabetical", ascending_neighbours(ranks, *orders), "two-sided", reading)
+    highest = max_z(means)  # over the lags
+    yield _test("similarity", highest, "greater", (reading, ".4f"), means[best])
 
 
 def _sequential_id(shown: Columns, hidden: Columns, orders: Orders) -> Row:
@@ -236,8 +282,7 @@ def number_columns(
     A field counts where it is, or ends in, a number in every record ("test/0012") and most records
     have their own. So does the number that the texts start with, after a word or two.
     """
-    shown: dict[str, list[float]] = {}
-    hidden: dict[str, list[float]] = {}
+    shown, hidden = dict[str, list[float]](), dict[str, list[float]]()
     starts = [re.match(r"[^\d\n]{0,20}(\d+)", text) for text in texts]
     if all(starts):
         shown["the number that the texts start with"] = [float(m[1]) for m in starts if m]
@@ -248,7 +293,11 @@ def number_columns(
             pairs = zip(values, texts, strict=True)
             in_text = all(re.search(rf"(?<!\w){re.escape(str(v))}(?!\w)", t) for v, t in pairs)
             (shown if in_text else hidden)[f"field {field!r}"] = numbers
-    return _mostly_distinct(shown), _mostly_distinct(hidden)
+
+    def distinct(columns: dict[str, list[float]]) -> Columns:
+        return {name: np.array(c) for name, c in columns.items() if len(set(c)) > len(c) / 2}
+
+    return distinct(shown), distinct(hidden)
 
 
 def tf_idf(texts: Sequence[str]) -> csr_matrix:
@@ -278,11 +327,3 @@ def _number(value: object) -> float | None:
         match = re.fullmatch(r"\S{0,40}?(\d+)", str(value))
         number = float(match[1]) if match else math.nan
     return number if math.isfinite(number) else None
-
-
-def _mostly_distinct(columns: Mapping[str, list[float]]) -> Columns:
-    return {
-        name: np.array(column)
-        for name, column in columns.items()
-        if len(set(column)) > len(column) / 2
-    }

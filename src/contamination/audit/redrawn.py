@@ -1,18 +1,14 @@
 """What a scored store shows beside a p-value: a control of redrawn orders, and where it gains.
 
-The control needs no model and no scoring: canonical orders are drawn anew.
+The control needs no model and no scoring. The shuffled orderings of a store are independent uniform
+permutations. One of them, drawn at random in each shard, may therefore be called canonical in the
+place of the published one, whatever the model has read: H0 holds by construction, and a test
+rejects as often as its level is on these scores. Pairs of a successor store give the score of every
+ordering, so their orders are drawn from the 10,000 of each shard that the test samples anyway.
 
-The shuffled orderings of a store are independent uniform permutations. One of them, drawn at random
-in each shard, may therefore be called canonical in the place of the published one, whatever the
-model has read: H0 holds by construction, and a test rejects as often as its level is on these
-scores. Pairs of a successor store give the score of every ordering, so their orders are drawn from
-the 10,000 of each shard that the test samples anyway.
-
-What it shows: that the p-values of this test keep their level for this model and this set, on a
-thousand draws instead of the one that was published. What it does not: whether the published order
-was read (its rank among the redrawn orders is its p-value again, up to sampling), or whether the
-records are exchangeable (a sorted set passes, too). The draws share one set of scores, so their
-rate is conditional on these.
+It shows that the p-values of this test keep their level for this model and this set; the draws
+share one set of scores, so their rate is conditional on these. It does not show whether the
+published order was read, or whether the records are exchangeable (a sorted set passes, too).
 """
 
 import numpy as np

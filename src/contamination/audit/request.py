@@ -19,10 +19,7 @@ MOST_ARRANGEMENTS = 10_000  # of each item, as above
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked of an audit: which tests, of how much, and where it is kept.
-
-    Raises InputError for an unknown test or none, one of another axis, no permutations, or what
-    decides nothing on this axis.
+    """What is asked of an audit; InputError for what cannot be tested or decides nothing.
 
     Attributes
     ----------
@@ -58,13 +55,28 @@ class Request:
         """Refuse what cannot be carried out, before a model is loaded."""
         unknown = [test for test in self.tests or () if test not in TESTS]
         if unknown or (self.tests is not None and not self.tests):
-            asked = repr(unknown[0]) if unknown else "''"
-            raise InputError(f"unknown test {asked}: choose from {', '.join(TESTS)}")
+            named = repr(unknown[0]) if unknown else "''"
+            raise InputError(f"unknown test {named}: choose from {', '.join(TESTS)}")
         if not 1 <= self.permutations <= MOST_PERMUTATIONS:
             raise InputError(
                 f"permutations is {self.permutations}: give 1 to {MOST_PERMUTATIONS:,}"
             )
-        self._check_axis()
+        if self.axis not in get_args(Axis):
+            raise InputError(f"axis is {self.axis!r}: give one of {', '.join(get_args(Axis))}")
+        asked, fix = self.tests or (), "give --axis options or both"
+        others = [test for test in asked if test != OPTION_TEST]
+        if self.axis == "order" and OPTION_TEST in asked:
+            raise InputError(f"{OPTION_TEST} is a test of options: {fix}")
+        if self.axis == "order" and (self.keep_answer or self.drawn):
+            raise InputError(f"--keep-answer and --drawn are about options: {fix}")
+        if self.axis == "options" and others:
+            raise InputError(f"{others[0]} tests the order of records: give --axis both")
+        if self.axis == "options" and (self.shards is not None or self.budget is not None):
+            raise InputError("--shards and --budget cut the order of records: leave them out")
+        if self.axis == "both" and len(self.order_tests) != 1:
+            raise InputError(f"--axis both takes one test beside {OPTION_TEST}: give --test once")
+        if not 2 <= self.arrangements <= MOST_ARRANGEMENTS:
+            raise InputError(f"arrangements is {self.arrangements}: give 2 to {MOST_ARRANGEMENTS}")
         if self.budget is None:
             return
         if self.shards is not None:
@@ -81,17 +93,10 @@ class Request:
         return tuple(test for test in asked if test != OPTION_TEST)
 
     @property
-    def all_tests(self) -> tuple[str, ...]:
-        """All tests that are asked for, that of options last."""
-        return self.order_tests + (() if self.axis == "order" else (OPTION_TEST,))
-
-    @property
     def stopping_test(self) -> str:
         """The test whose evidence is followed shard by shard; InputError if there is not one."""
         if self.axis != "order":
-            raise InputError(
-                "--stop follows the order of records, shard by shard: leave out --axis"
-            )
+            raise InputError("--stop follows the order of records, by shards: leave out --axis")
         if len(self.order_tests) > 1:
             raise InputError("--stop follows the evidence of one test: give --test once")
         (test,) = self.order_tests
@@ -122,22 +127,4 @@ class Request:
         """What keeps its place among the options."""
         from contamination.testsets.alternatives import Keep
 
-        return Keep(self.keep_answer, numbers=not self.drawn, repeated=not self.drawn)
-
-    def _check_axis(self) -> None:
-        if self.axis not in get_args(Axis):
-            raise InputError(f"axis is {self.axis!r}: give one of {', '.join(get_args(Axis))}")
-        asked, fix = self.tests or (), "give --axis options or both"
-        others = [test for test in asked if test != OPTION_TEST]
-        if self.axis == "order" and OPTION_TEST in asked:
-            raise InputError(f"{OPTION_TEST} is a test of options: {fix}")
-        if self.axis == "order" and (self.keep_answer or self.drawn):
-            raise InputError(f"--keep-answer and --drawn are about options: {fix}")
-        if self.axis == "options" and others:
-            raise InputError(f"{others[0]} tests the order of records: give --axis both")
-        if self.axis == "options" and (self.shards is not None or self.budget is not None):
-            raise InputError("--shards and --budget cut the order of records: leave them out")
-        if self.axis == "both" and len(self.order_tests) != 1:
-            raise InputError(f"--axis both takes one test beside {OPTION_TEST}: give --test once")
-        if not 2 <= self.arrangements <= MOST_ARRANGEMENTS:
-            raise InputError(f"arrangements is {self.arrangements}: give 2 to {MOST_ARRANGEMENTS}")
+        return Keep(self.keep_answer, habits=not self.drawn)

@@ -1,15 +1,22 @@
 """A p-value for one model and one test set, in one call (Oren, Algorithm 1, and what goes beyond).
 
-`plan_audit` counts shards, tokens, FLOPs and time before anything is paid for; `audit` scores what
-no store holds yet, and tests; `audit_until` scores shard after shard, and stops early. A set is
-tokenised once for each model: what was planned is what is scored.
+`audit` scores what no store holds yet, and tests; `audit_until` scores shard after shard, and stops
+early. An `Audit` is what they found, and says what it amounts to.
+
+The order of the options is a second axis of proof. A model that has read an item knows in which
+order its options stood, wherever the item stood: in the published order of the set, shuffled, or
+alone. H0: the published arrangement of every item was drawn uniformly from those that are
+permitted, without regard to the model and independently over items. The p-value is exact under H0.
+What breaks H0 without any contamination is how people write options;
+`contamination.testsets.alternatives` says what stays in place for that, and a model that cannot
+have read the set is to be tested beside this one.
 """
 
-import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -17,114 +24,148 @@ import numpy as np
 from tqdm import tqdm
 
 from contamination.audit.arrangement_diagnostics import diagnose_arrangements
-from contamination.audit.battery import TESTS
+from contamination.audit.battery import OPTION_TEST, TESTS
 from contamination.audit.compressor import compressor_alternatives, compressor_test
-from contamination.audit.diagnosis import Diagnosis
-from contamination.audit.diagnostics import diagnose_order
-from contamination.audit.option_axis import joint, plan_options, score_options
-from contamination.audit.outcome import Audit, ScoringPlan, combined, name_model, stored_tokens
+from contamination.audit.conclusion import Verdict, conclude, evidence_of, log10_floor
+from contamination.audit.diagnostics import Diagnosis, diagnose_order
+from contamination.audit.plan import ScoringPlan, Work
 from contamination.audit.request import Request
-from contamination.errors import InputError
-from contamination.files import sha256_of
-from contamination.scoring import cost
 from contamination.scoring.contract import Scorer
-from contamination.scoring.loading import ModelSource, model_shape
+from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.models import label
-from contamination.scoring.plan import StorePlan, kept_tokens, plan_store
 from contamination.scoring.processes import processes
-from contamination.scoring.score import score
 from contamination.scoring.store import Store
-from contamination.scoring.store_format import Kind
-from contamination.statistics.anytime import EProcess, anytime_test
-from contamination.statistics.results import TestResult
-from contamination.statistics.successor import shard_size_for_budget, successor_cost
-from contamination.testsets.alternatives import AlternativeSet, open_items
+from contamination.scoring.store_format import Header, Kind
+from contamination.statistics import (
+    CombinedResult,
+    TestResult,
+    adjust,
+    anytime_test,
+    fisher,
+    sampling_error,
+)
+from contamination.statistics.anytime import EProcess
+from contamination.testsets.alternatives import open_items
 from contamination.testsets.example_set import ExampleSet
-from contamination.testsets.orderings import shard_bounds
 from contamination.testsets.sources import open_test_set
-from contamination.testsets.tokens import TokenisedSet, tokenize_set
+
+# What `--json` prints of a store's header, and of the result of a test.
+IDENTITY = ("model", "model_revision", "dataset", "dataset_revision", "template", "seed")
+SAMPLED, FAR = ("successor",), -6.0  # tests on sampled orderings; log10 p where the draw matters
+RESULT = ("test", "statistic", "p", "log10_p", "shards", "permutations", "best", "stopped_at")
 
 
-def plan_audit(
-    scorer: Scorer,
-    test_set: ExampleSet,
-    request: Request,
-    *,
-    alternatives: AlternativeSet | None = None,
-    tokenised: TokenisedSet | None = None,
-) -> ScoringPlan:
-    """Count what an audit has to score; where that is anything, run a sample to predict the time.
+@dataclass(frozen=True, eq=False)
+class Finding:
+    """A test of an audit: what it found, and what stands beside it.
 
-    Raises InputError if there are too few examples for the shards, the budget is too small, or, on
-    the axis of options, as `contamination.testsets.alternatives.option_alternatives`.
-
-    Parameters
+    Attributes
     ----------
-    alternatives : of the items, if they are known; None makes them for the axis of options.
-    tokenised : the set, if its tokens are known.
+    result : uncorrected: choose the test before you look.
+    diagnosis : whether the order of the records within the shards that the test permutes, or that
+        of the options, carries information by itself. Unless it is quiet, a small p-value is no
+        evidence of contamination. None where a key has drawn what is tested.
+    control : the same shards under a compressor, which has seen no test set; None likewise.
+    error : the standard error of log10 p over the sampled orderings, where they were sampled and p
+        is below 1e-6.
     """
-    plans = []
-    if request.order_tests:
-        tokenised = tokenised or tokenize_set(scorer.tokenizer, test_set)
-        plans.append(plan_order(scorer, tokenised, request))
-    if request.axis != "order":
-        alternatives = alternatives or request.alternatives(test_set)
-        plans.append(plan_options(scorer, alternatives, request))
-    return plans[0] if len(plans) == 1 else combined(plans)
+
+    result: TestResult
+    diagnosis: Diagnosis | None = None
+    control: TestResult | None = None
+    error: float | None = None
 
 
-def plan_order(
-    scorer: Scorer, tokenised: TokenisedSet, request: Request, *, timed: bool = True
-) -> ScoringPlan:
-    """Count what the tests of the order of records have to score; errors as `plan_audit`.
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """What an audit found, and what it took.
 
-    If it is not to be `timed`, no sample runs, and FLOPs and seconds are not known.
+    Attributes
+    ----------
+    header : of a store that was read; it names the model and the set.
+    findings : one for each test.
+    seconds : that scoring took in this run.
+    noise : nats a token by which an endpoint's answers to one prompt differed in this run, on
+        average over the prompt; None of a model here, and where nothing was asked.
+    precision : in which the model computed; "unknown" behind an endpoint.
+    joint : of both axes together, if both were asked (`joint`), or of all that a key has drawn.
+    drawn : whether a seed alone has arranged the options (`Request.drawn`).
+    beside : the same audit of a control, a model that cannot have read the set, if one was named.
     """
-    lengths, name = tokenised.lengths, name_model(scorer, request)
-    stores = tuple(
-        choose_store(test, lengths, scorer.context, request) for test in request.order_tests
-    )
-    distinct = list(dict.fromkeys(stores))
-    works = [store.work(lengths, request.permutations, scorer.context) for store in distinct]
-    work = cost.total(works)
-    paths = [store.path(request.directory, name, tokenised.test_set.name) for store in distinct]
-    missing = sum(
-        max(0, one.scored - stored_tokens(path)) for one, path in zip(works, paths, strict=True)
-    )
-    flops = seconds = None
-    if timed and missing and isinstance(scorer, TransformersScorer):
-        shape = model_shape(scorer.config)
-        flops = shape.flops(work) * missing / work.scored
-        sample = [
-            np.concatenate(tokenised.ids[start:stop])
-            for store in distinct
-            for start, stop in shard_bounds(len(lengths), store.shards)
-        ]
-        seconds = flops / cost.flops_per_second(scorer, shape, sample)
-    return ScoringPlan(len(lengths), request.permutations, stores, work, missing, flops, seconds)
 
+    header: Header
+    plan: ScoringPlan
+    findings: tuple[Finding, ...]
+    stores: tuple[Path, ...]
+    seconds: float
+    noise: float | None
+    precision: str
+    joint: CombinedResult | None = None
+    drawn: bool = False
+    beside: "Audit | None" = None
 
-def choose_store(test: str, lengths: Sequence[int], context: int, request: Request) -> StorePlan:
-    """Choose the store that a test reads of examples of so many tokens; errors as `plan_audit`."""
-    chosen, count, shards = TESTS[test], len(lengths), request.shards
-    if request.budget is not None:
-        widest = plan_store(chosen, count, None).within(context, lengths)
-        kept = kept_tokens(lengths, widest.tokens_per_example)
-        of_set: dict[str, Any] = {
-            "examples": count,
-            "mean_length": sum(lengths) / count,
-            "tokens_per_example": math.ceil(sum(kept) / count),
+    @property
+    def results(self) -> tuple[TestResult, ...]:
+        """What each test found."""
+        return tuple(each.result for each in self.findings)
+
+    @property
+    def holm_p(self) -> tuple[float, ...]:
+        """p-values of the results after Holm's correction over the tests that were asked for."""
+        log10_p = [result.log10_p for result in self.results]
+        return tuple(map(float, adjust(log10_p=log10_p, method="holm").p))
+
+    def verdict(self, alpha: float = 0.05) -> Verdict:
+        """Judge the p-values at a level, with all that stands beside them."""
+        return conclude(evidence_of(self), alpha=alpha)
+
+    @property
+    def tokens_scored(self) -> int:
+        """Tokens scored in this run; 0 if all was stored."""
+        return self.plan.missing
+
+    def as_dict(self, alpha: float = 0.05) -> dict[str, Any]:
+        """Return what `--json` prints."""
+        judged, results = self.verdict(alpha), list(map(_described, self.results))
+        for result, holm, each in zip(results, self.holm_p, self.findings, strict=True):
+            error = {} if each.error is None else {"log10_p_error": each.error}
+            result |= {"holm_p": holm, "min_p": 10 ** log10_floor(each.result)} | error
+        return {
+            **{name: getattr(self.header, name) for name in IDENTITY},
+            "version": version("contamination"),
+            "precision": self.precision,
+            "alpha": alpha,
+            "verdict": asdict(judged) | {"status": judged.status},
+            **({} if self.joint is None else {"joint": asdict(self.joint)}),
+            "plan": asdict(self.plan),
+            "results": results,
+            "diagnosis": [each.diagnosis.as_dict() for each in self.findings if each.diagnosis],
+            "control": [_described(each.control) for each in self.findings if each.control],
+            "stores": [str(path) for path in self.stores],
+            "tokens_scored": self.tokens_scored,
+            "seconds": self.seconds,
+            "noise": self.noise,
+            **({} if self.beside is None else {"control_model": self.beside.as_dict(alpha)}),
         }
-        least = math.ceil(successor_cost(-(-count // (count // chosen.fewest)), **of_set))
-        if request.budget < least:
-            raise InputError(
-                f"--budget is {request.budget:,} tokens: give at least {least:,}, or fewer "
-                "examples (--max-records)"
-            )
-        # Fewest shards, hence the largest, whose successors cost no more.
-        shards = -(-count // shard_size_for_budget(request.budget, **of_set))
-    return plan_store(chosen, count, shards).within(context, lengths)
+
+    def summary(self) -> str:
+        """One line for each test, what the order gives away by itself, and the verdict at 0.05."""
+        lines, orders = [], dict[str, None]()
+        for each in self.findings:
+            result, unit = each.result, "items" if each.result.test == OPTION_TEST else "shards"
+            told = f"{result.test} test, p = {result.p:.3g} ({result.shards} {unit})"
+            if each.control and each.diagnosis:
+                told += f"; under a compressor, p = {each.control.p:.3g}"
+                orders[f"{each.diagnosis.what}: {each.diagnosis.verdict}"] = None
+            lines.append(f"{self.header.model} on {self.header.dataset}: {told}")
+        if self.joint is not None:
+            lines.append(f"both together: p = {self.joint.p:.3g}")
+        return "\n".join([*lines, *orders, str(self.verdict())])
+
+
+def _described(result: TestResult) -> dict[str, Any]:
+    return {name: getattr(result, name) for name in RESULT if hasattr(result, name)}
 
 
 def audit(
@@ -132,71 +173,62 @@ def audit(
     test_set: ExampleSet | Path | str,
     request: Request = Request(),  # noqa: B008 - frozen
     *,
-    alternatives: AlternativeSet | None = None,
+    template: str | None = None,
 ) -> Audit:
     """Score what is missing and test H0 "the model gives every ordering the same chance".
 
     An ordering is one of the records of a shard or, on the axis of options, of the options of an
-    item (`contamination.audit.option_axis`). Raises InputError if there are too few examples, and
-    for whatever loading, planning and scoring refuse.
+    item. Raises InputError for whatever loading, planning (`contamination.audit.plan.Work`) and
+    scoring refuse.
 
     Parameters
     ----------
     model : a scorer, or what `TransformersScorer` takes: hub id, directory, GGUF file.
-    test_set : a test set, or the path of a file with one example a record (template "text/1"; items
-        on the axis of options are written by `contamination.testsets.alternatives.open_items`).
-    alternatives : as `plan_audit` takes them.
+    test_set : a test set, or what the command takes as DATASET: a registered name, a file, a
+        directory or a data set of the hub.
+    template : how a record of a set that is opened here becomes text, by name or with {field}; None
+        is the set's own, else "text/1" (of items that of
+        `contamination.testsets.alternatives.open_items`).
     """
     if isinstance(model, str | Path | ModelSource):
         source = model if isinstance(model, ModelSource) else ModelSource(str(model))
         model = TransformersScorer(source)
         request = replace(request, name=request.name or label(source.name))
-    opened = open_test_set if request.axis == "order" else open_items
-    examples = test_set if isinstance(test_set, ExampleSet) else opened(test_set)
-    tokenised = tokenize_set(model.tokenizer, examples) if request.order_tests else None
-    if request.axis != "order":
-        alternatives = alternatives or request.alternatives(examples)
-    plan = plan_audit(model, examples, request, alternatives=alternatives, tokenised=tokenised)
+    examples = test_set
+    if not isinstance(examples, ExampleSet):
+        opened = open_test_set if request.axis == "order" else open_items
+        examples = opened(examples, template=template)
+    return audit_work(Work(model, examples, request))
+
+
+def audit_work(work: Work) -> Audit:
+    """Score what is missing and test it; see `audit`."""
+    return _beside(carry_out(work), work)
+
+
+def carry_out(work: Work, **others: Callable[[Store], TestResult]) -> Audit:
+    """Score what is missing and test, with nothing beside the results.
+
+    `others` are tests of alternatives that are not in `TESTS`, by what the alternatives are.
+    """
+    plan, permutations = work.plan, work.request.permutations  # made before anything is scored
     started = time.perf_counter()
-    stores: dict[StorePlan, Store] = {}
-    for store in dict.fromkeys(plan.stores):
-        if alternatives is not None and store.kind == "alternatives":
-            stores[store] = score_options(model, alternatives, request)
-        else:
-            stores[store] = fill_store(store, model, tokenised or examples, request)
+    stores = work.fill()
     seconds = time.perf_counter() - started
-
-    @cache  # the same shards have one
-    def diagnose(options: bool, shards: int) -> Diagnosis:
-        if options:
-            return diagnose_arrangements(examples, seed=request.seed, keep=request.keep)
-        return diagnose_order(examples, seed=request.seed, shards=shards)
-
-    @cache
-    def control(kind: Kind, shards: int) -> TestResult:
-        if alternatives is not None and kind == "alternatives":
-            return compressor_alternatives(alternatives)
-        return _control(examples, kind, shards, request)
-
-    results = tuple(
-        TESTS[test].result(stores[store], request.permutations)
-        for test, store in zip(request.all_tests, plan.stores, strict=True)
-    )
-    return Audit(
-        header=stores[plan.stores[0]].header,
-        plan=plan,
-        results=results,
-        diagnosis=tuple(diagnose(s.kind == "alternatives", s.shards) for s in plan.stores),
-        control=tuple(control(s.kind, s.shards) for s in plan.stores),
-        stores=tuple(store.directory for store in stores.values()),
-        seconds=seconds,
-        noise=getattr(model, "noise", None),
-        joint=joint(*results) if request.axis == "both" else None,
-        drawn=request.drawn,
-    )
+    tests = [*work.request.order_tests, *(each.what for each in work.alternatives)]
+    findings = []
+    for test, store in zip(tests, stores, strict=True):
+        if test in others:
+            findings.append(Finding(others[test](store)))
+            continue
+        result, error = TESTS[test].result(store, permutations), None
+        if test in SAMPLED and result.log10_p < FAR:
+            error = sampling_error(TESTS[test].scores(store, permutations))
+        findings.append(Finding(result, error=error))
+    return _audit_of(work, plan, stores, seconds, findings)
 
 
-def audit_until(scorer: Scorer, test_set: ExampleSet, request: Request, *, alpha: float) -> Audit:
+def audit_until(work: Work, *, alpha: float) -> Audit:
     """Score shard after shard until the evidence reaches 1 / alpha, or all are scored.
 
     The anytime-valid test (`statistics.anytime`) may be looked at after every shard, and its
@@ -208,94 +240,76 @@ def audit_until(scorer: Scorer, test_set: ExampleSet, request: Request, *, alpha
     Raises InputError for options, for several tests, for one that needs all shards at once, and for
     whatever planning and scoring refuse.
     """
-    test = TESTS[request.stopping_test]
-    tokenised = tokenize_set(scorer.tokenizer, test_set)
-    plan = plan_order(scorer, tokenised, request, timed=False)
-    (wanted,) = plan.stores
+    test, permutations = TESTS[work.request.stopping_test], work.request.permutations
+    plan, (part,) = work.plan, work.parts
     evidence, scores = EProcess(), list[np.ndarray]()
 
     def suffices(store: Store, shard: int) -> bool:
         nonlocal evidence
-        scores.append(test.shard_scores(store, shard, request.permutations))
+        scores.append(test.shard_scores(store, shard, permutations))
         evidence = evidence.update(scores[-1])
         bar.update()
         return evidence.rejects(alpha)
 
     started = time.perf_counter()
     with tqdm(
-        total=wanted.shards,
-        desc=f"{name_model(scorer, request)}: shards until p <= {alpha:g}",
+        total=part.store.shards,
+        desc=f"{work.name}: shards until p <= {alpha:g}",
         disable=None if processes().is_main_process else True,  # None: on a terminal alone
     ) as bar:
-        store = fill_store(wanted, scorer, tokenised, request, enough=suffices)
+        store = part.fill(enough=suffices)
     seconds = time.perf_counter() - started
-    before = plan.work.scored - plan.missing
-    return Audit(
-        header=store.header,
-        plan=replace(plan, missing=max(0, stored_tokens(store.directory) - before)),
-        results=(replace(anytime_test(scores, alpha=alpha), test=test.name),),
-        diagnosis=(diagnose_order(test_set, seed=request.seed, shards=wanted.shards),),
-        control=(_control(test_set, wanted.kind, wanted.shards, request),),
-        stores=(store.directory,),
-        seconds=seconds,
-        noise=getattr(scorer, "noise", None),
-    )
+    left = round(plan.work.scored * work.order_part(part.store).share)
+    plan = replace(plan, missing=max(0, plan.missing - left))
+    result = replace(anytime_test(scores, alpha=alpha), test=test.name)
+    return _beside(_audit_of(work, plan, [store], seconds, [Finding(result)]), work)
 
 
-def _control(test_set: ExampleSet, kind: Kind, shards: int, request: Request) -> TestResult:
-    """Test the shards of a store, in the same orderings, under a compressor."""
-    asked = {"permutations": request.permutations, "seed": request.seed}
-    return compressor_test(test_set, kind=kind, shards=shards, **asked)
+def _audit_of(
+    work: Work, plan: ScoringPlan, stores: Sequence[Store], seconds: float, found: Sequence[Finding]
+) -> Audit:
+    directories = tuple(dict.fromkeys(store.directory for store in stores))
+    noise = getattr(work.scorer, "noise", None)
+    precision = str(getattr(work.scorer, "dtype", "unknown")).removeprefix("torch.")
+    return Audit(stores[0].header, plan, tuple(found), directories, seconds, noise, precision)
 
 
-def fill_store(
-    plan: StorePlan,
-    scorer: Scorer,
-    test_set: ExampleSet | TokenisedSet,
-    request: Request,
-    *,
-    identity: str | None = None,
-    enough: Callable[[Store, int], bool] | None = None,
-    replace: bool = False,
-) -> Store:
-    """Score what a store lacks, and open it.
+def _beside(found: Audit, work: Work) -> Audit:
+    """Put beside the results what the order gives away without the model."""
+    request, test_set = work.request, work.test_set
 
-    `identity` as in `StorePlan.path`, `enough` and `replace` as in `contamination.scoring.score`.
+    @cache  # the same shards have one
+    def diagnose(options: bool, shards: int) -> Diagnosis:
+        if options:
+            return diagnose_arrangements(test_set, seed=request.seed, keep=request.keep)
+        return diagnose_order(test_set, seed=request.seed, shards=shards)
+
+    @cache
+    def control(kind: Kind, shards: int) -> TestResult:
+        if kind == "alternatives":
+            return compressor_alternatives(*work.alternatives)
+        asked = {"permutations": request.permutations, "seed": request.seed}
+        return compressor_test(test_set, kind=kind, shards=shards, **asked)
+
+    findings = [
+        replace(
+            each,
+            diagnosis=diagnose(store.kind == "alternatives", store.shards),
+            control=control(store.kind, store.shards),
+        )
+        for each, store in zip(found.findings, found.plan.stores, strict=True)
+    ]
+    both = joint(*found.results) if request.axis == "both" else None
+    return replace(found, findings=tuple(findings), joint=both, drawn=request.drawn)
+
+
+def joint(*results: TestResult) -> CombinedResult:
+    """Combine the p-values of the order of records and of the order of options, by Fisher's rule.
+
+    Exact under H0 of both. Let A be the arrangement of every record. The p-value of options is a
+    function of A alone: it sums over records, and what is drawn for a record depends on its
+    content. Given A, whatever it is, the records are exchangeable within shards, so the p-value
+    p of their order satisfies P(p <= a | A) <= a for every a. Hence P(p <= a and q <= b) <= a b
+    with the p-value q of options, and the pair is at least as large as two independent uniforms.
     """
-    name = name_model(scorer, request)
-    dataset = test_set if isinstance(test_set, ExampleSet) else test_set.test_set
-    return score(
-        test_set,
-        scorer,
-        plan.path(request.directory, name, dataset.name, identity),
-        model=name,
-        shards=plan.shards,
-        permutations=request.permutations,
-        seed=request.seed,
-        kind=plan.kind,
-        tokens_per_example=plan.tokens_per_example,
-        enough=enough,
-        replace=replace,
-    )
-
-
-def score_for(
-    test: str, scorer: Scorer, test_set: ExampleSet, request: Request, *, keep_revisions: bool
-) -> Store:
-    """Score what one test of one set needs under one model, for tables of many; return its store.
-
-    Raises InputError as `audit` does.
-
-    Parameters
-    ----------
-    test : name from `TESTS`; those of the request do not count.
-    keep_revisions : whether the stores of other revisions of the model or the set stay beside this
-        one. Otherwise this one takes their place.
-    """
-    tokenised = tokenize_set(scorer.tokenizer, test_set)
-    plan = choose_store(test, tokenised.lengths, scorer.context, request)
-    plan.work(tokenised.lengths, request.permutations, scorer.context)  # refuses what is too long
-    identity = None
-    if keep_revisions:
-        identity = sha256_of(scorer.revision, test_set.revision, str(request.seed))
-    return fill_store(plan, scorer, tokenised, request, identity=identity, replace=not identity)
+    return fisher(log10_p=[result.log10_p for result in results])

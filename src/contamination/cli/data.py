@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from contamination.cli.options import option
 from contamination.cli.printing import print_table
 from contamination.errors import InputError
-from contamination.testsets.registry import Entry, Hub, lookup, registered
+from contamination.testsets.registry import Entry, lookup, registered
 from contamination.testsets.sources import (
     cache_path,
     entry_of,
@@ -19,9 +19,7 @@ from contamination.testsets.sources import (
     read_verified,
 )
 
-WIDE = 140  # characters that all columns of `list` take
-
-app = typer.Typer(no_args_is_help=True, help="The registry of public test sets.")
+data = typer.Typer(no_args_is_help=True, help="The registry of public test sets.")
 
 Names = Annotated[
     list[str] | None,
@@ -29,49 +27,31 @@ Names = Annotated[
 ]
 Mirror = Annotated[
     Path | None,
-    typer.Option(help="Directory of a local mirror; default: that of CONTAMINATION_DATA."),
+    option("Directory of a local mirror; default: that of CONTAMINATION_DATA."),
 ]
 
 
-@app.command("list")
+@data.command("list")
 def list_sets(names: Names = None, mirror: Mirror = None) -> None:
-    """List registered sets: records, licence, and where they are.
-
-    With 140 columns or more also their split and public source, as in data/registry.yaml.
-    """
-    rows = [
-        (
-            entry.name,
-            entry.split,
-            entry.records,
-            entry.licence,
-            _place(entry, locate(entry, mirror)),
-            f"hub {entry.source.id}" if isinstance(entry.source, Hub) else "URL",
-        )
+    """List registered sets: records, licence, and where they are; data/registry.yaml has more."""
+    rows = (
+        (entry.name, entry.records, entry.licence, _place(entry, locate(entry, mirror)))
         for entry in map(lookup, _expanded(names))
-    ]
-    columns = ("name", "split", "records", "licence", "where", "source")
-    # A narrow terminal shows what a choice needs; the registry has the rest.
-    chosen = columns if Console().width >= WIDE else ("name", "records", "licence", "where")
-    cells = ([row[columns.index(column)] for column in chosen] for row in rows)
-    print_table(chosen, cells, text=("split", "licence", "where", "source"))
+    )
+    print_table(("name", "records", "licence", "where"), rows, text=("licence", "where"))
 
 
-@app.command("fetch")
+@data.command("fetch")
 def fetch_sets(
-    names: Annotated[
-        list[str], typer.Argument(help="Registered names, families such as mmlu/, or hub ids.")
-    ],
-    again: Annotated[
-        bool, typer.Option("--again", help="Fetch what is in the cache, too, and compare.")
-    ] = False,
+    names: Annotated[list[str], typer.Argument(help="Registered names, families or hub ids.")],
+    again: Annotated[bool, option("Fetch what is in the cache, too.", "--again")] = False,
 ) -> None:
     """Fetch sets from their public sources into the cache, and verify them."""
     for entry in map(entry_of, _expanded(names)):
         print(f"{entry.name}: {fetch(entry, again=again)}", flush=True)
 
 
-@app.command("check")
+@data.command("check")
 def check_sets(names: Names = None, mirror: Mirror = None) -> None:
     """Compare records and checksums of NAMES, or of all sets that are on this machine.
 

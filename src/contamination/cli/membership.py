@@ -1,57 +1,62 @@
-"""`contamination membership`: how familiar the texts of a file look to a model."""
+"""`contamination membership`, `books`, `unlearned` and `wikimia`: single texts, and no guarantee.
+
+What a model has read of them, what it still knows that it was made to forget (Shi, sections 5 and
+7), and a benchmark like WikiMIA from dated pages of one's own.
+"""
 
 import dataclasses
 import json
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
-from contamination.cli.options import AsJson, CsvFile, ScoringOptions, add_options
+from contamination.cli.options import (
+    AsJson,
+    CsvFile,
+    DataOptions,
+    ModelName,
+    ModelOptions,
+    ScoringOptions,
+    Seed,
+    add_options,
+    option,
+)
 from contamination.cli.printing import json_rows, print_table, save_table, say
 from contamination.errors import InputError
-from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.records import read_text
 
+if TYPE_CHECKING:
+    from contamination.scoring.local import TransformersScorer
+    from contamination.testsets.example_set import ExampleSet
+
 LABELS = {"1": True, "true": True, "member": True, "0": False, "false": False, "non-member": False}
-NOTE = "Larger is more likely a member. Scores carry no guarantee; compare `contamination test`."
+
+wikimia = typer.Typer(no_args_is_help=True, help="Benchmarks of texts before and after a date.")
 
 
 @add_options
 def membership(
     options: ScoringOptions,
-    reference: Annotated[
-        str | None, typer.Option(help="A second, smaller model as a yardstick.")
-    ] = None,
+    reference: Annotated[str | None, option("A second, smaller model as a yardstick.")] = None,
     reference_per: Annotated[
         Literal["byte", "token"],
-        typer.Option(help="Compare the two per byte (any tokenizers) or per token (the same)."),
+        option("Compare the two per byte (any tokenizers) or per token (the same)."),
     ] = "byte",
-    neighbours: Annotated[
-        int, typer.Option(help="Neighbours of each text to compare with, 1,000 at most; 0 is none.")
-    ] = 0,
+    neighbours: Annotated[int, option("Neighbours of each text to compare with, up to 1,000.")] = 0,
     change: Annotated[
-        Literal["words", "letters", "blanks"],
-        typer.Option(help="What neighbours change at random."),
+        Literal["words", "letters", "blanks"], option("What neighbours change at random.")
     ] = "words",
-    masked_lm: Annotated[
-        str | None, typer.Option(help="Fill-mask model that makes the neighbours.")
-    ] = None,
+    masked_lm: Annotated[str | None, option("Fill-mask model that makes the neighbours.")] = None,
     score: Annotated[
         list[str] | None,
-        typer.Option(help="One more score by its name, such as frequent_100; may be repeated."),
+        option("One more score by its name, such as frequent_100; may be repeated."),
     ] = None,
-    prefix: Annotated[
-        Path | None,
-        typer.Option(help="Text file that the model has not read, for ReCaLL.", exists=True),
-    ] = None,
-    label: Annotated[
-        str | None,
-        typer.Option(help="Field that is 1 for members and 0 for others: prints the AUC."),
-    ] = None,
-    seed: Annotated[
-        int, typer.Option(help="Seed of the neighbours and of the bootstrap.", min=0, metavar="N")
-    ] = 0,
+    prefix: Annotated[Path | None, option("Unread text, for ReCaLL: a file.", exists=True)] = None,
+    label: Annotated[str | None, option("Field that is 1 for members, 0 for others.")] = None,
+    seed: Seed = 0,
     as_json: AsJson = False,
     csv: CsvFile = None,
 ) -> None:
@@ -63,16 +68,11 @@ def membership(
     texts = options.load(options.dataset)
     members = _members(texts, label) if label is not None else None
 
-    from contamination.membership import neighbours as ways
     from contamination.membership.api import DEFAULT_COLUMNS, membership_scores
     from contamination.membership.evaluate import evaluate
+    from contamination.membership.neighbours import CHANGES, MaskedLM
     from contamination.randomness import random_stream
 
-    changes = {
-        "words": ways.word_neighbours,
-        "letters": ways.character_neighbours,
-        "blanks": ways.blank_neighbours,
-    }
     own = dataclasses.replace(options, revision=None, context=None, endpoint=None, tokenizer=None)
     table = membership_scores(
         options.open(options.model),
@@ -80,7 +80,7 @@ def membership(
         reference=own.open(reference) if reference is not None else None,
         reference_per=reference_per,
         neighbours=neighbours,
-        perturbation=ways.MaskedLM(masked_lm) if masked_lm is not None else changes[change],
+        perturbation=MaskedLM(masked_lm) if masked_lm is not None else CHANGES[change],
         prefix=read_text(prefix) if prefix is not None else None,
         columns=(*DEFAULT_COLUMNS, *(score or ())),
         seed=seed,
@@ -96,38 +96,215 @@ def membership(
             "dataset_revision": texts.revision,
             "template": texts.template,
             "texts": json_rows(table.reset_index()),
+            **({} if judged is None else {"evaluation": json_rows(judged)}),
         }
-        if judged is not None:
-            output["evaluation"] = json_rows(judged)
         print(json.dumps(output, indent=2))
         return
-    title = f"{len(table):,} texts of {texts.name} under {options.model}"
-    rows: list[tuple[object, ...]] = []
-    columns: tuple[str, ...] = ("score", "5%", "median", "95%", "texts")
+    rows = list[tuple[object, ...]]()
+    columns = ["score", "AUC", "95% interval", "TPR at 5%", "members", "non-members"]
     if judged is None:
+        columns = ["score", "5%", "median", "95%", "texts"]
         for name in table.columns:
             quantiles = (f"{value:.4g}" for value in table[name].quantile([0.05, 0.5, 0.95]))
             rows.append((name, *quantiles, table[name].notna().sum()))
-    else:
-        columns = ("score", "AUC", "95% interval", "TPR at 5%", "members", "non-members")
-        for row in judged.itertuples():
-            interval = f"{row.auc_low:.3f} to {row.auc_high:.3f}"
-            numbers = (f"{row.auc:.3f}", interval, f"{row.tpr_at_5_fpr:.3f}")
-            rows.append((row.score, *numbers, row.members, row.non_members))
-    print_table(columns, rows, title=title)
-    say(NOTE)
+    for row in judged.itertuples() if judged is not None else ():
+        numbers = (f"{row.auc_low:.3f} to {row.auc_high:.3f}", f"{row.tpr_at_5_fpr:.3f}")
+        rows.append((row.score, f"{row.auc:.3f}", *numbers, row.members, row.non_members))
+    print_table(columns, rows, title=f"{len(table):,} texts of {texts.name} under {options.model}")
+    say("Larger is more likely a member. Scores carry no guarantee; compare `contamination test`.")
     if csv is not None:
         say(f"scores of each text: {csv}")
 
 
-def _members(texts: ExampleSet, field: str) -> list[bool]:
-    given = [str(record.get(field)).strip().lower() for record in texts.records]
-    for number, (value, record) in enumerate(zip(given, texts.records, strict=True)):
-        if value not in LABELS:
-            raise InputError(
-                f"{texts.name}, record {number}: {field!r} is {record.get(field)!r}; give 1 or 0"
-            )
-    members = [LABELS[value] for value in given]
+def _members(texts: "ExampleSet", field: str) -> list[bool]:
+    given = [record.get(field) for record in texts.records]
+    members = [LABELS.get(str(value).strip().lower()) for value in given]
+    if None in members:
+        number = members.index(None)
+        raise InputError(
+            f"{texts.name}, record {number}: {field!r} is {given[number]!r}: not 1 or 0"
+        )
     if len(set(members)) < 2:
         raise InputError(f"{texts.name}: field {field!r} has one class; give members and others")
-    return members
+    return [bool(member) for member in members]
+
+
+@add_options
+def books(
+    options: ModelOptions,
+    model: ModelName,
+    folder: Annotated[Path, typer.Argument(help="Books to audit: a .txt or .md file each.")],
+    members: Annotated[Path, option("Folder of books that the model has read.")],
+    non_members: Annotated[Path, option("Folder of books that it cannot have read.")],
+    words: Annotated[int, option("Words of a snippet.")] = 512,
+    snippets: Annotated[int, option("Most snippets of a book.")] = 100,
+    fpr: Annotated[
+        float | None,
+        option("Highest false-positive rate; default: the threshold with the best accuracy."),
+    ] = None,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+    csv: CsvFile = None,
+) -> None:
+    """Estimate for each book in FOLDER which share of its snippets MODEL has read.
+
+    The threshold of Min-20% Prob comes from two folders of validation books.
+    """
+    if len({folder, members, non_members}) < 3:
+        raise InputError("FOLDER, --members and --non-members are not three folders; name others")
+
+    from contamination.membership.books import SCORE, audit_books, read_books
+    from contamination.randomness import random_stream
+
+    rates, validation = audit_books(
+        lambda: options.open(model),
+        *map(read_books, (folder, members, non_members)),
+        rng=random_stream(seed, "snippets"),
+        words=words,
+        most=snippets,
+        fpr=fpr,
+    )
+    aucs = validation.aucs(rng=random_stream(seed, "validation of books"))
+    rates = rates.sort_values("rate", ascending=False, kind="stable")
+    save_table(rates, csv)
+    value = validation.threshold.value
+    if as_json:
+        found = {
+            "model": model,
+            # Where no threshold is worth anything it is infinite, and JSON knows no infinity.
+            "threshold": value if value < float("inf") else None,
+            "validation_tpr": validation.tpr,
+            "validation_fpr": validation.false_positive_rate,
+            "validation": json_rows(aucs),
+            "books": json_rows(rates),
+        }
+        print(json.dumps(found, indent=2))
+        return
+    rows = []
+    for one in rates.itertuples():
+        interval = f"{one.low:.0%} to {one.high:.0%}"
+        rows.append((one.book, one.snippets, f"{one.rate:.0%}", interval, f"{one.p:.3f}"))
+    print_table(
+        ("book", "snippets", "rate", "95% interval", "p"),
+        rows,
+        title=f"Snippets with {SCORE} of {value:.4g} or more",
+    )
+    (row,) = aucs[aucs["score"] == SCORE].itertuples()
+    say(
+        f"Validation: AUC {row.auc:.3f} ({row.auc_low:.3f} to {row.auc_high:.3f}); the threshold "
+        f"calls {validation.tpr:.0%} of the snippets of members read, and "
+        f"{validation.false_positive_rate:.0%} of those of non-members.",
+        "A rate is no proof: compare it with that of unread books, and take those of the same "
+        "kind, time and style as the audited ones.",
+    )
+    if csv is not None:
+        say(f"table of books: {csv}")
+
+
+@dataclass(frozen=True)
+class UnlearnedOptions(ModelOptions, DataOptions):
+    """How the models and the texts are opened."""
+
+
+@add_options
+def unlearned(
+    options: UnlearnedOptions,
+    original: Annotated[str, typer.Argument(help="The model before: directory or hub id.")],
+    unlearned: Annotated[str, typer.Argument(help="The model that was made to forget.")],
+    texts: Annotated[str, typer.Argument(help="Chunks of what it was to forget: a file or a set.")],
+    control: Annotated[str | None, option("A model that never read the texts.")] = None,
+    marker: Annotated[str | None, option('What precedes an answer, such as "Answer:".')] = None,
+    k: Annotated[float, option("Per cent of Min-K% Prob.", "--k")] = 20,
+    window: Annotated[float, option("Suspicious are ratios nearer to 1 than this.")] = 1.15,
+    csv: CsvFile = None,
+) -> None:
+    """Find chunks of TEXTS that UNLEARNED scores like ORIGINAL, and what it reproduces of them.
+
+    A chunk is suspicious where Min-K% Prob of the two models differs by less than the window. Each
+    model completes the second half of a chunk and, with --marker, answers its question.
+    """
+    if options.endpoint is not None:
+        raise InputError("an unlearned model has to run here, since it writes; drop --endpoint")
+    chunks = options.load(texts)
+
+    from contamination.membership import unlearning
+
+    shown = None if marker is None else marker.replace("\\n", "\n")
+    questions = [unlearning.split_question(text, shown) for text in chunks.examples if shown]
+    names = {"original": original, "unlearned": unlearned, "control": control}
+    # Without an endpoint every scorer is of a model that runs here.
+    models = {
+        name: cast("TransformersScorer", options.open(model))
+        for name, model in names.items()
+        if model is not None
+    }
+    probed = {
+        name: unlearning.probe_model(scorer, chunks.examples, questions, k=k)
+        for name, scorer in models.items()
+    }
+    table = unlearning.audit_unlearning(probed, window=window)
+    save_table(table, csv)
+    title = f"{table['suspicious'].sum()} of {len(table)} chunks of {chunks.name} are suspicious"
+    means = unlearning.recall_layout(unlearning.mean_recalls(table), "Suspicious", "Others")
+    print_table(tuple(means), means.itertuples(index=False), title=title, text=means.columns[:2])
+    if control is None:
+        say("Texts may be easy to guess: compare with a --control that never read them.")
+    if csv is not None:
+        say(f"table of chunks: {csv}")
+
+
+@wikimia.command()
+def build(
+    pages: Annotated[
+        Path,
+        typer.Argument(
+            help="A .jsonl, .csv or .parquet file with title, text and date (and changed, "
+            "paraphrase); or a folder of text files with a pages.csv: file, title, date."
+        ),
+    ],
+    out: Annotated[Path, typer.Argument(help="Directory for the splits and provenance.json.")],
+    members_before: Annotated[
+        datetime,
+        option("Pages created before that day are members.", formats=["%Y-%m-%d"], metavar="DATE"),
+    ],
+    non_members_from: Annotated[
+        datetime,
+        option(
+            "Pages created on that day or later, as in 2023-01-31, are non-members.",
+            formats=["%Y-%m-%d"],
+            metavar="DATE",
+        ),
+    ],
+    length: Annotated[list[int] | None, option("Words of a text; default: 32 to 256.")] = None,
+    balanced: Annotated[bool, option("Draw as many pages of one class as the other has.")] = True,
+    drop_changed: Annotated[
+        bool, option("Leave out members changed since --members-before.", "--drop-changed")
+    ] = False,
+    seed: Seed = 0,
+) -> None:
+    """Cut dated PAGES to texts with membership labels, a file for each length, in OUT.
+
+    Score one with `contamination membership MODEL OUT/WikiMIA_length32.jsonl --field input
+    --label label`.
+    """
+    from contamination.membership.dated_pages import LENGTHS, Rules, build_wikimia
+
+    rules = Rules(
+        members_before=members_before.date(),
+        non_members_from=non_members_from.date(),
+        lengths=tuple(length) if length else LENGTHS,
+        balanced=balanced,
+        drop_changed=drop_changed,
+        seed=seed,
+    )
+    made = build_wikimia(pages, out, rules)
+    print_table(
+        ("split", "members", "non-members"),
+        ((name, *counts.values()) for name, counts in made["splits"].items()),
+        title=f"{made['found']:,} pages",
+    )
+    say(
+        *(f"left out, {why}: {count:,}" for why, count in made["dropped"].items()),
+        f"{out}: the splits that have both classes, and provenance.json",
+        wrap=False,
+    )

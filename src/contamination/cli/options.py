@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import inspect
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_origin, get_type_hints
@@ -14,64 +14,45 @@ import typer
 from contamination.audit.battery import help_text, names_of
 from contamination.audit.request import MOST_PERMUTATIONS, Axis, Request
 from contamination.errors import InputError
-from contamination.scoring.models import label
+from contamination.files import writing
+from contamination.scoring.models import find_model, label
+from contamination.testsets.hub import require_in_reach
 
 if TYPE_CHECKING:
     from contamination.scoring.contract import Scorer
     from contamination.testsets.example_set import ExampleSet
 
 R = TypeVar("R")
+
+
+def option(text: str, *names: str, **settings: Any) -> Any:
+    """Return an option by its help, the names that its parameter does not give, and limits."""
+    if "min" in settings:
+        settings.setdefault("metavar", "N")  # the range would take the room of the help
+    return typer.Option(*names, help=text, **settings)
+
+
 ModelName = Annotated[
-    str, typer.Argument(help="Directory, hub id or .gguf file; with --endpoint, its name there.")
+    str,
+    typer.Argument(
+        help="Directory, hub id, .gguf file, or smollm2-135m; with --endpoint, its name there."
+    ),
 ]
+_fields = functools.partial(option, metavar="FIELD")
 AnswerFields = Annotated[
     list[str] | None,
-    typer.Option(
-        "--answer",
-        metavar="FIELD",
-        help="Field of an item that names the right option, by label, index from 0, text, or a "
-        "flag for each; choices.correct is one within choices. May be repeated.",
-    ),
+    _fields("Field that names the right option, by label, index, text or flags; may be repeated."),
 ]
 OptionsFields = Annotated[
     list[str] | None,
-    typer.Option(
-        "--options",
-        metavar="FIELD",
-        help="Field with the options of an item, as a list or one for each; a second list is "
-        "parallel to them. May be repeated.",
-    ),
+    _fields("Field with options, as a list or one for each, or parallel to them; may be repeated."),
 ]
 OtherFields = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--other",
-        metavar="FIELD",
-        help="Field that does not depend on the options, whatever it looks like. May be repeated.",
-    ),
+    list[str] | None, _fields("Field that does not depend on the options; may be repeated.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
-
-
-def _require_writable(path: Path | None) -> Path | None:
-    """Refuse a path that no table can be written to before anything is computed for it."""
-    if path is None:
-        return None
-    if path.exists() and not path.is_file():
-        raise InputError(f"{path} is no file that a table can be written to; give another path")
-    folder = next(folder for folder in path.absolute().parents if folder.exists())
-    try:
-        with tempfile.TemporaryFile(dir=folder):
-            return path
-    except OSError as error:
-        raise InputError(
-            f"{path}: cannot be written ({error.strerror}); give another path"
-        ) from error
-
-
-CsvFile = Annotated[
-    Path | None, typer.Option(help="CSV file for the table.", callback=_require_writable)
-]
+AsJson = Annotated[bool, option("Print JSON on standard output.", "--json")]
+Seed = Annotated[int, option("Seed of all that is drawn.", min=0)]
+CsvFile = Annotated[Path | None, option("CSV file for the table.")]
 
 
 def add_options(command: Callable[..., R]) -> Callable[..., R]:
@@ -92,7 +73,8 @@ def add_options(command: Callable[..., R]) -> Callable[..., R]:
 
     @functools.wraps(command)
     def wrapper(**arguments: Any) -> R:
-        _require_new(arguments.get("csv"), arguments)
+        if (table := arguments.get("csv")) is not None:
+            _check_table(table, [value for name, value in arguments.items() if name != "csv"])
         options = first.annotation(**{field.name: arguments.pop(field.name) for field in fields})
         return command(options, **arguments)
 
@@ -101,14 +83,16 @@ def add_options(command: Callable[..., R]) -> Callable[..., R]:
     return wrapper
 
 
-def _require_new(table: Path | None, arguments: Mapping[str, Any]) -> None:
-    """Refuse to write a table over a file that the command reads."""
-    if table is None or not table.exists():
-        return
-    for name, value in arguments.items():
-        path = Path(value) if name != "csv" and isinstance(value, str | Path) else None
-        if path is not None and path.is_file() and table.samefile(path):
-            raise InputError(f"--csv {table} is what is read; give another path")
+def _check_table(table: Path, arguments: Iterable[Any]) -> None:
+    """Refuse a table that cannot be written, or over what is read, before anything is computed."""
+    if table.exists() and not table.is_file():
+        raise InputError(f"{table} is no file that a table can be written to; name another")
+    read = (Path(value).resolve() for value in arguments if isinstance(value, str | Path))
+    if table.exists() and table.resolve() in read:
+        raise InputError(f"--csv {table} is what is read; give another path")
+    folder = next(folder for folder in table.absolute().parents if folder.exists())
+    with writing(table):
+        tempfile.TemporaryFile(dir=folder).close()
 
 
 def template_of(typed: str | None) -> str | None:
@@ -116,14 +100,9 @@ def template_of(typed: str | None) -> str | None:
     return typed and typed.replace("\\n", "\n").replace("\\t", "\t")
 
 
-def _option(panel: str, text: str, *names: str, least: int | None = None) -> Any:
-    shown = None if least is None else "N"  # the range would take the room of the help
-    return typer.Option(*names, help=text, rich_help_panel=panel, min=least, metavar=shown)
-
-
-_model = functools.partial(_option, "How to load the model")
-_endpoint = functools.partial(_option, "Models behind an endpoint")
-_data = functools.partial(_option, "The test set")
+_model = functools.partial(option, rich_help_panel="How to load the model")
+_endpoint = functools.partial(option, rich_help_panel="Models behind an endpoint")
+_data = functools.partial(option, rich_help_panel="The test set")
 
 
 @dataclass(frozen=True)
@@ -132,20 +111,15 @@ class DataOptions:
 
     template: Annotated[
         str | None,
-        _data("Template of an example, by name or as text with {field}; default: the set's own."),
+        _data("Template of an example: its name, or text with {field}; default: its own."),
     ] = None
     field: Annotated[str | None, _data("Field that is the whole example.")] = None
     max_records: Annotated[
-        int | None,
-        _data("Most records to read, from the start; default: 5,000 of a registered set."),
+        int | None, _data("Records to read, from the start; default: 5,000 of a registered set.")
     ] = None
-    mirror: Annotated[
-        Path | None, _data("Directory with registered sets; default: that of CONTAMINATION_DATA.")
-    ] = None
+    mirror: Annotated[Path | None, _data("Mirror; default: that of CONTAMINATION_DATA.")] = None
     split: Annotated[str | None, _data("Split of a data set of the hub; default: test.")] = None
-    data_revision: Annotated[
-        str | None, _data("Branch, tag or commit of a data set of the hub.")
-    ] = None
+    data_revision: Annotated[str | None, _data("Branch, tag or commit of a hub's set.")] = None
     answer: AnswerFields = None
     options: OptionsFields = None
     other: OtherFields = None
@@ -184,53 +158,37 @@ class ModelOptions:
 
     revision: Annotated[str | None, _model("Branch, tag or commit of a hub id.")] = None
     precision: Annotated[str, _model("auto, float32, bfloat16 or float16.")] = "auto"
-    device_map: Annotated[
-        str | None,
-        _model(
-            "Spread a model larger than one device over all of them: auto, balanced, "
-            "balanced_low_0 or sequential."
-        ),
-    ] = None
+    device_map: Annotated[str | None, _model("How to spread it over devices, as auto.")] = None
     bits: Annotated[str | None, _model("Quantise to 8 or 4 bits (bitsandbytes).")] = None
-    attention: Annotated[
-        str | None, _model("Attention of transformers: sdpa, flash_attention_2, eager.")
-    ] = None
+    attention: Annotated[str | None, _model("sdpa, flash_attention_2 or eager.")] = None
     compile: Annotated[bool, _model("Use torch.compile.", "--compile")] = False
-    context: Annotated[
-        int | None, _model("Tokens read at once, if fewer than the model allows.")
-    ] = None
-    batch_tokens: Annotated[int | None, _model("Most tokens of a batch.", least=1)] = None
-    trust_remote_code: Annotated[
-        bool, _model("Run the code that comes with the model.", "--trust-remote-code")
-    ] = False
+    context: Annotated[int | None, _model("Tokens read at once; default: all it can.")] = None
+    batch_tokens: Annotated[int | None, _model("Most tokens of a batch.", min=1)] = None
+    trust_remote_code: Annotated[bool, _model("Run its own code.", "--trust-remote-code")] = False
     endpoint: Annotated[
         str | None,
-        _endpoint(
-            "URL of an OpenAI-compatible API, such as http://localhost:8000/v1, or SGLang's own: "
-            "http://localhost:30000/generate."
-        ),
+        _endpoint("URL of an OpenAI-compatible API (.../v1) or of SGLang (.../generate)."),
     ] = None
-    tokenizer: Annotated[str | None, _endpoint("The model's tokenizer: directory or hub id.")] = (
-        None
-    )
+    tokenizer: Annotated[str | None, _endpoint("Its tokenizer: directory or hub id.")] = None
     concurrency: Annotated[int, _endpoint("Requests at a time.")] = 8
     max_requests: Annotated[int | None, _endpoint("Budget of requests, retries included.")] = None
     timeout: Annotated[
         float,
-        _endpoint(
-            "Seconds for an answer of at most 1 MiB, and 1 KiB more per token of --context. A "
-            "request is tried up to 7 times, within 5 times as long."
-        ),
+        _endpoint("Seconds for an answer; a request is tried up to 7 times, for 5 times that."),
     ] = 120.0
-    api_key_env: Annotated[str, _endpoint("Environment variable that holds the key.")] = (
-        "OPENAI_API_KEY"
-    )
+    api_key_env: Annotated[str, _endpoint("Variable that holds the key.")] = "OPENAI_API_KEY"
+
+    def require_in_reach(self, model: str) -> None:
+        """Refuse a hub id out of reach, before anything slow is imported."""
+        if self.endpoint is None and not find_model(model).parts:
+            require_in_reach(model, self.revision)
 
     def open(self, model: str) -> "Scorer":
         """Return the scorer of a model: hub id, directory, GGUF file, or its name at `endpoint`.
 
         Raises InputError if the model cannot be found, or options contradict each other.
         """
+        self.require_in_reach(model)
         if self.endpoint is None:
             from contamination.scoring.loading import ModelSource
             from contamination.scoring.local import TransformersScorer
@@ -243,10 +201,7 @@ class ModelOptions:
         from contamination.scoring.endpoint import EndpointScorer
 
         if self.tokenizer is None or self.context is None:
-            raise InputError(
-                "--endpoint needs --tokenizer (directory or hub id) and --context (tokens read at "
-                "once)"
-            )
+            raise InputError("--endpoint needs --tokenizer (directory or hub id) and --context")
         names = ("context", "concurrency", "max_requests", "timeout", "api_key_env")
         settings: dict[str, Any] = {name: getattr(self, name) for name in names}
         return EndpointScorer(self.endpoint, model, self.tokenizer, **settings)
@@ -268,72 +223,46 @@ class ScoringOptions(ModelOptions, DataOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditOptions(ScoringOptions, Request):
-    """What `test` and `score` share: all that an audit is asked, with the defaults of `Request`."""
+class TestOptions(ModelOptions, DataOptions, Request):
+    """What an audit is asked of any model and set, with the defaults of `Request`."""
 
     tests: Annotated[
         list[str] | None,
-        typer.Option("--test", help=f"May be repeated.\n\n{help_text()}", show_default=False),
+        option(f"May be repeated.\n\n\b\n{help_text()}", "--test", show_default=False),
     ]
     axis: Annotated[
-        Axis,
-        typer.Option(
-            help="The order to test: that of the records, that of the options of each "
-            "multiple-choice item, or both, combined into one p-value."
-        ),
+        Axis, option("Test the order of records, of the options of each item, or both combined.")
     ]
     shards: Annotated[
         int | None,
-        typer.Option(
-            help="Contiguous parts of the set; default: 10 examples each, 4 for other tests."
-        ),
+        option("Contiguous parts of the set; default: of 10 examples, 4 for other tests."),
     ]
     budget: Annotated[
         int | None,
-        typer.Option(
-            help=f"Most tokens to read for a test: {names_of('successors')} take the largest "
-            "shards that cost no more."
-        ),
+        option(f"Most tokens to read for a test, in the largest shards: {names_of('successors')}."),
     ]
     permutations: Annotated[
         int,
-        typer.Option(
-            help=f"Shuffled orderings of each shard to compare with, {MOST_PERMUTATIONS:,} at "
-            "most. More of them permit a smaller p-value: with two shards and 25 orderings an "
-            f"exact one is never below 1 / (26 × 26). {names_of('successors')} sample thousands "
-            "of their own instead."
+        option(
+            f"Shuffled orderings of each shard to compare with, {MOST_PERMUTATIONS:,} at most; more"
+            f" permit a smaller p-value. {names_of('successors')} sample thousands of their own."
         ),
     ]
     arrangements: Annotated[
-        int,
-        typer.Option(
-            help="Orders of the options of an item to compare, the published one included; 24 "
-            "are all of four options.",
-            min=2,
-            metavar="N",
-        ),
+        int, option("Orders of the options of an item, the published one included.", min=2)
     ]
-    keep_answer: Annotated[
-        bool,
-        typer.Option(
-            "--keep-answer", help="Leave the right option at its letter, and move only the others."
-        ),
-    ]
-    drawn: Annotated[
-        bool,
-        typer.Option(
-            "--drawn", help="A seed, and no author, has arranged the options of every item."
-        ),
-    ]
-    seed: Annotated[int, typer.Option(help="Seed of the shuffled orderings.", min=0, metavar="N")]
-    directory: Annotated[
-        Path, typer.Option("--store", help="Where log-probabilities are kept and found again.")
-    ]
+    keep_answer: Annotated[bool, option("Move the wrong options alone.", "--keep-answer")]
+    drawn: Annotated[bool, option("A seed alone has arranged the options.", "--drawn")]
+    seed: Seed
+    directory: Annotated[Path, option("Where log-probabilities are kept.", "--store")]
     as_json: AsJson = False
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Print how much there is to score, and about how long."),
-    ] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditOptions(TestOptions, ScoringOptions):
+    """What `test` and `score` share: a model, a set, and what they are asked."""
+
+    dry_run: Annotated[bool, option("Print how much there is to score.", "--dry-run")] = False
 
     def __post_init__(self) -> None:
         """Check the request, and call the model in tables and stores what the user calls it."""

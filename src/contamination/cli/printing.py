@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+def _leave(console: Console) -> None:
+    raise BrokenPipeError
+
+
+Console.on_broken_pipe = _leave  # type: ignore[assignment, method-assign]  # rich would end with 1
+
+
 def say(*lines: str, wrap: bool = True) -> None:
     """Print lines for people: names in them are no markup, and no escape reaches the terminal."""
     console = Console(highlight=False, markup=False, emoji=False, soft_wrap=not wrap)
@@ -39,9 +46,7 @@ def print_table(
     for index, column in enumerate(columns):
         left = index == 0 or column in text
         # What does not fit goes on in the next line: a number cut short is another number.
-        table.add_column(
-            column, justify="left" if left else "right", no_wrap=index == 0, overflow="fold"
-        )
+        table.add_column(column, justify="left" if left else "right", overflow="fold")
     for row in rows:
         cells = (f"{cell:,}" if isinstance(cell, Integral) else str(cell) for cell in row)
         table.add_row(*(Text(printable(cell)) for cell in cells))

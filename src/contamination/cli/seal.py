@@ -1,30 +1,43 @@
-"""`contamination seal` and `contamination verify`: a benchmark whose order a secret key draws."""
+"""`contamination seal`, `verify` and `test --seal`: a benchmark whose order a secret key draws."""
 
+import dataclasses
 import datetime
-from enum import StrEnum
+import json
+import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from contamination.cli.options import AnswerFields, OptionsFields, OtherFields, template_of
+from contamination.audit.battery import OPTION_TEST
+from contamination.audit.request import Request
+from contamination.cli.audit import print_cost, print_plans
+from contamination.cli.options import (
+    AnswerFields,
+    AuditOptions,
+    DataOptions,
+    OptionsFields,
+    OtherFields,
+    option,
+    template_of,
+)
 from contamination.cli.printing import print_table, say
 from contamination.errors import InputError
+from contamination.files import check_directory
 from contamination.testsets.example_set import Declared
 
 if TYPE_CHECKING:
+    from contamination.audit.verdict import Audit
     from contamination.seal.files import SealedSet, SealFiles
 
-
-class Permuted(StrEnum):
-    """What a key permutes."""
-
-    order = "order"
-    both = "both"
-
-
-SealPath = Annotated[Path, typer.Option(help="The seal.json that was published with the set.")]
-KeyPath = Annotated[Path, typer.Option(help="The author's key.json.")]
+DEFAULT_LEVEL = 0.05
+# What the seal states, and no auditor chooses after the draw.
+STATED = [
+    field.name
+    for field in (*dataclasses.fields(DataOptions), *dataclasses.fields(Request))
+    if field.name not in ("directory", "name")
+]
 
 
 def seal(
@@ -36,55 +49,39 @@ def seal(
             "the directory that --commit wrote.",
         ),
     ],
-    out: Annotated[
-        Path | None,
-        typer.Option(help="New directory: `public` is to be published, `private` kept."),
-    ] = None,
+    out: Annotated[Path | None, option("New directory, of `public` and `private`.")] = None,
     template: Annotated[
         str | None,
-        typer.Option(
-            help="How an auditor turns a record into text: by name, or with {field}; default: the "
-            "field `text`. It has to show options and wordings."
+        option(
+            "How an auditor turns a record into text: by name, or with {field}; default: the field "
+            "`text`. It has to show options and wordings."
         ),
     ] = None,
     axis: Annotated[
-        Permuted,
-        typer.Option(help="Permute the order of records alone, or the options of items as well."),
-    ] = Permuted.both,
+        Literal["order", "both"],
+        option("Permute the order of records alone, or the options of items as well."),
+    ] = "both",
     answer: AnswerFields = None,
     options: OptionsFields = None,
     other: OtherFields = None,
-    wordings_of: Annotated[
-        str | None,
-        typer.Option(help="Field that one of the author's `wordings` of a record fills."),
-    ] = None,
-    name: Annotated[
-        str | None, typer.Option(help="Name of the benchmark; default: that of the file.")
-    ] = None,
+    wordings_of: Annotated[str | None, option("Field that one of its `wordings` fills.")] = None,
+    name: Annotated[str | None, option("Name of the benchmark; default: that of the file.")] = None,
     date: Annotated[
         datetime.datetime | None,
-        typer.Option(help="Date in the seal; default: today (UTC).", formats=["%Y-%m-%d"]),
+        option("Date in the seal; default: today (UTC).", formats=["%Y-%m-%d"]),
     ] = None,
-    tests: Annotated[
-        list[str] | None, typer.Option("--test", help="Test of the order of records.")
-    ] = None,
-    shards: Annotated[int | None, typer.Option(help="Shards of that test.")] = None,
-    permutations: Annotated[int, typer.Option(help="Shuffled orderings of each shard.")] = 25,
-    arrangements: Annotated[int, typer.Option(help="Compared orders of the options.")] = 24,
-    alpha: Annotated[float, typer.Option(help="Level of the test of all parts together.")] = 0.05,
+    tests: Annotated[list[str] | None, option("Test of the order of records.", "--test")] = None,
+    shards: Annotated[int | None, option("Shards of that test.")] = None,
+    permutations: Annotated[int, option("Shuffled orderings of each shard.")] = 25,
+    arrangements: Annotated[int, option("Compared orders of the options.")] = 24,
+    alpha: Annotated[float, option("Level of the test of all parts together.")] = DEFAULT_LEVEL,
     commit: Annotated[
-        bool,
-        typer.Option(
-            "--commit", help="Commit first: the beacon's signature of a later round ends it."
-        ),
+        bool, option("Commit first: the beacon's signature of a later round ends it.", "--commit")
     ] = False,
     beacon_round: Annotated[
-        int | None,
-        typer.Option("--round", help="Round of drand's quicknet; default: the first in a day."),
+        int | None, option("Round of drand's quicknet; default: the first in a day.", "--round")
     ] = None,
-    signature: Annotated[
-        str | None, typer.Option(help="Signature of that round: draw what was committed to.")
-    ] = None,
+    signature: Annotated[str | None, option("Signature of that round: draw at last.")] = None,
 ) -> None:
     """Seal MY_SET: draw its order by a secret key, and commit to that.
 
@@ -98,42 +95,35 @@ def seal(
     if signature is not None:
         if out is not None or commit:
             raise InputError("--signature ends what --commit began: give its directory alone")
-        _print_sealed(*draw_committed(file, signature))
-        return
+        return _print_sealed(draw_committed(file, signature))
     if out is None:
         raise InputError("--out is missing: name a new directory")
     if beacon_round is not None and not commit:
         raise InputError("--round goes with --commit: give both")
     if commit and beacon_round is None:
         beacon_round = round_at(datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=1))
-    declared = Declared(tuple(answer or ()), tuple(options or ()), tuple(other or ()))
-    given = {
+    stated = {
         "name": name,
         "date": date and date.date(),
         "template": template_of(template),
+        "options": axis == "both",
+        "declared": Declared(tuple(answer or ()), tuple(options or ()), tuple(other or ())),
         "wordings_of": wordings_of,
         "tests": tuple(tests) if tests else None,
         "shards": shards,
+        "permutations": permutations,
+        "arrangements": arrangements,
+        "level": alpha,
         "beacon_round": beacon_round,
     }
-    sealed, files = seal_file(
-        file,
-        out,
-        options=axis == Permuted.both,
-        declared=declared,
-        permutations=permutations,
-        arrangements=arrangements,
-        level=alpha,
-        **{field: value for field, value in given.items() if value is not None},
-    )
-    if sealed is not None:
-        _print_sealed(sealed, files)
-        return
-    time = f"{time_of(beacon_round or 0):%Y-%m-%d %H:%M:%S} UTC"
-    say(
-        f"publish {files.commitment} before {time}, where a date can be proved: it is the one "
-        f"commitment of that name",
-        f"after that, take `signature` from {url_of(beacon_round or 0)} and run: contamination "
+    given = {field: value for field, value in stated.items() if value is not None}
+    files = seal_file(file, out, **given)
+    if beacon_round is None:
+        return _print_sealed(files)
+    return say(
+        f"publish {files.commitment} before {time_of(beacon_round):%Y-%m-%d %H:%M:%S} UTC, where a "
+        "date can be proved: it is the one commitment of that name",
+        f"after that, take `signature` from {url_of(beacon_round)} and run: contamination "
         f"seal {files.directory} --signature SIGNATURE",
         f"keep {files.key} to yourself, and a second copy elsewhere",
         wrap=False,
@@ -142,8 +132,8 @@ def seal(
 
 def verify(
     published: Annotated[Path, typer.Argument(metavar="SEALED", help="The published file.")],
-    seal: SealPath,
-    key: KeyPath,
+    seal: Annotated[Path, option("The seal.json that was published with the set.")],
+    key: Annotated[Path, option("The author's key.json.")],
 ) -> None:
     """Verify SEALED without a model: the key draws this set and this seal, byte by byte."""
     from contamination.seal.audit import guarantee
@@ -152,15 +142,15 @@ def verify(
     found = verify_files(published, seal, key)
     say(
         f"verified: {published} and {seal} are what {key} draws",
-        describe(found),
+        _described(found),
         guarantee(found.seal),
         wrap=False,
     )
 
 
-def describe(sealed: "SealedSet") -> str:
+def _described(sealed: "SealedSet") -> str:
     """Say what was verified, in one line."""
-    drawn = [f"the order of {len(sealed.drawn):,} records"]
+    drawn = [f"the order of {len(sealed.variants):,} records"]
     if sealed.moving:
         drawn.append(f"the options of {sealed.moving:,} items")
     if sealed.worded:
@@ -171,13 +161,14 @@ def describe(sealed: "SealedSet") -> str:
     )
 
 
-def _print_sealed(sealed: "SealedSet", files: "SealFiles") -> None:
-    from contamination.seal.audit import guarantee
-    from contamination.seal.power import POWER, power_table
+def _print_sealed(files: "SealFiles") -> None:
+    from contamination.seal.audit import EFFECTS, POWER, guarantee, records_needed
+    from contamination.seal.files import verify
 
+    sealed = verify(files.published, files.seal, files.key)
     seal = sealed.seal
     say(
-        f"sealed: {describe(sealed)}",
+        f"sealed: {_described(sealed)}",
         f"publish {files.published} and {files.seal}, where a date can be proved",
         f"keep {files.key} to yourself, and a second copy elsewhere: nothing can be tested "
         "without it",
@@ -190,6 +181,85 @@ def _print_sealed(sealed: "SealedSet", files: "SealFiles") -> None:
     if variants:
         print_table(
             ("effect, sd", *(f"{what}: {count} variants" for what, count in variants.items())),
-            power_table([*variants.values()], level=seal.level),
+            [
+                (sd, *(records_needed(sd, count, level=seal.level) for count in variants.values()))
+                for sd in EFFECTS
+            ],
             title=f"Records that find a model with power {POWER:.0%} at {seal.level:g}",
         )
+
+
+# --- contamination test --seal --------------------------------------------------------------------
+
+
+def test_sealed(options: AuditOptions, seal: Path | None, key: Path | None, alpha: float) -> None:
+    """Verify seal, key and set, and test as stated; exit as `test` does, by all parts together."""
+    sealed = _verified(options, seal, key)
+    if alpha not in (DEFAULT_LEVEL, sealed.seal.level):
+        raise InputError(f"--alpha: the seal states the level {sealed.seal.level:g}; leave it out")
+    check_directory(options.directory)
+
+    from contamination.scoring.processes import processes
+    from contamination.seal.audit import NOT_CLAIMED, audit_sealed, guarantee, sealed_work
+
+    scorer = options.open(options.model)
+    work, left_out = sealed_work(scorer, sealed, options.directory, options.name)
+    first_process = processes().is_main_process
+    if options.dry_run:
+        if first_process:
+            print_plans({options.model: work.plan}, options.as_json)
+        return
+    audit = audit_sealed(work)
+    if options.endpoint is not None:
+        print(scorer.summary(), file=sys.stderr)  # type: ignore[attr-defined]
+    if not first_process:
+        return
+    assert audit.joint is not None
+    level = sealed.seal.level
+    if options.as_json:
+        found = {
+            "seal": sealed.seal.model_dump(mode="json"),
+            "guarantee": guarantee(sealed.seal),
+            "not_claimed": [*NOT_CLAIMED, *left_out],
+        }
+        print(json.dumps(audit.as_dict(level) | found, indent=2))
+    else:
+        _print_tested(audit, sealed, left_out)
+        say(f"verdict at {level:g}: {audit.verdict(level)}")
+    raise typer.Exit(audit.verdict(level).status)
+
+
+def _verified(options: AuditOptions, seal: Path | None, key: Path | None) -> "SealedSet":
+    """Verify a sealed set, before torch is imported."""
+    if seal is None:
+        raise InputError("--key goes with --seal: give the seal.json that was published, too")
+    if key is None:
+        raise InputError(f"--seal {seal} alone proves nothing of the order: give the --key as well")
+    defaults = {each.name: each.default for each in dataclasses.fields(options)}
+    for name in STATED:
+        if getattr(options, name) != defaults[name]:
+            typed = "--test" if name == "tests" else f"--{name.replace('_', '-')}"
+            raise InputError(f"{typed}: the seal states how the set is tested; leave {typed} out")
+
+    from contamination.seal.files import verify
+
+    return verify(Path(options.dataset), seal, key)
+
+
+def _print_tested(audit: "Audit", sealed: "SealedSet", left_out: Sequence[str]) -> None:
+    """Print the p-value of each part and of all, what they rest on, and what they do not say."""
+    from contamination.seal.audit import NOT_CLAIMED, WORDINGS_TEST, guarantee
+
+    assert audit.joint is not None
+    kinds = {OPTION_TEST: "items", WORDINGS_TEST: "records"}
+    parts = [(r.test, f"{r.shards} {kinds.get(r.test, 'shards')}") for r in audit.results]
+    found: list[Any] = [*audit.results, audit.joint]
+    p = [(f"{each.p:.3g}", f"{each.log10_p:.1f}") for each in found]
+    print_table(
+        ("test", "of", "p", "log10 p"),
+        ((*part, *each) for part, each in zip([*parts, ("all together", "")], p, strict=True)),
+        title=f"Has {audit.header.model} read {audit.header.dataset} as it was sealed?",
+    )
+    say(f"verified: {_described(sealed)}", guarantee(sealed.seal), "not claimed:")
+    say(*(f"  {line}" for line in NOT_CLAIMED), *left_out)
+    print_cost(audit)

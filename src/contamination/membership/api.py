@@ -7,10 +7,10 @@
     table = membership_scores("gpt2", ["a text", "another text"])
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -18,12 +18,7 @@ import pandas as pd
 from contamination.errors import InputError
 from contamination.membership import scores
 from contamination.membership.neighbours import MOST_NEIGHBOURS, Perturbation, word_neighbours
-from contamination.membership.scores import Reading, Signals
-from contamination.membership.signals import (
-    conditional_log_probs,
-    log_prob_signals,
-    token_signals,
-)
+from contamination.membership.signals import conditional_log_probs, text_log_probs, token_signals
 from contamination.randomness import random_stream
 from contamination.scoring.contract import Scorer
 from contamination.scoring.loading import ModelSource
@@ -31,8 +26,9 @@ from contamination.scoring.local import TransformersScorer
 from contamination.testsets.tokens import tokenize
 
 Model = Scorer | ModelSource | Path | str
+Text = str | np.ndarray  # or its tokens
 
-OF_TEXT = ("zlib", "lowercase")  # columns that read the text beside its tokens
+ARGUMENTS = ("reference", "neighbours", "conditional")  # parts that have one of their own
 _PERCENT = (5, 10, 15, 20, 25, 30, 40, 50)  # of Min-K% and Min-K%++
 _RANKS = (5, 15, 25)  # k of Mem k and Entropy k
 DEFAULT_COLUMNS = (
@@ -46,7 +42,7 @@ DEFAULT_COLUMNS = (
 
 def membership_scores(
     model: Model,
-    texts: Sequence[str],
+    texts: Sequence[Text],
     *,
     reference: Model | None = None,
     reference_per: Literal["byte", "token"] = "byte",
@@ -62,7 +58,6 @@ def membership_scores(
     The table has a row per text in the order given (index `text`, from 0) and a column per score:
     `contamination.membership.scores` says what they mean. Every column has the same direction: the
     larger, the more likely a member. A text without a score (PPL_200 of a short one) has NaN there.
-    Texts are read once, and once more in lower case and for each neighbour and prefix.
 
     Raises InputError if there is no text, or one of fewer than two tokens (named by its number);
     for a reference that does not know a character or, per token, cuts a text into other tokens; for
@@ -72,100 +67,67 @@ def membership_scores(
     ----------
     model : a scorer, or what `TransformersScorer` takes: hub id, directory, GGUF file. Behind an
         endpoint, scores of the whole distribution (Min-K%++, Mem k, Entropy) are left out.
-    texts : of at least two tokens each.
+    texts : of at least two tokens each; or their tokens, which are decoded where a score reads
+        text.
     reference : a second model, with a tokenizer of its own, for `reference_*`.
     reference_per : "byte" compares the two by the log-probability of the whole text by its bytes,
         whatever their tokenizers; "token" by the mean over tokens, which must then be the same.
     neighbours : how many `perturbation` makes of each text, for `neighbour`; 0 leaves it out.
     prefix : text that the model has not seen, for `recall`.
-    columns : as in `score_tokens`. A row depends on its own text alone, but for `frequent_k`.
+    columns : of `contamination.membership.scores.SCORES`, but those that have an argument here. A
+        row depends on its own text alone, but for `frequent_k`.
     seed : of the neighbours.
     numbers : of the texts in messages and in the streams of their neighbours, where they are a part
         of more texts; from 0 by default.
     """
     numbers = range(len(texts)) if numbers is None else numbers
-    if not texts:
+    if not len(texts):
         raise InputError("there is no text to score; give one or more")
     if not 0 <= neighbours <= MOST_NEIGHBOURS:
-        raise InputError(
-            f"{neighbours} neighbours: give 0, for none, or up to {MOST_NEIGHBOURS:,} of each text"
-        )
-    if reference_per not in ("byte", "token"):
-        raise InputError(f"reference_per is {reference_per!r}: give byte or token")
+        raise InputError(f"{neighbours} neighbours: give 0 to {MOST_NEIGHBOURS:,} of each text")
+    asked = {name: scores.score_named(name).reads for name in columns}
+    if wrong := [name for name, reads in asked.items() if reads in ARGUMENTS]:
+        raise InputError(f"{wrong[0]}: it has an argument of its own, and is no column to name")
     scorer = _open(model)
-    ids = tokenize(scorer.tokenizer, texts)
-    for number, one, text in zip(numbers, ids, texts, strict=True):
+    shown = [one if isinstance(one, str) else scorer.tokenizer.decode(one) for one in texts]
+    ids = [one for one in texts if not isinstance(one, str)] or tokenize(scorer.tokenizer, shown)
+    for number, one, text in zip(numbers, ids, shown, strict=True):
         if len(one) < 2:
             raise InputError(
                 f"text {number} has {len(one)} token(s), and a score needs 2: leave out "
                 f"{text[:40]!r}"
             )
-    readings = _read(scorer, ids, columns, texts)
-    signals, more = [read.signals for read in readings], []
+    readings = token_signals(scorer, ids)
+    parts: dict[str, Iterable[Any]] = {"text": shown}
+    if "lower" in asked.values():
+        lower = tokenize(scorer.tokenizer, [text.lower() for text in shown])
+        parts["lower"] = text_log_probs(scorer, lower)
     if reference is not None:
-        other = _open(reference)
-        pairs = _beside_reference(scorer, other, texts, signals, numbers, per=reference_per)
-        readings = [replace(r, reference=pair) for r, pair in zip(readings, pairs, strict=True)]
-        more += ["reference_difference", "reference_ratio"]
+        log_probs = [read.log_probs for read in readings]
+        parts["reference"] = _beside_reference(
+            scorer, _open(reference), shown, log_probs, numbers, per=reference_per
+        )
     if neighbours:
-        made = _of_neighbours(scorer, texts, neighbours, perturbation, seed, numbers)
-        readings = [replace(r, neighbours=n) for r, n in zip(readings, made, strict=True)]
-        more.append("neighbour")
+        parts["neighbours"] = _of_neighbours(scorer, shown, neighbours, perturbation, seed, numbers)
     if prefix is not None:
         (before,) = tokenize(scorer.tokenizer, [prefix])
-        after = conditional_log_probs(scorer, before, ids)
-        readings = [replace(r, conditional=c) for r, c in zip(readings, after, strict=True)]
-        more.append("recall")
-    return _table(readings, [*columns, *more])
-
-
-def score_tokens(
-    scorer: Scorer, sequences: Sequence[np.ndarray], columns: Sequence[str] = DEFAULT_COLUMNS
-) -> pd.DataFrame:
-    """Score token sequences, of two tokens or more each, in one pass of the model.
-
-    The table has a row per sequence (index `text`, from 0) and a column per score, larger for
-    members. `columns` are, in the order wanted, what `scores.score_named` knows, `zlib` (of the
-    decoded tokens) and `lowercase` (one more pass). Those that need the whole distribution are left
-    out where the scorer gives log-probabilities alone. Raises InputError for a score that does not
-    exist, a sequence of fewer than two tokens, and whatever scoring refuses.
-    """
-    texts = []
-    if set(OF_TEXT) & set(columns):
-        texts = [scorer.tokenizer.decode(ids) for ids in sequences]
-    return _table(_read(scorer, sequences, columns, texts), columns)
-
-
-def _read(
-    scorer: Scorer, sequences: Sequence[np.ndarray], columns: Sequence[str], texts: Sequence[str]
-) -> list[Reading]:
-    """Read texts once, and in lower case where a column asks for it."""
-    for name in columns:
-        scores.score_named(name)
-        if scores.registered(name)[0].reads not in ("tokens", "distribution", "text", "lower"):
-            raise InputError(f"{name}: it has an argument of its own, and is no column to name")
-    if not sequences:
-        return []
-    readings = [Reading(one) for one in token_signals(scorer, sequences)]
-    if texts:
-        readings = [replace(r, text=text) for r, text in zip(readings, texts, strict=True)]
-    if "lowercase" in columns:
-        ids = tokenize(scorer.tokenizer, [text.lower() for text in texts])
-        lower = log_prob_signals(scorer, ids)
-        readings = [replace(r, lower=one) for r, one in zip(readings, lower, strict=True)]
-    return readings
-
-
-def _table(readings: Sequence[Reading], columns: Sequence[str]) -> pd.DataFrame:
-    """Compute a column for each score, less those that need what the model does not give."""
-    whole = all(read.signals.distribution is not None for read in readings)
+        parts["conditional"] = conditional_log_probs(scorer, before, ids)
+    for part, values in parts.items():
+        readings = [replace(r, **{part: v}) for r, v in zip(readings, values, strict=True)]
+    more = [name for part in ARGUMENTS if part in parts for name in _read_by(part)]
+    whole = all(read.rank is not None for read in readings)  # not behind an endpoint
+    wanted = {name: scores.score_named(name) for name in (*columns, *more)}
     table = {
-        name: [*map(scores.score_named(name), readings)]
-        for name in columns
-        if whole or scores.registered(name)[0].reads != "distribution"
+        name: [*map(score.compute, readings)]
+        for name, score in wanted.items()
+        if whole or score.reads != "distribution"
     }
     index = pd.RangeIndex(len(readings), name="text")
     return pd.DataFrame(table, index=index, dtype=np.float64)
+
+
+def _read_by(part: str) -> list[str]:
+    return [name for name, score in scores.SCORES.items() if score.reads == part]
 
 
 def _open(model: Model) -> Scorer:
@@ -178,7 +140,7 @@ def _beside_reference(
     scorer: Scorer,
     reference: Scorer,
     texts: Sequence[str],
-    signals: Sequence[Signals],
+    log_probs: Sequence[scores.Array],
     numbers: Sequence[int],
     *,
     per: Literal["byte", "token"],
@@ -202,11 +164,11 @@ def _beside_reference(
                 f"text {number} has characters that a tokenizer of the two models does not know, "
                 "and their bytes would cost nothing; leave it out, or give another reference"
             )
-    others = zip(signals, log_prob_signals(reference, theirs), texts, strict=True)
+    found = zip(log_probs, text_log_probs(reference, theirs), texts, strict=True)
     if per == "token":
-        return [(scores.mean_log_prob(a), scores.mean_log_prob(b)) for a, b, _ in others]
+        return [(scores.mean_log_prob(a), scores.mean_log_prob(b)) for a, b, _ in found]
     value = scores.log_prob_per_byte
-    return [(value(a, text), value(b, text)) for a, b, text in others]
+    return [(value(a, text), value(b, text)) for a, b, text in found]
 
 
 def _of_neighbours(
@@ -216,8 +178,8 @@ def _of_neighbours(
     perturbation: Perturbation,
     seed: int,
     numbers: Sequence[int],
-) -> Iterator[list[Signals]]:
-    """Yield the signals of the neighbours of each text, which do not depend on other texts."""
+) -> list[list[scores.Floats]]:
+    """Log-probabilities of the neighbours of each text, which do not depend on other texts."""
     made: list[str] = []
     for number, text in zip(numbers, texts, strict=True):
         try:
@@ -230,16 +192,12 @@ def _of_neighbours(
             f"text {numbers[short[0] // count]} is so short that a neighbour has one token; leave "
             "it out"
         )
-    signals = log_prob_signals(scorer, ids)
-    for start in range(0, len(signals), count):
-        yield signals[start : start + count]
+    found = text_log_probs(scorer, ids)
+    return [found[start : start + count] for start in range(0, len(found), count)]
 
 
 def cut_spans(scorer: Scorer, texts: Sequence[str], length: int) -> list[np.ndarray]:
-    """Spans of `length` tokens of the texts, one after the other; a shorter rest is left out.
-
-    So Min-K% reads a test set (Oren, appendix E).
-    """
+    """Spans of `length` tokens, one after the other, without the rest (Oren, appendix E)."""
     stream = _joined_tokens(scorer, texts)
     return [stream[i : i + length] for i in range(0, len(stream) - length + 1, length)]
 
@@ -253,9 +211,7 @@ def sample_spans(
     places, none where the texts are shorter than a span.
     """
     stream = _joined_tokens(scorer, texts)
-    places = len(stream) - length + 1
-    if places < 1:
-        return []
+    places = max(0, len(stream) - length + 1)
     starts = np.sort(rng.choice(places, size=min(count, places), replace=False))
     return [stream[i : i + length] for i in starts]
 

@@ -1,10 +1,8 @@
 """Blind baselines: how well members and non-members are separated without any model.
 
-Das et al. (2024), *Blind Baselines Beat Membership Inference Attacks for Foundation Models*: where
-a benchmark draws the two sides differently, as WikiMIA does by date, the words of a text or the
-years that it mentions find the members better than the scores of a model do. A baseline away from
-0.5 shows that the sides differ by more than membership, and an AUC of a score may then show that
-difference alone.
+Das et al. (2024), *Blind Baselines Beat Membership Inference Attacks for Foundation Models*: a
+baseline away from 0.5 shows that the sides of a benchmark differ by more than membership, as by
+date in WikiMIA, and an AUC of a score may then show that difference alone.
 
 Two baselines have a direction that is fixed beforehand: a text whose latest year is earlier, and a
 longer text, count as more likely members. Bag of words is trained, so it finds a difference in any
@@ -46,8 +44,8 @@ def score_blind(
     """Score texts by every baseline: a row per text, the columns member, fold and `BASELINES`.
 
     All are larger for members. Compare `bag_of_words` within a fold only: each fold has a
-    classifier of its own, trained on the texts of the others. Raises InputError for other lengths,
-    and where one side has fewer than two texts.
+    classifier of its own, trained on the texts of the others. Raises InputError where one side has
+    fewer than two texts.
 
     Parameters
     ----------
@@ -58,13 +56,9 @@ def score_blind(
     from sklearn.model_selection import StratifiedKFold
 
     truth = np.asarray(members, dtype=bool)
-    if truth.shape != (len(texts),):
-        raise InputError(f"{len(texts)} texts and {truth.size} labels: give one label to each text")
     sides = (int(truth.sum()), int((~truth).sum()))
     if min(sides) < 2:
-        raise InputError(
-            f"{sides[0]} members and {sides[1]} non-members: a classifier needs two of each or more"
-        )
+        raise InputError(f"{sides[0]} members and {sides[1]} non-members: give two of each or more")
     seed = int(rng.integers(1 << 31))
     draw = StratifiedKFold(min(folds, *sides), shuffle=True, random_state=seed)
     fold = np.empty(len(texts), dtype=np.int64)
@@ -92,9 +86,9 @@ def bag_of_words(texts: Sequence[str], members: ArrayLike, fold: ArrayLike) -> F
 
     # In programs signs are as informative as words.
     words = TfidfVectorizer(token_pattern=r"\w+|[^\w\s]", binary=True)
-    classifier, truth = make_pipeline(words, LogisticRegression()), np.asarray(members, dtype=bool)
+    classifier, folds = make_pipeline(words, LogisticRegression()), PredefinedSplit(fold)
     found: Floats = cross_val_predict(
-        classifier, list(texts), truth, cv=PredefinedSplit(fold), method="decision_function"
+        classifier, list(texts), np.asarray(members), cv=folds, method="decision_function"
     )
     return found
 
@@ -133,9 +127,8 @@ def blind_table(
     """Judge every baseline on every set of `blind_rows`: a row each, with the columns `FIELDS`.
 
     AUCs have 95% intervals. A set without scores is one row without a baseline. Dates and length
-    are judged by all pairs of texts, with a bootstrap
-    (`contamination.membership.evaluate.evaluate`), bag of words as `auc_over_folds` says. `rng`
-    draws the `resamples` of the bootstrap.
+    are judged with a bootstrap (`contamination.membership.evaluate.evaluate`), whose `resamples`
+    `rng` draws, bag of words as `auc_over_folds` says.
     """
     index = ["benchmark", "split", "status"]
     rows: list[dict[Any, Any]] = []
@@ -166,14 +159,12 @@ def auc_over_folds(
 
     The interval is that of Student's t with the variance of Nadeau and Bengio (2003, Machine
     Learning 52, section 4): what a classifier is tested on has trained the others, so the folds are
-    not independent. It assumes folds of about the same size. Raises InputError as `evaluate.auc`
-    does; with a single fold the interval is NaN.
+    not independent. It assumes two folds or more of about the same size. Errors as in
+    `evaluate.auc`.
     """
     values, truth, fold = np.asarray(scores), np.asarray(members), np.asarray(folds)
     found = np.array([auc(values[fold == i], truth[fold == i]) for i in np.unique(fold)])
     mean, count = float(found.mean()), len(found)
-    if count < 2:
-        return mean, np.nan, np.nan
     # 1 / (count - 1): texts that a classifier is tested on, for each that it is trained on.
     error = np.sqrt(found.var(ddof=1) * (1 / count + 1 / (count - 1)))
     half = float(stats.t.ppf(0.975, count - 1) * error)

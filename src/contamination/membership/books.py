@@ -1,18 +1,16 @@
 """Which books has a model read? (Shi, section 5.)
 
-A book is a text with a name, and is scored by snippets of a fixed number of words, since a score of
-a short text cannot be compared with that of a long one. Snippets of books that the model is known
-to have read, and of books that it cannot have read, give a threshold of Min-20% Prob. The
-contamination rate of any other book is the share of its snippets above it. Nothing bounds how often
-that accuses an unread book: a rate means something beside the rates of unread books, and only where
-those are books like the audited one.
+A book is scored by snippets of a fixed number of words, since a score of a short text cannot be
+compared with that of a long one. Snippets of books that the model is known to have read, and of
+books that it cannot have read, give a threshold of Min-20% Prob. The contamination rate of any
+other book is the share of its snippets above it. It means something beside the rates of unread
+books, and only where those are books like the audited one.
 """
 
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +19,7 @@ import pandas as pd
 
 from contamination.errors import InputError
 from contamination.membership.evaluate import Threshold, evaluate
-from contamination.membership.scores import label_of
+from contamination.membership.scores import score_named
 from contamination.testsets.records import read_text
 
 if TYPE_CHECKING:
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".txt", ".md")
 # Of Shi's figure 3 all but Neighbor, which costs many passes. Larger is more likely read.
-SCORES = {name: label_of(name) for name in ("min_k_20", "loss", "zlib", "lowercase")}
+SCORES = {name: score_named(name).label for name in ("min_k_20", "loss", "zlib", "lowercase")}
 SCORE = "min_k_20"  # the one with a threshold
 WORD = re.compile(r"\S+")
 
@@ -47,64 +45,40 @@ def read_books(folder: Path) -> dict[str, str]:
     return {path.name: read_text(path) for path in paths}
 
 
-def cut_snippets(text: str, words: int = 512) -> list[str]:
-    """Cut a text into snippets of `words` words, one after the other.
-
-    A word is what stands between blanks; blanks inside a snippet stay as they are. The rest, of
-    fewer words, is left out. Raises InputError for `words` below 1.
-    """
-    if words < 1:
-        raise InputError(f"snippets of {words} words: give 1 or more")
-    found = list(WORD.finditer(text))
-    firsts = range(0, len(found) - words + 1, words)
-    return [text[found[i].start() : found[i + words - 1].end()] for i in firsts]
-
-
 def sample_snippets(
     books: Mapping[str, str], *, words: int = 512, most: int = 100, rng: np.random.Generator
 ) -> pd.DataFrame:
-    """Draw at most `most` snippets of every book, without replacement.
+    """Cut every book into snippets of `words` words, and draw at most `most`, without replacement.
 
-    Returns book, snippet (its number in the book, from 0) and text, in the order of books and
-    numbers. Raises InputError for a book shorter than a snippet, or numbers below 1.
+    A word is what stands between blanks, which stay as they are inside a snippet; a rest of fewer
+    words is left out. Returns book, snippet (its number in the book, from 0) and text, in the order
+    of books and numbers. Raises InputError for a book shorter than a snippet, or numbers below 1.
     """
-    if most < 1:
-        raise InputError(f"{most} snippets of a book: give 1 or more")
+    if min(words, most) < 1:
+        raise InputError(f"{most} snippets of {words} words: give 1 or more of both")
     rows = []
     for name, text in books.items():
-        pieces = cut_snippets(text, words)
-        if not pieces:
+        found = list(WORD.finditer(text))
+        count = len(found) // words
+        if not count:
             raise InputError(
-                f"{name}: {len(text.split())} words, and a snippet has {words}: take the book out, "
-                "or make snippets shorter"
+                f"{name}: {len(found)} words, and a snippet has {words}: take the book out, or "
+                "make snippets shorter"
             )
-        drawn = rng.choice(len(pieces), size=min(most, len(pieces)), replace=False)
-        rows += [(name, int(i), pieces[i]) for i in np.sort(drawn)]
+        for i in np.sort(rng.choice(count, size=min(most, count), replace=False)):
+            first, last = found[i * words], found[(i + 1) * words - 1]
+            rows.append((name, int(i), text[first.start() : last.end()]))
     return pd.DataFrame(rows, columns=["book", "snippet", "text"])
-
-
-def score_snippets(model: "Model", sampled: pd.DataFrame) -> pd.DataFrame:
-    """Score the snippets of `sample_snippets`: book, snippet, and a column for each of `SCORES`.
-
-    A snippet longer than the context of the model is read in overlapping windows. `model` and what
-    is raised are those of `contamination.membership.api.membership_scores`.
-    """
-    from contamination.membership.api import membership_scores  # here: it costs the import of torch
-
-    scores = membership_scores(model, sampled["text"].tolist(), columns=tuple(SCORES))
-    return pd.concat([sampled[["book", "snippet"]].reset_index(drop=True), scores], axis=1)
 
 
 @dataclass(frozen=True, eq=False)
 class Validation:
     """Scored snippets of books whose truth is known, and what is fitted to them.
 
-    Raises InputError for an `fpr` that is not between 0 and 1.
-
     Attributes
     ----------
-    members, non_members : of `score_snippets`: books that the model read, and books that it did
-        not, at least one of each.
+    members, non_members : book, snippet, and a column for each of `SCORES`: of books that the model
+        read, and of books that it did not, at least one of each.
     fpr : most snippets of non-members that may be called read; None takes the threshold of best
         accuracy, as Shi does.
     """
@@ -112,10 +86,6 @@ class Validation:
     members: pd.DataFrame
     non_members: pd.DataFrame
     fpr: float | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse a rate that cannot be."""
-        _require_rate(self.fpr)
 
     @cached_property
     def _scored(self) -> tuple[pd.DataFrame, np.ndarray]:
@@ -134,12 +104,12 @@ class Validation:
     @property
     def tpr(self) -> float:
         """Share of the snippets of members that the threshold, fitted to them, calls read."""
-        return float(self.threshold.apply(self.members[SCORE]).mean())
+        return self.threshold.detect(self.members[SCORE]).share
 
     @property
     def false_positive_rate(self) -> float:
         """Share of the snippets of non-members that the threshold, fitted to them, calls read."""
-        return float(self.threshold.apply(self.non_members[SCORE]).mean())
+        return self.threshold.detect(self.non_members[SCORE]).share
 
     def aucs(self, *, rng: np.random.Generator, resamples: int = 1000) -> pd.DataFrame:
         """AUC of every score over the validation snippets (Shi, figure 3).
@@ -147,7 +117,7 @@ class Validation:
         Returns score, member_books, non_member_books, members, non_members (snippets), auc,
         auc_low, auc_high. The 95% intervals are percentiles of a bootstrap that draws whole books,
         members and non-members apart, since snippets of a book are alike. With few books they are
-        still too short. Raises InputError for fewer than 1 resample, or a side without a book.
+        still too short.
         """
         both, members = self._scored
         table = both[list(SCORES)]
@@ -160,7 +130,7 @@ class Validation:
     def rates(self, scored: pd.DataFrame) -> pd.DataFrame:
         """Contamination rate of every book (Shi, figure 4 and table 2).
 
-        Takes the `score_snippets` of other books, drawn in the same way. Returns book, snippets,
+        Takes the scored snippets of other books, drawn in the same way. Returns book, snippets,
         rate, low, high, mean (of the score), p, log10_p.
 
         The 95% interval (Clopper and Pearson) takes the snippets as independent draws from the book
@@ -208,7 +178,10 @@ def audit_books(
     words, most : of a snippet, and snippets of a book.
     fpr : as in `Validation`.
     """
-    _require_rate(fpr)
+    from contamination.membership.api import membership_scores  # here: it costs the import of torch
+
+    if fpr is not None and not 0 < fpr < 1:
+        raise InputError(f"fpr is {fpr}: give a rate between 0 and 1, such as 0.05")
     parts = {"audited books": books, "members": members, "non-members": non_members}
     known: dict[str, str] = {}
     for part, texts in parts.items():
@@ -216,18 +189,13 @@ def audit_books(
             place = f"{name} of the {part}"
             same = known.setdefault(" ".join(text.lower().split()), place)
             if same != place:
-                raise InputError(
-                    f"{place} is the same book as {same}: audited books and validation books are "
-                    "different books; take one of the two out"
-                )
-    sampled = [sample_snippets(part, words=words, most=most, rng=rng) for part in parts.values()]
-    scored = score_snippets(open_model(), pd.concat(sampled, ignore_index=True))
-    ends = np.cumsum([0, *map(len, sampled)])
-    audited, read, unread = (scored.iloc[start:end] for start, end in pairwise(ends))
+                raise InputError(f"{place} is the same book as {same}; take one of the two out")
+    sampled = pd.concat(
+        [sample_snippets(part, words=words, most=most, rng=rng) for part in parts.values()],
+        keys=parts,
+    )
+    scores = membership_scores(open_model(), sampled["text"].tolist(), columns=tuple(SCORES))
+    scored = sampled.drop(columns="text").assign(**{name: scores[name].array for name in SCORES})
+    audited, read, unread = (scored.loc[part] for part in parts)
     validation = Validation(read, unread, fpr=fpr)
     return validation.rates(audited), validation
-
-
-def _require_rate(fpr: float | None) -> None:
-    if fpr is not None and not 0 < fpr < 1:
-        raise InputError(f"fpr is {fpr}: give a rate between 0 and 1, such as 0.05")

@@ -4,8 +4,8 @@ Pages created before a day are members for any model trained on such pages after
 created on or after a later day are non-members for any model that was finished before. The days
 between are a gap of which nothing is known. The benchmark can so be made anew for younger models.
 
-The two sides may differ in more than membership: younger pages are about other things, in other
-words. A model that has read neither side shows how much of an AUC that is.
+The two sides may differ in more than membership: younger pages are about other things. A model that
+has read neither side shows how much of an AUC that is.
 
 Pages come in two forms: a file of records (.jsonl, .json, .csv, .parquet) with the fields `title`,
 `text` and `date`, or a folder of text files with a `pages.csv` that has the columns `file`, `title`
@@ -15,13 +15,16 @@ YYYY-MM-DD, with or without a time after it. `paraphrase` (optional) is another 
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import date
 from itertools import product
 from json import dumps
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from contamination.errors import InputError
 from contamination.files import sha256_of, write_json, write_text
@@ -47,24 +50,6 @@ SURPLUS = "drawn out, so that both classes are as many"
 def split_name(length: int, variant: str = ORIGINAL) -> str:
     """Name of a split: WikiMIA_length32, or WikiMIA_length32_paraphrased."""
     return f"WikiMIA_length{length}" + (f"_{variant}" if variant != ORIGINAL else "")
-
-
-@dataclass(frozen=True)
-class Page:
-    """A page that was created on a known day.
-
-    Attributes
-    ----------
-    place : file and line, for messages. changed : day of the last change, if that is known.
-    paraphrase : the same in other words, or "".
-    """
-
-    place: str
-    title: str
-    text: str
-    created: date
-    changed: date | None = None
-    paraphrase: str = ""
 
 
 @dataclass(frozen=True)
@@ -101,17 +86,6 @@ class Rules:
         if not lengths or min(lengths) < 1 or len(set(lengths)) < len(lengths):
             raise InputError(f"lengths {lengths}: give numbers of words, each once")
 
-    def label(self, page: Page) -> int | None:
-        """1 for a member, 0 for a non-member, None in the gap."""
-        if page.created < self.members_before:
-            return 1
-        return 0 if page.created >= self.non_members_from else None
-
-    def changed(self, page: Page) -> bool:
-        """Whether a page is a member whose text need not be what was read."""
-        since = page.changed is not None and page.changed >= self.members_before
-        return since and self.label(page) == 1
-
 
 def build_wikimia(pages: Path | str, out: Path | str, rules: Rules) -> dict[str, Any]:
     """Write a split for each length into `out`, and `provenance.json` with what was done and why.
@@ -121,30 +95,34 @@ def build_wikimia(pages: Path | str, out: Path | str, rules: Rules) -> dict[str,
     splits of their own. A length without members or without non-members is not written. The same
     pages and rules give the same bytes.
 
-    Returns the provenance: rules, checksum of the input, pages found, kept and dropped (by reason,
-    and each with its place and title), and members and non-members of each split. Raises InputError
-    for pages that cannot be read, and where none is left of a class.
+    Returns the provenance. Raises InputError for pages that cannot be read, and where none is left
+    of a class.
     """
     found, files = read_pages(pages)
-    reasons = _reasons(found, rules)
-    sides = [
-        [page for page in found if page.place not in reasons and rules.label(page) == label]
-        for label in (1, 0)
-    ]
-    if not all(sides):
-        counts = (f"{count}: {why}" for why, count in Counter(reasons.values()).items())
+    found["why"] = _reasons(found, rules)
+    left = found["why"] == ""
+    sides = [found.index[left & (found["label"] == label)] for label in (1, 0)]
+    if not all(map(len, sides)):
+        counts = "; ".join(f"{n}: {why}" for why, n in Counter(found["why"][~left]).items())
         raise InputError(
             f"{pages}: {len(sides[0])} members and {len(sides[1])} non-members are left of "
-            f"{len(found)} pages ({'; '.join(counts) or 'nothing was dropped'}); move the dates or "
-            "add pages"
+            f"{len(found)} pages ({counts}); move the dates or add pages"
         )
     if rules.balanced:
         fewest, rng = min(map(len, sides)), random_stream(rules.seed, "surplus pages")
         for side in sides:
-            surplus = rng.permutation(len(side))[fewest:]
-            reasons |= {side[i].place: SURPLUS for i in surplus}
-    kept = [page for page in found if page.place not in reasons]
-    made = {Path(out) / f"{name}.jsonl": rows for name, rows in _splits(kept, rules)}
+            found.loc[side[rng.permutation(len(side))[fewest:]], "why"] = SURPLUS
+    kept, dropped = found[found["why"] == ""], found[found["why"] != ""]
+    texts = {ORIGINAL: kept["text"].str.split()}
+    if kept["paraphrase"].str.strip().any():
+        texts[PARAPHRASED] = kept["paraphrase"].str.split()
+    made = {}  # the rows of each split
+    for variant, length in product(texts, rules.lengths):
+        made[Path(out) / f"{split_name(length, variant)}.jsonl"] = [
+            {"input": " ".join(words[:length]), "label": label}
+            for label, words in zip(kept["label"].tolist(), texts[variant], strict=True)
+            if len(words) >= length
+        ]
     for path in [*made, Path(out) / PROVENANCE]:
         if path.exists() and any(path.samefile(file) for file in files):
             raise InputError(f"{path} is read, and would be written; give another directory")
@@ -156,74 +134,56 @@ def build_wikimia(pages: Path | str, out: Path | str, rules: Rules) -> dict[str,
             write_text(path, "".join(dumps(row, ensure_ascii=False) + "\n" for row in rows))
         else:
             path.unlink(missing_ok=True)  # of an earlier build
-    members, days = sum(rules.label(page) == 1 for page in kept), [page.created for page in kept]
     folder = f"{Path(pages).parent}/"  # left out: provenance must not depend on the machine
+    dropped = dropped.assign(place=dropped["place"].str.removeprefix(folder))
     provenance = {
         "pages": {"name": Path(pages).name, "sha256": sha256_of(*files)},
         "rules": {key: str(v) if isinstance(v, date) else v for key, v in asdict(rules).items()},
         "filters": [TITLE, SHORT, DUPLICATE, GAP, *([CHANGED] if rules.drop_changed else [])],
         "found": len(found),
         "kept": {
-            "members": members,
-            "non_members": len(kept) - members,
-            "members_changed_since": sum(map(rules.changed, kept)),
-            "first_day": str(min(days)),
-            "last_day": str(max(days)),
+            "members": int((kept["label"] == 1).sum()),
+            "non_members": int((kept["label"] == 0).sum()),
+            "members_changed_since": int(kept["changed_since"].sum()),
+            "first_day": str(kept["created"].min()),
+            "last_day": str(kept["created"].max()),
         },
         "splits": splits,
-        "dropped": dict(sorted(Counter(reasons.values()).items())),
-        "dropped_pages": [
-            {"place": page.place.removeprefix(folder), "title": page.title, "why": why}
-            for page in found
-            if (why := reasons.get(page.place))
-        ],
+        "dropped": dict(sorted(Counter(dropped["why"]).items())),
+        "dropped_pages": dropped[["place", "title", "why"]].to_dict("records"),
     }
     write_json(Path(out) / PROVENANCE, provenance)
     return provenance
 
 
-def _reasons(pages: Sequence[Page], rules: Rules) -> dict[str, str]:
-    """Place of each page that is left out -> why."""
-    shortest = min(rules.lengths)
-    reasons: dict[str, str] = {}
-    beginnings: set[str] = set()
+def _reasons(pages: pd.DataFrame, rules: Rules) -> np.ndarray:
+    """Why each page is left out, or ""; adds its label, and whether a member changed since."""
+    before, after = rules.members_before, rules.non_members_from
+    sides = [pages["created"] < before, pages["created"] >= after]
+    pages["label"] = np.select(sides, [1, 0], default=-1)  # in the gap
+    changed = [day is not None and day >= before for day in pages["changed"]]
+    pages["changed_since"] = np.array(changed, dtype=bool) & (pages["label"] == 1)
+    shortest, words = min(rules.lengths), pages["text"].str.split()
+    beginnings = words.str[:shortest].str.join(" ").str.lower()
     # The oldest first: a text that existed before is no non-member, whenever it was copied.
-    for page in sorted(pages, key=lambda page: page.created):
-        words = page.text.split()
-        beginning = " ".join(words[:shortest]).lower()
-        if NO_PROSE.match(page.title.strip()):
-            reasons[page.place] = TITLE
-        elif len(words) < shortest:
-            reasons[page.place] = SHORT
-        elif beginning in beginnings:
-            reasons[page.place] = DUPLICATE
-        elif rules.label(page) is None:
-            reasons[page.place] = GAP
-        elif rules.drop_changed and rules.changed(page):
-            reasons[page.place] = CHANGED
-        beginnings.add(beginning)
-    return reasons
+    oldest_first = pages["created"].sort_values(kind="stable").index
+    reasons = {
+        TITLE: pages["title"].str.strip().str.match(NO_PROSE),
+        SHORT: words.str.len() < shortest,
+        DUPLICATE: beginnings[oldest_first].duplicated().reindex(pages.index),
+        GAP: pages["label"] == -1,
+        CHANGED: pages["changed_since"] & rules.drop_changed,
+    }
+    which = [np.asarray(each, dtype=bool) for each in reasons.values()]
+    return np.select(which, [*reasons], default="").astype(object)
 
 
-def _splits(pages: Sequence[Page], rules: Rules) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Yield the name and rows of each split; paraphrases where a page has one."""
-    texts = {ORIGINAL: [page.text.split() for page in pages]}
-    if any(page.paraphrase.strip() for page in pages):
-        texts[PARAPHRASED] = [page.paraphrase.split() for page in pages]
-    for variant, length in product(texts, rules.lengths):
-        rows = [
-            {"input": " ".join(words[:length]), "label": rules.label(page)}
-            for page, words in zip(pages, texts[variant], strict=True)
-            if len(words) >= length
-        ]
-        yield split_name(length, variant), rows
-
-
-def read_pages(path: Path | str) -> tuple[list[Page], list[Path]]:
+def read_pages(path: Path | str) -> tuple[pd.DataFrame, list[Path]]:
     """Read pages in the order of their file or index; return them and the files that were read.
 
-    Raises InputError, with file and line, without the file or folder, for a folder without an
-    index, a field that is missing, or a date that is none.
+    Columns: place (file and line), title, text, created, changed (None where nobody knows) and
+    paraphrase ("" where there is none). Raises InputError, with file and line, for what is missing,
+    and for a date that is none.
     """
     source = Path(path)
     index = source / INDEX if source.is_dir() else source
@@ -232,34 +192,24 @@ def read_pages(path: Path | str) -> tuple[list[Page], list[Path]]:
             f"{source}: no {INDEX}; write one with the columns file, title and date, a line for "
             "each text file"
         )
-    pages, files = [], [index]
+    rows, files = [], [index]
     for place, fields in read_records(index):
         record, where = dict(fields), f"{index}, {place}"
         if source.is_dir():
-            name = _text(record, "file", where)
+            name = str(record.get("file"))
             if not (source / name).is_file():
                 raise InputError(f"{where}: {source} has no file {name!r}; correct the name")
             record["text"] = read_text(source / name)
             files.append(source / name)
-        page = Page(
-            place=where,
-            title=_text(record, "title", where),
-            text=_text(record, "text", where, empty=True),
-            created=_day(record, "date", where),
-            changed=_day(record, "changed", where) if record.get("changed") else None,
-            paraphrase=_text({"paraphrase": "", **record}, "paraphrase", where, empty=True),
-        )
-        pages.append(page)
-    return pages, files
-
-
-def _text(record: Mapping[str, Any], field: str, where: str, *, empty: bool = False) -> str:
-    value = record.get(field)
-    if value is None and field in record and empty:
-        return ""
-    if not isinstance(value, str) or not (empty or value.strip()):
-        raise InputError(f"{where}: field {field!r} is {str(value)[:40]!r}; write text there")
-    return value
+        for field in ("title", "text"):
+            if not isinstance(value := record.get(field), str):
+                raise InputError(f"{where}: field {field!r} is {value!r}; write text there")
+        changed = _day(record, "changed", where) if record.get("changed") else None
+        days = (_day(record, "date", where), changed)
+        other = str(record.get("paraphrase") or "")
+        rows.append((where, record["title"], record["text"], *days, other))
+    columns = ["place", "title", "text", "created", "changed", "paraphrase"]
+    return pd.DataFrame(rows, columns=columns, dtype=object), files
 
 
 def _day(record: Mapping[str, Any], field: str, where: str) -> date:
@@ -268,6 +218,4 @@ def _day(record: Mapping[str, Any], field: str, where: str) -> date:
         found = DAY.match(value)
         return date.fromisoformat(found[0] if found else "")
     except ValueError:
-        raise InputError(
-            f"{where}: field {field!r} is {value[:40]!r}; write a date such as 2023-01-31"
-        ) from None
+        raise InputError(f"{where}: {field!r} is {value[:40]!r}; write it as 2023-01-31") from None

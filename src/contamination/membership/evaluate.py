@@ -1,10 +1,8 @@
 """How well a score separates members from non-members: ROC, AUC, TPR at a low FPR, and thresholds.
 
 Larger scores stand for members; the direction is part of the score and is never chosen on the data
-that it is judged by. Nor is a threshold: it is fitted on a validation split and then applied.
-
-The curve is scikit-learn's, which everybody checks. A bootstrap measures a thousand curves for each
-score, and these are computed at once from counts, to the same numbers.
+that it is judged by. Nor is a threshold: it is fitted on a validation split and then applied. The
+curve is scikit-learn's; those of a bootstrap are computed at once from counts, to the same numbers.
 """
 
 from collections.abc import Iterator
@@ -49,9 +47,8 @@ def evaluate(
     The result has a row per score, with the columns score, members, non_members, auc, tpr_at_5_fpr,
     tpr_at_1_fpr and tpr_at_0.1_fpr; each measure is followed by its 95% interval, _low and _high:
     percentiles of a bootstrap that draws members and non-members apart. A text without a score
-    (NaN, as PPL_200 of a short text) is left out for that score; the counts say so, and measures
-    are NaN where no member or no non-member is left. Raises InputError as `auc` does, and for fewer
-    than 1 resample.
+    (NaN) is left out for that score; the counts say so, and measures are NaN where no member or no
+    non-member is left. Raises InputError as `auc` does.
 
     Parameters
     ----------
@@ -61,7 +58,6 @@ def evaluate(
     groups : (n,), texts that are alike, such as the snippets of a book: whole groups are drawn, the
         same ones for every score, and no score may be NaN. None draws texts, others for each score.
     """
-    require_resamples(resamples)
     _, truth = _check(np.zeros(len(table)), members)  # wrong labels are wrong for every score
     measures = ["auc", *(f"tpr_at_{100 * fpr:g}_fpr" for fpr in FPRS)]
     fixed = None if groups is None else _draw_groups(truth, groups, rng, resamples)
@@ -90,25 +86,15 @@ def evaluate(
 def weighted_aucs(table: pd.DataFrame, members: ArrayLike, weights: Floats) -> Floats:
     """Compute the AUC of every score from texts drawn with `weights` (rows, n), (rows, scores).
 
-    A weight says how often a text was drawn. One resample can so serve several models that score
-    the same texts: what differs between them is compared in pairs. `table` and `members` as in
-    `evaluate`, without NaN; errors as in `auc`.
+    A weight says how often a text was drawn, so that one resample can serve several models. `table`
+    and `members` as in `evaluate`, without NaN; errors as in `auc`.
     """
     columns = (_check(table[name], members) for name in table.columns)
     return np.stack([_measures(*column, weights)[:, 0] for column in columns], axis=1)
 
 
-def require_resamples(resamples: int) -> None:
-    """Raise `InputError` for a bootstrap without a resample."""
-    if resamples < 1:
-        raise InputError(f"{resamples} resamples: a bootstrap needs 1 or more")
-
-
 class Detected(NamedTuple):
-    """How many texts are called members: hits, share, its Clopper-Pearson interval (95%).
-
-    The interval takes texts as independent.
-    """
+    """How many independent texts are called members: hits, share, its Clopper-Pearson interval."""
 
     hits: int
     share: float
@@ -120,9 +106,7 @@ class Detected(NamedTuple):
 class Threshold:
     """A threshold chosen on a validation split, to be applied to another one.
 
-    Attributes
-    ----------
-    value : texts with a score of it or more are called members; inf calls none.
+    Texts with a score of `value` or more are called members; inf calls none.
     """
 
     value: float
@@ -170,10 +154,7 @@ class Threshold:
 
 
 def _curve(scores: ArrayLike, members: ArrayLike) -> tuple[Floats, Floats, Floats]:
-    """ROC curve: false and true positive rates of calling scores >= threshold members, thresholds.
-
-    From (0, 0, inf) down to the smallest score; equal scores enter together.
-    """
+    """False and true positive rates of calling scores >= threshold members, and thresholds."""
     values, truth = _check(scores, members)
     return roc_curve(truth, values, drop_intermediate=False)  # type: ignore[no-any-return]
 
@@ -182,9 +163,7 @@ def _check(scores: ArrayLike, members: ArrayLike) -> tuple[Floats, NDArray[np.bo
     """Scores (n,) and the truth (n,), if a curve can be drawn of them."""
     values, truth = np.asarray(scores, dtype=np.float64), np.asarray(members)
     if values.ndim != 1 or truth.shape != values.shape:
-        raise InputError(
-            f"scores of shape {values.shape} and labels of shape {truth.shape}: give (n,) and (n,)"
-        )
+        raise InputError(f"scores of shape {values.shape}, labels of {truth.shape}: give (n,) each")
     if not np.isin(truth, [0, 1]).all():
         raise InputError("a label is neither 0 nor 1: give 1, or True, for a member and 0 for none")
     if not np.isfinite(values).all():

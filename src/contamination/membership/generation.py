@@ -9,18 +9,18 @@
   when sampling have their peak near 0 for members (Fu, A6).
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import NDArray
+from rapidfuzz.distance import Levenshtein
 from transformers import GenerationConfig
 
 from contamination.errors import InputError
-from contamination.membership.similarity import RougeL, edit_distances, rouge_l
+from contamination.membership.similarity import rouge_l
 from contamination.randomness import derived_seed
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.tokens import tokenize
@@ -34,7 +34,6 @@ def continuations(
     *,
     new_tokens: int,
     temperature: float = 0.0,
-    top_p: float = 1.0,
     samples: int = 1,
     seed: int = 0,
 ) -> list[list[np.ndarray]]:
@@ -42,24 +41,15 @@ def continuations(
 
     The start token stands before a prompt, which may be empty, as in scoring. Of a prompt that
     leaves no room in the context, the last tokens count. A continuation ends before the end-of-text
-    token. Temperature 0 is greedy, where all samples would be the same. Above it the tokens that
-    hold `top_p` of the probability are sampled (Holtzman et al. 2020), 1 being the whole
-    vocabulary, and the same seed gives the same texts. Raises InputError for a model
-    that does not run here, and for counts that cannot be.
+    token. Temperature 0 is greedy; above it the same seed gives the same texts. Raises InputError
+    for a model that does not run here, and for counts that cannot be.
     """
     if not isinstance(scorer, TransformersScorer):
         raise InputError("only a model that runs here writes text; give a directory or a hub id")
     if not 1 <= new_tokens < scorer.context:
-        raise InputError(
-            f"{new_tokens} new tokens: give 1 to {scorer.context - 1}, less than the context"
-        )
-    if samples < 1 or temperature < 0 or (samples > 1 and temperature == 0):
-        raise InputError(
-            f"{samples} samples at temperature {temperature}: give 1 or more, and several of them "
-            "a temperature above 0"
-        )
-    if not 0 < top_p <= 1:
-        raise InputError(f"top_p is {top_p:g}: give a share above 0 and up to 1")
+        raise InputError(f"{new_tokens} new tokens: give 1 to {scorer.context - 1}, the context")
+    if samples > 1 and temperature <= 0:
+        raise InputError(f"{samples} samples at temperature {temperature}: give one above 0")
     scorer.require_known_tokens(prompts)
     room = scorer.context - new_tokens
     starts = [
@@ -71,30 +61,22 @@ def continuations(
         num_return_sequences=samples,
         eos_token_id=scorer.tokenizer.eos_token_id,
         pad_token_id=scorer.start,
-        **({"temperature": temperature, "top_k": 0, "top_p": top_p} if temperature > 0 else {}),
+        **({"temperature": temperature, "top_k": 0} if temperature > 0 else {}),
     )
     found: list[list[np.ndarray]] = [[] for _ in prompts]
     cuda = [scorer.device] if scorer.device.type == "cuda" else []
     with torch.random.fork_rng(devices=cuda):
         torch.manual_seed(derived_seed(seed, "sampled text"))
-        for batch in _batches(starts, new_tokens, max(1, scorer.batch_tokens // samples)):
+        # Prompts of about the same length together, the longest first.
+        order = sorted(range(len(starts)), key=lambda i: (-len(starts[i]), i))
+        while order:
+            size = scorer.batch_tokens // samples // (len(starts[order[0]]) + new_tokens)
+            batch, order = order[: max(1, size)], order[max(1, size) :]
             written = _write(scorer, [starts[i] for i in batch], settings)
             for number, ids in enumerate(written):
                 ends = np.flatnonzero(ids == settings.eos_token_id)  # None equals no id
                 found[batch[number // samples]].append(ids[: ends[0]] if len(ends) else ids)
     return found
-
-
-def _batches(starts: Sequence[np.ndarray], new_tokens: int, tokens: int) -> Iterator[list[int]]:
-    """Group prompts of about the same length, the longest first."""
-    batch: list[int] = []
-    for index in sorted(range(len(starts)), key=lambda i: (-len(starts[i]), i)):
-        if batch and (len(batch) + 1) * (len(starts[batch[0]]) + new_tokens) > tokens:
-            yield batch
-            batch = []
-        batch.append(index)
-    if batch:
-        yield batch
 
 
 @torch.inference_mode()
@@ -115,28 +97,44 @@ def _write(
     return written[:, width:].cpu().numpy()  # type: ignore[no-any-return]
 
 
-@dataclass(frozen=True)
-class Completion:
-    """What the model wrote, and what stands in the text."""
+def recited(
+    scorer: TransformersScorer,
+    prompts: Sequence[np.ndarray],
+    expected: Sequence[np.ndarray],
+    *,
+    first_line: bool = False,
+) -> pd.DataFrame:
+    """Compare what a model writes greedily after each prompt with what was expected, a row each.
 
-    found: str
-    expected: str
-    exact: bool
-    rouge_l: RougeL
+    What is written counts up to the length of what was expected, and with `first_line` up to a line
+    end behind it. Columns, all larger for members: `verbatim` (1 if it comes back token for token,
+    else 0), `rouge_l_recall` and `rouge_l_f1`. Errors as in `continuations`.
+    """
+    longest = max((len(ids) for ids in expected), default=1)
+    written = continuations(scorer, prompts, new_tokens=longest)
+    rows = []
+    for (ids,), wanted in zip(written, expected, strict=True):
+        ours = ids[: len(wanted)]
+        said = scorer.tokenizer.decode(ours)
+        if first_line:
+            said = said.lstrip("\n").partition("\n")[0]
+        rouge = rouge_l(said, scorer.tokenizer.decode(wanted))
+        rows.append((float(np.array_equal(ours, wanted)), *rouge))
+    return pd.DataFrame(rows, columns=["verbatim", "rouge_l_recall", "rouge_l_f1"])
 
 
-def completions(
+def completion_scores(
     scorer: TransformersScorer,
     texts: Sequence[str],
     *,
     share: float = 0.5,
     most: int = 64,
     metadata: str = "",
-) -> list[Completion]:
+) -> pd.DataFrame:
     """Give the model the beginning of each text and compare what it writes with the rest.
 
-    Raises InputError for a text of fewer than two tokens, a share that is not between 0 and 1, and
-    as `continuations` does.
+    A row per text with the columns of `recited`. Raises InputError for a text of fewer than two
+    tokens, a share that is not between 0 and 1, and as `continuations` does.
 
     Parameters
     ----------
@@ -145,34 +143,9 @@ def completions(
     metadata : stands before each prompt, such as "The GSM8K data set, split test:\\n".
     """
     prompts, rests = split(scorer, texts, share)
-    rests = [ids[:most] for ids in rests]
     (before,) = tokenize(scorer.tokenizer, [metadata])
-    written = continuations(
-        scorer,
-        [np.concatenate([before, ids]) for ids in prompts],
-        new_tokens=max((len(ids) for ids in rests), default=1),
-    )
-    return [compare(scorer, ids, rest) for (ids,), rest in zip(written, rests, strict=True)]
-
-
-def compare(scorer: TransformersScorer, ids: np.ndarray, expected: np.ndarray) -> Completion:
-    """Compare what a model wrote, up to the length of what was expected, with that."""
-    ours = ids[: len(expected)]
-    said, wanted = (scorer.tokenizer.decode(side) for side in (ours, expected))
-    return Completion(said, wanted, np.array_equal(ours, expected), rouge_l(said, wanted))
-
-
-def completion_scores(
-    scorer: TransformersScorer, texts: Sequence[str], **options: Any
-) -> pd.DataFrame:
-    """Scores of verbatim completion, a row per text; larger is more likely a member.
-
-    Columns `verbatim` (1 if the rest comes back token for token, else 0), `rouge_l_recall` and
-    `rouge_l_f1`. Arguments and errors as in `completions`.
-    """
-    found = completions(scorer, texts, **options)
-    rows = [(float(one.exact), one.rouge_l.recall, one.rouge_l.f1) for one in found]
-    return pd.DataFrame(rows, columns=["verbatim", "rouge_l_recall", "rouge_l_f1"])
+    prompts = [np.concatenate([before, ids]) for ids in prompts]
+    return recited(scorer, prompts, [ids[:most] for ids in rests])
 
 
 def metadata_gain(
@@ -180,10 +153,8 @@ def metadata_gain(
 ) -> np.ndarray:
     """ROUGE-L recall of completions with metadata before the prompt, less that without, (n,).
 
-    Larger is more likely a member (Fu, A7). Arguments and errors as in `completions`.
+    Larger is more likely a member (Fu, A7). Arguments and errors as in `completion_scores`.
     """
-    if not metadata:
-        raise InputError("the metadata is empty; give the name and the split of the data set")
     with_it, without = (
         completion_scores(scorer, texts, metadata=text, **options)["rouge_l_recall"].to_numpy()
         for text in (metadata, "")
@@ -214,7 +185,6 @@ def generation_variation(
     share: float = 1.0,
     samples: int = 50,
     temperature: float = 0.8,
-    top_p: float = 1.0,
     new_tokens: int = 100,
     alpha: float = ALPHA,
     seed: int = 0,
@@ -223,17 +193,16 @@ def generation_variation(
 
     Larger is more likely a member. `share` of the tokens of a text are the prompt; 1 is the text as
     a whole: a question, say. Distances are in tokens; near is at most `alpha` times the longest
-    continuation, the greedy one included. The defaults are those of the paper. Raises InputError as
-    `continuations` does, and if `share` is not above 0 and at most 1.
+    continuation, the greedy one included. The defaults are those of the paper. Errors as in
+    `completion_scores`.
     """
     prompts = tokenize(scorer.tokenizer, texts) if share == 1 else split(scorer, texts, share)[0]
     greedy = continuations(scorer, prompts, new_tokens=new_tokens)
-    settings = {"temperature": temperature, "top_p": top_p}
-    sampled = continuations(
-        scorer, prompts, new_tokens=new_tokens, samples=samples, seed=seed, **settings
-    )
+    how: dict[str, Any] = {"temperature": temperature, "samples": samples, "seed": seed}
+    sampled = continuations(scorer, prompts, new_tokens=new_tokens, **how)
     shares = []
     for (one,), others in zip(greedy, sampled, strict=True):
         longest = max(len(ids) for ids in (one, *others))
-        shares.append(np.mean(edit_distances(one, others) <= alpha * longest))
+        edits = [Levenshtein.distance(one.tolist(), other.tolist()) for other in others]
+        shares.append(np.mean(np.array(edits) <= alpha * longest))
     return np.array(shares)

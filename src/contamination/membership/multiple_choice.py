@@ -1,15 +1,10 @@
 """Instance selection: which of several texts, or of several orders of options, is preferred?
 
-- Option order (Ni et al. 2025; in the spirit of Fu's A8, which is about whole data sets): nothing
-  but having read the item makes the published order of its options likelier than another. Every
-  order has the same tokens.
-- Slot guessing (Fu, A5; TS-Guessing of Deng et al. 2024): an option is hidden, and the model is to
-  say it.
-- Verbatim choice (DE-COP of Duarte et al. 2024; Fu, A4): a passage stands among its paraphrases,
-  and the model is to say which is verbatim.
-- Cloze (Fu, A5): which of several fills of a gap is the likeliest? With names in a passage it is
-  the name cloze of Chang et al. (2023); with a canary and the others of its format, the exposure of
-  Carlini et al. (2019).
+- Option order (Ni et al. 2025; in the spirit of Fu's A8, which is about whole data sets).
+- Slot guessing (Fu, A5; TS-Guessing of Deng et al. 2024): an option is hidden and to be said.
+- Verbatim choice (DE-COP of Duarte et al. 2024; Fu, A4): a passage stands among its paraphrases.
+- Cloze (Fu, A5): with names in a passage it is the name cloze of Chang et al. (2023); with a canary
+  and the others of its format, the exposure of Carlini et al. (2019).
 
 Paraphrases, names and canaries are given as input; none is made here.
 """
@@ -24,10 +19,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from contamination.errors import InputError
-from contamination.membership.generation import Completion, compare, continuations
+from contamination.membership.generation import recited
 from contamination.scoring.contract import Scorer
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.prefix import continuation_logprobs
+from contamination.testsets.alternatives import distinct_orders
 from contamination.testsets.options import LETTERS, Item
 from contamination.testsets.tokens import tokenize
 
@@ -43,24 +39,21 @@ def option_order(
 
     The text of an order is the question and a line "A. ..." for each option, where letters keep
     their places. Letters and options are tokenised alone, so that all orders have the same tokens.
-    `orders` are scored of an item, the published one included: all k! of them if that is fewer,
-    else a random choice. Raises InputError for fewer than 2 orders, and as `continuation_logprobs`
-    does.
+    `orders` (at least 2) are scored of an item, the published one included: all k! of them if that
+    is fewer, else a random choice. Errors as in `continuation_logprobs`.
 
     The column `option_order` is the log-probability (nats) of the published order less the mean
     over the others, larger is more likely a member; `p` is the share of the orders with at least
     the log-probability of the published one, itself included, exact if the order of options carries
     no information.
     """
-    if orders < 2:
-        raise InputError(f"{orders} orders: give 2 or more, the published one included")
     letters = tokenize(scorer.tokenizer, [f"{letter}." for letter in LETTERS])
     groups: list[_Group] = []
     for item in items:
         (question,) = tokenize(scorer.tokenizer, [item.question + "\n"])
         options = tokenize(scorer.tokenizer, [f" {option}\n" for option in item.options])
         lines = []
-        for order in _orders(len(options), orders, rng):
+        for order in distinct_orders(len(options), range(len(options)), orders, rng=rng):
             pairs = zip(letters, (options[i] for i in order), strict=False)
             lines.append(np.concatenate(list(itertools.chain.from_iterable(pairs))))
         groups.append((question, lines))
@@ -90,14 +83,12 @@ def slot_guessing(
     asked = tokenize(scorer.tokenizer, prompts)
     expected = [ids[:most] for ids in tokenize(scorer.tokenizer, hidden)]
     groups = [(prompt, [option]) for prompt, option in zip(asked, expected, strict=True)]
-    values = dict(continuation_logprobs(scorer, groups))
-    means = [float(values[i][0].mean(dtype=np.float64)) for i in range(len(items))]
-    table = pd.DataFrame({"slot_log_prob": means})
+    sums = [one.item() for one in _sums(scorer, groups)]
+    table = pd.DataFrame({"slot_log_prob": np.array(sums) / [len(ids) for ids in expected]})
     if not isinstance(scorer, TransformersScorer):
         return table
-    found = _written(scorer, asked, expected)
-    exact, f1 = zip(*((float(one.exact), one.rouge_l.f1) for one in found), strict=True)
-    return table.assign(slot_exact=exact, slot_rouge_l_f1=f1)
+    found = recited(scorer, asked, expected)
+    return table.assign(slot_exact=found["verbatim"], slot_rouge_l_f1=found["rouge_l_f1"])
 
 
 def verbatim_choice(
@@ -114,20 +105,14 @@ def verbatim_choice(
 
     Larger is more likely a member. An unread text can be chosen as well, being better written than
     its paraphrases: a share says something only beside that of texts that were surely not read.
-    Raises InputError for orders below 1, an item without an answer, and a prompt that exceeds the
-    context.
+    Raises InputError for a prompt that exceeds the context; every item needs an answer.
     """
-    if orders < 1:
-        raise InputError(f"{orders} orders: give 1 or more")
     letters = tokenize(scorer.tokenizer, [f" {letter}" for letter in LETTERS])
     groups: list[_Group] = []
     asked = []  # number of the item, place of its answer
     for number, item in enumerate(items):
-        if item.answer is None:
-            raise InputError(
-                f"{item.question[:40]!r} has no answer; give the index of the right one"
-            )
-        for order in _orders(len(item.options), orders, rng):
+        places = range(len(item.options))
+        for order in distinct_orders(len(places), places, orders, rng=rng):
             shown = zip(LETTERS, (item.options[i] for i in order), strict=False)
             lines = "".join(f"{letter}. {option}\n" for letter, option in shown)
             (prompt,) = tokenize(scorer.tokenizer, [f"{item.question}\n{lines}Answer:"])
@@ -154,21 +139,15 @@ class Cloze:
 
     def __post_init__(self) -> None:
         """Refuse what is no cloze."""
-        start, fills = repr(self.passage[:40]), [self.answer, *self.others]
-        if self.passage.count(MASK) != 1:
-            raise InputError(f"{start} has {self.passage.count(MASK)} gaps: write {MASK} once")
-        if not self.others or len(set(fills)) < len(fills) or not all(fills):
-            raise InputError(
-                f"{start}: give one or more other fills, each once, none empty and none the answer"
-            )
+        fills = {self.answer, *self.others} - {""}
+        if self.passage.count(MASK) != 1 or not 1 < len(fills) == 1 + len(self.others):
+            raise InputError(f"{self.passage[:40]!r}: give {MASK} once, and other fills, each once")
 
 
 def cloze(scorer: Scorer, passages: Sequence[Cloze]) -> pd.DataFrame:
     """How likely the answer is in its gap, among the others, a row per passage.
 
-    Every fill is put into the gap, and the log-probability of the fill and of all that follows it
-    is taken, given what stands before: a common beginning changes no comparison, so this ranks
-    fills by the likelihood of the whole passage. Larger is more likely a member. Columns:
+    Fills are ranked by the likelihood of the whole passage, larger for a member. Columns:
 
     - `cloze`: log-probability (nats) with the answer less the mean over the others.
     - `cloze_right`: 1 if the answer is likelier than all others, else 0. With names, the name cloze
@@ -199,19 +178,9 @@ def cloze(scorer: Scorer, passages: Sequence[Cloze]) -> pd.DataFrame:
     table = pd.DataFrame(rows, columns=["cloze", "cloze_right", "exposure"])
     if isinstance(scorer, TransformersScorer):
         expected = tokenize(scorer.tokenizer, answers)
-        found = _written(scorer, [prompt for prompt, _ in groups], expected)
-        table["cloze_exact"] = [float(one.exact) for one in found]
+        prompts = [prompt for prompt, _ in groups]
+        table["cloze_exact"] = recited(scorer, prompts, expected)["verbatim"]
     return table
-
-
-def _orders(k: int, most: int, rng: np.random.Generator) -> list[tuple[int, ...]]:
-    """Up to `most` distinct orders of k options, the published one first."""
-    if math.factorial(k) <= most:
-        return list(itertools.permutations(range(k)))
-    found = {tuple(range(k)): None}
-    while len(found) < most:
-        found[tuple(rng.permutation(k).tolist())] = None
-    return list(found)
 
 
 def _sums(scorer: Scorer, groups: Sequence[_Group]) -> list[NDArray[np.float64]]:
@@ -225,13 +194,6 @@ def _sums(scorer: Scorer, groups: Sequence[_Group]) -> list[NDArray[np.float64]]
 def _rank_of_first(sums: np.ndarray) -> int:
     """How many are at least as likely as the first; what differs by rounding alone is equal."""
     return int((sums >= sums[0] - 1e-6 * abs(sums[0])).sum())
-
-
-def _written(
-    scorer: TransformersScorer, prompts: Sequence[np.ndarray], expected: Sequence[np.ndarray]
-) -> list[Completion]:
-    written = continuations(scorer, prompts, new_tokens=max(len(ids) for ids in expected))
-    return [compare(scorer, ids, ours) for (ids,), ours in zip(written, expected, strict=True)]
 
 
 def _require_room(scorer: Scorer, start: str, group: _Group) -> None:

@@ -1,25 +1,23 @@
 """Neighbours of a text: small changes that a model which has not seen it should mind little.
 
 Mattern et al. (2023) compare the loss of a text with that of its neighbours, which they draw from
-BERT with dropout in the embeddings. `word_neighbours` swaps and leaves out words at random, without
-weights; `character_neighbours` and `blank_neighbours` change letters and blanks, as Maini et al.
-(2024) also do. `MaskedLM` draws a substitute from the `CANDIDATES` most probable tokens in
-proportion to their probability, the token itself left out; the rest of the text stays as it is,
-letter by letter.
+BERT with dropout in the embeddings. `word_neighbours` swaps and leaves out words at random;
+`character_neighbours` and `blank_neighbours` change letters and blanks, as Maini et al. (2024) also
+do. `MaskedLM` draws a substitute from the `CANDIDATES` most probable tokens in proportion to their
+probability, the token itself left out; the rest of the text stays as it is.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import torch
 from accelerate import PartialState
-from transformers import AutoConfig, AutoModelForMaskedLM, AutoTokenizer
+from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from contamination.errors import InputError
-from contamination.scoring.loading import explain_load_errors, require_plausible
+from contamination.scoring.loading import ModelSource, explain_load_errors, read_config
 
 SHARE = 0.1  # of the words or tokens that a neighbour changes
 CANDIDATES = 10
@@ -27,14 +25,9 @@ MOST_NEIGHBOURS = 1_000  # of a text: all lie in memory, and the model reads eac
 LOGITS = 1 << 25  # numbers of the output layer that exist at a time
 MARGIN = 2  # positions that RoBERTa and its kin keep for padding
 
+# Text, count and `rng=` -> so many neighbours of the text; InputError where it has none.
+Perturbation = Callable[..., list[str]]
 _Spans = list[tuple[tuple[int, int], int]]  # ((first, past the last character), token)
-
-
-class Perturbation(Protocol):
-    """How neighbours are made."""
-
-    def __call__(self, text: str, count: int, *, rng: np.random.Generator) -> list[str]:
-        """Return `count` neighbours of a text; raise `InputError` where it has none."""
 
 
 def word_neighbours(text: str, count: int, *, rng: np.random.Generator) -> list[str]:
@@ -89,6 +82,13 @@ def _moved(
     return made
 
 
+CHANGES: Mapping[str, Perturbation] = {
+    "words": word_neighbours,
+    "letters": character_neighbours,
+    "blanks": blank_neighbours,
+}
+
+
 class MaskedLM:
     """A fill-mask model as a `Perturbation`, from a directory or a hub id.
 
@@ -97,9 +97,7 @@ class MaskedLM:
     """
 
     def __init__(self, name: Path | str) -> None:
-        with explain_load_errors(str(name)):
-            config = AutoConfig.from_pretrained(name)
-        require_plausible(config, str(name))
+        read_config(ModelSource(str(name)))
         with explain_load_errors(str(name)):
             self._tokenizer = AutoTokenizer.from_pretrained(name)
             self._model = AutoModelForMaskedLM.from_pretrained(name).eval()

@@ -9,8 +9,7 @@ and is gone once it has been read. Log-probabilities are in float32.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import torch
@@ -19,7 +18,7 @@ from torch import Tensor
 from tqdm import tqdm
 
 from contamination.errors import InputError
-from contamination.membership.scores import TOP, Distribution, Floats, Signals
+from contamination.membership.scores import TOP, Floats, Reading
 from contamination.randomness import random_stream
 from contamination.scoring.contract import Scorer
 from contamination.scoring.head import Head
@@ -33,66 +32,62 @@ GROUP = 16  # entries of the vocabulary that send their largest to the next roun
 MANY = 1024  # entries from which on a round of groups saves time
 
 
-def token_signals(scorer: Scorer, sequences: Sequence[np.ndarray]) -> list[Signals]:
-    """Return the signals of token sequences, in their order, from one pass of the model.
+def token_signals(scorer: Scorer, sequences: Sequence[np.ndarray]) -> list[Reading]:
+    """Read token sequences in one pass of the model, in their order.
 
     Long sequences are read in windows, and every token is scored once. A network that runs here is
     asked for everything, any other scorer for log-probabilities. Raises InputError as the scorer
     does: unknown tokens, weights that give no numbers, too little memory.
     """
-    if isinstance(scorer, TransformersScorer):
-        return _in_order(_distributions(scorer, sequences), sequences)
-    return log_prob_signals(scorer, sequences)
+    ranks = _frequency_ranks(sequences)
+    if not isinstance(scorer, TransformersScorer):
+        values = text_log_probs(scorer, sequences)
+        return [Reading(one, frequency_rank=rank) for one, rank in zip(values, ranks, strict=True)]
+    found = _in_order(
+        scorer.token_values(
+            sequences, None, lambda *of: describe(scorer.head, *of), (5 + len(TOP),)
+        ),
+        sequences,
+    )
+    readings = []
+    for one, ids_rank in zip(found, ranks, strict=True):
+        one[:1, 2] = np.nan  # there, the token read is the start token, which is not of the text
+        top = np.ascontiguousarray(one[:, 5:])
+        log_probs, rank, off, mean, std = np.ascontiguousarray(one[:, :5].T)
+        readings.append(Reading(log_probs, rank, off, mean, std, top, ids_rank))
+    return readings
 
 
-def log_prob_signals(scorer: Scorer, sequences: Sequence[np.ndarray]) -> list[Signals]:
-    """Return the log-probabilities of token sequences alone, in their order."""
+def text_log_probs(scorer: Scorer, sequences: Sequence[np.ndarray]) -> list[Floats]:
+    """Return the log-probabilities (nats) of the tokens of sequences, in their order, (T,) each."""
     # A server may drift: members are not to be asked for before the others.
     order = random_stream(0, "order of texts").permutation(len(sequences))
     results = scorer.token_logprobs([sequences[i] for i in order])
-    return _in_order(((order[i], Signals(values)) for i, values in results), sequences)
+    return _in_order(((order[i], values) for i, values in results), sequences)
 
 
 def _in_order(
-    results: Iterable[tuple[int, Signals]], sequences: Sequence[np.ndarray]
-) -> list[Signals]:
-    found: dict[int, Signals] = {}
+    results: Iterable[tuple[int, Floats]], sequences: Sequence[np.ndarray]
+) -> list[Floats]:
+    found: dict[int, Floats] = {}
     total = sum(len(ids) for ids in sequences)
     # Shown in a terminal alone.
     with tqdm(
         total=total, unit="tok", unit_scale=True, mininterval=1.0, leave=False, disable=None
     ) as bar:
-        for index, signals in results:
-            found[index] = signals
-            bar.update(len(signals.log_probs))
-    ranks = _frequency_ranks(sequences)
-    return [replace(found[index], frequency_rank=rank) for index, rank in enumerate(ranks)]
+        for index, values in results:
+            found[index] = values
+            bar.update(len(values))
+    return [found[index] for index in range(len(sequences))]
 
 
 def _frequency_ranks(sequences: Sequence[np.ndarray]) -> list[NDArray[np.int64]]:
     """Place of each token when all tokens of the sequences are sorted by how often they stand."""
-    if not sequences:
-        return []
-    _, inverse, counts = np.unique(
-        np.concatenate(sequences), return_inverse=True, return_counts=True
-    )
+    joined = np.concatenate([np.empty(0, dtype=np.int64), *sequences])
+    _, inverse, counts = np.unique(joined, return_inverse=True, return_counts=True)
     ranks = np.empty(len(counts), dtype=np.int64)
     ranks[np.argsort(-counts, kind="stable")] = np.arange(1, len(counts) + 1)
     return np.split(ranks[inverse], np.cumsum([len(ids) for ids in sequences])[:-1])
-
-
-def _distributions(
-    scorer: TransformersScorer, sequences: Sequence[np.ndarray]
-) -> Iterator[tuple[int, Signals]]:
-    results = scorer.token_values(
-        sequences, None, lambda *of: describe(scorer.head, *of), (5 + len(TOP),)
-    )
-    for index, values in results:
-        values[:1, 2] = np.nan  # there, the token read is the start token, which is not of the text
-        columns = np.ascontiguousarray(values.T)
-        log_probs, rank, off_by_one, mean, std = columns[:5]
-        top_entropy = np.ascontiguousarray(columns[5:].T)
-        yield index, Signals(log_probs, Distribution(rank, off_by_one, mean, std, top_entropy))
 
 
 def describe(head: Head, hidden: Tensor, tokens: Tensor, read: Tensor) -> Tensor:
@@ -171,11 +166,8 @@ def conditional_log_probs(
 
     The prefix stands before every window of a sequence that is longer than what it leaves of the
     context; each token is scored once. Where texts fit, the prefix is read once for all of them.
-    Raises InputError for a prefix without a token, or one that leaves less than half of the
-    context.
+    Raises InputError for a prefix that leaves less than half of the context.
     """
-    if not len(prefix):
-        raise InputError("the prefix has no token; give text that the model has not seen")
     room = scorer.context - len(prefix)
     if room < max(2, scorer.context / 2):
         raise InputError(
@@ -184,17 +176,16 @@ def conditional_log_probs(
         )
     found = [np.empty(len(ids), dtype=np.float32) for ids in sequences]
     groups: list[tuple[np.ndarray, list[np.ndarray]]] = [(prefix, [])]
-    places: list[list[tuple[int, slice]]] = [[]]
-    for index, ids in enumerate(sequences):
+    places: list[list[np.ndarray]] = [[]]  # where in `found` the values of a group go
+    for ids, values in zip(sequences, found, strict=True):
         for start, first, stop in windows(len(ids), room):
-            if start == first:
-                groups[0][1].append(ids[first:stop])
-                places[0].append((index, slice(first, stop)))
-            else:  # this window has more to read than the prefix
-                before = np.concatenate([prefix, ids[start:first]])
-                groups.append((before, [ids[first:stop]]))
-                places.append([(index, slice(first, stop))])
-    for group, values in continuation_logprobs(scorer, groups):
-        for (index, where), part in zip(places[group], values, strict=True):
-            found[index][where] = part
+            if start < first:  # this window has more to read than the prefix
+                groups.append((np.concatenate([prefix, ids[start:first]]), []))
+                places.append([])
+            group = 0 if start == first else -1
+            groups[group][1].append(ids[first:stop])
+            places[group].append(values[first:stop])
+    for number, parts in continuation_logprobs(scorer, groups):
+        for place, part in zip(places[number], parts, strict=True):
+            place[:] = part
     return found

@@ -1,9 +1,9 @@
 """Scores of texts that are kept on disk: every text is scored once, by one of all processes.
 
 The texts are cut into parts by their tokens alone, in a random order, and each part is the work of
-one process. So one process and many, an interrupted run and an undisturbed one, give the same
-numbers. The name of a part holds a checksum of all that its numbers depend on: the next run adds
-the parts that are missing and removes those of other texts, another model or other scores.
+one process, so that any number of processes and interruptions give the same numbers. The name of a
+part holds a checksum of all that its numbers depend on: the next run adds the parts that are
+missing and removes those of other texts, another model or other scores.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,14 +11,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 from tqdm import tqdm
 
 from contamination.errors import InputError
 from contamination.files import replacing, sha256_of
-from contamination.membership.api import DEFAULT_COLUMNS, membership_scores, score_tokens
+from contamination.membership.api import DEFAULT_COLUMNS, Text, membership_scores
 from contamination.randomness import random_stream
 from contamination.scoring.contract import Scorer
 from contamination.scoring.processes import mine, processes, share, together
@@ -29,7 +28,7 @@ from contamination.testsets.tokens import tokenize
 def stored_scores(
     directory: Path,
     scorer: Scorer,
-    texts: Sequence[str],
+    texts: Sequence[Text],
     *,
     columns: Sequence[str] = DEFAULT_COLUMNS,
     reference: Scorer | None = None,
@@ -37,33 +36,21 @@ def stored_scores(
 ) -> pd.DataFrame:
     """Return the table of `contamination.membership.api.membership_scores`, kept in `directory`.
 
-    Every process calls this with the same arguments and gets the whole table. Arguments and errors
-    are those of `membership_scores`, of which `options` are numbers and text (neighbours, seed,
-    reference_per); whatever fails in one process is raised by all.
+    Every process calls this with the same arguments and gets the whole table. `options` are those
+    of `membership_scores` that are numbers or text; what fails in one process is raised by all.
     """
     options |= {"columns": columns}
     scorers = [scorer, reference] if reference else [scorer]
-    ids = tokenize(scorer.tokenizer, texts)
+    written = [one for one in texts if isinstance(one, str)]
+    lengths = [*map(len, tokenize(scorer.tokenizer, written) if written else texts)]
 
     def score(rows: list[int]) -> pd.DataFrame:
         chosen = [texts[i] for i in rows]
         return membership_scores(scorer, chosen, numbers=rows, reference=reference, **options)
 
-    key = sha256_of(*(one.revision for one in scorers), repr(sorted(options.items())), *texts)
-    return stored_rows(directory, key, score, [*map(len, ids)], *scorers)
-
-
-def stored_token_scores(
-    directory: Path, scorer: Scorer, sequences: Sequence[np.ndarray], columns: Sequence[str]
-) -> pd.DataFrame:
-    """Return the table of `contamination.membership.api.score_tokens`, kept in `directory`."""
-
-    def score(rows: list[int]) -> pd.DataFrame:
-        return score_tokens(scorer, [sequences[i] for i in rows], columns)
-
-    ids = (np.ascontiguousarray(one, dtype=np.int64).tobytes() for one in sequences)
-    key = sha256_of(scorer.revision, repr(list(columns)), *ids)
-    return stored_rows(directory, key, score, [*map(len, sequences)], scorer)
+    contents = (one if isinstance(one, str) else repr(one.tolist()) for one in texts)
+    key = sha256_of(*(one.revision for one in scorers), repr(sorted(options.items())), *contents)
+    return stored_rows(directory, key, score, lengths, *scorers)
 
 
 def stored_rows(
@@ -84,8 +71,8 @@ def stored_rows(
     scorers : that work on them. Where one is spread over all devices, one process does all.
     """
     order = random_stream(0, "parts of texts").permutation(len(work))
-    batch_tokens = min(scorer.batch_tokens for scorer in scorers)
-    cut = cut_into_parts([work[i] for i in order], batch_tokens, batches=1)
+    smallest = min(scorer.batch_tokens for scorer in scorers)
+    cut = cut_into_parts([work[i] for i in order], smallest, batches=1)
     parts = [sorted(int(order[i]) for i in part) for part in cut]
     if not parts:
         return compute([]).rename_axis("text")
@@ -94,11 +81,9 @@ def stored_rows(
     first = processes().is_main_process
 
     def missing() -> list[int]:
-        if not first:
-            return []
-        for path in set(directory.glob("*.parquet")) - set(paths):
+        for path in set(directory.glob("*.parquet")) - set(paths) if first else ():
             path.unlink()
-        return [i for i, path in enumerate(paths) if _read(path) is None]
+        return [i for i, path in enumerate(paths) if first and _read(path) is None]
 
     wanted = share(missing)[0]
 
@@ -111,13 +96,10 @@ def stored_rows(
                 table.to_parquet(temporary)
 
     def read() -> pd.DataFrame:
-        tables = [_read(path) for path in paths]
-        if lost := [path for path, table in zip(paths, tables, strict=True) if table is None]:
-            raise InputError(
-                f"{lost[0]}: it cannot be read; on several nodes all must see it; run the same "
-                "command again"
-            )
-        return pd.concat(tables).sort_index()
+        tables = {path: _read(path) for path in paths}
+        if lost := [path for path, table in tables.items() if table is None]:
+            raise InputError(f"{lost[0]}: cannot be read; all nodes must see it; run this again")
+        return pd.concat(tables.values()).sort_index()
 
     if wanted:
         share(fill)

@@ -45,7 +45,7 @@ def split_question(text: str, marker: str = MARKER) -> Question:
 def probe_model(
     scorer: "TransformersScorer",
     chunks: Sequence[str],
-    questions: Sequence[Sequence[Question]] = (),
+    questions: Sequence[Question] = (),
     *,
     k: float = 20,
     most: int = 64,
@@ -53,65 +53,34 @@ def probe_model(
     """Score every chunk under one model, and see what the model brings back of it, a row per chunk.
 
     Columns: min_k (Min-K% Prob, nats), completion (ROUGE-L recall of the rest), exact (whether all
-    tokens come back) and, with questions, answers (mean ROUGE-L recall; NaN without a question).
-    Raises InputError for questions of other chunks, a chunk of fewer than 2 tokens, a k that is no
-    percentage, and what scoring and writing raise.
+    tokens come back) and, with questions, answers (ROUGE-L recall of the expected answer in what
+    the model writes up to a line end). All is written greedily. Raises InputError for a chunk of
+    fewer than 2 tokens, a k that is no percentage, and what scoring and writing raise.
 
     Parameters
     ----------
     chunks : of the text that was to be forgotten.
-    questions : of every chunk; without any, nothing is asked.
+    questions : one for every chunk; without any, nothing is asked.
     k : per cent of Min-K% Prob.
     most : tokens of the second half of a chunk, and of an answer, that are compared.
     """
     # Here: they cost the import of torch, which the tables below do not need.
-    from contamination.membership.generation import completion_scores
+    from contamination.membership.generation import completion_scores, recited
     from contamination.membership.scores import Reading, score_named
-    from contamination.membership.signals import log_prob_signals
+    from contamination.membership.signals import text_log_probs
 
-    if questions and len(questions) != len(chunks):
-        raise InputError(
-            f"questions of {len(questions)} chunks, and there are {len(chunks)}: give a list for "
-            "each chunk"
-        )
-    ids = tokenize(scorer.tokenizer, chunks)
-    if short := [number for number, one in enumerate(ids) if len(one) < 2]:
-        raise InputError(
-            f"chunk {short[0]} has {len(ids[short[0]])} token(s), and a score needs 2: leave it out"
-        )
-    min_k, signals = score_named(f"min_k_{k:g}"), log_prob_signals(scorer, ids)
-    table = pd.DataFrame({"min_k": [min_k(Reading(one)) for one in signals]})
+    min_k = score_named(f"min_k_{k:g}")
     completed = completion_scores(scorer, chunks, most=most)
+    found = text_log_probs(scorer, tokenize(scorer.tokenizer, chunks))
+    table = pd.DataFrame({"min_k": [min_k.compute(Reading(one)) for one in found]})
     table["completion"] = completed["rouge_l_recall"]
     table["exact"] = completed["verbatim"] == 1
     if questions:
-        of_chunk = [number for number, some in enumerate(questions) for _ in some]
-        asked = [question for some in questions for question in some]
-        recall = pd.Series(answer_recall(scorer, asked, most=most) if asked else [], dtype=float)
-        table["answers"] = recall.groupby(np.array(of_chunk, dtype=int)).mean()
+        prompts = tokenize(scorer.tokenizer, [prompt for prompt, _ in questions])
+        answers = tokenize(scorer.tokenizer, [f" {answer}" for _, answer in questions])
+        said = recited(scorer, prompts, [ids[:most] for ids in answers], first_line=True)
+        table["answers"] = said["rouge_l_recall"]
     return table
-
-
-def answer_recall(
-    scorer: "TransformersScorer", questions: Sequence[Question], *, most: int = 64
-) -> Floats:
-    """ROUGE-L recall of the expected answer in what the model writes after each prompt, (n,).
-
-    The model writes greedily, as many tokens as the expected answer has but `most` at most, and
-    what comes after a line end is left out. Raises InputError for a model that does not run here,
-    and for an answer as long as its context.
-    """
-    from contamination.membership.generation import continuations
-    from contamination.membership.similarity import rouge_l
-
-    prompts = tokenize(scorer.tokenizer, [prompt for prompt, _ in questions])
-    answers = [ids[:most] for ids in tokenize(scorer.tokenizer, [f" {a}" for _, a in questions])]
-    written = continuations(scorer, prompts, new_tokens=max(len(ids) for ids in answers))
-    found = []
-    for ids, (said,) in zip(answers, written, strict=True):
-        text = scorer.tokenizer.decode(said[: len(ids)]).lstrip("\n").partition("\n")[0]
-        found.append(rouge_l(text, scorer.tokenizer.decode(ids)).recall)
-    return np.array(found)
 
 
 def score_ratio(original: ArrayLike, unlearned: ArrayLike) -> Floats:
@@ -119,66 +88,50 @@ def score_ratio(original: ArrayLike, unlearned: ArrayLike) -> Floats:
 
     Scores are Min-K% Prob of the same chunks: mean log-probabilities (nats), so below 0. A ratio
     above 1 is a chunk that unlearning made less likely, below 1 one that it made likelier, and 1
-    one that it left alone. A chunk that the original model knows by heart has a score near 0, where
-    a small change is a large ratio. Raises InputError for other lengths, and for a score that is
-    not a finite number below 0.
+    one that it left alone. Where the original model knows a chunk by heart its score is near 0, and
+    a small change is a large ratio. Raises InputError for a score that is not finite and below 0.
     """
     before, after = (np.asarray(side, dtype=np.float64) for side in (original, unlearned))
-    if before.ndim != 1 or before.shape != after.shape:
+    usable = np.isfinite([before, after]) & (np.array([before, after]) < 0)
+    if not usable.all():
+        number = int(np.argmin(usable.all(axis=0)))
         raise InputError(
-            f"scores of shape {before.shape} and {after.shape}: give those of the same chunks"
+            f"chunk {number} has the scores {before[number]} and {after[number]}: a ratio needs "
+            "log-probabilities below 0; leave the chunk out"
         )
-    for number, score in np.ndenumerate(np.stack([before, after], axis=1)):
-        if not -np.inf < score < 0:
-            raise InputError(
-                f"chunk {number[0]} has score {score}: a ratio needs log-probabilities below 0; "
-                "leave the chunk out"
-            )
     ratio: Floats = after / before
     return ratio
-
-
-def is_suspicious(ratio: ArrayLike, *, window: float = WINDOW) -> NDArray[np.bool_]:
-    """Which ratios (n,) lie within (1 / window, window), its ends left out.
-
-    Raises InputError for a window of 1 or less.
-    """
-    if not window > 1:
-        raise InputError(f"a window of {window}: give a number above 1, such as {WINDOW}")
-    values = np.asarray(ratio, dtype=np.float64)
-    return (values > 1 / window) & (values < window)
 
 
 def audit_unlearning(probed: Mapping[str, pd.DataFrame], *, window: float) -> pd.DataFrame:
     """Audit an unlearned model chunk by chunk.
 
-    Returns chunk (number, from 0), min_k_original, min_k_unlearned, ratio, suspicious, and for
-    every model NAME what `probe_model` found: completion_NAME, exact_NAME and, with questions,
-    answers_NAME. Raises InputError if one of the two models or every chunk is missing, and as
-    `score_ratio`.
-
-    Parameters
-    ----------
-    probed : table of `probe_model` of the models `original` and `unlearned`, and of models of other
-        names to compare with, such as one that never read the text.
+    `probed` are tables of `probe_model` of the models `original` and `unlearned`, and of models of
+    other names to compare with, such as one that never read the text. Returns chunk (number, from
+    0), min_k_original, min_k_unlearned, ratio, suspicious, and for every model NAME what was found:
+    completion_NAME, exact_NAME and, with questions, answers_NAME. Errors as in `score_ratio`.
     """
-    if not {"original", "unlearned"} <= set(probed) or not len(probed["original"]):
-        raise InputError("give the models `original` and `unlearned`, and at least one chunk")
     before, after = (probed[name]["min_k"].to_numpy() for name in ("original", "unlearned"))
     ratio = score_ratio(before, after)
     table = pd.DataFrame(
         {"chunk": range(len(before)), "min_k_original": before, "min_k_unlearned": after}
-    ).assign(ratio=ratio, suspicious=is_suspicious(ratio, window=window))
+    ).assign(ratio=ratio, suspicious=_suspicious(ratio, window))
     others = [found.drop(columns="min_k").add_suffix(f"_{name}") for name, found in probed.items()]
     return pd.concat([table, *(found.reset_index(drop=True) for found in others)], axis=1)
+
+
+def _suspicious(ratio: Floats, window: float) -> NDArray[np.bool_]:
+    """Which ratios (n,) lie within (1 / window, window), its ends left out."""
+    if not window > 1:
+        raise InputError(f"a window of {window}: give a number above 1, such as {WINDOW}")
+    return (ratio > 1 / window) & (ratio < window)
 
 
 def detection(ratio: ArrayLike, untreated: ArrayLike, windows: Sequence[float]) -> pd.DataFrame:
     """How well suspicion finds the chunks that unlearning left alone, where they are known.
 
     `ratio` (n,) is of `score_ratio`; `untreated` (n,) is True where nothing was done against the
-    chunk. Raises InputError for other lengths, a ratio that is not finite, chunks of one kind
-    alone, or a window of 1 or less.
+    chunk. Raises InputError for chunks of one kind alone, or a window of 1 or less.
 
     Returns a row per window: window, chunks, untreated, suspicious, hits (both), precision and
     recall with _low and _high (NaN of none), and two numbers that need no window, the same in every
@@ -190,7 +143,7 @@ def detection(ratio: ArrayLike, untreated: ArrayLike, windows: Sequence[float]) 
     aucs = {"auc": auc(-np.abs(np.log(values)), truth), "auc_ratio": auc(-values, truth)}
     rows = []
     for window in windows:
-        suspicious = is_suspicious(values, window=window)
+        suspicious = _suspicious(values, window)
         counts = {"untreated": int(truth.sum()), "suspicious": int(suspicious.sum())}
         hits = int((suspicious & truth).sum())
         row = {"window": window, "chunks": len(values)} | counts | {"hits": hits}

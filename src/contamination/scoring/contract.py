@@ -1,10 +1,12 @@
 """What a model must offer to be audited (Oren, section 2: log-probabilities, nothing else)."""
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from transformers import PreTrainedTokenizerBase
+
+if TYPE_CHECKING:  # a contract needs no network
+    from transformers import PreTrainedTokenizerBase
 
 
 class Scorer(Protocol):
@@ -18,7 +20,7 @@ class Scorer(Protocol):
     """
 
     revision: str
-    tokenizer: PreTrainedTokenizerBase
+    tokenizer: "PreTrainedTokenizerBase"
     context: int
     batch_tokens: int
 
@@ -33,7 +35,7 @@ class Scorer(Protocol):
         """
 
 
-def start_token(tokenizer: PreTrainedTokenizerBase) -> int:
+def start_token(tokenizer: "PreTrainedTokenizerBase") -> int:
     """Return the id put before a sequence: BOS, else EOS, else the vocabulary's first entry."""
     candidates = (tokenizer.bos_token_id, tokenizer.eos_token_id)
     return next((int(token) for token in candidates if token is not None), 0)

@@ -1,22 +1,21 @@
 """What scoring will cost: tokens, FLOPs and time, predicted before the run and compared after it.
 
-Tokens are counted exactly, window by window. FLOPs are those of the matrix products: two for every
-weight that a token meets, and four per layer, channel and token attended to. Time is the FLOPs over
-the rate at which this model just ran a sample of this very work, so it needs no table of hardware.
+Tokens are counted exactly. FLOPs are those of the matrix products: two for every weight that a
+token meets, and four per layer, channel and token attended to. Time is the FLOPs over the rate at
+which this model just ran a sample of this very work, so it needs no table of hardware.
 """
 
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from contamination.scoring.contract import Scorer
 from contamination.scoring.windows import windows
 from contamination.testsets.orderings import shard_bounds
 
-if TYPE_CHECKING:  # what there is to score is planned without torch
-    from contamination.scoring.contract import Scorer
+SMALLEST_SAMPLE, LONG_ENOUGH = 256, 0.5  # tokens, seconds
 
 
 @dataclass(frozen=True)
@@ -74,18 +73,11 @@ def successor_workload(lengths: Sequence[int], *, shards: int, tokens_per_exampl
     for start, stop in shard_bounds(len(lengths), shards):
         before = np.asarray(lengths[start:stop], dtype=np.int64)
         after = before.clip(max=tokens_per_example)
-        pairs = stop - start - 1
-        parts.append(
-            Workload(
-                sequences=stop - start,
-                scored=pairs * int(after.sum()),
-                read=int(before.sum()) + pairs * int(after.sum()),
-                windows=pairs * (stop - start),
-                attended=int((before * (before + 1) // 2).sum())
-                + pairs * int((after * (after + 1) // 2).sum())
-                + int(before.sum() * after.sum() - (before * after).sum()),
-            )
-        )
+        pairs, scored = stop - start - 1, (stop - start - 1) * int(after.sum())
+        alone = (before * (before + 1) + pairs * after * (after + 1)).sum() // 2
+        attended = int(alone + before.sum() * after.sum() - (before * after).sum())
+        read = int(before.sum()) + scored
+        parts.append(Workload(stop - start, scored, read, pairs * (stop - start), attended))
     return total(parts)
 
 
@@ -109,14 +101,20 @@ def total(parts: Iterable[Workload]) -> Workload:
     return Workload(*(sum(column) for column in zip(*map(astuple, parts), strict=True)))
 
 
-def flops_per_second(scorer: "Scorer", shape: Shape, sequences: Sequence[np.ndarray]) -> float:
-    """Time the model on a sample of the work: two batches' worth, after one to warm up."""
-    ends = np.cumsum([len(ids) for ids in sequences])
-    most = 2 * scorer.batch_tokens
-    # A sequence of millions of tokens would take minutes, which is what a plan is to tell.
-    sample = [ids[:most] for ids in sequences[: 1 + int(np.searchsorted(ends, most))]]
-    list(scorer.token_logprobs(sample[: -(-len(sample) // 2)]))
-    started = time.perf_counter()
-    list(scorer.token_logprobs(sample))
-    seconds = time.perf_counter() - started
-    return shape.flops(sequence_workload([len(ids) for ids in sample], 1, scorer.context)) / seconds
+def flops_per_second(scorer: Scorer, shape: Shape, sequences: Sequence[np.ndarray]) -> float:
+    """Time the model on samples of the work, each twice as large, until one takes long enough.
+
+    The largest sample is two batches; a slow model is timed on less than a second's worth.
+    """
+    tokens = SMALLEST_SAMPLE
+    list(scorer.token_logprobs([sequences[0][:tokens]]))  # warms up
+    while True:
+        ends = np.cumsum([min(len(ids), tokens) for ids in sequences])
+        sample = [ids[:tokens] for ids in sequences[: 1 + int(np.searchsorted(ends, tokens))]]
+        started = time.perf_counter()
+        list(scorer.token_logprobs(sample))
+        seconds = time.perf_counter() - started
+        if seconds >= LONG_ENOUGH or tokens >= 2 * scorer.batch_tokens or ends[-1] < tokens:
+            lengths = [len(ids) for ids in sample]
+            return shape.flops(sequence_workload(lengths, 1, scorer.context)) / seconds
+        tokens *= 2

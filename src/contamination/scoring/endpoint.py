@@ -1,18 +1,17 @@
 """`EndpointScorer`: a model behind a server, of which log-probabilities are all that is seen.
 
-This is the black-box setting of Oren (section 2): any OpenAI-compatible server will do if it gives
-the log-probabilities of a prompt, and so will SGLang's own `/generate`. The first requests find out
-how to ask. Every window of a sequence is one request; the answers count in any order. Requests are
-sent in the order of the sequences: a server may drift, so callers that compare sequences give them
-in a random order.
+This is the black-box setting of Oren (section 2): any OpenAI-compatible server will do if it takes
+token ids and gives the log-probabilities of a prompt, and so will SGLang's own `/generate`. The
+first requests find out how to ask. Every window of a sequence is one request; the answers count in
+any order. Requests are sent in the order of the sequences: a server may drift, so callers that
+compare sequences give them in a random order.
 
 ===========================  ======================================================================
 format                       servers
 ===========================  ======================================================================
 prompt_logprobs              vLLM and what is built on it
 echo and token ids           SGLang, Fireworks, vLLM: like the next, and the ids that were read
-echo                         OpenAI's legacy completions and those made after them; Together, which
-                             has the prompt's part in another place
+echo                         OpenAI's legacy completions and those made after them
 generate                     SGLang's own protocol: the end of a prompt alone can be asked for
 ===========================  ======================================================================
 """
@@ -22,7 +21,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, get_args
+from typing import Any
 
 import numpy as np
 
@@ -48,6 +47,7 @@ from contamination.scoring.loading import ModelSource, load_tokenizer
 from contamination.scoring.windows import Job, assemble, windows_of
 
 LEAST_INPUTS = 14
+EVERY = 256  # requests after which, on average, both probes are asked again
 # Tokens of the context that are no inputs: the last of a window, which is sent behind its inputs,
 # and one that is generated. SGLang's own protocol needs no generated one, but seven are kept free.
 NOT_INPUTS, NOT_INPUTS_OF_GENERATE = 2, 8
@@ -57,15 +57,13 @@ BASE_BYTES, TOKEN_BYTES = 1 << 20, 1 << 10
 # divide the logits of the prompt by it as well.
 SAMPLING = {"max_tokens": 1, "temperature": 1.0}
 
-PromptAs = Literal["token ids", "text", "text without the start token"]
-Read = Callable[[dict[str, Any], dict[str, Any], Sequence[int]], tuple[list[Position], bool]]
+Asked = tuple[np.ndarray, int]  # a prompt, token ids, and how many of its first values not to give
+Json = dict[str, Any]
 
 
-def _read_prompt_logprobs(
-    answer: dict[str, Any], choice: dict[str, Any], prompt: Sequence[int]
-) -> tuple[list[Position], bool]:
+def _read_prompt_logprobs(answer: Json, prompt: Sequence[int], _: "Route", skip: int) -> Reading:
     """Null for the first position, then {id: {"logprob": ...}} of the token, and perhaps others."""
-    entries = choice.get("prompt_logprobs")
+    entries = answer["choices"][0].get("prompt_logprobs")
     if not entries or not any(entries):
         raise NoPromptLogprobs("the answer holds no prompt_logprobs")
     positions = []
@@ -75,15 +73,13 @@ def _read_prompt_logprobs(
         else:
             found = str(token) if str(token) in entry else next(iter(entry), "none")
             positions.append(Position(entry[found]["logprob"], int(found)))
-    return positions, False
+    return Reading(positions, False, _counted(answer))
 
 
-def _read_echo(
-    answer: dict[str, Any], choice: dict[str, Any], prompt: Sequence[int]
-) -> tuple[list[Position], bool]:
+def _read_echo(answer: Json, prompt: Sequence[int], _: "Route", skip: int) -> Reading:
     """Lists beside each other: tokens, token_logprobs and, from some servers, the ids."""
-    parts = [part for part in answer.get("prompt") or [] if "logprobs" in part]
-    found = [*parts, choice][0].get("logprobs") or {}
+    choice = answer["choices"][0]
+    found = choice.get("logprobs") or {}
     logprobs = found.get("token_logprobs") or []
     alone = len(logprobs) == 1 < len(prompt)  # of what was generated
     if alone or all(value is None for value in logprobs[: len(prompt)]):
@@ -94,139 +90,102 @@ def _read_echo(
             f"the server gives {len(tokens)} tokens and {len(logprobs)} log-probabilities; {ADVICE}"
         )
     ids = found.get("token_ids") or choice.get("prompt_token_ids") or []
-    columns = zip_longest(logprobs, ids, tokens)
-    positions = [
-        Position(value, _id(token), None if text is None else str(text))
-        for value, token, text in islice(columns, len(logprobs))
-    ]
-    return positions, not parts
-
-
-def _id(token: Any) -> int | None:
-    if token is not None and type(token) is not int:  # true is 1 to Python, and 7.5 would become 7
+    if any(type(token) is not int for token in ids):  # true is 1 to Python, and 7.5 would become 7
         raise TypeError
-    return token
+    positions = [
+        Position(value, token, None if text is None else str(text))
+        for value, token, text in islice(zip_longest(logprobs, ids, tokens), len(logprobs))
+    ]
+    return Reading(positions, True, _counted(answer))
 
 
-# Name, fields that ask, and the reader of an answer: its first choice is the second argument. The
-# most telling first: ids prove more than texts. Strict servers refuse fields unknown to them.
-FORMATS: dict[str, tuple[dict[str, Any], Read]] = {
+def _counted(answer: Json) -> Any:
+    usage = answer.get("usage")
+    return usage.get("prompt_tokens") if isinstance(usage, dict) else None
+
+
+def _read_generate(answer: Json, prompt: Sequence[int], route: "Route", skip: int) -> Reading:
+    """[log-probability, id, text] for each token, from the end of the prompt that was asked for."""
+    found = answer["meta_info"]
+    entries = found.get("input_token_logprobs")
+    if not entries:
+        raise NoPromptLogprobs("the answer holds no input_token_logprobs")
+    name, _, _ = str(found["id"]).partition("-")  # behind it stands the number of the try
+    if name != route.body(list(prompt), skip)["rid"]:
+        raise Misread(f"the server answers another request; {ADVICE}")
+    if any(type(entry[1]) is not int for entry in entries):
+        raise TypeError
+    positions, last = [], route.spelling.size - 1
+    for entry, token in zip_longest(entries, prompt[skip : skip + len(entries)]):
+        clipped = entry[1] == 0 and token is not None and token >= last
+        # SGLang calls the last id of the vocabulary 0.
+        positions.append(Position(entry[0], token if clipped else entry[1]))
+    return Reading(positions, False, found["prompt_tokens"])
+
+
+# Name, fields that ask, and the reader of an answer. The most telling first: ids prove more than
+# texts. Strict servers refuse fields unknown to them.
+GENERATE = "generate"
+FORMATS: dict[str, tuple[Json, Callable[[Json, Sequence[int], "Route", int], Reading]]] = {
     "prompt_logprobs": ({"prompt_logprobs": 0}, _read_prompt_logprobs),
     "echo and token ids": ({"echo": True, "logprobs": 1, "return_token_ids": True}, _read_echo),
     "echo": ({"echo": True, "logprobs": 1}, _read_echo),
+    GENERATE: ({"return_logprob": True}, _read_generate),
 }
 
 
 @dataclass(frozen=True)
-class Completions:
-    """One way to ask for completions: a wire format, and the form of the prompt.
+class Route:
+    """One way to ask for the log-probabilities of a prompt, and to read the answers.
 
-    The whole prompt is scored, however little of it is needed.
+    Completions score the whole prompt, however little is needed. Of SGLang's own `/generate` only
+    the end of a prompt is asked for (`tails`): the answer is then as short as that end, and the
+    server may take what is before it from its cache (RadixAttention). `logprob_start_len` is the
+    position of the last token before the end: SGLang gives it no value, keeps nothing behind it
+    from the cache, and so computes it again. A `rid` names the prompt, which the answer repeats: of
+    the tokens before the end it gives the number alone.
     """
 
     spelling: Spelling
     model: str
-    start: int
-    prompt_as: PromptAs = "token ids"
     format: str = "echo"
-    tails: ClassVar[bool] = False
 
-    def body(self, prompt: list[int], skip: int = 0) -> dict[str, Any]:
+    @property
+    def tails(self) -> bool:
+        """Whether the end of a prompt can be asked for alone."""
+        return self.format == GENERATE
+
+    def body(self, prompt: list[int], skip: int = 0) -> Json:
         """Return the JSON of the request; the first `skip` values are not needed."""
-        sent: list[int] | str = prompt
-        if self.prompt_as != "token ids":
-            server_starts = self.prompt_as != "text" and prompt[0] == self.start
-            sent = self.spelling.decode(prompt[server_starts:])
-        return {"model": self.model, "prompt": sent, **SAMPLING, **FORMATS[self.format][0]}
-
-    def reading(self, answer: dict[str, Any], prompt: Sequence[int], skip: int) -> Reading:
-        """Take an answer apart; an error other than an InputError means another format."""
-        found, generated = FORMATS[self.format][1](answer, answer["choices"][0], prompt)
-        usage = answer.get("usage")
-        counted = usage.get("prompt_tokens") if isinstance(usage, dict) else None
-        return Reading(found, generated, counted)
-
-    def served(self, answer: dict[str, Any]) -> Any:
-        """Return the name by which the server calls the model."""
-        return answer.get("model")
-
-
-@dataclass(frozen=True)
-class Generate:
-    """SGLang's own `/generate`: only the log-probabilities of a prompt's end are asked for.
-
-    The answer is then as short as that end, and the server may take what is before it from its
-    cache (RadixAttention). `logprob_start_len` is the position of the last token before the end:
-    SGLang gives it no value, keeps nothing behind it from the cache, and so computes it again. A
-    `rid` names the prompt, which the answer repeats: of the tokens before the end it gives the
-    number alone.
-    """
-
-    spelling: Spelling
-    prompt_as: ClassVar[PromptAs] = "token ids"
-    format: ClassVar[str] = "generate"
-    tails: ClassVar[bool] = True
-
-    def body(self, prompt: list[int], skip: int = 0) -> dict[str, Any]:
-        """Return the JSON of the request; the first `skip` values are not asked for."""
+        fields = FORMATS[self.format][0]
+        if not self.tails:
+            return {"model": self.model, "prompt": prompt, **SAMPLING, **fields}
         return {
-            "rid": self._name(prompt, skip),
+            "rid": sha256_of(np.asarray(prompt, dtype=np.int64).tobytes(), str(skip))[:32],
             "input_ids": prompt,
             "sampling_params": {"max_new_tokens": 0, "temperature": 1.0},
-            "return_logprob": True,
             "logprob_start_len": skip,
+            **fields,
         }
 
-    def reading(self, answer: dict[str, Any], prompt: Sequence[int], skip: int) -> Reading:
-        """Take an answer apart: [log-probability, id, text] for each token."""
-        found = answer["meta_info"]
-        entries = found.get("input_token_logprobs")
-        if not entries:
-            raise NoPromptLogprobs("the answer holds no input_token_logprobs")
-        name, _, _ = str(found["id"]).partition("-")  # behind it stands the number of the try
-        if name != self._name(prompt, skip):
-            raise Misread(f"the server answers another request; {ADVICE}")
-        if any(type(entry[1]) is not int for entry in entries):
-            raise TypeError
-        positions, last = [], self.spelling.size - 1
-        for entry, token in zip_longest(entries, prompt[skip : skip + len(entries)]):
-            clipped = entry[1] == 0 and token is not None and token >= last
-            # SGLang calls the last id of the vocabulary 0.
-            positions.append(Position(entry[0], token if clipped else entry[1]))
-        return Reading(positions, False, found["prompt_tokens"])
+    def read(self, answer: Any, prompt: list[int], skip: int = 0) -> np.ndarray:
+        """Return the log-probabilities of prompt[1:], or of prompt[1 + skip:], float32, nats.
 
-    def served(self, answer: dict[str, Any]) -> Any:
-        """Return the version of the weights, which can be replaced while the server runs."""
-        return answer["meta_info"].get("weight_version")
+        Raises NoPromptLogprobs if the answer holds none, and what
+        `contamination.scoring.endpoint_trust.checked` raises.
+        """
+        try:
+            found = FORMATS[self.format][1](answer, prompt, self, skip)
+        except InputError:
+            raise
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            reason = f"the answer is not in the format {self.format!r}"
+            raise NoPromptLogprobs(reason) from None
+        return checked(found, prompt, skip if self.tails else 0, self.spelling)
 
-    def _name(self, prompt: Sequence[int], skip: int) -> str:
-        return sha256_of(np.asarray(prompt, dtype=np.int64).tobytes(), str(skip))[:32]
-
-
-Route = Completions | Generate
-
-
-def read(route: Route, answer: Any, prompt: list[int], skip: int = 0) -> np.ndarray:
-    """Return the log-probabilities of prompt[1:], or of prompt[1 + skip:], float32, nats.
-
-    Raises NoPromptLogprobs if the answer holds none, and what
-    `contamination.scoring.endpoint_trust.checked` raises.
-    """
-    try:
-        found = route.reading(answer, prompt, skip)
-    except InputError:
-        raise
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
-        raise NoPromptLogprobs(f"the answer is not in the format {route.format!r}") from None
-    by_text = route.prompt_as != "token ids"
-    return checked(found, prompt, skip if route.tails else 0, route.spelling, surely=by_text)
-
-
-class Asked(NamedTuple):
-    """A prompt, token ids, and how many of its first values are not needed."""
-
-    prompt: np.ndarray
-    skip: int
+    def served(self, answer: Json) -> Any:
+        """Return what the server calls the model, or its weights, which can be replaced."""
+        return answer["meta_info"].get("weight_version") if self.tails else answer.get("model")
 
 
 class EndpointScorer:
@@ -308,32 +267,18 @@ class EndpointScorer:
         asked = sha256_of(*(ids.tobytes() for ids in sequences))
         rng = random_stream(0, "moments of the probes", asked)
         queue: list[Job | int] = list(jobs)
-        for place in self._trust.places(len(jobs), rng):
+        # Once at least where others are under way: what load does shows among them alone.
+        places = rng.integers(0, len(jobs), -(-(len(jobs) - 1) // EVERY)) if jobs else np.empty(0)
+        for place in sorted(places.tolist(), reverse=True):
             queue[place:place] = range(len(PROBES))
         more = LAST_ASKED + FIRST_ASKED * (self._route is None) if jobs else 0
         self.client.require_budget(len(queue) + more)
-        return self._compared(sequences, masks, jobs, queue)
-
-    def _compared(
-        self,
-        sequences: Sequence[np.ndarray],
-        masks: Sequence[np.ndarray],
-        jobs: Sequence[Job],
-        queue: Sequence[Job | int],
-    ) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield whole sequences after a look at each beside those that came before."""
-        begins = {i: window.start for i, window in reversed(jobs)}
         scores = [np.full(len(ids), np.nan, dtype=np.float32) for ids in sequences]
-        with closing(self._results(sequences, queue)) as parts:  # a refusal stops all requests
-            for index, values in assemble(scores, [job.sequence for job in jobs], parts):
-                ids, wanted = sequences[index], masks[index]
-                if index in begins:
-                    self._trust.compare(ids[begins[index] :], ids[wanted], values[wanted])
-                yield index, values
+        return assemble(scores, [job.sequence for job in jobs], self._results(sequences, queue))
 
     def _results(
         self, sequences: Sequence[np.ndarray], queue: Sequence[Job | int]
-    ) -> Generator[tuple[int, slice, np.ndarray], None, None]:
+    ) -> Iterator[tuple[int, slice, np.ndarray]]:
         """Yield (index of the sequence, the tokens scored, their values) as answers arrive.
 
         The queue holds jobs, and the numbers of probes.
@@ -344,18 +289,14 @@ class EndpointScorer:
             self._route = self._find_route()
             # To find it may have taken more than planned.
             self.client.require_budget(len(queue) + LAST_ASKED)
-        asked = [
-            self._probe(self._route, item)
-            if isinstance(item, int)
-            else Asked(
-                np.append(
-                    item.window.inputs(sequences[item.sequence], self.start),
-                    sequences[item.sequence][item.window.stop - 1],
-                ),
-                item.window.first - item.window.start,
-            )
-            for item in queue
-        ]
+        asked: list[Asked] = []
+        for item in queue:
+            if isinstance(item, int):
+                asked.append(self._probe(self._route, item))
+            else:
+                ids, window = sequences[item.sequence], item.window
+                prompt = np.append(window.inputs(ids, self.start), ids[window.stop - 1])
+                asked.append((prompt, window.first - window.start))
         try:
             with closing(self._ask(self._route, asked)) as answers:
                 for number, values in answers:
@@ -372,7 +313,7 @@ class EndpointScorer:
 
     def _probe(self, route: Route, probe: int) -> Asked:
         """Ask for the second probe's end alone where that can be, for the first one as a whole."""
-        return Asked(self._trust.prompts[probe], self._trust.shared if route.tails and probe else 0)
+        return self._trust.prompts[probe], self._trust.shared if route.tails and probe else 0
 
     def _ask_probes(self, route: Route, order: Iterable[int]) -> None:
         for probe in order:
@@ -388,7 +329,7 @@ class EndpointScorer:
             for number, answer in answers:
                 try:
                     prompt, skip = asked[number]
-                    values = read(route, answer, prompt.tolist(), skip)
+                    values = route.read(answer, prompt.tolist(), skip)
                 except InputError as error:
                     # What the server gave stands in there, and may hold the key.
                     raise type(error)(f"{self.url}: {self.client.redact(str(error))}") from None
@@ -402,33 +343,20 @@ class EndpointScorer:
                 yield number, values
 
     def _find_route(self) -> Route:
-        """Try the ways to ask, with text where the server refuses token ids."""
-        prompts = [Asked(prompt, 0) for prompt in self._trust.prompts]
-        reasons: dict[PromptAs, str] = {}
-        ids_understood, spelling = False, Spelling(self.tokenizer)
-        routes: list[Route] = [
-            Completions(spelling, self.model, self.start, prompt_as, name)
-            for prompt_as in get_args(PromptAs)
-            for name in FORMATS
-        ]
-        for route in [Generate(spelling)] if self.client.speaks_generate else routes:
-            by_ids = route.prompt_as == "token ids"
-            if ids_understood and not by_ids:
-                break
+        """Try the ways to ask, the most telling first."""
+        spelling, reason = Spelling(self.tokenizer), ""
+        names = [n for n in FORMATS if (n == GENERATE) == self.client.speaks_generate]
+        for route in (Route(spelling, self.model, name) for name in names):
             try:
                 # One at a time: most formats fail at the first.
-                values = [v for prompt in prompts for _, v in self._ask(route, [prompt])]
+                values = [v for p in self._trust.prompts for _, v in self._ask(route, [(p, 0)])]
             except Rejected as error:
-                reasons.setdefault(route.prompt_as, str(error))
-            except (NoPromptLogprobs, Misread) as error:
-                if by_ids and isinstance(error, Misread):
-                    raise
-                reasons[route.prompt_as] = str(error)
-                ids_understood |= by_ids
+                reason = reason or str(error)
+            except NoPromptLogprobs as error:
+                reason = str(error)
             else:
                 for probe, answer in enumerate(values):
                     self._trust.hear(probe, answer)
                 self._ask_probes(route, reversed(range(len(PROBES))))
                 return route
-        tried = "; ".join(f"asked with {how}: {why}" for how, why in reasons.items())
-        raise InputError(f"no way to the log-probabilities of a prompt ({tried}); {ADVICE}")
+        raise InputError(f"no way to the log-probabilities of a prompt ({reason}); {ADVICE}")

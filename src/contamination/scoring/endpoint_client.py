@@ -1,9 +1,8 @@
 """Requests to an endpoint: several at a time, tried again where that may help, within a budget.
 
 Every failure is one line, time and size are limited, and the key is never shown. Requests run on an
-event loop in a thread of its own, which works in notebooks too (they have a loop already); an error
-or Ctrl-C cancels what is under way, and a request is sent only once the answer before it has been
-taken.
+event loop in a thread of its own, which works in notebooks too; an error or Ctrl-C cancels what is
+under way, and a request is sent only once the answer before it has been taken.
 """
 
 import html
@@ -11,12 +10,10 @@ import ipaddress
 import json
 import os
 import re
-import time
 from collections import Counter
 from collections.abc import Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from itertools import islice
 from math import isfinite
 from random import uniform
@@ -37,7 +34,7 @@ RETRY = "Run it again later: what is stored is kept"
 PATIENCE = 5  # times the time limit of one try: for a request with all its tries and waits
 MOST_AT_A_TIME = 512  # each has a connection, and systems allow about a thousand
 SHORT = 200  # characters of a server's own message
-KEPT = ("content-type", "location", "retry-after")  # headers
+KEPT = ("location", "retry-after")  # headers
 
 
 class Rejected(InputError):
@@ -48,12 +45,11 @@ class Rejected(InputError):
 class Client:
     """Posts to one endpoint, with the arguments of `contamination.scoring.endpoint.EndpointScorer`.
 
-    `timeout` is the time in seconds of one try, from the first byte sent to the last received, and
-    a request ends after `PATIENCE` times as long with all its tries and waits; `largest` is the
-    size in bytes of an answer, unpacked. `requests_made` counts the requests, retries included, and
-    `failures` those that failed, by reason; `reached` is whether any was answered. Raises
-    InputError for limits that cannot be, an address that is not http(s), that may hold secrets or
-    that would send the key unencrypted over a network, and for a key that cannot be sent.
+    `largest` is the size in bytes of an answer, unpacked. `requests_made` counts the requests,
+    retries included, and `failures` those that failed, by reason; `reached` is whether any was
+    answered. Raises InputError for limits that cannot be, an address that is not http(s), that may
+    hold secrets or that would send the key unencrypted over a network, and for a key that cannot be
+    sent.
     """
 
     url: str
@@ -92,15 +88,14 @@ class Client:
         if "@" in parts.netloc or parts.query or parts.fragment:
             raise InputError(
                 "the URL of the endpoint holds a user name, a query or a fragment, which would end "
-                f"up in logs; leave that out and put the key into {self.key_variable}"
+                f"up in logs; put the key into {self.key_variable} instead"
             )
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise InputError("no URL of an endpoint; give one such as http://127.0.0.1:8000/v1")
         if self._key and parts.scheme == "http" and not _is_loopback(parts.hostname):
             raise InputError(
                 f"{parts.geturl()}: the key in {self.key_variable} would cross the network "
-                "unencrypted; use https, a tunnel to 127.0.0.1, or unset "
-                f"{self.key_variable} if the server needs no key"
+                "unencrypted; use https or a tunnel to 127.0.0.1, or unset the variable"
             )
         return parts.geturl()
 
@@ -113,10 +108,10 @@ class Client:
         """Refuse work that takes more requests than the budget has left."""
         if self.max_requests is None or requests <= self.max_requests - self.requests_made:
             return
+        used = f"of a budget of {self.max_requests:,} {self.requests_made:,} are used"
         raise InputError(
-            f"{self.url}: {requests:,} more requests are needed, but of a budget of "
-            f"{self.max_requests:,} {self.requests_made:,} are used; give a larger budget or score "
-            "less. What is stored is kept"
+            f"{self.url}: {requests:,} more requests are needed, but {used}; give a larger one or "
+            "score less. What is stored is kept"
         )
 
     def summary(self) -> str:
@@ -192,10 +187,8 @@ class Client:
     async def _try(self, client: httpx2.AsyncClient, body: dict[str, Any]) -> httpx2.Response:
         """Return one whole answer, with its body unpacked; every try counts."""
         if self.max_requests is not None and self.requests_made >= self.max_requests:
-            raise InputError(
-                f"{self.url}: the budget is used up ({self.summary()}); what is stored is kept: "
-                "run it again with a larger one"
-            )
+            told = f"the budget is used up ({self.summary()}); what is stored is kept"
+            raise InputError(f"{self.url}: {told}: run it again with a larger one")
         self.requests_made += 1
         if "rid" in body:  # SGLang refuses the name of a request that it is busy with
             body = body | {"rid": f"{body['rid']}-{uuid4()}"}
@@ -208,8 +201,7 @@ class Client:
                     if len(found) > self.largest:
                         raise InputError(
                             f"{self.url}: the answer is larger than {self.largest:,} bytes, the "
-                            "most that a prompt of the whole context takes; check the server, and "
-                            "that the context is the model's"
+                            "most that a prompt of the whole context takes; check the server"
                         )
         self.reached = True
         kept = {name: response.headers[name] for name in KEPT if name in response.headers}
@@ -224,9 +216,7 @@ class Client:
             ) from None
         late = isinstance(error, TimeoutError | httpx2.TimeoutException)
         self.failures["no answer in time" if late else "broken connection"] += 1
-        return (
-            f"no answer within {self.timeout:g} s" if late else f"the connection broke ({reason})"
-        )
+        return f"no answer in {self.timeout:g} s" if late else f"the connection broke ({reason})"
 
     def _refused(self, response: httpx2.Response) -> str:
         return f"HTTP {response.status_code} ({self.shorten(_message(response))})"
@@ -237,34 +227,29 @@ class Client:
         if response.is_success:
             try:
                 found = _json(response)
-            except ValueError as error:
-                plain = type(error) is ValueError  # else it says where the text goes wrong
-                content = response.headers.get("content-type", "no content type").partition(";")[0]
+            except ValueError:
                 raise InputError(
-                    f"{self.url}: the answer is not JSON "
-                    f"({self.shorten(str(error) if plain else content)}); give the base URL of an "
+                    f"{self.url}: the answer is not JSON; give the base URL of an "
                     "OpenAI-compatible API, which mostly ends in /v1, or SGLang's /generate"
                 ) from None
             if not isinstance(found, dict) or found.get("error") is None:
                 return found
         if response.is_redirect:
             target = self.shorten(response.headers.get("location", "no address"))
-            raise InputError(
-                f"{self.url}: redirects to {target}; give the address that it ends at"
-            ) from None
+            raise InputError(f"{self.url}: redirects to {target}; give the address that it ends at")
         advice = {
             401: f"put a valid key into {self.key_variable}",
             403: f"ask for access to the model, or put another key into {self.key_variable}",
             404: "check the model's name, and the URL, which mostly ends in /v1, or in /generate",
         }
         if status in advice:
-            raise InputError(f"{self.url}: {self._refused(response)}; {advice[status]}") from None
-        raise Rejected(f"{self.url}: {self._refused(response)}") from None
+            raise InputError(f"{self.url}: {self._refused(response)}; {advice[status]}")
+        raise Rejected(f"{self.url}: {self._refused(response)}")
 
     def shorten(self, text: str) -> str:
         """Return a text from outside as one short line that may be printed, without the key."""
-        text = "".join(c if c.isprintable() else " " for c in self.redact(text))
-        text = " ".join(text.split())
+        printable = "".join(c if c.isprintable() else " " for c in self.redact(text))
+        text = " ".join(printable.split())
         return text if len(text) <= SHORT else text[: SHORT - 1] + "…"
 
     def redact(self, text: str) -> str:
@@ -282,42 +267,31 @@ def _is_loopback(host: str) -> bool:
 
 
 def _asked_wait(response: httpx2.Response) -> float | None:
-    """Seconds that the server asks to wait, as a number or a date; None where it asks for none."""
-    asked = response.headers.get("retry-after", "")
+    """Seconds that the server asks to wait; None where it asks for none, or by a date."""
     try:
-        seconds = float(asked)
+        seconds = float(response.headers.get("retry-after", ""))
     except ValueError:
-        try:
-            seconds = parsedate_to_datetime(asked).timestamp() - time.time()
-        except ValueError:
-            return None
+        return None
     return seconds if seconds > 0 else None
 
 
 def _json(response: httpx2.Response) -> Any:
-    """Return what the body says; `ValueError` if it is no JSON, or says a thing twice."""
+    """Return what the body says; `ValueError` if it is no JSON."""
     try:
-        return json.loads(response.content, object_pairs_hook=_once)  # UTF-8, whatever it is called
+        return json.loads(response.content)  # UTF-8, whatever it is called
     except RecursionError:
-        raise ValueError("it nests too deep") from None
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a key stands there twice")
-    return found
+        raise ValueError from None
 
 
 def _message(response: httpx2.Response) -> str:
     """What the server says went wrong, in any of the usual places."""
     try:
         found = _json(response)
-        while isinstance(found, dict):
-            keys = [k for k in ("error", "message", "detail") if k in found]
-            if not keys:
-                break
-            found = found[keys[0]]
-        return str(found)
-    except (ValueError, RecursionError):
+    except ValueError:
         return response.text
+    while isinstance(found, dict):
+        inner = [found[key] for key in ("error", "message", "detail") if key in found]
+        if not inner:
+            break
+        found = inner[0]
+    return str(found)

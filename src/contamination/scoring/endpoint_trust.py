@@ -1,16 +1,15 @@
 """Whether a server's answers are those of one language model about the tokens sent.
 
-`checked` looks at each answer. A server that puts a token of its own before the prompt, leaves one
-out or cuts the text up anew scores other tokens than those of the test set; orderings then no
-longer share their tokens, and the tests of this project mean nothing.
+`checked` looks at each answer. A server that puts a token of its own before the prompt or leaves
+one out scores other tokens than those of the test set; orderings then no longer share their tokens,
+and the tests of this project mean nothing.
 
 `Trust` looks at several answers together. Two probes begin alike and end alike, with different
 words between. A model gives the ends different log-probabilities and, but for noise, the beginnings
-the same ones, the last token before the difference included, and whichever probe came first: vLLM
-with prefix caching may not (vllm-project/vllm, issue 42019). The probes are asked when a server is
-first used, again in the other order, then among the other requests and after the last, so that a
-server that turns bad is noticed. Where the end of a prompt can be asked for alone, the second probe
-is, but for the first time: its beginning then comes from the cache.
+the same ones, whichever probe came first: vLLM with prefix caching may not (vllm-project/vllm,
+issue 42019). The probes are asked when a server is first used, again in the other order, then among
+the other requests and after the last, so that a server that turns bad is noticed. Where the end of
+a prompt can be asked for alone, the second probe's is: its beginning then comes from the cache.
 """
 
 from collections.abc import Sequence
@@ -38,11 +37,10 @@ BEGINNING = (
     "white church on the hill, past the mill, the school and the market. "
 )
 FIRST_ASKED, LAST_ASKED = 2 * len(PROBES), len(PROBES)  # requests before and behind all others
-EVERY = 256  # requests after which, on average, both probes are asked again
 MOST_NOISE = 0.25  # nats a token, on average over the tokens of a probe that differ
 MOST_NOISE_OF_ONE = 0.5  # nats, of the token before the probes differ
+SAME = 1e-6  # nats
 CONSTANT = 8  # tokens of answers that are constants: a model's first eight tokens never are
-MOVED = 256  # tokens, compared in a row with what they had elsewhere, that did not change at all
 
 
 class NoPromptLogprobs(InputError):
@@ -62,18 +60,11 @@ class Position(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What an answer says, not checked yet.
+    """What an answer says, not checked yet."""
 
-    Attributes
-    ----------
-    positions : of the prompt's tokens from the first that was asked for, which has no value.
-    generated : whether tokens that were generated may follow.
-    counted : tokens of the prompt as the server counts them; None or 0 where it does not.
-    """
-
-    positions: list[Position]
-    generated: bool
-    counted: Any
+    positions: list[Position]  # from the first that was asked for, which has no value
+    generated: bool  # whether tokens that were generated may follow
+    counted: Any  # tokens of the prompt as the server counts them; None or 0 where it does not
 
 
 class Spelling:
@@ -98,16 +89,13 @@ class Spelling:
         whole = "\N{REPLACEMENT CHARACTER}" not in decoded
         return texts | {decoded} if whole else texts, whole
 
-    def is_about(self, position: Position, token: int, *, surely: bool) -> bool:
-        """Whether a position may be (or surely is) about that token."""
-        if position.id is not None:
-            return position.id == token
-        if position.text is None:
-            return not surely
+    def is_about(self, position: Position, token: int) -> bool:
+        """Whether a position may be about that token."""
+        if position.id is not None or position.text is None:
+            return position.id in (token, None)
         texts, whole = self._known(token)
         # Servers call a piece of a character this and that, but not by the name of another token.
-        named_otherwise = whole or surely or position.text in self._special
-        return position.text in texts or not named_otherwise
+        return position.text in texts or not (whole or position.text in self._special)
 
     def describe(self, position: Position) -> str:
         """Name a token by id and text as far as they are given, for messages."""
@@ -117,14 +105,11 @@ class Spelling:
         return f"{position.id} ({self.decode([position.id])!r})" if known else str(position.id)
 
 
-def checked(
-    reading: Reading, prompt: Sequence[int], begin: int, spelling: Spelling, *, surely: bool
-) -> np.ndarray:
+def checked(reading: Reading, prompt: Sequence[int], begin: int, spelling: Spelling) -> np.ndarray:
     """Return the log-probabilities of prompt[begin + 1:], float32, nats, if they belong to it.
 
-    The reading begins with token `begin` of the prompt. With `surely` each token must be named, as
-    for prompts of text. Raises Misread if the log-probabilities belong to other tokens or may do
-    so, and InputError if they are no log-probabilities.
+    The reading begins with token `begin` of the prompt. Raises Misread if the log-probabilities
+    belong to other tokens or may do so, and InputError if they are no log-probabilities.
     """
     positions, asked = reading.positions, prompt[begin:]
     if all(position.id is None and position.text is None for position in positions[: len(asked)]):
@@ -132,16 +117,13 @@ def checked(
     pairs = zip_longest(positions[: None if not reading.generated else len(asked)], asked)
     for number, (position, token) in enumerate(pairs):
         if position is None or token is None:
-            raise Misread(
-                f"the server gives {len(positions)} log-probabilities for a prompt of {len(asked)} "
-                f"tokens; {ADVICE}"
-            )
-        if not spelling.is_about(position, token, surely=surely):
+            told = f"{len(positions)} log-probabilities for a prompt of {len(asked)} tokens"
+            raise Misread(f"the server gives {told}; {ADVICE}")
+        if not spelling.is_about(position, token):
             raise Misread(
                 f"the server gives {spelling.describe(position)} at position {number}, where "
                 f"{spelling.describe(Position(None, token))} was sent: it adds or drops tokens "
-                f"({NO_EXTRAS}), tells its likeliest tokens alone, cuts the prompt up anew, or has "
-                f"another tokenizer; name the tokenizer of the model, or {ADVICE}"
+                f"({NO_EXTRAS}) or has another tokenizer; name the model's, or {ADVICE}"
             )
     # Of what is left out, the count is the proof.
     counted = reading.counted
@@ -156,8 +138,7 @@ def checked(
         if type(value) not in (int, float) or not ZERO_PROBABILITY < value <= ROUNDING:
             raise InputError(
                 f"the server gives {_brief(value)} for the token at position {number}, which is no "
-                "log-probability: the model is damaged or overflows, is not allowed that token, or "
-                f"the server leaves out what its cache holds; turn prefix caching off, or {ADVICE}"
+                f"log-probability; check the model, turn prefix caching off, or {ADVICE}"
             )
     return np.minimum(np.array(values, dtype=np.float32), np.float32(0))
 
@@ -192,17 +173,8 @@ class Trust:
         self._behind = _alike(*(p[::-1] for p in self.prompts))
         self._first: dict[int, np.ndarray] = {}
         self._latest: dict[int, np.ndarray] = {}
-        self._constant = self._unmoved = 0
-        self._known: dict[int, tuple[int, int]] = {}
+        self._constant = 0
         self.noise: float | None = None
-
-    def places(self, requests: int, rng: np.random.Generator) -> list[int]:
-        """Choose before which of so many requests both probes are asked, in falling order.
-
-        One place at least where others are under way: what load does shows among them alone.
-        """
-        times = -(-(requests - 1) // EVERY) if requests else 0
-        return sorted(rng.integers(0, requests, times).tolist(), reverse=True)
 
     def hear(self, probe: int, values: np.ndarray) -> None:
         """Take an answer to a probe: without its start token, or its last tokens alone."""
@@ -217,15 +189,23 @@ class Trust:
             raise self._constant_values(values[0])
         behind = self._behind
         if behind and np.array_equal(one[-behind:], other[-behind:]):
-            raise InputError(
-                f"{self._url}: tokens have the same log-probabilities after different texts, so "
-                f"they do not depend on the context; {ADVICE}"
-            )
+            told = "the log-probabilities after different texts are the same"
+            raise InputError(f"{self._url}: {told}: they do not depend on the context; {ADVICE}")
+        # Where the probes begin to differ: the value of the token before them, if both have one.
+        ends = zip((one, other), self.prompts, strict=True)
+        differ = [answer[self.shared + 1 - len(prompt)] for answer, prompt in ends]
+        if np.ptp(differ) < SAME:
+            told = "different tokens after the same text have the same log-probability"
+            raise InputError(f"{self._url}: {told}: values are shifted by one; {ADVICE}")
         first = self._first.setdefault(probe, values)
         gaps = [np.abs(values - first[len(first) - len(values) :])]
         if self.shared and len(one) - len(other) == len(self.prompts[0]) - len(self.prompts[1]):
-            gaps.append(np.abs(one[: self.shared] - other[: self.shared]))
-            self._require_past_alone(gaps[-1])
+            gap = np.abs(one[: self.shared] - other[: self.shared])
+            gaps.append(gap)
+            rest = float(gap[:-1].mean()) if len(gap) > 1 else 0.0
+            if gap[-1] > max(MOST_NOISE_OF_ONE, 10 * rest):
+                told = "the log-probability of a token depends on the token behind it"
+                raise InputError(f"{self._url}: {told}; {ADVICE}")
         # What is equal to the last bit came from the cache, or was left alone by what moves others.
         found = max((float(gap[gap > 0].mean()) for gap in gaps if gap.any()), default=0.0)
         self.noise = max(self.noise or 0.0, found)
@@ -233,19 +213,7 @@ class Trust:
             raise InputError(
                 f"{self._url}: the log-probabilities of the same tokens differ by {found:.2g} nats "
                 f"a token from one request to another, and {MOST_NOISE:g} is the most that noise "
-                "may be: the model changed, or its cache gets in the way; turn prefix caching off "
-                "(vLLM: --no-enable-prefix-caching, SGLang: --disable-radix-cache), and let the "
-                "server serve one model alone"
-            )
-
-    def _require_past_alone(self, gap: np.ndarray) -> None:
-        """Refuse values that follow the next token: `gap` is that of the tokens both begin with."""
-        rest, last = float(gap[:-1].mean()) if len(gap) > 1 else 0.0, float(gap[-1])
-        if last > max(MOST_NOISE_OF_ONE, 10 * rest):
-            raise InputError(
-                f"{self._url}: the log-probability of a token depends on the token behind it: the "
-                "server gives each token the value of the next, or its model sees what it is to "
-                f"predict; {ADVICE}"
+                "may be: let the server serve one model alone, and turn prefix caching off"
             )
 
     def watch(self, values: np.ndarray) -> None:
@@ -255,24 +223,9 @@ class Trust:
         if self._constant >= CONSTANT:
             raise self._constant_values(values[0])
 
-    def compare(self, context: np.ndarray, tokens: np.ndarray, values: np.ndarray) -> None:
-        """Take tokens scored in a context: the same ones in another get other values."""
-        order = np.lexsort((values, tokens))
-        read, found = hash(context.tobytes()), hash(values[order].tobytes())
-        read_before, before = self._known.setdefault(hash(tokens[order].tobytes()), (read, found))
-        if read != read_before:
-            self._unmoved = 0 if found != before else self._unmoved + len(tokens)
-        if self._unmoved >= MOVED:
-            raise InputError(
-                f"{self._url}: the same {self._unmoved} tokens have the same log-probabilities in "
-                f"another order, so they do not depend on the context; {ADVICE}"
-            )
-
     def _constant_values(self, value: float) -> InputError:
-        return InputError(
-            f"{self._url}: every token has the log-probability {value:g}, which stands for none; "
-            f"{ADVICE}"
-        )
+        told = f"every token has the log-probability {value:g}, which stands for none"
+        return InputError(f"{self._url}: {told}; {ADVICE}")
 
 
 def _alike(one: np.ndarray, other: np.ndarray) -> int:

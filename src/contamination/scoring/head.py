@@ -1,13 +1,9 @@
 """Hidden states to log-probabilities, without a [tokens, vocabulary] matrix in float32.
 
 The output layer runs on a few hundred positions at a time, in the precision of the model, and only
-on positions whose token is scored. The log-sum-exp over the vocabulary is taken in float32 in a
-buffer that is used again. The logit of the token itself is computed once more in float32 and put
-in the place of the rounded one: of the error that a bfloat16 output layer adds, that is most.
-
-`objection` checks a network before its numbers are believed: Transformers loads encoders (BERT) as
-causal models too, and their "probability" of a token has seen the token; and an architecture may
-change its logits behind the output layer.
+on positions whose token is scored. The log-sum-exp over the vocabulary is taken in float32. The
+logit of the token itself is computed once more in float32 and put in the place of the rounded one:
+of the error that a bfloat16 output layer adds, that is most.
 """
 
 from collections.abc import Callable, Iterator
@@ -50,13 +46,9 @@ class Head:
         self.transform = transform
         self.rows = rows
         # Quantised weights are packed integers, offloaded ones a placeholder: neither can be read.
-        self._plain = (
-            layer
-            if type(layer) is torch.nn.Linear
-            and layer.weight.is_floating_point()
-            and layer.weight.device.type != "meta"
-            else None
-        )
+        self._plain: torch.nn.Linear | None = None
+        if type(layer) is torch.nn.Linear and layer.weight.is_floating_point():
+            self._plain = layer if layer.weight.device.type != "meta" else None
         self._buffer: Tensor | None = None
 
     def __call__(self, hidden: Tensor, tokens: Tensor) -> Tensor:
@@ -69,7 +61,13 @@ class Head:
         step = max(1, self.rows // each.shape[1])  # no more rows of the layer's weights than that
         for start in range(0, len(hidden), step):
             part = slice(start, start + step)
-            result[part] = self._chunk(hidden[part], each[part]).to(hidden.device)
+            wanted = each[part] if self._plain is None else each[part].to(self._plain.weight.device)
+            logits = self.logits(hidden[part], wanted)
+            picked = logits.gather(1, wanted.to(logits.device))
+            # In place: a second matrix of this size costs more than the arithmetic.
+            top = logits.amax(1, keepdim=True)
+            total = logits.sub_(top).exp_().sum(1, keepdim=True)
+            result[part] = (picked - top - total.log_()).to(hidden.device)
         return result.reshape(tokens.shape)
 
     def logits(self, hidden: Tensor, tokens: Tensor | None = None) -> Tensor:
@@ -116,16 +114,6 @@ class Head:
             logits.scatter_(1, tokens, exact)
         return logits if self.transform is None else self.transform(logits)
 
-    def _chunk(self, hidden: Tensor, tokens: Tensor) -> Tensor:
-        if self._plain is not None:
-            tokens = tokens.to(self._plain.weight.device)
-        logits = self.logits(hidden, tokens)
-        picked = logits.gather(1, tokens.to(logits.device))
-        # In place: a second matrix of this size costs more than the arithmetic.
-        top = logits.amax(1, keepdim=True)
-        total = logits.sub_(top).exp_().sum(1, keepdim=True)
-        return picked - top - total.log_()
-
 
 @torch.inference_mode()
 def objection(
@@ -133,8 +121,10 @@ def objection(
 ) -> str | None:
     """Return what speaks against scoring with this network, or None.
 
-    Two texts of `length` tokens that differ in the last alone go through the network as a whole and
-    through its parts. NaN is no objection here: damaged weights show in the scores.
+    Transformers loads encoders as causal models too, whose "probability" of a token has seen the
+    token; and an architecture may change its logits behind the output layer. So two texts of
+    `length` tokens that differ in the last alone go through the network as a whole and through its
+    parts. NaN is no objection here: damaged weights show in the scores.
     """
     vocabulary = network.config.get_text_config().vocab_size
     ids = torch.arange(length + 1, device=device) * (vocabulary // (length + 1))

@@ -9,45 +9,47 @@ import json
 import os
 import pickle
 import re
-import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 import torch
 import transformers
 from accelerate.utils.memory import should_reduce_batch_size
 from huggingface_hub import HfApi, hf_hub_download
-from huggingface_hub.file_download import REGEX_COMMIT_HASH
+from safetensors import safe_open
 from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerBase
 
-from contamination.device import has_bfloat16
 from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.scoring.cost import Shape
 from contamination.scoring.status import causes
-from contamination.testsets.hub import advice_on, fetch_files
+from contamination.testsets.hub import advice_on, asked_once, fetch_files
 from contamination.testsets.tokens import tokenize
 
-# Of a repository that has pickled weights alone, transformers would ask a bot to convert them, in
-# public: whoever reads a model leaves it as it is.
+# Of pickled weights alone, transformers would ask a bot to convert them, in public.
 os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
 
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
 Bits = Literal["8", "4"]
 DeviceMap = Literal["auto", "balanced", "balanced_low_0", "sequential"]  # accelerate's placements
-# What git allows in the name of a branch or tag, no longer than a file of the hub's cache can be.
-REVISION = re.compile(r"[^\s~^:?*\[\\\x00-\x1f\x7f]{1,200}")
-# Ten times and more what published models have; beyond, a network is not even laid out.
+# By the end of a name in config.json: ten times and more what published models have. To read more,
+# or to lay such a network out, be it without weights, would fill the memory.
 LARGEST = {
-    "num_hidden_layers": 2_000,
-    "hidden_size": 1_000_000,
-    "num_attention_heads": 10_000,
+    "layers?|blocks|groups": 2_000,
+    "heads?|experts": 10_000,
+    "labels": 100_000,
+    "hidden_size|n_embd|d_model": 1_000_000,
     "vocab_size": 10_000_000,
 }
-LARGEST_LIST = 100_000  # layers or labels: transformers makes a list of them while it reads
+# In files of older versions: masks and positions, which are computed now.
+OLD_TABLES = re.compile(
+    r"(att(entio)?n\.(masked_)?bias|inv_freq|(cos|sin)_cached|embed_positions(\.weights)?"
+    r"|position_ids|mask)$"
+)
+INTEGER = re.compile("[IU]\\d|BOOL")  # kinds of numbers, as safetensors calls them
 # A network of so many weights for each byte of its files is another one's: even two bits have four.
 MOST_PER_BYTE = 8
 # Letters of several scripts, and a run that a careless pattern of a tokenizer cannot stand.
@@ -131,32 +133,17 @@ class ModelSource:
         choices = {"precision": Precision, "bits": Bits, "device_map": DeviceMap}
         for name, kind in choices.items():
             if (value := getattr(self, name)) is not None and value not in get_args(kind):
-                allowed = ", ".join(get_args(kind))
-                raise InputError(f"{name} is {str(value)[:50]!r}: give one of {allowed}")
-        if self.revision is not None and not REVISION.fullmatch(self.revision):
-            raise InputError(
-                f"revision is {self.revision[:50]!r}: give a branch, a tag or a commit, 200 "
-                "characters at most"
-            )
+                raise InputError(f"{name} is {value!r}: give one of {', '.join(get_args(kind))}")
         _refuse_kernels(self.attention, self.name)
         path = Path(self.name)
-        for entry in path.iterdir() if path.is_dir() else ():
-            mode = entry.stat().st_mode if entry.exists() else stat.S_IFREG
-            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # would be read for ever, or never
-                raise InputError(
-                    f"{entry}: a pipe or a device, not a file; put the model's own there"
-                )
-        if path.suffix == ".gguf" and not path.is_file():
-            raise InputError(f"{path}: no such file; give the path of a GGUF file")
-        if path.suffix != ".gguf" and path.is_file():
-            raise InputError(f"{path} is a file; give the directory that holds the model")
+        for entry in path.iterdir() if path.is_dir() else ():  # what would be read for ever
+            if entry.exists() and not (entry.is_file() or entry.is_dir()):
+                raise InputError(f"{entry}: a pipe or a device; put the model's own file there")
+        local = self.name.count("/") > 1 or self.name.startswith((".", "/"))
+        if (path.is_file() != (path.suffix == ".gguf")) or (local and not path.exists()):
+            raise InputError(f"{path}: no model; give a directory, a GGUF file or a hub id")
         if self.revision is not None and path.exists():
-            raise InputError(
-                f"{path} lies on this machine, where revision {self.revision} has no meaning; "
-                "leave it out, or give a hub id"
-            )
-        if not path.exists() and (self.name.count("/") > 1 or self.name.startswith((".", "/"))):
-            raise InputError(f"{path}: no such directory; give a model's directory or a hub id")
+            raise InputError(f"{path} lies on this machine; leave revision {self.revision} out")
 
     @property
     def location(self) -> dict[str, Any]:
@@ -176,76 +163,59 @@ def load_config(source: ModelSource) -> Any:
     Raises InputError if there is nothing of that name, no access to it, or it is no causal language
     model; the message says which.
     """
-    with explain_load_errors(source.name):
-        raw, _ = transformers.PreTrainedConfig.get_config_dict(**source.location)
-        _refuse_long_lists(raw, source.name)
-        config = transformers.AutoConfig.from_pretrained(**source.location)
-    require_plausible(config, source.name)
+    config = read_config(source)
     own_code = "AutoModelForCausalLM" in (getattr(config, "auto_map", None) or {})
     causal = own_code or type(config) in transformers.MODEL_FOR_CAUSAL_LM_MAPPING
     if not causal or getattr(config, "is_encoder_decoder", False):
-        raise InputError(
-            f"{source.name}: {config.model_type} is not a causal language model; give one that "
-            "predicts each token from those before it"
-        )
+        raise InputError(f"{source.name}: {config.model_type} is not a causal language model")
     return config
 
 
-def _refuse_long_lists(raw: Any, name: str) -> None:
-    """Refuse numbers of layers or labels, anywhere in config.json, that would fill the memory."""
+def read_config(source: ModelSource) -> Any:
+    """Read config.json, of whatever kind of model.
+
+    Raises InputError for sizes that no model has before anything is made of them, and for
+    attention kernels from the hub.
+    """
+    with explain_load_errors(source.name):
+        raw, _ = transformers.PreTrainedConfig.get_config_dict(**source.location)
+        _refuse_sizes(raw, source.name)
+        config = transformers.AutoConfig.from_pretrained(**source.location)
+    _refuse_kernels(getattr(config, "_attn_implementation", None), source.name)
+    return config
+
+
+def _refuse_sizes(raw: dict[str, Any], name: str) -> None:
     for key, value in raw.items():
         if isinstance(value, dict):
-            _refuse_long_lists(value, name)
-        elif isinstance(value, int) and value > LARGEST_LIST and re.search("layers?$|labels$", key):
-            raise InputError(
-                f"{name}: config.json says {key} = {value}, and a model has at most "
-                f"{LARGEST_LIST:,}; give the config.json that belongs to the weights"
-            )
-
-
-def require_plausible(config: Any, name: str) -> None:
-    """Refuse a configuration before a network is built from it, which could take all memory.
-
-    Raises InputError for sizes that no model has, and for attention kernels from the hub: those are
-    programs, which nobody has asked to run.
-    """
-    text = config.get_text_config()
-    for size, most in LARGEST.items():
-        value = getattr(text, size, None)
-        if isinstance(value, int) and not 1 <= value <= most:
-            raise InputError(
-                f"{name}: config.json says {size} = {value}, and a model has 1 to {most:,}; give "
-                "the config.json that belongs to the weights"
-            )
-    _refuse_kernels(getattr(config, "_attn_implementation", None), name)
+            _refuse_sizes(value, name)
+        for ends, most in LARGEST.items():
+            if isinstance(value, int | float) and value > most and re.search(f"({ends})$", key):
+                raise InputError(
+                    f"{name}: config.json says {key} = {value}, and a model has at most {most:,}; "
+                    "give the config.json that belongs to the weights"
+                )
 
 
 def _refuse_kernels(attention: Any, name: str) -> None:
+    """Refuse attention kernels from the hub: programs, which nobody has asked to run."""
     if "/" in str(attention):
         raise InputError(
-            f"{name}: attention {attention!r} is a program from the hub, which is not run; take "
-            "attn_implementation out of config.json and choose with --attention: sdpa, "
-            "flash_attention_2 or eager"
+            f"{name}: attention {attention!r} is a program from the hub, which is not run; take it "
+            "out of config.json and choose sdpa, flash_attention_2 or eager (--attention)"
         )
 
 
 def pin_commit(source: ModelSource) -> ModelSource:
     """Put in the commit that a hub id's branch or tag stands for now; leave a local source alone.
 
-    Configuration, tokenizer and weights then come from one commit, though a branch may move before
-    the weights are loaded. Raises `InputError` as `load_config` does.
+    A branch may move before the weights are loaded. Raises `InputError` as `load_config` does.
     """
     if Path(source.name).exists():
         return source
-    with explain_load_errors(source.name):
+    with explain_load_errors(source.name), asked_once():
         file = Path(hf_hub_download(source.name, "config.json", revision=source.revision))
-    commit = file.parent.name
-    if not REGEX_COMMIT_HASH.match(commit):
-        raise InputError(
-            f"{source.name}: the hub's cache does not say which commit this is; download the model "
-            "with `hf download --local-dir` and give that directory"
-        )
-    return replace(source, revision=commit)
+    return replace(source, revision=file.parent.name)
 
 
 def load_tokenizer(source: ModelSource) -> PreTrainedTokenizerBase:
@@ -258,10 +228,7 @@ def load_tokenizer(source: ModelSource) -> PreTrainedTokenizerBase:
         tokenizer = transformers.AutoTokenizer.from_pretrained(**source.location)
         (ids,) = tokenize(tokenizer, [TRIAL])
     if len(set(ids.tolist())) < 2:
-        raise InputError(
-            f"{source.name}: its tokenizer makes the same token of every text; put the model's own "
-            "tokenizer there"
-        )
+        raise InputError(f"{path}: its tokenizer makes one token of every text; put its own there")
     return tokenizer
 
 
@@ -274,19 +241,12 @@ def load_network(
     large for the disk or the memory.
     """
     transformers.utils.logging.disable_progress_bar()  # ours say more
-    if not Path(source.name).exists():
-        if files := weight_files(source):
-            with explain_load_errors(source.name):  # if there is room for all of them
-                fetch_files(source.name, files, revision=source.revision)
-    elif Path(source.name).is_dir() and not source.trust_remote_code:
-        parameters = count_parameters(config)
-        size = sum(file.stat().st_size for file in _weights_of(Path(source.name), config))
-        if parameters > MOST_PER_BYTE * size:  # transformers would make up the rest
-            raise InputError(
-                f"{source.name}: config.json describes {parameters:,} weights, and their files "
-                f"have {size:,} bytes; give the config.json that belongs to the weights"
-            )
-    arguments: dict[str, Any] = {"dtype": dtype}
+    if not Path(source.name).exists() and (files := weight_files(source)):
+        with explain_load_errors(source.name):  # if there is room for all of them
+            fetch_files(source.name, files, revision=source.revision)
+    arguments: dict[str, Any] = {"dtype": dtype, "config": config}
+    if Path(source.name).suffix == ".gguf":
+        arguments["quantization_config"] = transformers.GgufConfig(dequantize=True)
     if source.attention is not None:
         arguments["attn_implementation"] = source.attention
     if source.bits is not None:
@@ -301,16 +261,19 @@ def load_network(
     if placed:
         arguments["device_map"] = source.device_map or {"": device}
     with explain_load_errors(source.name):
+        _refuse_integers(Path(source.name), config)
         network, report = AutoModelForCausalLM.from_pretrained(
             **source.location, **arguments, output_loading_info=True
         )
         if not placed:
             network.to(device)
     if missing := sorted(report["missing_keys"]):  # transformers fills them with random numbers
+        told = f"the weights lack {', '.join(missing[:3])}"
+        raise InputError(f"{source.name}: {told}; give a causal language model as a whole")
+    if left_out := _left_out(network, report["unexpected_keys"]):
         raise InputError(
-            f"{source.name}: the weights lack {', '.join(missing[:3])}"
-            f"{' and others' if len(missing) > 3 else ''}; give a causal language model with its "
-            "output layer"
+            f"{source.name}: the weights have {', '.join(left_out[:3])}, for which config.json has "
+            "no place; give the config.json that belongs to them"
         )
     # Else some architectures look for padding in every batch; others forbid None, hence this way.
     object.__setattr__(network.config, "pad_token_id", None)
@@ -318,27 +281,67 @@ def load_network(
     return network.eval()
 
 
-def _weights_of(directory: Path, config: Any) -> list[Path]:
+def _left_out(network: PreTrainedModel, unexpected: Iterable[str]) -> list[str]:
+    """Return weights of layers or modules that the network has, or would have with more layers.
+
+    Other heads, towers and tables of older versions lie in many files, and are of no use here.
+    """
+    base = network.base_model_prefix
+    within = {name for name, _ in network.named_modules()} - {"", base}
+
+    def has_place(key: str) -> bool:
+        parts = key.split(".")
+        return any(".".join(parts[:end]) in within for end in range(1, len(parts)))
+
+    known = (key for key in sorted(unexpected) if not OLD_TABLES.search(key))
+    return [key for key in known if has_place(key) or has_place(f"{base}.{key}")]
+
+
+def _refuse_integers(path: Path, config: Any) -> None:
+    """Refuse weights that are stored as integers, and no configuration says how to read them."""
+    if getattr(config, "quantization_config", None) is not None:
+        return
+    for file in _weights_of(path, config) if path.is_dir() else ():
+        if file.suffix == ".safetensors":
+            with safe_open(file, "pt") as weights:
+                kinds = {key: weights.get_slice(key).get_dtype() for key in weights.keys()}  # noqa: SIM118
+            if whole := [key for key, kind in sorted(kinds.items()) if INTEGER.match(kind)]:
+                raise InputError(
+                    f"{file}: {whole[0]} is stored as integers, and config.json does not say what "
+                    "they mean; give weights as floating-point numbers, or their own config.json"
+                )
+
+
+def _weights_of(path: Path, config: Any) -> list[Path]:
     """Return the files of weights that transformers loads, with their index, if they have one.
 
     Raises InputError if one is missing.
     """
-    named = getattr(config, "transformers_weights", None)
-    first = (
-        str(named)
-        if named
-        else next((name for name in WEIGHTS if (directory / name).is_file()), None)
-    )
+    if path.is_file():
+        return [path]
+    first = getattr(config, "transformers_weights", None)
+    first = first or next((name for name in WEIGHTS if (path / name).is_file()), None)
     if first is None:
-        raise InputError(f"{directory}: no *.safetensors in it; train or fetch the model first")
-    files = [directory / first]
+        raise InputError(f"{path}: no *.safetensors in it; train or fetch the model first")
+    files = [path / first]
     if first.endswith(".index.json"):
-        with explain_load_errors(str(directory)):
+        with explain_load_errors(str(path)):
             shards = json.loads(files[0].read_text(encoding="utf-8"))["weight_map"].values()
-            files = [*sorted({directory / shard for shard in shards}), files[0]]
+            files = [*sorted({path / shard for shard in shards}), files[0]]
     if missing := [file for file in files if not file.is_file()]:
         raise InputError(f"{missing[0]}: no such file; fetch all files of the model")
     return files
+
+
+def require_described(source: ModelSource, config: Any, parameters: int) -> None:
+    """Refuse more weights than local files can hold: transformers would make up the rest."""
+    path = Path(source.name)
+    size = sum(file.stat().st_size for file in _weights_of(path, config)) if path.exists() else None
+    if size is not None and parameters > MOST_PER_BYTE * size:
+        raise InputError(
+            f"{path}: config.json describes {parameters:,} weights, and their files have {size:,} "
+            "bytes; give the config.json that belongs to the weights"
+        )
 
 
 def weight_files(source: ModelSource) -> list[str]:
@@ -349,13 +352,6 @@ def weight_files(source: ModelSource) -> list[str]:
         return []
     first = next((name for name in WEIGHTS if name in names), None)
     return [first, *WEIGHTS[first]] if first else []
-
-
-def choose_dtype(source: ModelSource, device: torch.device) -> torch.dtype:
-    """Choose the precision of the network on that device."""
-    if source.precision == "auto":
-        return torch.bfloat16 if has_bfloat16(device) else torch.float32
-    return cast(torch.dtype, getattr(torch, source.precision))
 
 
 def context_length(source: ModelSource, config: Any) -> int:
@@ -370,19 +366,13 @@ def context_length(source: ModelSource, config: Any) -> int:
     rope = getattr(text, "rope_parameters", None) or {}
     if rope.get("rope_type") == "longrope":  # a longer window changes all others of its batch
         limit = int(rope["original_max_position_embeddings"])
-    if limit is not None and limit < 2:
-        raise InputError(
-            f"{source.name}: config.json states a context of {limit} tokens, and a token is scored "
-            "after another; give the config.json that belongs to the weights"
-        )
-    if source.context is None and limit is None:
+    context = source.context if source.context is not None else limit
+    if context is None:
         raise InputError(f"{source.name}: config.json states no context length; give one (context)")
-    if source.context is not None and not 2 <= source.context <= (limit or source.context):
-        raise InputError(
-            f"context is {source.context}: {source.name} reads 2 to {limit or 'any number of'} "
-            "tokens at once"
-        )
-    return source.context or int(limit or 0)
+    if not 2 <= context <= (limit or context):
+        most = limit or "any number of"
+        raise InputError(f"context is {context}: {source.name} reads 2 to {most} tokens at once")
+    return context
 
 
 def count_parameters(config: Any) -> int:
@@ -420,14 +410,11 @@ def identity(source: ModelSource, config: Any, dtype: torch.dtype, start: int) -
     """Return the SHA-256 that names weights, tokenizer, precision, window and start token.
 
     Local files are hashed, those that are loaded; a hub id is named by its commit. What only moves
-    numbers within the tolerance of the precision (placement, attention, compilation, batches) is
-    left out.
+    numbers within the tolerance of the precision (placement, attention, batches) is left out.
     """
     path = Path(source.name)
     how = [str(dtype), str(source.bits), str(context_length(source, config)), str(start)]
-    if path.is_file():
-        return sha256_of(path, *how)
-    if not path.is_dir():
+    if not path.exists():
         return sha256_of(source.name, str(source.revision), *how)
     weights = _weights_of(path, config)
     kinds = ["config.json", "tokenizer*", "vocab*", "merges*", "*.model", "*.tiktoken"]

@@ -1,13 +1,12 @@
 """`TransformersScorer`: a causal model that runs on this machine's devices.
 
-The network runs over whole batches; its output layer only where a token is scored. Transfers to and
-from a GPU are asynchronous: while the device computes one batch, the results of earlier ones come
-back.
+The network runs over whole batches; its output layer only where a token is scored. While a GPU
+computes one batch, the results of earlier ones come back.
 """
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -18,10 +17,11 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from contamination.device import memories
+from contamination.device import has_bfloat16, memories
 from contamination.errors import InputError
 from contamination.scoring import loading
 from contamination.scoring.contract import Scorer, start_token
+from contamination.scoring.gguf import unpack
 from contamination.scoring.head import Head, logit_transform, objection
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.models import ModelEntry
@@ -54,9 +54,10 @@ class TransformersScorer:
         self, source: ModelSource | Path | str, *, batch_tokens: int | None = None
     ) -> None:
         source = source if isinstance(source, ModelSource) else ModelSource(str(source))
-        source = loading.pin_commit(source)
         self.device = processes().device
-        self.dtype = loading.choose_dtype(source, self.device)
+        auto = torch.bfloat16 if has_bfloat16(self.device) else torch.float32
+        self.dtype = getattr(torch, source.precision, auto)  # there is no torch.auto
+        source = loading.pin_commit(unpack(source, self.dtype))
         self.config = loading.load_config(source)
         with loading.explain_load_errors(source.name):
             self.context = loading.context_length(source, self.config)
@@ -71,19 +72,10 @@ class TransformersScorer:
         """Whether the network is spread over all devices: then one process works, and no other."""
         return self.source.device_map is not None
 
-    @property
+    @cached_property
     def model(self) -> PreTrainedModel:
         """The network, loaded when the first sequence is scored: a full store never needs it."""
-        if isinstance(self._network, InputError):
-            raise self._network
-        return self._network
-
-    @cached_property
-    def _network(self) -> PreTrainedModel | InputError:
-        try:
-            return loading.load_network(self.source, self.config, self.dtype, self.device)
-        except InputError as error:
-            return error  # no further test set waits for the weights to fail again
+        return loading.load_network(self.source, self.config, self.dtype, self.device)
 
     @cached_property
     def body(self) -> torch.nn.Module:
@@ -136,24 +128,22 @@ class TransformersScorer:
         masks = [np.ones(len(s), dtype=bool) for s in sequences] if wanted is None else wanted
         scores = [np.full((len(ids), *columns), np.nan, dtype=np.float32) for ids in sequences]
         jobs = [Job(i, w) for i, mask in enumerate(masks) for w in windows_of(mask, self.context)]
+        places = {job: job.window.scored(masks[job.sequence]) for job in jobs}
         equal: dict[tuple[bytes, ...], list[Job]] = {}
-        for job in jobs:
-            index, window = job
-            scored = window.scored(masks[index])
-            read = window.inputs(sequences[index], self.start), sequences[index][scored]
-            key = *(array.tobytes() for array in read), (scored - window.start).tobytes()
-            equal.setdefault(key, []).append(job)
+        for job, scored in places.items():
+            ids, window = sequences[job.sequence], job.window
+            key = window.inputs(ids, self.start), ids[scored], scored - window.start
+            equal.setdefault(tuple(array.tobytes() for array in key), []).append(job)
         alike = {same[0]: same for same in equal.values()}
 
         def parts() -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-            forward = partial(self._forward, sequences=sequences, masks=masks, output=output)
+            forward = partial(self._forward, sequences=sequences, places=places, output=output)
             for batch, values in self.results(list(alike), forward):
                 stop = 0
                 for job in batch:
-                    count = len(job.window.scored(masks[job.sequence]))
-                    part = values[stop : (stop := stop + count)]
-                    for index, window in alike[job]:
-                        yield index, window.scored(masks[index]), part
+                    part = values[stop : (stop := stop + len(places[job]))]
+                    for same in alike[job]:
+                        yield same.sequence, places[same], part
 
         yield from assemble(scores, [job.sequence for job in jobs], parts())
 
@@ -198,19 +188,17 @@ class TransformersScorer:
         self,
         jobs: list[Job],
         sequences: Sequence[np.ndarray],
-        masks: Sequence[np.ndarray],
+        places: Mapping[Job, np.ndarray],
         output: Output,
     ) -> Tensor:
         width = max(window.width for _, window in jobs)
         # Padding stands on the right, where a causal model cannot see it.
         ids = np.full((len(jobs), width), self.start, dtype=np.int64)
-        places, targets = [], []
         for row, (index, window) in enumerate(jobs):
             ids[row, : window.width] = window.inputs(sequences[index], self.start)
-            scored = window.scored(masks[index])
-            places.append(row * width + scored - window.start)
-            targets.append(sequences[index][scored])
-        inputs, positions = self.send(ids), self.send(np.concatenate(places))
+        flat = [row * width + places[job] - job.window.start for row, job in enumerate(jobs)]
+        targets = [sequences[job.sequence][places[job]] for job in jobs]
+        inputs, positions = self.send(ids), self.send(np.concatenate(flat))
         hidden = self.body(input_ids=inputs, use_cache=False).last_hidden_state
         hidden = hidden.flatten(0, 1).index_select(0, positions.to(hidden.device))
         read = inputs.flatten().index_select(0, positions)
@@ -243,7 +231,7 @@ class TransformersScorer:
         if not np.isfinite(result).all():
             raise InputError(
                 f"{self.source.name} returned a log-probability that is not finite; its weights "
-                f"are damaged or overflow in {str(self.dtype).removeprefix('torch.')}"
+                f"are damaged or overflow in {self.dtype}"
             )
         return jobs, result
 
@@ -253,27 +241,27 @@ def place(
 ) -> ModelSource:
     """Return the source with a `device_map` if its weights exceed the device of a process.
 
-    On a CPU processes share the memory, and so each has a part of it for a model of its own. All
-    processes that see the same devices decide alike. What comes with code of its own is not
-    measured. Raises InputError if the weights exceed all devices together, and as `model_shape`.
+    On a CPU processes share the memory. What comes with code of its own is not measured. Raises
+    InputError if the weights exceed all devices together or their files, and as `model_shape`.
     """
-    if source.device_map is not None or source.trust_remote_code:
+    if source.trust_remote_code:
+        return source
+    parameters = loading.count_parameters(config)
+    loading.require_described(source, config, parameters)
+    if source.device_map is not None:
         return source
     bytes_each = int(source.bits) / 8 if source.bits else dtype.itemsize
-    weights, devices = loading.count_parameters(config) * bytes_each, memories(device)
+    weights, devices = parameters * bytes_each, memories(device)
     gpu = device.type == "cuda"
     own = min(devices) if gpu else devices[0] / int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     if weights <= ROOM * own:
         return source
     if weights <= ROOM * sum(devices):
         return replace(source, device_map="auto")
-    several = len(devices) > 1
-    where = f"{len(devices)} GPU{'s have' if several else ' has'}" if gpu else "this machine has"
     raise InputError(
-        f"{source.name}: its weights take {weights / 1e9:,.3g} GB in "
-        f"{f'{source.bits} bits' if source.bits else str(dtype).removeprefix('torch.')}, and "
-        f"{where} {sum(devices) / 1e9:,.3g} GB of memory, {ROOM:.0%} of it for weights; "
-        "quantise it (bits), take a smaller one, or a machine with more"
+        f"{source.name}: its weights take {weights / 1e9:,.3g} GB, and {len(devices)} device(s) "
+        f"({device.type}) have {sum(devices) / 1e9:,.3g} GB of memory, {ROOM:.0%} of it for "
+        "weights; quantise it (bits), take a smaller one, or a machine with more"
     )
 
 

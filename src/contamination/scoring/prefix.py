@@ -2,13 +2,11 @@
 
 The successor statistic needs log p(first b tokens of x_j | x_i) for all ordered pairs in a shard:
 each example is the prefix of all the others. Behind an endpoint, and wherever sharing gives other
-numbers, each pair is a sequence of its own, those of one prefix in a row, so that a server with a
-cache reads it once. A model that runs here reads each prefix once and keeps
+numbers, each pair is a sequence of its own. A model that runs here reads each prefix once and keeps
 its keys and values. The continuations follow one another in rows: every token sees the prefix and,
-of its row, its own continuation alone, at the position right after the prefix.
-
-A row copies the keys of its prefix, and each of its inputs attends to them and to the whole row.
-Many short rows copy too often, few long ones compute what is masked, and unequal rows are padded.
+of its row, its own continuation alone, at the position right after the prefix. A row copies the
+keys of its prefix, and each of its inputs attends to them and to the whole row: many short rows
+copy too often, few long ones compute what is masked, and unequal rows are padded.
 """
 
 from collections import defaultdict
@@ -29,8 +27,8 @@ from contamination.scoring.loading import is_out_of_memory
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.windows import Job, Window, assemble
 
-# Costs in units of the time in which one input attends to one key, measured on a CPU with models of
-# 4 and 124 million parameters. The minimum is so flat that they serve other machines as well.
+# Costs in units of the time in which one input attends to one key, measured on a CPU. The minimum
+# is so flat that they serve other machines as well.
 COPY = 32  # a key and its value
 NETWORK = 2000  # all of an input but attention
 ATTENTIONS = ("sdpa", "eager")  # kinds that take a mask for every pair of tokens
@@ -131,10 +129,9 @@ def attention_mask(blocks: Tensor, widths: Tensor, longest: int, dtype: torch.dt
 
     `blocks` is that of the layout, `widths` [R] those of the rows' prefixes, padded to `longest`.
     """
-    rows, length = blocks.shape
     prefix = torch.arange(longest, device=blocks.device) < widths[:, None]
     own = (blocks[:, :, None] == blocks[:, None, :]).tril()
-    seen = torch.cat([prefix[:, None].expand(rows, length, longest), own], dim=2)[:, None]
+    seen = torch.cat([prefix[:, None].expand(*blocks.shape, longest), own], dim=2)[:, None]
     # The lowest number instead of minus infinity, and no boolean: every kind of attention adds it.
     lowest = torch.finfo(dtype).min
     return torch.zeros(seen.shape, dtype=dtype, device=seen.device).masked_fill_(~seen, lowest)
@@ -147,11 +144,6 @@ class SharedKeys(Cache):  # type: ignore[misc]
         super().__init__(layers=[])
         self.owners: Tensor | None = None
         self.kept: dict[int, tuple[Tensor, Tensor]] = {}
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """Precision in which the network attends."""
-        return next(iter(self.kept.values()))[0].dtype
 
     def update(
         self, key_states: Tensor, value_states: Tensor, layer_idx: int, *_: Any, **__: Any
@@ -181,16 +173,11 @@ def continuation_logprobs(
 
     A group is a prefix and its continuations (integer ids), any of which may be empty; the order of
     results is free. A token is conditioned on the start token, the prefix, and the tokens of its
-    continuation before it. Of a prefix that leaves no room for a continuation in the context, the
-    last `scorer.context - len(continuation)` tokens count: a value depends on nothing else in the
-    group. Raises InputError if a continuation is longer than the context, and what
-    `scorer.token_logprobs` raises.
+    continuation before it. Where a prefix leaves no room in the context, its last
+    `scorer.context - len(continuation)` tokens count: a value depends on nothing else in the group.
+    Raises InputError if a continuation is longer than the context, and as `scorer.token_logprobs`.
     """
-    pieces = [
-        piece
-        for group, (prefix, continuations) in enumerate(groups)
-        for piece in _pieces(group, prefix, continuations, scorer)
-    ]
+    pieces = [p for number, group in enumerate(groups) for p in _pieces(number, *group, scorer)]
     found = [[np.empty(0, dtype=np.float32) for _ in ids] for _, ids in groups]
     owners = [piece.group for piece in pieces for _ in piece.members]
     yield from assemble(found, owners, _scored(scorer, pieces))
@@ -203,10 +190,8 @@ def _pieces(
     by_room: defaultdict[int, list[int]] = defaultdict(list)
     for member, ids in enumerate(continuations):
         if len(ids) > scorer.context:
-            raise InputError(
-                f"continuation {member} of group {group} has {len(ids)} tokens, but the context "
-                f"is {scorer.context}; score fewer of its first tokens"
-            )
+            told = f"continuation {member} of group {group} has {len(ids)} tokens"
+            raise InputError(f"{told}, but the context is {scorer.context}; score fewer of them")
         if len(ids):
             by_room[min(len(prefix), scorer.context - len(ids))].append(member)
     for room, members in by_room.items():
@@ -242,10 +227,8 @@ def _plain(scorer: Scorer, pieces: list[Piece]) -> Iterator[Scored]:
     for part in (pieces[i::parts] for i in range(parts)):
         owners = [(piece, k) for piece in part for k in range(len(piece.members))]
         sequences = [np.concatenate([p.prefix, p.continuations[k]]) for p, k in owners]
-        wanted = [
-            np.arange(len(ids)) >= len(piece.prefix)
-            for (piece, _), ids in zip(owners, sequences, strict=True)
-        ]
+        ends = zip(owners, sequences, strict=True)
+        wanted = [np.arange(len(ids)) >= len(piece.prefix) for (piece, _), ids in ends]
         for number, values in scorer.token_logprobs(sequences, wanted):
             piece, k = owners[number]
             yield piece.group, piece.members[k], values[len(piece.prefix) :]
@@ -254,8 +237,8 @@ def _plain(scorer: Scorer, pieces: list[Piece]) -> Iterator[Scored]:
 def _agrees(scorer: TransformersScorer, pieces: list[Piece]) -> bool:
     """Whether sharing gives the numbers of plain scoring; tried on the largest pieces so far.
 
-    Positions counted by index, windows and states of all kinds, masks or caches that are refused:
-    whatever an architecture does shows in the numbers, or as an error.
+    Whatever an architecture does with positions, windows, states, masks and caches shows in the
+    numbers, or as an error.
     """
     known, config = _agreed.get(scorer, (0, 0)), scorer.model.config
     if (
@@ -277,9 +260,9 @@ def _agrees(scorer: TransformersScorer, pieces: list[Piece]) -> bool:
 def _differ_little(scorer: TransformersScorer, pieces: list[Piece]) -> bool:
     """Compare the first and the last continuation of each piece, scored either way."""
     ends = [piece.part(slice(None, None, len(piece.members) - 1)) for piece in pieces]
-    plain = {(group, member): values for group, member, values in _plain(scorer, ends)}
+    plain = {tuple(where): values for *where, values in _plain(scorer, ends)}
     try:
-        shared = {(group, member): values for group, member, values in _together(scorer, pieces)}
+        shared = {tuple(where): values for *where, values in _together(scorer, pieces)}
     except Exception:  # of any class: architectures refuse what they do not know in many ways
         return False
     errors = [np.abs(shared[where] - values) for where, values in plain.items()]
@@ -291,8 +274,9 @@ def _differ_little(scorer: TransformersScorer, pieces: list[Piece]) -> bool:
 def _together(scorer: TransformersScorer, pieces: list[Piece]) -> Iterator[Scored]:
     """Score pieces in batches, each prefix read once."""
     jobs = [Job(i, Window(0, 0, piece.width)) for i, piece in enumerate(pieces)]
-    batches = scorer.results(jobs, lambda jobs: _forward(scorer, [pieces[i] for i, _ in jobs]))
-    for batch, values in batches:
+    for batch, values in scorer.results(
+        jobs, lambda jobs: _forward(scorer, [pieces[i] for i, _ in jobs])
+    ):
         stop = 0
         for piece in (pieces[job.sequence] for job in batch):
             for member, ids in zip(piece.members, piece.continuations, strict=True):
@@ -301,12 +285,12 @@ def _together(scorer: TransformersScorer, pieces: list[Piece]) -> Iterator[Score
 
 def _forward(scorer: TransformersScorer, pieces: list[Piece]) -> Tensor:
     """Log-probabilities, float32, of the tokens of all continuations, in order."""
+    half = len(pieces[0].members) // 2
     try:
         return _run(scorer, pieces)
     except RuntimeError as error:
-        if len(pieces) > 1 or len(pieces[0].members) == 1 or not is_out_of_memory(error):
+        if len(pieces) > 1 or not half or not is_out_of_memory(error):
             raise
-    half = len(pieces[0].members) // 2
     parts = [pieces[0].part(slice(half)), pieces[0].part(slice(half, None))]
     return torch.cat([_forward(scorer, [part]) for part in parts])
 
@@ -328,7 +312,7 @@ def _run(scorer: TransformersScorer, pieces: list[Piece]) -> Tensor:
             scorer.send(layout.blocks),
             scorer.send(layout.widths[layout.owners]),
             layout.prefixes.shape[1],
-            keys.dtype,
+            next(iter(keys.kept.values()))[0].dtype,  # that in which the network attends
         )
         hidden = scorer.body(
             input_ids=scorer.send(layout.inputs),

@@ -30,18 +30,15 @@ def processes() -> PartialState:
 
     Raises InputError if the environment names several processes that cannot meet.
     """
-    size = int(os.environ.get("WORLD_SIZE", "1"))
+    size, reason = int(os.environ.get("WORLD_SIZE", "1")), ""
     try:
         # Without `cpu`, accelerate takes processes on CPUs for so many that are alone.
         state = PartialState(cpu=size > 1 and not torch.accelerator.is_available())
-        met, reason = state.num_processes == size, f"this one knows {state.num_processes}"
     except (ValueError, dist.DistError) as error:
-        met, reason = False, str(error)
-    if not met:
-        raise InputError(
-            f"WORLD_SIZE is {size}, and the processes do not find each other ({reason}); start "
-            "them with torchrun"
-        )
+        reason = f" ({error})"
+    if reason or state.num_processes != size:
+        told = f"WORLD_SIZE is {size}, and the processes do not find each other{reason}"
+        raise InputError(f"{told}; start them with torchrun")
     if size > 1:
         atexit.register(_leave)
     return state
@@ -89,7 +86,7 @@ def share(work: Callable[[], T]) -> list[T]:
     except FAILURES as error:
         failure = error
     outcomes = gather((value, failure and status_of(failure)))
-    if failure is not None:
+    if failure:
         raise failure
     for number, (_, problem) in enumerate(outcomes):
         if problem:

@@ -1,19 +1,19 @@
 """Score a test set under a model into its store, doing only what is missing.
 
 Oren, Algorithm 1, up to the statistics: for every shard the log-probability of the canonical order
-and of m shuffled ones; or of every example right after every other.
+and of m shuffled ones; or of every example right after every other. Or
+of every alternative of a record: each is tokenised whole, as what a model has read was, the tokens
+with which all alternatives of a record begin are read once, and those after them are stored.
 
 The work is cut into parts by the header, the number of permutations and the scorer's batches alone.
-So one process and many, a run that was interrupted and one that was not, write the same parts. A
-`run-*.json` beside them says what each run was; neither the header nor any part depends on it.
+So one process and many, a run that was interrupted and one that was not, write the same parts.
 
 A number may depend on when and where it was computed: a float on its place in the batch, an answer
 on the requests before it. So the units of a shard are scored in a random order, one shard after
-another, and so are the examples after a predecessor: places then say nothing about the canonical
-order, the orderings stay exchangeable under H0, and a drift, slow against a shard, cancels in it.
-Units that are missing from an older run are scored after it; only they are put in a random order.
-One stored ordering of each of their shards is scored again first: if it has moved by more than the
-engine's resolution, nothing is added.
+another, and so are the examples after a predecessor and the alternatives of a record: the orderings
+stay exchangeable under H0, and a drift, slow against a shard, cancels in it. Units that are missing
+from an older run are scored after it. One stored ordering of each of their shards is scored again
+first: if it has moved by more than the engine's resolution, nothing is added.
 """
 
 import platform
@@ -21,32 +21,36 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
-from functools import partial
+from functools import lru_cache, partial
 from importlib.metadata import version
+from itertools import chain, takewhile
 from operator import itemgetter
 from pathlib import Path
+from typing import NamedTuple
 from uuid import uuid4
 
 import numpy as np
 from tqdm import tqdm
+from transformers import PreTrainedTokenizerBase
 
 from contamination.device import describe
 from contamination.errors import InputError
 from contamination.files import write_json
 from contamination.randomness import random_stream
-from contamination.scoring.contract import Scorer
+from contamination.scoring.contract import Scorer, start_token
+from contamination.scoring.cost import Workload
 from contamination.scoring.prefix import continuation_logprobs
 from contamination.scoring.processes import gather, mine, processes, share, together
 from contamination.scoring.store import Store, open_store
-from contamination.scoring.store_format import Header, Kind, Unit, count_rows, positions
+from contamination.scoring.store_format import Header, Kind, Unit, UnitRow, count_values
+from contamination.testsets.alternatives import AlternativeSet
 from contamination.testsets.example_set import ExampleSet
-from contamination.testsets.tokens import TokenisedSet, consecutive, tokenize_set
+from contamination.testsets.tokens import TokenisedSet, consecutive, tokenize, tokenize_set
 
 PARTS = 256  # that the work is cut into, unless they become too small or too large
 SMALLEST_PART = 1 << 14  # tokens that the model reads, as below
 LARGEST_PART = 1 << 20  # the work that an interruption may cost in each process
 BATCHES = 4  # of a part at least: between two parts the device waits
-ScoredUnit = tuple[Unit, np.ndarray, np.ndarray]  # unit, its examples, float32 of their tokens
 PACKAGES = ("contamination", "torch", "transformers", "tokenizers", "numpy", "pyarrow")
 
 
@@ -68,9 +72,8 @@ def score(
 
     Under torchrun all processes call this with the same arguments, and each scores its share of the
     missing parts; none returns before all are stored. Raises InputError if a shard has fewer than
-    two examples, an example has no token, the kind is "alternatives"
-    (`contamination.scoring.alternatives`), `directory` holds a store of something else, a
-    log-probability is not finite, or the disk is full.
+    two examples, an example has no token, the kind is "alternatives", `directory` holds a store of
+    something else, a log-probability is not finite, or the disk is full.
 
     Parameters
     ----------
@@ -85,8 +88,11 @@ def score(
     """
     if kind == "alternatives":
         raise InputError("kind is 'alternatives': score_alternatives scores those")
+    if kind == "orderings" and tokens_per_example is not None:
+        raise InputError("tokens_per_example is of successors: orderings are scored as a whole")
     if isinstance(test_set, ExampleSet):
         test_set = tokenize_set(scorer.tokenizer, test_set)
+    ids = test_set.ids
     header = Header(
         model=model,
         model_revision=scorer.revision,
@@ -99,93 +105,177 @@ def score(
         kind=kind,
         tokens_per_example=tokens_per_example,
     )
-    ordered = [header.units(permutations, shard) for shard in range(header.shards)]
     shuffled = [  # shard by shard, each in a random order of its own
-        units[i]
-        for units in ordered
-        for i in order_of_work(header, len(units), "units", units[0][0])
+        (shard, int(index))
+        for shard in range(header.shards)
+        for index in order_of_work(header, len(header.units(permutations, shard)), "units", shard)
     ]
-    return fill(
-        directory,
-        header,
-        shuffled,
-        scorer,
-        partial(_scored, header=header, ids=test_set.ids, scorer=scorer),
-        enough=enough,
-        replace=replace,
+
+    # The scorer begins a sequence itself, so an example that brings a start token loses it there.
+    begun = int(test_set.test_set.started and ids[0][0] == start_token(scorer.tokenizer))
+
+    def successors(unit: Unit) -> Group:
+        others, before = header.examples(unit), header.bounds[unit[0]][0] + unit[1]
+        rests = [ids[e][:tokens_per_example] for e in others]
+        return Group(before, ids[before][begun:], rests, range(len(others)))
+
+    def orderings(part: Sequence[Unit]) -> Iterator[UnitRow]:
+        examples = [header.examples(unit) for unit in part]
+        sequences = [np.concatenate([ids[e] for e in order])[begun:] for order in examples]
+        for i, values in scorer.token_logprobs(sequences):
+            yield UnitRow(part[i], examples[i], np.pad(values, (begun, 0)))
+
+    pairs = partial(_score_continuations, header, scorer, successors)
+    read = pairs if kind == "successors" else orderings
+    return _fill(directory, header, shuffled, scorer, read, enough=enough, replace=replace)
+
+
+class Group(NamedTuple):
+    """One record whose alternatives differ, or one whose successors are scored: token ids."""
+
+    record: int  # index in the set
+    prefix: np.ndarray  # what all alternatives begin with, less than any of them
+    rests: Sequence[np.ndarray]  # the distinct continuations, at least one token each
+    which: Sequence[int]  # of the N alternatives, the published one first: its continuation
+
+
+@lru_cache(maxsize=1)  # planned and scored one after the other
+def token_groups(
+    tokenizer: PreTrainedTokenizerBase, alternatives: AlternativeSet
+) -> tuple[Group, ...]:
+    """Tokenise the records that have any alternative, in canonical order.
+
+    Raises InputError if an alternative has no token.
+    """
+    moving = [i for i, count in enumerate(alternatives.distinct) if count > 1]
+    rows = [dict.fromkeys(alternatives.texts[i]) for i in moving]
+    found = iter(tokenize(tokenizer, list(chain.from_iterable(rows))))
+    groups = []
+    for record, row in zip(moving, rows, strict=True):
+        ids = {text: next(found) for text in row}
+        if not all(map(len, ids.values())):
+            raise InputError(
+                f"{alternatives.name}, record {record + 1}: an alternative has no token; end the "
+                "template with a separator"
+            )
+        columns = zip(*(each[:-1].tolist() for each in ids.values()), strict=False)
+        common = sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, columns))
+        rests = {each[common:].tobytes(): each[common:] for each in ids.values()}
+        numbers = {rest: number for number, rest in enumerate(rests)}
+        groups.append(
+            Group(
+                record,
+                next(iter(ids.values()))[:common],
+                tuple(rests.values()),
+                tuple(numbers[ids[t][common:].tobytes()] for t in alternatives.texts[record]),
+            )
+        )
+    return tuple(groups)
+
+
+def alternative_workload(groups: Sequence[Group]) -> Workload:
+    """Count what scoring them takes: each prefix once, and each distinct continuation.
+
+    A server without a cache reads the prefix again with each of them, in a request for each.
+    """
+    before = np.array([1 + len(group.prefix) for group in groups], dtype=np.int64)
+    lengths = np.array([len(rest) for group in groups for rest in group.rests], dtype=np.int64)
+    prefixes, scored = before.repeat([len(group.rests) for group in groups]), int(lengths.sum())
+    return Workload(
+        sequences=len(lengths),
+        scored=scored,
+        read=int((before - 1).sum()) + scored,
+        windows=len(lengths),
+        attended=int((before * (before + 1) // 2).sum())
+        + int((lengths * (lengths + 1) // 2 + lengths * prefixes).sum()),
     )
 
 
-def fill(
+def score_alternatives(
+    alternatives: AlternativeSet,
+    scorer: Scorer,
+    directory: Path,
+    *,
+    model: str,
+    seed: int,
+    replace: bool = False,
+) -> Store:
+    """Make sure that `directory` holds the log-probabilities of all alternatives; return the store.
+
+    A row of `Store.alternatives` is a record that has alternatives (`AlternativeSet.distinct` above
+    1), in canonical order: one that does not move says nothing, and is not read. Resumes, shares
+    the work and raises InputError as `score`, and for an alternative
+    whose part after the common beginning is longer than the context. `model` and `replace` are as
+    there; the seed is that of the order of work alone.
+    """
+    groups = token_groups(scorer.tokenizer, alternatives)
+    header = Header(
+        model=model,
+        model_revision=scorer.revision,
+        dataset=alternatives.name,
+        dataset_revision=alternatives.revision,
+        template=alternatives.template,
+        seed=seed,
+        shards=len(groups),
+        example_tokens=tuple(len(g.rests[number]) for g in groups for number in g.which),
+        kind="alternatives",
+    )
+    read = partial(_score_continuations, header, scorer, lambda unit: groups[unit[0]])
+    return _fill(directory, header, header.units(0), scorer, read, replace=replace)
+
+
+def _fill(
     directory: Path,
     header: Header,
     units: Sequence[Unit],
     scorer: Scorer,
-    read: Callable[[Sequence[Unit]], Iterator[ScoredUnit]],
+    read: Callable[[Sequence[Unit]], Iterator[UnitRow]],
     *,
     enough: Callable[[Store, int], bool] | None = None,
     replace: bool = False,
 ) -> Store:
-    """Make sure that `directory` holds these units of the header, and return the store.
-
-    Parameters
-    ----------
-    units : in the order of work, shard by shard.
-    read : scores some units and yields each as it comes, with its examples in order and the
-        log-probabilities of their tokens.
-    enough, replace, errors : as in `score`.
-    """
+    """Do what `score` says, for units in the order of work; `read` scores some as they come."""
     work = [header.tokens_read(unit) for unit in units]
     rank, alone = processes().process_index, getattr(scorer, "spread", False)
-    first: list[Store] = []  # of process 0
 
     def plan() -> list[list[int]]:
         if rank > 0:
             return []
-        first.append(Store(directory, header, replace=replace))
-        done = first[0].done()
+        store = Store(directory, header, replace=replace)
+        done = store.done()
         missing = {index for index, unit in enumerate(units) if unit not in done}
         if header.kind == "orderings":
-            _require_no_drift(first[0], done, {units[index][0] for index in missing}, read)
+            _require_no_drift(store, done, {units[index][0] for index in missing}, read)
         return _within(cut_into_parts(work, scorer.batch_tokens), missing)
 
     def opened() -> Store:
-        store = first[0] if first else open_store(directory)
+        store = open_store(directory) if rank else Store(directory, header)
         if store.header != header:
-            raise InputError(
-                f"process {rank} was to score something else than process 0; give all the same"
-            )
+            told = f"process {rank} was to score something else than process 0"
+            raise InputError(f"{told}; give all the same")
         return store
 
     parts = share(plan)[0]
     store = together(opened)
     stages = [parts]
     if enough is not None:
-        owners = np.array([shard for shard, _ in units])
-        stages = [
-            _within(parts, set(np.flatnonzero(owners == shard).tolist()))
-            for shard in range(header.shards)
-        ]
-    with (
-        recorded(store, scorer) if parts else nullcontext(),
-        tqdm(
-            desc=f"{header.model} on {header.dataset}",
-            total=sum(
-                work[i] for stage in stages for part in mine(stage, alone=alone) for i in part
-            ),
-            unit="tok",
-            unit_scale=True,
-            mininterval=1.0,
-            leave=False,
-            disable=True if rank or not parts else None,  # None: on a terminal alone
-        ) as bar,
-    ):
+        owned = [{i for i, unit in enumerate(units) if unit[0] == s} for s in range(header.shards)]
+        stages = [_within(parts, wanted) for wanted in owned]
+    bar = tqdm(
+        desc=f"{header.model} on {header.dataset}",
+        total=sum(work[i] for part in mine(parts, alone=alone) for i in part),
+        unit="tok",
+        unit_scale=True,
+        leave=False,
+        disable=True if rank or not parts else None,  # None: on a terminal alone
+    )
+    with recorded(store, scorer) if parts else nullcontext(), bar:
 
         def work_through(stage: Sequence[list[int]]) -> None:
             for indices in mine(stage, alone=alone):
                 found = []
                 for scored in read([units[i] for i in indices]):
-                    bar.update(header.tokens_read(scored[0]))
+                    bar.update(header.tokens_read(scored.unit))
                     found.append(scored)
                 store.append(sorted(found, key=itemgetter(0)))
 
@@ -201,31 +291,28 @@ def _require_no_drift(
     store: Store,
     done: set[Unit],
     shards: set[int],
-    read: Callable[[Sequence[Unit]], Iterator[ScoredUnit]],
+    read: Callable[[Sequence[Unit]], Iterator[UnitRow]],
 ) -> None:
     """Score one stored ordering of each of these shards again; InputError if it has moved.
 
-    Orderings that are added later are compared with those in the store. Where machine, library or
-    server have changed in between, every one of them is shifted against the canonical ordering, and
-    a test takes the shift for evidence.
+    Where machine, library or server have changed in between, every ordering that is added is
+    shifted against the canonical one, and a test takes the shift for evidence.
     """
-    again = [
-        min(unit for unit in done if unit[0] == s) for s in sorted({s for s, _ in done} & shards)
-    ]
+    again = [min(u for u in done if u[0] == s) for s in sorted({s for s, _ in done} & shards)]
     for unit, _, values in read(again) if again else ():
-        before = float(store.unit(unit).logprob.sum(dtype=np.float64))
+        stored = next(row for row in store.units("orderings", *unit) if row.unit == unit)
+        before = float(stored.nats.sum(dtype=np.float64))
         now = float(values.sum(dtype=np.float64))
         if abs(now - before) > store.resolution(len(values)):
             raise InputError(
                 f"{store.directory}: {store.header.name_of(unit)} has {before:.8g} nats there and "
-                f"{now:.8g} now, on another engine; remove the directory to score all again"
+                f"{now:.8g} now, on another engine; remove the directory to score again"
             )
 
 
 def _within(parts: Iterable[list[int]], wanted: set[int]) -> list[list[int]]:
     """Keep the wanted units, and the parts that have any."""
-    kept = ([index for index in part if index in wanted] for part in parts)
-    return [part for part in kept if part]
+    return [kept for part in parts if (kept := [index for index in part if index in wanted])]
 
 
 def cut_into_parts(
@@ -244,70 +331,54 @@ def order_of_work(header: Header, count: int, *of: int | str) -> np.ndarray:
     return random_stream(header.seed, "order of work", header.key, *of).permutation(count)
 
 
-def _scored(
-    part: Sequence[Unit], *, header: Header, ids: Sequence[np.ndarray], scorer: Scorer
-) -> Iterator[ScoredUnit]:
-    """Yield (unit, its examples, log-probabilities to store), as they come."""
-    first, wanted = header.tokens_per_example, None
-    examples = [header.examples(unit) for unit in part]
-    found: Iterator[tuple[int, np.ndarray]]
-    if header.kind == "successors":
-        orders = [
-            order_of_work(header, len(e), *unit) for unit, e in zip(part, examples, strict=True)
-        ]
-        groups = [
-            (ids[header.bounds[shard][0] + index], [ids[e][:first] for e in others[order]])
-            for (shard, index), others, order in zip(part, examples, orders, strict=True)
-        ]
-        found = (
-            (i, np.concatenate([values[place] for place in np.argsort(orders[i])]))
-            for i, values in continuation_logprobs(scorer, groups)
-        )
-    else:
-        sequences = [np.concatenate([ids[e] for e in order]) for order in examples]
-        if first is not None:
-            lengths = np.asarray(header.example_tokens)
-            wanted = [positions(lengths[order]) < first for order in examples]
-        found = scorer.token_logprobs(sequences, wanted)
-    for i, values in found:
-        yield part[i], examples[i], values if wanted is None else values[wanted[i]]
+def _score_continuations(
+    header: Header, scorer: Scorer, group: Callable[[Unit], Group], part: Sequence[Unit]
+) -> Iterator[UnitRow]:
+    """Yield units whose examples are continuations of a prefix, scored in a random order."""
+    groups = [group(unit) for unit in part]
+    units = zip(part, groups, strict=True)
+    orders = [order_of_work(header, len(one.rests), *unit) for unit, one in units]
+    pairs = zip(orders, groups, strict=True)
+    asked = [(one.prefix, [one.rests[number] for number in order]) for order, one in pairs]
+    for i, values in continuation_logprobs(scorer, asked):
+        places = np.argsort(orders[i])
+        rows = [values[places[number]] for number in groups[i].which]
+        yield UnitRow(part[i], header.examples(part[i]), np.concatenate(rows))
 
 
 @contextmanager
 def recorded(store: Store, scorer: Scorer) -> Iterator[None]:
     """Write `run-*.json` before the block and, whatever ends it, what came of it afterwards.
 
-    Contents: started (UTC), seconds (null if the run was killed), processes, devices, precision,
-    packages, noise (of an endpoint, nats a token), parts and tokens that were added. Process 0
-    alone writes it.
+    Its seconds are null if the run was killed; `noise` is of an endpoint, in nats a token. Process
+    0 alone writes it.
     """
     device = getattr(scorer, "device", None)
     devices = sorted(set(gather("elsewhere" if device is None else describe(device))))
     if not processes().is_main_process:
         yield
         return
-    started, clock = datetime.now(UTC), time.perf_counter()
+    started, clock, before = datetime.now(UTC), time.perf_counter(), set(store.parts())
     path = store.directory / f"run-{started:%Y%m%dT%H%M%SZ}-{uuid4().hex[:8]}.json"
-    before = set(store.parts())
-    record: dict[str, object] = {
-        "started": started.isoformat(timespec="seconds"),
-        "seconds": None,
-        "processes": processes().num_processes,
-        "devices": devices,
-        "precision": str(getattr(scorer, "dtype", "unknown")).removeprefix("torch."),
-        "packages": {name: version(name) for name in PACKAGES},
-        "python": platform.python_version(),
-        "noise": None,
-        "parts": [],
-        "tokens": 0,
-    }
-    write_json(path, record)
+
+    def write(seconds: float | None, noise: float | None, added: Sequence[Path]) -> None:
+        record = {
+            "started": started.isoformat(timespec="seconds"),
+            "seconds": seconds,
+            "processes": processes().num_processes,
+            "devices": devices,
+            "precision": str(getattr(scorer, "dtype", "unknown")).removeprefix("torch."),
+            "packages": {name: version(name) for name in PACKAGES},
+            "python": platform.python_version(),
+            "noise": noise,
+            "parts": [part.name for part in added],
+            "tokens": sum(map(count_values, added)),
+        }
+        write_json(path, record)
+
+    write(None, None, [])
     try:
         yield
     finally:
         added = [part for part in store.parts() if part not in before]
-        record["seconds"] = time.perf_counter() - clock
-        record["noise"] = getattr(scorer, "noise", None)
-        record["parts"] = [part.name for part in added]
-        record["tokens"] = sum(map(count_rows, added))
-        write_json(path, record)
+        write(time.perf_counter() - clock, getattr(scorer, "noise", None), added)

@@ -5,18 +5,20 @@ shards: a directory with a header (`store.json`) that says what was scored, Parq
 `run-*.json` for every run that has added parts. What no part holds is missing, so an interrupted
 run that is started again writes the same bytes as one that was not interrupted.
 
-Parts are read one at a time, and of a part only what is asked for: apart from what is returned, the
-memory needed does not grow with the number of permutations. If two runs at once have stored the
-same unit, the copy in the part that comes first by name counts, whatever its numbers.
+Parts are read one at a time: memory does not grow with the number of permutations. If two runs at
+once have stored the same unit, the copy in the part that comes first by name counts.
 """
 
 import math
 import os
 import shutil
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace as changed
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 import numpy as np
 
@@ -27,20 +29,17 @@ from contamination.scoring.store_format import (
     Header,
     Kind,
     Unit,
-    UnitRows,
+    UnitRow,
     may_hold,
     part_name,
-    positions,
     read_units,
     write_part,
 )
-from contamination.statistics.validation import with_ties
+from contamination.statistics.results import with_ties
 
-# Nats by which an engine may change the log-probability of a token with its place in a batch. On
-# identical texts, random models of 2 to 8 layers moved one by up to 2e-5 in float32 and 0.008 in
-# bfloat16, whose spacing at 1 is 0.008; here 4 to 5 times that, and in proportion for float16.
+# Nats by which an engine may change the log-probability of a token with its place in a batch: 4 to
+# 5 times the most that random models of 2 to 8 layers did, and in proportion for float16.
 RESOLUTION = {"float32": 1e-4, "float16": 0.004, "bfloat16": 0.03}
-SUMS = "sums.parquet"  # of a store that was summed
 
 
 class ShardTokens(NamedTuple):
@@ -67,9 +66,8 @@ class Store:
     """A store on disk, bound to its header.
 
     Raises InputError if the directory holds a store of something else, and names the first
-    difference. With `replace` that store is removed instead: right where the directory belongs to
-    one run, as `build/` does. A damaged `store.json` is set aside as `store.damaged` and written
-    anew: every part says by itself which header it belongs to.
+    difference; with `replace` that store is removed. A damaged `store.json` is set aside as
+    `store.damaged` and written anew: every part says by itself which header it belongs to.
     """
 
     def __init__(self, directory: Path, header: Header, *, replace: bool = False) -> None:
@@ -89,11 +87,12 @@ class Store:
         if found is None:
             write_json(path, expected)
         elif found != expected:
-            field = next(k for k in expected if found.get(k) != expected[k])
+            found = dict.fromkeys(expected) | found
+            field = next(k for k in expected if found[k] != expected[k])
+            before, now = (f"{each[field]!s:.12}" for each in (found, expected))
             raise InputError(
-                f"{path}: this store was scored with another {field.replace('_', ' ')} "
-                f"({_brief(found.get(field))}, now {_brief(expected[field])}); "
-                f"remove {self.directory} to score again, or name another directory"
+                f"{path}: this store was scored with another {field.replace('_', ' ')} ({before}, "
+                f"now {now}); remove {self.directory} to score again, or name another directory"
             )
 
     def parts(self) -> list[Path]:
@@ -112,10 +111,9 @@ class Store:
         remove_leftovers(self.directory)
         units: set[Unit] = set()
         for path in self.parts():
-            try:
-                held = [rows.unit for rows in read_units(path, self.header)]
-            except InputError:
-                held = []
+            held = []
+            with suppress(InputError):
+                held = [row.unit for row in read_units(path, self.header)]
             # Readers go by the name: a unit that it does not cover would not be found.
             if held and path.name == part_name(held[0], held[-1]):
                 units.update(held)
@@ -140,17 +138,16 @@ class Store:
 
     def _sums(self, permutations: int) -> np.ndarray:
         """Sequence log-probabilities as they are, ties or not."""
-        sums = np.zeros((self.header.shards, permutations + 1))
-        for unit, _, _, logprob in self._units("orderings", None, permutations):
-            sums[unit] = logprob.sum(dtype=np.float64)
+        sums = np.empty((self.header.shards, permutations + 1))
+        for unit, _, nats in self.units("orderings", None, permutations):
+            sums[unit] = nats.sum(dtype=np.float64)
         return sums
 
     def resolution(self, tokens: int) -> float:
         """Nats that the engine cannot tell apart in a sum of so many log-probabilities.
 
-        Roundings of tokens add up as independent errors do, with the square root of their number.
-        The precision is that of the records of the runs. Servers keep theirs to themselves and
-        hardly compute in more than bfloat16; numbers that no run has a record of count as float32.
+        Roundings of tokens add up as independent errors do. The precision is that of the records of
+        the runs; servers count as bfloat16, and numbers that no run has a record of as float32.
         """
         return self._token_resolution * math.sqrt(tokens)
 
@@ -165,23 +162,21 @@ class Store:
         return max(found, default=RESOLUTION["float32"])
 
     def shard_tokens(self, shard: int, permutations: int) -> ShardTokens:
-        """Every token of a shard in orderings 0..permutations; raises as `log_probs`.
-
-        Takes 5 bytes for each of its (permutations + 1) x T cells, and reads little else.
-        """
+        """Every token of a shard in orderings 0..permutations; raises as `log_probs`."""
         start, stop = self.header.bounds[shard]
         lengths = self.header.stored[start:stop]
         offsets = np.cumsum(lengths) - lengths
         shape = (permutations + 1, int(lengths.sum()))
         logprobs = np.full(shape, np.nan, dtype=np.float32)
         leading = np.zeros(shape, dtype=bool)
-        for (_, index), example, position, logprob in self._units("orderings", shard, permutations):
-            logprobs[index, offsets[example - start] + position] = logprob
-            front = example[0] - start
-            leading[index, offsets[front] : offsets[front] + lengths[front]] = True
+        for (_, index), examples, nats in self.units("orderings", shard, permutations, whole=True):
+            order = examples - start
+            spans = lengths[order]
+            logprobs[index, np.repeat(offsets[order], spans) + _positions(spans)] = nats
+            leading[index, offsets[order[0]] : offsets[order[0]] + spans[0]] = True
         examples = np.repeat(np.arange(start, stop, dtype=np.int32), lengths)
         return ShardTokens(
-            logprobs, leading, positions(lengths), examples, resolution=self.resolution(1)
+            logprobs, leading, _positions(lengths), examples, resolution=self.resolution(1)
         )
 
     def successors(self, shard: int, tokens_per_example: int) -> np.ndarray:
@@ -190,8 +185,12 @@ class Store:
         Examples a and b count from the start of the shard; the diagonal is NaN. Raises as
         `successor_tokens`.
         """
-        tokens = self.successor_tokens(shard, tokens_per_example)
-        return np.asarray(tokens.sum(axis=2, dtype=np.float64))
+        if not self.header.summed or tokens_per_example < self.header.stored.max():
+            tokens = self.successor_tokens(shard, tokens_per_example)
+            return np.asarray(tokens.sum(axis=2, dtype=np.float64))
+        self._check_kept(tokens_per_example)
+        found = {index: nats for (_, index), _, nats in self.units("successors", shard, None)}
+        return np.stack([np.insert(found[index], index, np.nan) for index in range(len(found))])
 
     def successor_tokens(self, shard: int, tokens_per_example: int) -> np.ndarray:
         """Terms of `successors`: each of the first tokens of x_b after x_a, float32[k, k, first].
@@ -203,9 +202,11 @@ class Store:
         start, stop = self.header.bounds[shard]
         size = stop - start
         tokens = np.zeros((size, size, tokens_per_example), dtype=np.float32)
-        for (_, index), example, position, logprob in self._units("successors", shard, None):
+        for (_, index), examples, nats in self.units("successors", shard, None, whole=True):
+            lengths = self.header.stored[examples]
+            position, successor = _positions(lengths), np.repeat(examples - start, lengths)
             kept = position < tokens_per_example
-            tokens[index, example[kept] - start, position[kept]] = logprob[kept]
+            tokens[index, successor[kept], position[kept]] = nats[kept]
         tokens[np.arange(size), np.arange(size)] = np.nan
         return tokens
 
@@ -215,16 +216,12 @@ class Store:
         The published one comes first. They are conditional on the beginning that all alternatives
         of a record share, which adds the same to each. Ties and errors as in `log_probs`.
         """
-        sums = self._alternative_sums()
-        longest = self.header.stored.reshape(sums.shape).max(axis=1)
-        return with_ties(sums, [self.resolution(tokens) for tokens in longest])
-
-    def _alternative_sums(self) -> np.ndarray:
-        """Log-probabilities of alternatives as they are, ties or not."""
         sums = np.empty((self.header.shards, len(self.header.stored) // self.header.shards))
-        for (shard, _), _, position, logprob in self._units("alternatives", None, None):
-            sums[shard] = np.add.reduceat(logprob, np.flatnonzero(position == 0), dtype=np.float64)
-        return sums
+        lengths = self.header.stored.reshape(sums.shape)
+        for (shard, _), _, nats in self.units("alternatives", None, None, whole=True):
+            starts = np.cumsum(lengths[shard]) - lengths[shard]
+            sums[shard] = np.add.reduceat(nats, starts, dtype=np.float64)
+        return with_ties(sums, [self.resolution(tokens) for tokens in lengths.max(axis=1)])
 
     def _check_kept(self, tokens_per_example: int) -> None:
         limit = self.header.tokens_per_example
@@ -234,37 +231,65 @@ class Store:
                 f"keeps {limit or 'all'} of an example; give 1 to that many"
             )
 
-    def unit(self, unit: Unit) -> UnitRows:
-        """Return the rows of one unit; raises as `log_probs`."""
-        for path in self.parts():
-            if may_hold(path, *unit):
-                for rows in read_units(path, self.header, *unit):
-                    if rows.unit == unit:
-                        return rows
-        raise InputError(f"{self.directory}: {self.header.name_of(unit)} is not scored yet")
+    def units(
+        self, kind: Kind, shard: int | None, permutations: int | None, *, whole: bool = False
+    ) -> Iterator[UnitRow]:
+        """Yield each unit once, from the first part by name; raise if one is missing at the end.
 
-    def _units(self, kind: Kind, shard: int | None, permutations: int | None) -> Iterator[UnitRows]:
-        """Yield each unit once, from the first part by name; raise if one is missing at the end."""
+        With `whole` it is tokens that are wanted.
+        """
         if self.header.kind != kind:
             raise InputError(
                 f"{self.directory}: the store holds {self.header.kind}, not {kind}; score {kind}"
             )
+        if whole and self.header.summed:
+            raise InputError(
+                f"{self.directory}: it has sums alone, and this takes tokens; use a store of a run"
+            )
         missing = dict.fromkeys(self.header.units(permutations or 0, shard))  # in their order
-        for path in self.parts():
-            if not may_hold(path, shard, permutations):
-                continue
-            for rows in read_units(path, self.header, shard, permutations):
-                if rows.unit in missing:
-                    del missing[rows.unit]
-                    yield rows
+        for path in (path for path in self.parts() if may_hold(path, shard, permutations)):
+            for row in read_units(path, self.header, shard, permutations):
+                if missing.pop(row.unit, False) is None:
+                    yield row
         if missing:
             name = self.header.name_of(next(iter(missing)))
             what = f"{permutations} permutations" if kind == "orderings" else "the whole store"
             raise InputError(f"{self.directory}: {name} is not scored yet; score {what} first")
 
 
+def sum_store(store: Store, directory: Path, *, permutations: int) -> None:
+    """Write a store to `directory` that has the sums of `store`, to travel with a repository.
+
+    It has one sum of an ordering, or one of a predecessor for each other example of its shard, in
+    canonical order; p-values are those of `store`, bit by bit. What needs tokens raises InputError
+    there: all but `log_probs`, `resolution` and `successors` of whole examples.
+
+    `store` holds orderings or successors; `permutations` counts for orderings alone. The records of
+    runs come along: they say with which model, packages and precision the tokens were scored.
+    Raises InputError if `store` lacks one of these units or is damaged.
+    """
+    header = store.header
+    if header.kind == "orderings":
+        sums = [*store._sums(permutations).reshape(-1, 1)]
+    else:
+        kept = header.tokens_per_example or int(header.stored.max())
+        matrices = (store.successors(shard, kept) for shard in range(header.shards))
+        sums = [row[~np.isnan(row)] for matrix in matrices for row in matrix]
+    copy, none = Store(directory, changed(header, summed=True), replace=True), np.empty(0, np.int32)
+    units = header.units(permutations)
+    copy.append((unit, none, nats) for unit, nats in zip(units, sums, strict=True))
+    for record in store.records():
+        shutil.copy(record, directory)
+
+
+def _positions(lengths: np.ndarray) -> np.ndarray:
+    """Return 0..n-1 for each of the lengths, one after the other, int32."""
+    starts = np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return np.arange(len(starts), dtype=np.int32) - starts.astype(np.int32)
+
+
 def open_store(directory: Path | str) -> Store:
-    """Open a store that was scored before, whatever it holds: a `SummedStore` if it was summed.
+    """Open a store that was scored before, whatever it holds.
 
     Raises InputError if there is none, its header is damaged, or it is one of another version of
     this package.
@@ -277,17 +302,12 @@ def open_store(directory: Path | str) -> Store:
             "them see"
         )
     found = _read_header(path)
-    if found.get("schema") != SCHEMA_VERSION:
+    if found["schema"] != SCHEMA_VERSION:
         raise InputError(
-            f"{path}: a store of schema {found.get('schema')}, and this version reads "
+            f"{path}: a store of schema {found['schema']}, and this version reads "
             f"{SCHEMA_VERSION}; score again into another directory"
         )
-    store = Store(path.parent, Header.from_json(found))
-    if store.parts() or not (store.directory / SUMS).is_file():
-        return store
-    from contamination.scoring.store_sums import SummedStore
-
-    return SummedStore(store.directory, store.header)
+    return Store(path.parent, Header.from_json(found))
 
 
 def _read_header(path: Path) -> dict[str, Any]:
@@ -299,27 +319,17 @@ def _read_header(path: Path) -> dict[str, Any]:
         if found["schema"] == SCHEMA_VERSION:
             Header.from_json(found)
     except InputError as error:
-        raise InputError(
-            f"{path}: the header is damaged; score again, and it is replaced"
-        ) from error
+        reason = "the header is damaged; score again, and it is replaced"
+        raise InputError(f"{path}: {reason}") from error
     return found
 
 
 def _set_aside(path: Path) -> None:
     """Rename what is damaged, beside what was set aside before."""
-    names = [path.with_suffix(".damaged")]
-    while os.path.lexists(names[-1]):
-        names.append(path.with_suffix(f".{len(names) + 1}.damaged"))
     try:
-        path.rename(names[-1])
+        path.rename(path.with_suffix(f".{uuid4().hex[:8]}.damaged"))
     except FileNotFoundError:  # another run was faster
         return
     except OSError as error:
-        raise InputError(
-            f"{path}: it is damaged and cannot be set aside ({error.strerror}); remove it"
-        ) from error
-
-
-def _brief(value: object) -> str:
-    text = str(value)
-    return text if len(text) <= 12 else f"{text[:12]}…"
+        reason = f"it is damaged and cannot be set aside ({error.strerror}); remove it"
+        raise InputError(f"{path}: {reason}") from error

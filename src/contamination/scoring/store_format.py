@@ -2,21 +2,17 @@
 
 A unit is one sequence that the model reads: one ordering of one shard (Oren, Algorithm 1), one
 example followed by each of the others of its shard, or all alternatives of one record. A part holds
-whole units. Its columns: shard, ordering (0 = canonical; of successors, the predecessor's index
-within the shard), example (index in canonical order), position (of the token within its example),
-logprob (float32, nats).
+whole units, a row each. Its columns: shard, ordering (0 = canonical; of successors, the
+predecessor's index within the shard), examples (their indices in canonical order, as they were
+read), nats (the log-probability of each of their tokens, float32; or sums of them, float64).
 
-Measured on stores of models trained here: 3.1 to 3.3 bytes a token (float32 in plain encoding with
-zstd: 3.6). Only 0.15 of them name the token: runs of the same shard, ordering and example, and
-positions that repeat, are next to nothing as dictionary indices. The rest is the logarithm itself,
-whose 23 mantissa bits are noise and whose exponent has 3 bits of entropy: at least 3.3 bytes for
-values that never repeat. BYTE_STREAM_SPLIT puts the exponents side by side, where zstd finds
-them. Long sequences repeat values exactly, where two orderings share a window: 1.0 byte a token.
+A logarithm takes 3 bytes, whose mantissa is noise; BYTE_STREAM_SPLIT puts the exponents side by
+side, where zstd finds them.
 """
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -31,15 +27,24 @@ from contamination.errors import InputError
 from contamination.files import replacing, sha256_of
 from contamination.testsets.orderings import ordering, shard_bounds
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 Kind = Literal["orderings", "successors", "alternatives"]
 Unit = tuple[int, int]  # (shard, ordering), or (shard, index of the predecessor in the shard)
 
-INDICES = ["shard", "ordering", "example", "position"]
-SCHEMA = pa.schema([*((name, pa.int32()) for name in INDICES), ("logprob", pa.float32())])
-ROW_GROUP = 1 << 16  # rows: at most so many are decoded in vain when a single shard is read
 UNREADABLE = (OSError, pa.ArrowException, UnicodeDecodeError)  # what Arrow raises of bad bytes
 _NAME = re.compile(r"part-(\d+)\.(\d+)-(\d+)\.(\d+)\.parquet")
+
+
+class UnitRow(NamedTuple):
+    """One unit: its examples as they were read, int32, and the nats of their tokens, float32.
+
+    In a store of sums there are no examples, and one sum, float64, of an ordering, or of each
+    successor in canonical order.
+    """
+
+    unit: Unit
+    examples: np.ndarray
+    nats: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -56,9 +61,10 @@ class Header:
     example_tokens : number of tokens of each example, in canonical order.
     kind : "orderings": unit (s, j) is shard s in ordering j, 0 being canonical. "successors": unit
         (s, a) is every other example of shard s, each of them right after the a-th. "alternatives":
-        a shard is a record that has N alternatives, the published one first, and an example what
-        follows in one of them on the beginning that all N share; unit (s, 0) is all N.
+        a shard is a record with N alternatives, the published one first, an example is what follows
+        in one of them on the beginning that all share, and unit (s, 0) is all N.
     tokens_per_example : only so many tokens of each example are scored and stored; None is all.
+    summed : sums stand in the place of the tokens, as `contamination.scoring.store.sum_store` says.
     """
 
     model: str
@@ -71,27 +77,25 @@ class Header:
     example_tokens: tuple[Annotated[int, Field(gt=0, lt=1 << 31)], ...]
     kind: Kind = "orderings"
     tokens_per_example: int | None = None
+    summed: bool = False
 
     def __post_init__(self) -> None:
         """Check the kind and the number of tokens."""
         if self.kind not in get_args(Kind):
             raise InputError(f"kind is {self.kind!r}: give one of {', '.join(get_args(Kind))}")
         if self.tokens_per_example is not None and self.tokens_per_example < 1:
-            raise InputError(
-                f"tokens_per_example is {self.tokens_per_example}: give at least 1 token of each "
-                "example"
-            )
+            raise InputError(f"tokens_per_example is {self.tokens_per_example}: give 1 or more")
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Header":
         """Rebuild a header from what `as_json` returned; raises InputError for anything else."""
         fields = {name: item for name, item in value.items() if name != "schema"}
-        if fields.keys() != cls.__dataclass_fields__.keys():
-            raise InputError("not the fields of a header")
         try:
             header: Header = _HEADER.validate_json(json.dumps(fields), strict=True)
         except ValidationError as error:
-            raise InputError("not the values of a header") from error
+            raise InputError("no header") from error
+        if header.as_json() != value:
+            raise InputError("not the fields of a header")
         _ = header.bounds  # refuses shards that the examples do not fill
         return header
 
@@ -102,8 +106,8 @@ class Header:
 
     @cached_property
     def key(self) -> str:
-        """SHA-256 of the header, which every part carries."""
-        return sha256_of(repr(asdict(self)))
+        """SHA-256 of what was scored, which every part carries."""
+        return sha256_of(repr({k: v for k, v in asdict(self).items() if k != "summed"}))
 
     @cached_property
     def bounds(self) -> tuple[tuple[int, int], ...]:
@@ -136,11 +140,12 @@ class Header:
             (start, stop), index, seed=self.seed, dataset=self.dataset_revision, shard=shard
         )
 
-    def tokens_read(self, unit: Unit) -> int:
-        """Tokens that the model reads for the unit, scored or not.
+    def sums_of(self, unit: Unit) -> int:
+        """How many sums the unit has in a store of sums."""
+        return 1 if self.kind == "orderings" else len(self.examples(unit))
 
-        Of alternatives all N without their common beginning, although equal ones are read once.
-        """
+    def tokens_read(self, unit: Unit) -> int:
+        """Tokens that the model reads for the unit; equal alternatives count each."""
         shard, index = unit
         start, stop = self.bounds[shard]
         if self.kind != "successors":
@@ -154,13 +159,9 @@ class Header:
 
     def tokens_stored(self, permutations: int) -> int:
         """Tokens that the full store holds."""
-        sums = [int(self.stored[start:stop].sum()) for start, stop in self.bounds]
-        if self.kind == "orderings":
-            return (permutations + 1) * sum(sums)
-        if self.kind == "alternatives":
-            return sum(sums)
-        # Each example stands after every other one of its shard.
-        return sum((b - a - 1) * tokens for (a, b), tokens in zip(self.bounds, sums, strict=True))
+        times = {"orderings": permutations + 1, "alternatives": 1}.get(self.kind)
+        # Each successor stands after every other example of its shard.
+        return sum((times or b - a - 1) * int(self.stored[a:b].sum()) for a, b in self.bounds)
 
     def name_of(self, unit: Unit) -> str:
         """What messages call a unit."""
@@ -173,21 +174,6 @@ class Header:
 _HEADER = TypeAdapter(Header)
 
 
-def positions(lengths: np.ndarray) -> np.ndarray:
-    """Return 0..n-1 for each of the lengths, one after the other, int32."""
-    starts = np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return np.arange(len(starts), dtype=np.int32) - starts.astype(np.int32)
-
-
-class UnitRows(NamedTuple):
-    """The rows of one unit, all arrays of one length: int32, int32 and float32 (nats)."""
-
-    unit: Unit
-    example: np.ndarray
-    position: np.ndarray
-    logprob: np.ndarray
-
-
 def part_name(first: Unit, last: Unit) -> str:
     """Name of the part that begins and ends with these units; in this order parts are sorted."""
     return f"part-{first[0]:05d}.{first[1]:05d}-{last[0]:05d}.{last[1]:05d}.parquet"
@@ -198,119 +184,111 @@ def may_hold(path: Path, shard: int | None, permutations: int | None) -> bool:
     if (match := _NAME.fullmatch(path.name)) is None:
         return True  # to be read and found damaged
     first_shard, first, last_shard, _ = map(int, match.groups())
-    if shard is not None and not first_shard <= shard <= last_shard:
-        return False
-    return permutations is None or first_shard != last_shard or first <= permutations
+    return (shard is None or first_shard <= shard <= last_shard) and (
+        permutations is None or first_shard != last_shard or first <= permutations
+    )
 
 
 def write_part(
     directory: Path, header: Header, items: Iterable[tuple[Unit, np.ndarray, np.ndarray]]
 ) -> Path:
-    """Write one part of (unit, examples in order, log-probabilities of their tokens).
+    """Write one part of units, each as in `UnitRow`.
 
     Raises InputError, and writes nothing, if a log-probability is not finite or the disk is full.
     """
-    units = list(items)
-    for unit, _, values in units:
+    rows = list(items)
+    for unit, _, values in rows:
         if not np.isfinite(values).all():
             raise InputError(
                 f"{header.model}: a log-probability of {header.name_of(unit)} of {header.dataset} "
                 "is not finite; check the weights and the precision of the model"
             )
-    repeats = [len(values) for _, _, values in units]
-    examples = np.concatenate([examples for _, examples, _ in units]).astype(np.int32)
-    lengths = header.stored[examples]
-    table = pa.table(
-        [
-            np.repeat(np.array([u[0] for u, _, _ in units], dtype=np.int32), repeats),
-            np.repeat(np.array([u[1] for u, _, _ in units], dtype=np.int32), repeats),
-            np.repeat(examples, lengths),
-            positions(lengths),
-            np.concatenate([values for _, _, values in units]),
-        ],
-        schema=SCHEMA.with_metadata({"key": header.key}),
-    )
-    path = directory / part_name(units[0][0], units[-1][0])
+    schema, (units, examples, nats) = _schema(header), zip(*rows, strict=True)
+    columns = *np.array(units, dtype=np.int32).T, examples, nats
+    path = directory / part_name(units[0], units[-1])
     with replacing(path) as temporary:
         pq.write_table(
-            table,
+            pa.table(list(map(pa.array, columns, schema.types)), schema=schema),
             temporary,
-            row_group_size=ROW_GROUP,
             compression="zstd",
             compression_level=3,
-            use_dictionary=INDICES,
-            column_encoding={"logprob": "BYTE_STREAM_SPLIT"},
+            use_dictionary=["shard", "ordering", "examples.list.element"],
+            column_encoding={"nats.list.element": "BYTE_STREAM_SPLIT"},
             write_page_checksum=True,
         )
     return path
 
 
-def count_rows(path: Path) -> int:
-    """Tokens of a part, by its footer alone; 0 if the footer is damaged."""
+def _schema(header: Header) -> pa.Schema:
+    """Columns of a part; none may hold a null."""
+    places, value = pa.int32(), pa.float64() if header.summed else pa.float32()
+    types = {"shard": places, "ordering": places}
+    for name, each in (("examples", places), ("nats", value)):
+        types[name] = pa.list_(pa.field("element", each, nullable=False))
+    fields = [pa.field(name, each, nullable=False) for name, each in types.items()]
+    return pa.schema(fields, metadata={"key": header.key})
+
+
+def count_values(path: Path) -> int:
+    """Log-probabilities or sums in a part, by its footer alone; 0 if the footer is damaged."""
     try:
-        return int(pq.read_metadata(path).num_rows) if path.is_file() else 0
-    except UNREADABLE:
+        if not path.is_file():  # a pipe would be waited for
+            return 0
+        return int(pq.read_metadata(path).row_group(0).column(3).num_values)
+    except (*UNREADABLE, IndexError):
         return 0
 
 
 def read_units(
     path: Path, header: Header, shard: int | None = None, permutations: int | None = None
-) -> Iterator[UnitRows]:
-    """Yield the units of a part, or only those of a shard and of orderings 0..permutations.
+) -> list[UnitRow]:
+    """Return the units of a part, or only those of a shard and of orderings 0..permutations.
 
     Checked: the checksums, and that every token of each unit is there, once. Raises InputError if
     the part is damaged or belongs to another store.
     """
-    filters = [("shard", "==", shard)] if shard is not None else []
-    filters += [("ordering", "<=", permutations)] if permutations is not None else []
+    damaged = InputError(f"{path}: the part is damaged; score again, and it is replaced")
     if not path.is_file():  # of a directory, Arrow would read what is in it
-        raise _damaged(path)
-    try:
-        table = pq.read_table(path, filters=filters or None, page_checksum_verification=True)
+        raise damaged
+    try:  # whole: where a footer is damaged, a read with filters may never end
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            table = file.read()
     except UNREADABLE as error:
-        raise _damaged(path) from error
+        raise damaged from error
     if (table.schema.metadata or {}).get(b"key") != header.key.encode():
         raise InputError(f"{path}: the part belongs to another store; remove it and score again")
-    if not table.schema.equals(SCHEMA):  # no checksum covers names and types
-        raise _damaged(path)
-    if len(table) == 0:
-        return
-    shards, orderings, example, position, logprob = (column.to_numpy() for column in table.columns)
-    change = (np.diff(shards) != 0) | (np.diff(orderings) != 0)
-    starts = np.concatenate([[0], 1 + np.flatnonzero(change)])
-    units = list(zip(shards[starts].tolist(), orderings[starts].tolist(), strict=True))
-    places = map(slice, starts, [*starts[1:], len(table)])
+    if not table.schema.equals(_schema(header)):  # no checksum covers names and types
+        raise damaged
+    *places, examples, nats = (column.combine_chunks() for column in table.columns)
+    units = list(zip(*(column.to_pylist() for column in places), strict=True))
+    rows = map(UnitRow, units, *map(_split, (examples, nats)))
     found = [
-        UnitRows(unit, example[here], position[here], logprob[here])
-        for unit, here in zip(units, places, strict=True)
+        row
+        for row, (each, index) in zip(rows, units, strict=True)
+        if shard in (None, each) and (permutations is None or index <= permutations)
     ]
-    if (
-        len(set(units)) < len(units)
-        or position[starts].any()
-        or not np.isfinite(logprob).all()
-        or not all(_holds_its_examples(header, rows) for rows in found)
-    ):
-        raise _damaged(path)
-    examples = example[position == 0]
-    lengths = header.stored[examples]
-    right = np.repeat(examples, lengths), positions(lengths)
-    if not (np.array_equal(example, right[0]) and np.array_equal(position, right[1])):
-        raise _damaged(path)
-    yield from found
+    if len(set(units)) < len(units) or not all(_is_whole(header, row) for row in found):
+        raise damaged
+    return found
 
 
-def _holds_its_examples(header: Header, rows: UnitRows) -> bool:
-    (shard, index), examples = rows.unit, rows.example[rows.position == 0]
-    if not 0 <= shard < header.shards or index < 0:
+def _split(lists: pa.ListArray) -> list[np.ndarray]:
+    ends = np.cumsum(lists.value_lengths().to_numpy())
+    return np.split(lists.flatten().to_numpy(), ends[:-1]) if len(ends) else []
+
+
+def _is_whole(header: Header, row: UnitRow) -> bool:
+    (shard, index), examples, nats = row
+    if not (0 <= shard < header.shards and index >= 0 and np.isfinite(nats).all()):
         return False
-    expected = np.arange(*header.bounds[shard])
-    if header.kind == "successors":
-        return index < len(expected) and np.array_equal(examples, np.delete(expected, index))
-    if header.kind == "alternatives" and index > 0:
+    start, stop = header.bounds[shard]
+    if header.kind != "orderings" and index >= (stop - start if header.kind == "successors" else 1):
         return False
-    # Shuffled ones count in any order: the rows say which, however it was drawn.
-    return np.array_equal(examples if index == 0 else np.sort(examples), expected)
-
-
-def _damaged(path: Path) -> InputError:
-    return InputError(f"{path}: the part is damaged; score again, and it is replaced")
+    if header.summed:
+        return not len(examples) and len(nats) == header.sums_of(row.unit)
+    if header.kind == "orderings":
+        # Shuffled ones count in any order: the row says which, however it was drawn.
+        given, expected = np.sort(examples) if index else examples, np.arange(start, stop)
+    else:
+        given, expected = examples, header.examples(row.unit)
+    return np.array_equal(given, expected) and len(nats) == header.stored[examples].sum()

@@ -1,9 +1,8 @@
 """Long sequences in overlapping windows with stride context / 2 (Oren, appendix A), in batches.
 
-Every token is scored exactly once, with at least half a context before it where there is that much;
-nothing is cut off. Windows are batched longest first, within a budget of tokens: a batch then holds
-hardly any padding, and the first one is the hungriest, so if it fits, the others do, too. The
-caller restores the order of the results.
+Every token is scored exactly once, with at least half a context before it where there is that much.
+Windows are batched longest first, within a budget of tokens: a batch then holds hardly any padding,
+and if the first one fits into memory, the others do, too.
 """
 
 from collections import Counter
@@ -115,8 +114,7 @@ class Batches:
         """
         width = batch[0].window.width
         if len(batch) == 1:
-            raise InputError(
-                f"one window of {width} tokens does not fit into memory; use a shorter context"
-            )
+            told = f"one window of {width} tokens does not fit into memory"
+            raise InputError(f"{told}; use a shorter context")
         self.batch_tokens = width * (len(batch) // 2)
         self._jobs.extend(reversed(batch))

@@ -27,22 +27,16 @@ falls with each p-value is at most what it is for such numbers. Several tests of
 sigma, so they enter as one p-value, the smallest times their number (Bonferroni).
 """
 
-import itertools
-import time
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
 from contamination import statistics
-from contamination.audit.battery import OPTION_TEST, TESTS
-from contamination.audit.option_axis import plan_options, score_options
-from contamination.audit.outcome import Audit, ScoringPlan, combined
-from contamination.audit.verdict import fill_store, plan_order
-from contamination.files import sha256_of
+from contamination.audit.plan import Work
+from contamination.audit.verdict import Audit, carry_out
 from contamination.scoring.contract import Scorer
 from contamination.scoring.endpoint import EndpointScorer
 from contamination.scoring.store import Store
@@ -52,8 +46,9 @@ from contamination.statistics import CombinedResult, TestResult
 from contamination.statistics.results import p_from_log10
 from contamination.testsets.alternatives import FEWEST, AlternativeSet, option_alternatives
 from contamination.testsets.example_set import render
-from contamination.testsets.tokens import tokenize_set
 
+EFFECTS = (0.1, 0.2, 0.5, 1.0)
+POWER = 0.8
 WORDINGS_TEST = "wordings"
 NOT_CLAIMED = (
     "how the model came by the set, or whether it has read paraphrases or translations of it",
@@ -80,85 +75,37 @@ def guarantee(seal: Seal) -> str:
     )
 
 
-class SealedTest:
-    """The stated test of a sealed set under one model: what it will score, and what it finds.
+def sealed_work(
+    scorer: Scorer, sealed: SealedSet, directory: Path | str, name: str | None
+) -> tuple[Work, tuple[str, ...]]:
+    """Return the stated test of a verified set under one model, and what is not tested.
 
-    Everything is tested that the key has drawn but what is `left_out`: an endpoint is not sent
-    wordings that are not published. Raises InputError as `contamination.audit.verdict.plan_audit`.
-
-    Parameters
-    ----------
-    sealed : verified, by `contamination.seal.files.verify`.
-    directory, name : where stores lie, and what they call the model.
+    Everything is tested that the key has drawn, but an endpoint is not sent wordings that are not
+    published. Stores lie in the directory, and call the model by the name. Raises InputError as
+    `contamination.audit.plan.Work`.
     """
-
-    def __init__(
-        self, scorer: Scorer, sealed: SealedSet, directory: Path | str, name: str | None
-    ) -> None:
-        self.scorer, self.sealed = scorer, sealed
-        self.request = sealed.seal.request(directory, name)
-        self.tokenised = tokenize_set(scorer.tokenizer, sealed.test_set)
-        self.left_out: tuple[str, ...] = ()
-        self.alternatives: list[AlternativeSet] = []
-        if sealed.seal.options:
-            others = self.request.arrangements - 1
-            self.alternatives.append(
-                option_alternatives(
-                    sealed.test_set, permutations=others, seed=self.request.seed, keep=sealed.free
-                )
-            )
-        if sealed.worded >= FEWEST:
-            if isinstance(scorer, EndpointScorer):
-                self.left_out = (NOT_SENT,)
-            else:
-                self.alternatives.append(wording_alternatives(sealed))
-
-    @cached_property
-    def order(self) -> ScoringPlan:
-        """What the tests of the order of records have to score."""
-        return plan_order(self.scorer, self.tokenised, self.request)
-
-    @cached_property
-    def plan(self) -> ScoringPlan:
-        """What there is to score of everything that the key has drawn."""
-        others = (plan_options(self.scorer, each, self.request) for each in self.alternatives)
-        return combined([self.order, *others])
-
-    def run(self) -> Audit:
-        """Score what is missing, and test: `joint` of the audit is the verdict on all parts.
-
-        Its results are the stated tests of the order of records, then that of options and that of
-        wordings, where there are any, uncorrected; there is no diagnosis and no control.
-        """
-        request, plan, started = self.request, self.plan, time.perf_counter()
-        order = {
-            store: fill_store(store, self.scorer, self.tokenised, request)
-            for store in dict.fromkeys(self.order.stores)
-        }
-        others = [score_options(self.scorer, each, request) for each in self.alternatives]
-        seconds = time.perf_counter() - started
-        tests = [
-            TESTS[test].result(order[store], request.permutations)
-            for test, store in zip(request.order_tests, self.order.stores, strict=True)
-        ]
-        parts = [
-            TESTS[OPTION_TEST].result(store, request.arrangements - 1)
-            if each.what == "options"
-            else wordings_test(store)
-            for each, store in zip(self.alternatives, others, strict=True)
-        ]
-        stores = [*order.values(), *others]
-        return Audit(
-            header=stores[0].header,
-            plan=plan,  # made before anything was scored
-            results=(*tests, *parts),
-            diagnosis=(),
-            control=(),
-            stores=tuple(store.directory for store in stores),
-            seconds=seconds,
-            noise=getattr(self.scorer, "noise", None),
-            joint=combine_parts(tests, parts),
+    request, alternatives = sealed.seal.request(directory, name), list[AlternativeSet]()
+    if sealed.seal.options:
+        free = [sealed.variants[number].free for number in sealed.numbers]
+        others, seed = request.arrangements - 1, request.seed
+        alternatives.append(
+            option_alternatives(sealed.test_set, permutations=others, seed=seed, keep=free)
         )
+    worded = sealed.worded >= FEWEST
+    left_out = (NOT_SENT,) if worded and isinstance(scorer, EndpointScorer) else ()
+    if worded and not left_out:
+        alternatives.append(wording_alternatives(sealed))
+    return Work(scorer, sealed.test_set, request, alternatives), left_out
+
+
+def audit_sealed(work: Work) -> Audit:
+    """Score what is missing, and test: `joint` of the audit is the verdict on all parts.
+
+    Its results are the stated tests of the order of records, then that of options and that of
+    wordings, where there are any, uncorrected; there is no diagnosis and no control.
+    """
+    found, orders = carry_out(work, wordings=wordings_test), len(work.request.order_tests)
+    return replace(found, joint=combine_parts(found.results[:orders], found.results[orders:]))
 
 
 def wording_alternatives(sealed: SealedSet) -> AlternativeSet:
@@ -167,19 +114,15 @@ def wording_alternatives(sealed: SealedSet) -> AlternativeSet:
     The options stand in the author's order and not as published: so the texts depend on the key by
     its choice of wordings alone, and a test on them is independent of one on arrangements.
     """
-    field, template, name = sealed.seal.wordings_of, sealed.seal.template, sealed.test_set.name
-    published = {one.number: one.wording for one in sealed.drawn}
-    most, texts = max(len(one.wordings) for one in sealed.variants), []
+    template, name, texts = sealed.seal.template, sealed.test_set.name, []
+    published = dict(zip(sealed.numbers, sealed.test_set.records, strict=True))
+    most = max(len(one.wordings) for one in sealed.variants)
     for number, one in enumerate(sealed.variants):
-        row = sorted(one.wordings, key=lambda text: text != published[number])  # stable
-        records = [one.variant(None, field, text) for text in row] or [dict(one.record)]
-        shown = render([(f"record {number + 1}", each) for each in records], template, name)
-        texts.append(shown if one.wordings else shown * most)
-    revision = sha256_of(sealed.test_set.template, *itertools.chain.from_iterable(texts))
-    distinct = tuple(max(len(one.wordings), 1) for one in sealed.variants)
-    return AlternativeSet(
-        name, tuple(texts), sealed.test_set.template, revision, "wordings", distinct
-    )
+        first = published[number].get(one.field)
+        row: list[str | None] = [*sorted(one.wordings, key=first.__ne__)] or [None]
+        records = [(f"record {number + 1}", one.variant(wording=text)) for text in row]
+        texts.append(render(records, template, name) * (most // len(row)))
+    return AlternativeSet(name, tuple(texts), sealed.test_set.template, "wordings")
 
 
 def wordings_test(store: Store) -> TestResult:
@@ -197,15 +140,9 @@ def wordings_test(store: Store) -> TestResult:
         return replace(statistics.sharded_exact_test(scores), test=WORDINGS_TEST)
     better = scores[:, 0] - scores[:, 1]
     wins, coins = int((better > 0).sum()), int((better != 0).sum())
-    log10_p = float(binom.logsf(wins - 1, coins, 0.5) / np.log(10)) if coins else 0.0
-    return TestResult(
-        test=WORDINGS_TEST,
-        statistic=float(wins),
-        p=p_from_log10(min(log10_p, 0.0)),
-        log10_p=min(log10_p, 0.0),
-        shards=len(scores),
-        permutations=1,
-    )
+    log10_p = min(float(binom.logsf(wins - 1, coins, 0.5) / np.log(10)) if coins else 0.0, 0.0)
+    found = {"statistic": float(wins), "p": p_from_log10(log10_p), "log10_p": log10_p}
+    return TestResult(test=WORDINGS_TEST, **found, shards=len(scores), permutations=1)
 
 
 def combine_parts(order: Sequence[TestResult], others: Sequence[TestResult]) -> CombinedResult:
@@ -215,3 +152,22 @@ def combine_parts(order: Sequence[TestResult], others: Sequence[TestResult]) -> 
     """
     smallest = min(result.log10_p for result in order) + float(np.log10(len(order)))
     return statistics.fisher(log10_p=[min(smallest, 0.0), *(each.log10_p for each in others)])
+
+
+def records_needed(effect: float, variants: int, *, level: float) -> int:
+    """Return how many records find an effect at this level with a power of POWER.
+
+    Parameters
+    ----------
+    effect : by how many standard deviations, of the score over a record's variants, reading the
+        published one raises its score.
+    variants : of each record, the published one included. Two are a sign test, whose law is that of
+        fair coins; of more, the sum of scores is taken as normal.
+    """
+    if variants > 2:
+        z = norm.isf(level) + norm.ppf(POWER)
+        return int(np.ceil((z / effect) ** 2 * variants / (variants - 1)))
+    counts = np.arange(1, 20_000)
+    wins = binom.isf(level, counts, 0.5)  # rejected above
+    enough = binom.sf(wins, counts, norm.cdf(effect / np.sqrt(2))) >= POWER
+    return int(counts[enough][0])

@@ -7,10 +7,9 @@ give the constants below. A signature is verified here without a network.
 """
 
 import datetime
+import functools
 import hashlib
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from contamination.errors import InputError
 
@@ -41,22 +40,13 @@ def url_of(number: int) -> str:
     return f"https://api.drand.sh/{CHAIN}/public/{number}"
 
 
-@contextmanager
-def _recursion_limit() -> Iterator[None]:
-    """Undo what py_ecc does when imported: under its limit, deeply nested JSON ends the process."""
-    limit = sys.getrecursionlimit()
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(limit)
-
-
-@_recursion_limit()
+@functools.cache  # it takes two seconds, and a command asks twice
 def check_signature(number: int, signature: str) -> None:
     """Raise InputError unless `signature` (hexadecimal) is the beacon's of that round.
 
     e(signature, g2) = e(H(SHA-256(round as 8 bytes)), public key) on BLS12-381 (RFC 9380).
     """
+    limit = sys.getrecursionlimit()
     from py_ecc.bls.g2_primitives import subgroup_check
     from py_ecc.bls.hash_to_curve import hash_to_G1
     from py_ecc.bls.point_compression import decompress_G1, decompress_G2
@@ -64,6 +54,7 @@ def check_signature(number: int, signature: str) -> None:
     from py_ecc.optimized_bls12_381.optimized_curve import G2
     from py_ecc.optimized_bls12_381.optimized_pairing import pairing
 
+    sys.setrecursionlimit(limit)  # under py_ecc's, deeply nested JSON would end the process
     wrong = InputError(
         f"--signature {signature[:16]!a}... is not the beacon's of round {number:,}; take "
         f"`signature` from {url_of(number)}"

@@ -36,52 +36,40 @@ class Variants:
     Attributes
     ----------
     record : as the author gave it, with its first wording in the field that wordings fill.
-    item : its options, if they may move. free : the places among which, fewer than two: none moves.
-    wordings : all that the key picks from; none where the author gave none.
+    item, free : its options, and the places among which they may move.
+    field, wordings : what the key picks from, and the field that it fills; none where the author
+        gave none.
     """
 
     record: Mapping[str, Any]
     item: Item | None = None
     free: tuple[int, ...] = ()
+    field: str = ""
     wordings: tuple[str, ...] = ()
 
-    def variant(
-        self, sources: Sequence[int] | None, field: str | None, wording: str | None
-    ) -> dict[str, Any]:
+    def variant(self, sources: Sequence[int] = (), wording: str | None = None) -> dict[str, Any]:
         """Return one: `sources` are the free places whose options come to the free places."""
         record = dict(self.record)
-        if self.item is not None and sources is not None:
-            order = list(range(len(self.item.options)))
-            for place, source in zip(self.free, sources, strict=True):
-                order[place] = source
-            record = self.item.rearranged(order)
-        return record if field is None or wording is None else {**record, field: wording}
+        if self.item is not None and sources:
+            moved = dict(zip(self.free, sources, strict=True))
+            record = self.item.rearranged([moved.get(i, i) for i in range(len(self.item.options))])
+        return record if wording is None else {**record, self.field: wording}
 
 
-@dataclass(frozen=True)
-class Published:
-    """A record as it was drawn: `number` is its place among the author's."""
-
-    number: int
-    record: dict[str, Any]
-    wording: str | None
-
-
-def draw(records: Sequence[Variants], seed: bytes, field: str | None = None) -> list[Published]:
-    """Draw the published set; `field` is the one that wordings fill.
+def draw(records: Sequence[Variants], seed: bytes) -> list[tuple[int, dict[str, Any]]]:
+    """Draw the published set: each record, with its number among the author's.
 
     Raises InputError for a seed of less than 128 bits.
     """
     found = []
     for number in KeyedStream(seed, f"{ALGORITHM}/order").permutation(len(records)):
-        one, sources, wording = records[number], None, None
-        if len(one.free) > 1:
-            stream = KeyedStream(seed, f"{ALGORITHM}/options/{number}")
-            sources = [one.free[i] for i in stream.permutation(len(one.free))]
+        one, wording = records[number], None
+        stream = KeyedStream(seed, f"{ALGORITHM}/options/{number}")
+        sources = [one.free[i] for i in stream.permutation(len(one.free))]
         if one.wordings:
             stream = KeyedStream(seed, f"{ALGORITHM}/wording/{number}")
             wording = one.wordings[stream.below(len(one.wordings))]
-        found.append(Published(number, one.variant(sources, field, wording), wording))
+        found.append((number, one.variant(sources, wording)))
     return found
 
 

@@ -15,92 +15,58 @@ function                          input                        guarantee
 `fisher`                          (n,) p-values                exact if independent
 `cauchy`                          (n,) p-values                asymptotic as p -> 0, dependence
 `harmonic_mean`                   (n,) p-values                any dependence
-`adjust`                          (n,) p-values                Holm, BH or BY over an audit
+`adjust`                          (n,) p-values                Holm or BH over an audit
 `ecdf`, `dkw_band`                (n,) p-values                band valid for every n
 `plan`                            (r, m+1) pilot shards        an estimate, with its interval
 ================================  ===========================  ===================================
 
 Scores of the orderings of one shard, to be stacked to (r, m+1): `token_standardised_scores` and
-`boundary_scores` from its tokens, `sampled_successor_scores` from its successor matrix.
-
-`called_canonical` and `null_scores` make null experiments of scores at hand, and
-`sharded_exact_p_values` tests a thousand of them at once. `fewer_permutations` is what fewer
-shuffled orderings would have given.
-
-`contributions` and `shard_z_scores` show what each shard adds to the statistic of the exact test on
-shards. Any room may import from here; nothing here imports from another room but `errors`.
+`boundary_scores` from its tokens, `sampled_successor_scores` from its successor matrix;
+`contributions` is what each adds to the statistic of the exact test. `called_canonical` and
+`null_scores` make null experiments of scores at hand, and `sharded_exact_p_values` tests a thousand
+of them at once; `fewer_permutations` is what fewer shuffled orderings would have given. Any room
+may import from here; nothing here imports from another room but `errors`.
 """
 
-# ruff: noqa: F403, F405
 from importlib import import_module
-from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from contamination.statistics.anytime import *
-    from contamination.statistics.exchangeability import *
-    from contamination.statistics.joint import *
-    from contamination.statistics.multiple_testing import *
-    from contamination.statistics.permutation import *
-    from contamination.statistics.planning import *
-    from contamination.statistics.resampling import *
-    from contamination.statistics.results import *
-    from contamination.statistics.sharded_exact import *
-    from contamination.statistics.sharded_t import *
-    from contamination.statistics.successor import *
-    from contamination.statistics.token_scores import *
+    from contamination.statistics.anytime import *  # noqa: F403
+    from contamination.statistics.exchangeability import *  # noqa: F403
+    from contamination.statistics.joint import *  # noqa: F403
+    from contamination.statistics.multiple_testing import *  # noqa: F403
+    from contamination.statistics.oren import *  # noqa: F403
+    from contamination.statistics.planning import *  # noqa: F403
+    from contamination.statistics.results import *  # noqa: F403
+    from contamination.statistics.sharded_exact import *  # noqa: F403
+    from contamination.statistics.successor import *  # noqa: F403
+    from contamination.statistics.token_scores import *  # noqa: F403
 
-
-__all__ = [
-    "AdjustedResult",
-    "AnytimeResult",
-    "CombinedResult",
-    "Design",
-    "EProcess",
-    "MonteCarloResult",
-    "PowerPlan",
-    "ShardedExactResult",
-    "ShardedTResult",
-    "TestResult",
-    "Weights",
-    "WestfallYoungResult",
-    "adjust",
-    "anytime_test",
-    "boundary_scores",
-    "called_canonical",
-    "cauchy",
-    "centred_successors",
-    "centred_tokens",
-    "contributions",
-    "dkw_band",
-    "ecdf",
-    "fewer_permutations",
-    "fisher",
-    "harmonic_mean",
-    "null_scores",
-    "permutation_test",
-    "plan",
-    "pooled_exact_test",
-    "random_orderings",
-    "sampled_successor_scores",
-    "shard_size_for_budget",
-    "shard_z_scores",
-    "sharded_exact_monte_carlo",
-    "sharded_exact_p_values",
-    "sharded_exact_test",
-    "sharded_t_test",
-    "successor_cost",
-    "successor_scores",
-    "token_standardised_scores",
-    "westfall_young_test",
-]
+_MODULES = {
+    "anytime": "anytime_test",
+    "exchangeability": "random_orderings",
+    "joint": "westfall_young_test",
+    "multiple_testing": "CombinedResult adjust cauchy dkw_band ecdf fisher harmonic_mean",
+    "oren": "called_canonical fewer_permutations null_scores permutation_test sharded_t_test",
+    "planning": "PowerPlan plan",
+    "results": "TestResult",
+    "sharded_exact": "contributions pooled_exact_test sampling_error sharded_exact_monte_carlo "
+    "sharded_exact_p_values sharded_exact_test",
+    "successor": "centred_successors sampled_successor_scores shard_size_for_budget "
+    "successor_cost successor_scores",
+    "token_scores": "boundary_scores centred_tokens token_standardised_scores",
+}
+_HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
-    """Import everything when the first name is asked for: `contamination --help` asks for none."""
-    if name not in __all__:
+    """Import what is asked for when it is: `contamination --help` asks for nothing."""
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    for module in iter_modules(__path__):
-        found = vars(import_module(f"{__name__}.{module.name}"))
-        globals().update({each: found[each] for each in __all__ if each in found})
-    return globals()[name]
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

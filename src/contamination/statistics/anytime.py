@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from contamination.errors import InputError
-from contamination.statistics.results import TestResult, p_from_log10
-from contamination.statistics.validation import ROUNDING, as_log_probs
+from contamination.statistics.results import ROUNDING, TestResult, as_log_probs, p_from_log10
 
 # Bets on an effect of lambda standard deviations per shard. A finer or longer grid gains little:
 # the best lambda is never off by more than a factor of sqrt(2), and its share of the prior counts.
@@ -29,22 +28,16 @@ class AnytimeResult(TestResult):
 
     Attributes
     ----------
-    alpha : float
-        Level of the stopping rule.
     stopped_at : int or None
         Number of shards after which the evidence first reached 1/alpha; None where it never did.
     log10_e : ndarray, shape (r,)
         Evidence after each shard, as a decimal logarithm.
-    log10_p_path : ndarray, shape (r,)
-        Always-valid p-value after each shard; it never rises, and its last entry is `log10_p`.
     permutations : int
         The smallest m of any shard.
     """
 
-    alpha: float
     stopped_at: int | None
     log10_e: NDArray[np.float64]
-    log10_p_path: NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -77,11 +70,7 @@ class EProcess:
         Raises InputError for a wrong number of dimensions, no permutation, or a value that is not
         finite.
         """
-        try:
-            values = as_log_probs(log_probs, ndim=1)
-        except InputError as error:
-            raise InputError(f"shard {self.shards}: {error}") from error
-        log_wealth = self.log_wealth + _log_e_values(values)
+        log_wealth = self.log_wealth + _log_e_values(as_log_probs(log_probs, ndim=1))
         top = float(log_wealth.max())
         log10_e = (top + math.log(float(np.exp(log_wealth - top).mean()))) / math.log(10)
         return EProcess(
@@ -106,6 +95,10 @@ def anytime_test(shards: Iterable[ArrayLike], *, alpha: float) -> AnytimeResult:
 
     E_t = mean over bets b of prod_{i <= t} e_{i, b};  p_t = min_{s <= t} min(1, 1 / E_s)
 
+    `p` is the always-valid p-value after the last shard, to the last bit what `EProcess.update`
+    gives shard by shard. Raises InputError for no shard, a shard without permutations or of another
+    shape, a value that is not finite, or an alpha outside (0, 1).
+
     Parameters
     ----------
     shards : iterable of array_like, shape (m_i + 1,) each, or array_like, shape (r, m+1)
@@ -114,18 +107,6 @@ def anytime_test(shards: Iterable[ArrayLike], *, alpha: float) -> AnytimeResult:
         Shards may have different numbers of orderings.
     alpha : float
         Level of the rule "stop at the first E >= 1/alpha". It affects `stopped_at` alone.
-
-    Returns
-    -------
-    AnytimeResult
-        `p` is the always-valid p-value after the last shard, equal to what `EProcess.update` gives
-        shard by shard, to the last bit.
-
-    Raises
-    ------
-    InputError
-        No shard, a shard without permutations or of another shape, a value that is not finite, or
-        an alpha outside (0, 1).
 
     Notes
     -----
@@ -148,10 +129,8 @@ def anytime_test(shards: Iterable[ArrayLike], *, alpha: float) -> AnytimeResult:
     scores.
 
     Why a mixture: the best lambda is not known, and a mean over bets loses no more than the
-    logarithm of their number (1.4 decades) to the best of them. Choosing lambda by the shards seen
-    so far is as valid but needs more shards to stop in every law tried, light and heavy tails. The
-    bets by ranks win under heavy tails, those by scores under light ones, half stakes where the
-    model knows some shards and not others.
+    logarithm of their number (1.4 decades) to the best of them. The bets by ranks win under heavy
+    tails, those by scores under light ones, half stakes where the model knows some shards only.
 
     Price: simulated with normal scores, the mean number of shards to E >= 1/alpha is about that at
     which the exact test of fixed size has power 0.9 (1.0 to 1.15 times it for alpha = 0.05, 0.85 to
@@ -163,17 +142,15 @@ def anytime_test(shards: Iterable[ArrayLike], *, alpha: float) -> AnytimeResult:
     Ville (1939), Étude critique de la notion de collectif. Ramdas, Grünwald, Vovk and Shafer
     (2023), "Game-theoretic statistics and safe anytime-valid inference", Statistical Science 38(4).
     """
-    path, state, permutations = [], EProcess(), []
-    stopped_at = None
+    path, state, permutations, stopped_at = [], EProcess(), [], None
     for log_probs in shards:
         state = state.update(log_probs)
-        path.append((state.log10_e, state.log10_p))
+        path.append(state.log10_e)
         permutations.append(np.size(log_probs) - 1)
         if stopped_at is None and state.rejects(alpha):
             stopped_at = state.shards
     if not path:
         raise InputError("shards is empty: give the scores of at least 1 shard")
-    log10_e, log10_p = np.array(path).T
     return AnytimeResult(
         test="anytime",
         statistic=state.log10_e,
@@ -181,33 +158,28 @@ def anytime_test(shards: Iterable[ArrayLike], *, alpha: float) -> AnytimeResult:
         log10_p=state.log10_p,
         shards=state.shards,
         permutations=min(permutations),
-        alpha=alpha,
         stopped_at=stopped_at,
-        log10_e=log10_e,
-        log10_p_path=log10_p,
+        log10_e=np.array(path),
     )
 
 
 def _log_e_values(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Log e-value of one shard for each bet, (views, stakes, lambdas)."""
-    logits = _LAMBDAS[:, None] * _views(values)[:, None, :]
-    top = logits.max(axis=-1, keepdims=True)
-    log_mean = top[..., 0] + np.log(np.exp(logits - top).mean(axis=-1))
-    whole = logits[..., 0] - log_mean
-    return np.stack([whole, np.logaddexp(0.0, whole) - math.log(2)], axis=1)
-
-
-def _views(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Standardised scores, and standardised normal scores of their mid-ranks, (2, m+1)."""
     rounding = ROUNDING * np.abs(values).max()
     order = np.argsort(values)
     # Scores that differ by float noise share a rank; linking neighbours treats all m+1 alike.
     tie = np.empty(len(values), dtype=np.intp)
     tie[order] = np.concatenate([[0], np.cumsum(np.diff(values[order]) > rounding)])
     counts = np.bincount(tie)
-    if len(counts) == 1:
-        return np.zeros((_VIEWS, len(values)))
+    if len(counts) == 1:  # no bet on a constant shard wins or loses
+        return np.zeros((_VIEWS, _STAKES, len(_LAMBDAS)))
     middles = (np.cumsum(counts) - counts / 2) / len(values)
+    # Standardised scores, and standardised normal scores of their mid-ranks.
     views = np.stack([values, ndtri(middles)[tie]])
     views -= views.mean(axis=1, keepdims=True)
-    return np.asarray(views / views.std(axis=1, keepdims=True))
+    views /= views.std(axis=1, keepdims=True)
+    logits = _LAMBDAS[:, None] * views[:, None, :]
+    top = logits.max(axis=-1, keepdims=True)
+    log_mean = top[..., 0] + np.log(np.exp(logits - top).mean(axis=-1))
+    whole = logits[..., 0] - log_mean
+    return np.stack([whole, np.logaddexp(0.0, whole) - math.log(2)], axis=1)

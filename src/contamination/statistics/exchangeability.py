@@ -1,14 +1,19 @@
-"""Is the order of the records itself exchangeable? Permutation tests that need no model.
+"""Is the order of records, or of options, exchangeable by itself? Tests that need no model.
 
 Every test of contamination on orderings (Oren section 2) assumes that the canonical order of the
 examples is one draw among equally likely ones. That can be asked of the records alone: a statistic
 of the order, such as the share of neighbours with equal labels, is compared with its values in
 random orderings from the same group of permutations as the sharded test, within contiguous shards.
-
 A statistic takes one value (or label) a record, orderings of shape (m+1, n) from `random_orderings`
 and the bounds of the shards; it returns one number an ordering, (m+1,), the canonical one first.
 *Neighbours* stand next to each other in one shard; no pair spans a border between shards, whose
 order the sharded test never sees.
+
+An item has k options. Its arrangements are an integer array (N, k), the published one first: entry
+i of a row is the option that stands in place i. A statistic takes something known of each option,
+and returns one whole number an arrangement, (N,). Those of n items are summed, (n, N), and compared
+with the exact law of the sum if every item draws one of its N arrangements at random, independently
+of the others: whole numbers are a lattice of their own, so no p-value is sampled or rounded.
 """
 
 import math
@@ -22,10 +27,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix
 
 from contamination.errors import InputError
-from contamination.statistics.validation import ROUNDING, as_log_probs
+from contamination.statistics.results import ROUNDING, as_log_probs, p_from_log10
+from contamination.statistics.sharded_exact import sharded_exact_test
 
 Alternative = Literal["greater", "two-sided"]
 Bounds = Sequence[tuple[int, int]]
+Arrangements = NDArray[np.intp]
+Whole = NDArray[np.int64]
 
 _CHUNK = 1 << 20  # entries of orderings, or of similarities, at once: tens of megabytes at most
 
@@ -138,23 +146,6 @@ def max_z(values: ArrayLike) -> NDArray[np.float64]:
     return np.asarray((centred / sd[:, None]).max(axis=0))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class NeighbourSimilarity:
-    """`neighbour_similarity`.
-
-    Attributes
-    ----------
-    means : (c, m+1), mean cosine of records `lags[c]` places apart in one shard; 0 where no shard
-        is long enough.
-    close : (m+1,), share of neighbours that are near-duplicates.
-    has_twin : (n,), whether the record has a near-duplicate anywhere in the set.
-    """
-
-    means: NDArray[np.float64]
-    close: NDArray[np.float64]
-    has_twin: NDArray[np.bool_]
-
-
 def neighbour_similarity(
     features: Any,
     orderings: NDArray[np.int32],
@@ -163,7 +154,7 @@ def neighbour_similarity(
     lags: Sequence[int],
     threshold: float,
     copies: ArrayLike,
-) -> NeighbourSimilarity:
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
     """Similarity of records that stand `lags` places apart, the first of them 1.
 
     The n x n matrix of cosines is computed a block of rows at a time and read at the entries that
@@ -180,6 +171,13 @@ def neighbour_similarity(
         Records are near-duplicates where their cosine is above it and they are not copies.
     copies : array_like, shape (n,)
         Equal for records that are exact copies of each other.
+
+    Returns
+    -------
+    means : (c, m+1), mean cosine of records `lags[c]` places apart in one shard; 0 where no shard
+        is long enough.
+    close : (m+1,), share of neighbours that are near-duplicates.
+    has_twin : (n,), whether the record has a near-duplicate anywhere in the set.
     """
     m1, n = orderings.shape
     codes, vectors = np.asarray(copies), csr_matrix(features)
@@ -201,9 +199,7 @@ def neighbour_similarity(
             if index == 0:
                 close += (near[pick] & inside).sum(axis=1)
     pairs = [sum(max(0, b - a - lag) for a, b in bounds) for lag in lags]
-    return NeighbourSimilarity(
-        means=sums / np.maximum(pairs, 1)[:, None], close=close / pairs[0], has_twin=has_twin
-    )
+    return sums / np.maximum(pairs, 1)[:, None], close / pairs[0], has_twin
 
 
 def _centred_ranks(values: ArrayLike, bounds: Bounds) -> NDArray[np.float64]:
@@ -222,3 +218,63 @@ def _neighbours(
 def _parts(orderings: NDArray[np.int32]) -> Iterator[NDArray[np.int32]]:
     rows = max(1, _CHUNK // orderings.shape[1])
     return (orderings[i : i + rows] for i in range(0, len(orderings), rows))
+
+
+# --- the order of options -------------------------------------------------------------------------
+
+
+def ascents(values: ArrayLike, arrangements: Arrangements) -> Whole:
+    """Pairs of options that ascend from an earlier place to a later one, less those that descend.
+
+    Kendall's S of value and place, (N,), for values (k,); equal values count for neither. Kendall
+    (1938), "A new measure of rank correlation", Biometrika 30.
+    """
+    each = np.asarray(values)
+    return in_turn(np.sign(each - each[:, None]), arrangements)
+
+
+def side_by_side(pairs: ArrayLike, arrangements: Arrangements) -> Whole:
+    """Sum of pairs[a, b], whole numbers (k, k), over options a that stand right before b, (N,)."""
+    found = np.asarray(pairs)[arrangements[:, :-1], arrangements[:, 1:]]
+    return np.asarray(found.sum(axis=1), dtype=np.int64)
+
+
+def in_turn(pairs: ArrayLike, arrangements: Arrangements) -> Whole:
+    """Sum of pairs[a, b], whole numbers (k, k), over options a anywhere before b, (N,)."""
+    left, right = np.triu_indices(arrangements.shape[1], k=1)
+    found = np.asarray(pairs)[arrangements[:, left], arrangements[:, right]]
+    return np.asarray(found.sum(axis=1), dtype=np.int64)
+
+
+def stands_at(option: int, arrangements: Arrangements, places: int) -> Whole:
+    """Whether an option stands at each of so many places, (places, N); an item may have fewer."""
+    return np.asarray(
+        [(arrangements[:, place : place + 1] == option).any(axis=1) for place in range(places)],
+        dtype=np.int64,
+    )
+
+
+def sum_test(values: ArrayLike) -> OrderResult:
+    """Exact two-sided test of the sum of whole numbers (n, N) over items, column 0 as published.
+
+    p = min(1, 2 min(P(T >= t), P(T <= t))), T the sum over items of a number drawn from each row,
+    and t that of column 0. H0: every row is exchangeable, independently of the others; then
+    P(p <= alpha) <= alpha exactly. z is (t - E T) / sd T, 0 if no row varies; never the source of
+    p, which has no floor. Errors as `sharded_exact_test`.
+    """
+    array = np.asarray(values)
+    upper, lower = (sharded_exact_test(side, weights="equal") for side in (array, -array))
+    log10_p = min(0.0, math.log10(2) + min(upper.log10_p, lower.log10_p))
+    return OrderResult(p=p_from_log10(log10_p), log10_p=log10_p, z=upper.z)
+
+
+def largest_test(values: ArrayLike) -> tuple[int, OrderResult]:
+    """Which of c sums (c, n, N) stands out most, and its `sum_test` with p times c.
+
+    Bonferroni's correction pays for the choice, however the sums depend on each other, so
+    P(p <= alpha) <= alpha.
+    """
+    results = [sum_test(each) for each in np.asarray(values)]
+    which = min(range(len(results)), key=lambda i: results[i].log10_p)
+    log10_p = min(0.0, results[which].log10_p + math.log10(len(results)))
+    return which, OrderResult(p=p_from_log10(log10_p), log10_p=log10_p, z=results[which].z)

@@ -23,9 +23,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr, logsumexp, ndtri_exp, softmax
 
 from contamination.errors import InputError
-from contamination.statistics.results import ShardedExactResult, TestResult, p_from_log10
-from contamination.statistics.sharded_exact import Weights, contributions, sharded_exact_test
-from contamination.statistics.validation import ROUNDING, as_log_probs
+from contamination.statistics.results import ROUNDING, TestResult, as_log_probs, p_from_log10
+from contamination.statistics.sharded_exact import (
+    ShardedExactResult,
+    contributions,
+    sharded_exact_test,
+)
 
 # Neighbouring tilts are this many of their standard deviations apart: half of it away from the
 # nearest, a draw weighs within a factor e^(1/2) of what the best tilt would give it.
@@ -47,20 +50,16 @@ class WestfallYoungResult(TestResult):
         The one that gave T. The p-value has paid for the choice.
     marginals : tuple of ShardedExactResult, length q
         Each statistic's own exact test, *not* corrected for there being q of them.
-    relative_error : float
-        Estimated standard error of p from sampling, as a share of p.
     """
 
     names: tuple[str, ...]
     best: str
     marginals: tuple[ShardedExactResult, ...]
-    relative_error: float
 
 
 def westfall_young_test(
     scores: Sequence[ArrayLike] | NDArray[np.float64],
     *,
-    weights: Weights = "inverse_sd",
     names: Sequence[str] | None = None,
     resamples: int,
     rng: np.random.Generator,
@@ -72,31 +71,21 @@ def westfall_young_test(
     by the statistics. u_q(z) is the normal deviate whose tail is that of statistic q at z (by a
     saddlepoint formula), which makes it a min-p test: standardised sums differ in their tails, most
     where shards are loud or nearly all won, and the largest z would hide the evidence of a light
-    tail behind a heavy one.
+    tail behind a heavy one. The statistic is T, a normal deviate.
+
+    Raises InputError as `sharded_exact_test`, or for no statistic, statistics of different shapes,
+    or fewer than 1 resample.
 
     Parameters
     ----------
     scores : array_like, shape (q, r, m+1)
         Score of each shard in each ordering by each statistic; entry [:, :, 0] is canonical, and an
         ordering has the same place in all statistics. Larger is more evidence.
-    weights : {"inverse_sd", "equal"}
-        As in `sharded_exact_test`, within each statistic.
     names : sequence of str, length q, optional
         "0", "1" and so on if not given.
     resamples : int
         Number of draws. 10000 give log10 p within about 0.1 for 50 shards, down to the smallest p;
         hundreds of shards reach further into the tail and take 100000 for the same.
-
-    Returns
-    -------
-    WestfallYoungResult
-        The statistic is T, a normal deviate.
-
-    Raises
-    ------
-    InputError
-        As in `sharded_exact_test`, no statistic, statistics of different shapes, another number of
-        names, or fewer than 1 resample.
 
     Notes
     -----
@@ -118,7 +107,7 @@ def westfall_young_test(
     p = (1 + hits) / (1 + resamples).
 
     Ties, within rounding, count against the canonical ordering. A statistic silent on every shard
-    has z = 0 throughout. p need not be monotone in one canonical score, as with "inverse_sd" in
+    has z = 0 throughout. p need not be monotone in one canonical score, as in
     `sharded_exact_test`: the score also moves its shard's weight and the null sd.
 
     References
@@ -130,11 +119,10 @@ def westfall_young_test(
     if resamples < 1:
         raise InputError(f"resamples is {resamples}: draw at least 1, better 10000")
     values = _as_statistics(scores)
-    labels = tuple(map(str, range(len(values)))) if names is None else tuple(names)
-    if len(labels) != len(values):
-        raise InputError(f"{len(labels)} names for {len(values)} statistics: give one for each")
-    marginals = tuple(sharded_exact_test(each, weights=weights) for each in values)
-    z = _standardised(values, weights)
+    labels = tuple(map(str, range(len(values))) if names is None else names)
+    shares = np.stack([contributions(each, weights="inverse_sd") for each in values])
+    null_sd = np.sqrt((shares**2).mean(axis=2).sum(axis=1))[:, None, None]
+    z = np.divide(shares, null_sd, out=np.zeros_like(shares), where=null_sd > 0)
     ladders = [ladder(each) for each in z]
     # Equal sums may differ by the rounding of the scores they are made of. Raising all draws by as
     # much can only enlarge p.
@@ -143,11 +131,8 @@ def westfall_young_test(
     scaled = np.stack([normal_deviates(*each) for each in zip(sums, z, ladders, strict=True)])
     best, statistic = scaled.max(axis=0), float(scaled[:, 0].max())
     hits = best >= statistic - ROUNDING * abs(statistic)  # the canonical ordering is one of them
-    log_w = log_weights(sums[:, hits], ladders)
-    log_total = float(logsumexp(log_w))
+    log_total = float(logsumexp(log_weights(sums[:, hits], ladders)))
     log10_p = min(0.0, (log_total - math.log(resamples + 1)) / math.log(10))
-    drawn = np.exp(log_w[1:] - log_total)
-    variance = float((drawn**2).sum()) - float(drawn.sum()) ** 2 / resamples
     return WestfallYoungResult(
         test="min_p",
         statistic=statistic,
@@ -157,8 +142,7 @@ def westfall_young_test(
         permutations=values.shape[2] - 1,
         names=labels,
         best=labels[int(scaled[:, 0].argmax())],
-        marginals=marginals,
-        relative_error=math.sqrt(max(0.0, variance)),
+        marginals=tuple(map(sharded_exact_test, values)),
     )
 
 
@@ -167,21 +151,11 @@ def _as_statistics(scores: Sequence[ArrayLike] | NDArray[np.float64]) -> NDArray
     each = [as_log_probs(one, ndim=2) for one in scores]
     shapes = sorted({one.shape for one in each})
     if len(shapes) != 1:
-        raise InputError(
-            f"scores holds statistics of shapes {shapes}: give at least one, all of the same "
-            "shards and orderings, (q, r, m+1)"
-        )
+        raise InputError(f"scores holds statistics of shapes {shapes}: give (q, r, m+1), q >= 1")
     values = np.stack(each)
     rounding = ROUNDING * np.abs(values).max(axis=2, keepdims=True)
     canonical = values[:, :, :1]
     return np.where(np.abs(values - canonical) <= rounding, canonical, values)
-
-
-def _standardised(values: NDArray[np.float64], weights: Weights) -> NDArray[np.float64]:
-    """What each shard would add to z_q were its ordering j canonical, (q, r, m+1)."""
-    shares = np.stack([contributions(each, weights=weights) for each in values])
-    null_sd = np.sqrt((shares**2).mean(axis=2).sum(axis=1))[:, None, None]
-    return np.asarray(np.divide(shares, null_sd, out=np.zeros_like(shares), where=null_sd > 0))
 
 
 def _rounding(values: NDArray[np.float64], z: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -300,7 +274,5 @@ def normal_deviates(
 
 def _shares(components: int) -> NDArray[np.float64]:
     """Shares of the mixture, the null first."""
-    if components == 1:
-        return np.ones(1)
     others = components - 1
-    return np.array([_NULL_SHARE, *[(1 - _NULL_SHARE) / others] * others])
+    return np.array([_NULL_SHARE, *[(1 - _NULL_SHARE) / others] * others] if others else [1.0])

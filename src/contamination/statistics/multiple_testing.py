@@ -16,10 +16,9 @@ from scipy.optimize import brentq
 from scipy.special import gammaln, logsumexp, xlogy
 
 from contamination.errors import InputError
-from contamination.statistics.results import p_from_log10
-from contamination.statistics.validation import as_p_values
+from contamination.statistics.results import as_p_values, p_from_log10
 
-Method = Literal["holm", "benjamini_hochberg", "benjamini_yekutieli"]
+Method = Literal["holm", "benjamini_hochberg"]
 
 # p = 1 counts as the largest float below it, so that a silent test is a heavy vote and no veto.
 _LARGEST_LOG_P = math.log1p(-(2.0**-53))
@@ -47,18 +46,15 @@ def fisher(
 ) -> CombinedResult:
     """Combine independent p-values: -2 sum log p_i against chi-squared with 2n degrees of freedom.
 
+    Raises InputError for an entry that is NaN, or not (the logarithm of) a number in (0, 1]; no
+    entry; or neither or both of the arguments.
+
     Parameters
     ----------
     p_values : array_like, shape (n,)
         One-sided p-values of n independent tests, each in (0, 1].
     log10_p : array_like, shape (n,)
         Or their decimal logarithms, each finite and at most 0.
-
-    Raises
-    ------
-    InputError
-        An entry that is NaN, or not (the logarithm of) a number in (0, 1]; no entry; or neither or
-        both of the arguments.
 
     Notes
     -----
@@ -146,7 +142,11 @@ def harmonic_mean(
     n = len(log10)
     log_mean = math.log(n) - float(logsumexp(-log10 * math.log(10)))
     statistic = p_from_log10(min(0.0, log_mean / math.log(10)))
-    return _combined(statistic, log_mean + math.log(_price_of_dependence(n)))
+    price = float(n)  # a_n
+    if n > 2:
+        y = brentq(lambda y: y * y - n * ((y + 1) * math.log1p(y) - y), 1e-3, float(n * n))
+        price = (y + n) ** 2 / ((y + 1) * n)
+    return _combined(statistic, log_mean + math.log(price))
 
 
 def adjust(
@@ -158,25 +158,16 @@ def adjust(
 
         holm:                 max_{j <= k} (n - j + 1) p_(j)
         benjamini_hochberg:   min_{j >= k} n p_(j) / j
-        benjamini_yekutieli:  min_{j >= k} n p_(j) / j * sum_{i <= n} 1/i
+
+    The values are those of statsmodels' `multipletests` wherever a float can hold them; p is held
+    at the smallest normal float64. Raises InputError as `fisher`, or for an unknown method.
 
     Parameters
     ----------
     p_values, log10_p
         As in `fisher`, of tests that may depend on each other.
-    method : {"holm", "benjamini_hochberg", "benjamini_yekutieli"}
+    method : {"holm", "benjamini_hochberg"}
         The procedure.
-
-    Returns
-    -------
-    AdjustedResult
-        The values of statsmodels' `multipletests` wherever a float can hold them; p is held at the
-        smallest normal float64.
-
-    Raises
-    ------
-    InputError
-        As in `fisher`, or an unknown method.
 
     Notes
     -----
@@ -187,16 +178,14 @@ def adjust(
     - "benjamini_hochberg": the expected share of false ones among the rejections (false discovery
       rate) at or below alpha, if the tests are independent or positively regression dependent on
       the true null hypotheses (PRDS). For a screen whose hits are looked at again.
-    - "benjamini_yekutieli": the same under any dependence, at the price of a factor of about log n.
 
-    All are exact in finite samples if the p-values are valid.
+    Both are exact in finite samples if the p-values are valid.
 
     References
     ----------
     Holm (1979), "A simple sequentially rejective multiple test procedure", Scandinavian Journal of
     Statistics 6(2). Benjamini and Hochberg (1995), "Controlling the false discovery rate", Journal
-    of the Royal Statistical Society B 57(1). Benjamini and Yekutieli (2001), "The control of the
-    false discovery rate in multiple testing under dependency", Annals of Statistics 29(4).
+    of the Royal Statistical Society B 57(1).
     """
     if method not in get_args(Method):
         raise InputError(f"method is {method!r}: give one of {', '.join(get_args(Method))}")
@@ -207,9 +196,7 @@ def adjust(
     if method == "holm":
         stepped = np.maximum.accumulate(raw[order] + np.log10(rank[::-1]))
     else:
-        price = (1 / rank).sum() if method == "benjamini_yekutieli" else 1.0
-        scaled = raw[order] + np.log10(price * len(raw) / rank)
-        stepped = np.minimum.accumulate(scaled[::-1])[::-1]
+        stepped = np.minimum.accumulate((raw[order] + np.log10(len(raw) / rank))[::-1])[::-1]
     adjusted = np.empty_like(raw)
     adjusted[order] = np.minimum(stepped, 0)
     return AdjustedResult(p=np.maximum(10.0**adjusted, np.finfo(np.float64).tiny), log10_p=adjusted)
@@ -250,11 +237,3 @@ def _as_log10_p(p_values: ArrayLike | None, log10_p: ArrayLike | None) -> NDArra
 def _combined(statistic: float, log_p: float) -> CombinedResult:
     log10_p = min(0.0, log_p / math.log(10))
     return CombinedResult(statistic=statistic, p=p_from_log10(log10_p), log10_p=log10_p)
-
-
-def _price_of_dependence(n: int) -> float:
-    """a_n of `harmonic_mean`."""
-    if n <= 2:
-        return float(n)
-    y = brentq(lambda y: y * y - n * ((y + 1) * math.log1p(y) - y), 1e-3, float(n * n))
-    return float((y + n) ** 2 / ((y + 1) * n))

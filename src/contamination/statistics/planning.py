@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaincinv, gammaln, ndtr, ndtri
 
 from contamination.errors import InputError
-from contamination.statistics.validation import ROUNDING, as_log_probs
+from contamination.statistics.results import ROUNDING, as_log_probs
 
 _DRAWS = 1000  # of the effect given the pilot; 25 of them lie beyond each end of the interval
 _FEWEST_PERMUTATIONS = 5  # in a pilot: the spread needs the fourth moment of Student's t
@@ -33,7 +33,7 @@ NO_EVIDENCE = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Design:
     """One way to reach the wanted power. All but the first are infinite where no size does.
 
@@ -97,6 +97,10 @@ def plan(
 ) -> PowerPlan:
     """Shards and scored tokens that `sharded_exact_test` needs, by number of permutations.
 
+    Raises InputError for scores of another shape, fewer than 2 shards or 5 permutations, a value
+    that is not finite, a shard whose shuffled scores are all equal, or alpha or power out of its
+    range.
+
     Parameters
     ----------
     pilot_scores : array_like, shape (r0, m0+1)
@@ -114,12 +118,6 @@ def plan(
     -------
     PowerPlan
         Fewest tokens for the wanted power are at `min(plan.designs, key=lambda d: d.tokens)`.
-
-    Raises
-    ------
-    InputError
-        Scores of another shape, fewer than 2 shards or 5 permutations, a value that is not finite,
-        a shard whose shuffled scores are all equal, or a setting out of its range.
 
     Notes
     -----
@@ -152,30 +150,15 @@ def plan(
     """
     if not 0 < alpha < 0.5:
         raise InputError(f"alpha is {alpha}: give a level between 0 and 0.5, such as 0.05")
-    if not permutations or min(permutations) < 1:
-        raise InputError(f"permutations is {permutations}: give numbers of at least 1")
     if not 0.5 <= power < 1:
         raise InputError(f"power is {power}: give a probability from 0.5 to below 1, such as 0.8")
-    if not 0 < tokens_per_shard < math.inf:
-        raise InputError(f"tokens_per_shard is {tokens_per_shard}: give a positive number")
     values = as_log_probs(pilot_scores, ndim=2, min_shards=2)
     estimate, draws = _effects(values, rng)
     designs = []
     for m in permutations:
-        (shards,) = _shards_needed(estimate, m, alpha, power)
-        low, high = _interval(_shards_needed(draws, m, alpha, power))
-        per_shard = tokens_per_shard * (m + 1)
-        designs.append(
-            Design(
-                permutations=m,
-                shards=float(shards),
-                shards_low=low,
-                shards_high=high,
-                tokens=float(shards * per_shard),
-                tokens_low=low * per_shard,
-                tokens_high=high * per_shard,
-            )
-        )
+        (shards,) = _shards_needed(estimate, m, alpha, power).tolist()
+        needed = shards, *_interval(_shards_needed(draws, m, alpha, power))
+        designs.append(Design(m, *needed, *(each * tokens_per_shard * (m + 1) for each in needed)))
     effect_low, effect_high = _interval(draws.effect)
     return PowerPlan(
         effect=float(estimate.effect[0]),
@@ -206,8 +189,7 @@ def _effects(values: NDArray[np.float64], rng: np.random.Generator) -> tuple[_Ef
             "or the noise of the effect stays unknown"
         )
     shuffled = values[:, 1:]
-    rounding = ROUNDING * np.abs(values).max(axis=1)
-    flat = np.flatnonzero(np.ptp(shuffled, axis=1) <= rounding)
+    flat = np.flatnonzero(np.ptp(shuffled, axis=1) <= ROUNDING * np.abs(values).max(axis=1))
     if len(flat):
         raise InputError(
             f"pilot shard {flat[0]} scores the same in every shuffled ordering: leave it out"

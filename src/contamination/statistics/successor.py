@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contamination.errors import InputError
-from contamination.statistics.validation import ROUNDING
+from contamination.statistics.results import ROUNDING
 
 
 def centred_successors(successors: ArrayLike, *, resolution: float = 0.0) -> NDArray[np.float64]:
@@ -21,12 +21,8 @@ def centred_successors(successors: ArrayLike, *, resolution: float = 0.0) -> NDA
     S[a, b] ~ mu + alpha_a + beta_b: how helpful x_a is before anything, and how likely x_b is after
     anything. Takes S, shape (k, k) with k >= 3, and returns the residuals (nats) in the same shape,
     NaN on the diagonal. Where no residual exceeds `resolution` (nats), the engine cannot tell the
-    pairs apart, and all are zeros.
-
-    Raises
-    ------
-    InputError
-        As in `successor_scores`, or k < 3: nothing would be left.
+    pairs apart, and all are zeros. Raises InputError as `successor_scores`, or for k < 3: nothing
+    would be left.
 
     Notes
     -----
@@ -37,13 +33,10 @@ def centred_successors(successors: ArrayLike, *, resolution: float = 0.0) -> NDA
 
     beta varies with the length and the words of x_b: in small models its variance is some tens to
     two hundred times that of the residuals, and removing it doubles the z of a contaminated set.
-    alpha varies less than the residuals there, and estimating it takes some of the effect away,
-    most in small shards: about a quarter of z at k = 3, a tenth or less at k = 4 and nothing from
-    about k = 7 on, and it doubles z where contexts differ much (sd of alpha several times that of
-    the residuals).
+    Estimating alpha takes some of the effect away in small shards: about a quarter of z at k = 3,
+    nothing from about k = 7 on; it doubles z where contexts differ much.
     """
-    scores = _pairs(successors)
-    k = len(scores)
+    k = len(scores := _pairs(successors))
     if k < 3:
         raise InputError(f"successors has {k} examples: centring needs at least 3 per shard")
     off = ~np.eye(k, dtype=bool)
@@ -63,6 +56,9 @@ def centred_successors(successors: ArrayLike, *, resolution: float = 0.0) -> NDA
 def successor_scores(successors: ArrayLike, orderings: ArrayLike) -> NDArray[np.float64]:
     """Sum of S along each ordering: score[j] = sum_i S[o[j, i], o[j, i+1]].
 
+    Raises InputError unless S is a square of at least 2 examples, finite off the diagonal, and the
+    rows of `orderings` are permutations.
+
     Parameters
     ----------
     successors : array_like, shape (k, k)
@@ -75,12 +71,6 @@ def successor_scores(successors: ArrayLike, orderings: ArrayLike) -> NDArray[np.
     -------
     ndarray, shape (n,)
         Nats; larger is more evidence where row 0 is canonical.
-
-    Raises
-    ------
-    InputError
-        S is not a square of at least 2 examples, finite off the diagonal, or a row of `orderings`
-        is no permutation.
 
     Notes
     -----
@@ -122,28 +112,20 @@ def successor_cost(k: int, *, examples: int, mean_length: float, tokens_per_exam
 
 
 def shard_size_for_budget(
-    budget: float, *, examples: int, mean_length: float, tokens_per_example: int
+    budget: float, *, examples: int, mean_length: float, tokens_per_example: int, fewest: int = 2
 ) -> int:
-    """Largest shard size k, 2 to `examples`, whose `successor_cost` stays within `budget` tokens.
+    """Largest shard size k, `fewest` to `examples`, of a `successor_cost` within `budget` tokens.
 
     Larger shards lose fewer adjacent pairs to their ends, 1 in k, and centre better: the gain is
     steep up to about k = 10 and small after it. Shards of at most k examples keep within the budget
     also where k does not divide `examples`. Raises InputError if the budget does not reach for
-    shards of 2, or lengths and counts make no sense.
+    shards of `fewest`.
     """
-    if examples < 2 or tokens_per_example < 1 or not mean_length > 0:
-        raise InputError(
-            f"{examples} examples of mean length {mean_length} with {tokens_per_example} tokens "
-            "each: give at least 2 examples and lengths above 0"
-        )
     k = min(examples, 1 + math.floor((budget / examples - mean_length) / tokens_per_example))
-    if k < 2:
-        least = successor_cost(
-            2, examples=examples, mean_length=mean_length, tokens_per_example=tokens_per_example
-        )
+    if k < fewest:
         raise InputError(
-            f"a budget of {budget:g} tokens is too small for {examples} examples: give at least "
-            f"{least:g}, fewer examples, or fewer tokens of each"
+            f"a budget of {budget:g} tokens is too small for {examples} examples: give more, or "
+            "fewer examples"
         )
     return k
 
@@ -154,9 +136,8 @@ def _pairs(successors: ArrayLike) -> NDArray[np.float64]:
     if scores.ndim != 2 or scores.shape[0] != scores.shape[1] or len(scores) < 2:
         raise InputError(f"successors has shape {scores.shape}: give (k, k) with k >= 2")
     np.fill_diagonal(scores, 0.0)
-    bad = np.argwhere(~np.isfinite(scores))
-    if len(bad):
-        a, b = (int(index) for index in bad[0])
+    if len(bad := np.argwhere(~np.isfinite(scores))):
+        a, b = bad[0]
         raise InputError(
             f"successors[{a}, {b}] is {scores[a, b]}: score example {b} after example {a} again, "
             "or leave the shard out"

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from contamination.errors import InputError
-from contamination.statistics.validation import ROUNDING
+from contamination.statistics.results import ROUNDING
 
 # Median and 90th percentile of the sd of a token over orderings are about 0.13 and 0.36 nats in
 # small models: tokens that hardly move stay below their share, and those that swing are tamed.
@@ -30,7 +30,8 @@ def token_standardised_scores(
     """One score per ordering of a shard: the sum over tokens of centred, tamed log-probabilities.
 
     score[j] = sum_t clip(l[j, t] - mean_t) / (sd_t + floor), over tokens t not leading in j; mean_t
-    and sd_t are over the orderings in which t does not lead, sd_t after clipping.
+    and sd_t are over the orderings in which t does not lead, sd_t after clipping. Errors as in
+    `centred_tokens`.
 
     Parameters
     ----------
@@ -54,11 +55,6 @@ def token_standardised_scores(
     ndarray, shape (m+1,)
         Larger is more evidence. Stack the shards to (r, m+1) for `sharded_exact_test`.
 
-    Raises
-    ------
-    InputError
-        As in `centred_tokens`, or a floor or clip that is not above 0.
-
     Notes
     -----
     H0: the orderings of the shard, each a row of `logprobs` and `leading`, are exchangeable given
@@ -73,12 +69,12 @@ def token_standardised_scores(
     """
     values = centred_tokens(logprobs, leading, resolution=resolution)
     if clip is not None:
-        np.clip(values, -_above_zero(clip, "clip"), clip, out=values)
+        np.clip(values, -clip, clip, out=values)
     if floor is not None:
         follows = ~np.asarray(leading)
         squares = np.einsum("jt,jt->t", values, values)  # without an array of squares
         sd = np.sqrt(squares / np.maximum(follows.sum(axis=0), 1))
-        values /= sd + _above_zero(floor, "floor")
+        values /= sd + floor
     return np.asarray(values.sum(axis=1))
 
 
@@ -99,6 +95,8 @@ def boundary_scores(
     tokens after a boundary, before the example itself gives its continuation away. Leaving the rest
     out spares its noise at no cost, since the store holds every token.
 
+    Raises InputError as in `centred_tokens`, or `tokens_per_example` below 1.
+
     Parameters
     ----------
     logprobs, leading, resolution
@@ -108,12 +106,6 @@ def boundary_scores(
     tokens_per_example : int or None
         Tokens of each example that count, at least 1; None for all of them.
 
-    Raises
-    ------
-    InputError
-        As in `centred_tokens`, positions that are not T integers from 0, or `tokens_per_example`
-        below 1.
-
     Notes
     -----
     In nats, and monotone: raising one value of the canonical row by x raises its score by
@@ -121,20 +113,11 @@ def boundary_scores(
     of orderings in which it follows.
     """
     values = centred_tokens(logprobs, leading, resolution=resolution)
-    where = np.asarray(position)
-    if where.shape != values.shape[1:] or where.dtype.kind not in "iu" or (where < 0).any():
-        raise InputError(
-            f"position is {where.dtype} of shape {where.shape}: give {values.shape[1]} integers, "
-            "each token's place within its example, from 0"
-        )
-    if tokens_per_example is None:
-        tokens_per_example = int(where.max()) + 1
-    if tokens_per_example < 1:
-        raise InputError(
-            f"tokens_per_example is {tokens_per_example}: count at least 1, or None for all"
-        )
+    most = np.inf if tokens_per_example is None else tokens_per_example
+    if most < 1:
+        raise InputError(f"tokens_per_example is {most}: count at least 1, or None for all")
     # Rows are summed one by one, not by a matrix product: equal rows must give equal scores.
-    return np.asarray(values[:, where < tokens_per_example].sum(axis=1))
+    return np.asarray(values[:, np.asarray(position) < most].sum(axis=1))
 
 
 def centred_tokens(
@@ -150,28 +133,17 @@ def centred_tokens(
     its log-probabilities apart.
 
     Parameters and shapes as in `token_standardised_scores`; returns (m+1, T). Permuting the rows of
-    the input permutes the rows of the output.
-
-    Raises
-    ------
-    InputError
-        Not (m+1, T) with m >= 1 and T >= 1, shapes that differ, `leading` not boolean, or a value
-        that is not finite.
+    the input permutes the rows of the output. Raises InputError for another shape, shapes that
+    differ, `leading` that is not boolean, or a value that is not finite.
     """
     values, leads = np.array(logprobs, dtype=np.float64), np.asarray(leading)
-    if leads.dtype != np.bool_ or leads.shape != values.shape:
+    if leads.dtype != np.bool_ or leads.shape != values.shape or values.ndim != 2:
         raise InputError(
-            f"leading is {leads.dtype} of shape {leads.shape}: give bool of the shape of logprobs, "
-            f"{values.shape}"
+            f"logprobs has shape {values.shape} and leading, {leads.dtype}, {leads.shape}: give "
+            "both as (m+1, T), one row per ordering, canonical first, and leading as bool"
         )
-    if values.ndim != 2 or len(values) < 2 or not values.shape[1]:
-        raise InputError(
-            f"logprobs has shape {values.shape}: give (m+1, T), one row per ordering, canonical "
-            "first, with at least 1 shuffled ordering and 1 token"
-        )
-    bad = np.argwhere(~np.isfinite(values))
-    if len(bad):
-        ordering, token = (int(index) for index in bad[0])
+    if len(bad := np.argwhere(~np.isfinite(values))):
+        ordering, token = bad[0]
         raise InputError(
             f"logprobs of ordering {ordering}, token {token} is {values[ordering, token]}: "
             "score it again, or leave its shard out"
@@ -182,9 +154,3 @@ def centred_tokens(
     values[leads | (np.abs(values) <= rounding)] = 0
     values[:, np.ptp(values, axis=0) <= resolution] = 0
     return values
-
-
-def _above_zero(nats: float, name: str) -> float:
-    if not nats > 0:
-        raise InputError(f"{name} is {nats} nats: give a number above 0, or None to leave it out")
-    return nats

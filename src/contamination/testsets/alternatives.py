@@ -11,16 +11,18 @@ import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
+
+import numpy as np
 
 from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.randomness import random_stream
 from contamination.testsets.example_set import (
-    TEMPLATES,
     Declared,
     ExampleSet,
     fields_of,
@@ -29,10 +31,9 @@ from contamination.testsets.example_set import (
 )
 from contamination.testsets.options import LETTERS, Item, begin_with_labels, items_of
 from contamination.testsets.registry import entries
-from contamination.testsets.sources import open_test_set
+from contamination.testsets.sources import NO_FIELD, open_test_set
 
 OPTIONS_TEMPLATE = "options/1"  # question, "A. ..." lines, "Answer: A" where the answer is known
-NO_FIELD = "{{}}"  # a template that fits every record
 FEWEST = 2  # items that must be able to move
 MOST_CHARACTERS = 500_000_000  # of all arrangements, which are held in memory at once
 
@@ -76,18 +77,15 @@ class Keep:
 
     Attributes
     ----------
-    answer : the right option stays at its letter, and wrong ones alone move. It takes out a skewed
-        share of gold letters, and a model's liking for a letter; items whose answer is not known do
-        not move.
-    numbers : an item whose options are all numbers, amounts or dates does not move: authors sort
-        them.
-    repeated : an item does not move if another one has the same options, in whatever order ("True,
-        True", "True, False" ...): one habit set both orders.
+    answer : the right option stays at its letter, which takes out a skewed share of gold letters
+        and a model's liking for one; items whose answer is not known do not move.
+    habits : an item does not move whose options are all numbers, amounts or dates, which authors
+        sort, or if another one has the same options in whatever order ("True, True", "True, False"
+        ...), as one habit set both. Not where a seed or a key has arranged them.
     """
 
     answer: bool = False
-    numbers: bool = True
-    repeated: bool = True
+    habits: bool = True
 
 
 @dataclass(frozen=True)
@@ -96,25 +94,25 @@ class AlternativeSet:
 
     Attributes
     ----------
-    texts : N texts of each of n records, separator included; rows with fewer distinct ones repeat
-        each of them equally often.
+    texts : N of each of n records, separator included; where fewer are distinct, all equally often.
     template : name/version of the rendering, or the template itself.
-    revision : SHA-256 of the template and all texts.
     what : "options" (arrangements) or "wordings" (an author's own).
-    distinct : how many different alternatives stand in a row; 1 where nothing may move.
     """
 
     name: str
     texts: tuple[tuple[str, ...], ...]
     template: str
-    revision: str
     what: Literal["options", "wordings"]
-    distinct: tuple[int, ...]
 
-    @property
-    def moving(self) -> int:
-        """How many records have an alternative to what was published."""
-        return sum(count > 1 for count in self.distinct)
+    @cached_property
+    def revision(self) -> str:
+        """SHA-256 of the template and all texts."""
+        return sha256_of(self.template, *itertools.chain.from_iterable(self.texts))
+
+    @cached_property
+    def distinct(self) -> tuple[int, ...]:
+        """How many different alternatives stand in a row; 1 where nothing may move."""
+        return tuple(len({*row}) for row in self.texts)
 
 
 def open_items(
@@ -150,14 +148,20 @@ def shown_items(test_set: ExampleSet, template: str | None = None) -> tuple[str,
     own, items = template or test_set.template, items_of(test_set)
     if own == OPTIONS_TEMPLATE:
         return own, items
-    if _shows_options(test_set, items, own):
+    # Whether every option is shown is found by putting others in.
+    marked = [[f"<<option {place}>>" for place in range(len(item.options))] for item in items]
+    records = [("", item.with_options(texts)) for item, texts in zip(items, marked, strict=True)]
+    try:
+        examples = render(records, own, test_set.name)
+    except InputError:  # it names a field or a list entry that a record has not
+        examples = ("",) * len(items)
+    if all(text in shown for row, shown in zip(marked, examples, strict=True) for text in row):
         return own, items_of(test_set, fields_of(own))
     if template is None:
         return OPTIONS_TEMPLATE, items
-    shown = template if template in TEMPLATES else repr(template[:80])
     raise InputError(
-        f"{test_set.name}: template {shown} does not show every option; write one that does, or "
-        "leave it out"
+        f"{test_set.name}: template {parse(template).shown} does not show every option; write one "
+        "that does, or leave it out"
     )
 
 
@@ -194,103 +198,86 @@ def option_alternatives(
     """
     own, items = shown_items(test_set, template)
     free = permitted_places(items, keep) if isinstance(keep, Keep) else keep
-    counts = [arrangements_of(places, permutations + 1) for places in free]
-    _check_amount(test_set, free, counts, permutations + 1)
-    orders = option_orders(items, permutations=permutations, seed=seed, keep=free)
-    if own == OPTIONS_TEMPLATE:
-        texts = [
-            tuple(_plain(item, order) for order in rows)
-            for item, rows in zip(items, orders, strict=True)
-        ]
-    else:
-        parsed, texts = parse(own), []
-        own = parsed.name
-        for item, rows in zip(items, orders, strict=True):
-            moved = [("arrangement", item.rearranged(order)) for order in dict.fromkeys(rows)]
-            texts.append(render(moved, parsed, "rearranged") * (len(rows) // len(moved)))
-    revision = sha256_of(own, *itertools.chain.from_iterable(texts))
-    return AlternativeSet(test_set.name, tuple(texts), own, revision, "options", tuple(counts))
+    require_arrangements(test_set, free, permutations)
+    orders = option_orders(items, free, permutations=permutations, seed=seed)
+    parsed, texts = None if own == OPTIONS_TEMPLATE else parse(own), []
+    for item, rows in zip(items, orders, strict=True):
+        if parsed is None:
+            texts.append(tuple(_plain(item, order) for order in rows))
+            continue
+        moved = [("arrangement", item.rearranged(order)) for order in dict.fromkeys(rows)]
+        texts.append(render(moved, parsed, "rearranged") * (len(rows) // len(moved)))
+    return AlternativeSet(test_set.name, tuple(texts), parsed.name if parsed else own, "options")
 
 
-def arrangements_of(places: Sequence[int], count: int) -> int:
-    """Return how many arrangements of so many places stand in a row of `count`, equally often."""
-    total = math.factorial(len(places))
-    return next(d for d in range(min(count, total), 0, -1) if count % d == 0)
-
-
-def _check_amount(
-    test_set: ExampleSet, free: Sequence[Sequence[int]], counts: Sequence[int], columns: int
+def require_arrangements(
+    test_set: ExampleSet, free: Sequence[Sequence[int]], permutations: int
 ) -> None:
-    """Refuse rows of which fewer than two have alternatives, or that would fill the memory."""
-    able, most = sum(count > 1 for count in counts), max(map(len, free), default=0)
-    if able < FEWEST and sum(len(places) > 1 for places in free) >= FEWEST:
-        total = math.factorial(most)
-        divisors = ", ".join(str(d) for d in range(2, total + 1) if total % d == 0)[:40]
+    """Refuse items of which too few can move, or too many arrangements, before one is made."""
+    distinct = [_distinct(places, permutations + 1) for places in free]
+    if (able := sum(count > 1 for count in distinct)) < FEWEST:
         raise InputError(
-            f"{test_set.name}: the {total} arrangements of {most} options cannot fill {columns} "
-            f"columns equally often: give --arrangements a multiple of one of {divisors}"
+            f"{test_set.name}: the options of {able} of {len(free)} items may move, and the test "
+            f"needs {FEWEST}: the others are numbers, name each other, stand in another item too, "
+            "are named by letters in a text beside them, are too few, or have arrangements that "
+            f"cannot fill {permutations + 1} columns equally often (give --arrangements 24)"
         )
-    if able < FEWEST:
-        raise InputError(
-            f"{test_set.name}: the options of {able} of {len(free)} items may move, and the "
-            f"test needs {FEWEST}: the others are numbers, name each other, stand in another item "
-            "too, are named by letters in a text beside them, or are too few"
-        )
-    pairs = zip(test_set.examples, counts, strict=True)
+    pairs = zip(test_set.examples, distinct, strict=True)
     if (size := sum(len(text) * count for text, count in pairs)) > MOST_CHARACTERS:
         raise InputError(
-            f"{test_set.name}: {columns:,} arrangements of each item are {size:,} characters, and "
-            f"{MOST_CHARACTERS:,} are held at most; lower --arrangements, or give fewer records"
+            f"{test_set.name}: {permutations + 1:,} arrangements of each item are {size:,} "
+            f"characters, more than {MOST_CHARACTERS:,}; lower --arrangements"
         )
 
 
 def option_orders(
-    items: Sequence[Item],
-    *,
-    permutations: int,
-    seed: int,
-    keep: Keep | Sequence[Sequence[int]],
+    items: Sequence[Item], free: Sequence[Sequence[int]], *, permutations: int, seed: int
 ) -> tuple[tuple[tuple[int, ...], ...], ...]:
     """Draw arrangements: N = permutations + 1 orders of each item, the published one first.
 
-    Entry i of an order is the index of the option that stands in place i. Let g be the number of
-    permitted arrangements of an item, and d the largest divisor of N that is at most g. The
-    published arrangement and d - 1 others, drawn without replacement, stand N / d times each. Given
-    this set of d, the published one is uniform over it if it was uniform over all g, so a row is
-    uniform over its N columns, and tests that are exact for N exchangeable columns stay so. `keep`
-    as in `option_alternatives`. Raises InputError for no permutations.
+    Entry i of an order is the index of the option that stands in place i; `free` are the places
+    that may change, as `permitted_places` has them. Let g be the number of such arrangements of an
+    item, and d the largest divisor of N that is at most g. The published arrangement and d - 1
+    others, drawn without replacement, stand N / d times each. Given this set of d, the published
+    one is uniform over it if it was uniform over all g, so a row is uniform over its N columns, and
+    tests that are exact for N exchangeable columns stay so. Raises InputError for no permutations.
     """
     if permutations < 1:
         raise InputError(f"permutations is {permutations}: give at least 1, better 23")
-    rows, seen = [], Counter[str]()
-    free = permitted_places(items, keep) if isinstance(keep, Keep) else keep
+    rows, seen, columns = [], Counter[str](), permutations + 1
     for item, places in zip(items, free, strict=True):
         # By content, not by place: what is drawn says nothing about the order of the records.
         identity = sha256_of(repr(item))
         seen[identity] += 1
-        count, total = permutations + 1, math.factorial(len(places))
-        drawn = arrangements_of(places, count)
-        published = tuple(range(len(item.options)))
-        found = {published: None}
-        if drawn == total:
-            found |= {
-                _moved(published, places, moved): None for moved in itertools.permutations(places)
-            }
-        elif drawn > 1:
-            rng = random_stream(seed, "arrangements", identity, seen[identity])
-            while len(found) < drawn:
-                found[_moved(published, places, rng.permutation(places).tolist())] = None
-        rows.append(tuple(found) * (count // drawn))
+        rng = random_stream(seed, "arrangements", identity, seen[identity])
+        most = _distinct(places, columns)
+        rows.append(distinct_orders(len(item.options), places, most, rng=rng) * (columns // most))
     return tuple(rows)
 
 
-def _moved(
-    published: tuple[int, ...], places: Sequence[int], contents: Sequence[int]
-) -> tuple[int, ...]:
-    order = list(published)
-    for place, content in zip(places, contents, strict=True):
-        order[place] = content
-    return tuple(order)
+def _distinct(places: Sequence[int], columns: int) -> int:
+    """Return how many arrangements of so many places stand in a row, all equally often."""
+    most = min(columns, math.factorial(len(places)))
+    return next(count for count in range(most, 0, -1) if columns % count == 0)
+
+
+def distinct_orders(
+    count: int, places: Sequence[int], most: int, *, rng: np.random.Generator
+) -> tuple[tuple[int, ...], ...]:
+    """Return the order of so many options, and others that move those at some places.
+
+    All of them where there are no more than `most`, otherwise so many drawn at random.
+    """
+    moved: Iterator[Sequence[int]] = itertools.permutations(places)  # the published one first
+    if most < (total := math.factorial(len(places))):
+        moved = itertools.chain(
+            [places], (rng.permutation(places).tolist() for _ in itertools.count())
+        )
+    found: dict[tuple[int, ...], None] = {}
+    while len(found) < min(most, total):
+        contents = dict(zip(places, next(moved), strict=True))
+        found[tuple(contents.get(i, i) for i in range(count))] = None
+    return tuple(found)
 
 
 def permitted_places(items: Sequence[Item], keep: Keep) -> list[tuple[int, ...]]:
@@ -298,50 +285,38 @@ def permitted_places(items: Sequence[Item], keep: Keep) -> list[tuple[int, ...]]
 
     None of an item if two options are equal, if options begin with their labels, if one names
     labels of others ("A and C", "I only") or a text beside them does (`Item.lettered`), or as
-    `Keep.numbers` and `Keep.repeated` say. Otherwise all but those of options about the others
+    `Keep.habits` says. Otherwise all but those of options about the others
     ("none of these") or that custom puts last ("cannot be determined"), and that of the right
     answer under `Keep.answer`.
     """
-    kinds = Counter(_as_set(item) for item in items)
-    return [
-        () if keep.repeated and kinds[_as_set(item)] > 1 else _places(item, keep) for item in items
-    ]
-
-
-def _as_set(item: Item) -> tuple[str, ...]:
-    return tuple(sorted(_plain_text(option) for option in item.options))
+    sets = [sorted(map(_plain_text, item.options)) for item in items]
+    kinds = Counter(map(tuple, sets))
+    found = list[tuple[int, ...]]()
+    for item, texts in zip(items, sets, strict=True):
+        numbers, places = are_numbers(item.options), range(len(item.options))
+        stays = (
+            (keep.habits and (numbers or kinds[tuple(texts)] > 1))
+            or item.lettered
+            or len(set(texts)) < len(texts)
+            or begin_with_labels(item.options)
+            or (not numbers and any(map(_NAMES.search, item.options)))
+            or (keep.answer and item.answer is None)
+        )
+        pinned = {i for i in places if not numbers and _ABOUT_OTHERS.search(item.options[i])}
+        if keep.answer and item.answer is not None:
+            pinned.add(item.answer)
+        free = () if stays else tuple(place for place in places if place not in pinned)
+        found.append(free if len(free) > 1 else ())
+    return found
 
 
 def _plain_text(option: str) -> str:
     return " ".join(option.casefold().split()).rstrip(".")
 
 
-def _places(item: Item, keep: Keep) -> tuple[int, ...]:
-    options = item.options
-    if item.lettered:
-        return ()
-    if len(set(map(_plain_text, options))) < len(options) or begin_with_labels(options):
-        return ()
-    numbers = are_numbers(options)
-    if numbers and keep.numbers:
-        return ()
-    if not numbers and any(map(_NAMES.search, options)):
-        return ()
-    if keep.answer and item.answer is None:
-        return ()
-    return tuple(
-        place
-        for place, option in enumerate(options)
-        if (numbers or not _ABOUT_OTHERS.search(option))
-        and not (keep.answer and place == item.answer)
-    )
-
-
 def are_numbers(options: Sequence[str]) -> bool:
     """Whether options differ in numbers, amounts or dates alone, whatever unit they have."""
-    if not all(_NUMBER.search(option) for option in options):
-        return False
-    rests = {
+    units = {
         tuple(
             word.removesuffix("s")
             for word in re.findall(r"[^\W\d_]+", option.casefold())
@@ -349,20 +324,7 @@ def are_numbers(options: Sequence[str]) -> bool:
         )
         for option in options
     }
-    return len(rests) == 1
-
-
-def _shows_options(test_set: ExampleSet, items: Sequence[Item], template: str) -> bool:
-    """Whether a template shows every option of every item, found by putting others in."""
-    marked = [[f"<<option {place}>>" for place in range(len(item.options))] for item in items]
-    records = [("", item.with_options(texts)) for item, texts in zip(items, marked, strict=True)]
-    try:
-        shown = render(records, template, test_set.name)
-    except InputError:  # it names a field or a list entry that a record has not
-        return False
-    return all(
-        all(text in example for text in texts) for texts, example in zip(marked, shown, strict=True)
-    )
+    return len(units) == 1 and all(map(_NUMBER.search, options))
 
 
 def _plain(item: Item, order: Sequence[int]) -> str:

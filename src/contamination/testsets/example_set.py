@@ -7,7 +7,7 @@ example is one record (`contamination.testsets.records`) and its text, which end
 import re
 import string
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -72,6 +72,7 @@ class ExampleSet:
     revision : SHA-256 of the examples and the name of their template, whatever file they came from.
     records : the fields behind each example, where they are known.
     declared : what is said of them, for sets of multiple-choice items.
+    started : whether a tokenizer that begins texts with a special token begins every example so.
     """
 
     name: str
@@ -80,6 +81,7 @@ class ExampleSet:
     revision: str
     records: tuple[dict[str, Any], ...] = ()
     declared: Declared = Declared()
+    started: bool = False
 
 
 class Template(NamedTuple):
@@ -94,15 +96,26 @@ class Template(NamedTuple):
         return self.name if self.name in TEMPLATES else repr(self.name[:MOST_SHOWN])
 
 
+def start_each(test_set: ExampleSet, wanted: bool = True) -> ExampleSet:
+    """Return the set as the public script of Oren et al. encodes it, if that is `wanted`.
+
+    Each example is then a text of its own: tokenizers such as those of Llama 2 and Mistral put a
+    start token before it. The set has another revision, and with it other stores and orderings.
+    """
+    if not wanted:
+        return test_set
+    return replace(test_set, started=True, revision=sha256_of(test_set.revision, "started"))
+
+
 def load_test_set(
     path: Path, template: str = "text/1", name: str | None = None, max_records: int | None = None
 ) -> ExampleSet:
     """Read a .jsonl, .json, .csv, .parquet or .txt file as a test set, in the order of the file.
 
-    `template` is a name of `TEMPLATES`, the text itself ("{question}\\n"), or the name of a field,
-    which is then the whole example. With `max_records`, only that many records from the start are
-    used; there must be as many. Raises InputError as `read_records`, and for an unknown template,
-    a missing field, a text that is too long (LONGEST_TEXT), or an id that comes twice.
+    `template` is a name of `TEMPLATES`, the text ("{question}\\n"), or a field, which is then the
+    whole example. `max_records` takes so many from the start; there must be as many. Raises
+    InputError as `read_records`, for an unknown template, a missing field, a text longer than
+    LONGEST_TEXT, and an id that comes twice.
     """
     parsed = parse(template)  # a wrong template is refused before a long file is read
     return make_test_set(name or path.stem, read_records(path), parsed, str(path), max_records)
@@ -128,21 +141,13 @@ def make_test_set(
 
 
 def parse(template: Template | str) -> Template:
-    """Check a template, given by name, as a field or as text; InputError if it cannot be used.
-
-    One that was checked before is returned as it is.
-    """
+    """Check a template, given by name, as a field or as text; InputError if it cannot be used."""
     if isinstance(template, Template):
         return template
-    if "{" in template:
-        pattern = template
-    elif template in TEMPLATES:
-        pattern = TEMPLATES[template]
-    elif "/" in template:
-        raise InputError(
-            f"unknown template {template!r}: give its text, or one of {', '.join(TEMPLATES)}"
-        )
-    else:  # a field
+    pattern = TEMPLATES.get(template, template)
+    if "{" not in pattern and "/" in pattern:
+        raise InputError(f"unknown template {template!r}: give text, or {', '.join(TEMPLATES)}")
+    if "{" not in pattern:  # a field
         template = pattern = f"{{{template}}}\n"
     found = Template(template, pattern)
     try:
@@ -150,19 +155,13 @@ def parse(template: Template | str) -> Template:
     except ValueError as error:
         raise InputError(f"template {found.shown}: {error}; write {{{{ for a brace") from error
     if len(fields) > MOST_FIELDS:
-        raise InputError(
-            f"template {found.shown}: {len(fields):,} fields; a template may have {MOST_FIELDS:,}"
-        )
+        raise InputError(f"template {found.shown}: {len(fields):,} fields; {MOST_FIELDS:,} at most")
     for name, specification in fields:
         # "{question.__class__}" would read what Python keeps with a text, which is no field of it.
-        if not re.fullmatch(r"[^.\[]+(\[[^]]*\])*", name or ""):
+        if not re.fullmatch(r"[^.\[]+(\[[^]]*\])*", name or "") or "{" in (specification or ""):
             raise InputError(
-                f"template {found.shown}: {{{name}}} is no field; write {{field[key]}} or "
-                f"{{field[0]}}"
-            )
-        if "{" in (specification or ""):
-            raise InputError(
-                f"template {found.shown}: the format of {{{name}}} has a field in it; write it out"
+                f"template {found.shown}: {{{name}}} is no field, or has one in its format; write "
+                "{field[key]} or {field[0]}"
             )
     return found
 
@@ -210,7 +209,5 @@ def _text(record: dict[str, Any], template: Template, fields: frozenset[str], wh
             f"{where}: template {template.shown} does not fit the record ({error})"
         ) from error
     if len(text) > LONGEST_TEXT:
-        raise InputError(
-            f"{where}: {len(text):,} characters; {LONGEST_TEXT:,} at most, so cut the record up"
-        )
+        raise InputError(f"{where}: {len(text):,} characters; cut it to {LONGEST_TEXT:,} at most")
     return text

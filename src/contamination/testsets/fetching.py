@@ -10,35 +10,32 @@ import zipfile
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from contamination.errors import InputError
 from contamination.files import sha256_of
-from contamination.testsets.hub import advice_on, fetch_files
+from contamination.testsets.hub import advice_on, asked_once, fetch_files
 from contamination.testsets.records import FORMATS, Record, read_lines, read_records
 from contamination.testsets.registry import Hub, Url
 
+CONVERTED = "give --data-revision refs/convert/parquet"
 MOST_FILES = 20_000  # of a directory: a slip such as "/" is not searched
 Patterns = dict[str, list[str]]  # split -> where its files are, relative to the repository
 
 
-class Downloaded(NamedTuple):
-    """What came: records, the commit of the hub, and of a JSONL file its lines as they are."""
-
-    records: list[Record]
-    commit: str | None = None
-    lines: list[str] | None = None
+# Records, the commit of the hub, and of a JSONL file its lines as they are.
+Downloaded = tuple[list[Record], str | None, list[str] | None]
 
 
 def download(source: Hub | Url, split: str, directory: Path, *, again: bool = False) -> Downloaded:
-    """Return the records of a split, and what else is known of where they come from.
+    """Return the records of a split, the commit of the hub, and the lines of a JSONL file.
 
     Archives are kept in `directory`, and not used if asked `again`; the hub has a cache of its own.
     Raises InputError if there is no network and nothing in the hub's cache, no access, no such data
     set, configuration, split or member, or if files are of a kind that cannot be read.
     """
     if isinstance(source, Hub):
-        return Downloaded(*_from_hub(source, split))
+        return *_from_hub(source, split), None
     path = directory / f"{sha256_of(source.url)[:12]}-{source.url.rpartition('/')[2]}"
     if again:
         path.unlink(missing_ok=True)
@@ -54,7 +51,7 @@ def download(source: Hub | Url, split: str, directory: Path, *, again: bool = Fa
         path = _member(path, source.member, source.url)
     try:
         lines = read_lines(path) if path.suffix == ".jsonl" else None
-        return Downloaded(read_records(path), lines=lines)
+        return read_records(path), None, lines
     finally:
         path.unlink()  # its records are kept in a form of their own
 
@@ -65,9 +62,7 @@ def read_directory(folder: Path, config: str | None, split: str) -> list[Record]
     Raises InputError if there is no such configuration or split, or no data in it.
     """
     if next(islice(folder.rglob("*"), MOST_FILES, None), None) is not None:
-        raise InputError(
-            f"{folder}: more than {MOST_FILES:,} files; give the folder of one data set"
-        )
+        raise InputError(f"{folder}: more than {MOST_FILES:,} files; give that of one data set")
     if not any((folder / name).is_file() for name in ("dataset_dict.json", "state.json")):
         return _read_repository(folder, config, split, str(folder))
     import datasets
@@ -90,10 +85,8 @@ def _member(path: Path, member: str, url: str) -> Path:
             names = [name for name in archive.namelist() if not name.startswith("__MACOSX/")]
             found = [name for name in names if name.rpartition("/")[2] == member]
             if len(found) != 1:
-                raise InputError(
-                    f"{url}: {len(found)} members are called {member}, of "
-                    f"{', '.join(names[:12]) or 'none'}"
-                )
+                known = ", ".join(names[:12])
+                raise InputError(f"{url}: {len(found)} members are called {member}, of {known}")
             unpacked = path.with_name(member)
             unpacked.write_bytes(archive.read(found[0]))
             return unpacked
@@ -120,7 +113,8 @@ def _from_hub(source: Hub, split: str) -> tuple[list[Record], str]:
 def _snapshot(source: Hub, patterns: list[str]) -> Path:
     """Download files of a commit into the hub's cache; return their folder, named by the commit."""
     try:
-        return fetch_files(source.id, patterns, kind="dataset", revision=source.revision)
+        with asked_once():
+            return fetch_files(source.id, patterns, kind="dataset", revision=source.revision)
     except InputError:
         raise
     except Exception as error:  # the hub's own, HTTP client, OSError: no common base class
@@ -130,6 +124,7 @@ def _snapshot(source: Hub, patterns: list[str]) -> Path:
 
 def _card_patterns(folder: Path, config: str | None, where: str) -> Patterns:
     """Where the card of a repository says that its splits are; empty if it does not say."""
+    from datasets.data_files import sanitize_patterns
     from huggingface_hub import DatasetCard
 
     path = folder / "README.md"
@@ -142,11 +137,9 @@ def _card_patterns(folder: Path, config: str | None, where: str) -> Patterns:
     if len(names) > 1 or names[0] not in configs:
         raise _no_config(where, config, list(configs))
     chosen = configs[names[0]]
-    files, base = chosen["data_files"], chosen.get("data_dir")
-    if isinstance(files, str) or not isinstance(files[0], dict):
-        files = [{"split": "train", "path": files}]  # what `datasets` calls a set without splits
-    listed = {f["split"]: [f["path"]] if isinstance(f["path"], str) else f["path"] for f in files}
-    return {s: [f"{base}/{path}" if base else path for path in listed[s]] for s in listed}
+    base = f"{chosen['data_dir']}/" if chosen.get("data_dir") else ""
+    found = sanitize_patterns(chosen["data_files"])
+    return {split: [base + path for path in paths] for split, paths in found.items()}
 
 
 def _read_repository(folder: Path, config: str | None, split: str, where: str) -> list[Record]:
@@ -167,15 +160,11 @@ def _read_repository(folder: Path, config: str | None, split: str, where: str) -
             raise _no_split(where, split, patterns)
         found = DataFilesList.from_patterns(patterns[split], base_path=str(folder))
     if not found:
-        raise InputError(
-            f"{where}: no data files of split {split!r}; give --data-revision refs/convert/parquet"
-        )
+        raise InputError(f"{where}: no data files of split {split!r}; {CONVERTED}")
     files = [Path(file) for file in found if Path(file).suffix in FORMATS]
     if not files:
         names = ", ".join(Path(file).name for file in found[:3])
-        raise InputError(
-            f"{where}: {names}: unknown kind of file; give one of {', '.join(FORMATS)}"
-        )
+        raise InputError(f"{where}: {names}: unknown kind of file; give {', '.join(FORMATS)}")
     folders = sorted({path.relative_to(folder).parts[0] for path in files if path.parent != folder})
     if guessed and len(folders) > 1:
         raise _no_config(where, config, folders)

@@ -1,16 +1,15 @@
 """Files of the hub: fetched if the disk has room for all of them, by one process at a time."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from filelock import FileLock
-
 from contamination.errors import InputError
-from contamination.files import writing
+from contamination.files import locked
 
-PATIENCE = 5.0  # seconds
+PATIENCE = 3.0  # seconds
 
 
 def fetch_files(
@@ -29,19 +28,19 @@ def fetch_files(
     """
     from huggingface_hub import constants, snapshot_download
 
-    cache = Path(constants.HF_HUB_CACHE)
-    wanted = {"repo_type": kind, "revision": revision, "allow_patterns": list(patterns)}
-
-    missing = partial(missing_bytes, repository, patterns, kind=kind, revision=revision)
-    fetch = partial(snapshot_download, repository, **wanted)
-    if not missing():  # or out of reach, or without access: then the hub is asked for the files
-        return Path(fetch())
-    with writing(cache):
-        cache.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(cache / ".contamination.lock").acquire()
-    with lock:
-        require_disk(repository, missing() or 0, cache)
-        return Path(fetch())
+    cache, missing = Path(constants.HF_HUB_CACHE), partial(missing_bytes, repository, patterns)
+    fetch = partial(snapshot_download, repository, repo_type=kind, allow_patterns=[*patterns])
+    if not missing(kind=kind, revision=revision):
+        return Path(fetch(revision=revision))  # out of reach, or without access: the hub says so
+    with locked(cache / ".contamination.lock"):
+        size, free = missing(kind=kind, revision=revision) or 0, shutil.disk_usage(cache).free
+        if size > free:
+            raise InputError(
+                f"{repository}: {size / 1e9:,.3g} GB are missing of it, and the disk that holds "
+                f"{cache} has {free / 1e9:,.3g} GB left; free some, or name a folder on a larger "
+                "disk with HF_HOME"
+            )
+        return Path(fetch(revision=revision))
 
 
 def advice_on(error: BaseException, page: str = "its page at huggingface.co") -> str | None:
@@ -73,6 +72,36 @@ def in_reach() -> bool:
     return True
 
 
+def require_in_reach(model: str, revision: str | None = None) -> None:
+    """Refuse a hub id that is neither in the cache nor in reach, before torch is imported."""
+    from huggingface_hub import errors, try_to_load_from_cache
+
+    try:
+        held = Path(model).exists() or try_to_load_from_cache(
+            model, "config.json", revision=revision
+        )
+    except errors.HFValidationError:  # no id of the hub: whoever loads it says what it is not
+        return
+    if not held and not in_reach():
+        raise InputError(
+            f"{model}: no such path, not in the hub's cache, and the hub is out of reach; fetch it "
+            "with `hf download` where there is a network, or give a local copy"
+        )
+
+
+@contextmanager
+def asked_once() -> Iterator[None]:
+    """Leave the hub alone where it is out of reach: its client asks six times in half a minute."""
+    from huggingface_hub import constants
+
+    before = constants.HF_HUB_OFFLINE
+    constants.HF_HUB_OFFLINE = before or not in_reach()
+    try:
+        yield
+    finally:
+        constants.HF_HUB_OFFLINE = before
+
+
 def missing_bytes(
     repository: str, patterns: Sequence[str], *, kind: str = "model", revision: str | None = None
 ) -> int | None:
@@ -90,13 +119,3 @@ def missing_bytes(
     except DryRunError:
         return None
     return sum(file.file_size or 0 for file in files if file.will_download)
-
-
-def require_disk(what: str, size: int, folder: Path) -> None:
-    """Raise InputError if the disk that holds `folder` has less room than `size` (bytes)."""
-    free = shutil.disk_usage(folder).free
-    if size > free:
-        raise InputError(
-            f"{what}: {size / 1e9:,.3g} GB are missing of it, and the disk that holds {folder} has "
-            f"{free / 1e9:,.3g} GB left; free some, or name a folder on a larger disk with HF_HOME"
-        )

@@ -8,10 +8,13 @@ a record is read in the same way, or refused, in all of its arrangements.
 """
 
 import copy
+import functools
+import operator
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 from contamination.errors import InputError
 from contamination.testsets.example_set import LONGEST_TEXT, Declared, ExampleSet
@@ -41,16 +44,26 @@ _FAMILIES: tuple[tuple[str, Sequence[str], Sequence[str], Sequence[str]], ...] =
     ("ending{}", _NUMBERS[:26], (), ("label",)),  # SWAG
     ("op{}", LETTERS.lower(), (), ("answer",)),  # MedMCQA
 )
-# "(A) ", "A. ", "[A] ", "**A** ", "A - ", "A.x"; numbers need a blank, as 1.5 is no label.
+_ROMAN = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X")
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
+# "(A) ", "A. ", "[A] ", "**A** ", "A - ", "A.x", "A lamp", "ii) "; 1.5 and 1:30 have no label.
 _LABEL = re.compile(
-    r"\s*[(\[*_]{0,2}(?:([A-Za-z])(?:[]).:*_]{1,3}|\s+[-–—](?=\s))|(\d{1,2})[]).:*_]{1,3}(?=\s))"
+    r"[\W_]*(?:(?i:option|choice|answer)[\W_]*)?(?:([A-Za-z]|[IVX]{1,4}|[ivx]{1,4})"
+    r"(?:[]).:*_>|、．｜]+|\s+[-–—](?=\s)|[\s/–—-]+(?=\w\w))"
+    r"|(\d{1,2})(?:[]).:*_>|、]+(?=\s|[^\W\d])|\s+[-–—]\s+(?=[^\W\d])))\s*"
 )
 _LETTER = re.compile(
-    r"\b(?i:options?|answers?|choices?)\b\s*(?i:is|are|was|:|=)?\s*[(\[*\"']{0,3}([A-Z]|\d{1,2})\b"
+    r"\b(?i:options?|answers?|choices?)\b\s*(?i:is|are|was|:|=)?\s*[(\[*\"']{0,3}"
+    r"([A-Z]|\d{1,2}|[a-z](?=[)\]*\"']))(?!\w)"
+    rf"|\b(?i:(?:{'|'.join(_ORDINALS)}|last) (?:option|choice|answer))\b"
 )
 _LETTER_ALONE = re.compile(
-    r"[(\[]([A-Z])[)\]]|\b([A-Z]) (?:is|was) (?:the )?(?:in)?"
-    r"(?:correct|right|wrong|false|true|best)\b"
+    r"(?<!\w)[(\[]([A-Za-z])[)\]]|(?:\*\*\(?|[{]|#### ?)([A-Z])\b|\b([A-Z]) (?:is|was) (?:the )?"
+    r"(?:in)?(?:correct|right|wrong|false|true|best)\b"
+)
+# Beside names of options: "option_2", "both A and C", "the second".
+_BESIDE_NAMES = re.compile(
+    r"(?i:(?:option|choice|answer)s?|ending|sol|op|and|or|both|the|is|correct)"
 )
 
 Record = Mapping[str, Any]
@@ -65,12 +78,12 @@ class _Layout:
     option by "label", "index" or "text".
     """
 
-    record: Record
-    options: tuple[Path, ...]
-    labels: tuple[str, ...]
-    columns: tuple[tuple[Path, ...], ...]
-    gold: tuple[tuple[Path, str], ...]
-    used: frozenset[str]  # names of all these fields, and of the question
+    record: Record = field(default_factory=dict)
+    options: Sequence[Path] = ()
+    labels: Sequence[str] = ()
+    columns: Sequence[Sequence[Path]] = ()
+    gold: Sequence[tuple[Path, str]] = ()
+    used: frozenset[str] = frozenset()  # names of all these fields, and of the question
 
 
 @dataclass(frozen=True)
@@ -79,13 +92,13 @@ class Item:
 
     `answer` is None where the record does not say. `lettered`: a shown field names an option by its
     letter, which would be wrong in another arrangement. Raises InputError for fewer than 2 options
-    or more than 26, an option without text, or an answer that is none of the options.
+    or more than 26, or an option without text.
     """
 
     question: str
     options: tuple[str, ...]
     answer: int | None
-    layout: _Layout | None = field(default=None, repr=False, compare=False)
+    layout: _Layout = field(default=_Layout(), repr=False, compare=False)
     lettered: bool = field(default=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -94,50 +107,34 @@ class Item:
         if not 2 <= count <= len(LETTERS):
             raise InputError(f"{start} has {count} options: give 2 to {len(LETTERS)}")
         if empty := [i for i, option in enumerate(self.options) if not option.strip()]:
-            raise InputError(
-                f"{start}: option {LETTERS[empty[0]]} has no text; write it, or remove"
-            )
-        if self.answer is not None and not 0 <= self.answer < count:
-            raise InputError(
-                f"{start}: answer {self.answer} is none of its {count} options; count from 0"
-            )
-
-    @property
-    def _read(self) -> _Layout:
-        if self.layout is None:
-            raise InputError("an item without its record cannot be written in another order")
-        return self.layout
+            raise InputError(f"{start}: option {LETTERS[empty[0]]} has no text; write or remove it")
 
     def rearranged(self, order: Sequence[int]) -> dict[str, Any]:
         """Return the record with option order[i] in the place of option i, and what follows it.
 
         Raises InputError for what is no order of the options.
         """
-        layout = self._read
-        if sorted(order) != list(range(len(self.options))):
-            raise InputError(f"{list(order)} is no order of {len(self.options)} options")
-        made = copy.deepcopy(dict(layout.record))
-        for column in (layout.options, *layout.columns):
-            for path, source in zip(column, order, strict=True):
-                _put(made, path, _get(layout.record, column[source]))
-        if self.answer is not None:
-            place = list(order).index(self.answer)
-            for path, kind in layout.gold:
-                old = _get(layout.record, path)
-                if kind == "index":
-                    _put(made, path, type(old)(place))
-                elif kind == "label":
-                    label = layout.labels[place]
-                    _put(made, path, label.lower() if str(old).strip().islower() else label)
-        return made
+        layout, record = self.layout, self.layout.record
+        if sorted(order) != list(range(len(layout.options))):
+            raise InputError(f"{list(order)} is no order of {len(layout.options)} options")
+        values = {
+            path: _get(record, column[source])
+            for column in (layout.options, *layout.columns)
+            for path, source in zip(column, order, strict=True)
+        }
+        place = -1 if self.answer is None else list(order).index(self.answer)
+        for path, kind in layout.gold:  # of a known answer
+            old = _get(record, path)
+            label = layout.labels[place]
+            if kind == "index":
+                values[path] = type(old)(place)
+            elif kind == "label":
+                values[path] = label.lower() if str(old).strip().islower() else label
+        return _changed(record, values)
 
     def with_options(self, texts: Sequence[str]) -> dict[str, Any]:
         """Return the record with these texts in the places of its options, the rest untouched."""
-        layout = self._read
-        made = copy.deepcopy(dict(layout.record))
-        for path, text in zip(layout.options, texts, strict=True):
-            _put(made, path, text)
-        return made
+        return _changed(self.layout.record, dict(zip(self.layout.options, texts, strict=True)))
 
 
 def begin_with_labels(options: Sequence[str]) -> bool:
@@ -148,7 +145,8 @@ def begin_with_labels(options: Sequence[str]) -> bool:
     """
     found = [match for option in options if (match := _LABEL.match(option))]
     labels = {"".join(filter(None, match.groups())).upper() for match in found}
-    known = ({*LETTERS[: len(options)]}, {*_NUMBERS[1 : len(options) + 1]})
+    schemes = (LETTERS, _NUMBERS, _NUMBERS[1:], _ROMAN)
+    known = [{*scheme[: len(options)]} for scheme in schemes]
     return len(labels) >= max(2, len(options) - 1) and any(labels <= each for each in known)
 
 
@@ -157,23 +155,34 @@ def items_of(test_set: ExampleSet, shown: Collection[str] | None = ()) -> tuple[
 
     Fields are read as `test_set.declared` says, and by the names that data sets use. Among the
     `shown` fields (None: all of a record) a field that looks as if it named the right option, or as
-    if it were parallel to the options, must be declared.
+    if it were parallel to the options, must be declared. An answer that could be read in two ways
+    is read as all others are, unless all fields are shown.
 
     Raises InputError that names the record for what is no multiple-choice item: a line without
     fields, no options, options that are no texts, an answer that is none of them or could be read
     in two ways, what `Item` refuses; if the texts of options begin with their labels; and for a
     field that has to be declared, with the declaration.
     """
-    name = test_set.name
+    name, items, unclear = test_set.name, list[Item](), list[int]()
     if not test_set.records:
         raise InputError(
             f"{name}: a set of texts has no options to move; give records with fields, such as "
             f"{SCHEMES}"
         )
-    items = tuple(
-        _item(record, test_set.declared, shown, f"{name}, record {number}")
-        for number, record in enumerate(test_set.records, start=1)
-    )
+    read = functools.partial(_item, declared=test_set.declared, shown=shown)
+    for number, record in enumerate(test_set.records, start=1):
+        try:
+            items.append(read(record))
+        except _TwoWays:
+            unclear.append(number)
+        except InputError as error:
+            raise InputError(f"{name}, record {number}: {error}") from error
+    usual = None if shown is None else _usual_kinds(items)  # who seals can write it clearly
+    for number in unclear:
+        try:
+            items.insert(number - 1, read(test_set.records[number - 1], usual=usual))
+        except InputError as error:
+            raise InputError(f"{name}, record {number}: {error}") from error
     labelled = [i for i, item in enumerate(items) if begin_with_labels(item.options)]
     if 2 * len(labelled) >= len(items):  # a single one is a slip; see `alternatives`
         raise InputError(
@@ -181,143 +190,145 @@ def items_of(test_set: ExampleSet, shown: Collection[str] | None = ()) -> tuple[
             f"({items[labelled[0]].options[0][:20]!r}), which would move along; write texts alone"
         )
     _refuse_undeclared(items, test_set.declared, shown, name)
-    return items
-
-
-def _item(record: Record, declared: Declared, shown: Collection[str] | None, where: str) -> Item:
-    """Read one record; `where` is what messages call it."""
-    try:
-        question, layout = _layout(record, declared)
-        options = tuple(_text(_get(record, path)) for path in layout.options)
-        Item(question, options, None)
-        layout, answer = _with_answers(layout, options, declared)
-    except InputError as error:
-        raise InputError(f"{where}: {error}") from error
-    lettered = names_letter(question, len(options), alone=False) or any(
-        isinstance(value, str)
-        and name not in layout.used
-        and (shown is None or name.partition(".")[0] in shown)
-        and names_letter(value, len(options))
-        for name, value in _fields(record)
-    )
-    return Item(question, options, answer, layout, lettered)
+    return tuple(items)
 
 
 def names_letter(text: str, count: int, *, alone: bool = True) -> bool:
     """Whether a text names one of `count` options: "option B", and, if `alone`, "(B)" as well."""
     known = {*LETTERS[:count], *_NUMBERS[1 : count + 1]}
     found = [*_LETTER.finditer(text), *(_LETTER_ALONE.finditer(text) if alone else ())]
-    return any(name in known for match in found for name in match.groups())
+    names = [next(filter(None, match.groups()), None) for match in found]
+    return any(name is None or name.upper() in known for name in names)  # None: an ordinal
 
 
-# --- which fields an item consists of -------------------------------------------------------------
+class _TwoWays(InputError):
+    """An answer that could be an option's text, a label or an index."""
 
 
-def _layout(record: Record, declared: Declared) -> tuple[str, _Layout]:
-    """Return the question and where the options are, without what names the right one."""
-    asked = next((record[name] for name in QUESTIONS if record.get(name) not in (None, "")), None)
-    found = None if declared.options else _known(record, asked)
-    columns: list[tuple[Path, ...]] = []
-    if declared.options:
-        given = [_resolved(record, name) for name in declared.options]
-        if all(isinstance(each, tuple) for each in given):  # a field for each option
-            found = tuple(each for each in given if isinstance(each, tuple)), ()
-        else:
-            known = _known(record, asked, quiet=True)
-            lists = [tuple(each) for each in given if isinstance(each, list)]
-            found = known or (lists.pop(0), ())
-            columns = [each for each in lists if each != found[0]]
-    if found is None:
-        known_fields = ", ".join(sorted(map(str, record)))[:200] or "no fields"
-        raise InputError(
-            f"no options found; it has {known_fields}, and items are written as {SCHEMES}; name "
-            "other fields by --options"
-        )
-    options, labels = found
-    if any(len(column) != len(options) for column in columns):
-        raise InputError(f"a list of --options is not as long as the {len(options)} options")
-    if isinstance(asked, Mapping):
-        asked = asked.get("stem")
-    if asked is None:
-        raise InputError(
-            f"no question found beside its options; call it one of {', '.join(QUESTIONS)}"
-        )
-    if labels and (len(labels) != len(options) or len({*labels}) < len(labels)):
-        raise InputError(f"{len(options)} options have {len({*labels})} labels; give each its own")
-    labels = labels or tuple(LETTERS[: len(options)])
-    used = {_dotted(path) for path in options} | {_dotted(each[0]) for each in columns}
-    for path in options:
-        if len(path) > 2:  # in {text, label}
-            used |= {_dotted((*path[:-1], "label")), _dotted((*path[:-2], "label"))}
-    used |= {name for name, value in _fields(record) if value == asked}
-    return str(asked), _Layout(record, options, labels, tuple(columns), (), frozenset(used))
+def _usual_kinds(items: Sequence[Item]) -> dict[str, str]:
+    """Return how each field names the right option, if it does so in one way in all of the items.
 
-
-_Found = tuple[tuple[Path, ...], tuple[str, ...]]  # options, and their labels (none: letters)
-
-
-def _known(record: Record, asked: Any, *, quiet: bool = False) -> _Found | None:
-    """Find options where data sets have them; None if there are none."""
-    try:
-        if isinstance(asked, Mapping) and "choices" in asked:
-            return _listed(asked["choices"], ("question", "choices"))
-        if isinstance(targets := record.get("mc1_targets"), Mapping):
-            return _listed(targets.get("choices"), ("mc1_targets", "choices"))
-        for name in ("choices", "options", "endings"):
-            if name in record and asked is not None:
-                return _listed(record[name], (name,))
-    except InputError:
-        if quiet:
-            return None
-        raise
-    for pattern, counted, labels, _ in _FAMILIES:
-        names = [pattern.format(each) for each in counted]
-        if asked is not None and names[0] in record and names[1] in record:
-            filled = [i for i, name in enumerate(names) if record.get(name) not in (None, "")]
-            count = max(filled, default=0) + 1
-            return tuple((name,) for name in names[:count]), tuple(labels[:count])
-    return None
-
-
-def _listed(value: Any, path: Path) -> _Found:
-    """Options in a list of texts or of {text, label}, in {text: [], label: []}, or {A: "", B: ""}.
-
-    Raises InputError for anything else, such as one text that holds all options.
+    No arrangement of the items changes that, so it may decide what could be read in two ways.
     """
-    name = _dotted(path)
-    if isinstance(value, Mapping):
-        if (count := len(value)) > 1 and sorted(value) == list(LETTERS[:count]):
-            return tuple((*path, letter) for letter in sorted(value)), ()
-        texts, labels = value.get("text"), value.get("label", [])
-        if not isinstance(texts, list) or not isinstance(labels, list):
-            raise InputError(f"{name!r} is no list of options and has no list 'text'")
-        return tuple((*path, "text", i) for i in range(len(texts))), _labels(labels)
-    if not isinstance(value, list):
+    found = {(_dotted(path), kind) for item in items for path, kind in item.layout.gold}
+    names = Counter(name for name, _ in found)
+    return {name: kind for name, kind in found if names[name] == 1}
+
+
+def _item(
+    record: Record,
+    declared: Declared,
+    shown: Collection[str] | None,
+    usual: Mapping[str, str] | None = None,
+) -> Item:
+    """Read one record: its question and options, then what names the right one."""
+    asked = next((record[name] for name in QUESTIONS if record.get(name) not in (None, "")), None)
+    asked = asked.get("stem") if isinstance(asked, Mapping) else asked
+    options, parallel, given, names = _options(record, declared)
+    if asked is None:
+        raise InputError(f"no question found beside options; call it one of {', '.join(QUESTIONS)}")
+    item = Item(str(asked), tuple(_text(_get(record, path)) for path in options), None)
+    count, columns = len(options), [*parallel]
+    labels = [str(label).strip() for label in given or LETTERS[:count]]
+    if (
+        any(isinstance(label, bool) or not isinstance(label, str | int) for label in given)
+        or len({*labels} - {""}) < count
+        or len(labels) > count
+    ):
+        raise InputError(f"{count} options have the labels {labels}; give each one of its own")
+    if any(len(column) != count for column in columns):
+        raise InputError(f"a list of --options is not as long as the {count} options")
+    told: dict[str, int] = {}
+    gold = list[tuple[Path, str]]()
+    typed = all(isinstance(_get(record, path), str) for path in options)
+    names = tuple(name for name in (*declared.answer, *names) if name not in declared.other)
+    for name in dict.fromkeys(names):
+        places = _places(record, name)
+        values = [_get(record, path) for path in places]
+        if len(places) > 1:
+            if values.count(1) != 1 or sum(map(values.count, (0, 1, None))) != count:
+                raise InputError(
+                    f"{name} {str(values)[:40]!r} does not mark one of its {count} options as right"
+                )
+            told[name] = values.index(1)
+            columns.append(places)
+        elif values and values[0] is not None and str(values[0]).strip() not in ("", "-1"):
+            known = (usual or {}).get(name)
+            kind, told[name] = _meaning(name, values[0], item.options, labels, known, typed=typed)
+            gold.append((places[0], kind))
+    if len({*told.values()}) > 1:
+        fields = " and ".join(map(repr, told))
+        raise InputError(f"fields {fields} name different answers; correct one of them")
+    if declared.options and not told and all(len(path) == 1 for path in options):
         raise InputError(
-            f"{name!r} is {type(value).__name__} {str(value)[:40]!r} and no list of options; write "
-            "a list"
+            "nothing says which option is right but the name of its field, and that cannot move: "
+            "write a list, or give --answer"
         )
-    if not value or not any(isinstance(one, Mapping) for one in value):
-        return tuple((*path, i) for i in range(len(value))), ()
-    if not all(isinstance(one, Mapping) and "text" in one for one in value):
-        raise InputError(f"an option in {name!r} has no 'text'; give --options {name}.FIELD")
-    labels = [one["label"] for one in value if "label" in one]
-    return tuple((*path, i, "text") for i in range(len(value))), _labels(labels)
+    used = {*names} | {name for name, value in _fields(record) if value == asked}
+    used |= {_dotted(path) for path in (*options, *(column[0] for column in columns))}
+    used.add(f"{_dotted(options[0]).rpartition('.')[0]}.label")
+    lettered = names_letter(item.question, count, alone=False) or any(
+        isinstance(text, str) and names_letter(text, count)
+        for name, value in _fields(record)
+        if name not in used
+        and not {name, name.partition(".")[0]} & {*declared.other}
+        and (shown is None or name.partition(".")[0] in shown)
+        for text in (value if isinstance(value, list) else [value])
+    )
+    layout = _Layout(record, options, labels, columns, gold, frozenset(used))
+    return replace(item, answer=next(iter(told.values()), None), layout=layout, lettered=lettered)
 
 
-def _labels(values: Sequence[Any]) -> tuple[str, ...]:
-    if wrong := [v for v in values if isinstance(v, bool) or not isinstance(v, str | int)]:
-        raise InputError(f"the label of an option is {wrong[0]!r}; write a letter or a number")
-    return tuple(str(value).strip() for value in values)
+class _Found(NamedTuple):
+    """Options of a record, what moves along, labels, and the fields that may name the answer."""
+
+    options: Sequence[Path]
+    columns: Sequence[Sequence[Path]] = ()
+    labels: Sequence[Any] = ()
+    answers: Sequence[str] = ANSWERS
+
+
+def _options(record: Record, declared: Declared) -> _Found:
+    """Find options where they are declared, else where data sets have them."""
+    given = [_places(record, name) for name in declared.options]
+    if not all(given):
+        missing = declared.options[given.index([])]
+        raise InputError(f"there is no field {missing!r}; name one that every record has")
+    if given and all(len(places) == 1 for places in given):  # a field for each option
+        return _Found([path for (path,) in given])
+    lists = [places for places in given if len(places) > 1]
+    for name in ("question.choices", "mc1_targets.choices", "choices", "options", "endings"):
+        found = _places(record, f"{name}.text") or _places(record, name)
+        if len(found) == 1 and isinstance(inner := _get(record, found[0]), Mapping):
+            by_letter = sorted(inner) == list(LETTERS[: len(inner)])
+            found = [(*found[0], letter) for letter in sorted(inner)] if by_letter else []
+        plain = all(isinstance(_get(record, path), str | int | float) for path in found)
+        if len(found) > 1 and (plain or not lists):
+            labels = [_get(record, path) for path in _places(record, f"{name}.label")]
+            answers = {"mc1_targets.choices": ("mc1_targets.labels",), "endings": ("label",)}
+            columns = [places for places in lists if places != found]
+            return _Found(found, columns, labels, answers.get(name, ANSWERS))
+    for pattern, counted, letters, names in _FAMILIES:
+        fields = [pattern.format(each) for each in counted]
+        if {*fields[:2]} <= record.keys():
+            filled = [i for i, name in enumerate(fields) if record.get(name) not in (None, "")]
+            found = [(name,) for name in fields[: max(filled, default=0) + 1]]
+            return _Found(found, lists, letters[: len(found)], names)
+    if lists:
+        return _Found(lists[0], lists[1:])
+    raise InputError(
+        f"no options found; it has {', '.join(sorted(map(str, record)))[:200] or 'no fields'}, and "
+        f"items are written as {SCHEMES}; name other fields by --options"
+    )
 
 
 def _text(value: Any) -> str:
     """Return an option as text; raises InputError for what is none, or none that can be kept."""
-    if not isinstance(value, str | int | float):
-        raise InputError(f"an option is {str(value)[:40]!r} and no text; write it, or remove it")
+    if not isinstance(value, str | int | float) or len(str(value)) > LONGEST_TEXT:
+        raise InputError(
+            f"an option is {str(value)[:40]!r}; write a text of at most {LONGEST_TEXT:,} characters"
+        )
     text = str(value)
-    if len(text) > LONGEST_TEXT:
-        raise InputError(f"an option of {len(text):,} characters; the most are {LONGEST_TEXT:,}")
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -325,118 +336,65 @@ def _text(value: Any) -> str:
     return text
 
 
-# --- what names the right option ------------------------------------------------------------------
-
-
-def _with_answers(
-    layout: _Layout, texts: Sequence[str], declared: Declared
-) -> tuple[_Layout, int | None]:
-    """Find what names the right option, by the names of data sets and the declared ones."""
-    record, names = layout.record, [*declared.answer]
-    if isinstance(record.get("mc1_targets"), Mapping) and layout.options[0][0] == "mc1_targets":
-        names.append("mc1_targets.labels")
-    elif layout.options[0][0] == "endings":
-        names.append("label")
-    else:
-        own = [
-            gold for pattern, counted, _, gold in _FAMILIES
-            if layout.options[0] == (pattern.format(counted[0]),)
-        ]  # fmt: skip
-        names += own[0] if own else ANSWERS
-    told: dict[str, int] = {}
-    gold, columns = list[tuple[Path, str]](), list(layout.columns)
-    for name in dict.fromkeys(names):
-        if name in declared.other or (place := _resolved(record, name, missing=True)) is None:
-            continue
-        if isinstance(place, list):
-            flags = [_get(record, path) for path in place]
-            right = [i for i, flag in enumerate(flags) if flag in (True, 1)]
-            wrong = [i for i, flag in enumerate(flags) if flag in (False, 0, None)]
-            if len(right) != 1 or len(right) + len(wrong) != len(texts):
-                raise InputError(
-                    f"{name} {str(flags)[:40]!r} does not mark one of its {len(texts)} options as "
-                    "right"
-                )
-            (told[name],) = right
-            columns.append(tuple(place))
-        elif (value := _get(record, place)) is not None and str(value).strip() not in ("", "-1"):
-            kind, told[name] = _meaning(name, value, layout, texts)
-            gold.append((place, kind))
-    if len({*told.values()}) > 1:
-        fields = " and ".join(map(repr, told))
-        raise InputError(f"fields {fields} name different answers; correct one of them")
-    if declared.options and not told and all(len(path) == 1 for path in layout.options):
-        raise InputError(
-            "nothing says which option is right but the name of its field, and that cannot move: "
-            "write a list, or give --answer"
-        )
-    used = layout.used | {*names}
-    layout = _Layout(
-        record, layout.options, layout.labels, tuple(columns), tuple(gold), frozenset(used)
-    )
-    return layout, next(iter(told.values()), None)
-
-
-def _meaning(name: str, value: Any, layout: _Layout, texts: Sequence[str]) -> tuple[str, int]:
+def _meaning(
+    name: str,
+    value: Any,
+    texts: Sequence[str],
+    labels: Sequence[str],
+    usual: str | None,
+    *,
+    typed: bool,
+) -> tuple[str, int]:
     """Return how a value names the right option, and which; refuse what could mean two things.
 
     Whether it could is asked of all labels and indices and not of this one alone, since another
     arrangement writes another one: so no arrangement of an item is refused if one is accepted.
+    `usual`: the way in which all other records of the set name it, which decides. `typed`: all
+    options are texts, so a number is none of them.
     """
-    text, labels = str(value).strip(), layout.labels
-    indices = list(_NUMBERS[: len(texts)])
-    written, shown = {text.strip() for text in texts}, f"{name} {str(value)[:40]!r}"
-    typed = isinstance(value, int) and not isinstance(value, bool)
-    if typed and all(isinstance(_get(layout.record, path), str) for path in layout.options):
-        written = set()  # a number among texts is none of them
-    both = "could be an option's text, a label or an index; write the answer as a letter"
+    number = isinstance(value, int) and not isinstance(value, bool)
+    text = str(value).strip() if number or isinstance(value, str | float) else ""
     label = text.upper() if text.islower() and labels[0] == "A" else text
-    if isinstance(value, str | int | float) and not isinstance(value, bool):
-        if text in written:
-            if text in indices or label in labels:
-                raise InputError(f"{shown} {both} that is no option")
-            return "text", [text.strip() for text in texts].index(text)
-        if typed and {*labels} & {*_NUMBERS}:
-            raise InputError(f"{shown} could be a label or an index; write the label as text")
-        if label in labels:
-            spellings = {*labels, *(each.lower() for each in labels)}
-            if found := sorted(spellings & written):
-                raise InputError(f"{shown} is a label, and so is option {found[0]!r}: {both}")
-            return "label", labels.index(label)
-        if text in indices and not isinstance(value, float):
-            if found := sorted({*indices} & (written | {*labels})):
-                raise InputError(f"{shown} is an index, and so is {found[0]!r}: {both}")
-            return "index", indices.index(text)
-    raise InputError(
-        f"{shown} is none of its {len(texts)} options; give a label ({labels[0]} to {labels[-1]}), "
-        "an index from 0, or the text"
-    )
-
-
-# --- what nobody has declared ---------------------------------------------------------------------
+    options, indices = [text.strip() for text in texts], list(_NUMBERS[: len(texts)])
+    written = set() if number and typed else {*options}
+    spellings = {*labels, *(each.lower() for each in labels)}
+    # Each with what it could be confused with.
+    ways = {
+        "text": (text, [*options] if written else [], {text, label} & {*indices, *labels}),
+        "label": (label, labels, spellings & written),
+        "index": (text, indices, {*indices} & {*written, *labels}),
+    }
+    able = [kind for kind, (said, known, _) in ways.items() if said in known]
+    if not able:
+        raise InputError(
+            f"{name} {str(value)[:40]!r} is none of its {len(texts)} options; give a label "
+            f"({labels[0]} to {labels[-1]}), an index from 0, or the text"
+        )
+    kind = usual if usual in able else able[0]
+    said, known, clash = ways[kind]
+    if usual != kind and (clash or (number and kind != "text" and {*labels} & {*_NUMBERS})):
+        raise _TwoWays(
+            f"{name} {str(value)[:40]!r} could be an option's text, a label or an index; write the "
+            "answer as a letter that is no option, or a label as text"
+        )
+    return kind, known.index(said)
 
 
 def _refuse_undeclared(
     items: Sequence[Item], declared: Declared, shown: Collection[str] | None, where: str
 ) -> None:
     """Refuse a field that looks, in half of its records, as if it followed the options."""
-    seen: dict[str, int] = {}
+    seen = Counter[str]()
     alike: dict[str, list[tuple[int, str, Any]]] = {}
     for number, item in enumerate(items, start=1):
-        layout = item._read
-        for name, value in _fields(layout.record):
+        for name, value in _fields(item.layout.record):
             top = name.partition(".")[0]
-            if (
-                name in layout.used
-                or {name, top} & {*declared.other, *ID_FIELDS}
-                or (shown is not None and top not in shown)
-                or value is None
-                or (isinstance(value, str | int) and str(value).strip() in ("", "-1"))
-            ):
-                continue
-            seen[name] = seen.get(name, 0) + 1
-            if what := _looks(name, value, item):
-                alike.setdefault(name, []).append((number, what, value))
+            hidden = {name, top} & {*declared.other} or (shown is not None and top not in shown)
+            said = value is not None and str(value).strip() not in ("", "-1")
+            if said and not hidden and name not in item.layout.used:
+                seen[name] += 1
+                if what := _looks(name, value, item):
+                    alike.setdefault(name, []).append((number, what, value))
     for name, found in alike.items():
         if 2 * len(found) >= seen[name]:
             number, what, value = found[0]
@@ -450,24 +408,39 @@ def _refuse_undeclared(
 
 def _looks(name: str, value: Any, item: Item) -> str | None:
     """Say what a field of an item looks like that names an option, or goes with each of them."""
-    count, labels = len(item.options), item._read.labels
+    count, texts = len(item.options), [option.strip().casefold() for option in item.options]
     if isinstance(value, list | tuple):
-        return "a list parallel to the options" if len(value) == count else None
-    if "." in name and name.rpartition(".")[2] in labels:
+        if len(value) == count:
+            return "a list parallel to the options"
+        named = [_names_options(str(one), item) or str(one).casefold() in texts for one in value]
+        return "a list of right options" if value and all(named) else None
+    if "." in name and name.rpartition(".")[2] in {*item.layout.labels, *_NUMBERS[: count + 1]}:
         return "a list of fields by the labels of the options"
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
+    if isinstance(value, bool):
+        return "a flag of one of two options" if count == 2 else None
+    if not isinstance(value, str | int | float):
         return None
-    text = str(value).strip().strip("()[]{}.:*_'\"").strip()
-    if text.removesuffix(".0") in _NUMBERS[: count + 1]:
-        return "an index of the right option"
-    if (text.upper() in LETTERS[:count] and len(text) == 1) or text in labels:
-        return "the letter of an option"
-    if str(value).strip().casefold() in (option.strip().casefold() for option in item.options):
+    text = str(value).strip().casefold()
+    if text in texts or _LABEL.sub("", text, count=1) in texts:
         return "the text of an option"
-    return None
+    if any(len(text.split(separator)) == count for separator in "|\t"):
+        return "a list parallel to the options"
+    known = name not in ID_FIELDS and _names_options(str(value), item)  # ids are numbers
+    return "the letter or index of an option" if known else None
 
 
-# --- fields by their names ------------------------------------------------------------------------
+def _names_options(text: str, item: Item) -> bool:
+    """Whether a text is names of options alone: "(B)", "2.0", "option_2", "A, C", "AC", "0100"."""
+    count = len(item.options)
+    if re.fullmatch(f"[01]{{{count}}}", text.strip()):
+        return True
+    known = {*item.layout.labels, *LETTERS[:count], *_NUMBERS[: count + 1], *_ROMAN[:count]}
+    known |= {word.upper() for word in (*_ORDINALS[:count], "last")}
+    words = [w for w in re.findall(r"[^\W\d_]+|\d+", text) if not _BESIDE_NAMES.fullmatch(w)]
+    return bool(words) and all(
+        w in known or w.upper() in known or (w.isupper() and {*w} <= {*LETTERS[:count]})
+        for w in words
+    )
 
 
 def _fields(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
@@ -482,22 +455,17 @@ def _fields(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         yield name, value
 
 
-def _resolved(record: Record, name: str, *, missing: bool = False) -> Path | list[Path] | None:
-    """Return where a field is; a list of places if it has a value for each of several options.
-
-    A field that is not there raises InputError, or is None if it may be `missing`.
-    """
+def _places(record: Record, name: str) -> list[Path]:
+    """Return where a field is, one place for each entry of a list; none if it is not there."""
     found: Any = record
     path: Path = ()
     for part in [name] if name in record else name.split("."):
         if isinstance(found, list) and all(isinstance(o, Mapping) and part in o for o in found):
             return [(*path, i, part) for i in range(len(found))]
         if not isinstance(found, Mapping) or part not in found:
-            if missing:
-                return None
-            raise InputError(f"there is no field {name!r}; name one that every record has")
+            return []
         path, found = (*path, part), found[part]
-    return [(*path, i) for i in range(len(found))] if isinstance(found, list) else path
+    return [(*path, i) for i in range(len(found))] if isinstance(found, list) else [path]
 
 
 def _dotted(path: Path) -> str:
@@ -505,10 +473,12 @@ def _dotted(path: Path) -> str:
 
 
 def _get(record: Any, path: Path) -> Any:
-    for key in path:
-        record = record[key]
-    return record
+    return functools.reduce(operator.getitem, path, record)
 
 
-def _put(record: Any, path: Path, value: Any) -> None:
-    _get(record, path[:-1])[path[-1]] = value
+def _changed(record: Record, values: Mapping[Path, Any]) -> dict[str, Any]:
+    """Return a record with other values at some places."""
+    made = copy.deepcopy(dict(record))
+    for path, value in values.items():
+        _get(made, path[:-1])[path[-1]] = value
+    return made

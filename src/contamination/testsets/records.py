@@ -16,7 +16,6 @@ from contamination.errors import InputError
 
 Record = tuple[str, dict[str, Any]]  # place, such as "line 17"; fields
 
-MOST_DIGITS = 4_300  # of an integer in JSON: Python itself converts no more
 MOST_NESTED = 100  # lists and objects in one another: deeper ones exhaust the reader's stack
 
 ID_FIELDS = ("id", "idx", "index", "question_id")
@@ -115,87 +114,60 @@ def _mmlu(record: dict[str, Any], where: str) -> dict[str, Any]:
 
 def _read_jsonl(path: Path) -> list[Record]:
     records: list[Record] = []
-    texts = False  # whether every line is a JSON string
+    kind: type | None = None  # every line is an object, or every line is a string
     # Not splitlines(): a JSON string may hold U+2028 and its like, which are no record ends.
     for number, line in enumerate(read_text(path).split("\n"), start=1):
-        if not line.strip():
-            continue
-        record = _parse_json(line, path, number, "write one JSON object per line")
-        texts = isinstance(record, str) if not records else texts
-        if texts and isinstance(record, str):
-            record = {"text": record}
-        elif texts or not isinstance(record, dict):
-            raise InputError(f"{path}, line {number}: write a JSON object, not {line.strip()[:40]}")
-        records.append((f"line {number}", record))
+        if line.strip():
+            value = _parse_json(line, path, number)
+            records.append((f"line {number}", _fields(value, f"{path}, line {number}", kind)))
+            kind = type(value)
     return records
 
 
-def _parse_json(text: str, path: Path, first_line: int, advice: str) -> Any:
-    if (position := _too_deep(text)) is not None:
-        line = first_line + text.count("\n", 0, position)
-        raise InputError(
-            f"{path}, line {line}: JSON nested more than {MOST_NESTED} deep; write flat records"
-        )
+def _fields(value: Any, where: str, kind: type | None = None) -> dict[str, Any]:
+    """Fields of a record: of an object, or of a text. `kind`: what the one before it was."""
+    if not isinstance(value, dict | str) or kind not in (None, type(value)):
+        raise InputError(f"{where}: write a JSON object, not {json.dumps(value)[:40]}")
+    return {"text": value} if isinstance(value, str) else value
+
+
+def _parse_json(text: str, path: Path, first_line: int) -> Any:
+    """Read JSON, but for keys that stand twice and integers that Python does not convert."""
     try:
-        return json.loads(text, object_pairs_hook=_unique_keys)
-    except _DuplicateKeyError as error:
-        where = path if "\n" in text else f"{path}, line {first_line}"
-        raise InputError(
-            f"{where}: key {str(error)[:60]!r} stands twice in one object; keep one"
-        ) from error
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"{path}, line {first_line + error.lineno - 1}: not JSON ({error.msg} at column "
-            f"{error.colno}); {advice}"
-        ) from error
+        value = json.loads(text, object_pairs_hook=_unique_keys)
+        if text.count("[") + text.count("{") <= MOST_NESTED or _depth(value) <= MOST_NESTED:
+            return value
+        raise ValueError(f"nested more than {MOST_NESTED} deep")
+    except RecursionError:
+        problem, line = "nested too deep", first_line
     except ValueError as error:
-        # Not where: the reader does not say. No string of a record is likely to have such a run.
-        found = re.search(rf"\d{{{MOST_DIGITS + 1}}}", text)
-        line = first_line + text.count("\n", 0, found.start() if found else 0)
-        raise InputError(
-            f"{path}, line {line}: an integer of more than {MOST_DIGITS:,} digits; write it as text"
-        ) from error
-
-
-class _DuplicateKeyError(Exception):
-    """A key that an object of JSON holds twice, of which the reader would drop one."""
+        problem = getattr(error, "msg", None) or str(error)
+        line = first_line + getattr(error, "lineno", 1) - 1
+    raise InputError(
+        f"{path}, line {line}: not JSON ({problem[:99]}); write an object a line, or a list of them"
+    )
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
-    if len(found) < len(pairs):
+    if len(found) < len(pairs):  # the reader would drop one
         names = [name for name, _ in pairs]
-        raise _DuplicateKeyError(next(name for name in names if names.count(name) > 1))
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"key {twice[:60]!r} stands twice in one object")
     return found
 
 
-def _too_deep(text: str) -> int | None:
-    """Where JSON is nested more than MOST_NESTED deep, if it is."""
-    if text.count("[") + text.count("{") <= MOST_NESTED:
-        return None
-    depth = 0
-    # Possessive, so that a string without an end is passed over once.
-    for token in re.finditer(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', text, re.DOTALL):
-        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token[0], 0)
-        if depth > MOST_NESTED:
-            return token.start()
-    return None
+def _depth(value: Any) -> int:
+    inner = value.values() if isinstance(value, dict) else value
+    return 1 + max(map(_depth, inner), default=0) if isinstance(value, dict | list) else 0
 
 
 def _read_json(path: Path) -> list[Record]:
     text = read_text(path)
     if not text.lstrip().startswith("["):  # many files of this name hold an object a line
         return _read_jsonl(path)
-    records = []
-    items = _parse_json(text, path, 1, "write a list of objects")
-    for number, item in enumerate(items, start=1):
-        if not isinstance(item, dict | str):
-            raise InputError(
-                f"{path}, record {number}: write a JSON object or a text, not "
-                f"{json.dumps(item)[:40]}"
-            )
-        records.append((f"record {number}", {"text": item} if isinstance(item, str) else item))
-    return records
+    items = enumerate(_parse_json(text, path, 1), start=1)
+    return [(f"record {i}", _fields(item, f"{path}, record {i}")) for i, item in items]
 
 
 def _read_csv(path: Path) -> list[Record]:

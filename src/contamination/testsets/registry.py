@@ -13,8 +13,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from contamination.errors import InputError
 
 REGISTRY = Path(__file__).with_name("registry.yaml")
@@ -61,13 +59,10 @@ class Entry:
     ----------
     title : what the paper's tables call it.
     licence : of the data; "unknown" where it states none.
-    records : how many there are; None if that is not known.
-    checksum : SHA-256 of the examples in order, whatever file they come from; None where nobody
-        has computed it yet.
+    records : how many there are. checksum : SHA-256 of the examples in order, whatever file they
+        come from. lines : SHA-256 of the lines of its file (`open_lines`). None: not known.
     mirror : path of its file below the directory of a mirror, and below the cache.
     normalise : kind of records, as `contamination.testsets.records.normalise` takes it.
-    lines : SHA-256 of the lines of its file (`contamination.testsets.lines`); None where that is
-        not known, or asked by nobody.
     """
 
     name: str
@@ -117,6 +112,8 @@ def entries() -> dict[str, Entry]:
     path = Path(os.environ.get(REGISTRY_VARIABLE) or REGISTRY)
     if not path.is_file():
         raise InputError(f"{path}: no such file; {REGISTRY_VARIABLE} is to name a registry of sets")
+    import yaml
+
     table = yaml.safe_load(path.read_text(encoding="utf-8"))
     found = [_entry(name, fields) for name, fields in table["sets"].items()]
     for family, shared in table["families"].items():

@@ -9,6 +9,7 @@ of file.
 import json
 import os
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,11 @@ from typing import Any
 from contamination.errors import InputError
 from contamination.files import (
     check_directory,
+    locked,
     read_json,
     sha256_of,
     write_json,
     write_text,
-    writing,
 )
 from contamination.testsets.example_set import ExampleSet, Template, make_test_set, parse, render
 from contamination.testsets.records import (
@@ -28,21 +29,17 @@ from contamination.testsets.records import (
     Record,
     check_ids,
     normalise,
+    read_lines,
     read_records,
     read_text,
 )
-from contamination.testsets.registry import (
-    FIRST,
-    Entry,
-    Hub,
-    entries,
-    lookup,
-    registered,
-    suggestion,
-)
+from contamination.testsets.registry import FIRST, Entry, Hub, entries, registered, suggestion
 
 DATA_VARIABLE = "CONTAMINATION_DATA"  # directory of a local mirror; without it, `data`
 CACHE_VARIABLE = "CONTAMINATION_CACHE"  # directory of what was fetched
+NO_FIELD = "{{}}"  # a template that fits every record
+ORIGIN = ".source.json"  # suffix of the note beside a file that was fetched
+LINES_TEMPLATE = "line/1"  # what stores call examples that are lines
 HUB_ID = re.compile(r"(?P<id>[\w.-]+/[\w.-]+)(:(?P<config>[\w.-]+))?")
 
 
@@ -71,23 +68,23 @@ def open_test_set(
     mirror : directory with files of registered sets; None is `data_directory`.
     revision, split : of a data set of the hub; its main branch and "test" without them.
     """
-    given: Template | str | None = template and parse(
-        template
-    )  # a wrong one is refused before anything is fetched
+    given: Template | str | None = template and parse(template)  # before anything is fetched
     if max_records is not None and max_records < 1:
         raise InputError(f"max_records is {max_records}: give at least 1")
     text, path = str(what), Path(what)
-    if text in entries() and not isinstance(what, Path):
-        _refuse_options(revision or split, f"{text} is registered")
-        entry = lookup(text)
-        found = locate_or_fetch(entry, mirror)
+    known = text in entries() and not isinstance(what, Path)
+    file = not known and (path.is_file() or path.suffix in FORMATS)
+    directory = None if known or file else _split_config(text)
+    if (revision or split) and (known or file or (directory and revision)):
+        raise InputError(f"{text}: --split and --data-revision go with ORG/NAME of the hub")
+    if known:
+        entry = entries()[text]
+        found = locate(entry, mirror) or fetch(entry)
         name, where, records = text, str(found), read_verified(entry, found)
         given, max_records = given or entry.template, max_records or FIRST
-    elif path.is_file() or path.suffix in FORMATS:
-        _refuse_options(revision or split, f"{text} is a file")
+    elif file:
         name, where, records = path.stem, text, read_records(path)
-    elif directory := _split_config(text):
-        _refuse_options(revision, f"{text} is a directory")
+    elif directory:
         from contamination.testsets.fetching import read_directory
 
         name, where = path.name, text
@@ -102,9 +99,35 @@ def open_test_set(
     return make_test_set(name, records, given or "text/1", where, used)
 
 
-def _refuse_options(option: str | None, reason: str) -> None:
-    if option:
-        raise InputError(f"{reason}: --split and --data-revision go with ORG/NAME of the hub")
+def open_lines(what: str | Path, *, max_records: int | None = None) -> ExampleSet:
+    """Open a test set as the lines of its file: every field, as the file writes it.
+
+    So the public script of Oren et al. reads a file, and so their models have most likely read the
+    planted sets: for four of them the words per example in Table 3 are those of whole lines (235 of
+    MNLI, and 30 of its two sentences and its label).
+
+    A file of text or of JSON, a line for each record, gives its own lines; where the registry has
+    their checksum (`Entry.lines`), it is compared. Any other record is written as JSON. Raises
+    InputError as `open_test_set`, whose parameters these are, and for another checksum.
+    """
+    if max_records is not None and max_records < 1:
+        raise InputError(f"max_records is {max_records}: give at least 1")
+    found = open_test_set(what, template=NO_FIELD, max_records=sys.maxsize)
+    entry, path, lines = entries().get(str(what)), Path(what), list[str]()
+    if entry is not None:
+        path, max_records = locate(entry) or fetch(entry), max_records or FIRST
+    if Path(entry.mirror if entry else path).suffix == ".txt":
+        lines = [str(record["text"]) for record in found.records]
+    elif path.suffix == ".jsonl" and path.is_file():
+        lines = read_lines(path)
+    if len(lines) != len(found.records):
+        lines = [json.dumps(record, default=str) for record in found.records]
+    examples = tuple(f"{line}\n" for line in lines)
+    if entry is not None and entry.lines not in (None, sha256_of(*examples)):
+        raise InputError(f"{path}: its lines are not those registered of {entry.name}; fetch it")
+    examples, records = examples[:max_records], found.records[:max_records]
+    revision = sha256_of(LINES_TEMPLATE, *examples)
+    return ExampleSet(found.name, examples, LINES_TEMPLATE, revision, records)
 
 
 def _split_config(text: str) -> tuple[Path, str | None] | None:
@@ -121,7 +144,7 @@ def entry_of(name: str, revision: str | None = None, split: str | None = None) -
     Raises InputError if `name` is neither.
     """
     if name in entries():
-        return lookup(name)
+        return entries()[name]
     match = HUB_ID.fullmatch(name)
     family = registered(f"{name.partition('/')[0]}/")  # then it is no organisation of the hub
     if match is None or family or name.startswith("."):
@@ -132,9 +155,6 @@ def entry_of(name: str, revision: str | None = None, split: str | None = None) -
     folder = f"hub/{match['id'].replace('/', '--')}/{match['config'] or 'default'}"
     source = Hub(match["id"], match["config"], revision)
     return Entry(label, label, source, split, f"{folder}/{split}{version}.jsonl")
-
-
-# --- where it lies --------------------------------------------------------------------------------
 
 
 def data_directory() -> Path:
@@ -163,8 +183,6 @@ def locate(entry: Entry, mirror: Path | str | None = None) -> Path | None:
     Raises InputError if `mirror`, or what CONTAMINATION_DATA names without one, is no directory.
     """
     given = mirror or os.environ.get(DATA_VARIABLE)
-    if given:
-        check_directory(Path(given))
     if given and not Path(given).is_dir():
         raise InputError(f"{given}: no such directory; give that of a mirror (data/README.md)")
     root, kept = Path(mirror or data_directory()), cache_path(entry)
@@ -172,22 +190,9 @@ def locate(entry: Entry, mirror: Path | str | None = None) -> Path | None:
     return next((path for path in places if path.is_file()), None)
 
 
-def locate_or_fetch(entry: Entry, mirror: Path | str | None = None) -> Path:
-    """Return the file of a set, fetched if need be; raises InputError as `locate` and `fetch`."""
-    found = locate(entry, mirror)
-    if found is None:
-        try:
-            found = fetch(entry)
-        except InputError as error:
-            raise InputError(
-                f"{entry.name}: neither mirror (as {entry.mirror}) nor cache has it; {error}"
-            ) from error
-    return found
-
-
 def available(name: str) -> bool:
     """Whether a registered set can be had without a network: from the mirror or the cache."""
-    return locate(lookup(name)) is not None
+    return locate(entry_of(name)) is not None
 
 
 def cache_directory() -> Path:
@@ -207,9 +212,6 @@ def cache_path(entry: Entry) -> Path:
     return (cache_directory() / entry.mirror).with_suffix(".jsonl")
 
 
-# --- whether it is whole --------------------------------------------------------------------------
-
-
 def fetch(entry: Entry, *, again: bool = False) -> Path:
     """Return the file of a set in the cache; it is fetched if it is not there, or if asked `again`.
 
@@ -217,15 +219,10 @@ def fetch(entry: Entry, *, again: bool = False) -> Path:
     has to bring the same. Raises InputError as `contamination.testsets.fetching.download`, and if
     what arrived is not what was fetched before or what the registry has; then nothing is kept.
     """
-    from filelock import FileLock
-
     from contamination.testsets.fetching import download
 
     path, source = cache_path(entry), str(entry.source)
-    with writing(cache_directory()):
-        cache_directory().mkdir(parents=True, exist_ok=True)
-        lock = FileLock(cache_directory() / ".lock").acquire()
-    with lock:  # several processes may start with one set
+    with locked(cache_directory() / ".lock"):  # several processes may start with one set
         if path.is_file() and not again:
             return path
         archives = cache_directory() / "downloads"
@@ -234,18 +231,11 @@ def fetch(entry: Entry, *, again: bool = False) -> Path:
             rows = normalise(rows, entry.normalise, source)
             lines = [json.dumps(row, default=str) for _, row in rows]
         records = [(place, json.loads(line)) for (place, _), line in zip(rows, lines, strict=True)]
-        owner = f"{read_origin(path).get('commit') or 'what was fetched before'} had"
-        advice = f"it changed upstream: keep what is in the cache, or remove {_origin_file(path)}"
-        if entry.checksum:
-            owner = "the registry has"
-            advice = (
-                "it changed upstream or was damaged on the way: fetch it --again, or use a --mirror"
-            )
-        _compare(entry, records, expected_checksum(entry, path), source, owner, advice)
+        _compare(entry, records, path, source)
         write_text(path, "".join(f"{line}\n" for line in lines))
         facts = {"source": source, "split": entry.split, "commit": commit}
         proof = {"records": len(records), "checksum": checksum(entry, records, source)}
-        write_json(_origin_file(path), facts | proof)
+        write_json(path.with_suffix(ORIGIN), facts | proof)
     return path
 
 
@@ -261,29 +251,22 @@ def read_verified(entry: Entry, path: Path) -> list[Record]:
     else:
         records = read_records(path)
     records = normalise(records, entry.normalise, str(path))
-    cached = path == cache_path(entry)
-    advice = "it was damaged: remove it" if cached else "it is another version, or was cut"
-    owner = "the registry has" if entry.checksum else "what was fetched had"
-    _compare(entry, records, expected_checksum(entry, path), str(path), owner, advice)
+    _compare(entry, records, path, str(path))
     return records
 
 
-def _compare(
-    entry: Entry,
-    records: Sequence[Record],
-    expected: str | None,
-    where: str,
-    owner: str,
-    advice: str,
-) -> None:
-    if entry.records not in (None, len(records)):
-        raise InputError(
-            f"{where}: {len(records):,} records, {entry.name} has {entry.records:,}; {advice}"
-        )
+def _compare(entry: Entry, records: Sequence[Record], path: Path, where: str) -> None:
+    """Refuse records that are not the registered ones, or those that `path` was fetched with."""
     check_ids(records, where)
-    found = checksum(entry, records, where)
-    if expected not in (None, found):
-        raise InputError(f"{where}: checksum {found[:16]}..., {owner} {expected[:16]}...; {advice}")
+    found, expected = checksum(entry, records, where), expected_checksum(entry, path)
+    wrong = None
+    if entry.records not in (None, len(records)):
+        wrong = f"{len(records):,} records, {entry.name} has {entry.records:,}"
+    elif expected not in (None, found):
+        wrong = f"checksum {found[:16]}..., {entry.name} has {expected[:16]}..."
+    if wrong is not None:
+        accept = "" if entry.checksum else f", or accept it: remove {path.with_suffix(ORIGIN)}"
+        raise InputError(f"{where}: {wrong}; damaged or another version: fetch it --again{accept}")
 
 
 def checksum(entry: Entry, records: Sequence[Record], where: str) -> str:
@@ -300,9 +283,5 @@ def expected_checksum(entry: Entry, path: Path) -> str | None:
 
 def read_origin(path: Path) -> dict[str, Any]:
     """Read what was recorded when a file was fetched (see `fetch`); empty if it was not."""
-    note = _origin_file(path)
+    note = path.with_suffix(ORIGIN)
     return read_json(note) if note.is_file() else {}
-
-
-def _origin_file(path: Path) -> Path:
-    return path.with_suffix(".source.json")

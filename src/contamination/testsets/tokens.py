@@ -1,6 +1,7 @@
 """Tokens of examples, made so that every ordering of them is comparable.
 
-Each example is tokenised once, alone, without special tokens and with its separator. An ordering is
+Each example is tokenised once, alone, with its separator, and without special tokens unless the set
+asks for them. An ordering is
 a concatenation of these arrays, so all orderings score exactly the same multiset of tokens and the
 difference between two of them is the order alone (Oren, section 2).
 """
@@ -39,11 +40,9 @@ class TokenisedSet:
 
 def tokenize_set(tokenizer: "PreTrainedTokenizerBase", test_set: ExampleSet) -> TokenisedSet:
     """Tokenise every example alone; raises InputError for one without a token."""
-    ids = tuple(tokenize(tokenizer, test_set.examples))
+    ids = tuple(tokenize(tokenizer, test_set.examples, special=test_set.started))
     if (empty := next((i for i, tokens in enumerate(ids) if len(tokens) == 0), None)) is not None:
-        raise InputError(
-            f"{test_set.name}: example {empty} has no token; end the template with a separator"
-        )
+        raise InputError(f"{test_set.name}: example {empty} has no token; end it with a separator")
     return TokenisedSet(test_set, ids)
 
 
@@ -52,43 +51,36 @@ def id_type(tokenizer: "PreTrainedTokenizerBase") -> np.dtype:
     return np.dtype(np.uint16 if len(tokenizer) <= 1 << 16 else np.uint32)
 
 
-def tokenize(tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str]) -> list[np.ndarray]:
-    """Return the token ids of every text alone, int32, without special tokens.
+def tokenize(
+    tokenizer: "PreTrainedTokenizerBase", texts: Sequence[str], *, special: bool = False
+) -> list[np.ndarray]:
+    """Return the token ids of every text alone, int32, with what the tokenizer adds if `special`.
 
     A text that spells a special token (such as ``<|endoftext|>``) is encoded as plain text. Raises
     InputError if the tokenizer fails.
     """
     found: list[np.ndarray] = []
-    characters = sum(map(len, texts))
-    silent = characters < QUIET or os.environ.get("RANK", "0") != "0"  # one bar, not all's
-    with tqdm(
-        desc="tokenise",
-        total=characters,
-        unit="char",
-        unit_scale=True,
-        leave=False,
-        disable=silent or None,  # None: on a terminal alone
-    ) as bar:
-        for run in consecutive([len(text) for text in texts], CHUNK):
-            chunk = [texts[i] for i in run]
-            try:
-                encoded = tokenizer(
-                    chunk,
-                    add_special_tokens=False,
-                    split_special_tokens=True,
-                    verbose=False,
-                    return_attention_mask=False,
-                )
-            except BaseException as error:
-                if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
-                    raise  # an interrupt; a panic is an error of the tokenizer's own code
-                raise InputError(
-                    f"{tokenizer.name_or_path}: the tokenizer cannot read the texts "
-                    f"({' '.join(f'{type(error).__name__}: {error}'.split())[:200]}); put the "
-                    "model's own tokenizer there"
-                ) from error
-            found += [np.asarray(ids, dtype=np.int32) for ids in encoded["input_ids"]]
-            bar.update(sum(map(len, chunk)))
+    lengths = [len(text) for text in texts]
+    silent = sum(lengths) < QUIET or os.environ.get("RANK", "0") != "0"  # one bar, not all's
+    runs = list(consecutive(lengths, CHUNK))
+    for run in tqdm(runs, "tokenise", leave=False, disable=silent or None):  # None: no terminal
+        try:
+            encoded = tokenizer(
+                [texts[i] for i in run],
+                add_special_tokens=special,
+                split_special_tokens=True,
+                verbose=False,
+                return_attention_mask=False,
+            )
+        except BaseException as error:
+            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+                raise  # an interrupt; a panic is an error of the tokenizer's own code
+            reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+            raise InputError(
+                f"{tokenizer.name_or_path}: the tokenizer cannot read the texts ({reason}); put "
+                "the model's own tokenizer there"
+            ) from error
+        found += [np.asarray(ids, dtype=np.int32) for ids in encoded["input_ids"]]
     return found
 
 

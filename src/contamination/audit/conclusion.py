@@ -1,0 +1,169 @@
+"""What p-values and controls amount to: one verdict, for the command, Python and every page.
+
+A test proves something only where its p-value is small after all corrections *and* nothing but
+training can have made the order special: the order is quiet without a model, and every control is
+silent (Oren, section 4.3, leave sets out by their controls).
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from contamination.audit.battery import OPTION_TEST
+
+if TYPE_CHECKING:  # `contamination --help` does without pandas
+    from contamination.audit.diagnostics import Verdict as Order
+    from contamination.audit.verdict import Audit
+    from contamination.statistics.results import TestResult
+
+Conclusion = Literal["proven", "no evidence", "order is no evidence here", "cannot say"]
+COMPRESSOR = "a compressor"  # the control that every p-value has
+# Copies from which on a test found four of five sets of 80 to 100 records (docs/power.md).
+FOUND_FROM = {
+    "successor": 4,
+    **dict.fromkeys(("sharded_t", "sharded_exact", "token_standardised", "boundary"), 8),
+}
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One p-value, and what stands beside it.
+
+    Attributes
+    ----------
+    test : that gave it, for people.
+    p : after every correction that it needs, in (0, 1].
+    floor : the least that `p` can be.
+    order : of what the test permutes, by diagnostics without a model (`Diagnosis.verdict`); "quiet"
+        where a key has drawn it.
+    controls : p under what cannot have read the set, by its name: a compressor, a model.
+    habit : whether how people write could explain a small p: options that an author has arranged.
+        It takes a control model among `controls`.
+    """
+
+    test: str
+    p: float
+    floor: float = 0.0
+    order: "Order" = "quiet"
+    controls: Mapping[str, float] = field(default_factory=dict)
+    habit: bool = False
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What an audit concludes, why, and from which p-value.
+
+    `status` is the exit status: 1 proven, 0 no evidence, 3 where the order proves nothing, or
+    nothing can be said.
+    """
+
+    conclusion: Conclusion
+    reason: str
+    p: float
+
+    @property
+    def status(self) -> int:
+        """Exit status of a command that ends with this verdict."""
+        return {"proven": 1, "no evidence": 0}.get(self.conclusion, 3)
+
+    def __str__(self) -> str:
+        """One line for people."""
+        return f"{self.conclusion}: {self.reason}"
+
+
+def log10_floor(result: "TestResult") -> float:
+    """Return log10 of the least p that so many shards and orderings permit; -inf if p has none."""
+    if result.test == "sharded_t" or hasattr(result, "stopped_at"):
+        return -math.inf
+    return -result.shards * math.log10(1 + result.permutations)
+
+
+def evidence_of(
+    audit: "Audit", p: Sequence[float] | None = None, corrected_for: int | None = None
+) -> list[Evidence]:
+    """Return what an audit decides by: each test after correction, or both axes together.
+
+    `p` are the p-values of the tests, corrected for so many; None corrects over the tests of this
+    audit by Holm. Of both axes the order of records counts by itself as well, where authors have
+    arranged the options and no control model stands beside them.
+    """
+    if audit.joint and not audit.findings[0].diagnosis:  # a key has drawn all that is tested
+        return [Evidence("all together", audit.joint.p)]
+    beside, found = audit.beside, []
+    corrected = audit.holm_p if p is None else p
+    for number, (each, after) in enumerate(zip(audit.findings, corrected, strict=True)):
+        result, controls = each.result, {}
+        if each.control is not None:
+            controls[COMPRESSOR] = each.control.p
+        if beside is not None:
+            controls[f"the control {beside.header.model}"] = beside.results[number].p
+        found.append(
+            Evidence(
+                result.test,
+                result.p if audit.joint else after,
+                min(1.0, (corrected_for or len(corrected)) * 10 ** log10_floor(result)),
+                each.diagnosis.verdict if each.diagnosis else "quiet",
+                controls,
+                result.test == OPTION_TEST and not audit.drawn,
+            )
+        )
+    if audit.joint is None:
+        return found
+    loud = [each.order for each in found if each.order != "quiet"]
+    controls = {name: p for each in reversed(found) for name, p in each.controls.items()}
+    controls[COMPRESSOR] = min(each.controls[COMPRESSOR] for each in found)
+    if beside is not None and beside.joint is not None:
+        controls[f"the control {beside.header.model}"] = beside.joint.p
+    habit = found[-1].habit
+    order: Order = loud[0] if loud else "quiet"
+    both = Evidence("both axes", audit.joint.p, 0.0, order, controls, habit)
+    return [found[0], both] if habit and beside is None else [both]
+
+
+def conclude(evidence: Sequence[Evidence], *, alpha: float) -> Verdict:
+    """Judge the p-values of one model and one set, of which there is at least one.
+
+    "proven" if one is at most `alpha` and nothing objects to it. Under H0, and for an order that is
+    exchangeable, that happens with probability at most `alpha`: objections only take away.
+    """
+    least = min(evidence, key=lambda each: each.p)
+    small = sorted((each for each in evidence if each.p <= alpha), key=lambda each: each.p)
+    for each in small:
+        if _objection(each, alpha) is None:
+            reason = f"p = {each.p:.3g} ({each.test}), and no control objects"
+            if each.habit:
+                reason += "; no theorem says how often two models that read alike differ so"
+            return Verdict("proven", reason, each.p)
+    if small:
+        conclusion, reason = _objection(small[0], alpha) or ("cannot say", "")
+        return Verdict(conclusion, f"p = {least.p:.3g} ({least.test}), but {reason}", least.p)
+    if all(each.order == "too few records" for each in evidence):
+        reason = f"p = {least.p:.3g} ({least.test}), and the records are too few for an order"
+        return Verdict("cannot say", reason, least.p)
+    if (floor := min(each.floor for each in evidence)) > alpha:
+        reason = f"so few orderings are compared that p is never below {floor:.2g}: ask for more"
+        return Verdict("cannot say", reason, least.p)
+    found = [FOUND_FROM[each.test] for each in evidence if each.test in FOUND_FROM]
+    reason = f"p = {least.p:.3g} ({least.test}); contamination that the test cannot see is possible"
+    if found:
+        study = "in the power study, of 4.3 million parameters and 100 records"
+        reason += f": {study}, sets were found from {min(found)} copies on"
+    return Verdict("no evidence", reason, least.p)
+
+
+def _objection(each: Evidence, alpha: float) -> tuple[Conclusion, str] | None:
+    """What takes a small p-value its force, and what is then concluded."""
+    if each.order == "too few records":
+        return "cannot say", "the records are too few to judge their order without a model"
+    if each.order != "quiet":
+        return "order is no evidence here", f"the order is not quiet without a model: {each.order}"
+    for name, p in each.controls.items():
+        if p <= alpha:
+            return "order is no evidence here", f"{name} prefers the order as well (p = {p:.3g})"
+    if each.habit and each.controls.keys() <= {COMPRESSOR}:
+        return "cannot say", (
+            "people write options in orders that readers expect: name a --control model of like "
+            "competence that cannot have read the set"
+        )
+    return None

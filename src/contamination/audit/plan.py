@@ -1,0 +1,263 @@
+"""What an audit has to score, the stores that it fills, and how much a wanted power takes.
+
+Shards, tokens, FLOPs and time are counted before anything is paid for. A set is tokenised once for
+each model: what was planned is what is scored.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache, cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from contamination.audit.battery import TESTS
+from contamination.audit.request import Request
+from contamination.errors import InputError
+from contamination.files import sha256_of
+from contamination.randomness import random_stream
+from contamination.scoring import cost
+from contamination.scoring.contract import Scorer
+from contamination.scoring.loading import model_shape
+from contamination.scoring.local import TransformersScorer
+from contamination.scoring.plan import StorePlan, kept_tokens, plan_store
+from contamination.scoring.score import (
+    alternative_workload,
+    score,
+    score_alternatives,
+    token_groups,
+)
+from contamination.scoring.store import Store
+from contamination.scoring.store_format import count_values
+from contamination.statistics import PowerPlan, plan, shard_size_for_budget
+from contamination.testsets.alternatives import AlternativeSet
+from contamination.testsets.example_set import ExampleSet
+from contamination.testsets.orderings import shard_bounds
+from contamination.testsets.tokens import TokenisedSet, tokenize_set
+
+PILOT_PERMUTATIONS = 10  # of whole orderings; successors sample theirs
+PLANNED_PERMUTATIONS = (1, 2, 5, 10, 25, 50)
+
+
+@dataclass(frozen=True)
+class ScoringPlan:
+    """What an audit will score.
+
+    Attributes
+    ----------
+    stores : one for each test asked for, in their order, that of options last; tests may share one.
+    work : tokens and forward passes over all stores, those already stored included.
+    missing : tokens that are not stored yet.
+    flops, seconds : of what is missing, predicted; None where the model runs elsewhere.
+    """
+
+    examples: int
+    permutations: int
+    stores: tuple[StorePlan, ...]
+    work: cost.Workload
+    missing: int
+    flops: float | None
+    seconds: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A store of an audit: what filling it takes, which share is missing, and how it is filled.
+
+    `sample` are sequences as the model reads them.
+    """
+
+    store: StorePlan
+    work: cost.Workload
+    share: float
+    sample: Iterable[np.ndarray]
+    fill: Callable[..., Store]
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """The work of an audit under one model: orders of the records, alternatives of each, or both.
+
+    Attributes
+    ----------
+    given : sets of alternatives of the records, which come after the orders; None makes those that
+        are asked for.
+    timed : whether a sample is run to predict FLOPs and seconds of what is missing.
+    """
+
+    scorer: Scorer
+    test_set: ExampleSet
+    request: Request
+    given: Sequence[AlternativeSet] | None = None
+    timed: bool = True
+
+    @cached_property
+    def tokenised(self) -> TokenisedSet:
+        """The set as the model reads it."""
+        return tokenize_set(self.scorer.tokenizer, self.test_set)
+
+    @cached_property
+    def alternatives(self) -> Sequence[AlternativeSet]:
+        """Those given, else those asked for; errors as `Request.alternatives`."""
+        if self.given is None and self.request.axis != "order":
+            return [self.request.alternatives(self.test_set)]
+        return self.given or ()
+
+    @property
+    def name(self) -> str:
+        """What tables and stores call the model."""
+        return self.request.name or self.scorer.revision[:12]
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """One for each test of the request, then one for each set of alternatives.
+
+        Raises InputError if there are too few examples for the shards, the budget is too small, or
+        what is read at once is longer than the context.
+        """
+        chosen = [
+            choose_store(test, self.tokenised.lengths, self.scorer.context, self.request)
+            for test in self.request.order_tests
+        ]
+        orders = map(cache(self.order_part), chosen)  # tests may share a store
+        return (*orders, *map(self._alternatives_part, self.alternatives))
+
+    @cached_property
+    def plan(self) -> ScoringPlan:
+        """Count what there is to score, before anything is; errors as `parts`."""
+        parts = list(dict.fromkeys(self.parts))
+        flops = seconds = None
+        missing = any(part.share for part in parts)
+        if self.timed and missing and isinstance(self.scorer, TransformersScorer):
+            shape = model_shape(self.scorer.config)
+            flops = sum(shape.flops(part.work) * part.share for part in parts)
+            sample = [ids for part in parts if part.share for ids in part.sample]
+            seconds = flops / cost.flops_per_second(self.scorer, shape, sample)
+        options = self.request.axis == "options"
+        return ScoringPlan(
+            len(self.test_set.examples),
+            self.request.arrangements - 1 if options else self.request.permutations,
+            tuple(part.store for part in self.parts),
+            cost.total([part.work for part in parts]),
+            sum(round(part.work.scored * part.share) for part in parts),
+            flops,
+            seconds,
+        )
+
+    def fill(self) -> list[Store]:
+        """Score what is missing, and open the stores of the plan, one for each of its `stores`."""
+        filled = {part: part.fill() for part in dict.fromkeys(self.parts)}
+        return [filled[part] for part in self.parts]
+
+    def order_part(self, store: StorePlan, identity: str | None = None) -> Part:
+        """Plan one store of orders; `identity` as in `StorePlan.path`."""
+        tokenised, request = self.tokenised, self.request
+        path = store.path(request.directory, self.name, tokenised.test_set.name, identity)
+        settings = asdict(store) | {"model": self.name, "seed": request.seed}
+        fill = partial(
+            score, tokenised, self.scorer, path, permutations=request.permutations, **settings
+        )
+        work = store.work(tokenised.lengths, request.permutations, self.scorer.context)
+        bounds = shard_bounds(len(tokenised.ids), store.shards)
+        sample = (np.concatenate(tokenised.ids[start:stop]) for start, stop in bounds)
+        return Part(store, work, missing_share(path, work.scored), sample, fill)
+
+    def _alternatives_part(self, alternatives: AlternativeSet) -> Part:
+        """Plan the store of alternatives: other ones of the same set lie beside it."""
+        request, name = self.request, alternatives.name
+        groups = token_groups(self.scorer.tokenizer, alternatives)
+        longest = max(len(rest) for group in groups for rest in group.rests)
+        if longest > (context := self.scorer.context):
+            raise InputError(f"{name}: an item takes {longest} tokens, over --context {context}")
+        store = StorePlan("alternatives", len(groups), None)
+        path = store.path(request.directory, self.name, name, alternatives.revision)
+        rows = sum(len(group.rests[number]) for group in groups for number in group.which)
+        sample = (np.concatenate([group.prefix, *group.rests]) for group in groups)
+        settings: dict[str, Any] = {"model": self.name, "seed": request.seed}
+        fill = partial(score_alternatives, alternatives, self.scorer, path, **settings)
+        return Part(store, alternative_workload(groups), missing_share(path, rows), sample, fill)
+
+
+def choose_store(test: str, lengths: Sequence[int], context: int, request: Request) -> StorePlan:
+    """Choose the store that a test reads of examples of so many tokens; errors as `Work.plan`."""
+    chosen, count, shards = TESTS[test], len(lengths), request.shards
+    if request.budget is not None:
+        widest = plan_store(chosen, count, None).within(context, lengths)
+        kept = kept_tokens(lengths, widest.tokens_per_example)
+        size = shard_size_for_budget(
+            request.budget,
+            examples=count,
+            mean_length=sum(lengths) / count,
+            tokens_per_example=math.ceil(sum(kept) / count),
+            fewest=chosen.fewest,
+        )
+        shards = -(-count // size)  # fewest, hence the largest, whose successors cost no more
+    return plan_store(chosen, count, shards).within(context, lengths)
+
+
+def score_for(
+    test: str, scorer: Scorer, test_set: ExampleSet, request: Request, *, keep_revisions: bool
+) -> Store:
+    """Score what one test of one set needs under one model, for tables of many; return its store.
+
+    Raises InputError as `contamination.audit.verdict.audit` does.
+
+    Parameters
+    ----------
+    test : name from `TESTS`; those of the request do not count.
+    keep_revisions : whether the stores of other revisions of the model or the set stay beside this
+        one. Otherwise this one takes their place.
+    """
+    work = Work(scorer, test_set, replace(request, tests=[test]))
+    identity = None
+    if keep_revisions:
+        identity = sha256_of(scorer.revision, test_set.revision, str(request.seed))
+    (part,) = work.parts
+    return work.order_part(part.store, identity).fill(replace=not identity)
+
+
+def plan_from_pilot(
+    scorer: Scorer, test_set: ExampleSet, request: Request, *, alpha: float, power: float
+) -> PowerPlan:
+    """Score the first shards of a set, and predict what a test needs (`statistics.plan`).
+
+    The request names one test, and the shards of the pilot, of the size that the test takes by
+    itself; their records are the first of the set. Raises InputError for a test without shards or
+    of several statistics, and for too few records for the pilot.
+    """
+    # What combines several statistics has no one spread to plan with.
+    planned = [name for name in TESTS if TESTS[name].shard_size and not name.startswith("min_p")]
+    (test,), shards = request.order_tests, request.shards or 1
+    if test not in planned:
+        raise InputError(f"test is {test!r}: a pilot needs one of {', '.join(planned)}")
+    chosen = TESTS[test]
+    records = shards * int(chosen.shard_size or 0)
+    if records > len(test_set.examples):
+        raise InputError(f"{test_set.name}: not {records} records; give fewer shards (--pilot)")
+    first = replace(
+        test_set,
+        name=f"{test_set.name}-pilot",
+        examples=test_set.examples[:records],
+        revision=f"{test_set.revision} first {records}",
+        records=test_set.records[:records],
+    )
+    work = Work(scorer, first, replace(request, permutations=PILOT_PERMUTATIONS))
+    store = work.order_part(StorePlan(chosen.kind, shards, chosen.tokens_per_example)).fill()
+    scores = chosen.scores(store, PILOT_PERMUTATIONS)
+    free = chosen.kind == "successors"  # orderings cost nothing
+    orderings = scores.shape[1] if free else PILOT_PERMUTATIONS + 1
+    return plan(
+        scores,
+        tokens_per_shard=store.header.tokens_of(PILOT_PERMUTATIONS) / shards / orderings,
+        alpha=alpha,
+        power=power,
+        permutations=(orderings - 1,) if free else PLANNED_PERMUTATIONS,
+        rng=random_stream(request.seed, "power plan", first.revision),
+    )
+
+
+def missing_share(directory: Path, tokens: int) -> float:
+    """How much of the tokens that a full store has is missing, by the footers of its parts."""
+    return max(0, tokens - sum(map(count_values, directory.glob("part-*.parquet")))) / tokens

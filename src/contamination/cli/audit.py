@@ -1,0 +1,412 @@
+"""`contamination test`, `audit`, `score`, `plan`: p-values, what stands beside them, the cost."""
+
+import fnmatch
+import json
+import math
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, replace
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from contamination.audit.battery import DEFAULT_TESTS, OPTION_TEST
+from contamination.audit.conclusion import log10_floor
+from contamination.audit.request import Request
+from contamination.cli.options import (
+    AuditOptions,
+    CsvFile,
+    ScoringOptions,
+    Seed,
+    TestOptions,
+    add_options,
+    option,
+    template_of,
+)
+from contamination.cli.printing import print_table, save_table, say
+from contamination.errors import InputError
+from contamination.files import check_directory
+from contamination.scoring.models import label, label_control
+from contamination.testsets.registry import registered
+
+if TYPE_CHECKING:
+    from contamination.audit.many import Pair
+    from contamination.audit.plan import ScoringPlan
+    from contamination.audit.verdict import Audit
+    from contamination.testsets.example_set import ExampleSet
+
+T = TypeVar("T")
+
+
+@add_options
+def test(
+    options: AuditOptions,
+    alpha: Annotated[float, option("Level of the verdict.", min=0, max=1)] = 0.05,
+    control: Annotated[
+        str | None,
+        option(
+            "A model that cannot have read DATASET and takes the same tests: if its p is small, "
+            "too, that of MODEL is no evidence.",
+            metavar="MODEL",
+        ),
+    ] = None,
+    stop: Annotated[
+        bool, option("Score shard by shard until --alpha is reached.", "--stop")
+    ] = False,
+    seal: Annotated[
+        Path | None, option("The seal.json of a sealed set, to test all of it.")
+    ] = None,
+    key: Annotated[Path | None, option("The author's key.json, which proves --seal.")] = None,
+) -> None:
+    """Test whether MODEL has seen DATASET in its published order: a p-value.
+
+    Small p: the model prefers the published order, and chance is not a plausible reason. Exit
+    status 0: nothing is proven. 1: proven, since p is at most --alpha after Holm's correction over
+    the tests asked for, the order is quiet without a model, and every control is silent. 3: the
+    order is no evidence here, or nothing can be said.
+    """
+    if seal is not None or key is not None:
+        if stop or control is not None:
+            raise InputError("--stop and --control: all that --seal names is tested; leave them")
+        from contamination.cli.seal import test_sealed
+
+        return test_sealed(options, seal, key, alpha)
+    if stop and control is not None:
+        raise InputError("--control goes with a test of all shards: leave out --stop")
+    if stop and options.dry_run:
+        raise InputError("--stop has no --dry-run: how much it scores depends on what it finds")
+    audit = _run(options, control, stop=alpha if stop else None)
+    if audit is None:
+        return None
+    if options.as_json:
+        print(json.dumps(audit.as_dict(alpha), indent=2))
+    else:
+        _print_audit(audit, alpha)
+    raise typer.Exit(audit.verdict(alpha).status)
+
+
+@add_options
+def score(options: AuditOptions) -> None:
+    """Score DATASET under MODEL into the stores that the tests need, without testing."""
+    audit = _run(options)
+    if audit is None:
+        return
+    if options.as_json:
+        described = audit.as_dict()
+        del described["results"]
+        print(json.dumps(described, indent=2))
+    else:
+        print_cost(audit)
+
+
+@add_options
+def plan(
+    options: ScoringOptions,
+    test: Annotated[str, option("Test to plan for.")] = DEFAULT_TESTS[0],
+    pilot: Annotated[int, option("Shards to score for the pilot.", min=1, metavar="N")] = 5,
+    alpha: Annotated[float, option("Level of the planned test.")] = 0.05,
+    power: Annotated[float, option("Wanted chance of p <= alpha.")] = 0.8,
+    seed: Seed = 0,
+    store: Annotated[Path, option("Where log-probabilities are kept.")] = Path(
+        "contamination-stores"
+    ),
+) -> None:
+    """Score a pilot of a few shards, and estimate how many a wanted power takes."""
+    examples = options.load(options.dataset)
+
+    from contamination.audit.plan import plan_from_pilot
+
+    name = label(options.model)
+    request = Request([test], shards=pilot, seed=seed, directory=store, name=name)
+    scorer = options.open(options.model)
+    planned = plan_from_pilot(scorer, examples, request, alpha=alpha, power=power)
+    say(
+        f"pilot of {planned.pilot_shards} shards, {test} test: effect {planned.effect:.2f} sd "
+        f"(95% interval {planned.effect_low:.2f} to {planned.effect_high:.2f})"
+    )
+
+    def number(value: float) -> str:
+        return f"{value:,.0f}" if math.isfinite(value) else "no number"
+
+    print_table(
+        ("orderings per shard", "shards", "95% interval", "tokens", "95% interval"),
+        (
+            (
+                design.permutations,
+                number(design.shards),
+                f"{number(design.shards_low)} to {number(design.shards_high)}",
+                number(design.tokens),
+                f"{number(design.tokens_low)} to {number(design.tokens_high)}",
+            )
+            for design in planned.designs
+        ),
+        title=f"For p <= {planned.alpha:g} with probability {planned.power:g}",
+    )
+    say(*planned.notes)
+
+
+def _run(
+    options: AuditOptions, control: str | None = None, *, stop: float | None = None
+) -> "Audit | None":
+    """Score what is missing and test, also under a control model if one is named.
+
+    With `stop`, shard by shard until the evidence rejects at that level. None after a dry run, and
+    in every process but the first.
+    """
+    # Before torch is imported: bad input is reported at once.
+    requests: dict[str, Request] = {options.model: options}
+    if control is not None:
+        beside = label_control(control, options.model)
+        requests[control] = replace(options, model=control, name=beside)
+    check_directory(options.directory)
+    for model in requests:
+        options.require_in_reach(model)
+    if stop is not None:
+        _ = options.stopping_test
+    examples = options.load(options.dataset, items=options.axis != "order")
+    given = None
+    if options.axis != "order":
+        own = examples.template if options.template or options.field else None
+        given = [options.alternatives(examples, template=own)]
+
+    from contamination.audit.plan import Work
+    from contamination.audit.verdict import audit_until, audit_work
+    from contamination.scoring.processes import processes
+
+    found: list[Audit] = []
+    revision = ""
+    plans: dict[str, ScoringPlan] = {}
+    for model, request in requests.items():
+        scorer = options.open(model)
+        if scorer.revision == revision:
+            raise InputError(f"--control {model} has the weights of MODEL: name another model")
+        revision = scorer.revision
+        work = Work(scorer, examples, request, given, timed=stop is None)
+        if options.dry_run:
+            plans[model] = work.plan
+            continue
+        found.append(audit_work(work) if stop is None else audit_until(work, alpha=stop))
+        if options.endpoint is not None:
+            print(scorer.summary(), file=sys.stderr)  # type: ignore[attr-defined]
+    if not processes().is_main_process:
+        return None
+    if options.dry_run:
+        print_plans(plans, options.as_json)
+        return None
+    return replace(found[0], beside=found[1] if control is not None else None)
+
+
+def _print_audit(audit: "Audit", alpha: float) -> None:
+    """Print the p-values, also after Holm's correction, what the order gives away, and the cost."""
+    result = audit.results[0]
+    if hasattr(result, "stopped_at"):
+        ended = "not enough evidence" if result.stopped_at is None else "stopped"
+        shown = f"{result.test} test, anytime-valid p = {result.p:.3g}"
+        say(f"{shown}: {ended} after {result.shards} shards")
+    else:
+        options = any(result.test == OPTION_TEST for result in audit.results)
+        rows = []
+        for result, holm_p in zip(audit.results, audit.holm_p, strict=True):
+            of = f"{result.shards:,} of {audit.plan.examples:,}"
+            shards = of if result.test == OPTION_TEST else result.shards
+            numbers = (f"{result.p:.3g}", f"{result.log10_p:.1f}", f"{holm_p:.3g}")
+            rows.append((result.test, shards, str(result.permutations), *numbers))
+        print_table(
+            ("test", f"shards{' or items' * options}", "permutations", "p", "log10 p", "p (Holm)"),
+            rows,
+            title=f"Has {audit.header.model} seen {audit.header.dataset} in this order?",
+        )
+    if audit.joint is not None:
+        say(f"both axes together (Fisher): p = {audit.joint.p:.3g}")
+    for result in audit.results:
+        if best := getattr(result, "best", None):
+            say(f"{result.test}: the smallest p was that of {best}")
+        if result.log10_p <= 0.999 * log10_floor(result):
+            say(f"{result.test}: no smaller p exists for so many shards and orderings")
+    for each in audit.findings:
+        if each.error is not None and each.error >= 0.05:
+            moved = f"other sampled orderings would move log10 p by about {each.error:.1f}"
+            say(f"{each.result.test}: {moved}")
+    # What the order gives away without a model, with the tests that it is for.
+    for diagnosis, which in _by_tests(audit, [each.diagnosis for each in audit.findings]):
+        say(f"{diagnosis.what}{which}: {diagnosis.verdict}")
+        say(*(f"  {reason}" for reason in diagnosis.reasons))
+    for compressed, which in _by_tests(audit, [each.control for each in audit.findings]):
+        say(f"a compressor, which has seen nothing{which}: p = {compressed.p:.3g}")
+    if audit.beside is not None:
+        p = {result.test: result.p for result in audit.beside.results}
+        if audit.beside.joint is not None:
+            p["together"] = audit.beside.joint.p
+        each_p = ", ".join(f"{name} p = {value:.3g}" for name, value in p.items())
+        say(f"the control, {audit.beside.header.model}: {each_p}")
+    print_cost(audit)
+    if audit.beside is not None:
+        print_cost(audit.beside)
+    say(f"verdict at {alpha:g}: {audit.verdict(alpha)}")
+
+
+def _by_tests(audit: "Audit", found: Iterable[T | None]) -> list[tuple[T, str]]:
+    """Each different thing that was found beside the results, and which tests it is for."""
+    tests: dict[T, list[str]] = {}
+    for result, one in zip(audit.results, found, strict=True):
+        if one is not None:
+            tests.setdefault(one, []).append(result.test)
+    several = len(tests) > 1
+    return [(one, f" ({', '.join(names)})" * several) for one, names in tests.items()]
+
+
+def print_cost(audit: "Audit") -> None:
+    """Print what was scored, how fast and where, and how much answers of an endpoint differed."""
+    where = ", ".join(str(path) for path in audit.stores)
+    if audit.tokens_scored == 0:
+        say(f"everything was stored already: {where}")
+    else:
+        predicted = audit.plan.seconds
+        about = f" (predicted {_duration(predicted)})" if predicted is not None else ""
+        say(
+            f"{audit.tokens_scored:,} tokens in {_duration(audit.seconds)}{about}, "
+            f"{audit.tokens_scored / audit.seconds:,.0f} tokens/s; log-probabilities in {where}"
+        )
+    if audit.noise is not None:
+        say(f"answers to one prompt differed by up to {audit.noise:.2g} nats a token")
+
+
+def print_plans(plans: "Mapping[str, ScoringPlan]", as_json: bool) -> None:
+    """Print how much there is to score, under the model and under a control."""
+    model, *control = plans.values()
+    if as_json:
+        beside = {"control_model": asdict(control[0])} if control else {}
+        print(json.dumps(asdict(model) | beside, indent=2))
+        return
+    for name, plan in plans.items():
+        shards = (
+            f"{store.shards} items" if store.kind == "alternatives" else str(store.shards)
+            for store in plan.stores
+        )
+        rows: dict[str, object] = {
+            "examples": plan.examples,
+            "shards": ", ".join(dict.fromkeys(shards)),
+            "permutations": plan.permutations,
+            "sequences": plan.work.sequences,
+            "forward passes or requests": plan.work.windows,
+            "tokens scored": plan.work.scored,
+            "tokens read": plan.work.read,
+            "tokens stored already": plan.work.scored - plan.missing,
+        }
+        if plan.flops is not None:
+            rows["FLOPs"] = f"{plan.flops:.2g}"
+        if plan.seconds is not None:
+            rows["time, about"] = _duration(plan.seconds)
+        title = "What there is to score" + (f" under {name}" if control else "")
+        print_table(("", ""), rows.items(), title=title)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+# --- many models, many sets -----------------------------------------------------------------------
+
+
+@add_options
+def audit(
+    options: TestOptions,
+    sets: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SET...",
+            help="Test sets, as DATASET of `test`; 'mmlu/*' stands for all registered names that "
+            "fit, and SET=TEMPLATE gives one its own template.",
+        ),
+    ],
+    models: Annotated[list[str], option("Model, as in `test`; may be repeated.", "--model")],
+    alpha: Annotated[float, option("Level of the verdicts.", min=0, max=1)] = 0.05,
+    csv: CsvFile = None,
+) -> None:
+    """Test every model on every set, with Holm's correction over all of it.
+
+    Exit status 1 if anything is proven, else 3 if something cannot be said or audited, else 0.
+    """
+    check_directory(options.directory)
+    named: dict[str, str | None] = {}
+    for name, template in (one for each in sets for one in _sets_of(each)):
+        if template and (named.get(name) or template) != template:
+            raise InputError(f"{name} has two templates: give each its command and --store")
+        named[name] = template or named.get(name)
+
+    from contamination.audit.many import audit_pairs, judge_pairs
+    from contamination.scoring.processes import processes
+
+    def load(name: str) -> "ExampleSet":
+        return replace(options, template=named[name] or options.template).load(name)
+
+    opened = {name: partial(load, name) for name in named}
+    pairs = judge_pairs(list(audit_pairs(models, opened, options, options.open)), alpha=alpha)
+    if not processes().is_main_process:
+        return
+    rows = [row for pair in pairs for row in _rows_of(pair, alpha)]
+    if csv is not None:
+        import pandas as pd
+
+        save_table(pd.DataFrame(rows), csv)
+    if options.as_json:
+        print(json.dumps(rows, indent=2))
+    else:
+        shown = ["model", "set", "test", "p", "p (Holm)", "order", "compressor", "verdict"]
+        title = f"What has {rows[0]['model']} seen?" if len(models) == 1 else None
+        for name in ("model", "test"):
+            if len({row[name] for row in rows} - {None}) < 2:
+                shown.remove(name)
+        cells = ([_short(row[name]) for name in shown] for row in rows)
+        print_table(shown, cells, title=title, text={"set", "test", "order", "verdict"})
+        for pair in pairs:
+            if pair.verdict is not None and pair.verdict.status:
+                say(f"{pair.model} on {pair.dataset}: {pair.verdict}")
+        say(*dict.fromkeys(row["reason"] for row in rows if row["p"] is None))
+    statuses = {3 if pair.verdict is None else pair.verdict.status for pair in pairs}
+    raise typer.Exit(1 if 1 in statuses else max(statuses))
+
+
+def _sets_of(typed: str) -> list[tuple[str, str | None]]:
+    """Names of sets, and the template of each if one was given."""
+    name, given, template = typed.partition("=")
+    names = fnmatch.filter(registered(), name) if "*" in name else [name]
+    if not names:
+        raise InputError(f"{name}: no registered set fits; see `contamination data list`")
+    return [(each, template_of(template) if given else None) for each in names]
+
+
+def _rows_of(pair: "Pair", alpha: float) -> list[dict[str, Any]]:
+    """Return a row for each test of a pair, or one with the reason why there is none."""
+    row: dict[str, Any] = {"model": label(pair.model), "set": pair.dataset}
+    about = {"alpha": alpha, "version": version("contamination"), "precision": None}
+    if pair.found is None or pair.verdict is None:
+        empty = dict.fromkeys(("test", "p", "log10 p", "p (Holm)", "order", "compressor"))
+        status, _, reason = pair.failed.partition(": ")
+        return [row | empty | {"verdict": status, "reason": reason} | about]
+    judged = {"verdict": pair.verdict.conclusion, "reason": pair.verdict.reason}
+    about["precision"] = pair.found.precision
+    return [
+        row
+        | {
+            "set": pair.found.header.dataset,
+            "test": each.result.test,
+            "p": each.result.p,
+            "log10 p": each.result.log10_p,
+            "p (Holm)": holm,
+            "order": each.diagnosis and each.diagnosis.verdict,
+            "compressor": each.control and each.control.p,
+        }
+        | judged
+        | about
+        for each, holm in zip(pair.found.findings, pair.holm_p, strict=True)
+    ]
+
+
+def _short(cell: object) -> str:
+    return "" if cell is None else f"{cell:.3g}" if isinstance(cell, float) else str(cell)
