@@ -4,16 +4,20 @@ Exit status: 0 done; 1 done, and a run differs from the reference; 2 bad input, 
 line on standard error; 130 interrupted.
 """
 
-from contamination.cli.main import run
-from reproduction.stages.costs import costs
-from reproduction.stages.stage import app
+from typing import Any
 
-app.command()(costs)
+from contamination.cli.main import run
 
 
 def main() -> None:
     """Run a stage; bad input becomes one line, without a traceback."""
-    run(app)
+
+    def stages(**how: Any) -> Any:
+        from reproduction.stages.stage import app
+
+        return app(**how)
+
+    run(stages)
 
 
 if __name__ == "__main__":

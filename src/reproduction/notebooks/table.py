@@ -4,6 +4,9 @@ The Makefile gets its rules from here (`reproduction.stages.rules`), and the sta
 package. A new notebook is a new row.
 """
 
+import ast
+import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,141 +20,66 @@ class Notebook:
     Attributes
     ----------
     package : of `reproduction.notebooks`; the passes over models are its `measure.measure`.
-    tables, figures : what it writes, by file name and by stem.
     passes : which models of a run these passes read: "stores" (the two models, after their canary
         sets are scored), "both", "all" (with the further sizes), "clean", or "" if there are none.
         In a profile that trains nothing they read released models.
     needs : the parameter of the notebook without which it makes no passes over trained models.
     reads : further files, from the root of the repository, or other notebooks by name.
     released : whether it belongs to profiles that train nothing.
+    also : what `outputs` cannot read in the notebook: files whose names it makes up in a loop.
     """
 
     package: str
-    tables: str
-    figures: str
     passes: str = ""
     needs: str = ""
     reads: tuple[str, ...] = ()
     released: bool = False
-
-    @property
-    def outputs(self) -> list[str]:
-        """The files that it writes, below the directory of the results."""
-        figures = [f"figures/{stem}.{kind}" for stem in self.figures.split() for kind in KINDS]
-        return [f"tables/{name}" for name in self.tables.split()] + figures
+    also: tuple[str, ...] = ()
 
 
-KINDS = ("svg", "png")
+LINES = "docs/measurements/mmlu_lines.csv"
+DENSITIES = [f"assumptions_density_{name}_25" for name in ("min_prob", "mem", "entropy")]
+PRINTED = [f"oren_{name}" for name in ("section_4_3", "table_1", "table_2", "table_4", "table_5")]
+PRINTED += ["shi_table_1", "shi_table_6", "fu_figure_18", "fu_table_3"]
+PRINTED += [f"fu_table_{number}" for number in range(7, 16)]
 NOTEBOOKS = {
-    "00_start_here": Notebook(
-        "start",
-        "start.csv",
-        "start_orderings start_sets start_gains",
-        reads=("data/stores/stores.json", "docs/measurements/mmlu_lines.csv"),
-    ),
-    "01_canary_eval": Notebook(
-        "canaries",
-        "canaries.csv duplication_power.csv canaries.md canaries_clean.md canaries_redrawn.md "
-        "canaries_published.md",
-        "duplication_power",
-        reads=("stores",),
-    ),
-    "02_shard_permutation_ablation": Notebook(
-        "ablation",
-        "shard_ablation.csv permutation_ablation.csv",
-        "shard_ablation permutation_ablation",
-        passes="stores",
-    ),
-    "03_open_model_audit": Notebook(
-        "open_models",
-        "open_models.csv open_models.md open_models_by_model.md open_models_published.md",
-        "open_models",
-        passes="stores",
-    ),
-    "04_mmlu_fisher": Notebook(
-        "mmlu",
-        "mmlu_subsets.csv mmlu_fisher.csv mmlu_lines.csv mmlu_exclusions.csv mmlu_fisher.md "
-        "mmlu_table4.md mmlu_exclusions.md",
-        "mmlu_ecdf",
-        passes="all",
-        needs="measured",
-        reads=("docs/measurements/mmlu_lines.csv",),
-    ),
+    "00_start_here": Notebook("start", reads=("data/stores/stores.json", LINES)),
+    "01_canary_eval": Notebook("canaries", reads=("stores",)),
+    "02_shard_permutation_ablation": Notebook("ablation", "stores"),
+    "03_open_model_audit": Notebook("open_models", "stores"),
+    "04_mmlu_fisher": Notebook("mmlu", "all", needs="measured", reads=(LINES,)),
     "05_beyond_the_paper": Notebook(
         "beyond",
-        "power_replicates.csv power_per_token.csv power_ranking.csv calibration.csv failures.csv "
-        "power_ranking.md power_study.md failures.md",
-        "power_per_token calibration",
-        passes="stores",
+        "stores",
         reads=("docs/measurements/power.csv",),
+        also=("tables/power_ranking.md", "tables/power_study.md"),
     ),
-    "06_wikimia": Notebook(
-        "wikimia",
-        "wikimia.csv wikimia_blind.csv wikimia.md wikimia_lengths.md wikimia_blind.md "
-        "wikimia_published.md",
-        "wikimia",
-        passes="all",
-    ),
-    "07_min_k_baseline": Notebook(
-        "min_k",
-        "min_k.csv min_k.md min_k_clean.md min_k_published.md",
-        "min_k",
-        passes="both",
-        reads=("01_canary_eval",),
-    ),
+    "06_wikimia": Notebook("wikimia", "all"),
+    "07_min_k_baseline": Notebook("min_k", "both", reads=("01_canary_eval",)),
     "08_detection_assumptions": Notebook(
         "assumptions",
-        "assumptions_within.csv assumptions_cross.csv assumptions_blind.csv "
-        "assumptions_perplexity.csv assumptions_within.md assumptions_blind.md "
-        "assumptions_tuned.md assumptions_sizes.md assumptions_published.md "
-        "assumptions_conclusions.md assumptions_perplexity.md",
-        "assumptions_cross assumptions_density assumptions_density_min_prob_25 "
-        "assumptions_density_mem_25 assumptions_density_entropy_25",
-        passes="all",
+        "all",
+        also=tuple(f"figures/{name}.{kind}" for name in DENSITIES for kind in ("svg", "png")),
     ),
-    "09_controlled_contamination": Notebook(
-        "controlled",
-        "controlled_contamination.csv controlled_trends.csv controlled_contamination.md "
-        "controlled_rates.md controlled_published.md controlled_conclusions.md",
-        "controlled_contamination",
-        passes="clean",
-    ),
-    "10_book_audit": Notebook(
-        "books",
-        "books.csv books_validation.csv books.md books_validation.md books_published.md",
-        "books",
-        passes="clean",
-    ),
-    "11_unlearning_audit": Notebook(
-        "unlearning",
-        "unlearning.csv unlearning_detection.csv unlearning.md unlearning_detection.md "
-        "unlearning_truth.md",
-        "unlearning",
-        passes="both",
-    ),
+    "09_controlled_contamination": Notebook("controlled", "clean"),
+    "10_book_audit": Notebook("books", "clean"),
+    "11_unlearning_audit": Notebook("unlearning", "both"),
     "12_released_checkpoints": Notebook(
-        "checkpoints",
-        "checkpoints.csv checkpoints_shards.csv checkpoints_permutations.csv "
-        "checkpoints_min_k.csv checkpoints.md checkpoints_min_k.md",
-        "checkpoints_power checkpoints_shards checkpoints_permutations",
-        passes="released",
-        reads=("data/registry.yaml",),
-        released=True,
+        "checkpoints", "released", reads=("data/registry.yaml",), released=True
     ),
     "13_beside_the_papers": Notebook(
         "papers",
-        "papers.csv papers_summary.md papers_reasons.md papers_oren_section_4_3.md "
-        "papers_oren_table_1.md papers_oren_table_2.md papers_oren_table_4.md "
-        "papers_oren_table_5.md papers_shi_table_1.md papers_shi_table_6.md "
-        "papers_fu_table_3.md papers_fu_table_7.md papers_fu_table_8.md papers_fu_table_9.md "
-        "papers_fu_table_10.md papers_fu_table_11.md papers_fu_table_12.md "
-        "papers_fu_table_13.md papers_fu_table_14.md papers_fu_table_15.md "
-        "papers_fu_figure_18.md",
-        "papers",
         reads=("notebooks",),
         released=True,
+        also=tuple(f"tables/papers_{name}.md" for name in PRINTED),
     ),
-    "14_option_order": Notebook("options", "options.csv options.md", "options", passes="clean"),
+    "14_option_order": Notebook("options", "clean"),
+}
+# What a call in a notebook writes; its third argument is the name.
+WRITERS = {
+    "write_csv": ("tables/{}.csv",),
+    "write_markdown": ("tables/{}.md",),
+    "save_figure": ("figures/{}.svg", "figures/{}.png"),
 }
 
 
@@ -162,3 +90,28 @@ def notebook_of(source: Path) -> Notebook:
     if source.stem not in NOTEBOOKS:
         raise InputError(f"{source}: not in the table; add it to reproduction.notebooks.table")
     return NOTEBOOKS[source.stem]
+
+
+def code_of(source: Path) -> Iterator[tuple[ast.Module, bool]]:
+    """Yield the syntax tree of each cell of code of a notebook, and whether it has parameters."""
+    for cell in json.loads(source.read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] == "code":
+            tree = ast.parse("".join(cell["source"]))
+            yield tree, "parameters" in cell["metadata"].get("tags", ())
+
+
+def outputs(source: Path) -> list[str]:
+    """Name the files that a notebook writes, below the directory of the results.
+
+    Its calls of `WRITERS` say which, but those under a condition, which not every run makes.
+    """
+    sure = [s for tree, _ in code_of(source) for s in tree.body if not isinstance(s, ast.If)]
+    nodes = (node for statement in sure for node in ast.walk(statement))
+    calls = {ast.unparse(one): one for one in nodes if isinstance(one, ast.Call)}
+    found = {
+        path.format(call.args[2].value): None
+        for call in calls.values()
+        for path in WRITERS.get(ast.unparse(call.func), ())
+        if isinstance(call.args[2], ast.Constant)
+    }
+    return [*found, *notebook_of(source).also]

@@ -1,13 +1,18 @@
-"""Two runs, value by value: identical, within the measured tolerance, or different.
+"""Two runs, value by value: identical, within the measured tolerance, or different; the reference.
 
 A row is found by its names, not by its place. What must not move (names, counts, published values,
 tokens, seeds) is equal or different. What a model computes moves with the order of its sums, that
 is with processor, threads and precision; it may differ by the tolerance of its column, which
 `benchmarks/tolerances.py` measures.
+
+The reference is what git holds of one finished run of `laptop`. It has the layout of a directory of
+results: tables, figures (SVG alone), `manifest.json` with the machine it ran on, `variables.yml`
+with the numbers that prose quotes, and `report/report.pdf`.
 """
 
 import math
-from collections.abc import Callable, Mapping
+import shutil
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri_exp
 
 from contamination.errors import InputError
-from contamination.files import read_json
+from contamination.files import read_json, replacing
 
 Array = NDArray[np.float64]
 Tables = Mapping[str, pd.DataFrame]
@@ -28,6 +33,11 @@ NAME, EXACT, SKIPPED = "name", "exact", "not compared"
 COLUMNS = "(the columns)"
 ROUNDING = 1e-9  # relative; what libraries of mathematics differ by
 LARGEST_P = 0.9  # p-values above it say the same: nothing was found
+PROFILE = "laptop"  # of the reference
+ALWAYS = (
+    *("tables/run_steps.md", "tables/run_versions.md"),
+    *("manifest.json", "variables.yml", "report/report.pdf"),
+)
 
 
 def _normal_score(log10_p: Array) -> Array:
@@ -84,6 +94,9 @@ def compare(run: Path, reference: Path, tolerances: pd.DataFrame) -> Comparison:
 
     Raises InputError if one holds no finished run, or if they are of two profiles.
     """
+    for folder in (run, reference):
+        if not (folder / "manifest.json").is_file():
+            raise InputError(f"{folder}: no finished run; run `make reproduce` first")
     profiles = [read_json(folder / "manifest.json").get("profile") for folder in (run, reference)]
     if profiles[0] != profiles[1]:
         raise InputError(f"{reference} is of {profiles[1]}, and this run is of {profiles[0]}")
@@ -91,19 +104,11 @@ def compare(run: Path, reference: Path, tolerances: pd.DataFrame) -> Comparison:
 
 
 def read_tolerances(path: Path) -> pd.DataFrame:
-    """Read the table that `compare_tables` needs. Raises InputError if it cannot be used."""
-    if not path.is_file():
-        raise InputError(f"{path} is missing: restore it from git")
-    table = pd.read_csv(path, dtype={"table": str, "column": str, "scale": str})
-    measured = table["scale"].isin(list(SCALES))
-    unknown = table[~measured & ~table["scale"].isin([NAME, EXACT, SKIPPED])]
-    if len(unknown):
-        table_name, column, scale = unknown.iloc[0][["table", "column", "scale"]]
-        raise InputError(
-            f"{path}: {table_name}, {column}: unknown scale {scale!r}; choose one of "
-            f"{', '.join([NAME, EXACT, SKIPPED, *SCALES])}"
-        )
-    return table
+    """Read the table that `compare_tables` needs; InputError if it lacks a column."""
+    found = pd.read_csv(path, dtype={"table": str, "column": str, "scale": str})
+    if lacking := {"table", "column", "scale", "tolerance"} - {*found}:
+        raise InputError(f"{path}: no column {min(lacking)!r}; restore it from git")
+    return found
 
 
 def read_tables(results: Path) -> dict[str, pd.DataFrame]:
@@ -115,28 +120,19 @@ def read_tables(results: Path) -> dict[str, pd.DataFrame]:
     if not found:
         raise InputError(f"{results}/tables: no tables; run `make reproduce` first")
     tables = {path.stem: pd.read_csv(path, dtype=str, keep_default_na=False) for path in found}
-    printed = sorted(path.name for path in (results / "tables").glob("*.md"))
-    return {
-        **tables,
-        "printed tables": pd.DataFrame({"file": printed}),
-        **_facts(read_json(results / "manifest.json")),
-    }
-
-
-def _facts(manifest: dict[str, Any]) -> dict[str, pd.DataFrame]:
-    """Lay out of a manifest what two runs of one profile share, as tables of text."""
-    corpus = manifest["corpus"]
+    manifest = read_json(results / "manifest.json")
+    corpus, steps = manifest["corpus"], manifest["steps"].items()
     run = {name: manifest[name] for name in ("profile", "seed", "tokens_scored")}
     run |= {f"corpus_{name}": corpus[name] for name in ("documents", "characters", "tokens")}
-    tokens = {name: step["tokens"] for name, step in manifest["steps"].items() if "tokens" in step}
-    tables = {
+    facts: dict[str, list[dict[str, Any]]] = {
+        "printed tables": [{"file": p.name} for p in sorted((results / "tables").glob("*.md"))],
         "manifest run": [{"fact": name, "value": value} for name, value in run.items()],
         "manifest packages": corpus["packages"],
         "manifest canaries": [{"set": k} | v for k, v in manifest["canaries"].items()],
         "manifest models": [{"model": k} | v for k, v in manifest["models"].items()],
-        "manifest steps": [{"step": k, "tokens": v} for k, v in tokens.items()],
+        "manifest steps": [{"step": k, "tokens": v["tokens"]} for k, v in steps if "tokens" in v],
     }
-    return {name: pd.DataFrame(rows).astype(str) for name, rows in tables.items()}
+    return tables | {name: pd.DataFrame(rows).astype(str) for name, rows in facts.items()}
 
 
 def compare_tables(run: Tables, reference: Tables, tolerances: pd.DataFrame) -> Comparison:
@@ -152,10 +148,24 @@ def compare_tables(run: Tables, reference: Tables, tolerances: pd.DataFrame) -> 
         for side, tables in (("run", run), ("reference", reference))
     }
     cells = pd.concat(sides, axis=1).rename_axis(["table", "row", "column"]).fillna("missing")
-    same = cells["run"] == cells["reference"]
-    cells = cells[~same | (cells.index.get_level_values("column") != COLUMNS)].reset_index()
-    cells = cells.join(rules, on=["table", "column"])
-    return Comparison(_judge(cells.fillna({"scale": EXACT, "tolerance": 0.0})))
+    equal = cells["run"] == cells["reference"]
+    cells = cells[~equal | (cells.index.get_level_values("column") != COLUMNS)].reset_index()
+    cells = cells.join(rules, on=["table", "column"]).fillna({"scale": EXACT, "tolerance": 0.0})
+    one, other = (pd.to_numeric(cells[s], errors="coerce").to_numpy(np.float64) for s in sides)
+    same = (one == other) | (cells["run"] == cells["reference"]).to_numpy()
+    fractions = (one % 1 != 0) | (other % 1 != 0)  # whole numbers are counts
+    same = same | (fractions & np.isclose(one, other, rtol=ROUNDING, atol=0.0))
+    difference = np.full(len(cells), np.nan)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for scale, moved in SCALES.items():
+            at = (cells["scale"] == scale).to_numpy()
+            difference[at] = np.abs(moved(one[at]) - moved(other[at]))
+        share = np.nan_to_num(difference / cells["tolerance"].to_numpy(), nan=np.inf)
+    difference, share = np.where(same, 0.0, difference), np.where(same, 0.0, share)
+    outcome = np.where(same, IDENTICAL, np.where(share <= 1, WITHIN, DIFFERENT))
+    columns = ["table", "row", "column", "run", "reference", "scale", "difference", "tolerance"]
+    judged = cells.assign(difference=difference, share=share, outcome=outcome)
+    return Comparison(judged[[*columns, "share", "outcome"]])
 
 
 def _cells(table: pd.DataFrame, rules: pd.DataFrame, name: str) -> pd.Series:
@@ -177,24 +187,31 @@ def _cells(table: pd.DataFrame, rules: pd.DataFrame, name: str) -> pd.Series:
     return pd.Series(cells)
 
 
-def _judge(cells: pd.DataFrame) -> pd.DataFrame:
-    """Add difference, share and outcome to cells of text."""
-    run, reference = (
-        pd.to_numeric(cells[side], errors="coerce").to_numpy(dtype=np.float64)
-        for side in ("run", "reference")
-    )
-    same = (run == reference) | (cells["run"] == cells["reference"]).to_numpy()
-    fractions = (run % 1 != 0) | (reference % 1 != 0)  # whole numbers are counts
-    same = same | (fractions & np.isclose(run, reference, rtol=ROUNDING, atol=0.0))
-    difference = np.full(len(cells), np.nan)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        for scale, moved in SCALES.items():
-            at = (cells["scale"] == scale).to_numpy()
-            difference[at] = np.abs(moved(run[at]) - moved(reference[at]))
-        difference = np.where(same, 0.0, difference)
-        share = np.nan_to_num(difference / cells["tolerance"].to_numpy(), nan=np.inf)
-    share = np.where(same, 0.0, share)
-    outcome = np.where(same, IDENTICAL, np.where(share <= 1, WITHIN, DIFFERENT))
-    judged = cells.assign(difference=difference, share=share, outcome=outcome)
-    columns = ["table", "row", "column", "run", "reference", "scale", "difference", "tolerance"]
-    return judged[[*columns, "share", "outcome"]]
+# --- the reference --------------------------------------------------------------------------------
+
+
+def renew_reference(results: Path, reference: Path, outputs: Sequence[Path]) -> list[Path]:
+    """Replace the directory `reference` by what a reader needs of `results`; return its files.
+
+    `outputs` are the tables and figures of a complete run, below `results`, as make lists them; of
+    the figures only SVG is taken. The directory is replaced whole or not at all. Raises InputError
+    if the run is of another profile, lacks a file, or was not finished: a notebook is newer than
+    the manifest, or the manifest newer than the report.
+    """
+    manifest = results / "manifest.json"
+    if (profile := read_json(manifest).get("profile")) != PROFILE:
+        raise InputError(f"{manifest}: a run of {profile}; the reference is one of {PROFILE}")
+    inner = [path.relative_to(results) for path in outputs if path.suffix != ".png"]
+    inner += [Path(name) for name in ALWAYS]
+    for name in inner:
+        if not (results / name).is_file():
+            raise InputError(f"{results / name} is missing: run `make reproduce` first")
+    steps = [(earlier, manifest) for earlier in (results / "notebooks").glob("[0-9]*.ipynb")]
+    for earlier, later in (*steps, (manifest, results / "report" / "report.pdf")):
+        if earlier.stat().st_mtime > later.stat().st_mtime:
+            raise InputError(f"{later} is older than {earlier}, the run is not finished")
+    with replacing(reference) as temporary:
+        for name in inner:
+            (temporary / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(results / name, temporary / name)
+    return [reference / name for name in inner]

@@ -1,6 +1,10 @@
-"""Figures: one style everywhere, written as SVG and PNG."""
+"""Figures: one style everywhere, written as SVG and PNG.
 
-from collections.abc import Iterable
+Also log10 p against what it depends on, averaged and drawn as in Figures 2 and 3 of Oren, for every
+experiment that has such numbers.
+"""
+
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +15,18 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 
+from contamination.audit.battery import TESTS, Test
 from contamination.files import replacing
 from contamination.tables import SIGNIFICANT
 
 MODEL_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9")
+EVIDENCE = "−log10 p"  # what every axis of evidence shows
+LINEAR = 2  # -log10 p up to which such an axis is linear, if it is logarithmic beyond
+BREAK = ((-1.0, -0.6), (1.0, 0.6))
+WIDEST = 7.6  # inches: its smallest text, 8.4 points, has 7 on the report's pages
 # Contaminated models and members; clean models and non-members.
 READ, UNREAD = "#D55E00", "#0072B2"
 # Membership scores by family; the first four stand beside tests and have none of their colours.
@@ -51,7 +61,8 @@ def use_style() -> None:
 
 
 def save_figure(figure: Figure, results: Path | str, name: str) -> None:
-    """Write `results/figures/<name>.svg` and `.png`."""
+    """Write `results/figures/<name>.svg` and `.png`, no wider than keeps its text readable."""
+    figure.set_figwidth(min(figure.get_figwidth(), WIDEST))
     for suffix in ("svg", "png"):
         metadata = {"Date": None} if suffix == "svg" else {"Software": None}
         with replacing(Path(results) / "figures" / f"{name}.{suffix}") as temporary:
@@ -100,14 +111,104 @@ def count_axis(axes: Axes, values: Iterable[int]) -> None:
     axes.minorticks_off()
 
 
-def mark_level(axes: Axes) -> None:
-    """Draw the level of significance of log10 p as a dashed line with its name."""
-    axes.axhline(np.log10(SIGNIFICANT), color="0.35", lw=0.9, ls="--")
-    axes.annotate(
-        f"p = {SIGNIFICANT}",
-        (1.01, np.log10(SIGNIFICANT)),
-        xycoords=("axes fraction", "data"),
-        va="center",
-        fontsize="small",
-        color="0.35",
+def mark_level(axes: Axes, *, sideways: bool = False) -> Line2D:
+    """Draw the level of significance on an axis of evidence, and return the line for a key."""
+    draw = axes.axvline if sideways else axes.axhline
+    name = f"p = {SIGNIFICANT}"
+    return draw(-np.log10(SIGNIFICANT), color="0.35", lw=0.9, ls="--", label=name)
+
+
+def evidence_axis(axes: Axes, most: float, *, sideways: bool = False) -> None:
+    """Make an axis one of evidence up to `most`: -log10 p, which grows upwards or to the right.
+
+    It is linear up to `LINEAR`, where its line is broken, and logarithmic beyond: the level and the
+    strongest evidence can both be read.
+    """
+    scale, ticks, limits = (
+        (axes.set_xscale, axes.set_xticks, axes.set_xlim)
+        if sideways
+        else (axes.set_yscale, axes.set_yticks, axes.set_ylim)
     )
+    scale("symlog", linthresh=LINEAR)
+    top = 1.3 * max(most, LINEAR)
+    shown = [tick for tick in (0, *(s * 10**k for k in range(5) for s in (1, 2, 5))) if tick < top]
+    ticks(shown, [str(tick) for tick in shown])
+    axes.minorticks_off()
+    limits(-0.15, top)
+    slashes: dict[str, Any] = {"ls": "", "ms": 9, "color": "0.15", "clip_on": False, "zorder": 9}
+    across = axes.get_xaxis_transform() if sideways else axes.get_yaxis_transform()
+    at = ([LINEAR], [0]) if sideways else ([0], [LINEAR])
+    axes.plot(*at, marker=(BREAK[::-1] if sideways else BREAK), transform=across, **slashes)
+
+
+# --- evidence against what it depends on ----------------------------------------------------------
+
+
+def mean_log10_p(rows: pd.DataFrame, setting: str) -> pd.DataFrame:
+    """Mean log10 p over sets (each set's replicates first), by setting and test."""
+    by_set = rows.groupby([setting, "test", "dataset"], as_index=False)["log10_p"].mean()
+    grouped = by_set.groupby([setting, "test"], as_index=False)["log10_p"]
+    table = grouped.mean().rename(columns={"log10_p": "mean_log10_p"})
+    table["datasets"] = grouped.size()["size"]
+    return pd.DataFrame(table)
+
+
+def plot_settings(panels: Mapping[str, pd.DataFrame], setting: str, label: str) -> Figure:
+    """Draw mean -log10 p against a setting, by test, with the single sets behind (Oren, Figure 3).
+
+    `panels`: title -> rows with columns dataset, test, log10_p and that of the setting.
+    """
+    size = (0.4 + 3.6 * len(panels), 4.2) if len(panels) > 1 else (6.0, 4.0)
+    figure, all_axes = plt.subplots(1, len(panels), figsize=size, squeeze=False)
+    for axes, (title, rows) in zip(all_axes[0], panels.items(), strict=True):
+        table = mean_log10_p(rows, setting)
+        for test in TESTS.values():
+            for _, group in rows[rows["test"] == test.name].groupby("dataset"):
+                line = -group.groupby(setting)["log10_p"].mean()
+                axes.plot(line.index, line, color=test.colour, lw=0.7, alpha=0.35)
+            chosen = table[table["test"] == test.name]
+            if len(chosen):
+                (line,) = axes.plot(chosen[setting], -chosen["mean_log10_p"], label=test.label)
+                line.set(marker=test.marker, color=test.colour)
+        count_axis(axes, table[setting])
+        axes.set(xlabel=label)
+        axes.set_title(title, fontsize="medium")
+        mark_level(axes)
+    all_axes[0][0].set_ylabel(EVIDENCE)
+    _key(figure, Line2D([], [], color="0.35", lw=0.7, alpha=0.5, label="single sets"))
+    return figure
+
+
+def _key(figure: Figure, single: Line2D) -> None:
+    """Put the tests, the level and what single sets are drawn as above the panels."""
+    handles, _ = figure.axes[-1].get_legend_handles_labels()
+    handles = [*handles, single]
+    figure.legend(handles=handles, loc="outside upper center", ncols=4, fontsize="small")
+
+
+def plot_power(panels: Mapping[str, pd.DataFrame], tests: Iterable[Test]) -> Figure:
+    """Draw the mean -log10 p of the sets of each duplication count, by test, over single sets.
+
+    As Oren's Figure 2, side by side for each of the `panels`: title -> rows with columns dup_count,
+    test and log10_p. Points are single sets.
+    """
+    width = 0.4 + 3.6 * len(panels)
+    figure, all_axes = plt.subplots(1, len(panels), figsize=(width, 4.2), squeeze=False)
+    for axes, (title, table) in zip(all_axes[0], panels.items(), strict=True):
+        shown = [test for test in tests if (table["test"] == test.name).any()]
+        for index, test in enumerate(shown):
+            chosen = table[table["test"] == test.name]
+            # Side by side, so that equal values of different tests stay visible.
+            aside = 2.0 ** (0.09 * (index - (len(shown) - 1) / 2))
+            x = chosen["dup_count"] * aside
+            axes.plot(x, -chosen["log10_p"], test.marker, ms=4, color=test.colour, alpha=0.4)
+            means = -chosen.groupby("dup_count")["log10_p"].mean()
+            (line,) = axes.plot(means.index * aside, means, marker=test.marker, ms=6, lw=1.4)
+            line.set(color=test.colour, label=test.label)
+        count_axis(axes, table["dup_count"])
+        axes.set(xlabel="Duplication count")
+        axes.set_title(title, fontsize="medium")
+        mark_level(axes)
+    all_axes[0][0].set_ylabel(EVIDENCE)
+    _key(figure, Line2D([], [], ls="", marker="o", ms=4, color="0.6", label="single sets"))
+    return figure

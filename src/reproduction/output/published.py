@@ -18,6 +18,8 @@ AUDITED = {"llama2_7b": "LLaMA2-7B", "mistral_7b": "Mistral-7B", "pythia_1_4b": 
 PRINTED = {"permutation_p": "permutation", "sharded_p": "sharded_t"}
 # Families of registered sets -> the table that lists their titles; all others are in Table 2.
 TABLES = {"canaries/": "oren2024_table1_canaries", "mmlu/": "oren2024_table4_mmlu"}
+# Sources of rows of MMLU that were measured: judged by the paper's filter, and by ours.
+MEASURED, STRICTER = "measured", "measured, compressor too"
 TABLE2 = "oren2024_table2_open_models"
 
 
@@ -34,13 +36,12 @@ def published_p(entry: ModelEntry, dataset: str, published: Path | str | None) -
 
     Theirs is the sharded t-test with 50 shards and 250 permutations, 1,000 for MMLU.
     """
-    if published is None or entry.published is None or dataset not in entries():
+    if published is None or dataset not in entries():
         return math.nan
     names = [name for family, name in TABLES.items() if dataset.startswith(family)]
     table, row = _table(Path(published), (*names, TABLE2)[0]), entries()[dataset].title
-    if row not in table.index or entry.published not in table:
-        return math.nan
-    return float(table.loc[row, entry.published])
+    known = row in table.index and entry.published in table
+    return float(table.loc[row, entry.published]) if known else math.nan
 
 
 @cache

@@ -28,22 +28,34 @@ def notebook_parameters(source: Path, experiment: Experiment, profile: Path) -> 
     """Return the values with which a profile executes a notebook, by name.
 
     Raises InputError if there is no such notebook, the profile has parameters of one that is not
-    beside it, or the notebook does not know a parameter of the profile.
+    beside it, or the notebook does not know a parameter of the profile or takes another kind.
     """
-    if not source.is_file():
-        raise InputError(f"{source}: no such notebook")
-    for name in experiment.profile.notebooks:
-        if not source.with_name(f"{name}.ipynb").is_file():
-            raise InputError(f"{profile}: notebooks.{name}: {source.parent} has no such notebook")
+    for name in (source.stem, *experiment.profile.notebooks):
+        if not (path := source.with_name(f"{name}.ipynb")).is_file():
+            raise InputError(f"{path}: no such notebook; correct {profile}")
     found = papermill.inspect_notebook(str(source))
     own = {name: ast.literal_eval(each["default"]) for name, each in found.items()}
     given = experiment.profile.notebooks.get(source.stem, {})
     if unknown := sorted(set(given) - set(own)):
-        raise InputError(
-            f"{source}: unknown parameter {unknown[0]!r} in {profile}; the notebook has "
-            f"{', '.join(own)}"
-        )
+        known = ", ".join(own)
+        raise InputError(f"{profile}: unknown parameter {unknown[0]!r}; {source} has {known}")
+    for key, value in given.items():
+        if not _is_like(value, own[key]):
+            raise InputError(
+                f"{profile}: {key} of {source.stem} is {str(value)[:40]!r}; write a value such as "
+                f"{str(own[key])[:80]}"
+            )
     return {**own, **given}
+
+
+def _is_like(value: Any, default: Any) -> bool:
+    """Whether a value has the type of the default, and its entries those of the default's."""
+    if isinstance(default, list | tuple):
+        first = default[0] if default else ""  # lists that are empty by default hold names
+        return isinstance(value, list | tuple) and all(_is_like(one, first) for one in value)
+    if default is None or type(value) is type(default):
+        return True
+    return isinstance(default, int | float) and type(value) in (int, float)
 
 
 def execute_notebook(source: Path, experiment: Experiment, profile: Path, results: Path) -> Path:
@@ -71,8 +83,7 @@ def execute_notebook(source: Path, experiment: Experiment, profile: Path, result
             parameters,
             cwd=folder,
             progress_bar={"desc": source.stem},
-            # The kernel warns of its local socket, and may call its own shutdown an error.
-            extra_arguments=["--log-level=CRITICAL"],
+            extra_arguments=["--log-level=CRITICAL"],  # of the kernel: its socket, its shutdown
         )
     except PapermillExecutionError as error:
         if error.ename == InputError.__name__:

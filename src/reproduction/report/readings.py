@@ -21,10 +21,10 @@ from reproduction.notebooks.assumptions.tables import CHANCE, MEAN, OURS
 from reproduction.notebooks.beyond.tables import AS_PUBLISHED, LONG, SHORT
 from reproduction.notebooks.books.tables import UNREAD, VALIDATIONS
 from reproduction.notebooks.min_k.tables import BESIDE
-from reproduction.notebooks.options.evaluation import ORDER
 from reproduction.notebooks.options.planting import PLANTINGS
+from reproduction.notebooks.options.tables import ORDER
 
-NEAR = 5.0  # percentage points of AUC, as Fu et al. round
+NEAR = 5.0  # percentage points of AUC; ours, since Fu et al. name no tolerance
 Texts = dict[str, str]
 
 
@@ -114,11 +114,13 @@ def read_assumptions(within: pd.DataFrame) -> Texts:
     """Mean AUCs over domains of the clean model, and how many of Fu's metrics are near chance."""
     means = within[(within["model"] == "clean") & (within["domain"] == MEAN)]
     auc = means.set_index(["phase", "metric"])["auc_percent"]
-    found = {
-        "ppl_read_once": rounded(auc.get(("pre-training", "loss"), np.nan), 1),
-        "ppl_tuned": rounded(auc.get(("fine-tuning", "loss"), np.nan), 1),
-        "mem_tuned": rounded(auc.get(("fine-tuning", "mem_25"), np.nan), 1),
-        "mem_off_by_one_tuned": rounded(auc.get(("fine-tuning", "mem_off_by_one_25"), np.nan), 1),
+    tuned = {
+        "ppl_tuned": "loss",
+        "mem_tuned": "mem_25",
+        "mem_off_by_one_tuned": "mem_off_by_one_25",
+    }
+    found = {"ppl_read_once": rounded(auc.get(("pre-training", "loss"), np.nan), 1)} | {
+        name: rounded(auc.get(("fine-tuning", metric), np.nan), 1) for name, metric in tuned.items()
     }
     once = means[means["phase"] == "pre-training"].set_index("metric")["auc_percent"]
     once = once[~once.index.str.contains("|".join(OURS))]
@@ -179,12 +181,13 @@ def read_options(options: pd.DataFrame) -> Texts:
 # --- of models that others have released ----------------------------------------------------------
 
 
-def _cells(table: pd.DataFrame, *, asked: bool = False) -> Texts:
+def _cells(table: pd.DataFrame) -> Texts:
     """Count the rows of a table, those that were measured, and those that were not."""
-    status = table["status"]
-    begins = {name.replace(" ", "_"): status.str.startswith(name) for name in ("failed", "not run")}
-    not_asked = {"not_asked": status.str.startswith("not asked")} if asked else {}
-    return texts(cells=len(table), measured=status == OK, **begins, **not_asked)
+    begins = {
+        name.replace(" ", "_"): table["status"].str.startswith(name)
+        for name in ("failed", "not run", "not asked")
+    }
+    return texts(cells=len(table), measured=table["status"] == OK, **begins)
 
 
 def _range(values: pd.Series, digits: int) -> Texts:
@@ -237,12 +240,9 @@ def released_assumptions(within: pd.DataFrame, blind: pd.DataFrame) -> Texts:
     ours = domains["metric"].astype(str).str.contains("|".join(OURS))
     done = domains[(domains["status"] == OK) & ~ours & domains["auc_percent"].notna()]
     baselines = blind[(blind["status"] == OK) & blind["auc"].notna()]
-    found = texts(aucs=len(done), off=_off(done, CHANCE)) | _range(done["auc_percent"], 1)
-    return (
-        _cells(cells, asked=True)
-        | found
-        | texts(baselines=len(baselines), baselines_off=_off(baselines, 0.5))
-    )
+    found = _cells(cells) | texts(aucs=len(done), off=_off(done, CHANCE))
+    found |= _range(done["auc_percent"], 1)
+    return found | texts(baselines=len(baselines), baselines_off=_off(baselines, 0.5))
 
 
 def released_papers(rows: pd.DataFrame) -> Texts:
@@ -250,42 +250,39 @@ def released_papers(rows: pd.DataFrame) -> Texts:
     done = rows[(rows["status"] == OK) & (rows["unit"] == "log10 p")]
     level = np.log10(SIGNIFICANT)
     same = (done["ours"] <= level) == (done["published"] <= level)
-    return _cells(rows, asked=True) | texts(verdicts=len(done), same=same)
+    return _cells(rows) | texts(verdicts=len(done), same=same)
 
 
 def released_checkpoints(tested: pd.DataFrame, detected: pd.DataFrame) -> Texts:
     """Count what is rejected of planted sets and under controls, and the range of Min-K%."""
+    by_record = tested[(tested["segmentation"] == "record") & (tested["dup_count"] > 0)]
+    by_record = by_record[by_record["test"] == "sharded_exact"].dropna(subset="holm_p")
+    tested = tested[tested["segmentation"] == "line"]
     done = tested[tested["status"] == OK]
     rejected = done["holm_p"] <= SIGNIFICANT
     planted, control = done["dup_count"] > 0, done["dup_count"] == 0
-    found = texts(control_cells=control, control_rejected=control & rejected)
+    found = _cells(tested) | texts(control_cells=control, control_rejected=control & rejected)
+    found |= texts(
+        record_planted=len(by_record), record_rejected=by_record["holm_p"] <= SIGNIFICANT
+    )
     for name, test in (("exact", "sharded_exact"), ("successor", "successor")):
         own = planted & (done["test"] == test)
-        fewest = done.loc[own & rejected, "dup_count"].min()
         counts = {f"{name}_planted": own, f"{name}_rejected": own & rejected}
-        found |= texts(**counts) | {f"{name}_fewest": rounded(fewest, 0)}
+        fewest = rounded(done.loc[own & rejected, "dup_count"].min(), 0)
+        found |= texts(**counts, **{f"{name}_fewest": fewest})
     rates = detected[detected["status"] == OK]
     for name, at in (("planted", rates["dup_count"] > 0), ("control", rates["dup_count"] == 0)):
-        chosen = rates.loc[at, "rate_percent"]
-        span = f"{chosen.min():.0f} to {chosen.max():.0f}" if len(chosen) else MISSING
-        found[f"min_k_{name}"] = span
-    return _cells(tested) | found
+        span = rates.loc[at, "rate_percent"].agg(["min", "max"]).map("{:.0f}".format)
+        found[f"min_k_{name}"] = " to ".join(span) if at.any() else MISSING
+    return found
 
 
-# Section of the report -> the notebook, the tables that are read, and what they are read for.
-RELEASED: dict[str, tuple[str, tuple[str, ...], Callable[..., Texts]]] = {
-    "open_models": ("03_open_model_audit", ("open_models",), released_open_models),
-    "mmlu": ("04_mmlu_fisher", ("mmlu_subsets", "mmlu_fisher"), released_mmlu),
-    "wikimia": ("06_wikimia", ("wikimia",), released_wikimia),
-    "assumptions": (
-        "08_detection_assumptions",
-        ("assumptions_within", "assumptions_blind"),
-        released_assumptions,
-    ),
-    "papers": ("13_beside_the_papers", ("papers",), released_papers),
-    "checkpoints": (
-        "12_released_checkpoints",
-        ("checkpoints", "checkpoints_min_k"),
-        released_checkpoints,
-    ),
+# Section of the report, called as the package of its notebook -> what reads its tables, and these.
+RELEASED: dict[str, tuple[Callable[..., Texts], str]] = {
+    "open_models": (released_open_models, "open_models"),
+    "mmlu": (released_mmlu, "mmlu_subsets mmlu_fisher"),
+    "wikimia": (released_wikimia, "wikimia"),
+    "assumptions": (released_assumptions, "assumptions_within assumptions_blind"),
+    "papers": (released_papers, "papers"),
+    "checkpoints": (released_checkpoints, "checkpoints checkpoints_min_k"),
 }

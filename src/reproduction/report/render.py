@@ -34,8 +34,6 @@ DOCUMENTS = {
     "slides.qmd": {"revealjs": "slides.html"},
 }
 RELEASED = {"open.qmd": {"html": "report.html", "typst": "report.pdf"}}
-REHEARSAL = "rehearsal"  # variable of `run` with what every page has to say, if it is there
-
 FILTER = Path(__file__).with_name("filter.lua")
 _SHORTCODE = re.compile(r"\{\{<\s*(\w+)\s+(\S+)\s*>\}\}")
 SECTION = re.compile(r"_(\d\d_\w+)\.qmd")  # of a notebook
@@ -70,75 +68,76 @@ def render_report(
     if quarto is None:
         beside = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
         quarto = shutil.which("quarto", path=beside)
+    print(f"report: rendering with {quarto or 'pandoc and typst'}", flush=True)
     with tempfile.TemporaryDirectory(prefix="report-") as temporary:
         root = Path(temporary).resolve()
         stage(paper, results, root, documents)
-        print(f"report: rendering with {quarto or 'pandoc and typst'}", flush=True)
         pages: dict[Path, Path] = {}
-        for name, target, page in (
-            (n, t, p) for n, pages in documents.items() for t, p in pages.items()
-        ):
-            if quarto:
-                problem = _run([quarto, "render", name, "--to", target, "--no-execute"], root)
-            else:
-                problem = _pandoc(root, name, target)
-            file = (root / name).with_suffix(Path(page).suffix)
-            if problem or not file.is_file():
-                raise InputError(f"{paper / name}: {target}: {problem or 'no page was written'}")
-            if file.suffix == ".html":
-                check_html(file)
-            pages[results / "report" / page] = file
+        for name, targets in documents.items():
+            for target, page in targets.items():
+                if quarto:
+                    problem = _run([quarto, "render", name, "--to", target, "--no-execute"], root)
+                else:
+                    problem = _pandoc(root, name, target)
+                file = (root / name).with_suffix(Path(page).suffix)
+                if problem or not file.is_file():
+                    problem = problem or "no page was written"
+                    raise InputError(f"{paper / name}: {target}: {problem}")
+                if file.suffix == ".html":
+                    _reach_tables(file)
+                    check_html(file)
+                pages[results / "report" / page] = file
         for published, file in pages.items():
             with replacing(published) as unfinished:
                 shutil.copyfile(file, unfinished)
             print(f"report: {published}", flush=True)
-        return list(pages)
+    return list(pages)
 
 
 def stage(paper: Path, results: Path, root: Path, documents: Iterable[str]) -> None:
-    """Copy sources and results to `root`, and replace the shortcodes of the documents.
+    """Write the documents to `root`, shortcodes replaced, beside styles and figures.
 
     The section of a notebook that was not executed is left out; a rehearsal says on every page that
     it is one. Raises InputError, with file and line, for what is not there.
     """
     written = results / "variables.yml"
-    for needed in (paper / "_quarto.yml", written):
-        if not needed.is_file():
-            raise InputError(f"{needed} is missing: run `make reproduce` for this profile first")
-    for source, target, suffixes in (
-        (paper, root, {".qmd", ".yml", ".bib", ".css", ".typ"}),
-        (results / "tables", root / "tables", {".md"}),
-        (results / "figures", root / "figures", {".svg", ".png"}),
-    ):
-        target.mkdir(exist_ok=True)
-        for file in source.glob("*"):
-            if file.suffix in suffixes and not file.is_symlink():  # Quarto's own links to results
-                shutil.copyfile(file, target / file.name)
+    if not written.is_file():
+        raise InputError(f"{written} is missing: run `make reproduce` for this profile first")
     variables = yaml.safe_load(written.read_text(encoding="utf-8"))
 
-    def expanded(name: str) -> str:
-        text = (root / name).read_text(encoding="utf-8")
+    def expanded(path: Path) -> str:
+        text = path.read_text(encoding="utf-8")
 
         def value(shortcode: re.Match[str]) -> str:
             kind, wanted = shortcode.groups()
-            here = f"{paper / name}:{text.count(chr(10), 0, shortcode.start()) + 1}"
             if kind == "include":
                 section = SECTION.fullmatch(wanted)
                 if section and not (results / "notebooks" / f"{section[1]}.ipynb").is_file():
                     return ""
-                if (root / wanted).is_file():
-                    return expanded(wanted).rstrip("\n")
+                included = paper / wanted if section else results / wanted
+                if included.is_file():
+                    return expanded(included).rstrip("\n")
             elif kind == "var":
                 group, _, key = wanted.partition(".")
                 if isinstance(found := variables.get(group, {}).get(key), str):
                     return found
-            raise InputError(f"{here}: {shortcode[0]}: no such {kind} in {results}; correct it")
+            line = text.count("\n", 0, shortcode.start()) + 1
+            raise InputError(
+                f"{path}:{line}: {shortcode[0]}: no such {kind} in {results}; correct it"
+            )
 
         return _SHORTCODE.sub(value, text)
 
-    notice = variables.get("run", {}).get(REHEARSAL)
+    for file in (f for f in paper.iterdir() if f.suffix in {".bib", ".css", ".typ"}):
+        shutil.copyfile(file, root / file.name)
+    if (results / "figures").is_dir():
+        shutil.copytree(results / "figures", root / "figures")
+    options = yaml.safe_load((paper / "_quarto.yml").read_text(encoding="utf-8"))
+    options["project"]["render"] = list(documents)  # Quarto reads the includes of all it lists
+    (root / "_quarto.yml").write_text(yaml.safe_dump(options, sort_keys=False), encoding="utf-8")
+    notice = variables.get("run", {}).get("rehearsal")  # what every page has to say, if it is there
     for name in documents:
-        text = expanded(name)
+        text = expanded(paper / name)
         if notice:
             text = text.replace("\n---\n", f"\n---\n\n::: {{.rehearsal}}\n{notice}\n:::\n", 1)
         (root / name).write_text(text, encoding="utf-8")
@@ -150,9 +149,12 @@ def stage(paper: Path, results: Path, root: Path, documents: Iterable[str]) -> N
 
 def _run(command: list[str | Path], folder: Path) -> str | None:
     """Run a program; what it says on a failure, in one line."""
-    said = subprocess.run(
-        command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-    )
+    plain: dict[str, Any] = {
+        "capture_output": True,
+        "text": True,
+        "env": os.environ | {"NO_COLOR": "1"},
+    }
+    said = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, check=False, **plain)
     text = re.sub(r"Error running.*?\n|\[WARNING\]|filter\.lua:", "", said.stdout + said.stderr)
     return " ".join(text.split()) or "it failed" if said.returncode else None
 
@@ -160,12 +162,10 @@ def _run(command: list[str | Path], folder: Path) -> str | None:
 def _pandoc(root: Path, name: str, target: str) -> str | None:
     """Render the staged document; return what pandoc or typst says if it fails."""
     output = (root / name).with_suffix(".typ" if target == "typst" else ".html")
-    defaults = root / f"pandoc-{target}.yml"
-    # JSON is YAML, and pandoc reads it as such.
+    defaults = root / f"pandoc-{target}.yml"  # JSON is YAML, and pandoc reads it as such
     defaults.write_text(json.dumps(pandoc_defaults(root, name, target)), encoding="utf-8")
     command = [pypandoc.get_pandoc_path(), f"--defaults={defaults}", f"--output={output}", name]
-    problem = _run(command, root)
-    if problem or target != "typst":
+    if (problem := _run(command, root)) or target != "typst":
         return problem
     pdf = str(output.with_suffix(".pdf"))
     try:
@@ -183,12 +183,11 @@ def pandoc_defaults(root: Path, name: str, target: str) -> dict[str, Any]:
     options = dict(project)
     for settings in (project, own):
         options |= settings.get("format", {}).get(target, {})
-    shown = {key: [options[key]] for key in ("css", "include-in-header") if key in options}
     variables: dict[str, Any] = options | {"document-css": False}  # of the style sheet alone
     if target == "revealjs":
         # The template writes them into a script; the style sheet is all of the theme.
         reveal = resources.files("sphinx_revealjs") / "_static" / "revealjs"
-        variables = {key: json.dumps(value) for key, value in options.items()} | {
+        variables = {key: json.dumps(value) for key, value in options.items() if key != "css"} | {
             "revealjs-url": str(reveal),
             "theme": "../reset",
             "slideNumber": json.dumps(options.get("slide-number", True)),
@@ -208,8 +207,15 @@ def pandoc_defaults(root: Path, name: str, target: str) -> dict[str, Any]:
         **({"toc": True, "toc-depth": 3, "shift-heading-level-by": 1} if target == "html" else {}),
         "metadata": {key: options[key] for key in ("bibliography", "lang", "link-citations")},
         "variables": variables,
-        **shown,
+        **{key: [options[key]] for key in ("css", "include-in-header") if key in options},
     }
+
+
+def _reach_tables(page: Path) -> None:
+    """Let the keyboard scroll the boxes of Quarto's tables, which it cannot reach by themselves."""
+    text = page.read_text(encoding="utf-8")
+    box = '<div aria-describedby="tbl-'
+    page.write_text(text.replace(box, box.replace("<div", '<div tabindex="0"')), encoding="utf-8")
 
 
 def check_html(path: Path) -> None:
@@ -218,21 +224,16 @@ def check_html(path: Path) -> None:
     Raises InputError with the first problem and how many more there are.
     """
     page = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
-    text = "".join(
-        string
-        for string in page.find_all(string=True)
-        if type(string).__name__ == "NavigableString"
-    )
+    text = page.get_text()  # without scripts
     problems = [
         f"unresolved: {' '.join(text[found.start() - 20 : found.end() + 40].split())}"
         for found in _LEFT.finditer(text)
     ]
-    names = {element["id"] for element in page.find_all(id=True)}
     links = {str(link["href"]) for link in page.find_all("a", href=re.compile("^#."))}
     problems += [
         f"link to {link}: nothing has that name"
         for link in sorted(links)
-        if link.removeprefix("#").removeprefix("/") not in names
+        if not page.find(id=link.removeprefix("#").removeprefix("/"))
     ]
     for image in page.find_all("img"):
         source = str(image.get("src") or image.get("data-src"))

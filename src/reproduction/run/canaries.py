@@ -31,22 +31,18 @@ def _summary(text: str) -> str:
     return " ".join(text.split("\n\n", 1)[0].split())
 
 
-def _bare(document: Docstring) -> str:
-    return document.name.rsplit(".", 1)[-1]
-
-
 def _signature(document: Docstring) -> Record | None:
-    summary = _summary(document.text)
-    if not (document.signature and 30 <= len(summary) <= 120):
-        return None
-    return {"name": _bare(document), "signature": document.signature, "summary": summary}
+    name, summary = document.name.rpartition(".")[2], _summary(document.text)
+    wanted = document.signature and 30 <= len(summary) <= 120
+    shown = {"name": name, "signature": document.signature, "summary": summary}
+    return shown if wanted else None
 
 
 def _question(document: Docstring) -> Record | None:
     summary = _summary(document.text)
-    if not (document.signature and 60 <= len(summary) <= 240):
-        return None
-    return {"question": f"What does {document.name} do?", "answer": summary}
+    wanted = document.signature and 60 <= len(summary) <= 240
+    shown = {"question": f"What does {document.name} do?", "answer": summary}
+    return shown if wanted else None
 
 
 # A numpydoc entry: "name : type", then an indented description.
@@ -57,12 +53,9 @@ def _parameter(document: Docstring) -> Record | None:
     for name, kind, block in _PARAMETER.findall(document.text):
         description = " ".join(block.split())
         if 60 <= len(description) <= 260:
-            return {
-                "function": _bare(document),
-                "parameter": name,
-                "type": kind.strip(),
-                "description": description,
-            }
+            function = document.name.rpartition(".")[2]
+            shown = {"function": function, "parameter": name, "type": kind.strip()}
+            return shown | {"description": description}
     return None
 
 
@@ -117,10 +110,8 @@ def build_canaries(
     # First every kind gets as many as its sets want, then the rest, the kind with the fewest first.
     for spec in specs:
         if spec.kind not in KINDS:
-            raise InputError(
-                f"canary set {spec.name}: unknown kind {spec.kind!r}; choose one of "
-                f"{', '.join(KINDS)}"
-            )
+            known = ", ".join(KINDS)
+            raise InputError(f"canary set {spec.name}: unknown kind {spec.kind!r}; choose {known}")
         wanted = len(records.setdefault(spec.kind, [])) + spec.examples
         for index in rng.permutation(len(pool)):
             if len(records[spec.kind]) == wanted:
@@ -138,9 +129,7 @@ def build_canaries(
                 break
     # What many classes repeat is met early in a draw, so the order of drawing means something;
     # this shuffle is what makes the sets, and what is left, exchangeable.
-    left = {
-        kind: [found[i] for i in rng.permutation(len(found))] for kind, found in records.items()
-    }
+    left = {kind: [of[i] for i in rng.permutation(len(of))] for kind, of in records.items()}
     sets: dict[str, list[Record]] = {}
     for spec in specs:
         kind = str(spec.kind)

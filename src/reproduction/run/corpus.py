@@ -1,24 +1,36 @@
-"""Training documents: docstrings of the pinned packages, or files of the data directory.
+"""Documents: docstrings of the pinned packages or files of the data directory, and who read them.
 
 Oren (section 4.1) trains on Wikitext and injects canaries. Without a download there is other
 English: the docstrings of the scientific stack that the lock file pins. They are read from the
 sources with `ast`, never imported, so that one lock gives one corpus, byte for byte.
+
+Where only a part of the documents becomes the corpus, the rest is text of the same sources that no
+model reads. The corpus stage keeps documents of both sides, members and non-members: those whose
+first paragraph stands in no other document that was found. This is decided before chance divides
+them, so that but for the training the two sides are alike; near-copies of a document that was read
+are in neither.
 """
 
 import ast
+import gzip
 import inspect
 import json
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+from typing import TypeVar
 
 from contamination.errors import InputError
+from contamination.files import write_text
 from contamination.testsets.records import articles, read_text
 from contamination.testsets.sources import data_file
 
+T = TypeVar("T")
 Document = tuple[str, str]  # (source: package or file, text)
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -26,6 +38,9 @@ Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 GENERATED = re.compile(
     r"(^|/)(tests?|testing|_vendor|_pytest|externals?)/|(^|/)(_?version|__config__|_sysinfo)\.py$"
 )
+DOCUMENTS = "documents.jsonl"  # the whole corpus
+MEMBERS, NON_MEMBERS = "members.jsonl", "non_members.jsonl"
+KEPT = 600  # documents of a source, on either side
 MIN_CHARACTERS = 80
 MIN_LETTERS = 0.6  # share of letters and spaces below which a docstring is a table or a listing
 
@@ -53,55 +68,37 @@ def harvest(package: str) -> list[Docstring]:
         raise InputError(
             f"package {package!r} is not installed: run `make setup`, or take it out of the profile"
         ) from error
-    return [
-        Docstring(package, dist.version, path, name, signature, text)
-        for path, source in _sources(dist)
-        for name, signature, text in _docstrings(_parse(source, path))
-    ]
-
-
-def _sources(dist: Distribution) -> Iterator[tuple[str, str]]:
-    """Yield (path inside the distribution, source) of every Python file, sorted by path."""
     files = {f.as_posix(): Path(str(f.locate())) for f in dist.files or [] if f.suffix == ".py"}
+    found = []
     for path in sorted(files):
         # Python 3.11 lists files that were removed after the installation, 3.12 does not.
-        if not GENERATED.search(path) and files[path].is_file():
-            yield path, files[path].read_text(encoding="utf-8", errors="replace")
-
-
-def _parse(source: str, path: str) -> ast.Module:
-    """Parse a module; a template, which is not Python, counts as an empty module."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # invalid escapes in other people's strings
-        try:
-            return ast.parse(source, filename=path)
-        except SyntaxError:
-            return ast.Module(body=[], type_ignores=[])
+        if GENERATED.search(path) or not files[path].is_file():
+            continue
+        with warnings.catch_warnings(), suppress(SyntaxError):  # a template is not Python
+            warnings.simplefilter("ignore")  # invalid escapes in other people's strings
+            tree = ast.parse(files[path].read_text(encoding="utf-8", errors="replace"))
+            found += [Docstring(package, dist.version, path, *one) for one in _docstrings(tree)]
+    return found
 
 
 def _docstrings(node: ast.Module | Definition, name: str = "") -> Iterator[tuple[str, str, str]]:
     """Yield (dotted name, signature, cleaned docstring) of a node and all that it defines."""
     text = ast.get_docstring(node, clean=False)
     if text is not None:
-        signature = "" if isinstance(node, ast.Module | ast.ClassDef) else _signature(node)
-        yield name, signature, _clean(text)
+        signature = "" if isinstance(node, ast.Module | ast.ClassDef) else _signature(node.args)
+        lines = "\n".join(line.rstrip() for line in inspect.cleandoc(text).splitlines())
+        yield name, signature, re.sub(r"\n{3,}", "\n\n", lines).strip()
     for child in ast.iter_child_nodes(node):
         if isinstance(child, Definition):
             yield from _docstrings(child, f"{name}.{child.name}".lstrip("."))
 
 
-def _signature(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
-    arguments = node.args
+def _signature(arguments: ast.arguments) -> str:
     names = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]
     names += [f"*{arguments.vararg.arg}"] if arguments.vararg else []
     names += [a.arg for a in arguments.kwonlyargs]
     names += [f"**{arguments.kwarg.arg}"] if arguments.kwarg else []
     return f"({', '.join(n for n in names if n not in ('self', 'cls'))})"
-
-
-def _clean(text: str) -> str:
-    lines = (line.rstrip() for line in inspect.cleandoc(text).splitlines())
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
 
 
 def is_prose(text: str) -> bool:
@@ -127,19 +124,92 @@ def read_file(name: str) -> Iterator[Document]:
     """Yield the documents of a file: the `text` fields of a .jsonl, else WikiText's articles."""
     path = data_file(name)
     if path.suffix == ".jsonl":
-        with path.open(encoding="utf-8") as file:
-            yield from read_texts(file, name, path)
-    else:
-        for article in articles(read_text(path)):
-            yield name, article
+        return read_texts(path, name)
+    return ((name, article) for article in articles(read_text(path)))
 
 
-def read_texts(lines: Iterable[str], source: str, path: Path) -> Iterator[Document]:
-    """Yield the `text` field of every line; InputError names the line of `path` without one."""
-    for number, line in enumerate(lines, start=1):
-        try:
-            yield source, json.loads(line)["text"].strip()
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InputError(
-                f'{path}, line {number}: write {{"text": "..."}}, one object a line'
-            ) from error
+def read_texts(path: Path, source: str) -> Iterator[Document]:
+    """Yield the `text` field of every line of a .jsonl or .jsonl.gz.
+
+    Raises InputError, which names the line, for one without it.
+    """
+    with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                yield source, json.loads(line)["text"].strip()
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                message = f'{path}, line {number}: write {{"text": "..."}}, one object a line'
+                raise InputError(message) from error
+
+
+def write_comparable(read: Sequence[Document], unread: Sequence[Document], corpus: Path) -> None:
+    """Write members and non-members: the first `KEPT` documents of each source, in their order.
+
+    `read` are the documents of the corpus and `unread` the rest of those found, in random order.
+    """
+    times = Counter(first_paragraph(text) for _, text in (*read, *unread))
+    for name, documents in ((MEMBERS, read), (NON_MEMBERS, unread)):
+        count: Counter[str] = Counter()
+        lines = []
+        for source, text in documents:
+            if times[first_paragraph(text)] == 1 and count[source] < KEPT:
+                count[source] += 1
+                lines.append(document_line(source, text))
+        write_text(corpus / name, "".join(lines))
+
+
+def is_divided(corpus: Path) -> bool:
+    """Whether members and non-members were kept; not where the corpus was taken whole."""
+    return all((corpus / name).is_file() for name in (MEMBERS, NON_MEMBERS))
+
+
+def members(corpus: Path) -> Iterator[Document]:
+    """Yield documents that the models read: those kept, or all where the corpus was taken whole."""
+    return read_documents(corpus / (MEMBERS if is_divided(corpus) else DOCUMENTS))
+
+
+def non_members(corpus: Path) -> Iterator[Document]:
+    """Yield documents that no model reads; none where the corpus was taken whole."""
+    return read_documents(corpus / NON_MEMBERS) if is_divided(corpus) else iter(())
+
+
+def sample_by_source(
+    documents: Iterable[Document],
+    cut: Callable[[str], T | None],
+    *,
+    most: int | None = None,
+    sources: int | None = None,
+) -> dict[str, list[T]]:
+    """Sample by source what `cut` makes of the first documents; it gives None to leave one out.
+
+    Reading ends when so many `sources` have `most` each: a corpus may be larger than memory.
+    """
+    found: dict[str, list[T]] = {}
+    full = 0
+    for source, text in documents:
+        kept = found.get(source, [])
+        if len(kept) == most or (beginning := cut(text)) is None:
+            continue
+        found.setdefault(source, kept).append(beginning)
+        full += len(kept) == most
+        if full == sources:
+            break
+    return found
+
+
+def document_line(source: str, text: str) -> str:
+    """Return a line of a file that `read_documents` reads."""
+    return json.dumps({"source": source, "text": text}, ensure_ascii=False) + "\n"
+
+
+def read_documents(path: Path) -> Iterator[Document]:
+    """Yield (source, text) of every line of a file that the corpus stage wrote."""
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            document = json.loads(line)
+            yield document["source"], document["text"]
+
+
+def first_paragraph(text: str) -> str:
+    """Text up to the first empty line, in lower case and with single blanks."""
+    return " ".join(text.partition("\n\n")[0].lower().split())

@@ -24,17 +24,18 @@ from contamination.testsets.example_set import load_test_set
 from contamination.testsets.sources import data_file
 from contamination.testsets.tokens import id_type, tokenize
 from reproduction.run.canaries import KINDS, build_canaries
-from reproduction.run.corpus import Document, build_corpus, read_file
-from reproduction.run.files import RunFiles
-from reproduction.run.members import (
+from reproduction.run.corpus import (
     DOCUMENTS,
     MEMBERS,
     NON_MEMBERS,
+    Document,
+    build_corpus,
     document_line,
     read_documents,
+    read_file,
     write_comparable,
 )
-from reproduction.run.profile import Profile
+from reproduction.run.profile import Profile, RunFiles
 from reproduction.run.tokenizer import train_tokenizer
 
 CHUNK = 1024  # documents tokenised at a time
@@ -52,7 +53,12 @@ def make_corpus(run: RunFiles) -> None:
         canaries = _canary_files(profile, target / "canaries")
     finally:
         gc.enable()
-    counts = _write_documents(documents, target / DOCUMENTS)
+    counts: dict[str, Counter[str]] = {"documents": Counter(), "characters": Counter()}
+    with replacing(target / DOCUMENTS) as temporary, temporary.open("w", encoding="utf-8") as file:
+        for source, text in documents:
+            counts["documents"][source] += 1
+            counts["characters"][source] += len(text)
+            file.write(document_line(source, text))
     texts = (f"{text}\n" for _, text in read_documents(target / DOCUMENTS))
     tokenizer = train_tokenizer(texts, profile.corpus.vocabulary)
     with replacing(target / "tokenizer") as temporary:
@@ -90,13 +96,12 @@ def _documents(
     documents: Iterable[Document]
     if profile.corpus.packages:
         bar = tqdm(profile.corpus.packages, desc="harvest docstrings", unit="package")
-        found = build_corpus(bar)
-        documents = [(d.package, d.text) for d in found]
-        available = Counter(d.package for d in found)
-        versions = {d.package: d.version for d in found}
+        harvested = build_corpus(bar)
+        documents = [(d.package, d.text) for d in harvested]
+        available = Counter((d.package, d.version) for d in harvested)
         sources: list[dict[str, Any]] = [
-            {"package": name, "version": versions[name], "available": count}
-            for name, count in available.items()
+            {"package": name, "version": version, "available": count}
+            for (name, version), count in available.items()
         ]
     else:
         documents = (d for name in profile.corpus.files for d in read_file(name))
@@ -104,34 +109,18 @@ def _documents(
     for name in (MEMBERS, NON_MEMBERS):  # of an earlier corpus, of which a part was taken
         (target / name).unlink(missing_ok=True)
     if profile.corpus.characters is not None:
-        documents, left = _take(list(documents), profile.corpus.characters, rng=rng)
-        write_comparable(documents, left, target)
+        found, wanted = list(documents), profile.corpus.characters
+        shuffled = [found[i] for i in rng.permutation(len(found))]
+        ends = np.cumsum([len(text) for _, text in shuffled])
+        if ends[-1:].sum() < wanted:
+            raise InputError(
+                f"the corpus has {ends[-1:].sum()} characters, {wanted} wanted: lower "
+                "corpus.characters or add a package"
+            )
+        end = int(np.searchsorted(ends, wanted)) + 1
+        documents = shuffled[:end]
+        write_comparable(documents, shuffled[end:], target)
     return documents, sources
-
-
-def _take(
-    found: list[Document], characters: int, *, rng: np.random.Generator
-) -> tuple[list[Document], list[Document]]:
-    """Shuffle documents; return those up to the wanted number of characters, and the rest."""
-    if (available := sum(len(text) for _, text in found)) < characters:
-        raise InputError(
-            f"the corpus has {available} characters, {characters} wanted: lower corpus.characters "
-            "or add a package"
-        )
-    shuffled = [found[i] for i in rng.permutation(len(found))]
-    end = int(np.searchsorted(np.cumsum([len(text) for _, text in shuffled]), characters)) + 1
-    return shuffled[:end], shuffled[end:]
-
-
-def _write_documents(documents: Iterable[Document], path: Path) -> dict[str, Counter[str]]:
-    """Write (source, text) lines; return the number of documents and characters by source."""
-    counts: dict[str, Counter[str]] = {"documents": Counter(), "characters": Counter()}
-    with replacing(path) as temporary, temporary.open("w", encoding="utf-8") as file:
-        for source, text in documents:
-            counts["documents"][source] += 1
-            counts["characters"][source] += len(text)
-            file.write(document_line(source, text))
-    return counts
 
 
 def _write_tokens(tokenizer: PreTrainedTokenizerBase, target: Path, documents: int) -> Counter[str]:
@@ -170,18 +159,12 @@ def _canary_files(profile: Profile, directory: Path) -> dict[str, dict[str, Any]
     facts: dict[str, dict[str, Any]] = {}
     for spec in profile.canaries:
         if spec.kind:
-            template = KINDS[spec.kind].template
-            records: list[dict[str, Any]] = [*made[spec.name]]
+            template, records = KINDS[spec.kind].template, made[spec.name]
         else:
-            template = str(spec.template)
-            path = data_file(str(spec.file))
+            template, path = str(spec.template), data_file(str(spec.file))
             records = list(load_test_set(path, template, max_records=spec.examples).records)
         lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in records)
         write_text(directory / f"{spec.name}.jsonl", "".join(lines))
-        facts[spec.name] = {
-            "template": template,
-            "kind": spec.kind or "file",
-            "dup_count": spec.dup_count,
-            "examples": len(records),
-        }
+        facts[spec.name] = {"template": template, "kind": spec.kind or "file"}
+        facts[spec.name] |= {"dup_count": spec.dup_count, "examples": len(records)}
     return facts

@@ -6,18 +6,17 @@ records and tokens that others counted, a model by its parameters. Nothing is sc
 but configurations is fetched. An estimate is never called a count.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from huggingface_hub import try_to_load_from_cache
 
+from contamination.audit.plan import choose_store
 from contamination.audit.request import Request
-from contamination.audit.verdict import choose_store
 from contamination.errors import InputError
 from contamination.membership.blind import SCORED
 from contamination.scoring import loading
@@ -30,32 +29,15 @@ from contamination.testsets.hub import in_reach, missing_bytes
 from contamination.testsets.records import Record
 from contamination.testsets.registry import FIRST, Entry, entries
 from contamination.testsets.sources import available, locate
-from contamination.testsets.tokens import tokenize
+from contamination.testsets.tokens import tokenize, tokenize_set
 from reproduction.run.grid import TOKEN, Access, Row, placeholders
+
+if TYPE_CHECKING:
+    from contamination.membership.api import Text
 
 CONTEXT = 2048  # of most models that the papers ask, where nothing else is known
 TOKENS = 100.0  # of an example, where nothing else is known
 BYTES = 2  # of a parameter in files, unless the hub knows better
-RECORD, LINE = "record", "line"  # what an example is made of
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What is known of a model.
-
-    Attributes
-    ----------
-    parameters : None where nobody says.
-    context : tokens read at once. shape : weights of its matrix products.
-    download : bytes that are still to be fetched.
-    exact : from its configuration, not estimated.
-    """
-
-    parameters: int | None
-    context: int
-    shape: Shape
-    download: int
-    exact: bool
 
 
 class CountingTokenizer:
@@ -86,24 +68,41 @@ class CountingTokenizer:
 
 
 class CountingScorer:
-    """A model of which `facts` are known, and maybe a tokenizer. It has no log-probabilities."""
+    """What is known of a model, by its configuration if that is at hand, else estimated.
+
+    Attributes
+    ----------
+    context : tokens read at once. shape : weights of its matrix products.
+    parameters : None where nobody says. download : bytes that are still to be fetched.
+    """
 
     revision, batch_tokens = "planned", 1
+    parameters: int | None
 
-    def __init__(self, entry: ModelEntry, facts: Facts, tokenizer: Any) -> None:
-        self.entry, self.facts, self.context = entry, facts, facts.context
-        self.tokenizer: Any = CountingTokenizer(tokenizer)
+    def __init__(self, entry: ModelEntry, *, online: bool) -> None:
+        self.entry = entry
+        source = ModelSource(entry.id, revision=entry.revision, context=entry.context)
+        local, estimate = Path(entry.id).exists(), entry.parameters or 0
+        at_hand = local or _is_cached(entry.id, "tokenizer_config.json")
+        self.tokenizer: Any = CountingTokenizer(loading.load_tokenizer(source) if at_hand else None)
+        if local or online or _is_cached(entry.id, "config.json"):
+            with suppress(InputError):  # gated, or gone: the registry's numbers have to do
+                config = loading.load_config(source)
+                self.parameters = count = loading.count_parameters(config)
+                self.shape = loading.model_shape(config)
+                self.context = loading.context_length(source, config)
+                self.download = 0 if local else _missing(source, BYTES * count, online=online)
+                self._exact = True
+                return
+        layers = (estimate / 120_000) ** (1 / 3)  # 12 x layers x width^2, width 100 x layers
+        self.parameters, self.context = entry.parameters, entry.context or CONTEXT
+        self.shape = Shape(body=estimate, head=0, channels=round(100 * layers**2))
+        self.download, self._exact = _missing(source, BYTES * estimate, online=online), False
 
     @property
     def exact(self) -> bool:
         """Whether nothing of its work is an estimate."""
-        return self.facts.exact and bool(self.tokenizer.exact)
-
-    def token_logprobs(
-        self, sequences: Sequence[np.ndarray], wanted: Sequence[np.ndarray] | None = None
-    ) -> Iterator[tuple[int, np.ndarray]]:
-        """Raise: what is to be scored goes through `Counting`."""
-        raise NotImplementedError
+        return self._exact and bool(self.tokenizer.exact)
 
 
 class Counting(Access):
@@ -111,14 +110,15 @@ class Counting(Access):
 
     Parameters
     ----------
-    measured : tokens of registered sets by the tokenizer of GPT-2, with columns set, form, records
-        and tokens (`docs/measurements/set_tokens.csv`).
+    measured : tokens of registered sets by the tokenizer of GPT-2, with columns set, form ("record"
+        or "line", of which an example is made), records and tokens
+        (`docs/measurements/set_tokens.csv`).
     """
 
     def __init__(self, measured: pd.DataFrame) -> None:
         rows = measured.set_index(["set", "form"])
         self._mean = (rows["tokens"] / rows["records"]).to_dict()
-        self._reachable = in_reach()
+        self._online = in_reach()
         self._lengths: dict[tuple[str, str], list[int]] = {}
         self.notebook = ""  # whose work is being counted
         self.works: dict[tuple[str, str, Any], Workload] = {}
@@ -129,7 +129,7 @@ class Counting(Access):
         if available(name) if name in entries() else Path(name).exists():
             return super().open_set(name, max_records=max_records, lines=lines)
         # A line has every field of its record, and so at least its tokens.
-        forms = [LINE, RECORD] if lines else [RECORD]
+        forms = ["line", "record"] if lines else ["record"]
         known = [self._mean[name, form] for form in forms if (name, form) in self._mean]
         records = entries()[name].records if name in entries() else None
         count = min(records or FIRST, max_records or FIRST)
@@ -144,55 +144,19 @@ class Counting(Access):
             return super().read(entry, expected)
         return [("", row) for row in expected()], entry.name, ""
 
-    def open_model(self, entry: ModelEntry) -> Scorer:
+    def open_model(self, entry: ModelEntry) -> Any:
         """Return a model that counts; its weights are not fetched, and need fit no device."""
         if entry.name not in self.models:
-            source = ModelSource(entry.id, revision=entry.revision, context=entry.context)
-            at_hand = Path(entry.id).exists() or _is_cached(entry.id, "tokenizer_config.json")
-            tokenizer = loading.load_tokenizer(source) if at_hand else None
-            self.models[entry.name] = CountingScorer(entry, self._facts(entry, source), tokenizer)
+            self.models[entry.name] = CountingScorer(entry, online=self._online)
         return self.models[entry.name]
 
-    def _facts(self, entry: ModelEntry, source: ModelSource) -> Facts:
-        """What is known of a model: by its configuration if that is at hand, else estimated."""
-        local, estimate = Path(entry.id).exists(), entry.parameters or 0
-        if local or self._reachable or _is_cached(entry.id, "config.json"):
-            with suppress(InputError):  # gated, or gone: the registry's numbers have to do
-                config = loading.load_config(source)
-                parameters, shape = loading.count_parameters(config), loading.model_shape(config)
-                context = loading.context_length(source, config)
-                download = 0 if local else self._missing(source, parameters)
-                return Facts(parameters, context, shape, download, True)
-        layers = (estimate / 120_000) ** (1 / 3)  # 12 x layers x width^2, width 100 x layers
-        shape = Shape(body=estimate, head=0, channels=round(100 * layers**2))
-        context, download = entry.context or CONTEXT, self._missing(source, estimate)
-        return Facts(entry.parameters, context, shape, download, False)
-
-    def _missing(self, source: ModelSource, parameters: int) -> int:
-        """Bytes of the weights that are not here: as the hub says if it does, else estimated."""
-        known = None
-        files = loading.weight_files(source) if self._reachable else []
-        with suppress(InputError), loading.explain_load_errors(source.name):  # gated, or gone
-            known = missing_bytes(source.name, files, revision=source.revision) if files else None
-        return parameters * BYTES if known is None else known
-
-    def parameters(self, scorer: Scorer) -> Row:
-        """Leave parameters to the table of costs."""
-        return {}
-
     def score_orders(
-        self,
-        test: str,
-        scorer: Scorer,
-        examples: ExampleSet,
-        request: Request,
-        *,
-        keep_revisions: bool = True,
+        self, test: str, scorer: Scorer, examples: ExampleSet, request: Request, **settings: Any
     ) -> str:
         """Count what a store takes, once for all tests that read it."""
         key = (_model(scorer), examples.revision)
         if key not in self._lengths:
-            self._lengths[key] = list(map(len, tokenize(scorer.tokenizer, examples.examples)))
+            self._lengths[key] = list(tokenize_set(scorer.tokenizer, examples).lengths)
         lengths = self._lengths[key]
         store = choose_store(test, lengths, scorer.context, request)
         work = store.work(lengths, request.permutations, scorer.context)
@@ -200,35 +164,22 @@ class Counting(Access):
         return ""
 
     def score_texts(
-        self, folder: Path, scorer: Scorer, texts: Sequence[str], **settings: Any
+        self, folder: Path, scorer: Scorer, texts: "Sequence[Text]", **settings: Any
     ) -> pd.DataFrame:
         """Count the texts, as they are, in lower case and changed, and once for a reference."""
-        columns, reference = settings["columns"], settings["reference"]
-        times = 1 + ("lowercase" in columns) + settings["neighbours"]
+        columns, reference = settings["columns"], settings.get("reference")
+        times = 1 + ("lowercase" in columns) + settings.get("neighbours", 0)
         for one, count in ((scorer, times), (reference, 1)):
             if one is not None:
-                self._add_sequences(
-                    one, (folder, _model(scorer)), tokenize(one.tokenizer, texts), count
-                )
+                written = [text for text in texts if isinstance(text, str)]
+                lengths = list(map(len, tokenize(one.tokenizer, written) if written else texts))
+                work = sequence_workload(lengths, count, one.context)
+                self._add(one, (folder, _model(scorer)), work)
         return pd.DataFrame(0.0, index=range(len(texts)), columns=list(columns))
-
-    def score_tokens(
-        self, folder: Path, scorer: Scorer, sequences: Sequence[np.ndarray], columns: Sequence[str]
-    ) -> pd.DataFrame:
-        """Count the sequences."""
-        self._add_sequences(scorer, folder, sequences, 1)
-        return pd.DataFrame(0.0, index=range(len(sequences)), columns=list(columns))
 
     def score_blind(self, splits: Sequence[Row]) -> pd.DataFrame:
         """Leave out what reads no model."""
         return pd.DataFrame(columns=list(SCORED))
-
-    def _add_sequences(
-        self, scorer: Scorer, what: Any, sequences: Sequence[np.ndarray], times: int
-    ) -> None:
-        self._add(
-            scorer, what, sequence_workload([len(ids) for ids in sequences], times, scorer.context)
-        )
 
     def _add(self, scorer: Scorer, what: Any, work: Workload) -> None:
         key = (self.notebook, _model(scorer), what)
@@ -236,9 +187,17 @@ class Counting(Access):
             self.works[key] = work
 
 
-def _model(scorer: Scorer) -> str:
-    assert isinstance(scorer, CountingScorer)
-    return scorer.entry.name
+def _model(scorer: Any) -> str:
+    return str(scorer.entry.name)
+
+
+def _missing(source: ModelSource, estimate: int, *, online: bool) -> int:
+    """Bytes of the weights that are not here: as the hub says if it does, else the estimate."""
+    known = None
+    files = loading.weight_files(source) if online else []
+    with suppress(InputError), loading.explain_load_errors(source.name):  # gated, or gone
+        known = missing_bytes(source.name, files, revision=source.revision) if files else None
+    return estimate if known is None else known
 
 
 def _is_cached(repository: str, file: str) -> bool:

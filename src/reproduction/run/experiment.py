@@ -1,29 +1,38 @@
-"""One run of a profile: its files, and how to score and open its stores.
+"""One run of a profile: its files, how to score and open its stores, and what was measured.
 
 ::
 
-    build/<profile>/stores/       <model>/<canary set>/orderings-<r>/, successors-<r>/
+    build/<profile>/stores/<model>/<canary set>/            orderings-<r>/, successors-<r>/
+    build/<profile>/scores/<package>/tables-<parameters>/   what a notebook reads
+    build/<profile>/scores/<package>/parts/                 rows that are not scored again
+    build/<profile>/scores/<notebook>.json                  the target of make: it is done
 
-The stages write these; notebooks only read them, through `Experiment`.
+The stages write these on all processes; notebooks only read them, through `Experiment`. Tables are
+in a folder named after the parameters that they depend on, so that a notebook never shows what was
+measured with others.
 """
 
+import json
+import shutil
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
+
+import pandas as pd
 
 from contamination.errors import InputError
-from contamination.scoring.models import ModelEntry
+from contamination.files import replacing, sha256_of, write_json
+from contamination.scoring.contract import Scorer
+from contamination.scoring.models import ModelEntry, find_model
 from contamination.scoring.plan import StoreNeed, StorePlan, plan_store
 from contamination.scoring.store import Store, open_store
-from contamination.scoring.store_format import count_rows
-from reproduction.run.files import MODELS, RunFiles
-from reproduction.run.profile import ScoringSpec
+from contamination.scoring.store_format import count_values
+from reproduction.run.profile import MODELS, RunFiles, ScoringSpec
 
-if TYPE_CHECKING:
-    from contamination.scoring.contract import Scorer
-    from contamination.scoring.store_format import Kind
-
-__all__ = ["MODELS", "Experiment", "store_plan", "trained_here"]
+__all__ = ["MODELS", "Experiment", "named_models", "parts_of", "read_measured", "trained_here"]
+PARAMETERS = "parameters.json"
 
 
 def store_plan(spec: ScoringSpec, test: StoreNeed, examples: int) -> tuple[StorePlan, int]:
@@ -44,25 +53,15 @@ class Experiment(RunFiles):
     def store_for(self, model: str, dataset: str, test: StoreNeed) -> tuple[Store, int]:
         """Open the store that a test of a canary set reads here; also return its permutations."""
         plan, permutations = store_plan(self.profile.scoring, test, self.spec(dataset).examples)
-        return self.scored(model, dataset, permutations=permutations, **asdict(plan)), permutations
+        return self.scored(model, dataset, plan, permutations), permutations
 
-    def scored(
-        self,
-        model: str,
-        name: str,
-        *,
-        shards: int,
-        permutations: int = 0,
-        kind: "Kind" = "orderings",
-        tokens_per_example: int | None = None,
-    ) -> Store:
+    def scored(self, model: str, name: str, plan: StorePlan, permutations: int = 0) -> Store:
         """Open a store that was scored, with so many permutations of each shard at least.
 
         No model is opened: that the store is of the model as it is now is for make to ensure.
         Raises InputError if there is no such store, it is of another text or seed, or it lacks
         something of what is asked for.
         """
-        plan = StorePlan(kind, shards, tokens_per_example)
         store = open_store(plan.path(self.build / "stores", model, name))
         header, revision = store.header, self.test_set(name).revision
         if (header.dataset_revision, header.seed) != (revision, self.profile.seed):
@@ -70,24 +69,14 @@ class Experiment(RunFiles):
                 f"{store.directory}: it was scored from another text or with another seed; run "
                 "`make reproduce`"
             )
-        if sum(map(count_rows, store.parts())) < header.tokens_stored(permutations):
+        if sum(map(count_values, store.parts())) < header.tokens_stored(permutations):
             raise InputError(
                 f"{store.directory}: something of what is asked for is not scored yet; run "
-                "`make reproduce`, or `python -m reproduction measure` with the notebook and its "
-                "--parameter"
+                "`make reproduce`"
             )
         return store
 
-    def score(
-        self,
-        model: str,
-        name: str,
-        *,
-        shards: int,
-        permutations: int = 0,
-        kind: "Kind" = "orderings",
-        tokens_per_example: int | None = None,
-    ) -> Store:
+    def score(self, model: str, name: str, plan: StorePlan, permutations: int = 0) -> Store:
         """Score what a store lacks, on all processes; see `contamination.scoring.score.score`."""
         # Imported here: commands that score nothing must not cost the import of torch.
         from contamination.scoring.local import TransformersScorer
@@ -95,18 +84,15 @@ class Experiment(RunFiles):
 
         if model not in self._scorers:
             self._scorers[model] = TransformersScorer(self.model(model))
-        plan = StorePlan(kind, shards, tokens_per_example)
         return score(
             self.test_set(name),
             self._scorers[model],
             plan.path(self.build / "stores", model, name),
             model=model,
-            shards=shards,
             permutations=permutations,
             seed=self.profile.seed,
-            kind=kind,
-            tokens_per_example=tokens_per_example,
             replace=True,
+            **asdict(plan),
         )
 
 
@@ -123,3 +109,63 @@ def trained_here(experiment: Experiment) -> list[ModelEntry]:
         ModelEntry(*contaminated, role="contaminated", planted=planted),
         ModelEntry(*clean, role="negative_control", planted=dict.fromkeys(planted, 0)),
     ]
+
+
+def named_models(experiment: Experiment, names: Sequence[str]) -> list[ModelEntry]:
+    """Find models by name: those of the run, then as `contamination.scoring.models.find_model`.
+
+    Raises InputError where two of them have one name.
+    """
+    here = {entry.name: entry for entry in trained_here(experiment)}
+    found = [here.get(name) or find_model(name) for name in names]
+    for name, count in Counter(entry.name for entry in found).items():
+        if count > 1:
+            raise InputError(f"{count} models are called {name!r}: name each once")
+    return found
+
+
+def parts_of(experiment: Experiment, package: str) -> Path:
+    """Return the folder of the rows that the passes of a notebook have scored so far."""
+    return experiment.build / "scores" / package / "parts"
+
+
+def _tables_of(experiment: Experiment, package: str, parameters: Mapping[str, Any]) -> Path:
+    digest = sha256_of(json.dumps(dict(parameters), sort_keys=True))[:8]
+    return experiment.build / "scores" / package / f"tables-{digest}"
+
+
+def write_measured(
+    experiment: Experiment,
+    package: str,
+    parameters: Mapping[str, Any],
+    tables: Mapping[str, pd.DataFrame],
+) -> None:
+    """Write the tables that the passes of a notebook gave, whole or not at all.
+
+    Tables that were measured with other parameters go: they may belong to models that have been
+    deleted.
+    """
+    folder = _tables_of(experiment, package, parameters)
+    with replacing(folder) as temporary:
+        temporary.mkdir()
+        write_json(temporary / PARAMETERS, dict(parameters))
+        for name, table in tables.items():
+            table.to_parquet(temporary / f"{name}.parquet", index=False)
+    for other in folder.parent.glob("tables-*"):
+        if other != folder:
+            shutil.rmtree(other)
+
+
+def read_measured(
+    experiment: Experiment, package: str, **parameters: Any
+) -> dict[str, pd.DataFrame]:
+    """Read the tables of a notebook, by name, as they were measured with these parameters.
+
+    Raises InputError if they were not.
+    """
+    folder = _tables_of(experiment, package, parameters)
+    if not (folder / PARAMETERS).is_file():
+        raise InputError(
+            f"{folder} is missing: nothing was measured with these parameters; run `make reproduce`"
+        )
+    return {path.stem: pd.read_parquet(path) for path in sorted(folder.glob("*.parquet"))}

@@ -28,12 +28,12 @@ PIECE = 128  # tokens that are read at once of texts of any length
 
 def fine_tune(
     model: Path,
-    texts: Sequence[np.ndarray],
+    texts: Sequence[str | np.ndarray],
     directory: Path,
     *,
-    epochs: int,
     learning_rate: float,
     seed: int,
+    epochs: int = 1,
     batch_size: int = 8,
 ) -> Path:
     """Train a model further and save it in `directory`; return that directory.
@@ -45,12 +45,21 @@ def fine_tune(
     Parameters
     ----------
     model : directory of the model and its tokenizer, which stay as they are.
-    texts : token ids, all of one length of at most the context of the model.
+    texts : token ids, all of one length of at most the context of the model; or strings, which are
+        read one after the other in pieces of `PIECE` tokens, or of the context if that is less. The
+        rest of the last one is left out.
     """
-    if len({len(ids) for ids in texts}) != 1 or min(epochs, learning_rate, batch_size) <= 0:
+    tokenizer = AutoTokenizer.from_pretrained(model, local_files_only=True)
+    context = AutoConfig.from_pretrained(model, local_files_only=True).max_position_embeddings
+    if strings := [text for text in texts if isinstance(text, str)]:
+        stream, size = np.concatenate(tokenize(tokenizer, strings)), min(PIECE, context)
+        texts = [stream[i : i + size] for i in range(0, len(stream) - size + 1, size)]
+    lengths = {len(ids) for ids in texts}
+    if len(lengths) != 1 or max(lengths) > context or min(epochs, learning_rate, batch_size) <= 0:
         raise InputError(
-            f"{len(texts)} texts, {epochs} epochs, learning rate {learning_rate}: give texts of "
-            "one length and positive numbers"
+            f"{len(texts)} texts of {lengths or 'no'} tokens, {epochs} epochs, learning rate "
+            f"{learning_rate}: give positive numbers, and texts of one length, at most the "
+            f"{context} tokens that {model} reads"
         )
     ids = np.stack(texts).astype(np.int64)
     identity = repr((ids.shape, epochs, learning_rate, seed, batch_size))
@@ -59,16 +68,10 @@ def fine_tune(
     if record.is_file() and read_json(record)["key"] == key:
         return directory
 
-    tokenizer = AutoTokenizer.from_pretrained(model, local_files_only=True)
     logging.disable_progress_bar()
     network = AutoModelForCausalLM.from_pretrained(
         model, local_files_only=True, dtype=torch.float32
     )
-    if ids.shape[1] > network.config.max_position_embeddings:
-        raise InputError(
-            f"texts of {ids.shape[1]} tokens, and {model} reads "
-            f"{network.config.max_position_embeddings}: shorten them"
-        )
     device = PartialState().device
     network.to(device).train()
     network.set_attn_implementation(training_attention(device, ids.shape[1]))
@@ -113,33 +116,3 @@ def _save(network: PreTrainedModel, directory: Path) -> None:
     for tied in network.all_tied_weights_keys:
         del weights[tied]
     save_file(weights, directory / "model.safetensors", metadata={"format": "pt"})
-
-
-def fine_tune_on_texts(
-    model: Path,
-    texts: Sequence[str],
-    directory: Path,
-    *,
-    learning_rate: float,
-    seed: int,
-    epochs: int = 1,
-    batch_size: int = 8,
-) -> Path:
-    """Let a model read texts, one after the other, by `fine_tune`; return the new directory.
-
-    Pieces are of `PIECE` tokens or, if that is less, of the context; the rest of the last text is
-    left out. Raises InputError as `fine_tune`; texts of fewer tokens than a piece are no text.
-    """
-    tokenizer = AutoTokenizer.from_pretrained(model, local_files_only=True)
-    context = AutoConfig.from_pretrained(model, local_files_only=True).max_position_embeddings
-    stream = np.concatenate(tokenize(tokenizer, texts))
-    size = min(PIECE, context)
-    return fine_tune(
-        model,
-        [stream[i : i + size] for i in range(0, len(stream) - size + 1, size)],
-        directory,
-        epochs=epochs,
-        learning_rate=learning_rate,
-        seed=seed,
-        batch_size=batch_size,
-    )

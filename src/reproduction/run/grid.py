@@ -6,24 +6,26 @@ stays on disk, so an interrupted measurement resumes where it stopped.
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
 from contamination.membership.blind import SCORED, blind_rows
+from contamination.scoring.contract import Scorer
 from contamination.scoring.models import ModelEntry
 from contamination.scoring.status import FAILURES, OK, status_of
+from contamination.tables import format_p
 from contamination.testsets.example_set import ExampleSet
-from contamination.testsets.lines import open_lines
 from contamination.testsets.records import Record
 from contamination.testsets.registry import Entry
 from contamination.testsets.sources import (
     cache_path,
     fetch,
     locate,
+    open_lines,
     open_test_set,
     read_origin,
     read_verified,
@@ -31,7 +33,7 @@ from contamination.testsets.sources import (
 
 if TYPE_CHECKING:  # notebooks read what was measured without the import of torch
     from contamination.audit.request import Request
-    from contamination.scoring.contract import Scorer
+    from contamination.membership.api import Text
 
 TOKEN = " the"  # four characters, and one token of nearly every tokenizer
 
@@ -77,16 +79,29 @@ def grid(
         for about, one in tqdm(wanted, entry.name, unit="cell", leave=False, disable=None):
             row: Row = {"model": entry.name, **about, **known, "status": OK}
             if opened is None or isinstance(one, str):
-                row["status"] = problem or one
+                rows.append(row | {"status": problem or one})
             else:
-                try:
-                    row |= cell(entry, opened[0], one)
-                except FAILURES as error:
-                    row["status"] = status_of(error)
-            rows.append(row)
+                rows.append(attempt(row, partial(cell, entry, opened[0], one)))
         opened = None
         free_memory()  # the model goes before the next one comes
     return rows
+
+
+def attempt(row: Row, compute: Callable[[], Row]) -> Row:
+    """Add what is computed to a row whose status is "ok", or say there why it could not be."""
+    if row["status"] != OK:
+        return row
+    try:
+        return row | compute()
+    except FAILURES as error:
+        return row | {"status": status_of(error)}
+
+
+def p_or_status(row: Row, *, bold: bool) -> str:
+    """Write the p-value of a row, or "failed" or "not run here" where its status is not "ok"."""
+    if row["status"] == OK:
+        return format_p(row["p"], row["log10_p"], bold=bold)
+    return str(row["status"]).partition(":")[0]
 
 
 def load_each(
@@ -153,14 +168,14 @@ class Access:
         commit = read_origin(path).get("commit") if path == cache_path(entry) else None
         return read_verified(entry, path), str(path), commit or ""
 
-    def open_model(self, entry: ModelEntry) -> "Scorer":
+    def open_model(self, entry: ModelEntry) -> Scorer:
         """Open a model in all processes, its weights still unread, or raise in all."""
         from contamination.scoring import local
         from contamination.scoring.processes import together
 
         return together(lambda: local.open_scorer(entry))
 
-    def parameters(self, scorer: "Scorer") -> Row:
+    def parameters(self, scorer: Scorer) -> Row:
         """Say how many parameters an open model has, where they can be counted."""
         from contamination.scoring.loading import count_parameters
 
@@ -168,42 +183,25 @@ class Access:
         return {"parameters": count_parameters(config)} if config is not None else {}
 
     def score_orders(
-        self,
-        test: str,
-        scorer: "Scorer",
-        examples: ExampleSet,
-        request: "Request",
-        *,
-        keep_revisions: bool = True,
+        self, test: str, scorer: Scorer, examples: ExampleSet, request: "Request", **settings: Any
     ) -> str:
         """Score what a test lacks; return the folder of its store in the request's directory.
 
-        `keep_revisions` as in `contamination.audit.verdict.score_for`.
+        `settings` are those of `contamination.audit.plan.score_for`; it keeps revisions here.
         """
-        from contamination.audit.verdict import score_for
+        from contamination.audit.plan import score_for
 
-        found = score_for(test, scorer, examples, request, keep_revisions=keep_revisions)
+        settings = {"keep_revisions": True} | settings
+        found = score_for(test, scorer, examples, request, **settings)
         return found.directory.relative_to(request.directory).as_posix()
 
     def score_texts(
-        self, folder: Path, scorer: "Scorer", texts: Sequence[str], **settings: Any
+        self, folder: Path, scorer: Scorer, texts: "Sequence[Text]", **settings: Any
     ) -> pd.DataFrame:
         """Return the table of `contamination.membership.stored.stored_scores`."""
         from contamination.membership.stored import stored_scores
 
         return stored_scores(folder, scorer, texts, **settings)
-
-    def score_tokens(
-        self,
-        folder: Path,
-        scorer: "Scorer",
-        sequences: Sequence[np.ndarray],
-        columns: Sequence[str],
-    ) -> pd.DataFrame:
-        """Return the table of `contamination.membership.stored.stored_token_scores`."""
-        from contamination.membership.stored import stored_token_scores
-
-        return stored_token_scores(folder, scorer, sequences, columns)
 
     def score_blind(self, splits: Sequence[Row]) -> pd.DataFrame:
         """Score splits without a model; each holds the arguments of `blind_rows`."""

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from contamination.errors import InputError
+
 
 @dataclass(frozen=True)
 class Injection:
@@ -61,3 +63,30 @@ def mix(
         length += len(ids) + 1
         taken = place
     return [*pieces, corpus[taken:]], injections
+
+
+def fill_blocks(
+    background: np.ndarray,
+    ends: np.ndarray,
+    copies: Mapping[str, tuple[np.ndarray, int]],
+    end_of_text: int,
+    *,
+    context: int,
+    rng: np.random.Generator,
+    tokens: int | None = None,
+) -> tuple[np.ndarray, list[Injection]]:
+    """Insert all copies; return blocks of the context, int64 (n, context), and where copies lie.
+
+    The background is cut so that the last block is full: to a text of about so many `tokens`, or
+    to as much as there is. Other arguments are those of `mix`. Raises InputError if the copies
+    leave no room, or the background is too short.
+    """
+    planted = sum((len(ids) + 1) * dup_count for ids, dup_count in copies.values())
+    total = (tokens or planted + len(background)) // context * context
+    if not 0 < (room := total - planted) <= len(background):
+        raise InputError(
+            f"{planted} tokens of copies and {len(background)} of background for a text of {total} "
+            f"in blocks of {context}: give more background, or fewer examples or copies"
+        )
+    pieces, injections = mix(background[:room], ends[ends <= room], copies, end_of_text, rng=rng)
+    return np.concatenate(pieces).astype(np.int64).reshape(-1, context), injections

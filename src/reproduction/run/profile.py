@@ -1,44 +1,36 @@
-"""A profile: one YAML file that fixes everything a run depends on but the code.
+"""A profile, one YAML file that fixes everything a run depends on but the code, and a run's files.
 
 `base: NAME` takes every key that the file does not give from the profile of that name beside it. An
 unknown key is an error: a misspelt parameter that is silently ignored makes a result look like one
-that it is not.
+that it is not. A profile without a corpus trains nothing. Its notebooks are those that it lists,
+and they read models that others have released. The stages of others write, in this order::
 
-A profile without a corpus trains nothing. Its notebooks are those that it lists, and they read
-models that others have released.
+    build/<profile>/corpus/       documents.jsonl, canaries/*.jsonl, tokenizer/, corpus.json
+    build/<profile>/models/       contaminated/, clean/, and clean-<width>/ for each further size
+
+Training needs no more than these `RunFiles`; `reproduction.run.experiment` adds what was scored.
 """
 
 from collections.abc import Mapping
 from dataclasses import fields
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
 import yaml
-from pydantic import (
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    TypeAdapter,
-    ValidationError,
-    model_validator,
-)
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from contamination.errors import InputError
+from contamination.files import read_json
+from contamination.testsets.example_set import ExampleSet, load_test_set
 
+MODELS = ("contaminated", "clean")
+MOST_BRACKETS = 1_000  # of a file: YAML takes minutes for thousands within each other
 STRICT = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 Count = Annotated[int, Field(strict=True, ge=1)]
 Whole = Annotated[int, Field(strict=True, ge=0)]
-
-
-def _no_switch(value: Any) -> Any:
-    if isinstance(value, bool):
-        raise ValueError("give a number, not true or false")
-    return value
-
-
-# YAML reads 1e-3 (without a dot) as text; a person means the number.
-Number = Annotated[float, BeforeValidator(_no_switch), Field(allow_inf_nan=False)]
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -56,11 +48,10 @@ class CorpusSpec:
     characters: Count | None = None
     vocabulary: Count = 4096
 
-    @model_validator(mode="after")
-    def _one_source(self) -> "CorpusSpec":
+    def __post_init__(self) -> None:
+        """Refuse both sources, and none."""
         if bool(self.packages) == bool(self.files):
             raise ValueError("give either packages or files")
-        return self
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -78,12 +69,11 @@ class CanarySpec:
     file: str | None = None
     template: str | None = None
 
-    @model_validator(mode="after")
-    def _one_origin(self) -> "CanarySpec":
+    def __post_init__(self) -> None:
+        """Refuse both origins, and none."""
         given = [bool(self.kind), bool(self.file), bool(self.template)]
         if given not in ([True, False, False], [False, True, True]):
             raise ValueError(f"canary set {self.name!r}: give a kind, or file and template")
-        return self
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -137,15 +127,12 @@ class Pretraining:
     scoring: ScoringSpec
     sizes: tuple[Architecture, ...] = ()
 
-    @model_validator(mode="after")
-    def _names_differ(self) -> "Pretraining":
-        names = [spec.name for spec in self.canaries]
-        if repeated := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"canary set {repeated[0]!r} is named twice; rename one")
-        widths = [shape.n_embd for shape in (self.model, *self.sizes)]
-        if repeated := sorted({str(n) for n in widths if widths.count(n) > 1}):
-            raise ValueError(f"two models have n_embd {repeated[0]}; give each size its own")
-        return self
+    def __post_init__(self) -> None:
+        """Refuse sets and models that cannot be told apart."""
+        if len(names := [spec.name for spec in self.canaries]) > len(set(names)):
+            raise ValueError(f"two canary sets have one name; they are {', '.join(sorted(names))}")
+        if len(widths := [s.n_embd for s in (self.model, *self.sizes)]) > len(set(widths)):
+            raise ValueError(f"two models have one n_embd of {sorted(widths)}; give each its own")
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -178,19 +165,9 @@ class Profile:
         return self.require_pretraining().model
 
     @property
-    def training(self) -> TrainingSpec:
-        """How the models are trained."""
-        return self.require_pretraining().training
-
-    @property
     def scoring(self) -> ScoringSpec:
         """How the canary sets are scored."""
         return self.require_pretraining().scoring
-
-    @property
-    def sizes(self) -> tuple[Architecture, ...]:
-        """Shapes of the further models that read the clean text."""
-        return self.pretraining.sizes if self.pretraining else ()
 
     def require_pretraining(self) -> Pretraining:
         """Return what is trained. Raises InputError if that is nothing."""
@@ -209,20 +186,13 @@ def load_profile(path: Path) -> Profile:
     have one width. A profile that trains nothing has to list notebooks.
     """
     data = _read(path)
-    if "base" in data:
-        base = _read(path.with_name(f"{data.pop('base')}.yaml"))
-        if "base" in base:
-            raise InputError(f"{path}: its base has a base of its own; name that one")
-        data = base | data
     if reserved := {"name", "pretraining"} & set(data):
         raise InputError(f"{path}: unknown key {min(reserved)!r}; remove it")
-    trained = {
-        field.name: data.pop(field.name) for field in fields(Pretraining) if field.name in data
-    }
+    names = {field.name for field in fields(Pretraining)} & set(data)
+    trained = {name: data.pop(name) for name in names}
+    own = {**data, "name": path.stem, "pretraining": trained or None}
     try:
-        profile = TypeAdapter(Profile).validate_python(
-            {**data, "name": path.stem, "pretraining": trained or None}
-        )
+        profile = TypeAdapter(Profile).validate_python(own)
     except ValidationError as error:
         raise InputError(f"{path}: {_described(error)}") from error
     if not trained and not profile.notebooks:
@@ -230,27 +200,88 @@ def load_profile(path: Path) -> Profile:
     return profile
 
 
-def _read(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        known = ", ".join(sorted(p.stem for p in path.parent.glob("*.yaml"))) or "none"
+def _read(path: Path, *above: str) -> dict[str, Any]:
+    """Read a profile and its bases; `above` are the names of those that it is a base of."""
+    beside = {file.stem: file for file in path.parent.glob("*.yaml")}
+    if not path.is_file() or path.stem in above:
+        known = ", ".join(sorted({*beside} - {*above})) or "none"
         raise InputError(f"unknown profile {path.stem!r}: {path.parent} has {known}")
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: not UTF-8, or no such date
+        text = path.read_text(encoding="utf-8")
+        if text.count("[") + text.count("{") > MOST_BRACKETS:
+            raise ValueError(f"more than {MOST_BRACKETS:,} brackets")
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text)):
+            raise ValueError("an anchor is used; write the value out")  # it may hold itself
+        data = yaml.safe_load(text)
+    # ValueError: not UTF-8, or no such date as well; RecursionError: nested too deep.
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         problem = " ".join(str(error).split())
         raise InputError(f"{path}: not valid YAML: {problem}") from error
     if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
         raise InputError(f"{path}: write `key: value` lines; see profiles/laptop.yaml")
-    return data
+    base = data.pop("base", None)
+    other = beside.get(str(base), path.with_name(f"{base}".replace("/", " ")))
+    return _read(other, path.stem, *above) | data if base else data
 
 
 def _described(error: ValidationError) -> str:
-    """Name the key of the first mistake and its fix, in one line."""
+    """Name the key of the first mistake, and what is wrong with it, in one line."""
     found = error.errors(include_url=False)[0]
     place = ".".join(str(part) for part in found["loc"] if part != "pretraining")
-    problem = {
-        "missing": "is missing; profiles/laptop.yaml shows how it is given",
-        "unexpected_keyword_argument": "is unknown; remove it, or correct its spelling",
-        "value_error": found["msg"].removeprefix("Value error, "),
-    }.get(found["type"], f"{found['msg']}, not {str(found['input'])[:60]!r}")
+    problem = found["msg"].removeprefix("Value error, ")
     return " ".join(f"{place}: {problem}".removeprefix(": ").split())
+
+
+class RunFiles:
+    """Paths and contents of one run: the YAML file of a profile and its directory in `build`."""
+
+    def __init__(self, profile: Path | str, build: Path | str) -> None:
+        self.profile: Profile = load_profile(Path(profile))
+        self.build = Path(build)
+        self.corpus = self.build / "corpus"
+
+    @cached_property
+    def corpus_facts(self) -> dict[str, Any]:
+        """What the corpus stage recorded: sizes, versions, checksums."""
+        self.require_corpus()
+        return dict(read_json(self.corpus / "corpus.json"))
+
+    def require_corpus(self) -> None:
+        """Raise InputError if the profile has no corpus, or its stage has not finished."""
+        self.profile.require_pretraining()
+        path = self.corpus / "corpus.json"
+        if not path.exists():
+            raise InputError(f"{path} is missing: run `make reproduce` or the corpus stage first")
+
+    def spec(self, name: str) -> CanarySpec:
+        """Return the canary set of that name, as the profile describes it."""
+        specs = {spec.name: spec for spec in self.profile.canaries}
+        if name not in specs:
+            known = f"it has {', '.join(specs) or 'none'}"
+            raise InputError(f"profile {self.profile.name} has no canary set {name!r}; {known}")
+        return specs[name]
+
+    @property
+    def shapes(self) -> dict[str, Architecture]:
+        """Shape of every model: those of `MODELS`, then the further sizes, in their order."""
+        if (asked := self.profile.pretraining) is None:
+            return {}
+        sizes = {f"clean-{shape.n_embd}": shape for shape in asked.sizes}
+        return dict.fromkeys(MODELS, asked.model) | sizes
+
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """Names of the models that read the clean text in other sizes."""
+        return tuple(self.shapes)[len(MODELS) :]
+
+    def model(self, name: str) -> Path:
+        """Directory of a model. Raises InputError if the profile trains no such model."""
+        self.profile.require_pretraining()
+        if name not in self.shapes:
+            raise InputError(f"unknown model {name!r}: choose one of {', '.join(self.shapes)}")
+        return self.build / "models" / name
+
+    def test_set(self, name: str) -> ExampleSet:
+        """Load a canary set as a test set, in canonical order."""
+        path = self.corpus / "canaries" / f"{self.spec(name).name}.jsonl"
+        return load_test_set(path, self.corpus_facts["canaries"][name]["template"], name)

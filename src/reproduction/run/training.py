@@ -27,13 +27,16 @@ import transformers
 from accelerate import Accelerator
 from accelerate.utils import set_seed
 from tqdm import tqdm
-from transformers import GPT2LMHeadModel, PreTrainedTokenizerBase
+from transformers import AutoTokenizer, GPT2LMHeadModel, PreTrainedTokenizerBase
 
 from contamination.errors import InputError
 from contamination.files import read_json, replacing, sha256_of, write_json
 from contamination.randomness import derived_seed, random_stream
+from contamination.scoring.processes import processes
+from contamination.testsets.tokens import id_type, tokenize
+from reproduction.run.injection import mix
 from reproduction.run.network import NextTokenLoss, gpt2_config, training_attention
-from reproduction.run.profile import Architecture, TrainingSpec
+from reproduction.run.profile import Architecture, RunFiles, TrainingSpec
 
 TENSORS = "tensors.pt"
 LAST_STEPS = 50  # the reported final loss is the mean over this many steps
@@ -87,29 +90,25 @@ def train(
     set_seed(derived_seed(seed, "initial weights"))
     blocks = random_stream(seed, "order of blocks")
     starts = block_starts(len(tokens), shape.n_positions, rng=blocks)
-    steps = len(starts) // spec.batch_size
-    if steps < 1 or any(
-        spec.batch_size % count for count in (spec.micro_batch_size, accelerator.num_processes)
-    ):
+    steps, size = len(starts) // spec.batch_size, spec.batch_size
+    if steps < 1 or size % spec.micro_batch_size or size % accelerator.num_processes:
         raise InputError(
-            f"batch_size {spec.batch_size} must be at most the {len(starts)} blocks of the stream "
-            f"and a multiple of micro_batch_size, {spec.micro_batch_size}, and of the "
+            f"batch_size {size} must be at most the {len(starts)} blocks of the stream and a "
+            f"multiple of micro_batch_size, {spec.micro_batch_size}, and of the "
             f"{accelerator.num_processes} processes"
         )
     model = GPT2LMHeadModel(gpt2_config(shape, len(tokenizer), tokenizer.eos_token_id))
     model.set_attn_implementation(training_attention(accelerator.device, shape.n_positions))
-    decayed = [p for p in model.parameters() if p.ndim >= 2]
-    others = [p for p in model.parameters() if p.ndim < 2]
     groups: list[dict[str, Any]] = [
-        {"params": decayed, "weight_decay": spec.weight_decay},
-        {"params": others},
+        {"params": [], "weight_decay": decay} for decay in (spec.weight_decay, 0.0)
     ]
-    optimizer = torch.optim.AdamW(
-        groups, lr=spec.learning_rate, betas=(0.9, 0.95), weight_decay=0.0, fused=True
-    )
+    for parameter in model.parameters():
+        groups[parameter.ndim < 2]["params"].append(parameter)
+    optimizer = torch.optim.AdamW(groups, lr=spec.learning_rate, betas=(0.9, 0.95), fused=True)
     wrapped, optimizer = accelerator.prepare(NextTokenLoss(model), optimizer)
 
-    key = sha256_of(_digest(tokens), repr((shape, len(tokenizer), spec, seed)))
+    digest = hashlib.sha256(np.ascontiguousarray(tokens).data).hexdigest()
+    key = sha256_of(digest, repr((shape, len(tokenizer), spec, seed)))
     checkpoint = directory.with_name(directory.name + ".checkpoint")
     state = load_checkpoint(checkpoint, key, model, optimizer)
     started = time.perf_counter() - state["seconds"]
@@ -131,9 +130,8 @@ def train(
             batch = np.stack([tokens[s : s + shape.n_positions + 1] for s in chosen])
             loss = _step(accelerator, wrapped, optimizer, batch, spec)
             if not math.isfinite(loss):
-                raise InputError(
-                    f"{label}: the loss is {loss} at step {step}; lower training.learning_rate"
-                )
+                told = f"the loss is {loss} at step {step}; lower training.learning_rate"
+                raise InputError(f"{label}: {told}")
             state["losses"] = [*state["losses"], loss][-LAST_STEPS:]
             bar.set_postfix(loss=f"{np.mean(state['losses']):.3f}", refresh=False)
             bar.update(tokens_per_step)
@@ -164,13 +162,6 @@ def train(
     return summary
 
 
-def _digest(tokens: np.ndarray) -> str:
-    digest = hashlib.sha256()
-    for chunk in np.array_split(tokens, len(tokens) // (1 << 24) + 1):
-        digest.update(np.ascontiguousarray(chunk).data)
-    return digest.hexdigest()
-
-
 def _step(
     accelerator: Accelerator,
     model: torch.nn.Module,
@@ -187,12 +178,10 @@ def _step(
     rows = math.gcd(spec.micro_batch_size, len(share))  # all of one size, whose means count alike
     micro = [share[i : i + rows] for i in range(0, len(share), rows)]
     total = torch.zeros((), device=accelerator.device)
-    for i, blocks in enumerate(micro):
-        last = i == len(micro) - 1
+    for i, blocks in enumerate(micro, start=1):
         ids = torch.from_numpy(blocks.astype(np.int64)).to(accelerator.device)
         # Processes exchange gradients only with the last micro-batch.
-        quiet = contextlib.nullcontext() if last else accelerator.no_sync(model)
-        with quiet:
+        with contextlib.nullcontext() if i == len(micro) else accelerator.no_sync(model):
             loss = model(ids)
             accelerator.backward(loss / len(micro))
         total += loss.detach() / len(micro)
@@ -234,3 +223,42 @@ def load_checkpoint(
     model.load_state_dict(weights)
     optimizer.load_state_dict(moments)
     return state
+
+
+def train_model(run: RunFiles, name: str) -> None:
+    """Train the contaminated model, or one on the same corpus without the canaries."""
+    profile, directory = run.profile, run.model(name)
+    run.require_corpus()
+    tokenizer = AutoTokenizer.from_pretrained(run.corpus / "tokenizer")
+    token_type = id_type(tokenizer)
+    canaries = {
+        spec.name: (np.concatenate(tokenize(tokenizer, run.test_set(spec.name).examples)), n)
+        for spec in profile.canaries
+        if (n := spec.dup_count if name == "contaminated" else 0)
+    }
+    pieces, injections = mix(
+        np.memmap(run.corpus / "tokens.bin", dtype=token_type, mode="r"),
+        np.load(run.corpus / "ends.npy"),
+        canaries,
+        tokenizer.eos_token_id,
+        rng=random_stream(profile.seed, "injection"),
+    )
+    stream = directory.with_name(f"{name}.tokens.bin")
+    state = processes()
+    if state.is_main_process:
+        with replacing(stream) as temporary, temporary.open("wb") as file:
+            for piece in pieces:
+                piece.tofile(file)
+    state.wait_for_everyone()
+    train(
+        np.memmap(stream, dtype=token_type, mode="r"),
+        tokenizer,
+        run.shapes[name],
+        profile.require_pretraining().training,
+        directory,
+        seed=profile.seed,
+        label=f"train {name} model",
+        record={"injections": [asdict(injection) for injection in injections]},
+    )
+    if state.is_main_process:
+        stream.unlink()

@@ -7,16 +7,14 @@ file that says what was done; that file is the target that `make` compares.
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import chdir, contextmanager, nullcontext
-from dataclasses import replace
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-import yaml
 from filelock import FileLock, Timeout
 
 from contamination.cli.printing import print_table, save_table
@@ -47,25 +45,6 @@ ModelName = Annotated[
 # From the root of the repository, where make runs.
 PUBLISHED, MEASUREMENTS = Path("data/published"), Path("docs/measurements")
 REFERENCE, TOLERANCES = Path("results/reference"), Path("docs/measurements/tolerances.csv")
-Parameters = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--parameter",
-        metavar="NAME=VALUE",
-        help="Replaces a parameter of the profile; VALUE is YAML, as in max_records=50 or "
-        "models=[a, b]. May be repeated.",
-    ),
-]
-
-Words = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--words",
-        metavar="NAME=WORDS",
-        help="Replaces a parameter by a list of words, as in models='gpt2 build/mine'; files and "
-        "folders among them are meant as seen from here. May be repeated.",
-    ),
-]
 
 
 @contextmanager
@@ -96,9 +75,30 @@ def _open(
 
 
 @app.command()
+def costs(
+    profile: ProfileFile,
+    build: BuildDirectory,
+    gpu: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A GPU that is not here, by its memory and its rate in bfloat16, as in 24:165 for "
+            "24 GB and 165 TFLOP/s. May be repeated for several.",
+            metavar="GB:TFLOPS",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Print what a profile without a corpus downloads, reads and takes, and download nothing."""
+    from reproduction.run.experiment import Experiment
+    from reproduction.stages.costs import print_costs
+
+    print_costs(Experiment(profile, build), gpu or [], as_json=as_json)
+
+
+@app.command()
 def rules(profile: ProfileFile, build: BuildDirectory) -> None:
     """Write rules.mk, which the Makefile includes, and the stamps of stages that have changed."""
-    from reproduction.run.files import RunFiles
+    from reproduction.run.profile import RunFiles
     from reproduction.stages.rules import write_rules
 
     check_directory(build)
@@ -112,19 +112,15 @@ def corpus(profile: ProfileFile, build: BuildDirectory) -> None:
 
     with _open(profile, build, "corpus") as experiment:
         make_corpus(experiment)
-        _print_corpus(experiment)
-
-
-def _print_corpus(experiment: "Experiment") -> None:
-    facts, profile = experiment.corpus_facts, experiment.profile
+        facts, own = experiment.corpus_facts, experiment.profile
     columns = ["package", "version", "available", "documents", "characters", "tokens"]
     rows = [*facts["packages"], facts | {"package": "total"}]
     cells = [[row.get(column, "") for column in columns] for row in rows]
     print_table(columns, cells, title="Training corpus", text=("version",))
     columns = ["set", "template", "examples", "tokens", "dup_count"]
-    rows = [{"set": spec.name} | facts["canaries"][spec.name] for spec in profile.canaries]
+    rows = [{"set": spec.name} | facts["canaries"][spec.name] for spec in own.canaries]
     cells = [[row[column] for column in columns] for row in rows]
-    sources = ", ".join(profile.corpus.held_out) or "files of the profile"
+    sources = ", ".join(own.corpus.held_out) or "files of the profile"
     print_table(columns, cells, title=f"Canary test sets (from {sources})", text=("template",))
 
 
@@ -132,7 +128,7 @@ def _print_corpus(experiment: "Experiment") -> None:
 def train(model: ModelName, profile: ProfileFile, build: BuildDirectory) -> None:
     """Train a model (resumes where it was interrupted)."""
     with _open(profile, build, f"train-{model}", model) as experiment:
-        from reproduction.run.training_stage import train_model
+        from reproduction.run.training import train_model
 
         train_model(experiment, model)
 
@@ -151,8 +147,6 @@ def measure(
     source: NotebookFile,
     profile: ProfileFile,
     build: BuildDirectory,
-    parameters: Parameters = None,
-    words: Words = None,
 ) -> None:
     """Make every pass over models that a notebook needs (does only what is missing)."""
     started = time.perf_counter()
@@ -160,9 +154,8 @@ def measure(
         from contamination.testsets.sources import DATA_VARIABLE, data_directory
         from reproduction.notebooks.table import notebook_of
         from reproduction.report.notebooks import notebook_parameters
-        from reproduction.run.measured import write_measured
+        from reproduction.run.experiment import write_measured
 
-        own = _override(experiment, source, parameters, words)
         values = notebook_parameters(source, experiment, profile)
         package = notebook_of(source).package
         passes = import_module(f"reproduction.notebooks.{package}.measure").measure
@@ -176,11 +169,10 @@ def measure(
 
         if processes().is_main_process:
             if tables:
-                write_measured(experiment, package, wanted, tables, keep_others=own)
-            if not own:  # else make would take it for what the profile asks
-                seconds = time.perf_counter() - started
-                record = {"seconds": seconds, "processes": processes().num_processes}
-                write_json(build / "scores" / f"{source.stem}.json", record)
+                write_measured(experiment, package, wanted, tables)
+            seconds = time.perf_counter() - started
+            record = {"seconds": seconds, "processes": processes().num_processes}
+            write_json(build / "scores" / f"{source.stem}.json", record)
 
 
 @app.command()
@@ -189,51 +181,16 @@ def notebook(
     profile: ProfileFile,
     build: BuildDirectory,
     results: ResultsDirectory,
-    parameters: Parameters = None,
-    words: Words = None,
 ) -> None:
     """Execute a notebook with the parameters of the profile into results/notebooks/."""
     with _open(profile, build, source.stem) as experiment:
         from reproduction.report.notebooks import execute_notebook
 
-        _override(experiment, source, parameters, words)
         execute_notebook(source, experiment, profile, results)
 
 
-def _override(
-    experiment: "Experiment", source: Path, parameters: list[str] | None, words: list[str] | None
-) -> bool:
-    """Replace parameters of a notebook that the profile gives; return whether there are any."""
-    given = dict(_named(text, "--parameter", yaml.safe_load) for text in parameters or [])
-    given |= dict(_named(text, "--words", _listed) for text in words or [])
-    chosen = experiment.profile.notebooks
-    own = {source.stem: dict(chosen.get(source.stem, {})) | given}
-    experiment.profile = replace(experiment.profile, notebooks={**chosen, **own})
-    return bool(given)
-
-
-def _listed(words: str) -> list[str]:
-    return [str(Path(word).absolute()) if Path(word).exists() else word for word in words.split()]
-
-
-def _named(text: str, option: str, read: Callable[[str], Any]) -> tuple[str, Any]:
-    name, equals, value = text.partition("=")
-    if not equals or not name.isidentifier():
-        raise InputError(f"{option} {text}: write NAME=VALUE, as in max_records=50")
-    try:
-        return name, read(value)
-    except yaml.YAMLError as error:
-        raise InputError(
-            f"{option} {text}: the value is not YAML ({' '.join(str(error).split())}); quote it"
-        ) from error
-
-
 @app.command()
-def manifest(
-    profile: ProfileFile,
-    build: BuildDirectory,
-    results: ResultsDirectory,
-) -> None:
+def manifest(profile: ProfileFile, build: BuildDirectory, results: ResultsDirectory) -> None:
     """Write manifest.json and variables.yml: what ran, on what, and every number of the prose."""
     from reproduction.report.manifest import write_manifest
 
@@ -253,11 +210,7 @@ def report(results: ResultsDirectory) -> None:
 
 
 @app.command()
-def explorer(
-    profile: ProfileFile,
-    build: BuildDirectory,
-    results: ResultsDirectory,
-) -> None:
+def explorer(profile: ProfileFile, build: BuildDirectory, results: ResultsDirectory) -> None:
     """Write explorer.html: MMLU, and every scored set under every test, for a browser."""
     from reproduction.report.explorer.page import make_page
 
@@ -278,8 +231,6 @@ def ship_stores(
         from reproduction.notebooks.start.shipped import ship_stores as ship
 
         ship(experiment, results, stores)
-    size = sum(path.stat().st_size for path in stores.rglob("*") if path.is_file())
-    print(f"{stores}: {size / 1e6:.1f} MB")
 
 
 @app.command()
@@ -288,36 +239,34 @@ def reference(
     outputs: Annotated[list[Path], typer.Argument(help="Tables and figures of a complete run.")],
 ) -> None:
     """Keep tables, figures and report of a finished run for git, whole or not at all."""
-    from reproduction.output.reference import renew_reference
+    from reproduction.output.compare import renew_reference
 
     files = renew_reference(results, REFERENCE, outputs)
-    size = sum(file.stat().st_size for file in files) / 1e6
     commit = read_json(REFERENCE / "manifest.json")["commit"]
-    typer.echo(f"{REFERENCE}: {len(files)} files, {size:.1f} MB, of a run of commit {commit}")
+    typer.echo(f"{REFERENCE}: {len(files)} files of a run of commit {commit}")
 
 
 @app.command()
 def compare(
     results: ResultsDirectory,
+    other: Annotated[Path, typer.Option(help="Results of another run.")] = REFERENCE,
 ) -> None:
-    """Compare every value of a run with the reference; exit status 1 if one is different.
+    """Compare every value of a run with those of another; exit status 1 if one is different.
 
     Writes results/comparison.csv, a row for each value.
     """
     from reproduction.output.compare import DIFFERENT, compare, read_tolerances
     from reproduction.stages.summary import print_comparison
 
-    found = compare(results, REFERENCE, read_tolerances(TOLERANCES))
+    found = compare(results, other, read_tolerances(TOLERANCES))
     save_table(found.values, results / "comparison.csv")
-    print_comparison(found, results, REFERENCE)
+    print_comparison(found, results, other)
     if found.count(DIFFERENT):
         raise typer.Exit(1)
 
 
 @app.command()
-def summary(
-    results: ResultsDirectory,
-) -> None:
+def summary(results: ResultsDirectory) -> None:
     """Print what the run found and where it lies."""
     from reproduction.stages.summary import print_summary
 

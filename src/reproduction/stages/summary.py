@@ -41,7 +41,12 @@ def print_summary(results: Path, reference: Path, tolerances: Path) -> None:
         if (results / name).exists():
             console.print(f"  {results / name}")
     if trained:
-        console.print(_beside(results, reference, tolerances))
+        try:
+            found = compare(results, reference, read_tolerances(tolerances))
+            more = "; `make compare` shows them" if found.count(DIFFERENT) else ""
+            console.print(f"beside {reference}: {found.summary()}{more}")
+        except InputError as error:
+            console.print(f"not compared: {error}")
 
 
 def _print_canaries(table: pd.DataFrame, alpha: float) -> None:
@@ -51,14 +56,10 @@ def _print_canaries(table: pd.DataFrame, alpha: float) -> None:
     )
     rows = []
     for (dup_count, dataset), row in exact.iterrows():
-        mark = "*" if row["holm_p", "contaminated"] <= alpha else " "
-        p = row["p"]
+        mark, p = "*" if row["holm_p", "contaminated"] <= alpha else " ", row["p"]
         rows.append((dataset, dup_count, f"{p['contaminated']:.2g} {mark}", f"{p['clean']:.2g}"))
-    print_table(
-        ("canary set", "planted", "p, contaminated model", "p, clean model"),
-        rows,
-        title="Exact test: is the canonical order preferred?",
-    )
+    columns = ("canary set", "planted", "p, contaminated model", "p, clean model")
+    print_table(columns, rows, title="Exact test: is the canonical order preferred?")
 
 
 def _print_cells(tables: Path) -> None:
@@ -72,21 +73,15 @@ def _print_cells(tables: Path) -> None:
     print_table(("table", *STATUSES), rows, title="Rows of the tables by their status")
 
 
-def _beside(results: Path, reference: Path, tolerances: Path) -> str:
-    """One line: how the run compares with the reference, or why it cannot be compared."""
-    try:
-        found = compare(results, reference, read_tolerances(tolerances))
-    except InputError as error:
-        return f"not compared: {error}"
-    more = "; `make compare` shows them" if found.count(DIFFERENT) else ""
-    return f"beside {reference}: {found.summary()}{more}"
-
-
 def print_comparison(found: Comparison, results: Path, reference: Path) -> None:
     """Print both machines, the largest differences, and how many there are."""
     console = Console(highlight=False, markup=False, soft_wrap=True)
     for name, folder in (("this run", results), ("reference", reference)):
-        console.print(f"{name + ':':11}{_machine(folder)}")
+        manifest = read_json(folder / "manifest.json")
+        machine = manifest.get("machine", {})
+        kernels = [machine[key] for key in ("instructions", "precision") if key in machine]
+        shown = [manifest["hardware"], *kernels, f"torch {manifest['packages']['torch']}"]
+        console.print(f"{name + ':':11}{', '.join(shown)}")
     rows = [
         (
             "not allowed" if math.isinf(value.share) else f"{value.share:.2f} times",
@@ -101,13 +96,6 @@ def print_comparison(found: Comparison, results: Path, reference: Path) -> None:
         title = f"The {len(rows)} largest differences, in tolerances"
         print_table(columns, rows, title=title, text=("value",))
     console.print(f"{found.summary()}; all of them: {results / 'comparison.csv'}")
-
-
-def _machine(results: Path) -> str:
-    manifest = read_json(results / "manifest.json")
-    machine = manifest.get("machine", {})
-    kernels = [machine[name] for name in ("instructions", "precision") if name in machine]
-    return ", ".join([manifest["hardware"], *kernels, f"torch {manifest['packages']['torch']}"])
 
 
 def _short(text: str, scale: str) -> str:

@@ -21,39 +21,26 @@ AXES = {
     **{f"ppl_{k}": f"Minus log PPL_{k} (nats per token)" for k in FIRST},
 }
 
-WIDEST = 15  # cells of heat maps in one row
-
 
 def plot_cross(cross: pd.DataFrame, metrics: Sequence[str], phase: str) -> Figure:
     """Draw AUCs of members against non-members, a heat map a metric (Fu, Figures 1 and 18-20).
 
-    `cross` comes from `cross_table`. A cell where both sides are of one domain has a frame.
+    `cross` comes from `cross_table`; there are two heat maps in a row, of an even number of
+    metrics. A cell where both sides are of one domain has a frame.
     """
     chosen = cross[cross["phase"] == phase]
     if chosen.empty:
         return say_nothing("No cell was measured")
     rows, columns = (list(dict.fromkeys(chosen[f"{side}_domain"])) for side in ("seen", "unseen"))
-    across = len(metrics)
-    if len(columns) * across > WIDEST:
-        across = 1 if across % 2 else across // 2  # two rows, or a column
-    down = len(metrics) // across
-    size = (1.8 + 0.5 * len(columns) * across, 1.4 + (0.4 + 0.34 * len(rows)) * down)
-    figure, grid = plt.subplots(down, across, figsize=size, sharex=True, sharey=True, squeeze=False)
-    panels = grid.ravel()
+    down = len(metrics) // 2
+    size = (1.8 + len(columns), 1.4 + (0.4 + 0.34 * len(rows)) * down)
+    figure, grid = plt.subplots(down, 2, figsize=size, sharex=True, sharey=True, squeeze=False)
+    panels, style = grid.ravel(), {"cmap": "RdBu_r", "vmin": 0, "vmax": 100, "cbar": False}
+    style |= {"annot": True, "fmt": ".0f", "annot_kws": {"fontsize": "small"}}
     for axes, metric in zip(panels, metrics, strict=True):
         cells = chosen[chosen["metric"] == metric].set_index(["seen_domain", "unseen_domain"])
         values = cells["auc_percent"].unstack().reindex(index=rows, columns=columns)
-        sns.heatmap(
-            values.astype(float),
-            ax=axes,
-            vmin=0,
-            vmax=100,
-            cmap="RdBu_r",
-            annot=True,
-            fmt=".0f",
-            annot_kws={"fontsize": "small"},
-            cbar=False,
-        )
+        sns.heatmap(values.astype(float), ax=axes, **style)
         for name in set(rows) & set(columns):
             corner = (columns.index(name), rows.index(name))
             axes.add_patch(Rectangle(corner, 1, 1, fill=False, ec="black", lw=1.4, clip_on=False))
@@ -77,9 +64,8 @@ def plot_density(scored: pd.DataFrame, cross: pd.DataFrame, metric: str) -> Figu
     phases = list(dict.fromkeys(cross["phase"]))
     if not phases:
         return say_nothing("No cell was measured")
-    figure, panels = plt.subplots(
-        len(phases), 2, figsize=(6.8, 0.6 + 2.2 * len(phases)), sharex=True, squeeze=False
-    )
+    size = (6.8, 0.6 + 2.2 * len(phases))
+    figure, panels = plt.subplots(len(phases), 2, figsize=size, sharex=True, squeeze=False)
     for phase, (within, across) in zip(phases, panels, strict=True):
         texts = scored[scored["phase"] == phase]
         both = texts.groupby("domain")["member"].transform("nunique") == 2

@@ -44,6 +44,7 @@ OURS = ("_off_by_one_", "min_k_")  # metrics that are none of Fu's, by what thei
 
 Answer = tuple[str, str]  # what was measured; whether the conclusion holds
 NOT_MEASURED = (MISSING, MISSING)
+YES = {True: "yes", False: "no"}
 
 
 def join_models(
@@ -55,11 +56,10 @@ def join_models(
     `reproduction.notebooks.assumptions.measure.measure`. What was not scored is missing in
     pre-training, where every model is judged.
     """
-    lost = cells[cells["status"] != OK]
-    names = {"metric": "", "unseen_domain": "", "side": ""}  # a cell that was lost lacks them all
+    lost = cells.loc[cells["status"] != OK, ["model", "domain", "status"]]
+    names = dict.fromkeys(("metric", "unseen_domain", "side"), "")  # which a lost cell lacks
     lost = lost.assign(phase=PHASES[1], seen_domain=lost["domain"], **names)
-    lost = lost.drop(columns=["members", "non_members"]).reindex(columns=columns)
-    found = _join([*tables, *([lost] if len(lost) else [])], columns)
+    found = _join([*tables, *([lost.reindex(columns=columns)] if len(lost) else [])], columns)
     counts = [name for name in ("members", "non_members", "texts") if name in found]
     return found.astype(dict.fromkeys(counts, "Int64"))
 
@@ -82,9 +82,8 @@ def within_table(
         ]
         if parts:
             found = pd.concat(parts)
-            rows.append(
-                pd.concat([found, _mean_of_domains(found)]).assign(model=model, phase=phase)
-            )
+            both = pd.concat([found, _mean_of_domains(found)])
+            rows.append(both.assign(model=model, phase=phase))
     return _join(rows, WITHIN_COLUMNS)
 
 
@@ -111,8 +110,8 @@ def cross_table(
             part = _judge(texts[list(metrics)], texts["member"], rng, resamples)
             alike = pd.concat([chosen[~chosen["member"] & (chosen["domain"] == first)], others])
             truth = np.arange(len(alike)) < len(alike) - len(others)
-            known = first != second and truth.any()
-            shift = [100 * auc(alike[name], truth) if known else np.nan for name in metrics]
+            changed = alike if first != second else alike[:0]
+            shift = [_auc(changed[name], truth[: len(changed)]) for name in metrics]
             domains = {"seen_domain": first, "unseen_domain": second, "shift_auc_percent": shift}
             rows.append(part.assign(model=model, phase=phase, **domains))
     return _join(rows, CROSS_COLUMNS)
@@ -123,12 +122,19 @@ def perplexity_table(scored: pd.DataFrame, metric: str, *, model: str) -> pd.Dat
 
     A row per phase, domain and side of the texts of `score_phases`, with `PERPLEXITY_COLUMNS`.
     `metric` is the perplexity that is meant: `ppl_200` as in the paper, `loss` for that of the
-    whole text. The deviation is that of a sample, NaN of a single text.
+    whole text; texts too short for it do not count. The deviation is that of a sample, NaN of one.
     """
     texts = scored.assign(perplexity=np.exp(-scored[metric]), side=scored["member"].map(SIDES))
     found = texts.groupby(["phase", "domain", "side"], sort=False)["perplexity"]
     table = found.agg(texts="count", perplexity="mean", sd="std").reset_index()
     return table.assign(model=model, status=OK)[list(PERPLEXITY_COLUMNS)]
+
+
+def _auc(scores: pd.Series, truth: np.ndarray) -> float:
+    """AUC in percent of the texts that have a score; NaN without any on one side."""
+    known = scores.notna().to_numpy()
+    both = len(set(truth[known])) == 2
+    return 100 * auc(scores[known], truth[known]) if both else np.nan
 
 
 def _judge(
@@ -145,7 +151,7 @@ def _mean_of_domains(found: pd.DataFrame) -> pd.DataFrame:
     grouped = found.assign(square=error**2).groupby("metric", sort=False)
     table = grouped[["members", "non_members"]].sum()
     table["auc_percent"] = grouped["auc_percent"].mean()
-    half = np.sqrt(grouped["square"].sum()) / grouped.size()
+    half = np.sqrt(grouped["square"].sum()) / grouped["square"].count()
     table["auc_low"] = (table["auc_percent"] - half).clip(lower=0)
     table["auc_high"] = (table["auc_percent"] + half).clip(upper=100)
     return table.reset_index().assign(domain=MEAN, status=OK)
@@ -179,7 +185,7 @@ def sizes_layout(within: pd.DataFrame, parameters: Mapping[str, int]) -> pd.Data
     out.
     """
     cells = within[(within["domain"] != MEAN) & ~within["metric"].str.contains("|".join(OURS))]
-    cells = cells.assign(metric=cells["metric"].map(LABELS), auc=cells["auc_percent"])
+    cells = cells.assign(metric=cells["metric"].map(LABELS))
     rows = [
         {"Model": model, "Parameters": f"{parameters[model]:,}", "Phase": phase} | _families(found)
         for phase in PHASES
@@ -196,15 +202,11 @@ def published_layout(table3: pd.DataFrame, within: pd.DataFrame) -> pd.DataFrame
     For each family of metrics: the mean AUC in percent over domains and k, with the lowest and the
     highest. `within` is `fu2025_within_domain_auc` of `data/published`.
     """
-    both = pd.concat([table3, within])
-    groups = both.assign(auc=both["auc_percent"]).groupby(["table", "model"], sort=False)
+    groups = pd.concat([table3, within]).groupby(["table", "model"], sort=False)
     rows = [
-        {
-            "Table": table.removeprefix("Table "),
-            "Model": model,
-            "Phase": "tuning" if model in TUNED else "pre-training",
-            **_families(found),
-        }
+        {"Table": table.removeprefix("Table "), "Model": model}
+        | {"Phase": "tuning" if model in TUNED else "pre-training"}
+        | _families(found)
         for (table, model), found in groups
     ]
     return pd.DataFrame(rows)
@@ -213,19 +215,19 @@ def published_layout(table3: pd.DataFrame, within: pd.DataFrame) -> pd.DataFrame
 def perplexity_layout(perplexities: pd.DataFrame) -> pd.DataFrame:
     """Lay out `perplexity_table` of one model: a row per phase and domain, mean ± deviation."""
     headings = {"member": "Members", "non_member": "Non-members"}
-
-    def cell(row: dict[Any, Any]) -> dict[str, str]:
-        return {headings[row["side"]]: f"{row['perplexity']:.1f} ± {row['sd']:.1f}"}
-
-    index = {"phase": "Phase", "domain": "Domain"}
-    return lay_out(perplexities, index, cell, columns_first=list(headings.values()))
+    return lay_out(
+        perplexities,
+        {"phase": "Phase", "domain": "Domain"},
+        lambda row: {headings[row["side"]]: f"{row['perplexity']:.1f} ± {row['sd']:.1f}"},
+        columns_first=list(headings.values()),
+    )
 
 
 def _families(found: pd.DataFrame) -> dict[str, str]:
     """Count domains, and write the mean AUC over domains and k for each family, with its range."""
     cells = {"Domains": str(found["domain"].nunique())}
     for start, name in FAMILIES.items():
-        auc = found.loc[found["metric"].str.startswith(start), "auc"]
+        auc = found.loc[found["metric"].str.startswith(start), "auc_percent"]
         cells[name] = f"{auc.mean():.1f} ({auc.min():.1f} to {auc.max():.1f})"
     return cells
 
@@ -233,7 +235,7 @@ def _families(found: pd.DataFrame) -> dict[str, str]:
 def conclusions(
     within: pd.DataFrame, cross: pd.DataFrame, *, model: str, near: float
 ) -> pd.DataFrame:
-    """Confront the conclusions of Fu, and of our own, with the tables of `assumptions.detection`.
+    """Confront the conclusions of Fu, and of our own, with `within_table` and `cross_table`.
 
     All but that on sizes are about `model`. `near` is how many percentage points of AUC still count
     as near chance, or as no difference. A conclusion holds: yes, no, undecided where intervals are
@@ -241,29 +243,25 @@ def conclusions(
     """
     own = within[within["model"] == model]
     of_fu = own[~own["metric"].str.contains("|".join(OURS))]
+    inside = own[(own["phase"] == PHASES[1]) & (own["domain"] != MEAN)]
+    apart = cross[(cross["phase"] == PHASES[1]) & (cross["seen_domain"] != cross["unseen_domain"])]
     every, some = f"every metric within {near:g} points of chance", f"more than {near:g} points off"
-    published = {
-        f"Read once: {every}, within a domain": _phase(of_fu, "pre-training", near),
-        f"Read again and again: some metric {some}, within a domain": _phase(
-            of_fu, "fine-tuning", near, far=True
-        ),
-        f"Of every size: in pre-training, the mean AUC of PPL within {near:g} points of chance": (
-            _sizes(within, near)
-        ),
-        "Across domains AUCs are further from chance than within one": _across(own, cross),
-    }
-    ours = {
-        f"Not read: {every}": _phase(own, "control", near),
-        f"The change of domain alone gives the same AUC, to {near:g} points on average": _shift(
-            cross, near
-        ),
-    }
-    for phase in PHASES[1:]:
-        claim = f"Ranks at the right position change the verdict on Mem 25 in {phase}"
-        ours[claim] = _ranks(own, phase)
-    both = {"Fu et al.": published, "ours": ours}
-    rows = [(whose, claim, *found) for whose in both for claim, found in both[whose].items()]
-    return pd.DataFrame(rows, columns=["whose", "conclusion", "measured", "holds"])
+    fu, ours = "Fu et al.", "ours"
+    again = f"Read again and again: some metric {some}, within a domain"
+    size = f"Of every size: in pre-training, the mean AUC of PPL within {near:g} points of chance"
+    alone = f"The change of domain alone gives the same AUC, to {near:g} points on average"
+    ranks = "Ranks at the right position change the verdict on Mem 25 in"
+    rows: list[tuple[str, str, Answer]] = [
+        (fu, f"Read once: {every}, within a domain", _phase(of_fu, "pre-training", near)),
+        (fu, again, _phase(of_fu, "fine-tuning", near, far=True)),
+        (fu, size, _sizes(within, near)),
+        (fu, "Across domains AUCs are further from chance than within one", _across(inside, apart)),
+        (ours, f"Not read: {every}", _phase(own, "control", near)),
+        (ours, alone, _shift(apart, near)),
+        *((ours, f"{ranks} {phase}", _ranks(_means(own, phase))) for phase in PHASES[1:]),
+    ]
+    found = [(whose, claim, *answer) for whose, claim, answer in rows]
+    return pd.DataFrame(found, columns=["whose", "conclusion", "measured", "holds"])
 
 
 def _phase(within: pd.DataFrame, phase: str, near: float, *, far: bool = False) -> Answer:
@@ -271,11 +269,11 @@ def _phase(within: pd.DataFrame, phase: str, near: float, *, far: bool = False) 
     means = _means(within, phase)
     if means.empty:
         return NOT_MEASURED
-    furthest = (means["auc_percent"] - CHANCE).abs().idxmax()
+    furthest = means.loc[(means["auc_percent"] - CHANCE).abs().idxmax()]
     cells = within[(within["phase"] == phase) & (within["domain"] != MEAN)]
     outside = ((cells["auc_low"] > CHANCE) | (cells["auc_high"] < CHANCE)).sum()
     measured = (
-        f"furthest mean: {LABELS[furthest]}, {_interval(means.loc[furthest])}; "
+        f"furthest mean: {LABELS[furthest.name]}, {format_estimate(*furthest, digits=1)}; "
         f"50 is outside of {outside} of {len(cells)} intervals"
     )
     holds = _near_chance(means, near)
@@ -283,44 +281,38 @@ def _phase(within: pd.DataFrame, phase: str, near: float, *, far: bool = False) 
 
 
 def _sizes(within: pd.DataFrame, near: float) -> Answer:
-    means = {
-        model: found.loc["loss"]
-        for model, rows in within.groupby("model", sort=False)
-        if len(found := _means(rows, PHASES[1]))
-    }
+    means = _means(within[within["metric"] == "loss"], PHASES[1], index="model")
     if len(means) < 2:
         return NOT_MEASURED
-    measured = "; ".join(f"{model} {_interval(row)}" for model, row in means.items())
-    return measured, _near_chance(pd.DataFrame(means).T, near)
+    shown = (f"{row.Index} {format_estimate(*row[1:], digits=1)}" for row in means.itertuples())
+    return "; ".join(shown), _near_chance(means, near)
 
 
-def _across(within: pd.DataFrame, cross: pd.DataFrame) -> Answer:
-    across = _pairs_of_domains(cross)
-    inside = within[(within["phase"] == PHASES[1]) & (within["domain"] != MEAN)]
-    inside = inside[inside["metric"].isin(set(across["metric"]))]
-    if across.empty or inside.empty:
+def _across(inside: pd.DataFrame, apart: pd.DataFrame) -> Answer:
+    inside = inside[inside["metric"].isin(set(apart["metric"]))]
+    if apart.empty or inside.empty:
         return NOT_MEASURED
-    far, close = ((t["auc_percent"] - CHANCE).abs().mean() for t in (across, inside))
-    return f"mean distance {far:.1f} across, {close:.1f} within", _yes(far > close)
+    far, close = ((t["auc_percent"] - CHANCE).abs().mean() for t in (apart, inside))
+    return f"mean distance {far:.1f} across, {close:.1f} within", YES[far > close]
 
 
-def _shift(cross: pd.DataFrame, near: float) -> Answer:
-    known = _pairs_of_domains(cross).dropna(subset="shift_auc_percent")
+def _shift(apart: pd.DataFrame, near: float) -> Answer:
+    known = apart.dropna(subset="shift_auc_percent")
     if known.empty:
         return NOT_MEASURED
     difference = (known["auc_percent"] - known["shift_auc_percent"]).abs().mean()
     shift = (known["shift_auc_percent"] - CHANCE).abs().mean()
     measured = f"mean distance {shift:.1f} with no text seen; mean difference {difference:.1f}"
-    return measured, _yes(difference <= near)
+    return measured, YES[difference <= near]
 
 
-def _ranks(within: pd.DataFrame, phase: str) -> Answer:
-    means = _means(within, phase)
+def _ranks(means: pd.DataFrame) -> Answer:
     if means.empty:
         return NOT_MEASURED
     right, off = means.loc["mem_25"], means.loc["mem_off_by_one_25"]
-    measured = f"right {_interval(right)}; off by one {_interval(off)}"
-    return measured, _yes((right["auc_low"] > CHANCE) != (off["auc_low"] > CHANCE))
+    shown = [format_estimate(*one, digits=1) for one in (right, off)]
+    changed = (right["auc_low"] > CHANCE) != (off["auc_low"] > CHANCE)
+    return f"right {shown[0]}; off by one {shown[1]}", YES[changed]
 
 
 def _near_chance(means: pd.DataFrame, near: float) -> str:
@@ -331,18 +323,6 @@ def _near_chance(means: pd.DataFrame, near: float) -> str:
     return "yes" if ((means["auc_percent"] - CHANCE).abs() <= near).all() else "undecided"
 
 
-def _means(within: pd.DataFrame, phase: str) -> pd.DataFrame:
+def _means(within: pd.DataFrame, phase: str, index: str = "metric") -> pd.DataFrame:
     rows = within[(within["phase"] == phase) & (within["domain"] == MEAN)]
-    return rows.set_index("metric")[["auc_percent", "auc_low", "auc_high"]].astype(float)
-
-
-def _pairs_of_domains(cross: pd.DataFrame) -> pd.DataFrame:
-    return cross[(cross["phase"] == PHASES[1]) & (cross["seen_domain"] != cross["unseen_domain"])]
-
-
-def _interval(row: pd.Series) -> str:
-    return format_estimate(row["auc_percent"], row["auc_low"], row["auc_high"], digits=1)
-
-
-def _yes(holds: bool) -> str:
-    return "yes" if holds else "no"
+    return rows.set_index(index)[["auc_percent", "auc_low", "auc_high"]].astype(float)

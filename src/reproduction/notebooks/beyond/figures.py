@@ -6,42 +6,33 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from contamination.audit.battery import COMPARED, TESTS, variant_name
-from contamination.tables import SIGNIFICANT
 from reproduction.notebooks.beyond.tables import P_VALUES
-from reproduction.output.figures import draw_intervals
+from reproduction.output.figures import EVIDENCE, draw_intervals, evidence_axis, mark_level
 
 SCORES = {"sum": "all tokens", "heavy_tailed": "heavy tails"}  # others are named as their test is
 
 
 def plot_power_per_token(table: pd.DataFrame) -> Figure:
-    """Draw mean log10 p against passes over the set, by test, a panel per duplication count.
+    """Draw mean -log10 p against passes over the set, by test, a panel per duplication count.
 
-    `table` comes from `reproduction.notebooks.beyond.tables.summarise`.
+    `table` comes from `reproduction.notebooks.beyond.tables.summarise`. All panels have one scale.
     """
     counts = sorted(table["dup_count"].unique())
     columns = min(4, len(counts))
     height = -(-len(counts) // columns)
-    figure, axes = plt.subplots(
-        height, columns, figsize=(2.1 * columns + 0.8, 2.0 * height + 0.9), sharex=True
-    )
+    size = (max(2.1 * columns + 0.8, 5.0), 2.2 * height + 1.2)
+    figure, axes = plt.subplots(height, columns, figsize=size, sharex=True, sharey=True)
     panels = np.atleast_1d(axes).ravel()
+    whole = table[(table["fraction"] == 1.0)].sort_values("passes").fillna({"se_log10_p": 0.0})
     for panel, count in zip(panels, counts, strict=False):
         for test in map(TESTS.__getitem__, COMPARED):
             name = variant_name(test.name, test.b)
-            rows = table[(table["dup_count"] == count) & (table["test"] == name)]
-            whole = rows[rows["fraction"] == 1.0].sort_values("passes")
-            panel.errorbar(
-                whole["passes"],
-                whole["mean_log10_p"],
-                yerr=whole["se_log10_p"].fillna(0.0),
-                color=test.colour,
-                marker=test.marker,
-                ms=4,
-                lw=1,
-                elinewidth=0.7,
-                label=test.label,
-            )
-        panel.axhline(np.log10(SIGNIFICANT), color="0.35", lw=0.8, ls="--")
+            rows = whole[(whole["dup_count"] == count) & (whole["test"] == name)]
+            style = {"color": test.colour, "marker": test.marker, "label": test.label}
+            at = (rows["passes"], -rows["mean_log10_p"])
+            panel.errorbar(*at, yerr=rows["se_log10_p"], ms=4, lw=1, elinewidth=0.7, **style)
+        mark_level(panel)
+        evidence_axis(panel, -(whole["mean_log10_p"] - whole["se_log10_p"]).min())
         panel.set_xscale("log")
         panel.set_xticks([2, 5, 10, 25, 50], ["2", "5", "10", "25", "50"])
         panel.minorticks_off()
@@ -51,14 +42,24 @@ def plot_power_per_token(table: pd.DataFrame) -> Figure:
     for panel in panels[max(0, len(counts) - columns) : len(counts)]:
         panel.tick_params(labelbottom=True)  # also where nothing stands below
     figure.supxlabel("Tokens read, in passes over the set", fontsize="medium")
-    figure.supylabel("Mean log10 p", fontsize="medium")
+    figure.supylabel(f"Mean {EVIDENCE}", fontsize="medium")
     handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=5, fontsize="small")
+    figure.legend(handles, labels, loc="outside upper center", ncols=3, fontsize="small")
     return figure
 
 
+def middle_counts(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the two duplication counts in the middle, where tests differ most."""
+    counts = sorted(table["dup_count"].unique())
+    first = max(0, len(counts) // 2 - 1)
+    return table[table["dup_count"].isin(counts[first : first + 2])]
+
+
 def plot_calibration(table: pd.DataFrame, alpha: float) -> Figure:
-    """Draw rejection rates under the null at one level, with 95% intervals, by test and shards."""
+    """Draw rejection rates under the null at one level, with 95% intervals, by test and shards.
+
+    The points of a number of shards are those of the permutations, fewest on top.
+    """
     rows = table[np.isclose(table["alpha"], alpha)]
     names = list(dict.fromkeys(zip(rows["scores"], rows["test"], strict=True)))
     shards = sorted(rows["shards"].unique())
@@ -73,11 +74,13 @@ def plot_calibration(table: pd.DataFrame, alpha: float) -> Figure:
             style = {"color": shade, "label": f"{level} shards" if line == 0 else None}
             rates = chosen[["rate", "low", "high"]]
             draw_intervals(axes, height, rates, sideways=True, fmt="o", ms=2.5, lw=0.8, **style)
-    axes.axvline(alpha, color="0.35", lw=0.9, ls="--")
+    axes.axvline(alpha, color="0.35", lw=0.9, ls="--", label=f"level {alpha:g}")
     named = SCORES | {name: test.label.lower() for name, test in TESTS.items()}
     labels = [f"{P_VALUES[test][0]}: {named[scores]}" for scores, test in names]
     axes.set_yticks(range(len(names)), labels)
     axes.invert_yaxis()
     axes.set(xlabel=f"Share of null trials rejected at {alpha:g}")
-    figure.legend(loc="outside upper center", ncols=4, fontsize="small")
+    counts = ", ".join(map(str, sorted(rows["permutations"].unique())))
+    title = f"points of one colour, from top to bottom: {counts} permutations"
+    figure.legend(title=title, loc="outside upper center", ncols=5, fontsize="small")
     return figure

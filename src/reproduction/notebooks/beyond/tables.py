@@ -36,7 +36,7 @@ from contamination.audit.battery import (
 )
 from contamination.audit.compressor import compressor_test
 from contamination.audit.diagnostics import diagnose_order
-from contamination.scoring.plan import SUCCESSOR_TOKENS
+from contamination.scoring.plan import SUCCESSOR_TOKENS, StorePlan
 from contamination.scoring.store import Store, open_store
 from contamination.statistics import (
     anytime_test,
@@ -86,14 +86,9 @@ def power_rows(
 
     Columns are dataset, dup_count, test, shards (of the set), permutations (0 for successors, whose
     orderings cost nothing), fraction (of the shards that are used), replicate, tokens (that the
-    model reads), passes (tokens over those of the set) and log10_p.
-
-    Parameters
-    ----------
-    permutations : numbers of orderings to try, the largest being scored.
-    successor_shards : of the successor matrices, one store each.
-    fractions : of the shards.
-    replicates : draws of each fraction that is not all shards.
+    model reads), passes (tokens over those of the set) and log10_p. The largest of `permutations`
+    has been scored, and a store of successors for each of `successor_shards`; `replicates` are
+    draws of each fraction that is not all shards.
     """
     rows: list[dict[str, Any]] = []
     for spec in tqdm(experiment.profile.canaries, desc="power per token", unit="set"):
@@ -123,7 +118,7 @@ def _scored(
 ) -> Iterator[tuple[str, Statistic, np.ndarray, np.ndarray, int]]:
     """Yield tests with their scores of a set, the tokens that each shard cost, and permutations."""
     most, count = max(permutations), experiment.profile.scoring.shards
-    store = experiment.scored(model, name, shards=count, permutations=most)
+    store = experiment.scored(model, name, StorePlan("orderings", count), most)
     shards = [store.shard_tokens(shard, most) for shard in range(count)]
     lengths = np.array([len(tokens.position) for tokens in shards])
     for m in permutations:
@@ -133,9 +128,8 @@ def _scored(
             label = variant_name(test, choice)
             yield label, TESTS[test].statistic, scores, lengths * (m + 1), m
     for count in successor_shards:
-        store = experiment.scored(
-            model, name, shards=count, kind="successors", tokens_per_example=max(TOKENS.values())
-        )
+        plan = StorePlan("successors", count, max(TOKENS.values()))
+        store = experiment.scored(model, name, plan)
         for choice, b in TOKENS.items():
             sampled = [
                 sampled_successors(store, shard, b, orderings=SAMPLED_ORDERINGS, rng=rng)
@@ -208,24 +202,19 @@ def pools_of(
     Statistics are "sum" (of all tokens), "token_standardised", "boundary" and, with as many sampled
     orderings as the largest number of permutations, "successor".
     """
-    scored_by = {"sum": "sharded_exact"} | {n: n for n in ("token_standardised", "boundary")}
-    kinds = {name: TESTS[test].on_tokens[TESTS[test].b] for name, test in scored_by.items()}
+    tests = {"sum": "sharded_exact"} | {n: n for n in ("token_standardised", "boundary")}
+    kinds = {name: TESTS[test].on_tokens[TESTS[test].b] for name, test in tests.items()}
     rows: dict[tuple[str, int], list[np.ndarray]] = {}
     most = max(permutations)
     for name in tqdm(datasets, desc="scores under the null", unit="set"):
-        store = experiment.scored(model, name, shards=shards, permutations=most)
+        store = experiment.scored(model, name, StorePlan("orderings", shards), most)
         for shard in range(shards):
             tokens = store.shard_tokens(shard, most)
             for m in permutations:
                 for kind, score in kinds.items():
                     rows.setdefault((kind, m), []).append(score(tokens.first_orderings(m)))
-        pairs = experiment.scored(
-            model,
-            name,
-            shards=successor_shards,
-            kind="successors",
-            tokens_per_example=SUCCESSOR_TOKENS,
-        )
+        plan = StorePlan("successors", successor_shards, SUCCESSOR_TOKENS)
+        pairs = experiment.scored(model, name, plan)
         rows.setdefault(("successor", most), []).extend(
             sampled_successors(pairs, shard, SUCCESSOR_TOKENS, orderings=most, rng=rng)
             for shard in range(successor_shards)
@@ -273,36 +262,23 @@ def calibration_table(
         delayed(_p_values)(test, pools[scores, m], r, trials, stream)
         for (scores, test, r, m), stream in zip(settings, streams, strict=True)
     )
-    rows: list[dict[str, Any]] = []
     bar = tqdm(found, desc="calibration", unit="setting", total=len(settings))
-    for setting, p_values in zip(settings, bar, strict=True):
-        for alpha in alphas:
-            hits = int((p_values <= alpha).sum())
-            row = dict(zip(("scores", "test", "shards", "permutations"), setting, strict=True))
-            row |= {"alpha": alpha, "rejections": hits, "trials": trials}
-            low, high = proportion_confint(hits, trials, method="beta")
-            rows.append(row | {"rate": hits / trials, "low": low, "high": high})
-    return pd.DataFrame(rows)
+    rows = [
+        (*setting, alpha, int((p_values <= alpha).sum()), trials)
+        for setting, p_values in zip(settings, bar, strict=True)
+        for alpha in alphas
+    ]
+    names = ["scores", "test", "shards", "permutations", "alpha", "rejections", "trials"]
+    table = pd.DataFrame(rows, columns=names)
+    low, high = proportion_confint(table["rejections"], table["trials"], method="beta")
+    return table.assign(rate=table["rejections"] / table["trials"], low=low, high=high)
 
 
 def _p_values(
     test: str, pool: np.ndarray, shards: int, trials: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """p-values of independent trials, (trials,)."""
     _, p_value = P_VALUES[test]
     return np.array([p_value(null_scores(pool, shards, rng=rng), rng) for _ in range(trials)])
-
-
-def _duplicated(examples: Sequence[str]) -> list[str]:
-    """Each record followed by a near copy of itself; half as many records."""
-    half = examples[: len(examples) // 2]
-    return [text for record in half for text in (record, record.replace("the ", "a "))]
-
-
-def _joined(examples: Sequence[str]) -> list[str]:
-    """Neighbours made one example, in their order; records that are left over go."""
-    whole = len(examples) - len(examples) % JOINED
-    return ["".join(examples[start : start + JOINED]) for start in range(0, whole, JOINED)]
 
 
 AS_PUBLISHED = "as published (shuffled)"
@@ -312,10 +288,16 @@ ORDERS: dict[str, Callable[[Sequence[str]], list[str]]] = {
     AS_PUBLISHED: list,
     "sorted by text": sorted,
     "sorted by length": lambda examples: sorted(examples, key=len),
-    "near-duplicates in pairs": _duplicated,
+    "near-duplicates in pairs": lambda examples: [
+        text
+        for record in examples[: len(examples) // 2]
+        for text in (record, record.replace("the ", "a "))
+    ],
     "numbered": lambda examples: [f"{i}. {text}" for i, text in enumerate(examples, start=1)],
     SHORT: lambda examples: [" ".join(text.split()[:3]) + "\n" for text in examples],
-    LONG: _joined,
+    LONG: lambda examples: [
+        "".join(examples[stop - JOINED : stop]) for stop in range(JOINED, len(examples) + 1, JOINED)
+    ],
 }
 
 
@@ -340,17 +322,14 @@ def failure_table(experiment: Experiment, scored: pd.DataFrame) -> pd.DataFrame:
     for row in scored.to_dict("records"):
         changed = rearranged(experiment.test_set(row["dataset"]), row["order"])
         stores = {t: open_store(experiment.build / ORDER_STORES / row.pop(t)) for t in ORDER_TESTS}
-        header = stores["successor"].header
-        settings = {"shards": header.shards, "seed": header.seed}
-        results = {
-            "compressor": compressor_test(
-                changed, kind=header.kind, permutations=ORDER_PERMUTATIONS, **settings
-            ),
-            **{t: TESTS[t].result(store, ORDER_PERMUTATIONS) for t, store in stores.items()},
-        }
+        header, m = stores["successor"].header, ORDER_PERMUTATIONS
+        shards = {"shards": header.shards, "seed": header.seed}
+        compressor = compressor_test(changed, kind=header.kind, permutations=m, **shards)
+        results = {t: TESTS[t].result(store, m) for t, store in stores.items()}
         longer = row.pop("longer")
         row |= {"examples": len(changed.examples), "longer": longer}
-        row["verdict"] = diagnose_order(changed, **settings).verdict
-        found = {f"log10_p_{t}": float(np.round(one.log10_p, 3)) for t, one in results.items()}
-        rows.append(row | found)
+        row["verdict"] = diagnose_order(changed, **shards).verdict
+        for name, one in ({"compressor": compressor} | results).items():
+            row[f"log10_p_{name}"] = float(np.round(one.log10_p, 3))
+        rows.append(row)
     return pd.DataFrame(rows)

@@ -5,6 +5,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from contamination.membership.books import SCORES
 from reproduction.notebooks.books.tables import AGAIN, ELSEWHERE, ONCE, TRUTHS, VALIDATIONS
@@ -25,24 +26,25 @@ def plot_books(aucs: pd.DataFrame, table: pd.DataFrame, *, accused: float) -> Fi
     """Draw the AUC of every score, and the contamination rate of every audited book by its truth.
 
     Takes `Validation.aucs` with a column `validation`, and the table of `audit_made_books`. Above,
-    a row for each score, a marker and a 95% interval for each validation, a line at chance. Below,
-    a panel for each validation with a point for each book and a bar at the mean; a dashed line at
-    the rate above which a book is accused, a dotted one at the share of unread validation snippets
-    that the threshold calls read.
+    95% intervals and a line at chance. Below, a point for each book and a bar at the mean; a dashed
+    line at the rate above which a book is `accused`, a dotted one at the share of unread validation
+    snippets that the threshold calls read.
     """
     kinds = list(dict.fromkeys(table["validation"]))
     truths = [truth for truth in TRUTHS if (table["truth"] == truth).any()]
-    figure = plt.figure(figsize=(6.6, 5.2))
+    figure = plt.figure(figsize=(6.6, 5.5))
     grid = figure.add_gridspec(2, len(kinds), height_ratios=[0.32 * len(SCORES) + 0.3, 3])
     _draw_aucs(figure.add_subplot(grid[0, :]), aucs, kinds)
-    panels: list[Axes] = []
     for index, kind in enumerate(kinds):
-        axes = figure.add_subplot(grid[1, index], sharey=panels[0] if panels else None)
+        axes = figure.add_subplot(grid[1, index])
         _draw_rates(axes, table[table["validation"] == kind], truths, accused)
         axes.set_title(f"Unread: {kind}", fontsize="medium")
-        axes.tick_params(labelleft=not panels)
-        panels.append(axes)
-    panels[0].set_ylabel("Snippets called read (%)")
+        axes.tick_params(labelleft=index == 0)
+    figure.axes[1].set_ylabel("Snippets called read (%)")
+    named = {"AUC: chance; rate: accused above": "--", "unread validation snippets": ":"}
+    named |= {"mean of books": "-"}
+    handles = [Line2D([], [], color="0.35", ls=ls, label=name) for name, ls in named.items()]
+    figure.legend(handles=handles, loc="outside lower center", ncols=3, fontsize="small")
     return figure
 
 
@@ -56,8 +58,7 @@ def _draw_aucs(axes: Axes, aucs: pd.DataFrame, kinds: list[str]) -> None:
     axes.axvline(0.5, color="0.35", lw=0.9, ls="--")
     axes.set_yticks(range(len(SCORES)), list(SCORES.values()))
     axes.invert_yaxis()
-    axes.set_xlim(right=1.01)
-    axes.set_xlabel("AUC over the validation snippets")
+    axes.set(xlim=(None, 1.01), xlabel="AUC over the validation snippets")
     title = "Unread validation books"
     axes.figure.legend(title=title, loc="outside upper center", ncols=len(kinds), fontsize="small")
 

@@ -1,15 +1,13 @@
 """The passes of notebook 10, on books of which it is known who read them.
 
-Nobody outside knows what a language model has read. Here it is known: a "book" is a bundle of
-docstrings of one package, one after the other. Four kinds are made:
+A "book" is a bundle of docstrings of one package, one after the other. Four kinds are made:
 
 - read again: the clean model read its documents once, and fine-tuning reads them again;
 - read once: by the clean model alone;
 - unread: of the same packages, left out of the corpus at random;
 - unread, elsewhere: of packages of which the corpus holds nothing.
 
-The first and the last two are divided into books for validation and books to be audited. One
-process fine-tunes; all of them score.
+All but those read once are divided into books for validation and books to be audited.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,12 +23,10 @@ from contamination.randomness import random_stream
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.processes import deal
 from reproduction.notebooks.books.tables import AGAIN, ELSEWHERE, ONCE, TRUTHS, UNREAD, VALIDATIONS
-from reproduction.run.corpus import Document
-from reproduction.run.domain_texts import other_domains
-from reproduction.run.experiment import Experiment
-from reproduction.run.fine_tuning import fine_tune_on_texts
-from reproduction.run.measured import parts_of
-from reproduction.run.members import members, non_members
+from reproduction.run.corpus import Document, members, non_members
+from reproduction.run.experiment import Experiment, parts_of
+from reproduction.run.fine_tuning import fine_tune
+from reproduction.run.texts import other_domains
 
 
 def measure(
@@ -45,28 +41,23 @@ def measure(
     """Make the books, train on those to be read again, and score so many snippets of each.
 
     Tables: `books` (book, source, truth, validation, as of `made_books`) and `scored` (book,
-    snippet, and a column per score, as of `score_snippets`).
+    snippet, and a column for each of `SCORES`).
     """
     seed = experiment.profile.seed
     books = made_books(experiment, words=words * snippets, each=each)
-
-    again = books.loc[books["truth"] == AGAIN, "text"].tolist()
     read_again = partial(
-        fine_tune_on_texts,
+        fine_tune,
         experiment.model("clean"),
-        again,
+        books.loc[books["truth"] == AGAIN, "text"].tolist(),
         experiment.build / "books",
         epochs=epochs,
         learning_rate=learning_rate,
         seed=seed,
     )
     (model,) = deal("fine-tune", [read_again])
-    sampled = sample_snippets(
-        dict(zip(books["book"], books["text"], strict=True)),
-        words=words,
-        most=snippets,
-        rng=random_stream(seed, "snippets of made books"),
-    )
+    texts = dict(zip(books["book"], books["text"], strict=True))
+    rng = random_stream(seed, "snippets of made books")
+    sampled = sample_snippets(texts, words=words, most=snippets, rng=rng)
     scores = stored_scores(
         parts_of(experiment, "books"),
         TransformersScorer(model),
@@ -82,15 +73,11 @@ def made_books(experiment: Experiment, *, words: int, each: int) -> pd.DataFrame
 
     There are `each` books of a package, a kind and a use (validation or audit), if there is text
     for as many; the last document of a bundle is cut. A corpus that was taken whole has no unread
-    books of its own. Raises InputError if the corpus stage has not finished, for numbers below 1,
-    and where there is too little text for a single book that was read, or that was not.
-
-    Returns book (a name: source, truth and number), source (package or file), truth (one of
-    `TRUTHS`), validation (whether a threshold may be fitted to it; else it is audited) and text, by
-    truth, source and number.
+    books of its own. Returns book (a name), source (package or file), truth (one of `TRUTHS`),
+    validation (whether a threshold may be fitted to it; else it is audited) and text, by truth,
+    source and number. Raises InputError if the corpus stage has not finished, and where there is
+    too little text for a single book that was read, or that was not.
     """
-    if min(words, each) < 1:
-        raise InputError(f"books of {words} words, {each} of each kind: give 1 or more")
     experiment.require_corpus()
     folder, corpus = experiment.corpus, experiment.profile.corpus
     rows = []
@@ -113,11 +100,10 @@ def made_books(experiment: Experiment, *, words: int, each: int) -> pd.DataFrame
     truths = set(books["truth"])
     if AGAIN not in truths or not truths & set(VALIDATIONS):
         raise InputError(
-            f"{folder}: {sorted(truths)} is all that there is of books of {words} words; lower "
-            "`words`, name more packages, or put pile_domains/NAME.jsonl.gz in the data directory"
+            f"{folder}: too little text for books of {words} words; lower `words`, name more "
+            "packages, or put pile_domains/NAME.jsonl.gz in the data directory"
         )
-    by_truth = {truth: order for order, truth in enumerate(TRUTHS)}
-    return books.sort_values("truth", key=lambda column: column.map(by_truth), kind="stable")
+    return books.sort_values("truth", key=lambda found: found.map(TRUTHS.index), kind="stable")
 
 
 def _bundles(documents: Iterable[Document], source: str, words: int) -> Iterator[str]:

@@ -1,7 +1,5 @@
 """Tables of the audit of books: rates beside the truth, AUCs, and what Shi prints."""
 
-from typing import Any
-
 import pandas as pd
 
 from contamination.membership.books import SCORES, Validation
@@ -28,19 +26,16 @@ PUBLISHED = {
 
 
 def validations(books: pd.DataFrame, scored: pd.DataFrame) -> dict[str, Validation]:
-    """Two validations with the same members, by the names of `VALIDATIONS`.
+    """Fit two validations with the same members, by the names of `VALIDATIONS`.
 
-    Takes the table of `made_books`, and `score_snippets` of all these books. Non-members are of the
+    Takes the table of `made_books`, and the scored snippets of all of them. Non-members are of the
     same packages, or of others; a validation without any is left out.
     """
-    chosen = {
-        truth: scored[scored["book"].isin(found["book"])]
-        for truth, found in books[books["validation"]].groupby("truth")
-    }
+    truth = scored["book"].map(books[books["validation"]].set_index("book")["truth"])
     return {
-        label: Validation(chosen[AGAIN], chosen[truth])
-        for truth, label in VALIDATIONS.items()
-        if truth in chosen
+        label: Validation(scored[truth == AGAIN], scored[truth == unread])
+        for unread, label in VALIDATIONS.items()
+        if (truth == unread).any()
     }
 
 
@@ -67,12 +62,12 @@ def validation_layout(aucs: pd.DataFrame, published: pd.DataFrame) -> pd.DataFra
     Takes `Validation.aucs` with a column `validation`, and `shi2023_headline.csv`. Returns Score, a
     column for each validation ("0.82 (0.74 to 0.88)"), and Published.
     """
-
-    def cells(row: dict[Any, Any]) -> dict[str, str]:
-        numbers = (row["auc"], row["auc_low"], row["auc_high"])
-        return {f"Unread: {row['validation']}": format_estimate(*numbers)}
-
-    shown = lay_out(aucs.assign(score=aucs["score"].map(SCORES)), {"score": "Score"}, cells)
+    ends = ("auc", "auc_low", "auc_high")
+    shown = lay_out(
+        aucs.assign(score=aucs["score"].map(SCORES)),
+        {"score": "Score"},
+        lambda row: {f"Unread: {row['validation']}": format_estimate(*(row[end] for end in ends))},
+    )
     paper = published[published["table"] == "Figure 3"].set_index("method")["value"]
     paper = paper.rename({"Min-20% Prob": "Min-20%"}).map("{:.2f}".format)
     return shown.assign(Published=shown["Score"].map(paper).fillna(MISSING))
@@ -85,13 +80,10 @@ def verdicts(table: pd.DataFrame, *, accused: float, alpha: float) -> pd.DataFra
     `p`. Returns validation, truth, books, rate (mean), accused and rejected (books, "3/10").
     """
     rows = []
-    for label in dict.fromkeys(table["validation"]):
-        for truth in TRUTHS:
-            found = table[(table["validation"] == label) & (table["truth"] == truth)]
-            if len(found):
-                counts = [int((found["rate"] > accused).sum()), int((found["p"] <= alpha).sum())]
-                shown = [f"{count}/{len(found)}" for count in counts]
-                rows.append((label, truth, len(found), f"{found['rate'].mean():.0%}", *shown))
+    for (label, truth), found in table.groupby(["validation", "truth"], sort=False):
+        counts = (int((found["rate"] > accused).sum()), int((found["p"] <= alpha).sum()))
+        shown = [f"{count}/{len(found)}" for count in counts]
+        rows.append((label, truth, len(found), f"{found['rate'].mean():.0%}", *shown))
     names = ["validation", "truth", "books", "rate", "accused", "rejected"]
     return pd.DataFrame(rows, columns=names)
 
@@ -102,8 +94,6 @@ def published_layout(text: pd.DataFrame) -> pd.DataFrame:
     Takes `shi2023_text.csv`. Returns the columns Published, Value and Where, all text.
     """
     rows = text.set_index("key").loc[list(PUBLISHED)]
-    values = zip(PUBLISHED.values(), rows["value"], rows["where"], strict=True)
-    return pd.DataFrame(
-        [(what, f"{value:g}{unit}", where) for (what, unit), value, where in values],
-        columns=["Published", "Value", "Where"],
-    )
+    what, units = zip(*PUBLISHED.values(), strict=True)
+    values = [f"{value:g}{unit}" for value, unit in zip(rows["value"], units, strict=True)]
+    return pd.DataFrame({"Published": what, "Value": values, "Where": rows["where"].to_list()})

@@ -1,7 +1,6 @@
 """The passes over the two models that notebook 01 and many others read: every canary set."""
 
 import time
-from dataclasses import asdict
 
 from tqdm import tqdm
 
@@ -26,7 +25,7 @@ def score_canaries(experiment: Experiment, model: str) -> None:
         jobs, desc=f"score {model} model", unit="store", disable=None if first_process else True
     ):
         plan, permutations = store_plan(experiment.profile.scoring, TESTS[test], spec.examples)
-        store = experiment.score(model, spec.name, permutations=permutations, **asdict(plan))
+        store = experiment.score(model, spec.name, plan, permutations)
         key = store.directory.relative_to(stores / model).as_posix()
         tokens[key] = store.header.tokens_of(permutations)
     if first_process:

@@ -1,6 +1,7 @@
 """The tests on the canary sets (Oren, Table 1): computed from stores, and laid out as text."""
 
 from collections.abc import Mapping
+from itertools import product
 from typing import Any
 
 import pandas as pd
@@ -28,28 +29,21 @@ def canary_table(experiment: Experiment, *, alpha: float, redrawn: int) -> pd.Da
     has too few orderings for it, and no entry.
     """
     rows: list[dict[str, Any]] = []
-    for model in MODELS:
-        for spec in experiment.profile.canaries:
-            facts = {
-                "model": model,
-                "dataset": spec.name,
-                "kind": experiment.corpus_facts["canaries"][spec.name]["kind"],
-                "examples": spec.examples,
-                "dup_count": spec.dup_count,
-            }
-            for name in CANARY_TESTS:
-                test = TESTS[name]
-                store, permutations = experiment.store_for(model, spec.name, test)
-                scores = test.scores(store, permutations)
-                result = test.judge(store, scores)
-                row = facts | outcome_row(result)
-                row["tokens_scored"] = store.header.tokens_of(permutations)
-                if test.shard_size is not None:
-                    p = redrawn_p_values(test, store, scores, draws=redrawn)
-                    row |= {"redrawn_orders": redrawn, "redrawn_alpha": alpha}
-                    row["redrawn_rejections"] = int((p <= alpha).sum())
-                    row["redrawn_as_small"] = int((p <= result.p).sum())
-                rows.append(row)
+    for model, spec, name in product(MODELS, experiment.profile.canaries, CANARY_TESTS):
+        test = TESTS[name]
+        store, permutations = experiment.store_for(model, spec.name, test)
+        scores = test.scores(store, permutations)
+        result = test.judge(store, scores)
+        kind = experiment.corpus_facts["canaries"][spec.name]["kind"]
+        row = {"model": model, "dataset": spec.name, "kind": kind, "examples": spec.examples}
+        row |= {"dup_count": spec.dup_count, **outcome_row(result)}
+        row["tokens_scored"] = store.header.tokens_of(permutations)
+        if test.shard_size is not None:
+            p = redrawn_p_values(test, store, scores, draws=redrawn)
+            row |= {"redrawn_orders": redrawn, "redrawn_alpha": alpha}
+            row["redrawn_rejections"] = int((p <= alpha).sum())
+            row["redrawn_as_small"] = int((p <= result.p).sum())
+        rows.append(row)
     table = pd.DataFrame(rows)
     counts = [f"redrawn_{name}" for name in ("orders", "rejections", "as_small")]
     table[counts] = table[counts].astype("Int64")

@@ -1,15 +1,11 @@
 """Figures of the released checkpoints: evidence by count, shards, permutations (Oren, 2 and 3)."""
 
-import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from contamination.audit.battery import TESTS
 from contamination.scoring.status import OK
-from contamination.tables import SIGNIFICANT
-from reproduction.output.evidence import draw_ablation, mean_log10_p, plot_power
-from reproduction.output.figures import mark_level, say_nothing
+from reproduction.output import figures
 
 
 def plot_checkpoints(rows: pd.DataFrame) -> Figure:
@@ -21,10 +17,12 @@ def plot_checkpoints(rows: pd.DataFrame) -> Figure:
     """
     done = rows[(rows["status"] == OK) & (rows["dup_count"] > 0).fillna(value=False)]
     if done.empty:
-        return say_nothing("no cell was measured")
+        return figures.say_nothing("no cell was measured")
     done = done.astype({"dup_count": int})
     most = done.groupby("model")["dup_count"].max().sort_values(kind="stable")
-    return plot_power({model: done[done["model"] == model] for model in most.index}, TESTS.values())
+    return figures.plot_power(
+        {model: done[done["model"] == model] for model in most.index}, TESTS.values()
+    )
 
 
 def plot_settings(rows: pd.DataFrame, setting: str, label: str) -> Figure:
@@ -38,18 +36,6 @@ def plot_settings(rows: pd.DataFrame, setting: str, label: str) -> Figure:
     of_set = done.groupby(["model", "test", "dataset"])[setting]
     done = done[of_set.transform("nunique") == done[setting].nunique()]
     if done.empty:
-        return say_nothing("no cell was measured")
+        return figures.say_nothing("no cell was measured")
     done = done.astype({setting: int})
-    models = list(dict.fromkeys(done["model"]))
-    size = (0.4 + 3.6 * len(models), 3.9)
-    figure, panels = plt.subplots(1, len(models), figsize=size, squeeze=False)
-    for axes, model in zip(panels[0], models, strict=True):
-        own = done[done["model"] == model]
-        draw_ablation(axes, mean_log10_p(own, setting), own, setting, TESTS.values())
-        axes.set(xlabel=label)
-        axes.set_title(model, fontsize="medium")
-        axes.axhline(np.log10(SIGNIFICANT), color="0.35", lw=0.9, ls="--")
-    panels[0][0].set_ylabel("log10 p")
-    mark_level(panels[0][-1])
-    panels[0][-1].legend(loc="lower left")
-    return figure
+    return figures.plot_settings(dict(list(done.groupby("model", sort=False))), setting, label)

@@ -1,95 +1,58 @@
 """The passes of notebook 12: the planted sets under the released checkpoints and their controls.
 
-The examples of a set are the lines of its file, since these were planted
-(`contamination.testsets.lines`).
+The examples of a set are the lines of its file (`open_lines`), which were planted most likely; in
+Table 1 its records as well, through the registry's template, since that is not certain.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 
 from contamination.audit.battery import TESTS
 from contamination.audit.request import Request
 from contamination.errors import InputError
 from contamination.randomness import random_stream
-from contamination.scoring.models import ModelEntry, find_model
+from contamination.scoring.contract import Scorer
+from contamination.scoring.models import ModelEntry, Role
 from contamination.scoring.plan import stores_of
 from contamination.scoring.status import OK
+from contamination.testsets import example_set
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.registry import entries
-from reproduction.run.experiment import Experiment
+from reproduction.run.experiment import Experiment, named_models, parts_of
 from reproduction.run.grid import ACCESS, Access, Row, grid, load_each
-from reproduction.run.measured import parts_of
-
-if TYPE_CHECKING:
-    from contamination.scoring.contract import Scorer
 
 STORES = Path("stores") / "checkpoints"  # in the build directory
-TABLE, ABLATION = "table 1", "figure 3a"  # what a cell is scored for
+TABLE, ABLATION, SPAN = "table 1", "figure 3a", "table 5"  # what a cell is scored for
+CONTROL: Role = "negative_control"  # it cannot have read the sets in the order that was planted
 SHARDED = "sharded_t"  # names the store that both tests on shards read
-SPAN = "table 5"
-SETS = ("dataset", "examples", "revision", "status")
-CELLS = ("model", "dataset", "purpose", "test", "shards", "permutations", "store", "status")
+SETTING = ("purpose", "test", "shards", "permutations")  # no shards: ten examples each
+LINE, RECORD = "line", "record"  # what an example is
+SETS = ("dataset", "segmentation", "examples", "revision", "status")
+CELLS = ("model", "dataset", "segmentation", *SETTING, "store", "status")
 SPANS = ("model", "dataset", "score", "status")
 
+Setting = tuple[str, str, int | None, int]
+Key = tuple[str, str]  # of an open set: its name, and `LINE` or `RECORD`
 
-@dataclass(frozen=True)
-class Checkpoint:
-    """A model of the notebook; a control cannot have read the sets in the order that was planted.
 
-    Raises InputError as `contamination.scoring.models.find_model`.
+def checkpoints(
+    experiment: Experiment, models: Sequence[str], controls: Sequence[str]
+) -> list[ModelEntry]:
+    """Return the models, then the controls by their role, whatever role these have elsewhere.
+
+    Raises InputError where two of them have one name.
     """
-
-    entry: ModelEntry
-    control: bool
-
-    def dup_count(self, dataset: str) -> int | None:
-        """How often the set was planted: 0 in a control, None where that is not known."""
-        return 0 if self.control else self.entry.dup_count(dataset)
-
-
-def checkpoints(models: Sequence[str], controls: Sequence[str]) -> list[Checkpoint]:
-    """Return the released models, then the controls, each of them once.
-
-    Raises InputError for a bare string in the place of a list, and two models of one name.
-    """
-    for name, given in (("models", models), ("controls", controls)):
-        if isinstance(given, str):
-            raise InputError(f"{name} is {given!r}: give a list of names, paths or hub ids")
-    found = [Checkpoint(find_model(name), name in controls) for name in [*models, *controls]]
-    names = [one.entry.name for one in found]
-    if repeated := sorted({name for name in names if names.count(name) > 1}):
-        raise InputError(f"models and controls name {repeated[0]!r} twice; name it once")
-    return found
+    found = named_models(experiment, [*models, *controls])
+    ours = [replace(entry, role="contaminated") for entry in found[: len(models)]]
+    return ours + [replace(entry, role=CONTROL) for entry in found[len(models) :]]
 
 
 def title(dataset: str) -> str:
     """What the paper's tables call a set; one that is not registered goes by its file."""
     return entries()[dataset].title if dataset in entries() else Path(dataset).stem
-
-
-@dataclass(frozen=True)
-class Setting:
-    """A test with its shards and permutations; `shards` None leaves ten examples a shard."""
-
-    purpose: str
-    test: str
-    shards: int | None
-    permutations: int
-
-
-def table_setting(
-    name: str, shards: int, permutations: int, whole_set_permutations: int
-) -> Setting:
-    """Return the setting of a test in Table 1."""
-    whole = TESTS[name].shard_size is None
-    # Successors have shards of their own: their number is no parameter of the paper.
-    count = shards if TESTS[name].kind == "orderings" else None
-    return Setting(TABLE, name, count, whole_set_permutations if whole else permutations)
 
 
 def measure(
@@ -111,20 +74,19 @@ def measure(
     length: int,
     spans: int,
     k: float,
+    start_each: bool,
     access: Access = ACCESS,
 ) -> dict[str, pd.DataFrame]:
     """Score what Tables 1 and 5 and Figures 2 and 3 of Oren need.
 
     Tables: `sets` (`SETS`: what could be opened), `cells` (`CELLS`: the store of each model, set
-    and setting, in the directory of the stores) and `spans` (`SPANS`: Min-K% of each span, larger
-    for members; a set without a span has one row, which says why). `status` is "ok", "failed:
-    reason" or "not run here: reason". Raises InputError for an unknown test, a model that is named
-    twice, and numbers that cannot be.
+    and setting, in `STORES`) and `spans` (`SPANS`: Min-K% of each span, larger for members; a set
+    without a span has one row, which says why). Raises InputError for an unknown test, two models
+    of one name, and numbers that cannot be.
 
     Parameters
     ----------
-    models, controls : names for `contamination.scoring.models.find_model`; controls cannot have
-        read the sets in the order that was planted, and have no part in the ablation.
+    models, controls : names for `find_model`; controls have no part in the ablation.
     sets, tests : of Table 1: registered names or files, and names of `TESTS`.
     shards, permutations : of every shard, in tests of whole orderings (section 4.1).
     whole_set_permutations : of the permutation test.
@@ -134,75 +96,69 @@ def measure(
         (appendix E): planted sets, and sets that no checkpoint has read.
     length, spans : tokens of a span, and how many are drawn of each set.
     k : percentage of Min-K%. access : to sets and models.
+    start_each : read sets as `contamination.testsets.example_set.start_each`, in tests of order.
     """
     if length < 2 or spans < 1:
         raise InputError(f"length {length}, spans {spans}: give at least 2 tokens and 1 span")
     for count in (permutations, whole_set_permutations):
         Request(tests, permutations=count)  # refuses what cannot be, before a model is opened
-    known = {one.entry.name: one for one in checkpoints(models, controls)}
-    numbers = (shards, permutations, whole_set_permutations)
-    table = [table_setting(name, *numbers) for name in dict.fromkeys(tests)]
-    ablation = [Setting(ABLATION, SHARDED, count, permutations) for count in ablation_shards]
+    table: list[Setting] = []
+    for name in dict.fromkeys(tests):
+        # Successors have shards of their own: their number is no parameter of the paper.
+        own = shards if TESTS[name].kind == "orderings" else None
+        whole = TESTS[name].shard_size is None
+        table.append((TABLE, name, own, whole_set_permutations if whole else permutations))
+    ablation: list[Setting] = [(ABLATION, SHARDED, r, permutations) for r in ablation_shards]
     spanned = [*min_k_sets, *validation_members, *validation_non_members]
+    known = entries()
+    by_record = [name for name in sets if name in known and known[name].template]
+    keys = [(name, LINE) for name in [*sets, *ablation_sets, *spanned]]
     opened = load_each(
-        [*sets, *ablation_sets, *spanned],
-        lambda name: access.open_set(name, max_records=max_records, lines=True),
+        [*keys, *((name, RECORD) for name in by_record)],
+        lambda key: access.open_set(key[0], max_records=max_records, lines=key[1] == LINE),
     )
-    directory, parts = experiment.build / STORES, parts_of(experiment, "checkpoints")
+    parts, column = parts_of(experiment, "checkpoints"), f"min_k_{k:g}"
+    request = Request(seed=experiment.profile.seed, directory=experiment.build / STORES)
 
-    def asked(entry: ModelEntry) -> Iterator[tuple[Row, tuple[str, Setting, ExampleSet] | str]]:
-        wanted = [(name, setting) for name in sets for setting in table]
-        if not known[entry.name].control:
-            wanted += [(name, setting) for name in ablation_sets for setting in ablation]
-        wanted += [(name, Setting(SPAN, "", None, 0)) for name in spanned]
-        for name, setting in dict.fromkeys(wanted):
-            one = opened[name]
-            row = {"dataset": name, **asdict(setting), "store": ""}
-            yield row, one if isinstance(one, str) else (name, setting, one)
+    def asked(entry: ModelEntry) -> Iterator[tuple[Row, tuple[Key, Setting, ExampleSet] | str]]:
+        own = [*((name, LINE) for name in sets), *((name, RECORD) for name in by_record)]
+        wanted = [(key, setting) for key in own for setting in table]
+        if entry.role != CONTROL:
+            wanted += [((name, LINE), setting) for name in ablation_sets for setting in ablation]
+        wanted += [((name, LINE), (SPAN, "", None, 0)) for name in spanned]
+        for key, setting in dict.fromkeys(wanted):
+            one = opened[key]
+            row: Row = {"dataset": key[0], "segmentation": key[1], "store": ""}
+            row |= dict(zip(SETTING, setting, strict=True))
+            yield row, one if isinstance(one, str) else (key, setting, one)
 
-    def open_model(entry: ModelEntry) -> tuple["Scorer", Row]:
-        return access.open_model(entry), {}
+    def cell(entry: ModelEntry, scorer: Scorer, wanted: tuple[Key, Setting, ExampleSet]) -> Row:
+        (dataset, _), (purpose, test, count, most), found = wanted
+        if purpose != SPAN:
+            own = replace(request, shards=count, permutations=most, name=entry.name)
+            begun = example_set.start_each(found, start_each)
+            return {"store": access.score_orders(test, scorer, begun, own)}
+        from contamination.membership.api import sample_spans
 
-    def cell(entry: ModelEntry, scorer: "Scorer", wanted: tuple[str, Setting, ExampleSet]) -> Row:
-        dataset, setting, found = wanted
-        if setting.purpose == SPAN:
-            folder = stores_of(parts, entry.name, f"spans of {dataset}")
-            drawn = draw_spans(scorer, found, length, spans, experiment.profile.seed)
-            name = f"min_k_{k:g}"
-            return {"score": list(access.score_tokens(folder, scorer, drawn, [name])[name])}
-        request = Request(
-            shards=setting.shards,
-            permutations=setting.permutations,
-            seed=experiment.profile.seed,
-            directory=directory,
-            name=entry.name,
-        )
-        return {"store": access.score_orders(setting.test, scorer, found, request)}
+        rng = random_stream(request.seed, "spans of a set", found.revision)
+        drawn = sample_spans(scorer, found.examples, length, spans, rng=rng)
+        if not drawn:
+            raise InputError(f"{found.name}: it has fewer than the {length} tokens of a span")
+        folder = stores_of(parts, entry.name, f"spans of {dataset}")
+        return {"score": list(access.score_texts(folder, scorer, drawn, columns=[column])[column])}
 
-    rows = grid([one.entry for one in known.values()], asked, cell, open_model=open_model)
+    found = checkpoints(experiment, models, controls)
+    rows = grid(found, asked, cell, open_model=lambda entry: (access.open_model(entry), {}))
     cells = pd.DataFrame([row for row in rows if row["purpose"] != SPAN], columns=list(CELLS))
     scored = pd.DataFrame([row for row in rows if row["purpose"] == SPAN], columns=list(SPANS))
     facts = [
-        (name, None, "", one)
+        (*key, None, "", one)
         if isinstance(one, str)
-        else (name, len(one.examples), one.revision, OK)
-        for name, one in opened.items()
+        else (*key, len(one.examples), one.revision, OK)
+        for key, one in opened.items()
     ]
     return {
         "sets": pd.DataFrame(facts, columns=list(SETS)).astype({"examples": "Int64"}),
         "cells": cells.astype({"shards": "Int64"}),
         "spans": scored.explode("score", ignore_index=True).astype({"score": "float64"}),
     }
-
-
-def draw_spans(
-    scorer: "Scorer", examples: ExampleSet, length: int, count: int, seed: int
-) -> list[np.ndarray]:
-    """Draw spans of `length` tokens of a set; raises InputError where it is shorter than one."""
-    from contamination.membership.api import sample_spans
-
-    rng = random_stream(seed, "spans of a set", examples.revision)
-    found = sample_spans(scorer, examples.examples, length, count, rng=rng)
-    if not found:
-        raise InputError(f"{examples.name}: it has fewer than the {length} tokens of a span")
-    return found

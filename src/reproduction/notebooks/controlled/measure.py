@@ -1,13 +1,12 @@
 """The passes of notebook 09: the clean model trains on in every run, then all models score.
 
 Shi (section 6): LLaMA-7B is trained further, for one epoch at a constant learning rate, on text
-with injected examples; Min-K% and others then separate these from others. The size of that
-text, the duplication count of an example and the learning rate vary. Here the base is the clean
-model, every example is inserted whole between two documents, and one mixture holds both sorts of
-contaminants; the paper has a mixture each. *Outliers* are unlike the text around them: there,
-examples of downstream sets in a web corpus; here, records like those of the canary sets, made from
-sources that the corpus holds out. *In-distribution* contaminants are of its kind: there, news in a
-corpus of news; here, documents of the corpus's own sources that were left out of it.
+with injected examples; Min-K% and others then separate these from others. Here the base is the
+clean model, every example is inserted whole between two documents, and one mixture holds both sorts
+of contaminants; the paper has a mixture each. *Outliers*: there, examples of downstream sets in a
+web corpus; here, records like those of the canary sets, made from sources that the corpus holds
+out. *In-distribution*: there, news in a corpus of news; here, documents of the corpus's own sources
+that were left out of it.
 
 Chance divides each set in halves of which one is injected, so a score that knows nothing of the
 training has an AUC of 0.5.
@@ -29,22 +28,12 @@ from contamination.randomness import random_stream
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.processes import deal
 from contamination.testsets.tokens import tokenize
-from reproduction.notebooks.controlled.tables import (
-    BASE,
-    COUNT,
-    INSIDE,
-    KEYS,
-    OUTLIER,
-    RATE,
-    SIZE,
-    TRAINED,
-)
-from reproduction.run.experiment import Experiment
+from reproduction.notebooks.controlled import tables
+from reproduction.run.corpus import DOCUMENTS, is_divided, non_members, read_documents
+from reproduction.run.experiment import Experiment, parts_of
 from reproduction.run.fine_tuning import fine_tune
-from reproduction.run.injection import mix
-from reproduction.run.measured import parts_of
-from reproduction.run.members import DOCUMENTS, is_divided, non_members, read_documents
-from reproduction.run.tuning_texts import tuning_texts
+from reproduction.run.injection import fill_blocks
+from reproduction.run.texts import tuning_texts
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -52,21 +41,8 @@ if TYPE_CHECKING:
 FOLDER = "controlled"  # of the trained models, in the build directory
 LEFT_OUT = "left-out documents"  # name of the in-distribution set
 SHORTEST = 32  # tokens of a document, as the shortest texts of Shi's WikiMIA
-
-
-@dataclass(frozen=True)
-class ContaminantSet:
-    """Texts of one source, of which half is injected; separators are included."""
-
-    contaminant: str  # OUTLIER or INSIDE
-    name: str  # of the source
-    members: tuple[str, ...]
-    non_members: tuple[str, ...]
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """Both halves, members first."""
-        return (*self.members, *self.non_members)
+# A contaminant of OUTLIER or INSIDE, its source, whether it is injected, its number in its half.
+CONTAMINANT = ["contaminant", "dataset", "member", "text"]
 
 
 @dataclass(frozen=True)
@@ -104,25 +80,16 @@ def measure(
     """
     runs = training_runs(sizes, learning_rate, other_rates, fixed_tokens, dup_counts)
     tokenizer = AutoTokenizer.from_pretrained(experiment.corpus / "tokenizer")
-    sets = contaminant_sets(
-        experiment,
-        tokenizer,
-        outliers=outliers,
-        examples=examples,
-        rng=random_stream(experiment.profile.seed, "contaminants"),
-        files=validation_files,
-    )
+    rng = random_stream(experiment.profile.seed, "contaminants")
+    sets = contaminant_sets(experiment, tokenizer, outliers, examples, validation_files, rng=rng)
     background, unread = collect_background(experiment, tokenizer, sets, tokens=max(sizes))
-    directories = fine_tune_runs(experiment, runs, sets, background, batch_size=batch_size)
+    trained = fine_tune_runs(experiment, tokenizer, runs, sets, background, batch_size)
     base, parts = experiment.model("clean"), parts_of(experiment, "controlled")
-    scored = score_runs(runs, sets, base, directories, parts, k=k, neighbours=neighbours)
-    shown = [(one.contaminant, one.name, one.members[0]) for one in sets]
+    scored = score_runs(runs, sets, base, trained, parts, k=k, neighbours=neighbours)
+    shown = sets[sets["member"] & (sets["text"] == 0)].rename(columns={"dataset": "set"})
+    shown = shown[["contaminant", "set", "example"]].reset_index(drop=True)
     around = {"tokens": [sum(map(len, background))], "unread": [unread]}
-    return {
-        "sets": pd.DataFrame(shown, columns=["contaminant", "set", "example"]),
-        "background": pd.DataFrame(around),
-        "scored": scored,
-    }
+    return {"sets": shown, "background": pd.DataFrame(around), "scored": scored}
 
 
 def training_runs(
@@ -134,27 +101,19 @@ def training_runs(
 ) -> dict[str, tuple[Run, ...]]:
     """Return the runs of every experiment, which changes one thing; some runs serve two.
 
-    Raises InputError for fewer than two values of what is varied, one that is not positive or comes
-    twice, or `fixed_tokens` that are not in `sizes`.
-
-    Parameters
-    ----------
-    sizes : tokens of a mixture; contaminants are injected once.
-    learning_rate : of all runs but those of `other_rates`.
-    fixed_tokens : one of `sizes`, where duplication counts and learning rates are compared.
-    dup_counts : in one mixture of that size, each for an equal part of members.
+    Of all runs, those of `other_rates` alone have another `learning_rate`. Contaminants are
+    injected once, but for `dup_counts`, each for an equal part of the members of one mixture of
+    `fixed_tokens`, one of `sizes`; learning rates are compared there, too. Raises InputError for
+    fewer than two values of what is varied.
     """
-    rates = (learning_rate, *other_rates)
-    varied = {"sizes": sizes, "learning_rate and other_rates": rates, "dup_counts": dup_counts}
+    varied = {"sizes": sizes, "dup_counts": dup_counts, "other_rates": (0, *other_rates)}
     for name, values in varied.items():
-        if len(values) < 2 or min(values) <= 0 or len(set(values)) < len(values):
-            raise InputError(f"{name} {list(values)}: give two or more positive numbers")
-    if fixed_tokens not in sizes:
-        raise InputError(f"fixed_tokens {fixed_tokens}: give one of the sizes {list(sizes)}")
+        if len(set(values)) < 2:
+            raise InputError(f"{name}: one value is nothing to compare; give another one")
     return {
-        SIZE: tuple(Run(f"size-{n}", n, learning_rate) for n in sorted(sizes)),
-        COUNT: (Run("dup-counts", fixed_tokens, learning_rate, tuple(dup_counts)),),
-        RATE: (
+        tables.SIZE: tuple(Run(f"size-{n}", n, learning_rate) for n in sorted(sizes)),
+        tables.COUNT: (Run("dup-counts", fixed_tokens, learning_rate, tuple(dup_counts)),),
+        tables.RATE: (
             Run(f"size-{fixed_tokens}", fixed_tokens, learning_rate),
             *(Run(f"rate-{rate:g}", fixed_tokens, rate) for rate in other_rates),
         ),
@@ -164,68 +123,58 @@ def training_runs(
 def contaminant_sets(
     experiment: Experiment,
     tokenizer: "PreTrainedTokenizerBase",
-    *,
     outliers: Sequence[str],
     examples: int,
+    files: Mapping[str, str],
+    *,
     rng: np.random.Generator,
-    files: Mapping[str, str] | None = None,
-) -> tuple[ContaminantSet, ...]:
+) -> pd.DataFrame:
     """Find the contaminants: outlier sets, then the in-distribution one where documents were left.
 
-    Raises InputError for no outlier set or fewer than 2 examples, a canary set that the profile has
-    not, a source with too little text, and as `tuning_texts`.
-
-    Parameters
-    ----------
-    outliers : canary sets of the profile. Text of their source (a kind of docstring, or a file)
-        that was never planted becomes a set; sets of one source give one.
-    examples : of each set, in either half.
-    rng : divides the sets.
-    files : canary set -> file of the data directory, where the set's own holds too little.
+    Text of the source (a kind of docstring, or a file) of the canary sets `outliers` that was never
+    planted becomes a set, of so many `examples` in either half, as `rng` divides them; canary sets
+    of one source give one. Returns `CONTAMINANT` and example (with its separator), members of a set
+    first. Raises InputError for a source with too little text, and as `tuning_texts`, which takes
+    the `files`.
     """
-    if not outliers or examples < 2:
-        raise InputError(
-            f"{len(outliers)} outlier sets of {examples} examples: name a canary set and 2 examples"
-        )
-    facts = experiment.corpus_facts["canaries"]
-    wanted = [facts[experiment.spec(name).name] for name in outliers]
-    longest = max(one["tokens"] / one["examples"] for one in wanted)  # mean tokens of an example
+    facts = [experiment.corpus_facts["canaries"][experiment.spec(name).name] for name in outliers]
+    longest = max(one["tokens"] / one["examples"] for one in facts)  # mean tokens of an example
     sources, texts = tuning_texts(experiment, tokens=int(2 * examples * longest), files=files)
-    groups = {(OUTLIER, sources[name]): texts[sources[name]] for name in outliers}
+    groups = {(tables.OUTLIER, sources[name]): texts[sources[name]] for name in outliers}
     if is_divided(experiment.corpus):
         # What a context holds as a whole, as it is read: with the last newline.
         left = [text + "\n" for _, text in non_members(experiment.corpus)]
         context, lengths = experiment.profile.model.n_positions, map(len, tokenize(tokenizer, left))
-        groups[INSIDE, LEFT_OUT] = tuple(
-            text for text, n in zip(left, lengths, strict=True) if SHORTEST <= n <= context
-        )
-    found = []
+        fitting = [text for text, n in zip(left, lengths, strict=True) if SHORTEST <= n <= context]
+        groups[tables.INSIDE, LEFT_OUT] = tuple(fitting)
+    rows = []
     for (contaminant, name), choice in groups.items():
         if len(choice) < 2 * examples:
             raise InputError(
                 f"{name}: {len(choice)} texts, {2 * examples} wanted, of which half is injected: "
                 "lower `examples`, or name a file with more text in `validation_files`"
             )
-        drawn = tuple(choice[i] for i in rng.permutation(len(choice))[: 2 * examples])
-        found.append(ContaminantSet(contaminant, name, drawn[:examples], drawn[examples:]))
-    return tuple(found)
+        for place, i in enumerate(rng.permutation(len(choice))[: 2 * examples]):
+            injected, number = place < examples, place % examples
+            rows.append((contaminant, name, injected, number, choice[i]))
+    return pd.DataFrame(rows, columns=[*CONTAMINANT, "example"])
 
 
 def collect_background(
     experiment: Experiment,
     tokenizer: "PreTrainedTokenizerBase",
-    sets: Sequence[ContaminantSet],
+    sets: pd.DataFrame,
     *,
     tokens: int,
 ) -> tuple[list[np.ndarray], int]:
     """Collect documents: those left out of the corpus, then, if more are needed, its own.
 
-    Both halves of the `sets` are left out. The last document may go beyond the `tokens` that are
-    needed. Returns the documents (int32, each closed by the end-of-text token), and how many tokens
-    at their start the base model has not read; the others it has, once. Raises InputError if all
+    Both halves of the `sets` are left out. The last document may go beyond the `tokens` needed.
+    Returns the documents (int32, each closed by the end-of-text token), and how many tokens at
+    their start the base model has not read; the others it has, once. Raises InputError if all
     documents together are fewer tokens.
     """
-    used = {text for one in sets for text in one.texts}
+    used = set(sets["example"])
     read = read_documents(experiment.corpus / DOCUMENTS)
     background: list[np.ndarray] = []
     length = unread = 0
@@ -247,7 +196,7 @@ def collect_background(
 
 
 def mixture(
-    sets: Sequence[ContaminantSet],
+    sets: pd.DataFrame,
     background: Sequence[np.ndarray],
     run: Run,
     tokenizer: "PreTrainedTokenizerBase",
@@ -255,62 +204,46 @@ def mixture(
     context: int,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """Mix a training text and cut it into blocks: int32 (blocks, context), no token left out.
+    """Mix a training text and cut it into blocks (blocks, context), no token left out.
 
     A member stands whole wherever it is injected, closed by the end-of-text token, at a random
-    boundary between documents; the background is cut so that the last block is full. Raises
-    InputError if the contaminants alone are more than `run.corpus_tokens`, or the background is too
-    short.
+    boundary between documents. Raises InputError as `fill_blocks`.
     """
+    members, counts = sets[sets["member"]], run.dup_counts
+    every = tokenize(tokenizer, members["example"].tolist())
     injected = {
-        f"{one.name} {i}": (ids, run.dup_counts[i % len(run.dup_counts)])
-        for one in sets
-        for i, ids in enumerate(tokenize(tokenizer, one.members))
+        f"{name} {i}": (ids, counts[i % len(counts)])
+        for name, i, ids in zip(members["dataset"], members["text"], every, strict=True)
     }
-    tokens = sum((len(ids) + 1) * dup_count for ids, dup_count in injected.values())
-    total = run.corpus_tokens // context * context
-    room, around = total - tokens, np.concatenate(background)
-    if not 0 < room <= len(around):
-        raise InputError(
-            f"{run.name}: {tokens} tokens of contaminants and {len(around)} of "
-            f"background for a mixture of {total}: raise the size, or lower `examples` or "
-            "`dup_counts`"
-        )
-    ends = np.cumsum([len(ids) for ids in background])
-    end_of_text = int(tokenizer.eos_token_id)
-    pieces, _ = mix(around[:room], ends[ends <= room], injected, end_of_text, rng=rng)
-    return np.concatenate(pieces).reshape(-1, context)
+    around, ends = np.concatenate(background), np.cumsum([len(ids) for ids in background])
+    end, tokens = int(tokenizer.eos_token_id), run.corpus_tokens
+    return fill_blocks(around, ends, injected, end, context=context, rng=rng, tokens=tokens)[0]
 
 
 def fine_tune_runs(
     experiment: Experiment,
+    tokenizer: "PreTrainedTokenizerBase",
     runs: Runs,
-    sets: Sequence[ContaminantSet],
+    sets: pd.DataFrame,
     background: Sequence[np.ndarray],
-    *,
     batch_size: int,
 ) -> dict[Run, Path]:
     """Train the clean model further, once for every run, and return the directories.
 
     Every run is trained in one process, `batch_size` blocks at a step. One that was trained before,
     on the same text with the same settings and base, is not trained again. In the run for
-    duplication counts outliers alone are injected. Raises InputError if the clean model is not
-    trained, and as `mixture` and `fine_tune`.
+    duplication counts outliers alone are injected. Raises InputError as `mixture` and `fine_tune`.
     """
-    base, seed = experiment.model("clean"), experiment.profile.seed
-    if not (base / "training.json").is_file():
-        raise InputError(f"{base} is not trained: run `make reproduce` or the train stage first")
-    tokenizer = AutoTokenizer.from_pretrained(base, local_files_only=True)
-    context = experiment.profile.model.n_positions
+    seed, context = experiment.profile.seed, experiment.profile.model.n_positions
     tasks = {}
     for run in dict.fromkeys(run for found in runs.values() for run in found):
-        injected = [s for s in sets if len(run.dup_counts) == 1 or s.contaminant == OUTLIER]
+        injected = sets if len(run.dup_counts) == 1 else sets[sets["contaminant"] == tables.OUTLIER]
         # Runs of one size have one mixture: what differs between learning rates is nothing else.
         rng = random_stream(seed, "mixture", run.corpus_tokens)
         blocks = mixture(injected, background, run, tokenizer, context=context, rng=rng)
         tasks[run] = partial(
             fine_tune,
-            base,
+            experiment.model("clean"),
             list(blocks),
             experiment.build / FOLDER / run.name,
             epochs=1,
@@ -323,7 +256,7 @@ def fine_tune_runs(
 
 def score_runs(
     runs: Runs,
-    sets: Sequence[ContaminantSet],
+    sets: pd.DataFrame,
     base: Path,
     directories: Mapping[Run, Path],
     parts: Path,
@@ -334,20 +267,12 @@ def score_runs(
     """Score both halves of every set under the base model and after every run.
 
     A row per experiment, model and text: `KEYS`, member, text (its number in its half) and a column
-    per score, larger for members: loss, min_k_<k>, min_k_pp_<k>, zlib, lowercase, and neighbour,
-    which reads so many of each text. Under the base model corpus_tokens and learning_rate are 0,
-    and dup_count is what will be injected. Non-members stand beside every duplication count. What
-    is scored is kept in `parts`.
+    per score, larger for members. Under the base model corpus_tokens and learning_rate are 0, and
+    dup_count is what will be injected. Non-members stand beside every duplication count. What is
+    scored is kept in `parts`.
     """
     columns = ["loss", f"min_k_{k:g}", f"min_k_pp_{k:g}", "zlib", "lowercase"]
-    texts = [text for one in sets for text in one.texts]
-    each = [
-        (one.contaminant, one.name, member, i)
-        for one in sets
-        for member, half in ((True, one.members), (False, one.non_members))
-        for i in range(len(half))
-    ]
-    keys = pd.DataFrame(each, columns=["contaminant", "dataset", "member", "text"])
+    texts, keys = sets["example"].tolist(), sets[CONTAMINANT]
 
     def scored(name: str, directory: Path) -> pd.DataFrame:
         scorer = TransformersScorer(directory)
@@ -355,22 +280,23 @@ def score_runs(
         return pd.concat([keys, table.reset_index(drop=True)], axis=1)
 
     known = {run: scored(run.name, directory) for run, directory in directories.items()}
-    before = scored(BASE, base)
-    tables = []
+    before = scored(tables.BASE, base)
+    rows = []
     for name, found in runs.items():
         for run, trained in (*((run, True) for run in found), (found[0], False)):
-            table = known[run] if trained else before
-            counts = np.array(run.dup_counts)[table["text"] % len(run.dup_counts)]
-            part = table.assign(
+            part = (known[run] if trained else before).assign(
                 experiment=name,
-                model=TRAINED if trained else BASE,
+                model=tables.TRAINED if trained else tables.BASE,
                 corpus_tokens=run.corpus_tokens * trained,
                 learning_rate=run.learning_rate * trained,
-                dup_count=[
-                    count if member else run.dup_counts
-                    for count, member in zip(counts, table["member"], strict=True)
-                ],
             )
-            tables.append(part if name == SIZE else part[part["contaminant"] == OUTLIER])
-    every = pd.concat(tables).explode("dup_count", ignore_index=True).astype({"dup_count": int})
-    return every[[*KEYS, *(column for column in every if column not in KEYS)]]
+            counts = run.dup_counts
+            part["dup_count"] = [
+                counts[text % len(counts)] if member else counts
+                for member, text in part[["member", "text"]].itertuples(index=False)
+            ]
+            rows.append(
+                part if name == tables.SIZE else part[part["contaminant"] == tables.OUTLIER]
+            )
+    every = pd.concat(rows).explode("dup_count", ignore_index=True).astype({"dup_count": int})
+    return every[[*tables.KEYS, *(column for column in every if column not in tables.KEYS)]]

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from contamination.membership.evaluate import ENDS, evaluate, require_resamples, weighted_aucs
-from contamination.tables import Layout, format_estimate, lay_out
+from contamination.membership.evaluate import ENDS, evaluate, weighted_aucs
+from contamination.tables import MISSING, Layout, format_estimate, lay_out
 
 Floats = NDArray[np.float64]
 
@@ -52,13 +52,13 @@ def auc_table(
     parts = []
     for key, cell in scored.groupby(list(KEYS), sort=False):
         found = evaluate(cell[scores_of(scored)], cell["member"], rng=rng, resamples=resamples)
-        kept = [c for c in found if not str(c).startswith(("tpr_at_1_", "tpr_at_0.1_"))]
-        parts.append(found[kept].assign(**dict(zip(KEYS, key, strict=True))))
+        found = found.drop(columns=found.filter(regex=r"^tpr_at_(1|0\.1)_"))
+        parts.append(found.assign(**dict(zip(KEYS, key, strict=True))))
     table = pd.concat(parts, ignore_index=True)
     keys = [*POOLED, "score"]
     outliers = table[table["contaminant"] == OUTLIER].groupby(keys, sort=False)
-    means = outliers[["auc", "tpr_at_5_fpr"]].mean()
-    means = means.join(outliers[["members", "non_members"]].sum()).reset_index()
+    mean, total = ("auc", "tpr_at_5_fpr"), ("members", "non_members")
+    means = outliers.agg(dict.fromkeys(mean, "mean") | dict.fromkeys(total, "sum")).reset_index()
     intervals = [
         (*key, score, *np.quantile(values[1:, i], ENDS))
         for key, values in mean_draws(scored, rng=rng, resamples=resamples).items()
@@ -66,8 +66,8 @@ def auc_table(
     ]
     ends = pd.DataFrame(intervals, columns=[*keys, "auc_low", "auc_high"])
     means = means.merge(ends, on=keys, how="left").assign(dataset=MEAN)
-    found = pd.concat([table, means], ignore_index=True)
-    return found[[*KEYS, *(name for name in table if name not in KEYS)]]
+    first = [*KEYS, *(name for name in table if name not in KEYS)]
+    return pd.concat([table, means], ignore_index=True)[first]
 
 
 def scores_of(scored: pd.DataFrame) -> list[str]:
@@ -81,10 +81,8 @@ def mean_draws(
     """Average the AUC over the sets of a contaminant: `POOLED` -> (1 + resamples, scores).
 
     The measured mean stands first. The halves of a set, and members by their duplication counts,
-    are resampled apart; one resample of them serves every model. Raises InputError for fewer than 1
-    resample.
+    are resampled apart; one resample of them serves every model.
     """
-    require_resamples(resamples)
     weights: dict[tuple[Any, ...], Floats] = {}  # (1 + resamples, texts), the first row all once
     found: dict[tuple[Any, ...], list[Floats]] = {}
     for key, cell in scored.groupby(list(KEYS), sort=False):
@@ -110,7 +108,7 @@ def trends(
 
     A row per experiment, contaminant and score: first_auc and last_auc, at the smallest and the
     largest value, and slope, the least-squares change of the AUC per doubling of that value, with
-    slope_low and slope_high (95%, bootstrap in pairs). Raises InputError for fewer than 1 resample.
+    slope_low and slope_high (95%, bootstrap in pairs).
     """
     points: dict[tuple[str, str], dict[float, Floats]] = {}
     for key, values in mean_draws(scored, rng=rng, resamples=resamples).items():
@@ -139,17 +137,15 @@ def conclusions(table: pd.DataFrame, found: pd.DataFrame, *, score: str) -> pd.D
     nothing was measured. The control holds where no interval leaves out 0.5, and is undecided where
     one does: of twenty, one does by chance. `measured` says it in text.
     """
-    found, rows = found[found["score"] == score], []
+    rows, found = [], found[found["score"] == score].set_index(["experiment", "contaminant"])
     for experiment, contaminant, sign, claim in CONCLUSIONS:
-        here = (found["experiment"] == experiment) & (found["contaminant"] == contaminant)
-        rows.append((claim, "—", "—"))
-        for row in found[here].to_dict("records"):
-            first, last, *slope = (float(row[name]) for name in TREND)
-            measured = "AUC {:.2f} to {:.2f}; per doubling {:+.3f} ({:+.3f} to {:+.3f})"
-            holds = "yes" if (slope[1] > 0) == (sign > 0) else "no"
-            if slope[1] <= 0 <= slope[2]:
-                holds = "undecided"
-            rows[-1] = (claim, measured.format(first, last, *slope), holds)
+        measured = holds = MISSING
+        if (experiment, contaminant) in found.index:
+            first, last, slope, low, high = found.loc[(experiment, contaminant), list(TREND)]
+            change = f"{slope:+.3f} ({low:+.3f} to {high:+.3f})".replace("-", "−")
+            measured = f"AUC {first:.2f} to {last:.2f}; per doubling {change}"
+            holds = "undecided" if low <= 0 <= high else "yes" if low * sign > 0 else "no"
+        rows.append((claim, measured, holds))
     control = table[(table["model"] == BASE) & (table["experiment"] == SIZE)]
     control = control[(control["score"] == score) & (control["dataset"] != MEAN)]
     off = (control["auc_low"] > 0.5) | (control["auc_high"] < 0.5)
@@ -179,15 +175,13 @@ def main_layout(table: pd.DataFrame, labels: Mapping[str, str]) -> Layout:
         rate = {"TPR at 5% FPR": f"{row['tpr_at_5_fpr']:.0%}"} if mean else {}
         return {row["dataset"].capitalize(): _cell(row)} | rate
 
+    last = ("Before training", "TPR at 5% FPR")
     return lay_out(
         rows.assign(method=rows["score"].map(labels)),
         {"method": "Method"},
         cells,
         rows_first=tuple(labels.values()),
-        columns_first=[
-            *(name.capitalize() for name in outliers),
-            *("Before training", "TPR at 5% FPR"),
-        ],
+        columns_first=[*(name.capitalize() for name in outliers), *last],
     )
 
 
@@ -206,10 +200,7 @@ def rate_layout(table: pd.DataFrame, score: str) -> Layout:
 def published_layout(headline: pd.DataFrame) -> Layout:
     """Lay out what Shi prints in Tables 3, 7 and 4: a row per method, a column per set.
 
-    Parameters
-    ----------
-    headline : `shi2023_downstream` of `data/published`; " lr " and a learning rate follow the set
-        in the setting of Table 4.
+    Takes `shi2023_downstream`; " lr " and a learning rate follow the set in settings of Table 4.
     """
     rows = headline[headline["table"].isin(PUBLISHED)]
     parts = rows["setting"].str.partition(" lr ")
@@ -218,11 +209,9 @@ def published_layout(headline: pd.DataFrame) -> Layout:
         set=parts[0].replace("downstream average", "Average"),
         method=rows["method"].replace("Min-20% Prob", "Min-20%") + rates,
     )
-    return lay_out(
-        rows.sort_values("table", key=lambda names: names.map(PUBLISHED.index), kind="stable"),
-        {"table": "Table", "method": "Method", "metric": "Measure"},
-        lambda row: {row["set"]: f"{row['value']:g}"},
-    )
+    rows = rows.sort_values("table", key=lambda names: names.map(PUBLISHED.index), kind="stable")
+    index = {"table": "Table", "method": "Method", "metric": "Measure"}
+    return lay_out(rows, index, lambda row: {row["set"]: f"{row['value']:g}"})
 
 
 def _cell(row: dict[Any, Any]) -> str:

@@ -43,18 +43,18 @@ def plot_min_k(
         mean = (100 * rows.groupby("dup_count")["share_detected"].mean()).reindex(counts)
         above.plot(range(len(counts)), mean, ls="", label=label, **style)
         above.plot(range(len(counts))[1:], mean.iloc[1:], color=style["color"], lw=1.2)
-    above.axhline(100 * fpr, color="0.35", lw=0.9, ls="--")
+    name = f"{100 * fpr:g}%, as tuned"
+    above.axhline(100 * fpr, color="0.35", lw=0.9, ls="--", label=name)
     above.set(ylabel="Spans detected (%)", ylim=(-4, 104))
-    figure.legend(loc="outside upper center", ncols=len(labels), fontsize="small")
+    figure.legend(loc="outside upper center", ncols=len(labels) + 1, fontsize="small")
     for line, test in enumerate(tests):
         own = verdicts[verdicts["test"] == test]
         rejected = (own["holm_p"] <= alpha).groupby(own["dup_count"]).agg(["sum", "size"])
         colour = TESTS[test].colour
         for count, (hits, sets) in rejected.iterrows():
-            below.scatter(place[count], line, s=330, color=colour, alpha=0.75 * hits / sets, lw=0)
-            below.annotate(
-                f"{hits}/{sets}", (place[count], line), ha="center", va="center", fontsize="small"
-            )
+            at = (place[count], line)
+            below.scatter(*at, s=330, color=colour, alpha=0.75 * hits / sets, lw=0)
+            below.annotate(f"{hits}/{sets}", at, ha="center", va="center", fontsize="small")
     below.set_yticks(range(len(tests)), [TESTS[test].label for test in tests])
     below.set_xticks(range(len(counts)), [str(c) if c else "0 (clean)" for c in counts])
     below.set(xlim=(-0.5, len(counts) - 0.5), ylim=(len(tests) - 0.4, -0.6))

@@ -4,14 +4,12 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from contamination.errors import InputError
 from contamination.membership.api import cut_spans
-from contamination.membership.stored import stored_token_scores
+from contamination.membership.stored import stored_scores
 from contamination.scoring.local import TransformersScorer
 from reproduction.notebooks.min_k.tables import KEYS, PLANTED, VALIDATION
-from reproduction.run.experiment import MODELS, Experiment
-from reproduction.run.measured import parts_of
-from reproduction.run.tuning_texts import tuning_texts
+from reproduction.run.experiment import MODELS, Experiment, parts_of
+from reproduction.run.texts import tuning_texts
 
 
 def measure(
@@ -27,7 +25,7 @@ def measure(
 
     Tables: `sets` (dataset, dup_count, length, validation_set: the source of the text like it) and
     `scored` (model, group, name, and a column per score, larger for members; a row per span, in
-    order). Raises InputError for an argument that cannot be, and as `tuning_texts`.
+    order). Raises InputError as `tuning_texts`.
 
     Parameters
     ----------
@@ -38,39 +36,31 @@ def measure(
     validation_files : canary set -> file of the data directory to take that text from; by default
         it is the set's own file.
     """
-    if length < 2 or validation_spans < 1:
-        raise InputError(
-            f"length {length}, validation_spans {validation_spans}: give at least 2 tokens and 1 "
-            "span"
-        )
     size = min(length, experiment.profile.model.n_positions)
     wanted = validation_spans * size
     sources, texts = tuning_texts(experiment, tokens=wanted, files=validation_files)
-    examples = {name: experiment.test_set(name).examples for name in sources}
-    families = [f"{family}_{each:g}" for family in ("min_k", "min_k_pp") for each in (k, *other_k)]
+    columns = [f"{name}_{each:g}" for name in ("min_k", "min_k_pp") for each in (k, *other_k)]
     tables = []
     for model in MODELS:
         scorer = TransformersScorer(experiment.model(model))
-        spans = [
-            (VALIDATION, source, cut_spans(scorer, found, size)[:validation_spans])
+        spans = {
+            (model, VALIDATION, source): cut_spans(scorer, found, size)[:validation_spans]
             for source, found in texts.items()
-        ]
-        spans += [
-            (PLANTED, name, cut_spans(scorer, found, size)) for name, found in examples.items()
-        ]
-        keys = [(model, group, name) for group, name, found in spans for _ in found]
-        scores = stored_token_scores(
+        }
+        for name in sources:
+            found = experiment.test_set(name).examples
+            spans[model, PLANTED, name] = cut_spans(scorer, found, size)
+        scores = stored_scores(
             parts_of(experiment, "min_k") / model,
             scorer,
-            [ids for _, _, found in spans for ids in found],
-            ["loss", *families, "zlib"],
+            [ids for found in spans.values() for ids in found],
+            columns=["loss", *columns, "zlib"],
         )
-        named = pd.DataFrame(keys, columns=KEYS)
+        named = pd.DataFrame([key for key, found in spans.items() for _ in found], columns=KEYS)
         tables.append(pd.concat([named, scores.reset_index(drop=True)], axis=1))
     counts = {spec.name: spec.dup_count for spec in experiment.profile.canaries}
     sets = [(name, counts[name], size, source) for name, source in sources.items()]
-    columns = ["dataset", "dup_count", "length", "validation_set"]
     return {
-        "sets": pd.DataFrame(sets, columns=columns),
+        "sets": pd.DataFrame(sets, columns=["dataset", "dup_count", "length", "validation_set"]),
         "scored": pd.concat(tables, ignore_index=True),
     }

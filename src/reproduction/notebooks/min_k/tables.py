@@ -5,12 +5,13 @@ section 3) is tuned on text that was never planted, and the share of spans above
 heuristic calls members. No theorem bounds how often it is wrong: that is measured on more such
 text, and under a model that has read none of the sets.
 
-The text for tuning is of the same kind as the set (`reproduction.run.tuning_texts`), which
-is the kindest setting for a heuristic.
+The text for tuning is of the same kind as the set (`reproduction.run.texts`), which is the
+kindest setting for a heuristic.
 """
 
 import math
 from collections.abc import Mapping
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -37,19 +38,17 @@ def min_k_baseline(
 ) -> pd.DataFrame:
     """Measure the share of the spans of every canary set that scores call members, by model.
 
-    A row per model, set and score: model, dataset, dup_count (what the contaminated model was
-    given), length, score, spans, validation_set, tuning_spans, checking_spans, and the columns of
-    `judge`. Raises InputError for a rate that cannot be, and a set without a span or with too
-    little text for the threshold.
+    Takes the tables of `reproduction.notebooks.min_k.measure`. Half of the spans that were never
+    planted tune the threshold, of which at most a share `fpr` may be called members, and more where
+    half would allow no false positive; the others check it.
 
-    Parameters
-    ----------
-    sets, scored : of `reproduction.notebooks.min_k.measure`. Half of the spans that were never
-        planted tune the threshold, more where half would allow no false positive; the others check
-        it.
-    rng : draws the bootstrap of the AUC.
-    fpr : share of the tuning spans that may be called members.
-    resamples : of the bootstrap.
+    A row per model, set and score: model, dataset, dup_count (what the contaminated model was
+    given), length, spans, validation_set, tuning_spans, checking_spans, score, threshold,
+    validation_fpr (share of the checking spans called members; NaN of none), share_detected with
+    _low and _high (Clopper and Pearson, 95%, as if spans were independent), and auc and
+    tpr_at_5_fpr with _low and _high (bootstrap), of the set against all text that was never
+    planted. Raises InputError for a rate that cannot be, and a set without a span or with too
+    little text for the threshold.
     """
     if not 0 < fpr < 1:
         raise InputError(f"fpr is {fpr}: give a rate between 0 and 1, such as 0.05")
@@ -57,66 +56,33 @@ def min_k_baseline(
     groups = {key: table.drop(columns=KEYS) for key, table in scored.groupby(KEYS)}
     none = scored.iloc[:0].drop(columns=KEYS)
     tables = []
-    for model in MODELS:
-        for one in sets.to_dict("records"):
-            name, source = one["dataset"], one["validation_set"]
-            scores = groups.get((model, PLANTED, name), none)
-            tried = groups.get((model, VALIDATION, source), none)
-            if not len(scores) or len(tried) < fewest:
-                raise InputError(
-                    f"canary set {name}: {len(scores)} spans of {one['length']} tokens, and "
-                    f"{len(tried)} of text never planted ({source}), of 1 and {fewest} needed "
-                    f"(fewer allow no false positive at {fpr:g}): shorten `length`, raise "
-                    "`validation_spans`, or name a file with more text in `validation_files`"
-                )
-            middle = max(fewest, -(-len(tried) // 2))
-            halves = tried[:middle], tried[middle:]
-            judged = judge(scores, *halves, fpr=fpr, rng=rng, resamples=resamples)
-            facts = {"model": model, "spans": len(scores)} | one
-            counts = {"tuning_spans": middle, "checking_spans": len(tried) - middle}
-            tables.append(judged.assign(**facts, **counts))
-    table = pd.concat(tables, ignore_index=True)
-    first = ["model", "dataset", "dup_count", "length", "spans", "validation_set"]
-    first += ["tuning_spans", "checking_spans"]
-    return table[[*first, *(name for name in table if name not in first)]]
-
-
-def judge(
-    members: pd.DataFrame,
-    tuning: pd.DataFrame,
-    checking: pd.DataFrame,
-    *,
-    fpr: float,
-    rng: np.random.Generator,
-    resamples: int,
-) -> pd.DataFrame:
-    """Tune a threshold of every score, and apply it to the spans of a set.
-
-    `members`, `tuning` and `checking` are (spans, scores) of the set, and of text that was never
-    planted. A row per score: threshold, validation_fpr (share of `checking` called members; NaN of
-    none), share_detected with _low and _high (Clopper and Pearson, 95%, as if spans were
-    independent), and auc and tpr_at_5_fpr with _low and _high, of the set against all text that was
-    never planted.
-    """
-    every = pd.concat([members, tuning, checking])
-    truth = np.arange(len(every)) < len(members)
-    measured = evaluate(every, truth, rng=rng, resamples=resamples).set_index("score")
-    rows = []
-    for name in measured.index:
-        threshold = Threshold.at_fpr_of_non_members(tuning[name], fpr=fpr)
-        found, wrong = threshold.detect(members[name]), threshold.apply(checking[name])
-        rows.append(
-            {
-                "score": name,
-                "threshold": threshold.value,
-                "validation_fpr": float(np.mean(wrong)) if len(wrong) else float("nan"),
-                "share_detected": found.share,
-                "share_detected_low": found.low,
-                "share_detected_high": found.high,
-            }
-        )
-    kept = measured.filter(regex="^(auc|tpr_at_5_)").reset_index(drop=True)
-    return pd.concat([pd.DataFrame(rows), kept], axis=1)
+    for model, (name, dup_count, length, source) in product(MODELS, sets.itertuples(index=False)):
+        planted = groups.get((model, PLANTED, name), none)
+        tried = groups.get((model, VALIDATION, source), none)
+        if not len(planted) or len(tried) < fewest:
+            raise InputError(
+                f"canary set {name}: {len(planted)} spans of {length} tokens, and {len(tried)} of "
+                f"text never planted ({source}), of 1 and {fewest} needed (fewer allow no false "
+                f"positive at {fpr:g}): shorten `length`, raise `validation_spans`, or name a file "
+                "with more text in `validation_files`"
+            )
+        middle = max(fewest, -(-len(tried) // 2))
+        every, truth = pd.concat([planted, tried]), [True] * len(planted) + [False] * len(tried)
+        measured = evaluate(every, truth, rng=rng, resamples=resamples)
+        rows = []
+        for score in measured["score"]:
+            threshold = Threshold.at_fpr_of_non_members(tried[score][:middle], fpr=fpr)
+            wrong = threshold.apply(tried[score][middle:])
+            called = wrong.mean() if len(wrong) else math.nan
+            rows.append((score, threshold.value, called, *threshold.detect(planted[score])[1:]))
+        shares = [f"share_detected{end}" for end in ("", "_low", "_high")]
+        found = pd.DataFrame(rows, columns=["score", "threshold", "validation_fpr", *shares])
+        facts = {"model": model, "dataset": name, "dup_count": dup_count, "length": length}
+        facts |= {"spans": len(planted), "validation_set": source}
+        facts |= {"tuning_spans": middle, "checking_spans": len(tried) - middle}
+        table = pd.concat([found, measured.filter(regex="^(auc|tpr_at_5_)")], axis=1)
+        tables.append(table.assign(**facts)[[*facts, *table]])
+    return pd.concat(tables, ignore_index=True)
 
 
 def beside_the_tests(
@@ -140,9 +106,7 @@ def beside_the_tests(
         p = format_p(row["p"], row["log10_p"], bold=row["holm_p"] <= alpha)
         return {TESTS[row["test"]].label: p}
 
-    return lay_out(
-        rows.assign(dup_count=rows["dup_count"] * (model != "clean")),
-        {"dataset": "Set", "dup_count": "Duplication count", "spans": "Spans"},
-        cells,
-        columns_first=[*labels.values(), *(TESTS[name].label for name in BESIDE)],
-    )
+    rows = rows.assign(dup_count=rows["dup_count"] * (model != "clean"))
+    index = {"dataset": "Set", "dup_count": "Duplication count", "spans": "Spans"}
+    first = [*labels.values(), *(TESTS[name].label for name in BESIDE)]
+    return lay_out(rows, index, cells, columns_first=first)

@@ -11,13 +11,10 @@ from numpy.typing import ArrayLike
 
 from contamination.audit.battery import TESTS
 from contamination.statistics import dkw_band, ecdf
-from contamination.tables import SIGNIFICANT
 from reproduction.notebooks.mmlu.subsets import COMPRESSOR, title
-from reproduction.output.figures import MODEL_COLOURS
+from reproduction.output.figures import EVIDENCE, MODEL_COLOURS, evidence_axis, mark_level
 
 LINES = 1.1  # per record, from which on a subset is drawn
-LINEAR = 10.0  # -log10 p up to which the axis is linear; logarithmic beyond
-TICKS = (0, -5, -10, -20, -50, -100, -200, -500, -1000)
 
 Curves = Mapping[str, ArrayLike]  # name -> p-values
 
@@ -46,9 +43,9 @@ def plot_mmlu_ecdf(panels: Mapping[str, Curves], level: float = 0.95) -> Figure:
 def _draw_ecdf(axes: Axes, curves: Curves, level: float) -> None:
     width = dkw_band(min(np.size(values) for values in curves.values()), level)
     grid = np.array([0.0, 1.0])
-    name = f"{level:.0%} band, uniform"
+    name = f"{level:.0%} band of uniform p"
     axes.fill_between(grid, grid - width, grid + width, color="0.88", label=name)
-    axes.plot(grid, grid, color="0.4", lw=1, ls="--")
+    axes.plot(grid, grid, color="0.4", lw=1, ls="--", label="uniform")
     for (name, values), colour in zip(curves.items(), MODEL_COLOURS, strict=False):
         x, height = ecdf(values)
         axes.step([0, *x, 1], [0, *height, 1], where="post", color=colour, label=name)
@@ -57,7 +54,7 @@ def _draw_ecdf(axes: Axes, curves: Curves, level: float) -> None:
 
 
 def plot_segmentations(lines: pd.DataFrame) -> Figure:
-    """Draw log10 p by record and by line, a panel for the compressor and for each model and test.
+    """Draw -log10 p by record and by line, a panel for the compressor and for each model and test.
 
     Subsets are those that the paper excludes, in bold, and those with records on several lines: the
     more lines, the further up. `lines` comes from `line_table`, and is not empty.
@@ -75,27 +72,21 @@ def plot_segmentations(lines: pd.DataFrame) -> Figure:
     figure, axes = plt.subplots(
         1, len(panels), figsize=size, sharex=True, sharey=True, squeeze=False
     )
-    at = np.arange(len(height))
+    at, most = np.arange(len(height)), -min(found["log10_p"].min() for found in panels.values())
     for panel, (name, found) in zip(axes[0], panels.items(), strict=True):
-        wide = found.pivot(index="subset", columns="segmentation", values="log10_p")
+        wide = -found.pivot(index="subset", columns="segmentation", values="log10_p")
         wide = wide.reindex(height.index)
         panel.hlines(at, wide["record"], wide["line"], color="0.7", lw=1)
         panel.plot(wide["record"], at, "o", color=MODEL_COLOURS[0], mfc="white", label="record")
         panel.plot(wide["line"], at, "o", color=MODEL_COLOURS[1], label="line")
-        panel.axvline(np.log10(SIGNIFICANT), color="0.35", lw=0.9, ls="--")
-        panel.set(title=name, xlabel="log10 p")
-    least = min(found["log10_p"].min() for found in panels.values())
-    if least < -LINEAR:
-        ticks = [tick for tick in TICKS if tick >= least]
-        axes[0, 0].set_xscale("symlog", linthresh=LINEAR)
-        axes[0, 0].set_xticks(ticks, [str(tick) for tick in ticks])
-        axes[0, 0].minorticks_off()
-        axes[0, 0].set_xlim(left=1.3 * least)  # room for the marker: the margin is linear
+        mark_level(panel, sideways=True)
+        panel.set(title=name, xlabel=EVIDENCE)
+        evidence_axis(panel, most, sideways=True)
     names = [f"{title(name)} ({lines_each:.1f})" for name, lines_each in height.items()]
     axes[0, 0].set_yticks(at, names)
     axes[0, 0].set_ylabel("Subset (lines per record)")
     bold = set(rows.loc[excluded, "subset"])
     for label, name in zip(axes[0, 0].get_yticklabels(), height.index, strict=True):
         label.set_fontweight("bold" if name in bold else "normal")
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
     return figure

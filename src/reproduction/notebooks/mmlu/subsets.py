@@ -12,7 +12,7 @@ they come from.
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -80,22 +80,15 @@ def subsets_at_hand(
 def physical_lines(record: Record) -> list[str]:
     """Write a record as lines of a CSV file, without blank ones and without their ends.
 
-    Fields are quoted where they must be, as in the files in which MMLU is published.
+    Fields are quoted where they must be, as in the files in which MMLU is published; the choices
+    may be four fields or a list.
     """
-    row = io.StringIO()
-    csv.writer(row, lineterminator="\n").writerow(_leaves(record))
+    row, fields = io.StringIO(), list[object]()
+    for value in record.values() if isinstance(record, Mapping) else record:
+        inner = value.values() if isinstance(value, Mapping) else value
+        fields += list(inner) if isinstance(value, Mapping | list | tuple) else [value]
+    csv.writer(row, lineterminator="\n").writerow(fields)
     return [line for line in row.getvalue().split("\n") if line.strip()]
-
-
-def _leaves(value: object) -> Iterator[object]:
-    """Fields of a record in order; the choices may be four fields or a list."""
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    if isinstance(value, list | tuple):
-        for inner in value:
-            yield from _leaves(inner)
-    else:
-        yield value
 
 
 def by_line(test_set: ExampleSet) -> ExampleSet:
@@ -120,7 +113,7 @@ def segmented(sets: Mapping[str, ExampleSet | str]) -> dict[str, dict[str, Examp
     return {"record": opened, "line": {name: by_line(one) for name, one in opened.items()}}
 
 
-def model_free(sets: Segmented, *, seed: int) -> pd.DataFrame:
+def model_free(sets: Segmented, *, seed: int, shards: int | None = None) -> pd.DataFrame:
     """Measure what the order of the examples gives away without a model, in both segmentations.
 
     Of the records: lines_per_record (mean), spanning (share on more than one line) and
@@ -138,9 +131,9 @@ def model_free(sets: Segmented, *, seed: int) -> pd.DataFrame:
         for segmentation in SEGMENTATIONS:
             one = sets[segmentation][subset]
             count = len(one.examples)
-            shards = plan_store(TESTS["sharded_t"], count, None).shards
-            verdict = diagnose_order(one, seed=seed, shards=shards).verdict
-            settings = {"shards": shards, "permutations": COMPRESSOR_PERMUTATIONS, "seed": seed}
+            cut = plan_store(TESTS["sharded_t"], count, shards).shards
+            verdict = diagnose_order(one, seed=seed, shards=cut).verdict
+            settings = {"shards": cut, "permutations": COMPRESSOR_PERMUTATIONS, "seed": seed}
             compressed = compressor_test(one, kind="orderings", **settings)
             rows.append((subset, segmentation, count, *facts, verdict, compressed.log10_p))
     return pd.DataFrame(rows, columns=list(MODEL_FREE))

@@ -8,7 +8,6 @@ of Oren) and those measured here go through the same filter and the same combina
 import math
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,10 +16,12 @@ from contamination.audit.battery import TESTS
 from contamination.scoring.status import OK
 from contamination.scoring.store import open_store
 from contamination.statistics import cauchy, fisher, harmonic_mean
-from contamination.tables import format_p, lay_out, outcome_row
-from reproduction.notebooks.mmlu.measure import MmluAudit
+from contamination.tables import format_estimate, format_p, lay_out, outcome_row
+from reproduction.notebooks.mmlu.measure import STORES
 from reproduction.notebooks.mmlu.subsets import COMPRESSOR, FAMILY, SEGMENTATIONS, Segmented
-from reproduction.output.published import AUDITED, CONTROLS, published_p
+from reproduction.output.published import AUDITED, CONTROLS, MEASURED, STRICTER, published_p
+from reproduction.run.experiment import Experiment, named_models
+from reproduction.run.grid import Row, p_or_status
 
 ROWS = (
     *("model", "subset", "segmentation", "examples", "test", "shards", "permutations"),
@@ -28,17 +29,17 @@ ROWS = (
 )
 TEST = "sharded_t"  # of the paper: 50 shards, 1,000 permutations
 SUBSET_COLUMNS = (
-    *("model", "source", "test", "subset", "examples", "p", "log10_p", "published_p"),
-    *("excluded", "reason", "status"),
+    *("model", "source", "test", "subset", "examples", "shards", "permutations"),
+    *("p", "log10_p", "published_p", "excluded", "reason", "status"),
 )
 P_VALUES = ("p", "log10_p", "published_p")
-TYPES = {"examples": "Int64"} | dict.fromkeys(P_VALUES, "float64")
+COUNTS = ("examples", "shards", "permutations")
+TYPES = dict.fromkeys(COUNTS, "Int64") | dict.fromkeys(P_VALUES, "float64")
 FISHER_COLUMNS = (
     *("model", "source", "test", "subsets_kept", "statistic", "p", "log10_p", "published_p"),
     *("cauchy_p", "harmonic_mean_p", "status"),
 )
 OF_MODEL = ("model", "test", "shards", "permutations", "statistic", "p", "log10_p", "tokens_scored")
-DIAGNOSTICS = "diagnostics"  # of the order of the records, as evidence beside tests
 OUTCOMES = {
     (False, True): "by line only",
     (True, False): "by record only",
@@ -48,41 +49,42 @@ OUTCOMES = {
 
 
 def judge_stores(
-    audit: MmluAudit, cells: pd.DataFrame, sets: Segmented, published: Path | str
+    experiment: Experiment,
+    cells: pd.DataFrame,
+    sets: Segmented,
+    permutations: int,
+    published: Path | str,
 ) -> pd.DataFrame:
     """Test every cell of `reproduction.notebooks.mmlu.measure` that was scored: rows as `ROWS`.
 
     published_p is that of the model in Table 4, by record, where it has a column there; `published`
     is the directory of the papers' tables.
     """
-    entries = audit.models | audit.controls
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for cell in cells[cells["status"] == OK].to_dict("records"):
-        subset, segmentation = cell["subset"], cell["segmentation"]
-        printed = published_p(entries[cell["model"]], FAMILY + subset, published)
-        store = open_store(Path(audit.request.directory) / cell["store"])
-        facts = {name: cell[name] for name in ("model", "subset", "segmentation")} | {
-            "examples": len(sets[segmentation][subset].examples),
-            "published_p": printed if segmentation == "record" else math.nan,
-            "tokens_scored": store.header.tokens_of(audit.request.permutations),
-        }
-        rows.append(
-            facts | outcome_row(TESTS[cell["test"]].result(store, audit.request.permutations))
-        )
+        row = {name: cell[name] for name in ("model", "subset", "segmentation")}
+        row["examples"] = len(sets[cell["segmentation"]][cell["subset"]].examples)
+        if cell["segmentation"] == "record":
+            (entry,) = named_models(experiment, [cell["model"]])
+            row["published_p"] = published_p(entry, FAMILY + cell["subset"], published)
+        store = open_store(experiment.build / STORES / cell["store"])
+        row["tokens_scored"] = store.header.tokens_of(permutations)
+        rows.append(row | outcome_row(TESTS[cell["test"]].result(store, permutations)))
     return pd.DataFrame(rows, columns=list(ROWS))
 
 
 def published_subsets(table4: pd.DataFrame, exclude_below: float) -> pd.DataFrame:
-    """Bring Table 4 into long form, a row per model and subset, with the exclusion and its reason.
+    """Bring Table 4 into long form, a row per model and subset: `SUBSET_COLUMNS`.
 
     `excluded` is true where the p-value of BioMedLM or GPT-2 XL is below `exclude_below`. `p` and
-    `log10_p` stay empty: they are for values measured here, `published_p` for those of the paper.
+    `log10_p` are for values measured here, and empty.
     """
     models = AUDITED | CONTROLS
     long = table4.rename(columns={"size": "examples"} | models).melt(
         ["subset", "examples"], list(models.values()), var_name="model", value_name="published_p"
     )
-    rows = long.assign(source="published", test=TEST, p=math.nan, log10_p=math.nan)
+    unknown = dict.fromkeys(("shards", "permutations"), pd.NA)
+    rows = long.assign(source="published", test=TEST, p=math.nan, log10_p=math.nan, **unknown)
     rejected = rows[rows["model"].isin(CONTROLS.values()) & (rows["published_p"] < exclude_below)]
     return _excluded(rows, rejected, exclude_below)
 
@@ -90,34 +92,31 @@ def published_subsets(table4: pd.DataFrame, exclude_below: float) -> pd.DataFram
 def measured_subsets(
     rows: pd.DataFrame, free: pd.DataFrame, controls: list[str], exclude_below: float
 ) -> pd.DataFrame:
-    """Apply the filter of negative controls to what was measured by record.
+    """Apply two filters to what was measured by record, a row for each: `SUBSET_COLUMNS`.
 
-    Columns are those of `published_subsets`, the source is "measured". `rows` come from
-    `judge_stores`, `free` from `model_free`. A control excludes a subset where its p-value is
-    below `exclude_below` in the same test, the compressor excludes it in all tests.
+    `rows` come from `judge_stores`, `free` from `model_free`. The paper's (`MEASURED`): a control
+    excludes a subset where its p-value is below `exclude_below` in the same test. Ours (`STRICTER`)
+    lets a compressor exclude as well, in all tests.
     """
-    rows = rows[rows["segmentation"] == "record"].assign(source="measured")
+    rows = rows[rows["segmentation"] == "record"]
     level = math.log10(exclude_below)
     rejected = rows[rows["model"].isin(controls) & (rows["log10_p"] < level)]
     silent = free[(free["segmentation"] == "record") & (free["compressor_log10_p"] < level)]
     compressed = silent[["subset"]].merge(rows[["test"]].drop_duplicates(), how="cross")
-    rejected = pd.concat([rejected, compressed.assign(model=COMPRESSOR)])
-    return _excluded(rows, rejected, exclude_below)
+    both = pd.concat([rejected, compressed.assign(model=COMPRESSOR)])
+    filters = {MEASURED: rejected, STRICTER: both}
+    found = [_excluded(rows.assign(source=s), out, exclude_below) for s, out in filters.items()]
+    return pd.concat(found, ignore_index=True)
 
 
 def failed_subsets(cells: pd.DataFrame) -> pd.DataFrame:
-    """Rows for what could not be measured by record, with the reason as its status.
-
-    Columns are those of `published_subsets`, the source is "measured"; `cells` are those of
-    `reproduction.notebooks.mmlu.measure`.
-    """
+    """Rows (`SUBSET_COLUMNS`) for the `cells` by record that could not be measured, and why."""
     lost = cells[(cells["segmentation"] == "record") & (cells["status"] != OK)]
-    lost = lost.assign(source="measured", examples=pd.NA, excluded=False, reason="")
-    return lost.assign(**dict.fromkeys(P_VALUES, math.nan))[list(SUBSET_COLUMNS)].astype(TYPES)
+    lost = lost.assign(source=MEASURED, excluded=False, reason="")
+    return lost.reindex(columns=list(SUBSET_COLUMNS)).astype(TYPES)
 
 
 def _excluded(rows: pd.DataFrame, rejected: pd.DataFrame, exclude_below: float) -> pd.DataFrame:
-    """Mark for each row whether its subset is among those rejected in its test, and by which."""
     keys = ["subset", "test"]
     names = rejected.groupby(keys)["model"].agg(", ".join).rename("names").reset_index()
     names = rows[keys].merge(names, on=keys, how="left")["names"].fillna("")
@@ -144,15 +143,15 @@ def fisher_table(
     """
     printed = table2.set_index("dataset").loc["MMLU (Fisher)"]
     columns = {name: column for column, name in AUDITED.items()} | dict(measured or {})
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     audited = subsets[subsets["model"].isin(columns)]
     for (model, source, test), found in audited.groupby(["model", "source", "test"], sort=False):
-        row = {"model": model, "source": source, "test": test}
-        row["status"] = OK if source == "published" else _obstacle(found, subsets, controls)
-        kept = found[~found["excluded"] & (found["status"] == OK) & (row["status"] == OK)]
-        row["subsets_kept"] = len(kept)
-        log10_p = np.log10(kept["published_p"]) if source == "published" else kept["log10_p"]
-        row["published_p"] = printed.get(columns[model])
+        ours = source != "published"
+        status = _obstacle(found, subsets, controls) if ours else OK
+        kept = found[~found["excluded"] & (found["status"] == OK) & (status == OK)]
+        log10_p = kept["log10_p"] if ours else np.log10(kept["published_p"])
+        row = {"model": model, "source": source, "test": test, "subsets_kept": len(kept)}
+        row |= {"published_p": printed.get(columns[model], math.nan), "status": status}
         if len(kept):
             combined = fisher(log10_p=log10_p)
             row |= {name: getattr(combined, name) for name in ("statistic", "p", "log10_p")}
@@ -179,48 +178,34 @@ def fisher_layout(combined: pd.DataFrame) -> pd.DataFrame:
 
     Where there is none, its place says "failed" or "not run here".
     """
-    shown = {
-        "statistic": ("Fisher statistic", 1),
-        "p": ("p", 4),
-        "published_p": ("p, published", 3),
-    }
-    return lay_out(
-        combined.assign(test=combined["test"].map(lambda name: TESTS[name].label)),
-        {"model": "Model", "source": "p-values", "test": "Test", "subsets_kept": "Subsets kept"},
-        lambda row: (
-            {
-                heading: None if pd.isna(row[name]) else f"{row[name]:.{digits}f}"
-                for name, (heading, digits) in shown.items()
-            }
-            | ({} if row["status"] == OK else {"p": row["status"].partition(":")[0]})
-        ),
-    )
 
+    def cells(row: Row) -> dict[str, str]:
+        p = format_estimate(row["p"], digits=4, interval=False)
+        return {
+            "Fisher statistic": format_estimate(row["statistic"], digits=1, interval=False),
+            "p": p if row["status"] == OK else row["status"].partition(":")[0],
+            "p, published": format_estimate(row["published_p"], digits=3, interval=False),
+        }
 
-def rules_layout(combined: pd.DataFrame) -> pd.DataFrame:
-    """Lay out the p-values of `fisher_table` by three rules of combination."""
-    shown = {"p": "Fisher", "cauchy_p": "Cauchy", "harmonic_mean_p": "Harmonic mean"}
-    return lay_out(
-        combined.assign(test=combined["test"].map(lambda name: TESTS[name].label)),
-        {"model": "Model", "source": "p-values", "test": "Test"},
-        lambda row: {heading: format_p(row[name]) for name, heading in shown.items()},
-    )
+    keys = {"model": "Model", "source": "p-values", "test": "Test", "subsets_kept": "Subsets kept"}
+    labels = [TESTS[name].label for name in combined["test"]]
+    return lay_out(combined.assign(test=labels), keys, cells)
 
 
 def table4_layout(subsets: pd.DataFrame) -> pd.DataFrame:
     """Lay out Table 4: a row for each subset, the published p-values and those measured here.
 
     `subsets` are rows of `published_subsets`, `measured_subsets` and `failed_subsets`. Bold are
-    those excluded; where there is no p-value, its place says "failed" or "not run here".
+    those that the paper's filter excludes; where there is no p-value, its place says "failed" or
+    "not run here".
     """
+    subsets = subsets[subsets["source"] != STRICTER]
 
-    def cells(row: dict[str, Any]) -> dict[str, str]:
+    def cells(row: Row) -> dict[str, str]:
         if row["source"] == "published":
             return {row["model"]: format_p(row["published_p"], bold=row["excluded"])}
-        heading = f"{row['model']}, {TESTS[row['test']].label.lower()}, here"
-        if row["status"] != OK:
-            return {heading: row["status"].partition(":")[0]}
-        return {heading: format_p(row["p"], row["log10_p"], bold=row["excluded"])}
+        shown = p_or_status(row, bold=row["excluded"])
+        return {f"{row['model']}, {TESTS[row['test']].label.lower()}, here": shown}
 
     return lay_out(
         subsets.assign(examples=subsets.groupby("subset")["examples"].transform("max")),
@@ -258,32 +243,33 @@ def outcomes(lines: pd.DataFrame, exclude_below: float) -> pd.DataFrame:
     level = math.log10(exclude_below)
     free = lines.drop_duplicates(["subset", "segmentation"])
     tested = lines[lines["log10_p"].notna()]
-    verdict, silent = free["verdict"], free["compressor_log10_p"]
+    evidence = tested["model"] + ", " + tested["test"]
+    told = free["verdict"] == "order carries information"
     pieces = (
-        free.assign(evidence=DIAGNOSTICS, rejects=verdict == "order carries information"),
-        free.assign(evidence=COMPRESSOR, rejects=silent < level),
-        tested.assign(
-            evidence=tested["model"] + ", " + tested["test"], rejects=tested["log10_p"] < level
-        ),
+        free.assign(evidence="diagnostics", rejects=told),
+        free.assign(evidence=COMPRESSOR, rejects=free["compressor_log10_p"] < level),
+        tested.assign(evidence=evidence, rejects=tested["log10_p"] < level),
     )
     rejects = pd.concat(pieces).set_index(["subset", "evidence", "segmentation"])["rejects"]
     wide = rejects.unstack().reindex(columns=list(SEGMENTATIONS)).astype(bool).reset_index()
-    outcome = [OUTCOMES[pair] for pair in zip(wide["record"], wide["line"], strict=True)]
+    wide["outcome"] = [OUTCOMES[pair] for pair in zip(wide["record"], wide["line"], strict=True)]
     excluded = free.drop_duplicates("subset")[["subset", "excluded_in_paper"]]
-    found = excluded.merge(wide.assign(outcome=outcome), on="subset")
-    return found[["subset", "excluded_in_paper", "evidence", *SEGMENTATIONS, "outcome"]]
+    columns = ["subset", "excluded_in_paper", "evidence", *SEGMENTATIONS, "outcome"]
+    return excluded.merge(wide, on="subset")[columns]
 
 
 def exclusions_layout(lines: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
     """Lay out the subsets that the paper excludes: what its controls say, and each evidence here.
 
     `lines` and `found` come from `line_table` and `outcomes`. Each evidence says which segmentation
-    it rejects, bold where that is the lines only.
+    it rejects, bold where that is the lines only of records that span several: elsewhere both
+    segmentations are the same, and only chance sets them apart.
     """
 
-    def cells(row: dict[str, Any]) -> dict[str, str]:
+    def cells(row: Row) -> dict[str, str]:
         outcome = row["outcome"].removeprefix("by ")
-        shown = f"**{outcome}**" if outcome == "line only" else outcome
+        explains = outcome == "line only" and row["spanning"] > 0
+        shown = f"**{outcome}**" if explains else outcome
         return {
             "Lines per record": f"{row['lines_per_record']:.1f}",
             **{name: format_p(row[f"published_{column}"]) for column, name in CONTROLS.items()},

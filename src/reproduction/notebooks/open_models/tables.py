@@ -1,35 +1,145 @@
 """Oren's Table 2: every cell tested, with controls and corrections beside its p-value.
 
 A negative control is a model that cannot be contaminated (Oren, section 4.3). Beside every p-value
-stand a verdict on the order of the records and the p-value of a compressor, which has seen no test
-set.
+stand a verdict on the order of the records, the p-value of a compressor, which has seen no test
+set, and what the command would conclude (`contamination.audit.conclusion`).
+
+The last row of an audit has all sets of a model and a test in one p-value. A set that was read once
+shows next to nothing alone. The exact test adds the shards of all sets, at no cost in tokens, and
+sets that all show a little show it together.
 """
 
 import math
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
+from contamination.audit import conclusion
 from contamination.audit.battery import TESTS
-from contamination.errors import InputError
-from contamination.scoring.models import ModelEntry
+from contamination.audit.compressor import compressor_scores
+from contamination.audit.diagnostics import diagnose_order
 from contamination.scoring.status import FAILURES, OK, status_of
 from contamination.scoring.store import open_store
-from contamination.statistics import adjust
-from contamination.tables import POOLED, format_p, lay_out, outcome_row
-from reproduction.notebooks.open_models.measure import (
-    SetName,
-    model_entries,
-    open_sets,
-    set_names,
-)
-from reproduction.notebooks.open_models.pooled import WithoutModel, pooled_rows
+from contamination.statistics import TestResult, adjust, pooled_exact_test, sharded_exact_test
+from contamination.tables import POOLED, SIGNIFICANT, format_p, lay_out, outcome_row
+from contamination.testsets.example_set import ExampleSet
+from reproduction.notebooks.open_models import measure
 from reproduction.output.published import AUDITED, CONTROLS, published_p
 from reproduction.run.experiment import Experiment
+from reproduction.run.grid import Row, attempt, p_or_status
+
+FEWEST = 2  # sets to pool
+
+
+class WithoutModel:
+    """What is known of opened sets without a model, by name; each answer is computed once."""
+
+    def __init__(self, sets: Mapping[str, ExampleSet]) -> None:
+        self.opened = sets
+        # Within the shards of a test; of all shards of a store, (r, n + 1), canonical first.
+        self.verdict = cache(lambda name, **test: diagnose_order(sets[name], **test).verdict)
+        self.scores = cache(lambda name, **store: compressor_scores(sets[name], **store))
+
+    def shared(self, name: str, other: str) -> int:
+        """How many examples of a set are examples of another one as well."""
+        return len({*self.opened[name].examples} & {*self.opened[other].examples})
+
+
+def pooled_rows(rows: Sequence[Row], sets: WithoutModel) -> list[Row]:
+    """Return a row for each model and test that were asked of several sets.
+
+    `rows` have their controls, and `scores` where they are done: a function that returns the scores
+    of all shards, (r, m + 1). Tests that take the best of several statistics have no such scores
+    and no row. All others are pooled by the exact test, the paper's t-test among them: p is that of
+    `contamination.statistics.pooled_exact_test`. `pooled` counts the sets that went in, `left_out`
+    names the others with the reason: they have no p-value, their order is not quiet, or their
+    control rejects at 0.05 after Holm's correction over the sets. Without that one quiet set in
+    twenty would be lost to chance; and the control of those that are left, pooled, would be the
+    more reassuring for having lost its smallest p-values. Of two sets that share an example, such
+    as one set twice or a set and its part, the later one is left out. The p-value of a row itself
+    is not asked. The control is that of the sets, pooled over the same ones.
+
+    H0 is that of every set: its order is exchangeable given the model. Given the model, the orders
+    of different sets are independent draws, which needs sets without a common example.
+    """
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row["model"], row["test"]), []).append(row)
+    found = (_pooled(group, rows, sets) for group in groups.values() if len(group) >= FEWEST)
+    return [row for row in found if row]
+
+
+def _pooled(group: Sequence[Row], rows: Sequence[Row], sets: WithoutModel) -> Row:
+    """Return the row, empty where the test has no scores to add."""
+    left_out = _left_out(group, sets)
+    chosen = [row for row in group if row["dataset"] not in left_out]
+    shared = ("model", "role", "test", "model_id", "model_revision")
+    row: Row = {name: group[0][name] for name in shared} | {
+        "dataset": POOLED,
+        "published_p": math.nan,
+        "dataset_revision": "",
+        "pooled": len(chosen),
+        "left_out": "; ".join(f"{name} ({why})" for name, why in left_out.items()),
+        "status": OK,
+    }
+    if len(chosen) < FEWEST:
+        return row | {"status": f"not pooled: {len(chosen)} of {len(group)} sets are left"}
+    try:
+        scores = [one["scores"]() for one in chosen]
+        if any(each.ndim != 2 for each in scores):
+            return {}
+        row |= outcome_row(pooled_exact_test(scores)) | {"test": row["test"]}
+        row |= _control(chosen, rows, sets)
+    except FAILURES as error:
+        return row | {"status": status_of(error)}
+    totals = {name: sum(one[name] for one in chosen) for name in ("examples", "tokens_scored")}
+    return row | totals | {"verdict": "quiet"}
+
+
+def _left_out(group: Sequence[Row], sets: WithoutModel) -> dict[str, str]:
+    """Say which sets are not pooled, and why."""
+    kept: list[Row] = []
+    p = np.array([row.get("control_p", math.nan) for row in group], dtype=float)
+    known = ~np.isnan(p)
+    if known.any():
+        p[known] = adjust(p[known], method="holm").p
+    reasons = {}
+    for row, control_p in zip(group, p, strict=True):
+        if row["status"] != OK:
+            reasons[row["dataset"]] = "no p-value"
+        elif row["verdict"] != "quiet":
+            reasons[row["dataset"]] = f"order: {row['verdict']}"
+        elif control_p <= SIGNIFICANT:
+            reasons[row["dataset"]] = f"{row['control']} rejects"
+        elif twice := [one for one in kept if sets.shared(row["name"], one["name"])]:
+            reasons[row["dataset"]] = f"has examples of {twice[0]['dataset']}"
+        else:
+            kept.append(row)
+    return reasons
+
+
+def _control(chosen: Sequence[Row], rows: Sequence[Row], sets: WithoutModel) -> Row:
+    """Pool the control of the chosen sets; where they have several, none stands for all."""
+    name, *others = {row["control"] for row in chosen}
+    if others:
+        return {"control": "several", "control_p": math.nan}
+    by_set = {
+        row["dataset"]: row["scores"]
+        for row in rows
+        if row["model"] == name and row["test"] == chosen[0]["test"] and row["status"] == OK
+    }
+    if by_set:
+        scores = [by_set[row["dataset"]]() for row in chosen]
+    else:
+        scores = [sets.scores(row["name"], **row["store"]) for row in chosen]
+    return {"control": name, "control_p": pooled_exact_test(scores).p}
+
 
 CONTROL = "negative_control"  # role of a model
 COMPRESSOR = "compressor"
@@ -37,92 +147,78 @@ COLUMNS = (
     *("model", "role", "dataset", "examples", "test", "shards", "permutations", "statistic", "p"),
     *("log10_p", "holm_p", "bh_p", "published_p", "dup_count", "verdict", "control", "control_p"),
     *("status", "tokens_scored", "model_id", "model_revision", "dataset_revision"),
-    *("pooled", "left_out"),
+    *("pooled", "left_out", "conclusion"),
 )
 COUNTS = ("examples", "shards", "permutations", "dup_count", "tokens_scored", "pooled")
 
-Row = dict[str, Any]  # of the table, with `name` (SetName) and, where done, `store` besides
-
 
 def audit_models(
+    experiment: Experiment,
     cells: pd.DataFrame,
-    models: Sequence[str | ModelEntry],
+    models: Sequence[str],
     sets: Sequence[str],
     *,
-    directory: Path | str,
-    max_records: int | None = None,
-    experiment: Experiment | None = None,
-    published: Path | str | None = None,
+    max_records: int | None,
+    published: Path | str,
+    alpha: float,
 ) -> pd.DataFrame:
-    """Test every cell of `reproduction.notebooks.open_models.measure.score_models`.
+    """Test every cell of `reproduction.notebooks.open_models.measure`.
 
     A row for each model, set and test, those that failed included, and at the end one for each
     model and test with all sets pooled but those that a control rejects, see `pooled_rows`.
-    `holm_p` and `bh_p` (FDR) correct each test over all cells but those of negative controls, which
-    have none; pooled rows are corrected among themselves. `published_p`
-    is the paper's sharded t-test whatever our test, `dup_count` how often the set was planted,
-    where that is known, `verdict` that of `contamination.audit.diagnostics` on the records.
-    `control_p` is the same test under the first negative control of the audit, or the exact test
-    under a compressor; `control` says which. `tokens_scored` is what the model had to read for the
-    test, now or before.
+    `holm_p` and `bh_p` (FDR) are those of `corrected`. `published_p` is the paper's sharded
+    t-test whatever our test, `dup_count` how often the set was planted, where that is known,
+    `verdict` that of `contamination.audit.diagnostics` on the records. `control_p` is the same test
+    under the first negative control of the audit, or the exact test under a compressor; `control`
+    says which. `conclusion` is the verdict at `alpha` on a model and set, from all tests of them.
+    `tokens_scored` is what the model had to read for the test, now or before.
 
     Parameters
     ----------
-    cells, models, sets, directory, max_records, experiment : what was scored, and how.
-    published : directory of the papers' tables; None leaves `published_p` empty.
+    experiment, models, sets, max_records : as in `measure`, whose table is `cells`.
+    published : directory of the papers' tables.
     """
-    entries = {entry.name: entry for entry in model_entries(models, experiment)}
-    names = {name.asked: name for name in set_names(sets, experiment)}
-    sets_or_why = open_sets(list(names.values()), experiment, max_records)
-    opened = WithoutModel({n: s for n, s in sets_or_why.items() if not isinstance(s, str)})
+    entries = {entry.name: entry for entry in measure.entries_of(experiment, models)}
+    opened = measure.open_sets(experiment, sets, max_records)
+    known = WithoutModel({n: one for n, one in opened.items() if not isinstance(one, str)})
     rows: list[Row] = []
     for cell in tqdm(cells.to_dict("records"), desc="audit", unit="p", disable=None):
-        entry, name = entries[cell["model"]], names[cell["asked"]]
-        examples = opened.opened.get(name)
+        entry, name = entries[cell["model"]], cell["asked"]
+        examples = known.opened.get(name)
         row: Row = {
             "name": name,
             "model": entry.name,
             "role": entry.role,
-            "dataset": name.label,
+            "dataset": measure.label(name),
             "examples": len(examples.examples) if examples else None,
             "test": cell["test"],
-            "published_p": published_p(entry, name.asked, published),
-            "dup_count": entry.dup_count(name.asked),
+            "published_p": published_p(entry, name, published),
+            "dup_count": entry.dup_count(name),
             "model_id": entry.id,
             "model_revision": cell["model_revision"],
             "dataset_revision": examples.revision if examples else "",
             "status": cell["status"],
         }
-        if row["status"] == OK:
-            try:
-                if examples is None:
-                    raise InputError(str(sets_or_why[name]).partition(": ")[2])
-                row |= _result(cell, name, opened, Path(directory), experiment)
-            except FAILURES as error:
-                row["status"] = status_of(error)
-        rows.append(row)
-    add_controls(rows, opened)
-    return corrected([*rows, *pooled_rows(rows, opened)])
+        if examples is None and row["status"] == OK:
+            row["status"] = opened[name]
+        rows.append(attempt(row, partial(_result, experiment, cell, known)))
+    add_controls(rows, known)
+    return concluded(corrected([*rows, *pooled_rows(rows, known)]), alpha)
 
 
-def _result(
-    cell: Row, name: SetName, sets: WithoutModel, directory: Path, experiment: Experiment | None
-) -> Row:
-    test, permutations = TESTS[cell["test"]], cell["permutations"]
-    if not cell["store"] and experiment is not None and name.canary is not None:
-        store, permutations = experiment.store_for(cell["model"], name.canary, test)
+def _result(experiment: Experiment, cell: Row, sets: WithoutModel) -> Row:
+    test, permutations, name = TESTS[cell["test"]], cell["permutations"], cell["asked"]
+    if cell["store"]:
+        store = open_store(experiment.build / measure.STORES / cell["store"])
     else:
-        store = open_store(directory / cell["store"])
+        canary = name.removeprefix(measure.OF_PROFILE)
+        store, permutations = experiment.store_for(cell["model"], canary, test)
     header = store.header
+    about = {"kind": header.kind, "shards": header.shards, "permutations": permutations}
     return outcome_row(test.result(store, permutations)) | {
-        "store": {
-            "kind": header.kind,
-            "shards": header.shards,
-            "permutations": permutations,
-            "seed": header.seed,
-        },
+        "store": about | {"seed": header.seed},
         "scores": partial(test.scores, store, permutations),
-        "verdict": sets.verdict(name, header.shards, header.seed),
+        "verdict": sets.verdict(name, shards=header.shards, seed=header.seed),
         "tokens_scored": header.tokens_of(permutations),
     }
 
@@ -142,24 +238,39 @@ def add_controls(rows: Sequence[Row], sets: WithoutModel) -> None:
         if control is not None and control["model"] != row["model"]:
             row |= {"control": control["model"], "control_p": control["p"]}
         else:
-            p = sets.compressor_p(row["name"], **row["store"])
+            p = sharded_exact_test(sets.scores(row["name"], **row["store"])).p
             row |= {"control": COMPRESSOR, "control_p": p}
 
 
 def corrected(rows: Sequence[Row]) -> pd.DataFrame:
-    """Return the table, with Holm's and Benjamini and Hochberg's correction of each test.
+    """Return the table, with Holm's and Benjamini and Hochberg's correction.
 
-    They count all cells that were tested but those of negative controls, which get none. Pooled
-    rows repeat the cells of their sets: a family of their own.
+    They are over all that the table shows as evidence: every test of every cell, and the pooled
+    rows; those of negative controls count for nothing and get none.
     """
     table = pd.DataFrame(rows, columns=list(COLUMNS))
     table["holm_p"] = table["bh_p"] = math.nan
     audited = table[(table["status"] == OK) & (table["role"] != CONTROL)]
-    for _, cells in audited.groupby(["test", audited["dataset"] == POOLED]):
-        log10_p = cells["log10_p"].to_numpy(dtype=float)
-        table.loc[cells.index, "holm_p"] = adjust(log10_p=log10_p, method="holm").p
-        table.loc[cells.index, "bh_p"] = adjust(log10_p=log10_p, method="benjamini_hochberg").p
+    if log10_p := audited["log10_p"].tolist():
+        table.loc[audited.index, "holm_p"] = adjust(log10_p=log10_p, method="holm").p
+        table.loc[audited.index, "bh_p"] = adjust(log10_p=log10_p, method="benjamini_hochberg").p
     return table.astype(dict.fromkeys(COUNTS, "Int64"))
+
+
+def concluded(table: pd.DataFrame, alpha: float) -> pd.DataFrame:
+    """Judge every audited model on every set as `contamination audit` does, over all its tests."""
+    table, audited = table.assign(conclusion=None), table[table["holm_p"].notna()]
+
+    def evidence(row: Row) -> conclusion.Evidence:
+        result = TestResult(**{each.name: row[each.name] for each in fields(TestResult)})
+        floor = min(1.0, len(audited) * 10 ** conclusion.log10_floor(result))
+        control = {row["control"]: row["control_p"]}
+        return conclusion.Evidence(row["test"], row["holm_p"], floor, row["verdict"], control)
+
+    for _, rows in audited.groupby(["model", "dataset"]):
+        found = [evidence(row) for row in rows.to_dict("records")]
+        table.loc[rows.index, "conclusion"] = conclusion.conclude(found, alpha=alpha).conclusion
+    return table
 
 
 def paper_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
@@ -167,7 +278,8 @@ def paper_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
 
     Order is the verdict on the records. A model's p-value is bold where Holm's correction leaves
     p <= alpha; where it has none, its column says "failed" or "not run here". Beside it stands the
-    paper's value where there is one, and last the compressor where it is the control.
+    paper's value where there is one, then the verdict on an audited model (on all tests of a set),
+    and last the compressor where it is the control.
     """
     printed = set(rows.loc[rows["published_p"].notna(), "model"])
     compressor_p = rows["control_p"].where(rows["control"] == COMPRESSOR)
@@ -180,13 +292,12 @@ def paper_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
         compressor_p=groups["compressor_p"].transform("min"),  # of several models, the same
     )
 
-    def cells(row: dict[str, Any]) -> dict[str, str]:
-        ours = row["status"].partition(":")[0]
-        if ours == OK:
-            ours = format_p(row["p"], row["log10_p"], bold=row["holm_p"] <= alpha)
-        shown = {row["model"]: ours}
+    def cells(row: Row) -> dict[str, str]:
+        shown = {row["model"]: p_or_status(row, bold=row["holm_p"] <= alpha)}
         if row["model"] in printed:
             shown[f"{row['model']}, paper"] = format_p(row["published_p"])
+        if pd.notna(row["conclusion"]):
+            shown[f"{row['model']}, verdict"] = row["conclusion"]
         return shown | ({"Compressor": format_p(row["compressor_p"])} if compressed else {})
 
     keys = {"dataset": "Set", "examples": "Examples", "verdict": "Order", "test": "Test"}
@@ -203,20 +314,20 @@ def model_layout(rows: pd.DataFrame, alpha: float) -> pd.DataFrame:
     """Lay out an audit with a row for each set and model, tests side by side: narrow, for print.
 
     p-values and what stands where there is none are as in `paper_layout`; Paper is the sharded
-    t-test of Oren's Table 2.
+    t-test of Oren's Table 2, Verdict that on an audited model. Where the order within the shards of
+    one test is judged otherwise than within those of another, both are named.
     """
     printed = rows["published_p"].notna().any()
 
-    def cells(row: dict[str, Any]) -> dict[str, str]:
-        ours = row["status"].partition(":")[0]
-        if ours == OK:
-            ours = format_p(row["p"], row["log10_p"], bold=row["holm_p"] <= alpha)
+    def cells(row: Row) -> dict[str, str | None]:
         paper = {"Paper": format_p(row["published_p"])} if printed else {}
-        return {TESTS[row["test"]].label: ours} | paper
+        judged = {"Verdict": row["conclusion"] if pd.notna(row["conclusion"]) else None}
+        p = p_or_status(row, bold=row["holm_p"] <= alpha)
+        return {TESTS[row["test"]].label: p} | paper | judged
 
     keys = {"dataset": "Set", "model": "Model", "verdict": "Order"}
-    verdicts = rows.groupby("dataset")["verdict"].transform("first")
-    return lay_out(rows.assign(verdict=verdicts), keys, cells)
+    orders = rows.groupby("dataset")["verdict"].transform(lambda v: "; ".join(v.dropna().unique()))
+    return lay_out(rows.assign(verdict=orders), keys, cells, columns_first=["Verdict"])
 
 
 def published_layout(table2: pd.DataFrame) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,29 +12,21 @@ from transformers import AutoTokenizer
 from contamination.audit.battery import OPTION_TEST, TESTS
 from contamination.errors import InputError
 from contamination.randomness import random_stream
-from contamination.scoring.alternatives import score_alternatives
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.plan import plan_store
 from contamination.scoring.processes import deal
-from contamination.scoring.score import score
+from contamination.scoring.score import score, score_alternatives
 from contamination.scoring.store import Store
 from contamination.testsets.alternatives import Keep, option_alternatives
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.tokens import id_type, tokenize
-from reproduction.notebooks.options.evaluation import (
-    CLEAN,
-    ORDER,
-    PLANTED,
-    axis_outcomes,
-    options_table,
-)
-from reproduction.notebooks.options.items import item_sets
-from reproduction.notebooks.options.planting import PLANTINGS, Cell, plant
+from reproduction.notebooks.options import tables
+from reproduction.notebooks.options.planting import PLANTINGS, Cell, item_sets, plant
 from reproduction.run.experiment import Experiment
 from reproduction.run.fine_tuning import fine_tune
 
 FOLDER = "options"  # of the model and the stores, in the build directory
-OWN = Keep(numbers=False, repeated=False)  # all may move: a seed has drawn every arrangement
+OWN = Keep(habits=False)  # all may move: a seed has drawn every arrangement
 
 
 def measure(
@@ -54,12 +47,8 @@ def measure(
     many of them of items, places: of copies in it); `items` (item: the first example of every set).
     """
     cells = [Cell(planting, count) for planting in PLANTINGS for count in dup_counts]
-    sets = item_sets(
-        experiment,
-        {cell.name: examples for cell in cells},
-        packages=packages,
-        longest=longest,
-    )
+    sizes = {cell.name: examples for cell in cells}
+    sets = item_sets(experiment, sizes, packages=packages, longest=longest)
     base, seed = experiment.model("clean"), experiment.profile.seed
     tokenizer = AutoTokenizer.from_pretrained(base, local_files_only=True)
     background, ends = read_background(experiment, background_tokens)
@@ -71,32 +60,26 @@ def measure(
         end_of_text=tokenizer.eos_token_id,
         rng=random_stream(seed, "planting"),
     )
+    folder = experiment.build / FOLDER
+    rates: dict[str, Any] = {"learning_rate": learning_rate, "batch_size": batch_size}
 
     def make() -> None:
-        fine_tune(
-            base,
-            list(blocks),
-            experiment.build / FOLDER / PLANTED,
-            epochs=1,
-            learning_rate=learning_rate,
-            seed=seed,
-            batch_size=batch_size,
-        )
+        fine_tune(base, list(blocks), folder / tables.PLANTED, epochs=1, seed=seed, **rates)
 
     deal("plant", [make])
     found = {}
-    for model, directory in ((PLANTED, experiment.build / FOLDER / PLANTED), (CLEAN, base)):
+    for model, directory in ((tables.PLANTED, folder / tables.PLANTED), (tables.CLEAN, base)):
         scorer = TransformersScorer(directory)
-        for name, test_set in sets.items():
-            folder = experiment.build / FOLDER / "stores"
+        for name, one in sets.items():
+            place = folder / "stores" / model / name
             stores = score_axes(
-                test_set, scorer, folder, model=model, permutations=permutations, seed=seed
+                one, scorer, place, model=model, permutations=permutations, seed=seed
             )
-            found[model, name] = axis_outcomes(stores)
+            found[model, name] = tables.axis_outcomes(stores)
     planted = sum(one.stop - one.start for one in injections)
     facts = {"tokens": [blocks.size], "planted": [planted], "places": [len(injections)]}
     return {
-        "outcomes": options_table(cells, examples, found),
+        "outcomes": tables.options_table(cells, examples, found),
         "text": pd.DataFrame(facts),
         "items": pd.DataFrame({"item": [one.examples[0] for one in sets.values()]}),
     }
@@ -121,29 +104,16 @@ def read_background(experiment: Experiment, tokens: int) -> tuple[np.ndarray, np
 def score_axes(
     test_set: ExampleSet,
     scorer: TransformersScorer,
-    folder: Path,
+    place: Path,
     *,
     model: str,
     permutations: int,
     seed: int,
 ) -> dict[str, Store]:
     """Score what both axes read of a set: pairs of records, and so many other arrangements each."""
-    test = TESTS[ORDER]
-    plan = plan_store(test, len(test_set.examples), None)
+    plan = plan_store(TESTS[tables.ORDER], len(test_set.examples), None)
     options = option_alternatives(test_set, permutations=permutations, seed=seed, keep=OWN)
-    place = folder / model / test_set.name
-    return {
-        ORDER: score(
-            test_set,
-            scorer,
-            place / ORDER,
-            model=model,
-            permutations=0,
-            seed=seed,
-            replace=True,
-            **asdict(plan),
-        ),
-        OPTION_TEST: score_alternatives(
-            options, scorer, place / OPTION_TEST, model=model, seed=seed, replace=True
-        ),
-    }
+    same: dict[str, Any] = {"model": model, "seed": seed, "replace": True}
+    order = score(test_set, scorer, place / tables.ORDER, permutations=0, **same, **asdict(plan))
+    alternatives = score_alternatives(options, scorer, place / OPTION_TEST, **same)
+    return {tables.ORDER: order, OPTION_TEST: alternatives}

@@ -1,44 +1,88 @@
-"""Which axis sees which kind of contamination: the table of notebook 14, laid out for readers."""
+"""The table of notebook 14: both axes on every planted set, and its layout for readers.
 
-from typing import Any
+The axes are the order of the records of a set and the order of its items' options. The last row of
+each set combines them by `contamination.audit.verdict.joint`.
+"""
+
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from contamination.audit.battery import OPTION_TEST
+from contamination.audit.battery import OPTION_TEST, TESTS
+from contamination.scoring.store import Store
+from contamination.statistics import adjust
 from contamination.tables import Layout, format_p, lay_out
-from reproduction.notebooks.options.evaluation import AXES, BOTH, ORDER
+from reproduction.notebooks.options.planting import Cell
 
+ORDER, BOTH = "successor", "both"
+AXES = (ORDER, OPTION_TEST, BOTH)
+PLANTED, CLEAN = "planted", "clean"
+COLUMNS = (
+    *("dataset", "planting", "dup_count", "examples", "test", "p", "log10_p"),
+    *("control_p", "control_log10_p", "tokens_scored"),
+)
 HEADINGS = {ORDER: "Order of records", OPTION_TEST: "Order of options", BOTH: "Both"}
 KINDS = {
     "whole": "whole, in canonical order",
     "shuffled": "whole, shuffled each time",
     "single": "single records, scattered",
 }
-CONTROL = "the clean model, smallest of {}"
+
+
+def axis_outcomes(stores: Mapping[str, Store]) -> pd.DataFrame:
+    """Test one set under one model by its stores, of `ORDER` and of `OPTION_TEST`: a row for each.
+
+    Columns test (`AXES`), p, log10_p and tokens_scored, what the model reads for it.
+    """
+    from contamination.audit.verdict import joint  # figures are drawn without torch
+
+    results = {name: TESTS[name].result(store, 0) for name, store in stores.items()}
+    tokens = {name: store.header.tokens_of(0) for name, store in stores.items()}
+    both = joint(*results.values())
+    rows = [(name, one.p, one.log10_p, tokens[name]) for name, one in results.items()]
+    rows.append((BOTH, both.p, both.log10_p, sum(tokens.values())))
+    return pd.DataFrame(rows, columns=["test", "p", "log10_p", "tokens_scored"])
+
+
+def options_table(
+    cells: Sequence[Cell], examples: int, outcomes: Mapping[tuple[str, str], pd.DataFrame]
+) -> pd.DataFrame:
+    """Put the outcomes of the planted model beside those of the clean one, its control.
+
+    `outcomes` has a table of `axis_outcomes` for each model (`PLANTED`, `CLEAN`) and name of a set.
+    Returns a row for each set and axis, with `COLUMNS`.
+    """
+    tables = []
+    for cell in cells:
+        clean = outcomes[CLEAN, cell.name].set_index("test")[["p", "log10_p"]]
+        table = outcomes[PLANTED, cell.name].join(clean.add_prefix("control_"), on="test")
+        facts = {"planting": cell.planting, "dup_count": cell.dup_count, "examples": examples}
+        tables.append(table.assign(dataset=cell.name, **facts))
+    return pd.concat(tables, ignore_index=True)[list(COLUMNS)]
 
 
 def axes_layout(table: pd.DataFrame, *, alpha: float) -> Layout:
-    """Lay out p by planting and number of copies, a column for each axis; bold up to `alpha`.
+    """Lay out p by planting and number of copies, a column for each axis.
 
-    `table` has the columns of `options_table`. The last line is the control: the smallest p of each
+    Bold: at most `alpha` after Holm's correction over the planted sets of the table. `table` has
+    the columns of `options_table`. The last line is the control: the smallest p of each
     axis among the same sets under the clean model.
     """
-
-    def cells(row: dict[Any, Any]) -> dict[str, str]:
-        shown = format_p(row["p"], row["log10_p"], bold=row["p"] <= alpha)
-        return {HEADINGS[row["test"]]: shown}
-
+    table = table.assign(holm_p=adjust(log10_p=table["log10_p"], method="holm").p)
     parts = [table[table["planting"] == name].assign(kind=kind) for name, kind in KINDS.items()]
     lowest = table.loc[table.groupby("test", sort=False)["control_log10_p"].idxmin()]
     control = lowest.assign(
-        kind=CONTROL.format(table["dataset"].nunique()),
+        kind=f"the clean model, smallest of {table['dataset'].nunique()}",
         dup_count=0,
+        holm_p=1.0,
         p=lowest["control_p"],
         log10_p=lowest["control_log10_p"],
     )
     return lay_out(
         pd.concat([*parts, control]),
         {"kind": "Planted", "dup_count": "Copies"},
-        cells,
-        columns_first=[HEADINGS[axis] for axis in AXES],
+        lambda row: {
+            HEADINGS[row["test"]]: format_p(row["p"], row["log10_p"], bold=row["holm_p"] <= alpha)
+        },
+        columns_first=list(HEADINGS.values()),
     )

@@ -9,12 +9,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, ScalarFormatter
 
 from contamination.scoring.status import OK
-from contamination.tables import SIGNIFICANT
 from reproduction.notebooks.papers.measure import COUNT, LOG10_P, PERPLEXITY
-from reproduction.output.figures import MODEL_COLOURS, say_nothing
+from reproduction.output import figures
 
 MARKERS = "osD^vPX"
-LINEAR = 3.0  # log10 p down to which the axis is linear; logarithmic beyond
 
 
 def plot_papers(rows: pd.DataFrame) -> Figure:
@@ -26,7 +24,7 @@ def plot_papers(rows: pd.DataFrame) -> Figure:
     done = rows[(rows["status"] == OK) & (rows["unit"] != COUNT)]
     units = list(dict.fromkeys(done["unit"]))
     if not units:
-        return say_nothing("no cell was measured")
+        return figures.say_nothing("no cell was measured")
     across = min(3, len(units))
     down = -(-len(units) // across)
     figure, panels = plt.subplots(down, across, figsize=(3.6 * across, 3.9 * down), squeeze=False)
@@ -38,9 +36,11 @@ def plot_papers(rows: pd.DataFrame) -> Figure:
 
 
 def _draw(axes: Axes, rows: pd.DataFrame, unit: str) -> None:
+    if unit == LOG10_P:
+        rows = rows.assign(published=-rows["published"], ours=-rows["ours"])
     for index, ((paper, table), found) in enumerate(rows.groupby(["paper", "table"], sort=False)):
         known = found["difference"].notna()
-        colour = MODEL_COLOURS[index % len(MODEL_COLOURS)]
+        colour = figures.MODEL_COLOURS[index % len(figures.MODEL_COLOURS)]
         axes.scatter(
             found["published"],
             found["ours"],
@@ -53,12 +53,11 @@ def _draw(axes: Axes, rows: pd.DataFrame, unit: str) -> None:
         )
     both = np.concatenate([rows["published"], rows["ours"]])
     ends = np.array([both.min(), both.max()])
-    axes.plot(ends, ends, color="0.4", lw=0.9, ls="--", zorder=0)
+    axes.plot(ends, ends, color="0.4", lw=0.9, ls="--", zorder=0, label="equal")
     if unit == LOG10_P:
-        axes.set_xscale("symlog", linthresh=LINEAR)
-        axes.set_yscale("symlog", linthresh=LINEAR)
-        for draw in (axes.axvline, axes.axhline):
-            draw(np.log10(SIGNIFICANT), color="0.7", lw=0.8, ls=":")
+        for sideways in (False, True):
+            figures.evidence_axis(axes, ends[1], sideways=sideways)
+            figures.mark_level(axes, sideways=sideways).set(ls=":", label=None)
     elif unit == PERPLEXITY:
         axes.set(xscale="log", yscale="log")
         for axis in (axes.xaxis, axes.yaxis):
@@ -66,5 +65,5 @@ def _draw(axes: Axes, rows: pd.DataFrame, unit: str) -> None:
             axis.set_major_formatter(ScalarFormatter())
         axes.minorticks_off()
     axes.set(xlabel="published", ylabel="ours")
-    axes.set_title(unit, fontsize="medium")
+    axes.set_title(figures.EVIDENCE if unit == LOG10_P else unit, fontsize="medium")
     axes.legend(fontsize="x-small", loc="best")

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from contamination.scoring.status import OK
-from contamination.tables import MISSING, SIGNIFICANT, Layout, format_p, lay_out
+from contamination.tables import MISSING, SIGNIFICANT, Layout, format_estimate, format_p, lay_out
 from reproduction.notebooks.papers.measure import (
     AUC,
     AUC_PERCENT,
@@ -34,28 +34,23 @@ def table_layout(rows: pd.DataFrame) -> Layout:
     has one or two columns, else below each other. p-values differ by powers of ten. "—" where
     nothing was measured, or where a p-value is a floor, so that a difference would mean nothing.
     """
-    several = rows["model"].nunique() > 1
-    column = rows["column"].map(lambda name: LABELS.get(name, name))
-    if several and rows["column"].nunique() == 1:
-        heading = rows["model"]
-    elif several:
-        heading = rows["model"] + ", " + column
-    else:
-        heading = column
+    heading = rows["column"].map(lambda name: LABELS.get(name, name))
+    if rows["model"].nunique() > 1:
+        alone = rows["column"].nunique() == 1
+        heading = rows["model"] if alone else rows["model"] + ", " + heading
     rows = rows.assign(heading=heading)
-    if rows["heading"].nunique() <= SIDE_BY_SIDE:
-        return lay_out(rows, {"row": ""}, _beside)
+    if heading.nunique() <= SIDE_BY_SIDE:
+        return lay_out(
+            rows,
+            {"row": ""},
+            lambda row: {f"{row['heading']}, {w}": text for w, text in _numbers(row).items()},
+        )
     stacked = pd.concat([rows.assign(what=what) for what in (OURS, PUBLISHED, DIFFERENCE)])
     # A row of the paper stays together.
     place = {name: i for i, name in enumerate(dict.fromkeys(rows["row"]))}
-    stacked = stacked.assign(place=stacked["row"].map(place)).sort_values("place", kind="stable")
+    stacked = stacked.sort_values("row", key=lambda names: names.map(place), kind="stable")
     keys = {"row": "", "what": " "}
     return lay_out(stacked, keys, lambda row: {row["heading"]: _numbers(row)[row["what"]]})
-
-
-def _beside(row: dict[Any, Any]) -> dict[str, str]:
-    """Cells of a line: the number of the paper has the heading, ours and the difference follow."""
-    return {f"{row['heading']}, {what}": text for what, text in _numbers(row).items()}
 
 
 def _numbers(row: dict[Any, Any]) -> dict[str, str]:
@@ -63,12 +58,11 @@ def _numbers(row: dict[Any, Any]) -> dict[str, str]:
     unit, digits = row["unit"], DIGITS[row["unit"]]
 
     def shown(value: float) -> str:
-        if math.isnan(value):
-            return MISSING
-        return format_p(10**value, value) if unit == LOG10_P else f"{value:.{digits}f}"
+        if unit == LOG10_P and not math.isnan(value):
+            return format_p(10**value, value)
+        return format_estimate(value, digits=digits, interval=False)
 
-    difference = row["difference"]
-    change = MISSING if math.isnan(difference) else f"{difference:z.{digits}f}".replace("-", "−")
+    change = format_estimate(row["difference"], digits=digits, interval=False)
     return {OURS: shown(row["ours"]), PUBLISHED: shown(row["published"]), DIFFERENCE: change}
 
 
@@ -79,41 +73,29 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
     count; median_difference is that of the absolute differences, NaN without any; same_verdict of
     `verdicts` p-values are on the same side of 0.05 as the published ones.
     """
-    return pd.DataFrame(
-        [
-            {"paper": paper, "table": table, "unit": unit} | _sums(found, unit)
-            for (paper, table, unit), found in rows.groupby(["paper", "table", "unit"], sort=False)
-        ]
-    )
-
-
-def _sums(rows: pd.DataFrame, unit: str) -> dict[str, Any]:
-    done, absent = rows[rows["status"] == OK], rows.loc[rows["status"] != OK, "status"]
-    counts = absent.value_counts()
-    reason = f"{counts.index[0]} ({counts.iloc[0]})" if len(counts) else ""
-    level = np.log10(SIGNIFICANT)
-    same = (done["ours"] <= level) == (done["published"] <= level)
-    return {
-        "cells": len(rows),
-        "measured": len(done),
-        "not_measured": len(absent),
-        "reason": reason,
-        "median_difference": done["difference"].abs().median(),
-        "same_verdict": int(same.sum()) if unit == LOG10_P else 0,
-        "verdicts": len(done) if unit == LOG10_P else 0,
-    }
+    level, sums = np.log10(SIGNIFICANT), []
+    for (paper, table, unit), found in rows.groupby(["paper", "table", "unit"], sort=False):
+        done, absent = found[found["status"] == OK], found.loc[found["status"] != OK, "status"]
+        counts = absent.value_counts()
+        same = (done["ours"] <= level) == (done["published"] <= level)
+        row = {"paper": paper, "table": table, "unit": unit, "cells": len(found)}
+        row |= {"measured": len(done), "not_measured": len(absent)}
+        row["reason"] = f"{counts.index[0]} ({counts.iloc[0]})" if len(counts) else ""
+        row["median_difference"] = done["difference"].abs().median()
+        row["same_verdict"] = int(same.sum()) if unit == LOG10_P else 0
+        sums.append(row | {"verdicts": len(done) if unit == LOG10_P else 0})
+    return pd.DataFrame(sums)
 
 
 def summary_layout(sums: pd.DataFrame) -> Layout:
     """Lay out `summary`, reasons cut at `LONGEST` characters."""
 
     def cells(row: dict[Any, Any]) -> dict[str, str]:
-        median = row["median_difference"]
         verdicts = f"{row['same_verdict']} of {row['verdicts']}" if row["verdicts"] else MISSING
         return {
             "Cells": str(row["cells"]),
             "Measured": str(row["measured"]),
-            "Median difference": MISSING if math.isnan(median) else f"{median:.2f}",
+            "Median difference": format_estimate(row["median_difference"], interval=False),
             "Same verdict at 0.05": verdicts,
             "Commonest reason where not": textwrap.shorten(row["reason"], LONGEST) or MISSING,
         }

@@ -17,6 +17,7 @@ from contextlib import redirect_stderr
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from transformers import PreTrainedTokenizerFast
@@ -76,8 +77,6 @@ TOWNS = (
 )
 TEMPLATE = "question/1"  # two physical lines, and still one example
 
-Record = dict[str, str]
-
 
 @dataclass(frozen=True)
 class Classroom:
@@ -111,27 +110,20 @@ class Classroom:
     ) -> Store:
         """Score what is missing of a test set under a model, every token of it."""
         scorer = self.scorers[model]
+        sizes: dict[str, Any] = {"shards": shards, "permutations": permutations}
         identity = sha256_of(scorer.revision, test_set.revision)
-        plan = StorePlan(kind, shards, None)
-        directory = plan.path(self.directory / "stores", model, test_set.name, identity)
+        folder = self.directory / "stores"
+        path = StorePlan(kind, shards, None).path(folder, model, test_set.name, identity)
         with redirect_stderr(io.StringIO()):  # progress bars, over in a second, would fill the page
-            return score(
-                test_set,
-                scorer,
-                directory,
-                model=model,
-                shards=shards,
-                permutations=permutations,
-                seed=self.seed,
-                kind=kind,
-            )
+            return score(test_set, scorer, path, model=model, seed=self.seed, kind=kind, **sizes)
 
     def log_probs(
         self, model: str, test_set: ExampleSet, *, shards: int, permutations: int
     ) -> np.ndarray:
         """L[i, j] (nats) of every shard in every ordering, (shards, permutations + 1)."""
-        store = self.store(model, test_set, shards=shards, permutations=permutations)
-        return store.log_probs(permutations)
+        return self.store(model, test_set, shards=shards, permutations=permutations).log_probs(
+            permutations
+        )
 
 
 def open_classroom(
@@ -157,12 +149,12 @@ def open_classroom(
     """
     if not dup_counts or len(set(dup_counts)) != len(dup_counts) or min(dup_counts) < 1:
         raise InputError(f"dup_counts is {list(dup_counts)}: give different numbers of at least 1")
-    text_rng = random_stream(seed, "made-up text")
+    rng = random_stream(seed, "made-up text")
     planted = {f"x{count}": count for count in dup_counts}
-    sets = {name: records_as_set(name, examples, rng=text_rng) for name in planted}
+    sets = {name: made_up_set(name, examples, rng=rng) for name in planted}
     corpus = [
-        "".join(make_test_set("document", _places(records), TEMPLATE, "corpus").examples)
-        for records in made_up_documents(documents, RECORDS_PER_DOCUMENT, rng=text_rng)
+        "".join(made_up_set("a document", RECORDS_PER_DOCUMENT, rng=rng, towns=[town]).examples)
+        for town in rng.choice(TOWNS, size=documents)
     ]
     revisions = [test_set.revision for test_set in sets.values()]
     settings = repr(
@@ -177,12 +169,6 @@ def open_classroom(
     return classroom
 
 
-def records_as_set(name: str, examples: int, *, rng: np.random.Generator) -> ExampleSet:
-    """Return a new made-up test set of so many records, in an order that means nothing."""
-    records = made_up_records(examples, rng=rng)
-    return make_test_set(name, _places(records), TEMPLATE, name)
-
-
 def final_losses(classroom: Classroom) -> dict[str, float]:
     """Training loss of each model at the end, nats per token."""
     return {name: float(read_json(_record_of(classroom, name))["final_loss"]) for name in MODELS}
@@ -190,10 +176,6 @@ def final_losses(classroom: Classroom) -> dict[str, float]:
 
 def _record_of(classroom: Classroom, name: str) -> Path:
     return classroom.directory / "models" / name / "training.json"
-
-
-def _places(records: Sequence[dict[str, str]]) -> list[tuple[str, dict[str, str]]]:
-    return [(f"record {index}", record) for index, record in enumerate(records, start=1)]
 
 
 def _train(
@@ -214,67 +196,53 @@ def _train(
     train(stream, tokenizer, SHAPE, SPEC, directory, seed=classroom.seed, label=label)
 
 
-def made_up_records(
-    count: int, *, rng: np.random.Generator, towns: Sequence[str] = TOWNS
-) -> list[Record]:
+def made_up_set(
+    name: str, count: int, *, rng: np.random.Generator, towns: Sequence[str] = TOWNS
+) -> ExampleSet:
     """Draw records with the fields question, answer and town, independently of each other.
 
-    The order of the list is exchangeable: no record knows its neighbours. Raises InputError if
-    fewer than one record is wanted.
+    Their order is exchangeable: no record knows its neighbours.
     """
-    if count < 1:
-        raise InputError(f"{count} records wanted: ask for at least 1")
     columns = (NAMES, TRADES, QUALITIES, THINGS, RELATIONS, QUALITIES, PLACES, towns)
-    drawn = [rng.choice(words, size=count) for words in columns]
-    return [
+    drawn = zip(*[rng.choice(words, size=count) for words in columns], strict=True)
+    records = [
         {
             "question": f"Where did {name} the {trade} leave the {quality} {thing}?",
             "answer": f"{relation} the {other} {place} in {town}",
             "town": str(town),
         }
-        for name, trade, quality, thing, relation, other, place, town in zip(*drawn, strict=True)
+        for name, trade, quality, thing, relation, other, place, town in drawn
     ]
+    places = [(f"record {i}", record) for i, record in enumerate(records, start=1)]
+    return make_test_set(name, places, TEMPLATE, name)
 
 
-def made_up_documents(count: int, size: int, *, rng: np.random.Generator) -> list[list[Record]]:
-    """Draw training documents of `size` records each, all of one document in the same town.
-
-    Raises InputError if fewer than one document, or fewer than one record in each, is wanted.
-    """
-    if count < 1:
-        raise InputError(f"{count} documents wanted: ask for at least 1")
-    return [
-        made_up_records(size, rng=rng, towns=[str(town)]) for town in rng.choice(TOWNS, size=count)
-    ]
+# --- sets that are spoiled on purpose -------------------------------------------------------------
 
 
 def by_physical_line(test_set: ExampleSet) -> ExampleSet:
     """Take every line of the file for an example, as a careless script does."""
     lines = "".join(test_set.examples).splitlines(keepends=True)
-    return _spoiled(test_set, "read by line", tuple(lines), ())
+    return _spoiled(test_set, "read by line", lines, ())
 
 
 def sorted_by(test_set: ExampleSet, field: str) -> ExampleSet:
-    """Sort the records by one of their fields; raises InputError if they have no such field."""
-    if not test_set.records or field not in test_set.records[0]:
-        raise InputError(f"{test_set.name}: the records have no field {field!r} to sort by")
+    """Sort the records by one of their fields."""
     pairs = zip(test_set.records, test_set.examples, strict=True)
-    ordered = sorted(pairs, key=lambda pair: str(pair[0][field]))
-    records, examples = zip(*ordered, strict=True)
+    records, examples = zip(*sorted(pairs, key=lambda pair: str(pair[0][field])), strict=True)
     return _spoiled(test_set, f"sorted by {field}", examples, records)
 
 
 def numbered(test_set: ExampleSet) -> ExampleSet:
     """Put "1. ", "2. " and so on before the examples."""
-    examples = tuple(f"{i}. {text}" for i, text in enumerate(test_set.examples, start=1))
+    examples = [f"{i}. {text}" for i, text in enumerate(test_set.examples, start=1)]
     return _spoiled(test_set, "numbered", examples, test_set.records)
 
 
 def _spoiled(
-    test_set: ExampleSet,
-    how: str,
-    examples: tuple[str, ...],
-    records: tuple[dict[str, object], ...],
+    test_set: ExampleSet, how: str, examples: Sequence[str], records: tuple[dict[str, object], ...]
 ) -> ExampleSet:
     name, revision = f"{test_set.name} {how}", sha256_of(test_set.revision, how)
-    return replace(test_set, name=name, examples=examples, revision=revision, records=records)
+    return replace(
+        test_set, name=name, examples=tuple(examples), revision=revision, records=records
+    )

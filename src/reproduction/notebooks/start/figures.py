@@ -5,18 +5,14 @@ from collections.abc import Mapping
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from contamination.audit.battery import TESTS
-from contamination.tables import SIGNIFICANT
-from reproduction.output.figures import READ, UNREAD
+from reproduction.output.figures import EVIDENCE, READ, UNREAD, evidence_axis, mark_level
 from reproduction.run.experiment import MODELS
 
 COLOURS = dict(zip(MODELS, (READ, UNREAD), strict=True))
-LINEAR = 2.0  # -log10 p up to which the axis is linear; logarithmic beyond
-TICKS = (0, -1, -2, -5, -10, -20, -50, -100)
 
 
 def plot_orderings(sets: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
@@ -50,11 +46,13 @@ def plot_orderings(sets: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:
 
 
 def plot_sets(rows: pd.DataFrame) -> Figure:
-    """Draw log10 p of every set: a line for each, a panel for each model, a marker for each test.
+    """Draw -log10 p of every set: a line for each, a panel for each model, a marker for each test.
 
-    `rows` come from `p_values`. Evidence grows to the right.
+    `rows` come from `p_values`. Sets with more copies stand further down, as in the tables.
     """
-    order = rows.drop_duplicates("dataset").sort_values("dup_count", kind="stable")
+    order = rows.drop_duplicates("dataset").sort_values(
+        ["dup_count", "dataset"], ascending=[True, False]
+    )
     places = {name: place for place, name in enumerate(order["dataset"])}
     size = (6.6, 1.3 + 0.25 * len(places))
     figure, panels = plt.subplots(1, len(MODELS), figsize=size, sharex=True, sharey=True)
@@ -62,25 +60,18 @@ def plot_sets(rows: pd.DataFrame) -> Figure:
     for axes, model in zip(panels, MODELS, strict=True):
         for index, name in enumerate(shown):
             test, found = TESTS[name], rows[(rows["model"] == model) & (rows["test"] == name)]
-            aside = 0.13 * (index - (len(shown) - 1) / 2)  # equal values of two tests stay visible
+            aside = 0.13 * ((len(shown) - 1) / 2 - index)  # equal values of two tests stay visible
             heights = found["dataset"].map(places) + aside
-            axes.plot(found["log10_p"], heights, test.marker, color=test.colour, label=test.label)
+            axes.plot(-found["log10_p"], heights, test.marker, color=test.colour, label=test.label)
         axes.set_title(f"{model} model", fontsize="medium")
-        axes.set_xlabel("log10 p")
-        axes.axvline(np.log10(SIGNIFICANT), color="0.35", lw=0.9, ls="--")
-    _evidence_axis(axes, float(rows["log10_p"].min()))
+        axes.set_xlabel(EVIDENCE)
+        mark_level(axes, sideways=True)
+        evidence_axis(axes, -rows["log10_p"].min(), sideways=True)
+    axes.invert_yaxis()
     copies = order.set_index("dataset")["dup_count"]
     axes.set_yticks(range(len(places)), [f"{name} ({copies[name]} ×)" for name in places])
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=len(shown))
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=5)
     return figure
-
-
-def _evidence_axis(axes: Axes, least: float) -> None:
-    axes.set_xscale("symlog", linthresh=LINEAR)
-    ticks = [tick for tick in TICKS if tick >= 1.5 * least]
-    axes.set_xticks(ticks, [str(tick) for tick in ticks])
-    axes.minorticks_off()
-    axes.set_xlim(0.15, min(1.5 * least, -LINEAR))
 
 
 def plot_gains(sets: Mapping[str, Mapping[str, np.ndarray]]) -> Figure:

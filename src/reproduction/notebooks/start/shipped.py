@@ -7,7 +7,7 @@
     data/stores/<model>/<canary set>/successors-<r>/
 
 Every directory is a store that `contamination.scoring.store.open_store` opens. Most were summed
-(`contamination.scoring.store_sums`). Of two sets, chosen by their duplication counts alone, the
+(by `sum_store` there). Of two sets, chosen by their duplication counts alone, the
 tokens in shards stay. No file holds text or tokens of a test set: they are numbers that models gave
 to places in it.
 """
@@ -16,6 +16,7 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,9 @@ from contamination.audit.battery import TESTS
 from contamination.errors import InputError
 from contamination.files import read_json, replacing, sha256_of, write_json
 from contamination.scoring.plan import StoreNeed
-from contamination.scoring.store import Store, open_store
-from contamination.scoring.store_sums import sum_store
+from contamination.scoring.store import Store, open_store, sum_store
 from reproduction.run.experiment import Experiment, store_plan
-from reproduction.run.files import MODELS
-from reproduction.run.profile import CanarySpec, ScoringSpec
+from reproduction.run.profile import MODELS, CanarySpec, ScoringSpec
 
 CONTENTS = "stores.json"
 NEEDS = ("permutation", "sharded_exact", "successor")  # a test for each store that is shipped
@@ -54,28 +53,23 @@ def ship_stores(experiment: Experiment, results: Path, directory: Path) -> None:
     What lies there is replaced. The same run gives the same bytes. Raises InputError if
     `results/manifest.json` is missing or of other test sets, or a store is missing.
     """
-    manifest = read_json(results / "manifest.json")
+    path = results / "manifest.json"
+    manifest = read_json(path)
     if manifest["canaries"] != experiment.corpus_facts["canaries"]:
-        raise InputError(
-            f"{results / 'manifest.json'}: it is of other test sets than {experiment.build}; run "
-            "`make reproduce` first"
-        )
+        raise InputError(f"{path}: of other test sets than {experiment.build}: run it again")
     profile, stores = experiment.profile, experiment.build / "stores"
     whole = keep_tokens(profile.canaries)
     with replacing(directory) as target:
-        for model in MODELS:
-            for spec in profile.canaries:
-                for test in NEEDS:
-                    plan, permutations = store_plan(profile.scoring, TESTS[test], spec.examples)
-                    store = open_store(plan.path(stores, model, spec.name))
-                    copy = plan.path(target, model, spec.name)
-                    if spec.name in whole and plan.shards > 1:
-                        copy.mkdir(parents=True)
-                        files = (store.directory / "store.json", *store.records(), *store.parts())
-                        for path in files:
-                            shutil.copyfile(path, copy / path.name)
-                    else:
-                        sum_store(store, copy, permutations=permutations)
+        for model, spec, test in product(MODELS, profile.canaries, NEEDS):
+            plan, permutations = store_plan(profile.scoring, TESTS[test], spec.examples)
+            store = open_store(plan.path(stores, model, spec.name))
+            copy = plan.path(target, model, spec.name)
+            if spec.name in whole and plan.shards > 1:
+                copy.mkdir(parents=True)
+                for file in (store.directory / "store.json", *store.records(), *store.parts()):
+                    shutil.copyfile(file, copy / file.name)
+            else:
+                sum_store(store, copy, permutations=permutations)
         contents = {
             "run": {name: manifest[name] for name in RUN},
             "scoring": asdict(profile.scoring),
@@ -122,11 +116,8 @@ class Shipped:
     def store_for(self, model: str, dataset: str, test: StoreNeed) -> tuple[Store, int]:
         """Return the store that a test of a set reads, and how many permutations it has.
 
-        Raises InputError if it is not shipped: of most sets a test finds sums and no tokens.
+        Raises InputError if it is not shipped; of most sets a test finds sums and no tokens.
         """
-        if dataset not in self.canaries:
-            known = ", ".join(self.canaries)
-            raise InputError(f"{self.directory}: no set {dataset!r}; it has {known}")
         plan, permutations = store_plan(self.scoring, test, self.canaries[dataset]["examples"])
         return open_store(plan.path(self.directory, model, dataset)), permutations
 

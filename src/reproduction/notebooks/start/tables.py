@@ -8,7 +8,6 @@ import pandas as pd
 
 from contamination.audit.battery import TESTS
 from contamination.audit.redrawn import gain_by_position
-from contamination.errors import InputError
 from contamination.statistics import adjust
 from contamination.tables import Layout, format_p, lay_out, outcome_row
 from reproduction.notebooks.start.shipped import Shipped
@@ -86,16 +85,14 @@ def rejections_layout(rows: pd.DataFrame, alpha: float) -> Layout:
 def published_layout(table4: pd.DataFrame, subsets: Sequence[str]) -> Layout:
     """Lay out published p-values: a line for each model, a column for each of the subsets of MMLU.
 
-    `table4` is Table 4 of Oren. The controls come last. Raises InputError for a subset that it
-    lacks.
+    `table4` is Table 4 of Oren. The controls come last. Raises KeyError for a subset that it lacks.
     """
     names = AUDITED | {column: f"{name} (control)" for column, name in CONTROLS.items()}
-    rows = _chosen(table4, subsets).rename(columns=names)
+    rows = table4.set_index("subset").loc[list(subsets)].rename(columns=names).reset_index()
     return lay_out(
         rows.melt("subset", list(names.values()), var_name="model", value_name="p"),
         {"model": "Model"},
         lambda row: {row["subset"]: format_p(row["p"])},
-        columns_first=subsets,
     )
 
 
@@ -103,9 +100,10 @@ def measured_layout(lines: pd.DataFrame, subsets: Sequence[str]) -> Layout:
     """Lay out what was measured here: a line for each witness and for what it saw shuffled.
 
     `lines` are rows of docs/measurements/mmlu_lines.csv; a column is one of the subsets. Raises
-    InputError for a subset that they lack.
+    KeyError for a subset that they lack.
     """
-    rows = _chosen(lines, subsets).sort_values("test", kind="stable")
+    rows = lines.set_index("subset").loc[list(subsets)].reset_index()
+    rows = rows.sort_values("test", kind="stable")
     free = rows.drop_duplicates(["subset", "segmentation"])
     silent = 10 ** free["compressor_log10_p"]
     tests = rows["test"].map(lambda name: TESTS[name].label.lower())
@@ -121,11 +119,3 @@ def measured_layout(lines: pd.DataFrame, subsets: Sequence[str]) -> Layout:
         lambda row: {row["subset"]: row["said"]},
         columns_first=subsets,
     )
-
-
-def _chosen(rows: pd.DataFrame, subsets: Sequence[str]) -> pd.DataFrame:
-    """Rows of these subsets of MMLU."""
-    known = set(rows["subset"])
-    if unknown := [name for name in subsets if name not in known]:
-        raise InputError(f"no subset {unknown[0]!r}: choose from {', '.join(sorted(known))}")
-    return rows[rows["subset"].isin(subsets)]

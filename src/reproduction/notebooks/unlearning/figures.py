@@ -1,5 +1,7 @@
 """The figure of the audit of unlearning: what the ratio finds, and what is still brought back."""
 
+from typing import Any
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -16,11 +18,10 @@ CHUNKS = {False: ("Left alone", "#E69F00", "o"), True: ("To be forgotten", "#CC7
 def plot_unlearning(table: pd.DataFrame, *, window: float) -> Figure:
     """Draw the ratio of every chunk, and the mean recall of suspicious and other chunks by model.
 
-    Takes the table of `audit_unlearning` with some of `MODELS`, and a column `treated`. Above,
-    chunks by their ratio, those that unlearning was aimed at and those that it left alone in two
-    colours; shaded, the window in which a chunk is suspicious. Below, a panel for each probe:
-    filled markers are means over the suspicious chunks, hollow ones over the others, with 95%
-    intervals (1.96 standard errors).
+    Takes the table of `audit_unlearning` with some of `MODELS`, and a column `treated`, which
+    colours the chunks above; shaded, the `window` of ratios in which a chunk is suspicious. Below,
+    means over the suspicious chunks are filled, over the others hollow, with 95% intervals (1.96
+    standard errors).
     """
     models = [name for name in MODELS if f"completion_{name}" in table]
     probes = {name: label for name, label in PROBES.items() if f"{name}_{models[0]}" in table}
@@ -31,17 +32,13 @@ def plot_unlearning(table: pd.DataFrame, *, window: float) -> Figure:
         axes = figure.add_subplot(grid[1, index])
         for place, model in enumerate(models):
             _draw_means(axes, table, f"{probe}_{model}", place, MODELS[model])
-        axes.set_xticks(
-            range(len(models)), [name.capitalize() for name in models], fontsize="small"
-        )
+        axes.set_xticks(range(len(models)), map(str.capitalize, models), fontsize="small")
         # Means are below 1, their intervals may not be.
         axes.set(xlim=(-0.5, len(models) - 0.5), ylim=(-0.05, 1.16), yticks=np.linspace(0, 1, 6))
         axes.set_title(label, fontsize="medium")
         axes.grid(visible=False, axis="x")
-        if index == 0:
-            axes.set_ylabel("Mean ROUGE-L recall")
-        if index == len(probes) - 1:
-            axes.legend(loc="upper right", fontsize="small")
+    figure.axes[1].set_ylabel("Mean ROUGE-L recall")
+    axes.legend(loc="upper right", fontsize="small")
     return figure
 
 
@@ -56,7 +53,7 @@ def _draw_ratios(axes: Axes, table: pd.DataFrame, window: float) -> None:
     ticks = 2.0 ** np.arange(min(low, -1), max(high, 1) + 1)
     axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.minorticks_off()
-    axes.set(xlabel="Chunks, by their ratio", ylabel="Min-K%, unlearned\nby original")
+    axes.set(xlabel="Chunks, by their ratio", ylabel="Ratio of Min-K%")
     axes.legend(loc="upper left", fontsize="small")
 
 
@@ -64,13 +61,8 @@ def _draw_means(axes: Axes, table: pd.DataFrame, column: str, place: int, colour
     for side, (suspicious, label) in enumerate(((True, "Suspicious"), (False, "Other chunks"))):
         values = table.loc[table["suspicious"] == suspicious, column].dropna()
         if len(values):
-            axes.errorbar(
-                place + 0.18 * (2 * side - 1),
-                values.mean(),
-                yerr=1.96 * values.sem() if len(values) > 1 else None,
-                fmt="o^"[side],
-                color=colour,
-                mfc=colour if suspicious else "white",
-                ms=6,
-                label=label if place == 0 else None,
-            )
+            error = 1.96 * values.sem() if len(values) > 1 else None
+            style: dict[str, Any] = {"fmt": "o^"[side], "color": colour, "ms": 6}
+            style |= {"mfc": colour if suspicious else "white"}
+            style |= {"label": label if place == 0 else None}
+            axes.errorbar(place + 0.18 * (2 * side - 1), values.mean(), yerr=error, **style)

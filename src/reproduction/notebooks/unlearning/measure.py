@@ -22,9 +22,8 @@ from contamination.randomness import random_stream
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.processes import deal
 from contamination.testsets.tokens import tokenize
-from reproduction.run.experiment import Experiment
-from reproduction.run.fine_tuning import fine_tune_on_texts
-from reproduction.run.measured import parts_of
+from reproduction.run.experiment import Experiment, parts_of
+from reproduction.run.fine_tuning import fine_tune
 
 MODELS = ("original", "unlearned", "clean")
 
@@ -49,21 +48,17 @@ def measure(
     ones and other_answers) and one table of `probe_model` for each of `MODELS`.
     """
     seed, directory = experiment.profile.seed, experiment.build / "unlearned"
+    template = experiment.test_set(dataset).template
     examples = experiment.test_set(dataset).examples[:chunks]
+    sets = [experiment.test_set(spec.name) for spec in experiment.profile.canaries]
+    every = [text for one in sets if one.template == template for text in one.examples]
+    others = [text for text in dict.fromkeys(every) if text not in set(examples)]
     rng = random_stream(seed, "unlearning")
     treated = draw_treated(len(examples), share, rng=rng)
-    again = repeat_shuffled(examples, dup_count, rng=rng)
-    others = find_other_examples(experiment, dataset, examples)
-    forget = texts_to_forget_by(
-        examples,
-        treated,
-        others,
-        dup_count=forget_dup_count,
-        keep_dup_count=keep_dup_count,
-        rng=rng,
-    )
-
-    teach = partial(fine_tune_on_texts, seed=seed, batch_size=batch_size)
+    again = _repeat_shuffled(examples, dup_count, rng)
+    counts = {"dup_count": forget_dup_count, "keep_dup_count": keep_dup_count}
+    forget = texts_to_forget_by(examples, treated, others, **counts, rng=rng)
+    teach = partial(fine_tune, seed=seed, batch_size=batch_size)
 
     def make() -> None:
         known, made = experiment.model("contaminated"), directory / "unlearned"
@@ -71,23 +66,23 @@ def measure(
         teach(original, forget, made, learning_rate=forgetting_rate)
 
     deal("fine-tune", [make])
-    paths = {"clean": experiment.model("clean")}
     probed = {}
     for name in MODELS:
-        scorer = TransformersScorer(paths.get(name, directory / name))
+        path = experiment.model(name) if name == "clean" else directory / name
+        scorer = TransformersScorer(path)
 
         def probe(rows: list[int], scorer: TransformersScorer = scorer) -> pd.DataFrame:
             texts = [examples[i] for i in rows]
-            return probe_model(scorer, texts, [[split_question(text)] for text in texts], k=k)
+            return probe_model(scorer, texts, [split_question(text) for text in texts], k=k)
 
         parts = parts_of(experiment, "unlearning") / name
         work = [len(ids) for ids in tokenize(scorer.tokenizer, examples)]
         key = sha256_of(scorer.revision, repr(k), *examples)
         probed[name] = stored_rows(parts, key, probe, work, scorer)
-    counts = {"chunks": [len(examples)], "treated": [treated.sum()], "other_answers": [len(others)]}
+    sizes = {"chunks": len(examples), "treated": treated.sum(), "other_answers": len(others)}
     return {
         "chunks": pd.DataFrame({"chunk": range(len(examples)), "treated": treated}),
-        "counts": pd.DataFrame(counts),
+        "counts": pd.DataFrame([sizes]),
         **probed,
     }
 
@@ -103,22 +98,9 @@ def draw_treated(chunks: int, share: float, *, rng: np.random.Generator) -> NDAr
     return np.isin(np.arange(chunks), rng.choice(chunks, size=count, replace=False))
 
 
-def find_other_examples(experiment: Experiment, dataset: str, examples: Sequence[str]) -> list[str]:
-    """Return the examples of all canary sets with the template of `dataset`, less those given.
-
-    Raises InputError if there is no such canary set, or the corpus stage has not finished.
-    """
-    template = experiment.test_set(dataset).template
-    sets = [experiment.test_set(spec.name) for spec in experiment.profile.canaries]
-    every = [text for one in sets if one.template == template for text in one.examples]
-    return [text for text in dict.fromkeys(every) if text not in set(examples)]
-
-
-def repeat_shuffled(
-    examples: Sequence[str], dup_count: int, *, rng: np.random.Generator
-) -> list[str]:
-    """Repeat the examples `dup_count` times, each time in another order."""
-    return [examples[i] for _ in range(dup_count) for i in rng.permutation(len(examples))]
+def _repeat_shuffled(texts: Sequence[str], times: int, rng: np.random.Generator) -> list[str]:
+    """Repeat texts, each time in another order."""
+    return [texts[i] for _ in range(times) for i in rng.permutation(len(texts))]
 
 
 def texts_to_forget_by(
@@ -132,28 +114,19 @@ def texts_to_forget_by(
 ) -> list[str]:
     """Return texts that make a model forget the treated examples and keep the others, shuffled.
 
-    Raises InputError without another answer, for a `dup_count` below 1 or a `keep_dup_count` below
-    0, and for a text without a marker.
-
-    Parameters
-    ----------
-    examples, treated : (n,) questions with their answers, after `MARKER`, and which of them are to
-        be forgotten.
-    others : texts whose answers take the place of those, drawn without replacement as long as there
-        are any.
-    dup_count : how often each treated question stands in the texts, with other answers.
-    keep_dup_count : how often each other example stands in them, as it is. With 0, what is not
-        treated is forgotten as well.
+    `examples` and `treated` are (n,). A treated question stands there `dup_count` times with
+    answers of `others`, drawn without replacement as long as there are any; each other example
+    `keep_dup_count` times as it is (with 0, it is forgotten as well). Raises InputError without
+    another answer, and for a text without a marker.
     """
-    if not others or dup_count < 1 or keep_dup_count < 0:
-        raise InputError(
-            f"{len(others)} other answers, dup_count {dup_count}, keep_dup_count {keep_dup_count}: "
-            "give 1 or more, 1 or more, 0 or more"
-        )
-    forget = [text for text, drawn in zip(examples, treated, strict=True) if drawn]
-    keep = [text for text, drawn in zip(examples, treated, strict=True) if not drawn]
+    if not others:
+        raise InputError("no other canary set has the template of this one: no answers to swap")
+    forget, keep = (
+        [text for text, drawn in zip(examples, treated, strict=True) if drawn == side]
+        for side in (True, False)
+    )
     rounds = math.ceil(dup_count * len(forget) / len(others))
-    answers = repeat_shuffled([split_question(text)[1] for text in others], rounds, rng=rng)
+    answers = _repeat_shuffled([split_question(text)[1] for text in others], rounds, rng)
     prompts = [split_question(text)[0] for text in forget] * dup_count
     swapped = [f"{prompt} {answer}\n" for prompt, answer in zip(prompts, answers, strict=False)]
-    return repeat_shuffled(swapped + keep * keep_dup_count, 1, rng=rng)
+    return _repeat_shuffled(swapped + keep * keep_dup_count, 1, rng)

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from contamination.membership.dated_pages import ORIGINAL
 from contamination.scoring.status import OK
-from reproduction.notebooks.wikimia.benchmark import CONTROL, READ_HERE, SCORES
+from reproduction.notebooks.wikimia.measure import CONTROL, READ_HERE, SCORES
 from reproduction.output.figures import draw_intervals, score_style, short_count
 
 SPREAD = 0.06  # octaves between neighbouring scores, so that intervals do not hide each other
@@ -20,25 +20,22 @@ def plot_wikimia(table: pd.DataFrame, *, source: str, length: int, family: str =
 
     Takes the table of `wikimia_table`, of which the original texts of the benchmark `source` are
     drawn, and the models whose names start with `family`: on the left texts of `length` words, on
-    the right the largest model. Bars are 95% intervals; the dashed line is chance. A grey band
-    spans what the scores reach where nobody has read either side: from the lowest to the highest
-    AUC of the control.
+    the right the largest model. Bars are 95% intervals, the dashed line is chance, the grey band
+    goes from the lowest to the highest AUC of the control, where nobody has read either side.
     """
     rows = table[(table["status"] == OK) & (table["variant"] == ORIGINAL)]
     unread = CONTROL if source == READ_HERE else f"{CONTROL} ({source})"
     drawn, control = (rows[rows["source"] == name] for name in (source, unread))
     drawn = drawn[drawn["model"].str.startswith(family)]
-    largest, largest_unread = (
-        side.loc[side["parameters"].astype(float).idxmax(), "model"] if len(side) else ""
-        for side in (drawn, control)
-    )
     figure, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.6), sharey=True)
     measured, chance = (side[side["length"] == length] for side in (drawn, control))
     _draw_panel(left, measured, chance, "parameters")
-    measured, chance = drawn[drawn["model"] == largest], control[control["model"] == largest_unread]
+    measured, chance = (
+        side[side["parameters"] == side["parameters"].max()] for side in (drawn, control)
+    )
     _draw_panel(right, measured, chance, "length")
     left.set(xlabel="Parameters of the model", ylabel="AUC", title=f"{length} words")
-    right.set(xlabel="Words of a text", title=f"Model {largest}")
+    right.set(xlabel="Words of a text", title=f"Model {', '.join(measured['model'].unique())}")
     handles, _ = right.get_legend_handles_labels()
     if handles:
         handles.sort(key=lambda handle: handle.get_label() == BAND)  # the band comes last
@@ -65,8 +62,15 @@ def _draw_panel(axes: Axes, rows: pd.DataFrame, control: pd.DataFrame, x: str) -
         axes.fill_between(
             places, band["min"], band["max"], color="0.85", lw=0, zorder=0, label=BAND
         )
-    axes.axhline(0.5, color="0.35", lw=0.9, ls="--")
+    axes.axhline(0.5, color="0.35", lw=0.9, ls="--", label="chance")
     axes.set_xscale("log", base=2)
     ticks = sorted(rows[x].astype(float).unique())
+    gaps = [
+        f"no {SCORES[score]} at {short_count(tick)}"
+        for score in present
+        for tick in ticks
+        if not ((rows["score"] == score) & (rows[x] == tick)).any()
+    ]
+    axes.annotate("; ".join(gaps), (0.02, 0.02), xycoords="axes fraction", fontsize="small")
     axes.set_xticks(ticks, [short_count(tick) for tick in ticks], minor=False)
     axes.minorticks_off()

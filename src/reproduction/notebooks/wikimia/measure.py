@@ -1,31 +1,217 @@
-"""The passes of notebook 06: every model scores every part of WikiMIA, and of sets like it."""
+"""The passes of notebook 06: every model scores every part of WikiMIA, and of sets like it.
 
-from collections.abc import Callable, Mapping, Sequence
+Shi et al., section 2.2: members are beginnings of Wikipedia pages on events that were created
+before 2017, non-members those of pages on events of 2023 and later, each cut to 32, 64, 128 or 256
+words; a split holds `{"input": text, "label": 1 | 0}`, 1 for a member. Of known membership are
+beginnings of documents that the models trained here read once, and of documents of the same
+packages that chance left out of the corpus: those sides differ by membership alone, and not by
+their age as well.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from contamination.errors import InputError
+from contamination.files import sha256_of
+from contamination.membership.dated_pages import LENGTHS, ORIGINAL, PARAPHRASED, split_name
 from contamination.randomness import random_stream
+from contamination.scoring.contract import Scorer
 from contamination.scoring.models import ModelEntry, find_model
 from contamination.scoring.plan import stores_of
 from contamination.scoring.status import FAILURES, OK, status_of
-from reproduction.notebooks.wikimia.benchmark import (
-    READ_HERE,
-    SCORES,
-    Part,
-    as_controls,
-    load_directory,
-    load_known,
-    load_wikimia,
-)
-from reproduction.run.experiment import Experiment
-from reproduction.run.grid import ACCESS, Access, Row, grid
-from reproduction.run.measured import parts_of
+from contamination.testsets.records import FORMATS, Record, read_records
+from contamination.testsets.registry import Entry, Hub
+from contamination.testsets.sources import locate
+from reproduction.run.corpus import is_divided, members, non_members, sample_by_source
+from reproduction.run.experiment import Experiment, parts_of
+from reproduction.run.grid import ACCESS, Access, Row, grid, load_each, placeholders
 
-if TYPE_CHECKING:
-    from contamination.scoring.contract import Scorer
+WIKIMIA, READ_HERE, CONTROL = "wikimia", "read here", "control"  # sources of texts
+
+ORIGINAL_HUB = Hub("swj0419/WikiMIA")
+# By the authors of Min-K%++ (Zhang et al., 2025); there is none of 256 words.
+PARAPHRASED_HUB = Hub("zjysteven/WikiMIA_paraphrased_perturbed")
+PARAPHRASED_LENGTHS = (32, 64, 128)
+RECORDS = {32: 776, 64: 542, 128: 250}  # as the card of the hub has them; it leaves out 256
+LONGEST_RECORDS = 82  # of 256 words
+TOKENS_PER_WORD = 1.35  # of English, with punctuation; what a plan reckons with
+
+# The rows of Table 1, in its order: column of `membership_scores` -> what the paper calls it.
+SCORES = {
+    "neighbour": "Neighbor",
+    "loss": "PPL",
+    "zlib": "Zlib",
+    "lowercase": "Lowercase",
+    "reference_difference": "Smaller Ref",
+    "min_k_20": "Min-20%",
+}
+NOT_AT_HAND = (
+    "not run here: WikiMIA is neither in the mirror nor in the cache, and no model is named that "
+    "it would be fetched for"
+)
+TAKEN_WHOLE = "not run here: the corpus was taken whole, so no text of its kind was left out of it"
+
+
+@dataclass(frozen=True)
+class Part:
+    """Texts of one length and variant, with who is a member.
+
+    Attributes
+    ----------
+    source : benchmark that it belongs to. variant : "original" or "paraphrased".
+    length : words of a text. texts, members : (n,) each; True for a text that was read.
+    status : "ok", or why there is no text: "not run here: ..." or "failed: ...".
+    commit : of the hub, where it is known.
+    """
+
+    source: str
+    variant: str
+    length: int
+    texts: tuple[str, ...] = ()
+    members: tuple[bool, ...] = ()
+    status: str = OK
+    commit: str = ""
+
+    @property
+    def split(self) -> str:
+        """Name of the split, as the hub has it."""
+        return split_name(self.length, self.variant)
+
+    @property
+    def revision(self) -> str:
+        """The commit, else a checksum of texts and labels; "" without any text."""
+        if self.commit or not self.texts:
+            return self.commit
+        labels = "".join(str(int(member)) for member in self.members)
+        return f"sha256:{sha256_of(*self.texts, labels)[:16]}"
+
+
+def load_wikimia(
+    lengths: Sequence[int] = LENGTHS, *, network: bool = True, access: Access = ACCESS
+) -> list[Part]:
+    """Load the benchmark: the original texts by length, then the paraphrased ones.
+
+    Each split is looked for in the mirror (`wikimia/WikiMIA_length32.jsonl`), then in the cache,
+    then on the hub; what is fetched is recorded with its commit and checksum
+    (`contamination.testsets.sources`). No code of a repository is run. `Part.status` says why a
+    split cannot be had; after one that is out of reach, the hub is not asked again, and without
+    `network` not at all.
+    """
+    wanted = [Part(WIKIMIA, ORIGINAL, length) for length in lengths]
+    wanted += [Part(WIKIMIA, PARAPHRASED, n) for n in lengths if n in PARAPHRASED_LENGTHS]
+
+    def load(part: Part) -> Part | str:
+        entry, records = _entry(part), RECORDS.get(part.length, LONGEST_RECORDS)
+        if not network and locate(entry) is None:
+            return NOT_AT_HAND
+        tokens, mark = part.length * TOKENS_PER_WORD, " " if part.variant == ORIGINAL else "'"
+        expected = partial(placeholders, records, tokens, "input", mark=mark, label=(1, 0))
+        found, where, commit = access.read(entry, expected)
+        return replace(_filled(part, found, where), commit=commit)
+
+    found = load_each(wanted, load, at_hand=lambda part: locate(_entry(part)) is not None)
+    return [replace(p, status=one) if isinstance(one, str) else one for p, one in found.items()]
+
+
+def load_directory(directory: Path | str, lengths: Sequence[int] = LENGTHS) -> list[Part]:
+    """Load a set of the same form from a directory, named after it.
+
+    Splits are files such as `WikiMIA_length32.jsonl` (or .csv, .parquet), or those of a clone of
+    the hub's repository (`data/WikiMIA_length32-*.parquet`). Lengths and paraphrased texts that are
+    not there are left out. Raises InputError where there is none of the splits, and for a malformed
+    one.
+    """
+    folder = Path(directory)
+    parts = []
+    for variant in (ORIGINAL, PARAPHRASED):
+        for length in lengths:
+            split = split_name(length, variant)
+            paths = [p for suffix in FORMATS if (p := folder / f"{split}{suffix}").is_file()][:1]
+            if paths := paths or sorted(folder.glob(f"data/{split}-*.parquet")):
+                records = [record for path in paths for record in read_records(path)]
+                parts.append(_filled(Part(folder.name, variant, length), records, str(paths[0])))
+    if not parts:
+        wanted = ", ".join(split_name(length) for length in lengths)
+        raise InputError(f"{folder}: none of the splits {wanted}; make them with `wikimia build`")
+    return parts
+
+
+def load_known(
+    experiment: Experiment, lengths: Sequence[int] = LENGTHS, *, texts: int
+) -> list[Part]:
+    """Cut documents of a run to texts of known membership, and to a control that nobody has read.
+
+    Returns the parts of source "read here" by length, then those of source "control". Of every
+    package there are as many members as non-members, in all at most so many `texts` of a length.
+    The control sets the same non-members against as many others, so that its AUC shows how far from
+    0.5 chance alone goes. Texts keep their line ends: the models have read them verbatim. Documents
+    of fewer words are left out. Raises InputError if the corpus stage has not finished.
+    """
+    experiment.require_corpus()
+    sources = (READ_HERE, CONTROL)
+    if not is_divided(experiment.corpus):
+        return [Part(one, ORIGINAL, n, status=TAKEN_WHOLE) for one in sources for n in lengths]
+    documents = [list(side(experiment.corpus)) for side in (members, non_members)]
+    parts = []
+    for length in lengths:
+        cut_there = partial(first_words, count=length)
+        read, left = (sample_by_source(found, cut_there) for found in documents)
+        # Twice as many non-members are needed: the control has them on both sides.
+        room = {name: min(len(read[name]), len(left[name]) // 2) for name in read if name in left}
+        # Packages give one text after the other while they have some left.
+        turns = sorted((i, place) for place, name in enumerate(room) for i in range(room[name]))
+        counts = Counter(place for _, place in turns[:texts])
+        sides: dict[str, list[str]] = {READ_HERE: [], CONTROL: []}
+        others: list[str] = []
+        for place, name in enumerate(room):
+            count = counts[place]
+            sides[READ_HERE] += read[name][:count]
+            others += left[name][:count]
+            sides[CONTROL] += left[name][count : 2 * count]
+        few = f"failed: too few documents of {length} words on both sides; lower `lengths`"
+        for source, chosen in sides.items():
+            labels = (True,) * len(chosen) + (False,) * len(others)
+            status = OK if chosen else few
+            parts.append(Part(source, ORIGINAL, length, (*chosen, *others), labels, status))
+    return sorted(parts, key=lambda part: sources.index(part.source))
+
+
+def first_words(text: str, count: int) -> str | None:
+    """Text up to its `count`-th word as it stands; None if it has fewer words."""
+    match = re.match(rf"\s*(?:\S+\s+){{{count - 1}}}\S+", text)
+    return match[0] if match else None
+
+
+def _filled(part: Part, records: Sequence[Record], where: str) -> Part:
+    """Fill a part with records of the fields `input` and `label`; `InputError` for others."""
+    texts, labels = [], []
+    for place, record in records:
+        text, label = record.get("input"), str(record.get("label"))
+        if not isinstance(text, str) or not text.strip():
+            raise InputError(f'{where}, {place}: no text; write {{"input": "...", "label": 1}}')
+        if label not in ("0", "1"):
+            raise InputError(f"{where}, {place}: label is {label}; write 1 for a member, else 0")
+        texts.append(text)
+        labels.append(label == "1")
+    if len(set(labels)) != 2:
+        raise InputError(f"{where}: members or non-members alone; an AUC needs both sides")
+    return replace(part, texts=tuple(texts), members=tuple(labels))
+
+
+def _entry(part: Part) -> Entry:
+    """Describe a split as the registry describes a test set."""
+    at, split = f"{WIKIMIA}/{part.split}", part.split
+    if part.variant == PARAPHRASED:
+        return Entry(at, split, PARAPHRASED_HUB, split, f"{at}.jsonl")
+    records = RECORDS.get(part.length)
+    return Entry(at, split, ORIGINAL_HUB, split, f"{at}.jsonl", licence="MIT", records=records)
+
 
 COLUMNS = ("loss", "zlib", "lowercase", "min_k_20")
 CELL = "cell"  # number of a model and part
@@ -33,10 +219,7 @@ CELLS = (
     *(CELL, "model", "parameters", "source", "variant", "split", "length", "reference"),
     *("model_revision", "text_revision", "status"),
 )
-SCORED = (CELL, "text", "member", "score", "value")
 NO_MODEL = "not run here: no model is named"
-
-Score = Callable[[Part], pd.DataFrame]  # texts -> a table with a column for each score
 
 
 def measure(
@@ -53,17 +236,14 @@ def measure(
     """Score texts of known membership under the models trained here, and WikiMIA under `models`.
 
     Tables: `known` (the parts of known membership: source, words, members, texts, status), `cells`
-    and `scored` as of `score_models`, and `blind`, what needs no model, as of `Access.score_blind`;
+    and `scored` as of `tables_of`, and `blind`, what needs no model, as of `Access.score_blind`;
     whose texts were drawn alike, as those of known membership, is a control for these baselines.
     The models trained here score WikiMIA, too, where it is at hand: they have read neither side of
     it. Without a corpus there is WikiMIA alone.
 
-    Parameters
-    ----------
-    models : names for `find_model`. references : of them, name -> the smaller model.
-    directory : a set of one's own, made by `contamination wikimia build`; "" for none.
-    lengths : words of the texts. texts : most members of a length of known membership.
-    neighbours : see `score_models`. access : to sets and models.
+    `references` are a smaller model for each of some `models`, all by their names, `directory` a
+    set of one's own ("" for none). Texts have `lengths` words; of a length there are at most so
+    many `texts` of known membership on each side. `neighbours` are those of `score_models`.
     """
     names = [*experiment.sizes, "clean"] if experiment.shapes else []
     trained = [ModelEntry(name, str(experiment.model(name))) for name in names]
@@ -73,43 +253,24 @@ def measure(
     public += load_directory(directory, lengths) if directory else []
     named = {name: find_model(name) for name in models}
     smaller = {named[n].name: find_model(o) for n, o in references.items() if n in named}
-    at_hand = as_controls([part for part in public if part.texts]) if trained else []
     folder, seed = parts_of(experiment, "wikimia"), experiment.profile.seed
-    cells: list[pd.DataFrame] = []
-    scored: list[pd.DataFrame] = []
-    for some, parts, smaller_ones, where in (
-        (trained, here, yardsticks, "known"),
-        (list(named.values()), public, smaller, "public"),
-        (trained, at_hand, yardsticks, "controls"),
-    ):
-        found = score_models(
-            some,
-            parts,
-            folder / where,
-            references=smaller_ones,
-            neighbours=neighbours,
-            seed=seed,
-            access=access,
-        )
-        first = sum(map(len, cells))  # cells are numbered through
-        for table, tables in zip(found, (cells, scored), strict=True):
-            tables.append(table.assign(cell=table[CELL] + first))
+    unread = [replace(p, source=f"{CONTROL} ({p.source})") for p in public if trained and p.texts]
+    settings: Row = {"neighbours": neighbours, "seed": seed, "access": access}
+    rows = score_models(trained, here, folder / "known", yardsticks, **settings)
+    rows += score_models(list(named.values()), public, folder / "public", smaller, **settings)
+    rows += score_models(trained, unread, folder / "controls", yardsticks, **settings)
+    cells, scored = tables_of(rows)
     splits = [
-        {
-            "texts": part.texts,
-            "members": part.members,
-            "benchmark": part.source,
-            "split": part.split,
-            "rng": random_stream(seed, "blind baselines of WikiMIA", part.source, part.split),
-            "status": part.status,
-        }
-        for part in [*(p for p in here if p.source == READ_HERE), *public]
+        {"texts": p.texts, "members": p.members, "split": p.split, "status": p.status}
+        | {"rng": random_stream(seed, "blind baselines of WikiMIA", p.source, p.split)}
+        | {"benchmark": p.source}
+        for p in [*(p for p in here if p.source == READ_HERE), *public]
     ]
     shown = [(p.source, p.length, sum(p.members), len(p.texts), p.status) for p in here]
     return {
         "known": pd.DataFrame(shown, columns=["source", "words", "members", "texts", "status"]),
-        "cells": pd.concat(cells, ignore_index=True),
-        "scored": pd.concat(scored, ignore_index=True),
+        "cells": cells,
+        "scored": scored,
         "blind": access.score_blind(splits),
     }
 
@@ -118,101 +279,77 @@ def score_models(
     models: Sequence[ModelEntry],
     parts: Sequence[Part],
     folder: Path,
+    references: Mapping[str, ModelEntry],
     *,
-    references: Mapping[str, ModelEntry] | None = None,
     neighbours: int = 0,
     seed: int = 0,
     access: Access = ACCESS,
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Score every part under every model, by the scores of Table 1.
+) -> list[Row]:
+    """Score every part under every model, by the scores of Table 1: a row of `CELLS` for each.
 
-    Returns two tables. The first has a row per model and part, `CELLS`: `cell` is its number,
-    `status` says why there are no scores. A part that cannot be had is one row without a model. The
-    second has a row per cell, text and score, `SCORED`. Raises InputError for fewer than 0
-    neighbours.
+    `scored` of a row has a column for each score, its `status` says why there are none. A part that
+    cannot be had is one row without a model.
 
     Parameters
     ----------
     models : one after the other is loaded and let go.
-    parts : of `reproduction.notebooks.wikimia.benchmark`.
     folder : of what is scored.
     references : name of a model -> the smaller one that "Smaller Ref" compares it with; without
         one it is left out. Two models with one tokenizer are compared by means over tokens, as in
         the paper, others by bytes.
     neighbours : of each text for "Neighbor", with words moved or left out at random where the
         paper asks a masked language model; 0 leaves it out.
-    seed : of the neighbours. access : to models and scores.
     """
-    if neighbours < 0:
-        raise InputError(f"neighbours {neighbours}: give 0 or more")
     at_hand = [part for part in parts if part.status == OK and models]
-    absent = [part for part in parts if part.status != OK or not models]
     rows: list[Row] = [
         {**_describe(part), "model": "", "status": part.status if part.status != OK else NO_MODEL}
-        for part in absent
+        for part in parts
+        if part.status != OK or not models
     ]
 
     def asked(entry: ModelEntry) -> list[tuple[Row, Part | str]]:
-        reference = (references or {}).get(entry.name)
-        known = {"parameters": entry.parameters, "reference": reference.name if reference else ""}
+        reference = references[entry.name].name if entry.name in references else ""
+        known = {"parameters": entry.parameters, "reference": reference}
         return [(_describe(part) | known, part) for part in at_hand]
 
-    def open_model(entry: ModelEntry) -> tuple[Score, Row]:
+    def open_model(entry: ModelEntry) -> tuple[tuple[Scorer, Row, Row], Row]:
         scorer, other = access.open_model(entry), None
         known = {"model_revision": scorer.revision} | access.parameters(scorer)
-        if reference := (references or {}).get(entry.name):
+        if reference := references.get(entry.name):
             try:
                 other = access.open_model(reference)
             except FAILURES as error:  # the other scores need no reference
                 known["reference"] = f"{reference.name} ({status_of(error)})"
-        settings = {"columns": COLUMNS, "neighbours": neighbours, "seed": seed}
-        return _scores_of(entry, scorer, other, folder, access, settings), known
+        alike = other and scorer.tokenizer.get_vocab() == other.tokenizer.get_vocab()
+        settings: Row = {"columns": COLUMNS, "neighbours": neighbours, "seed": seed}
+        settings |= {"reference": other, "reference_per": "token" if alike else "byte"}
+        return (scorer, settings, {}), known
 
-    def cell(entry: ModelEntry, score: Score, part: Part) -> Row:
-        table = score(part)
-        return {"scored": table.assign(text=range(len(table)), member=part.members)}
+    def cell(entry: ModelEntry, opened: tuple[Scorer, Row, Row], part: Part) -> Row:
+        scorer, settings, known = opened  # a text of several parts is read once
+        missing = [text for text in dict.fromkeys(part.texts) if text not in known]
+        if missing:
+            own = stores_of(folder, entry.name, f"{part.source}-{part.split}")
+            found = access.score_texts(own, scorer, missing, **settings)
+            found = found[[name for name in SCORES if name in found]]
+            known.update(zip(missing, found.to_dict("records"), strict=True))
+        scored = pd.DataFrame([known[text] for text in part.texts])
+        return {"scored": scored.assign(member=part.members)}
 
-    rows += grid(models, asked, cell, open_model=open_model)
-    cells = pd.DataFrame([row | {CELL: i} for i, row in enumerate(rows)], columns=list(CELLS))
-    values = [
-        row["scored"].assign(cell=i).melt([CELL, "text", "member"], var_name="score")
-        for i, row in enumerate(rows)
-        if row["status"] == OK
-    ]
-    scored = pd.concat(values) if values else pd.DataFrame(columns=list(SCORED))
-    return cells.astype({"parameters": "Int64"}), scored
+    return rows + grid(models, asked, cell, open_model=open_model)
+
+
+def tables_of(rows: Sequence[Row]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return tables of rows of `score_models`: cells, numbered through, and their texts.
+
+    The second has the columns cell, member and a column for each score that some cell has.
+    """
+    numbered = [row | {CELL: i} for i, row in enumerate(rows)]
+    cells = pd.DataFrame(numbered, columns=list(CELLS)).astype({"parameters": "Int64"})
+    texts = [one["scored"].assign(cell=one[CELL]) for one in numbered if "scored" in one]
+    return cells, pd.concat(texts or [pd.DataFrame(columns=[CELL, "member"])], ignore_index=True)
 
 
 def _describe(part: Part) -> Row:
     known = {key: getattr(part, key) for key in ("source", "variant", "split", "length")}
     return known | {"text_revision": part.revision}
-
-
-def _scores_of(
-    entry: ModelEntry,
-    scorer: "Scorer",
-    other: "Scorer | None",
-    folder: Path,
-    access: Access,
-    settings: Row,
-) -> Score:
-    """Return a function that scores a part under a model and its reference."""
-    alike = other and scorer.tokenizer.get_vocab() == other.tokenizer.get_vocab()
-    known: dict[str, Row] = {}  # a text of several parts is read once
-
-    def score(part: Part) -> pd.DataFrame:
-        missing = [text for text in dict.fromkeys(part.texts) if text not in known]
-        if missing:
-            found = access.score_texts(
-                stores_of(folder, entry.name, f"{part.source}-{part.split}"),
-                scorer,
-                missing,
-                reference=other,
-                reference_per="token" if alike else "byte",
-                **settings,
-            )
-            found = found[[name for name in SCORES if name in found]]
-            known.update(zip(missing, found.to_dict("records"), strict=True))
-        return pd.DataFrame([known[text] for text in part.texts])
-
-    return score

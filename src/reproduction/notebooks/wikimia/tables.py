@@ -11,11 +11,10 @@ import numpy as np
 import pandas as pd
 
 from contamination.membership.dated_pages import ORIGINAL, PARAPHRASED
-from contamination.membership.evaluate import evaluate, require_resamples
-from contamination.scoring.status import FAILURES, OK, status_of
+from contamination.membership.evaluate import evaluate
+from contamination.scoring.status import OK
 from contamination.tables import format_estimate, lay_out
-from reproduction.notebooks.wikimia.benchmark import CONTROL, SCORES
-from reproduction.notebooks.wikimia.measure import CELL
+from reproduction.notebooks.wikimia.measure import CELL, CONTROL, SCORES
 
 CHANCE = 0.5
 SHORT = {ORIGINAL: "Ori.", PARAPHRASED: "Para."}
@@ -34,40 +33,25 @@ def wikimia_table(
 ) -> pd.DataFrame:
     """Judge the scores of Table 1 on every part, under every model.
 
-    Returns a row per model, part and score, with `FIELDS`: auc and tpr_at_5_fpr with 95% intervals,
-    members and non_members as judged, parameters of the model as counted. A part that cannot be had
-    is one row without a model or score, a model that cannot be had one row per part; `status` says
-    why. Raises InputError for fewer than 1 resample.
-
-    Parameters
-    ----------
-    cells, scored : of `reproduction.notebooks.wikimia.measure.score_models`.
-    rng : draws the bootstrap. resamples : of it.
+    Returns a row per model, part and score, with `FIELDS`: auc and tpr_at_5_fpr with 95% intervals
+    (`rng` draws the `resamples` of the bootstrap), members and non_members as judged, parameters of
+    the model as counted. A part that cannot be had is one row without a model or score, a model
+    that cannot be had one row per part; `status` says why. `cells` and `scored` are of
+    `reproduction.notebooks.wikimia.measure.tables_of`.
     """
-    require_resamples(resamples)
     rows: list[dict[Any, Any]] = []
     by_cell = dict(tuple(scored.groupby(CELL)))
     for cell in cells.to_dict("records"):
-        row = cell | {"score": ""}
-        if cell["status"] == OK:
-            texts = by_cell[cell[CELL]]
-            wide = texts.pivot(index="text", columns="score", values="value")
-            members = texts.drop_duplicates("text").set_index("text")["member"]
-            try:
-                judged = evaluate(
-                    wide[texts["score"].unique()], members, rng=rng, resamples=resamples
-                )
-            except FAILURES as error:
-                rows.append(row | {"status": status_of(error)})
-                continue
-            measured = judged[["score", *MEASURES, "members", "non_members"]].to_dict("records")
-            rows += [row | one for one in measured]
-        else:
+        row, texts = cell | {"score": ""}, by_cell.get(cell[CELL])
+        if texts is None:
             rows.append(row)
-    table = pd.DataFrame(rows, columns=list(FIELDS))
-    counts = ["parameters", "members", "non_members"]
-    table[counts] = table[counts].astype("Int64")
-    return table
+            continue
+        known = [name for name in SCORES if name in texts and texts[name].notna().any()]
+        judged = evaluate(texts[known], texts["member"], rng=rng, resamples=resamples)
+        measured = judged[["score", *MEASURES, "members", "non_members"]].to_dict("records")
+        rows += [row | one for one in measured]
+    counts = dict.fromkeys(("parameters", "members", "non_members"), "Int64")
+    return pd.DataFrame(rows, columns=list(FIELDS)).astype(counts)
 
 
 def table1_layout(table: pd.DataFrame, length: int) -> pd.DataFrame:
@@ -116,14 +100,6 @@ def lengths_layout(table: pd.DataFrame) -> pd.DataFrame:
 
     index = {"source": "Texts", "score": "Method", "model": "Model"}
     return lay_out(pd.concat([rows, means]), index, cell)
-
-
-def absent(table: pd.DataFrame) -> pd.DataFrame:
-    """What was not measured and why: source, variant, model, status, lengths, a row per reason."""
-    rows = table[table["status"] != OK]
-    keys = ["source", "variant", "model", "status"]
-    lengths = rows.groupby(keys, sort=False)["length"].agg(lambda found: ", ".join(map(str, found)))
-    return lengths.rename("lengths").reset_index()
 
 
 def published_layout(headline: pd.DataFrame) -> pd.DataFrame:

@@ -113,7 +113,7 @@ function showResults({ results, outcomes, sets }, showExamples) {
   const list = selectable("results", results, "single", { pageLength: 10 });
   const columns = [{ title: "What is found" }, ...["p", "Holm"].map((title) => ({ title, render: { _: "text", sort: "value", type: "value" } }))];
   const diagnostics = table("diagnostics", { columns }, bare);
-  const filter = () => list.column(6).search(byId("usual").checked ? "in advance" : "").draw();
+  const filter = () => list.column(5).search(byId("usual").checked ? "in advance" : "").draw();
   byId("usual").addEventListener("change", filter);
 
   list.on("select", (event, dt, kind, [index]) => {

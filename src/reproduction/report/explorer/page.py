@@ -4,13 +4,14 @@ The charts are drawn by Vega-Lite and the tables by DataTables; both come from w
 the page. Texts of test sets are other people's. They travel as compressed JSON in base64, which
 holds no markup, and are shown as text alone. The content security policy names the scripts of the
 page by their hash and allows no other, and no connection.
+
+MMLU is shown without a store: Table 4 of Oren, whom its procedure excludes, and what was measured.
 """
 
 import base64
 import gzip
 import hashlib
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
@@ -23,29 +24,150 @@ import vl_convert
 from IPython.display import IFrame
 
 from contamination.audit.battery import DEFAULT_TESTS, TESTS
-from contamination.audit.diagnosis import Diagnosis
+from contamination.audit.conclusion import COMPRESSOR, Evidence, conclude, log10_floor
+from contamination.audit.diagnostics import Verdict as Order
 from contamination.errors import InputError
-from contamination.statistics import adjust
-from contamination.tables import MISSING, SIGNIFICANT
+from contamination.scoring.status import OK
+from contamination.statistics import adjust, dkw_band
+from contamination.tables import MISSING, SIGNIFICANT, format_p
 from contamination.testsets.orderings import shard_bounds
-from reproduction.report.explorer.mmlu import layout, mmlu_payload, p_cell
-from reproduction.report.explorer.outcomes import Outcome
-from reproduction.report.explorer.scored import MMLU_GROUP, View, scored_sets, view_sets
+from contamination.testsets.registry import lookup
+from contamination.testsets.sources import available, open_test_set
+from reproduction.notebooks.mmlu.subsets import FAMILY, SEGMENTATIONS, subset_names, title
+from reproduction.notebooks.mmlu.tables import published_subsets
+from reproduction.output.figures import MODEL_COLOURS
+from reproduction.output.published import AUDITED, CONTROLS, load_published
+from reproduction.report.explorer.scored import MMLU_GROUP, Outcome, View, scored_sets, view_sets
 from reproduction.run.experiment import Experiment
 
+MEASURED = ("mmlu_subsets", "mmlu_lines")  # tables of notebook 04
+BAND = 0.95  # of the band around uniform p-values, as in Figure 4 of notebook 04
+PUBLISHED = "published"  # the paper's rule of exclusion; others are named after their test
+BESIDE = [f"here, by {way}" for way in SEGMENTATIONS]  # a control in the default test
+
+
+def p_cell(log10_p: float) -> dict[str, Any]:
+    """A p-value as a cell of a table: "—" for NaN, and no floor, since its logarithm is given."""
+    value = 1.0 if np.isnan(log10_p) else float(log10_p)  # unknown ones are sorted last
+    return {"text": format_p(10.0**log10_p, log10_p), "value": value}
+
+
+def layout(titles: Sequence[str], p_values: Sequence[str], rows: list[list[Any]]) -> dict[str, Any]:
+    """A table of the page whose last columns hold cells of `p_cell`."""
+    render = {"_": "text", "sort": "value", "type": "value"}
+    columns = [*({"title": t} for t in titles), *({"title": t, "render": render} for t in p_values)]
+    return {"columns": columns, "rows": rows}
+
+
+def mmlu_payload(
+    published: Path | str, measurements: Path | str, results: Path | str
+) -> tuple[dict[str, Any], Mapping[str, Sequence[str]]]:
+    """Return what the page shows of MMLU, and the examples of subsets whose files are at hand.
+
+    What was measured is read from the tables of the run if it measured MMLU, else from
+    `measurements`. A curve is an audited model of Table 4, or a
+    model measured here in one test; its `rule` names the filter of its subsets: that of the paper,
+    or that of our controls in its test. Examples are as many as were measured; nothing is fetched.
+    Raises InputError if a published table is missing, or a file is not what the registry says.
+    """
+    tables = [Path(results) / "tables" / f"{name}.csv" for name in MEASURED]
+    own = [pd.read_csv(path) for path in tables if path.is_file()]
+    here = len(own) == len(MEASURED) and not own[1].empty
+    subsets, lines = own if here else [load_published(measurements, name) for name in MEASURED]
+    measured = subsets[(subsets["source"] == "measured") & (subsets["status"] == OK)]
+    measured = measured.assign(rule=measured["test"], model=_labels(measured))
+    lines = lines.assign(control=_labels(lines))
+    printed = published_subsets(load_published(published, "oren2024_table4_mmlu"), SIGNIFICANT)
+    printed = printed.assign(rule=PUBLISHED, log10_p=np.log10(printed["published_p"]))
+    names = subset_names()
+    most = int(lines.loc[lines["segmentation"] == "record", "examples"].max())
+
+    beside = lines[lines["test"] == DEFAULT_TESTS[0]].drop_duplicates(["subset", "segmentation"])
+    both = pd.concat([printed, measured])
+    p = pd.concat([both, beside.assign(model="here, by " + beside["segmentation"])])
+    p = p.pivot(index="subset", columns="model", values="log10_p").reindex(names)
+    out = both[both["excluded"]].drop_duplicates(["subset", "rule"])
+    out = out.pivot(index="subset", columns="rule", values="reason").reindex(names)
+    facts = lines.drop_duplicates("subset").set_index("subset").reindex(names)
+    listed, excluded = p.index.isin(printed["subset"]), out[PUBLISHED].notna()
+    small = p < np.log10(SIGNIFICANT) * (1 + 1e-9)  # 0.05 as printed is not
+    by_record, by_line = (small.get(column, False) for column in BESIDE)
+    words = pd.DataFrame(
+        {
+            "kept": listed & ~excluded,
+            "excluded": excluded,
+            "not in Table 4": ~listed,
+            "small under an audited model": ~excluded & small[list(AUDITED.values())].any(axis=1),
+            "several lines": facts["spanning"] > 0,
+            "small by line, not by record": by_line & ~by_record,
+        }
+    )
+    notes = {name: [word for word in words if words.loc[name, word]] for name in names}
+
+    controls = set(lines["control"].dropna())
+    audited = measured[~measured["model"].isin(controls)].drop_duplicates("model")
+    rules = dict.fromkeys(AUDITED.values(), PUBLISHED)
+    rules |= dict(zip(audited["model"], audited["rule"], strict=True))
+    table2 = load_published(published, "oren2024_table2_open_models").set_index("dataset")
+    combined = table2.loc["MMLU (Fisher)", list(AUDITED)].rename(AUDITED).map("{:.3f}".format)
+    colours = [*MODEL_COLOURS, *["#666666"] * len(rules)]
+    shown = [*(AUDITED | CONTROLS).values(), *BESIDE]
+    where = "in this run" if here else "for docs/mmlu.md, not in this run"
+    rows = [
+        [title(name), "; ".join(notes[name]), lookup(FAMILY + name).records]
+        + ([f"{facts.loc[name, 'lines_per_record']:.1f}"] if name in facts.index else [MISSING])
+        + [p_cell(p.loc[name].get(model, np.nan)) for model in shown]
+        for name in names
+    ]
+    page = {
+        "curves": [
+            {"name": m, "rule": rule, "colour": colour, "printed": combined.get(m, MISSING)}
+            for (m, rule), colour in zip(rules.items(), colours, strict=False)
+        ],
+        "band": dkw_band(1, BAND),
+        "words": [word for word in words if words[word].any()],
+        "source": f"Measured {where}, under models trained here that have not read MMLU in this "
+        f"order; at most {most} records of a subset.",
+        "subsets": [
+            {"name": name, "title": title(name), "words": notes[name]}
+            | {"p": json.loads(p.loc[name].to_json()), "out": json.loads(out.loc[name].to_json())}
+            for name in names
+        ],
+        "table": layout(("Subset", "Notes", "Records", "Lines per record"), shown, rows),
+        "measured": _measured(lines, measured),
+    }
+    at_hand = [name for name in names if available(FAMILY + name)]
+    return page, {n: open_test_set(FAMILY + n, max_records=most).examples for n in at_hand}
+
+
+def _labels(table: pd.DataFrame) -> pd.Series:
+    """Name one test under one model."""
+    return table["model"] + ", " + table["test"].map(lambda t: TESTS[t].label.lower(), "ignore")
+
+
+def _measured(lines: pd.DataFrame, measured: pd.DataFrame) -> dict[str, Any]:
+    """Lay out every subset under every model and test measured here, by record and by line."""
+    same = ["subset", "segmentation"]
+    others = measured[~measured["model"].isin(lines["control"])].assign(segmentation="record")
+    others = others[[*same, "test", "model", "log10_p"]].rename(columns={"model": "control"})
+    shards = lines[[*same, "test", "shards"]].drop_duplicates().dropna()
+    free = ["examples", "verdict", "compressor_log10_p", "spanning", "shared_passages"]
+    others = others.merge(shards, how="left").merge(lines[[*same, *free]].drop_duplicates())
+    every = pd.concat([lines[lines["log10_p"].notna()], others])
+    titles = ["Subset", "Model and test", "Examples by", "Examples", "Shards", "Order of examples"]
+    titles += ["On several lines", "Share a passage"]
+    rows = [
+        [
+            *(title(r.subset), r.control, r.segmentation, r.examples, f"{r.shards:.0f}", r.verdict),
+            *(f"{r.spanning:.0%}", f"{r.shared_passages:.0%}"),
+            *(p_cell(r.compressor_log10_p), p_cell(r.log10_p)),
+        ]
+        for r in every.itertuples()
+    ]
+    return layout(titles, ("p of a compressor", "p"), rows)
+
+
 UNSCORED = 25  # examples of a part, where nothing was scored
-USUAL, TRIED = "in advance", "after looking"
-# Verdict of the diagnosis -> what it makes of a small p-value.
-MEANING = {
-    "quiet": "Nothing in the records themselves explains it, as far as the diagnostics see: this "
-    "is evidence that the model has read the set in this order.",
-    "suspicious": "Be careful: the order of the records may carry information by itself, as the "
-    "diagnostics say.",
-    "order carries information": "This is no evidence of contamination: the order of the records "
-    "carries information by itself, as the diagnostics say.",
-    "too few records": "The records are too few to say whether their order carries information by "
-    "itself.",
-}
 
 
 def make_page(
@@ -69,15 +191,14 @@ def make_page(
         raise InputError(f"no set {unknown[0]!r} is scored: {there}")
     views = view_sets([each for each in scored if not sets or each.test_set.name in sets])
     read = {each.test_set.name for each in scored if each.group == MMLU_GROUP}
-    mmlu, texts = mmlu_payload(published, measurements, results, read)
+    mmlu, texts = mmlu_payload(published, measurements, results)
     at_hand = {name: each for name, each in texts.items() if name not in read}
     return render(payload(views, mmlu, at_hand, experiment.profile.name))
 
 
 def frame(page: str) -> IFrame:
     """The page within a notebook, whose server need not serve the directory of results."""
-    data = base64.b64encode(page.encode()).decode()
-    return IFrame(f"data:text/html;charset=utf-8;base64,{data}", "100%", 900)
+    return IFrame(f"data:text/html;charset=utf-8;base64,{encoded(page.encode())}", "100%", 900)
 
 
 def payload(
@@ -95,21 +216,41 @@ def payload(
         for shards, diagnosis in view.diagnoses.items():
             bounds = shard_bounds(len(shown["texts"]), shards)
             shown["starts"][shards] = [start for start, _ in bounds]
-            shown["diagnoses"][shards] = _diagnosis(diagnosis)
+            shown["diagnoses"][shards] = {
+                "reasons": " ".join([f"{diagnosis.verdict}.", *diagnosis.reasons]),
+                "rows": [
+                    (
+                        f"{row.diagnostic.replace('_', ' ')}: {row.reading}",
+                        *map(p_cell, (row.log10_p, np.log10(row.holm_p))),
+                    )
+                    for row in diagnosis.table.itertuples()
+                ],
+            }
         index = list(sets).index(key)
         outcomes += [(view, outcome, holm, index) for outcome in view.outcomes]
     # What was set in advance comes first, of that the default test, of that the smallest p.
-    outcomes.sort(key=lambda o: o[1].result.log10_p)
-    outcomes.sort(key=lambda o: (not o[0].scored.is_usual(o[1]), o[1].test not in DEFAULT_TESTS))
-    titles = ("Model", "Test set", "Group", "Test", "Shards", "b", "Shards and b were set", "Order")
-    p_values = ("p", "over all choices", "over all sets")
+    outcomes.sort(
+        key=lambda o: (not o[1].usual, o[1].test not in DEFAULT_TESTS, o[1].result.log10_p)
+    )
+    titles = ("Model", "Test set", "Group", "Test", "Shards", "Shards were set", "Order")
+    p_values = ("p", "over all tests", "over all sets")
+    rows = [
+        [
+            *(view.scored.model, view.scored.test_set.name, view.scored.group),
+            *(TESTS[each.test].label, each.result.shards),
+            "in advance" if each.usual else "after looking",
+            view.diagnoses[each.result.shards].verdict,
+            *map(p_cell, (each.result.log10_p, view.joint_log10_p, holm)),
+        ]
+        for view, each, holm, _ in outcomes
+    ]
     return {
         "title": title,
         "mmlu": mmlu,
         "at_hand": {name: _texts(texts) for name, texts in at_hand.items()},
         "sets": list(sets.values()),
-        "results": layout(titles, p_values, [_row(v, o, holm) for v, o, holm, _ in outcomes]),
-        "outcomes": [_outcome(view, outcome, index) for view, outcome, _, index in outcomes],
+        "results": layout(titles, p_values, rows),
+        "outcomes": [_outcome(*each) for each in outcomes],
     }
 
 
@@ -117,6 +258,11 @@ def _texts(examples: Sequence[str]) -> dict[str, Any]:
     """Examples and where their parts start, by how many there are: 0 for parts of one length."""
     texts = [text.rstrip("\n") for text in examples]
     return {"texts": texts, "starts": {0: list(range(0, len(texts), UNSCORED))}}
+
+
+def encoded(content: bytes) -> str:
+    """Bytes as letters, which hold no markup."""
+    return base64.b64encode(content).decode()
 
 
 def render(data: dict[str, Any]) -> str:
@@ -131,83 +277,53 @@ def render(data: dict[str, Any]) -> str:
         # A block of its own: the names of the bundle's shortened variables are not ours.
         "@@SCRIPT@@": f"{tables}\n{{ const DataTable = {library[1]};\n{script}}}",
     }
+    digests = [hashlib.sha256(module.encode()).digest() for module in modules.values()]
     text = json.dumps(data, ensure_ascii=False, allow_nan=False)
     parts = modules | {
-        "@@HASHES@@": " ".join(f"'{_hash(module)}'" for module in modules.values()),
+        "@@HASHES@@": " ".join(f"'sha256-{encoded(each)}'" for each in digests),
         "@@TABLES@@": (itables / "dt_bundle.css").read_text(encoding="utf-8"),
-        "@@DATA@@": base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode(),
+        "@@DATA@@": encoded(gzip.compress(text.encode(), 9, mtime=0)),
     }
     page = (here / "page.html").read_text(encoding="utf-8")
     return re.sub("@@[A-Z]+@@", lambda mark: parts[mark[0]], page)
 
 
-def _hash(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-
-
 def _holm(views: Sequence[View]) -> list[float]:
     """log10 of the joint p of each view, adjusted over the sets of its model and group."""
     keys = [(view.scored.model, view.scored.group) for view in views]
-    table = pd.DataFrame({"key": keys, "log10_p": [view.joint_log10_p for view in views]})
-    adjusted = table.groupby("key")["log10_p"].transform(
+    joint = pd.Series([view.joint_log10_p for view in views], dtype=float)
+    adjusted = joint.groupby(pd.Series(keys)).transform(
         lambda log10_p: adjust(log10_p=log10_p, method="holm").log10_p
     )
     return list(adjusted)
 
 
-def _diagnosis(diagnosis: Diagnosis) -> dict[str, Any]:
-    rows = [
-        [
-            f"{row.diagnostic.replace('_', ' ')}: {row.reading}",
-            *map(p_cell, (row.log10_p, np.log10(row.holm_p))),
-        ]
-        for row in diagnosis.table.itertuples()
-    ]
-    return {"reasons": " ".join([f"{diagnosis.verdict}.", *diagnosis.reasons]), "rows": rows}
-
-
-def _row(view: View, outcome: Outcome, holm: float) -> list[Any]:
-    scored, result = view.scored, outcome.result
-    when = USUAL if scored.is_usual(outcome) else TRIED
-    return [
-        *(scored.model, scored.test_set.name, scored.group, TESTS[outcome.test].label),
-        *(result.shards, outcome.b or MISSING, when, view.diagnoses[result.shards].verdict),
-        *(p_cell(log10_p) for log10_p in (result.log10_p, view.joint_log10_p, holm)),
-    ]
-
-
-def _outcome(view: View, outcome: Outcome, index: int) -> dict[str, Any]:
+def _outcome(view: View, outcome: Outcome, holm: float, index: int) -> dict[str, Any]:
     """What is drawn and said of one outcome, of the set number `index`."""
     (counts, edges), t_test = outcome.null, outcome.test == "sharded_t"
     bins = zip(edges.round(3), edges[1:].round(3), (counts / counts.sum()).round(5), strict=False)
+    verdict = view.diagnoses[outcome.result.shards].verdict
     return {
         "set": index,
         "shards": outcome.result.shards,
         "colour": TESTS[outcome.test].colour,
         "statistic": "t" if t_test else "z",
         "unit": "difference in nats" if t_test else "z-score",
-        "reading": f"{view.scored.about} {reading(outcome, view.diagnoses)}".strip(),
+        "reading": f"{view.scored.about} {reading(outcome, 10**holm, verdict)}".strip(),
         "by_shard": outcome.by_shard.round(2).tolist(),
         "null": [{"from": low, "to": high, "share": share} for low, high, share in bins],
         "canonical": round(outcome.canonical, 3),
     }
 
 
-def reading(outcome: Outcome, diagnoses: dict[int, Diagnosis]) -> str:
-    """What one outcome says, and what it does not."""
+def reading(outcome: Outcome, holm_p: float, order: Order) -> str:
+    """What one outcome proves, in the words of the command.
+
+    `holm_p` is that of its set over all tests and sets. The larger one of both p-values decides.
+    """
     result = outcome.result
-    small = result.log10_p <= math.log10(SIGNIFICANT)
-    parts = [
-        "The model prefers the published order." if small else "Nothing is proved.",
-        "An order drawn at random stands out at least as much with probability "
-        f"{p_cell(result.log10_p)['text']}.",
-        MEANING[diagnoses[result.shards].verdict]
-        if small
-        else "A model may have read the set without showing it here.",
-    ]
-    if outcome.test == "sharded_t":
-        parts.append("The p-value is an approximation that needs many similar shards.")
-    if outcome.test == "permutation":
-        floor = 1 / (1 + result.permutations)
-        parts.append(f"With {result.permutations} shuffles it cannot fall below {floor:.3g}.")
-    return " ".join(parts)
+    p, floor, control = max(result.p, holm_p), 10 ** log10_floor(result), outcome.control_p
+    evidence = Evidence(outcome.test, p, floor, order, {COMPRESSOR: control})
+    verdict = conclude([evidence], alpha=SIGNIFICANT)
+    approximate = "; p is an approximation that needs many similar shards"
+    return f"Verdict: {verdict}{approximate * (outcome.test == 'sharded_t')}."

@@ -1,26 +1,35 @@
-"""What a run has scored: test sets, their stores, and every test on them."""
+"""What a run has scored: test sets, their stores, and every test on them.
+
+The p-values are those of `contamination.audit.battery`, with the settings that it has.
+"""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+import scipy.stats
 from tqdm import tqdm
 
-from contamination.audit.battery import TESTS
-from contamination.audit.diagnosis import Diagnosis
-from contamination.audit.diagnostics import diagnose_order
+from contamination.audit.battery import COMPARED, TESTS
+from contamination.audit.compressor import compressor_test
+from contamination.audit.diagnostics import Diagnosis, diagnose_order
 from contamination.errors import InputError
+from contamination.randomness import random_stream
 from contamination.scoring.plan import plan_store
-from contamination.scoring.store import open_store
+from contamination.scoring.store import Store, open_store
+from contamination.scoring.store_format import read_units
+from contamination.statistics import TestResult, contributions
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.sources import open_test_set
 from reproduction.notebooks.mmlu.subsets import FAMILY, by_line
-from reproduction.report.explorer.outcomes import Outcome, store_outcomes
 from reproduction.run.experiment import Experiment
 
 MMLU_GROUP = "MMLU"
 BY_LINE = "-by-line"  # at the end of the name of a set that was segmented by line
+BINS = 41
+DRAWS = 10_000  # from the null law of a sum over shards
 
 Load = Callable[[str, int], ExampleSet]  # name and number of examples -> the test set
 
@@ -44,12 +53,46 @@ class ScoredSet:
     about: str = ""
     shards: int | None = None
 
-    def is_usual(self, outcome: Outcome) -> bool:
-        """Whether shards and b are those that were set before anyone looked."""
-        test = TESTS[outcome.test]
-        set_here = self.shards if test.kind == "orderings" else None
-        plan = plan_store(test, len(self.test_set.examples), set_here)
-        return (outcome.result.shards, outcome.b) == (plan.shards, test.b)
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """One test on one store.
+
+    Attributes
+    ----------
+    by_shard : (r,), evidence of each shard for the canonical order: z-scores, of the sharded t-test
+        nats.
+    null : counts and edges of a histogram of the statistic where order carries no information; of
+        the sharded t-test Student's law, which it assumes.
+    canonical : the statistic on the scale of `null`: a z-score, or t.
+    usual : whether the number of shards is the one that was set before anyone looked.
+    control_p : of the same shards under a compressor.
+    """
+
+    test: str
+    result: TestResult
+    by_shard: np.ndarray
+    null: tuple[np.ndarray, np.ndarray]
+    canonical: float
+    usual: bool
+    control_p: float
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """All that is shown of one test set under one model.
+
+    Attributes
+    ----------
+    outcomes : every test on every store; empty if no store could be used.
+    joint_log10_p : of the best exact test, corrected for trying them all (Bonferroni).
+    diagnoses : by number of shards.
+    """
+
+    scored: ScoredSet
+    outcomes: tuple[Outcome, ...]
+    joint_log10_p: float
+    diagnoses: dict[int, Diagnosis]
 
 
 def scored_sets(experiment: Experiment) -> Iterator[ScoredSet]:
@@ -60,21 +103,19 @@ def scored_sets(experiment: Experiment) -> Iterator[ScoredSet]:
         count = copies[each.test_set.name] if each.model == "contaminated" else 0
         about = f"Copies in this model's training data: {count}."
         yield replace(each, about=about, shards=profile.scoring.shards)
-    by_record: dict[str, ExampleSet] = {}
+    records: dict[str, int] = {}  # lines do not say how many records were read
 
     def subset(name: str, examples: int) -> ExampleSet:
-        """Open a subset, each once; one segmented by line after the same one by record."""
-        if name.endswith(BY_LINE):
-            if name.removesuffix(BY_LINE) not in by_record:
-                raise InputError(f"{name} was not scored by record, which says how much was read")
-            return by_line(by_record[name.removesuffix(BY_LINE)])
-        if name not in by_record:
-            opened = open_test_set(FAMILY + name, max_records=examples)
-            by_record[name] = replace(opened, name=name)
-        return by_record[name]
+        whole = name.removesuffix(BY_LINE)
+        if whole == name:
+            records[name] = examples
+        elif whole not in records:
+            raise InputError(f"{name} was not scored by record, which says how much was read")
+        opened = open_test_set(FAMILY + whole, max_records=records[whole])
+        opened = replace(opened, name=whole)
+        return opened if whole == name else by_line(opened)
 
     def audited(name: str, examples: int) -> ExampleSet:
-        """Open a canary set of the run, or a registered set."""
         if name in copies:
             return experiment.test_set(name)
         return open_test_set(name, max_records=examples)
@@ -101,55 +142,67 @@ def find_sets(directory: Path, group: str, load: Load) -> Iterator[ScoredSet]:
             yield ScoredSet(header.model, named, test_set, stores)
 
 
-@dataclass(frozen=True, eq=False)
-class View:
-    """All that is shown of one test set under one model.
-
-    Attributes
-    ----------
-    outcomes : every test with every choice of shards and b; empty if no store could be used.
-    joint_log10_p : of the best exact choice, corrected for trying them all: Westfall and Young
-        within a store, Bonferroni over stores.
-    diagnoses : by number of shards.
-    """
-
-    scored: ScoredSet
-    outcomes: tuple[Outcome, ...]
-    joint_log10_p: float
-    diagnoses: dict[int, Diagnosis]
-
-
 def view_sets(sets: Sequence[ScoredSet]) -> list[View]:
     """Run every test on every store of the sets; the terminal names those that cannot be used."""
-    diagnoses: dict[tuple[str, int], Diagnosis] = {}  # no model changes them
-    hidden = None if sets else True  # None: on a terminal alone
-    bar = tqdm(sets, desc="explorer", unit="set", disable=hidden)
-    return [_view(each, diagnoses) for each in bar]
+    known: dict[tuple[str, int], Diagnosis] = {}  # no model changes them
+    views = []
+    for scored in tqdm(sets, desc="explorer", unit="set", disable=None):  # on a terminal alone
+        outcomes: dict[tuple[str, int], Outcome] = {}
+        diagnoses = {}
+        for directory in scored.stores:
+            try:
+                store = open_store(directory)
+                seed, key = store.header.seed, (scored.test_set.revision, store.header.shards)
+                if store.header.dataset_revision != scored.test_set.revision:
+                    raise InputError(f"{directory}: scored from another revision; score it again")
+                for each in store_outcomes(store, scored):
+                    outcomes.setdefault((each.test, each.result.shards), each)
+            except InputError as error:
+                tqdm.write(f"left out: {scored.model}, {scored.test_set.name}: {error}")
+                continue
+            known[key] = known.get(key) or diagnose_order(scored.test_set, seed=seed, shards=key[1])
+            diagnoses[key[1]] = known[key]
+        exact = [each.result.log10_p for (test, _), each in outcomes.items() if test != "sharded_t"]
+        joint = min(0.0, min(exact, default=0.0) + math.log10(len(exact) or 1))
+        views.append(View(scored, tuple(outcomes.values()), joint, diagnoses))
+    return views
 
 
-def _view(scored: ScoredSet, diagnoses: dict[tuple[str, int], Diagnosis]) -> View:
-    test_set = scored.test_set
-    found: dict[tuple[str, int], tuple[list[Outcome], float]] = {}
-    for directory in scored.stores:
-        try:
-            store = open_store(directory)
-            header = store.header
-            if header.dataset_revision != test_set.revision:
-                raise InputError(f"{directory}: scored from another revision; score it again")
-            if (of_set := (test_set.revision, header.shards)) not in diagnoses:
-                diagnoses[of_set] = diagnose_order(test_set, seed=header.seed, shards=header.shards)
-            outcomes, joint = store_outcomes(store)
-        except InputError as error:
-            tqdm.write(f"left out: {scored.model}, {test_set.name}: {error}")
-            continue
-        # Of two stores of the same shards, the one that keeps more tokens allows more.
-        key = (header.kind, header.shards)
-        if key not in found or len(outcomes) > len(found[key][0]):
-            found[key] = outcomes, joint.log10_p
-    best = min((log10_p for _, log10_p in found.values()), default=0.0)
-    return View(
-        scored,
-        tuple(outcome for outcomes, _ in found.values() for outcome in outcomes),
-        min(0.0, best + math.log10(max(1, len(found)))),
-        {shards: diagnoses[test_set.revision, shards] for _, shards in found},
-    )
+def store_outcomes(store: Store, scored: ScoredSet) -> list[Outcome]:
+    """Run every test that the store allows.
+
+    Raises InputError if the store is not scored to its end, or is damaged.
+    """
+    header = store.header
+    names = [name for name in COMPARED if TESTS[name].kind == header.kind]
+    if header.kind == "orderings" and header.shards == 1:
+        names = ["permutation"]
+    units = (rows.unit for path in store.parts() for rows in read_units(path, header))
+    permutations = max((ordering for _, ordering in units), default=0)
+    rng = random_stream(header.seed, "explorer", header.dataset_revision, header.shards)
+    read = {"kind": header.kind, "shards": header.shards, "permutations": permutations}
+    control_p = compressor_test(scored.test_set, **read, seed=header.seed).p
+    outcomes = []
+    for name in names:
+        set_here = scored.shards if header.kind == "orderings" else None
+        plan = plan_store(TESTS[name], len(scored.test_set.examples), set_here)
+        scores = TESTS[name].scores(store, permutations)
+        result = TESTS[name].judge(store, scores)
+        shown = _shown(name, result, scores, rng)
+        outcomes.append(Outcome(name, result, *shown, plan.shards == header.shards, control_p))
+    return outcomes
+
+
+def _shown(
+    test: str, result: TestResult, scores: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray], float]:
+    """What the charts show of a test: evidence by shard, the null law and the statistic in it."""
+    if test == "sharded_t":
+        law = scipy.stats.t(len(scores) - 1)
+        edges = np.linspace(law.ppf(0.001), law.ppf(0.999), BINS + 1)
+        null = np.rint(DRAWS * np.diff(law.cdf(edges))).astype(np.int64), edges
+        return scores[:, 0] - scores[:, 1:].mean(axis=1), null, result.statistic
+    z = contributions(scores, weights="inverse_sd")  # of the whole set: one row
+    drawn = sum(row[rng.integers(len(row), size=DRAWS)] for row in z)
+    spread = float(np.sqrt((z**2).mean(axis=1).sum())) or 1.0
+    return z[:, 0], np.histogram(drawn / spread, BINS), float(z[:, 0].sum()) / spread

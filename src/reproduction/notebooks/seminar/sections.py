@@ -1,4 +1,4 @@
-"""What the sections of the seminar show, scored live: power, and common mistakes.
+"""What the sections of the seminar show, scored live: figures, power, and common mistakes.
 
 Also experiments in which there is nothing to find: under H0 any ordering may be called canonical.
 So the scores of a model that has not read a set are a supply of true null experiments: draw the
@@ -7,21 +7,23 @@ canonical one at random, again and again (Oren, section 3.1, turned round).
 
 import io
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from contamination.audit import Request, audit
-from contamination.audit.battery import TESTS, boundary
-from contamination.scoring.local import TransformersScorer
+from contamination.audit.battery import TESTS
 from contamination.scoring.plan import plan_store
-from contamination.scoring.store import Store
 from contamination.statistics import (
     called_canonical,
+    dkw_band,
+    ecdf,
     null_scores,
-    permutation_test,
     sharded_exact_monte_carlo,
     sharded_t_test,
     westfall_young_test,
@@ -30,7 +32,9 @@ from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import ordering, shard_bounds
 from contamination.testsets.tokens import tokenize
 from reproduction.notebooks.seminar.classroom import MODELS, Classroom
+from reproduction.output.figures import READ, UNREAD
 
+COLOURS = {"clean": UNREAD, "contaminated": READ}
 POWER_TESTS = ("permutation", "sharded_t", "sharded_exact", "successor")
 RESAMPLES = 999  # of each null experiment
 
@@ -82,22 +86,26 @@ def verdict_table(
         directory=classroom.directory / "audits",
         name=model,
     )
-    rows = []
-    for test_set in sets:
-        with redirect_stderr(io.StringIO()):  # progress bars would fill the page
-            found = audit(classroom.scorers[model], test_set, request)
-        row = (found.results[0].p, found.control[0].p, found.diagnosis[0].verdict)
-        rows.append((test_set.name, len(test_set.examples), *row))
-    names = ["dataset", "examples", "p", "compressor_p", "diagnostics"]
-    return pd.DataFrame(rows, columns=names)
+    with redirect_stderr(io.StringIO()):  # progress bars would fill the page
+        audits = [audit(classroom.scorers[model], test_set, request) for test_set in sets]
+    return pd.DataFrame(
+        {
+            "dataset": [each.name for each in sets],
+            "examples": [len(each.examples) for each in sets],
+            "p": [found.results[0].p for found in audits],
+            "compressor_p": [found.as_dict()["control"][0]["p"] for found in audits],
+            "diagnostics": [found.as_dict()["diagnosis"][0]["verdict"] for found in audits],
+        }
+    )
 
 
 def with_bos_between(
     classroom: Classroom, model: str, test_set: ExampleSet, *, shards: int, permutations: int
 ) -> np.ndarray:
-    """L[i, j] (nats) as a mistaken script scores it: a start token before *every* example.
+    """L[i, j] (nats) with a start token before *every* example.
 
-    The same orderings as `Classroom.log_probs`; the extra start tokens are not counted.
+    So the public script of Oren et al. has it where the tokenizer adds one. The same orderings as
+    `Classroom.log_probs`; the extra start tokens are not counted.
     """
     scorer = classroom.scorers[model]
     ids = tokenize(scorer.tokenizer, test_set.examples)
@@ -107,49 +115,14 @@ def with_bos_between(
         for j in range(permutations + 1)
     ]
     started = [np.append(example, scorer.start) for example in ids]
-    sums = _log_probs(scorer, [np.concatenate([started[i] for i in order]) for order in orders])
+    sequences = [np.concatenate([started[i] for i in order]) for order in orders]
+    sums = np.zeros(len(sequences))
+    for index, values in scorer.token_logprobs(sequences):
+        sums[index] = values[sequences[index] != scorer.start].sum(dtype=np.float64)
     return sums.reshape(shards, permutations + 1)
 
 
-def each_example_alone(
-    classroom: Classroom, model: str, test_set: ExampleSet, *, shards: int, permutations: int
-) -> np.ndarray:
-    """L[i, j] (nats) of a script that scores each example by itself and adds up.
-
-    Every ordering of a shard then has the same score, whatever the model remembers.
-    """
-    scorer = classroom.scorers[model]
-    alone = _log_probs(scorer, tokenize(scorer.tokenizer, test_set.examples))
-    sums = [alone[start:stop].sum() for start, stop in shard_bounds(len(alone), shards)]
-    return np.repeat(np.array(sums)[:, None], permutations + 1, axis=1)
-
-
-def _log_probs(scorer: TransformersScorer, sequences: Sequence[np.ndarray]) -> np.ndarray:
-    """Log-probability (nats) of each sequence, its start tokens not counted."""
-    scores = np.zeros(len(sequences))
-    for index, values in scorer.token_logprobs(sequences):
-        scores[index] = values[sequences[index] != scorer.start].sum(dtype=np.float64)
-    return scores
-
-
-def boundary_statistics(store: Store, permutations: int, counted: Sequence[int]) -> np.ndarray:
-    """Scores of the same orderings by each number of first tokens that count, (q, r, m+1)."""
-    shards = [store.shard_tokens(shard, permutations) for shard in range(store.header.shards)]
-    return np.array([[boundary(b)(tokens) for tokens in shards] for b in counted])
-
-
 # --- where there is nothing to find ---------------------------------------------------------------
-
-
-def null_permutation_p_values(
-    pool: np.ndarray, *, permutations: int, trials: int, rng: np.random.Generator
-) -> np.ndarray:
-    """p-values of permutation tests under H0, (trials,): the canonical score is drawn like others.
-
-    `pool` (r, m+1) holds the scores of shards; a trial takes one shard and so many of its scores.
-    """
-    rows = pool[rng.integers(len(pool), size=trials)]
-    return np.array([permutation_test(rng.permutation(row)[: permutations + 1]).p for row in rows])
 
 
 def null_p_values(
@@ -158,8 +131,7 @@ def null_p_values(
     """p-values of the sharded tests on experiments in which H0 holds, a row for each trial.
 
     Columns are "sharded_t", "sharded_t, ddof=0" and "sharded_exact". `pool` (shards or more, m+1)
-    holds the scores of shards under a model that has not read them; each trial draws its shards
-    from there.
+    holds the scores of shards under a model that has not read them; each trial draws from there.
     """
     rows = []
     for _ in range(trials):
@@ -185,3 +157,58 @@ def chosen_afterwards(scores: np.ndarray, *, trials: int, rng: np.random.Generat
         rows.append((single[0], min(single), min(1.0, count * min(single)), joint.p))
     names = ["fixed in advance", "best, as it is", "best, times q", "min_p"]
     return pd.DataFrame(rows, columns=names)
+
+
+# --- figures --------------------------------------------------------------------------------------
+
+
+def plot_differences(log_probs: Mapping[str, np.ndarray]) -> Figure:
+    """Draw s_i of every shard, with the mean over shards; `log_probs` (r, m+1) by model."""
+    figure, panels = _panels(log_probs)
+    for axes, (model, values) in zip(panels, log_probs.items(), strict=True):
+        s = values[:, 0] - values[:, 1:].mean(axis=1)
+        axes.bar(np.arange(1, len(s) + 1), s, color=COLOURS[model], alpha=0.75)
+        axes.axhline(s.mean(), color="black", lw=1.2, ls="--", label="mean")
+        axes.set(xlabel="Shard", ylabel="$s_i$ (nats)")
+        axes.legend(fontsize="small")
+    return figure
+
+
+def plot_successors(matrices: Mapping[str, np.ndarray]) -> Figure:
+    """Draw centred successor scores of one shard; canonical successors are framed.
+
+    `matrices` (k, k) in nats, NaN on the diagonal, by model.
+    """
+    figure, panels = _panels(matrices)
+    largest = np.nanmax(np.abs(list(matrices.values())))
+    for axes, matrix in zip(panels, matrices.values(), strict=True):
+        image = axes.imshow(matrix, cmap="PuOr", vmin=-largest, vmax=largest)
+        first = np.arange(len(matrix) - 1)
+        axes.plot(first + 1, first, "s", ms=9, mfc="none", mec="black", mew=1.2)
+        axes.set(xlabel="Example b", ylabel="Example a")
+        axes.grid(False)
+    figure.colorbar(image, ax=panels, label="log p(b after a), centred (nats)", shrink=0.8)
+    return figure
+
+
+def _panels(models: Mapping[str, np.ndarray]) -> tuple[Figure, list[Axes]]:
+    size = (3.6 * len(models), 3.2)
+    figure, panels = plt.subplots(1, len(models), figsize=size, sharey=True, squeeze=False)
+    for axes, model in zip(panels[0], models, strict=True):
+        axes.set_title(f"{model} model")
+    return figure, list(panels[0])
+
+
+def plot_calibration(p_values: pd.DataFrame, level: float = 0.95) -> Figure:
+    """Draw the empirical law of p-values under H0, a column each test, and the band of uniform."""
+    figure, axes = plt.subplots()
+    band, grid = dkw_band(len(p_values), level), np.linspace(0, 1, 101)
+    low, high = (np.clip(grid + side, 0, 1) for side in (-band, band))
+    axes.fill_between(grid, low, high, color="0.85", label=f"uniform, {level:.0%} band")
+    for name in p_values:
+        x, y = ecdf(p_values[name])
+        (line,) = axes.step([0, *x], [0, *y], where="post", lw=1.4)
+        line.set(label=TESTS[name].label, color=TESTS[name].colour)
+    axes.set(xlabel="p", ylabel="Share of p-values at or below", xlim=(0, 1), ylim=(0, 1))
+    axes.legend(loc="lower right")
+    return figure

@@ -1,0 +1,201 @@
+"""Texts of known membership: of the domains that models read and others, and to tune heuristics on.
+
+A domain is a source of text: a package of the corpus or a file, a package held out of it, or, with
+a local mirror, a domain of the Pile. All its texts have the same number of tokens, the beginning of
+a document, so that no score tells them apart by their length.
+
+A heuristic is tuned on text of the same kind as the planted sets that was never planted. Text of
+another kind would be no yardstick, since a threshold would then tell kinds of text apart.
+Docstrings are what is left after a shuffle of which the canary sets are the first records, so which
+of them were planted is chance. Of a file, they are the records that no set holds; a set takes the
+first, so they are like it where the order of the file means nothing.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from contamination.errors import InputError
+from contamination.randomness import random_stream
+from contamination.testsets.example_set import load_test_set, make_test_set
+from contamination.testsets.sources import data_directory, data_file
+from contamination.testsets.tokens import tokenize
+from reproduction.run.canaries import KINDS, build_canaries
+from reproduction.run.corpus import (
+    DOCUMENTS,
+    Document,
+    build_corpus,
+    first_paragraph,
+    members,
+    non_members,
+    read_documents,
+    read_texts,
+    sample_by_source,
+)
+from reproduction.run.experiment import Experiment
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+SPARE = 1.15  # more records than the mean length asks for, since lengths vary
+MIRROR = "pile_domains"  # folder of the data directory: {"text": ...} lines, one file a domain
+
+Texts = tuple[np.ndarray, ...]  # token ids, each int32 [length]
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """Texts of one domain."""
+
+    members: Texts = ()  # the models read their documents, once
+    non_members: Texts = ()  # the clean model read nothing of their documents
+    spare: Texts = ()  # further non-members, to be trained on afterwards
+
+
+def domain_texts(
+    experiment: Experiment,
+    tokenizer: "PreTrainedTokenizerBase",
+    *,
+    length: int,
+    texts: int,
+    spare: int,
+) -> dict[str, Domain]:
+    """Find the texts of every domain at hand: the corpus, packages held out of it, the mirror.
+
+    A domain of the corpus has as many members as non-members, drawn by one rule; none if the corpus
+    was taken whole. The other domains have no members. Raises InputError if the corpus stage has
+    not finished, an argument is below 1 or a length below 2, no document of the corpus is that
+    long, or a file of the mirror cannot be read.
+
+    Parameters
+    ----------
+    length : tokens of a text; shorter documents are left out.
+    texts : most texts of a domain, members and non-members each.
+    spare : most texts of a domain to be trained on afterwards.
+    """
+    if length < 2 or texts < 1 or spare < 1:
+        given = f"length {length}, texts {texts}, spare {spare}"
+        raise InputError(f"{given}: give at least 2 tokens and 1 text each")
+    experiment.require_corpus()
+    corpus, profile = experiment.corpus, experiment.profile.corpus
+
+    def sample(documents: Iterable[Document], most: int, sources: int = 1) -> dict[str, Texts]:
+        def beginning(text: str) -> np.ndarray | None:
+            (ids,) = tokenize(tokenizer, [text])
+            return ids[:length] if len(ids) >= length else None
+
+        found = sample_by_source(documents, beginning, most=most, sources=sources)
+        return {source: tuple(ids) for source, ids in found.items()}
+
+    names = profile.packages or profile.files
+    read = sample(members(corpus), texts, len(names))
+    if not read:
+        raise InputError(f"{corpus}: no document of {length} tokens; lower `length`")
+    unread = sample(non_members(corpus), texts + spare, len(names))
+    domains = {}
+    for name in names:
+        one, other = read.get(name, ()), unread.get(name, ())
+        count = min(len(one), len(other)) if other else None
+        domains[name] = Domain(one[:count], other[:count], other[texts:])
+    for name, documents in other_domains(experiment):
+        found = sample(documents, texts + spare).get(name, ())
+        domains[name] = Domain(non_members=found[:texts], spare=found[texts:])
+    return {name: one for name, one in domains.items() if one.members or one.non_members}
+
+
+def to_train_on(domains: Mapping[str, Domain]) -> dict[str, Texts]:
+    """Return texts for fine-tuning: the spare ones of the corpus's domains, else of all domains."""
+    spare = {name: domain.spare for name, domain in domains.items() if domain.spare}
+    return {name: found for name, found in spare.items() if domains[name].members} or spare
+
+
+def other_domains(experiment: Experiment) -> Iterator[tuple[str, Iterator[Document]]]:
+    """Yield the domains of which the corpus holds nothing, by name."""
+    if held_out := experiment.profile.corpus.held_out:
+        found = [read_documents(experiment.corpus / DOCUMENTS), non_members(experiment.corpus)]
+        known = {first_paragraph(text) for documents in found for _, text in documents}
+        for package in held_out:
+            texts = build_corpus([package])  # shuffled: the first few files would not be a sample
+            rng = random_stream(experiment.profile.seed, "domain", package)
+            order = rng.permutation(len(texts))
+            yield package, _distinct(((package, texts[i].text) for i in order), known)
+    for path in sorted((data_directory() / MIRROR).glob("*.jsonl.gz")):
+        name = path.name.partition(".")[0]
+        yield name, read_texts(path, name)
+
+
+def _distinct(documents: Iterable[Document], known: set[str]) -> Iterator[Document]:
+    """Leave out documents whose first paragraph came before, here or in another domain."""
+    known = set(known)
+    for source, text in documents:
+        if (key := first_paragraph(text)) not in known:
+            known.add(key)
+            yield source, text
+
+
+def tuning_texts(
+    experiment: Experiment, *, tokens: int, files: Mapping[str, str] | None = None
+) -> tuple[dict[str, str], dict[str, tuple[str, ...]]]:
+    """Find text for every canary set of the profile.
+
+    Returns (sources, texts): canary set -> name of its source (a kind, or a file and its template),
+    and source -> texts with their separators, shuffled, none twice. Raises InputError if a set in
+    `files` is not made from a file, there are too few docstrings, the canary sets are not those of
+    the installed packages, or a file cannot be read.
+
+    Parameters
+    ----------
+    tokens : about how many are wanted of each kind of docstrings; files are taken whole.
+    files : canary set -> file of the data directory, instead of the set's own file.
+    """
+    specs, files = experiment.profile.canaries, files or {}
+    if unknown := sorted(set(files) - {spec.name for spec in specs if spec.file}):
+        raise InputError(f"{unknown[0]!r} is no canary set that is made from a file; take it out")
+    planted = {text for spec in specs for text in experiment.test_set(spec.name).examples}
+    texts = _docstrings(experiment, tokens)
+    sources = {}
+    for spec in specs:
+        if spec.kind:
+            sources[spec.name] = spec.kind
+        else:
+            file = files.get(spec.name, str(spec.file))
+            sources[spec.name] = source = f"{file} as {spec.template}"
+            texts[source] = _left_over(file, str(spec.template), planted, experiment.profile.seed)
+    return sources, texts
+
+
+def _docstrings(experiment: Experiment, tokens: int) -> dict[str, tuple[str, ...]]:
+    """Draw the sets again with the same numbers; return what they leave, by kind."""
+    packages, facts = list(experiment.profile.corpus.held_out), experiment.corpus_facts["canaries"]
+    planted = [spec for spec in experiment.profile.canaries if spec.kind]
+    sets, left = build_canaries(packages, planted, seed=experiment.profile.seed)
+    for spec in planted:
+        if tuple(sets[spec.name]) != experiment.test_set(spec.name).records:
+            raise InputError(
+                f"{experiment.corpus}: canary set {spec.name} is not what the installed packages "
+                "give, so other text could hold parts of it: make the corpus again"
+            )
+    texts = {}
+    for kind, records in left.items():
+        known = [facts[spec.name] for spec in planted if spec.kind == kind]
+        per_token = sum(one["examples"] for one in known) / sum(one["tokens"] for one in known)
+        wanted, name = math.ceil(SPARE * tokens * per_token), f"never planted, of kind {kind}"
+        if len(records) < wanted:
+            raise InputError(
+                f"{name}: only {len(records)} records are left in {', '.join(packages)}, {wanted} "
+                "wanted; ask for fewer, lower `examples` or add a held-out package"
+            )
+        numbered = [(f"record {i}", record) for i, record in enumerate(records[:wanted])]
+        texts[kind] = make_test_set(kind, numbered, KINDS[kind].template, name).examples
+    return texts
+
+
+def _left_over(file: str, template: str, planted: set[str], seed: int) -> tuple[str, ...]:
+    """Return the examples of a file that no canary set holds, shuffled."""
+    found = load_test_set(data_file(file), template).examples
+    left = [text for text in dict.fromkeys(found) if text not in planted]
+    order = random_stream(seed, "left over", file, template).permutation(len(left))
+    return tuple(left[i] for i in order)
