@@ -4,6 +4,7 @@ Torch is imported by the fixtures, not here: tests of pure functions must not wa
 """
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from fakes.data_fixtures import WORDS
 # Before torch starts, and for subprocesses too: tiny matrices gain nothing from threads or a GPU.
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["ACCELERATE_USE_CPU"] = "true"
+# Before nbformat, as in reproduction.report.notebooks: it builds a grammar for seconds.
+sys.modules.setdefault("rfc3987_syntax", None)
 
 # How long one example takes says how busy the machine is, and nothing about the code.
 hypothesis.settings.register_profile("no deadline", deadline=None)
@@ -77,8 +80,6 @@ def model_directory(make_model) -> Path:
 @pytest.fixture
 def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     """Return a function that runs the command line here: (status, stdout, stderr)."""
-    import sys
-
     from contamination.cli.main import main as library
     from reproduction.__main__ import main as reproduction
 

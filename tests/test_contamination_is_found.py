@@ -34,7 +34,6 @@ SETS = {name: made_up_set(name, seed) for seed, name in enumerate(["seen", "unse
 
 @pytest.fixture(scope="module")
 def log_probs(tmp_path_factory) -> dict[str, np.ndarray]:
-    """Train on a corpus with "seen" injected, and score all sets."""
     directory = tmp_path_factory.mktemp("run")
     rng = np.random.default_rng(0)
     corpus = ["".join(made_up_set("", 100 + i).examples[:8]) for i in range(300)]

@@ -1,25 +1,22 @@
 """The documentation site: built without a warning or a network, with no dead end in it."""
 
 import html
-import os
 import re
 import shutil
-import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import nbformat.v4
 import pytest
-import typer.main
 from bs4 import BeautifulSoup
+from sphinx.cmd.build import main as build
 
 import contamination.statistics
-from contamination.cli.main import app
 from fakes.data_fixtures import ROOT
 
 DOCS = ROOT / "docs"
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # thousands, of Sphinx
 BARE = {"genindex", "py-modindex", "search"}  # pages that the builder makes
 
 
@@ -30,7 +27,7 @@ def site(tmp_path_factory) -> Path:
     shutil.copytree(
         DOCS, directory / "docs", ignore=shutil.ignore_patterns("reference", "notebooks")
     )
-    for name in ("results", "notebooks", "data", "README.md"):
+    for name in ("results", "notebooks", "data", "src", "README.md"):
         (directory / name).symlink_to(ROOT / name)
     (directory / "executed").mkdir()
     v4 = nbformat.v4
@@ -43,18 +40,13 @@ def site(tmp_path_factory) -> Path:
     cells = [v4.new_markdown_cell(text), v4.new_code_cell("show()", outputs=outputs)]
     notebook = v4.new_notebook(cells=cells, metadata={"language_info": {"name": "python"}})
     nbformat.write(notebook, directory / "executed/01_canary_eval.ipynb")
-    nowhere = dict.fromkeys(("http_proxy", "https_proxy", "ALL_PROXY"), "http://127.0.0.1:9")
-    shown = subprocess.run(
-        [
-            *(sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html"),
-            *("-D", "executed_notebooks=../executed", "-d", str(directory / "doctrees")),
-            *(str(directory / "docs"), str(directory / "html")),
-        ],
-        env=os.environ | nowhere,
-        capture_output=True,
-        text=True,
-    )
-    assert shown.returncode == 0, shown.stderr
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("http_proxy", "https_proxy", "ALL_PROXY"):
+            patch.setenv(name, "http://127.0.0.1:9")
+        options = ["-D", "executed_notebooks=../executed", "-d", str(directory / "doctrees")]
+        places = [str(directory / "docs"), str(directory / "html")]
+        # Here, where most of what the reference describes is imported already.
+        assert build(["-W", "--keep-going", "-q", "-b", "html", *options, *places]) == 0
     return directory / "html"
 
 
@@ -72,14 +64,11 @@ def _pages(site: Path) -> list[Path]:
     return sorted(p for p in site.rglob("*.html") if p.stem not in BARE)
 
 
-def test_every_source_is_a_page_and_every_notebook(site: Path) -> None:
+def test_links_and_anchors_lead_somewhere_and_nothing_is_loaded_from_elsewhere(site: Path) -> None:
+    broken = []
     sources = [p.relative_to(DOCS).with_suffix("") for p in DOCS.rglob("*.md")]
     sources += [Path("notebooks", p.stem) for p in (ROOT / "notebooks").glob("[0-9]*.ipynb")]
     assert {site / f"{source}.html" for source in sources} <= set(_pages(site))
-
-
-def test_links_and_anchors_lead_somewhere_and_nothing_is_loaded_from_elsewhere(site: Path) -> None:
-    broken = []
     for path in _pages(site):
         for link in set(re.findall(r'\shref="([^"]*)"', path.read_text(encoding="utf-8"))):
             address = urlsplit(html.unescape(link))
@@ -99,19 +88,7 @@ def test_links_and_anchors_lead_somewhere_and_nothing_is_loaded_from_elsewhere(s
     assert not broken
 
 
-def test_nothing_is_left_of_the_markup(site: Path) -> None:
-    for path in _pages(site):
-        if "reference" in path.relative_to(site).parts:
-            continue
-        article = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser").find("article")
-        assert not article.find_all(class_=["system-message", "problematic"])
-        for code in article.find_all(["pre", "code"]):
-            code.extract()
-        left = re.search(r"(?<!\w)(\{[a-z:-]+\}`|:[a-z]+:`|``|<!--|@@)", article.get_text())
-        assert left is None, f"{path}: {left}"
-
-
-def test_a_notebook_is_shown_as_it_was_run_else_as_it_stands(site: Path) -> None:
+def test_a_notebook_is_shown_as_it_was_run_and_every_statistic_is_there(site: Path) -> None:
     article = _page(site / "notebooks" / "01_canary_eval.html").find("article")
     for shown in ("As it was run", "a printed line", "show()", "a cell"):
         assert shown in article.get_text()
@@ -120,20 +97,6 @@ def test_a_notebook_is_shown_as_it_was_run_else_as_it_stands(site: Path) -> None
     assert {"../mmlu.html", "05_beyond_the_paper.html"} <= links
     assert "Question." in _page(site / "notebooks" / "02_shard_permutation_ablation.html").text
 
-
-def test_every_statistic_and_every_option_has_its_entry(site: Path) -> None:
     public = set(contamination.statistics.__all__) - {"Weights"}  # a type
     page = site / "reference" / "contamination.statistics.html"
     assert {f"contamination.statistics.{name}" for name in public} <= _anchors(page)
-    article = _page(site / "reference.html").find("article")
-    code = {tag.get_text().partition(" ")[0] for tag in article.find_all("code")}
-    shown = {tag.get_text() for tag in article.find_all("code")}
-
-    def check(command: object, name: str) -> None:
-        for own, below in getattr(command, "commands", {}).items():
-            assert f"{name} {own}" in shown
-            check(below, f"{name} {own}")
-        for parameter in getattr(command, "params", []):
-            assert {option for option in parameter.opts if option.startswith("--")} <= code
-
-    check(typer.main.get_command(app), "contamination")

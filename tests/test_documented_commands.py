@@ -5,31 +5,33 @@ says what it would do, since continuous integration runs `make setup lint test s
 """
 
 import io
-import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, redirect_stdout
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
 import pytest
 import typer.main
 import yaml
+from markdown_it import MarkdownIt
 
-from contamination.cli.main import app
+from contamination.cli.app import application
 from contamination.testsets.registry import entries
 from fakes.data_fixtures import ROOT
-from fakes.documented import DOCUMENTS, blocks, commands, inline, words
 from fakes.hub_server import Repository
 from fakes.made_up_registry import QUESTIONS, described, hub_at, jsonl, registry_of
 
 # Programs that no test can run in seconds on one machine without a network, and why.
 NOT_EXECUTED = {
-    "torchrun": "needs GPUs or starts slowly; tests/scoring/test_distributed.py runs two processes",
+    "torchrun": "needs GPUs or starts slowly; tests/test_two_processes.py starts it",
     "sbatch": "needs a cluster",
     "papermill": "needs a student's notebook, and trains models for minutes",
     "hf": "needs an account of the hub",
@@ -52,26 +54,73 @@ SPLITS = ("test.jsonl", "validation.jsonl")
 QUICK = ("build/quick/models/contaminated", "build/quick/models/clean")
 
 
+DOCUMENTS = [
+    ROOT / "README.md",
+    ROOT / "data" / "README.md",
+    # Pages of notebooks are made when the site is built.
+    *sorted(p for p in (ROOT / "docs").rglob("*.md") if "notebooks" not in p.parts),
+]
+INLINE = re.compile(r"(make|(\.venv/bin/)?contamination) \S.*")
+
+
+class Block(NamedTuple):
+    """What stands between two fences: where, its language and its text."""
+
+    where: str
+    language: str
+    text: str
+
+    @property
+    def commands(self) -> list[str]:
+        if self.language != "sh":
+            return []
+        lines = self.text.replace("\\\n", " ").splitlines()
+        bare = (re.sub(r"(^|\s)#\s.*", "", line) for line in lines)
+        return [" ".join(line.split()) for line in bare if line.strip()]
+
+
+@cache
+def blocks(document: Path) -> list[Block]:
+    name, text = document.relative_to(ROOT).as_posix(), document.read_text(encoding="utf-8")
+    tokens = MarkdownIt().parse(text)
+    fences = [token for token in tokens if token.type == "fence"]
+    return [Block(f"{name}:{f.map[0] + 1}", f.info.strip(), f.content) for f in fences]
+
+
+def inline(document: Path) -> list[str]:
+    tokens = MarkdownIt().enable("table").parse(document.read_text(encoding="utf-8"))
+    children = [child for token in tokens for child in token.children or []]
+    found = [child.content for child in children if child.type == "code_inline"]
+    return [text for text in found if INLINE.fullmatch(text)]
+
+
+def words(command: str) -> tuple[dict[str, str], list[str]]:
+    """Split a command into the variables set before it and its words."""
+    variables, rest = {}, shlex.split(command)
+    while rest and re.match(r"[A-Z_]+=", rest[0]):
+        name, _, value = rest.pop(0).partition("=")
+        variables[name] = value
+    return variables, rest
+
+
 def _program(command: str) -> str:
     return Path(words(command)[1][0]).name
 
 
-TYPED = sorted({c for d in DOCUMENTS for b in blocks(d) if b.language == "sh" for c in commands(b)})
+TYPED = sorted({c for document in DOCUMENTS for b in blocks(document) for c in b.commands})
 IN_TEXT = sorted({text for document in DOCUMENTS for text in inline(document)})
 MADE = [command for command in {*TYPED, *IN_TEXT} if _program(command) == "make"]
 RUN = [d for d in DOCUMENTS if any(b.language in ("sh", "python") for b in blocks(d))]
 
 
-# --- the sandbox ----------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
-def tiny_model(make_model) -> Path:
-    return make_model(CONTEXT, width=16, layers=1)
+def tiny_models(make_model) -> tuple[Path, Path]:
+    """Two models, as none may be its own control."""
+    return make_model(CONTEXT, width=16, layers=1), make_model(CONTEXT, width=8, layers=1)
 
 
 @pytest.fixture
-def sandbox(tmp_path, tiny_model, prose, monkeypatch) -> Iterator[Path]:
+def sandbox(tmp_path, tiny_models, prose, monkeypatch) -> Iterator[Path]:
     """Enter a directory in which everything lies that the documents name."""
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
@@ -80,8 +129,10 @@ def sandbox(tmp_path, tiny_model, prose, monkeypatch) -> Iterator[Path]:
         for name in ("org/questions", "ORG/NAME"):
             hub.repositories[name] = Repository()
             hub.repositories[name].push(dict.fromkeys(SPLITS, jsonl(QUESTIONS)))
-        for name in ("my_model", "smaller_model", *QUICK):
-            shutil.copytree(tiny_model, tmp_path / name)
+        suspect, control = tiny_models
+        for name in ("my_model", *QUICK):
+            shutil.copytree(suspect, tmp_path / name)
+        shutil.copytree(control, tmp_path / "smaller_model")
         (tmp_path / ".venv").symlink_to(sys.prefix)
         shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks")
         (tmp_path / "data").mkdir()
@@ -105,35 +156,18 @@ def _write_sets(directory: Path, texts: list[str]) -> None:
         for i, t in enumerate(texts)
     ]
     canaries = "build/quick/corpus/canaries"
-    for name, records in (
-        (f"{canaries}/question-8", rows),
-        (f"{canaries}/signature-1", calls[:RECORDS]),
-        (f"{canaries}/signature-64", calls[:RECORDS]),
-        ("my_test_set", rows),
-        ("items", items),
-        ("pages", pages),
-        ("texts", [row | {"seen": row["id"] % 2} for row in rows]),
-    ):
-        path = directory / f"{name}.jsonl"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    (directory / canaries).mkdir(parents=True)
+    for name, records in {
+        f"{canaries}/question-8": rows,
+        f"{canaries}/signature-1": calls[:RECORDS],
+        f"{canaries}/signature-64": calls[:RECORDS],
+        "my_test_set": rows,
+        "items": items,
+        "pages": pages,
+        "texts": [row | {"seen": row["id"] % 2} for row in rows],
+    }.items():
+        (directory / f"{name}.jsonl").write_bytes(jsonl(records))
     pd.DataFrame(rows).to_csv(directory / "choices.csv", index=False)
-
-
-@pytest.fixture
-def endpoint(tiny_model) -> Iterator[Callable[[str], str]]:
-    """Return a function that gives the address of a server, started when it is needed."""
-    with ExitStack() as stack:
-        urls: dict[str, str] = {}
-
-        def url(style: str) -> str:
-            if style not in urls:
-                from fakes.completions_server import Network, serving
-
-                urls[style] = stack.enter_context(serving(Network(tiny_model), style)).url
-            return urls[style]
-
-        yield url
 
 
 def _stand_ins(arguments: list[str], endpoint: Callable[[str], str]) -> list[str]:
@@ -146,14 +180,25 @@ def _stand_ins(arguments: list[str], endpoint: Callable[[str], str]) -> list[str
     return found
 
 
-# --- running --------------------------------------------------------------------------------------
+@pytest.fixture
+def endpoint(tiny_models) -> Iterator[Callable[[str], str]]:
+    """Return a function that gives the address of a server, started when it is needed."""
+    with ExitStack() as stack:
+
+        @cache
+        def url(style: str) -> str:
+            from fakes.completions_server import Network, serving
+
+            return stack.enter_context(serving(Network(tiny_models[0]), style)).url
+
+        yield url
 
 
 @pytest.mark.parametrize("document", RUN, ids=lambda d: d.relative_to(ROOT).as_posix())
 def test_what_a_document_says_to_run_runs(document: Path, sandbox: Path, call, endpoint) -> None:
     """Python that is followed by its output prints it, to the last digit."""
     names = {"texts": [f"A text of number {i}." for i in range(8)], "members": [1, 0] * 4}
-    found = list(blocks(document))
+    found = blocks(document)
     for block, after in zip(found, [*found[1:], None], strict=True):
         # Alternatives follow each other in a document; in one store they would contradict.
         shutil.rmtree("contamination-stores", ignore_errors=True)
@@ -162,7 +207,7 @@ def test_what_a_document_says_to_run_runs(document: Path, sandbox: Path, call, e
                 exec(compile(block.text, block.where, "exec"), names)
             if after is not None and after.language == "text":
                 assert printed.getvalue() == after.text, block.where
-        for command in commands(block) if block.language == "sh" else []:
+        for command in block.commands:
             shown = f"{block.where}: {command}"
             if _program(command) in NOT_EXECUTED:
                 continue
@@ -173,7 +218,9 @@ def test_what_a_document_says_to_run_runs(document: Path, sandbox: Path, call, e
             _, (_, *arguments) = words(command)
             shutil.rmtree("contamination-stores", ignore_errors=True)
             status, out, err = call(*_stand_ins(arguments, endpoint))
-            assert status in ((0, 1, 3) if arguments[0] == "test" else (0,)), f"{shown}: {err}"
+            assert status in ((0, 1, 3) if arguments[0] in ("test", "audit") else (0,)), (
+                f"{shown}: {err}"
+            )
             assert out.strip() or arguments[:2] == ["data", "fetch"], shown
 
 
@@ -218,7 +265,7 @@ def test_what_is_not_executed_names_files_and_options_that_exist() -> None:
 def _resolve(command: str) -> None:
     """Fail unless the command line has these verbs and options."""
     _, (_, *arguments) = words(command)
-    found = typer.main.get_command(app)
+    found = typer.main.get_command(application())
     while arguments and hasattr(found, "commands"):
         name = arguments.pop(0)
         if name.startswith("--"):

@@ -7,6 +7,7 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -23,6 +24,13 @@ def fill(kind: str, path: Path, text: str) -> None:
     path.write_text(text)
 
 
+STAYS = "target: there is something already, and it stays"
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
 def content(kind: str, path: Path) -> str:
     return (path / "inner" / "file.txt" if kind == "directory" else path).read_text()
 
@@ -37,20 +45,15 @@ def test_the_new_replaces_the_old_when_the_block_ends(kind, tmp_path):
     for text in ("old", "new"):
         with replacing(path) as temporary:
             fill(kind, temporary, text)
+            if kind == "directory":
+                (temporary / text).touch()
             assert not path.exists() or content(kind, path) == "old"
         assert content(kind, path) == text
-    assert [p.name for p in path.parent.iterdir()] == ["target.txt"]
+    assert names(path.parent) == ["target.txt"]
+    assert kind == "file" or names(path) == ["inner", "new"]  # nothing of the old one
 
 
-def test_a_directory_does_not_keep_files_of_the_one_it_replaces(tmp_path):
-    for name in ("old", "new"):
-        with replacing(tmp_path / "d") as temporary:
-            temporary.mkdir()
-            (temporary / name).touch()
-    assert [p.name for p in (tmp_path / "d").iterdir()] == ["new"]
-
-
-@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, PermissionError])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, PermissionError])
 def test_a_failure_leaves_the_old_and_nothing_else(kind, error, tmp_path):
     path = tmp_path / "target.txt"
     fill(kind, path, "old")
@@ -58,35 +61,24 @@ def test_a_failure_leaves_the_old_and_nothing_else(kind, error, tmp_path):
         fill(kind, temporary, "half")
         raise error
     assert content(kind, path) == "old"
-    assert [p.name for p in tmp_path.iterdir()] == ["target.txt"]
+    assert names(tmp_path) == ["target.txt"]
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
-def test_a_full_disk_found_while_flushing_is_told_in_one_line(kind, number, tmp_path, monkeypatch):
+def test_a_full_disk_found_while_flushing_is_told_in_one_line(kind, tmp_path, monkeypatch):
     path = tmp_path / "target.txt"
     fill(kind, path, "old")
 
-    def full(descriptor: int) -> None:
-        raise OSError(number, os.strerror(number))
-
-    monkeypatch.setattr(files.os, "fsync", full)
-    with pytest.raises(InputError, match="no space left") as caught, replacing(path) as temporary:
-        fill(kind, temporary, "new")
-    assert str(tmp_path) in str(caught.value)
-    assert "\n" not in str(caught.value)
-    assert content(kind, path) == "old"
-    assert [p.name for p in tmp_path.iterdir()] == ["target.txt"]
-
-
-def test_a_full_disk_that_a_library_tells_in_words_is_recognised(tmp_path):
-    """Safetensors and tokenizers raise exceptions of their own, without an errno."""
-    with (
-        pytest.raises(InputError, match="no space left"),
-        replacing(tmp_path / "target") as temporary,
-    ):
-        temporary.touch()
+    for number in (errno.ENOSPC, errno.EDQUOT):
+        full = Mock(side_effect=OSError(number, os.strerror(number)))
+        monkeypatch.setattr(files.os, "fsync", full)
+        with pytest.raises(InputError, match="no space left") as caught, replacing(path) as new:
+            fill(kind, new, "new")
+        assert str(tmp_path) in str(caught.value)
+    # Safetensors and tokenizers raise exceptions of their own, without an errno.
+    with pytest.raises(InputError, match="no space left"), replacing(path):
         raise RuntimeError("Error while serializing: No space left on device (os error 28)")
-    assert list(tmp_path.iterdir()) == []
+    assert content(kind, path) == "old"
+    assert names(tmp_path) == ["target.txt"]
 
 
 def test_data_are_on_disk_before_the_name_is_and_the_name_before_it_ends(
@@ -153,7 +145,7 @@ def test_a_kill_leaves_the_old_and_the_next_writer_tidies_up(kind, tmp_path):
     (left,) = [p for p in tmp_path.iterdir() if p != path]
     assert left.name.startswith(".")
     write_text(tmp_path / "another", "")
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["another", "target.txt"]
+    assert names(tmp_path) == ["another", "target.txt"]
 
 
 def test_what_a_writer_at_work_has_is_left_to_it(kind, tmp_path):
@@ -166,11 +158,10 @@ def test_what_a_writer_at_work_has_is_left_to_it(kind, tmp_path):
         assert content(kind, path) == "second"
         assert content(kind, first) == "first"
     assert content(kind, path) == "first"
-    assert [p.name for p in tmp_path.iterdir()] == ["target.txt"]
+    assert names(tmp_path) == ["target.txt"]
 
 
 def test_two_processes_may_write_the_same_at_once(kind, tmp_path):
-    """Each writes a hundred times; with one temporary name, one would rename the other's away."""
     code = KILLED.replace("with replacing", "for i in range(100):\n  with replacing").replace(
         "    os.kill(os.getpid(), signal.SIGKILL)", "    temporary.write_text('whole')"
     )
@@ -184,7 +175,7 @@ def test_two_processes_may_write_the_same_at_once(kind, tmp_path):
         assert child.returncode == 0
     file = path / "file.txt" if kind == "directory" else path
     assert file.read_text() == "whole"
-    assert [p.name for p in tmp_path.iterdir()] == ["target.txt"]
+    assert names(tmp_path) == ["target.txt"]
 
 
 @pytest.mark.parametrize(("age", "left"), [(0, True), (7200, False)])
@@ -198,55 +189,44 @@ def test_what_another_machine_left_is_removed_when_it_is_old(kind, tmp_path, age
     assert other.exists() == left
 
 
-def must_not_start() -> None:
-    raise AssertionError("the work starts, although it cannot be written")
-
-
 @pytest.mark.parametrize(
     ("where", "reason"),
     [
         ("/dev/null", "no regular file"),
-        ("/proc/target", "cannot be written"),
         ("/proc/version/target", "cannot be written"),
         ("/", "a directory that cannot be replaced"),
         ("file/target", "cannot be written"),
         ("pipe", "no regular file"),
         ("x" * 300, "File name too long"),
-        ("loop/target", "cannot be written"),
     ],
 )
 def test_where_nothing_can_be_written_is_told_before_the_work(tmp_path, where, reason):
     (tmp_path / "file").touch()
-    (tmp_path / "loop").symlink_to("loop")
     os.mkfifo(tmp_path / "pipe")
-    before = {p.name for p in tmp_path.iterdir()}
+    before = names(tmp_path)
     path = tmp_path / where
     with pytest.raises(InputError, match=reason) as caught, replacing(path):
-        must_not_start()
+        pytest.fail("the work starts, although it cannot be written")
     assert str(path) in str(caught.value)
-    assert "\n" not in str(caught.value)
-    assert {p.name for p in tmp_path.iterdir()} == before
+    assert names(tmp_path) == before
 
 
-def test_text_and_json_round_trip_as_equal_bytes(tmp_path):
+def test_json_round_trips_as_equal_bytes(tmp_path):
     value = {"b": [1, 2.5, None], "a": "é\n\u2028"}
     write_json(tmp_path / "x.json", value)
     write_json(tmp_path / "y.json", dict(reversed(value.items())))
     assert (tmp_path / "x.json").read_bytes() == (tmp_path / "y.json").read_bytes()
     assert read_json(tmp_path / "x.json") == value
-    write_text(tmp_path / "t.txt", "é\n")
-    assert (tmp_path / "t.txt").read_bytes() == b"\xc3\xa9\n"
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b'{"a": 1', b"\xff\xfe", b"[1]", b"null", b"[" * 100_000, b"9" * 5000]
+    "data", [b"", b'{"a": 1', b"\xff\xfe", b"[1]", b"[" * 100_000, b"9" * 5000]
 )
 def test_json_that_is_damaged_is_told_in_one_line(tmp_path, data):
     path = tmp_path / "x.json"
     path.write_bytes(data)
-    with pytest.raises(InputError, match=r"x\.json: it is damaged; remove it") as caught:
+    with pytest.raises(InputError, match=r"x\.json: it is damaged; remove it"):
         read_json(path)
-    assert "\n" not in str(caught.value)
     for where in (tmp_path, tmp_path / "nothing", path / "within"):
         with pytest.raises(InputError, match=f"{where}: cannot be read"):
             read_json(where)
@@ -261,40 +241,21 @@ def test_a_checksum_names_the_contents_and_where_they_end(tmp_path):
     assert sha256_of("") != sha256_of()
 
 
-# --- what must be new -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("there", ["nothing", "empty directory"])
-def test_a_new_directory_takes_the_place_of_nothing(there, tmp_path):
-    path = tmp_path / "deep" / "new"
-    if there == "empty directory":
-        path.mkdir(parents=True)
-    with replacing(path, new=True) as temporary:
-        fill("directory", temporary, "new")
-    assert content("directory", path) == "new"
-    assert [p.name for p in path.parent.iterdir()] == ["new"]
-
-
 def test_what_is_there_is_not_replaced_by_something_new(kind, tmp_path):
     path = tmp_path / "target"
     fill(kind, path, "old")
-    with (
-        pytest.raises(InputError, match=r"target: there is something already, and it stays"),
-        replacing(path, new=True),
-    ):
-        must_not_start()
+    with pytest.raises(InputError, match=STAYS), replacing(path, new=True):
+        pytest.fail("the work starts")
     assert content(kind, path) == "old"
-    assert [p.name for p in tmp_path.iterdir()] == ["target"]
+    assert names(tmp_path) == ["target"]
 
 
 def test_of_two_that_make_the_same_the_first_stays(tmp_path):
-    path = tmp_path / "target"
-    with (
-        pytest.raises(InputError, match=r"target: there is something already, and it stays"),
-        replacing(path, new=True) as late,
-    ):
+    path = tmp_path / "deep" / "target"
+    path.mkdir(parents=True)  # an empty one gives way
+    with pytest.raises(InputError, match=STAYS), replacing(path, new=True) as late:
         fill("directory", late, "late")
         with replacing(path, new=True) as early:
             fill("directory", early, "early")
     assert content("directory", path) == "early"
-    assert [p.name for p in tmp_path.iterdir()] == ["target"]
+    assert names(path.parent) == ["target"]

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from contamination.statistics import centred_successors, successor_scores
+from contamination.statistics import successor_scores
 from fakes.data_fixtures import ROOT
 
 ORDERS = np.array(list(itertools.permutations(range(5))))
@@ -15,7 +15,6 @@ ORDERS = np.array(list(itertools.permutations(range(5))))
 
 @pytest.fixture
 def candidates(monkeypatch):
-    """Return the module of benchmarks/frontier."""
     monkeypatch.setattr(sys, "path", [str(ROOT / "benchmarks" / "frontier"), *sys.path])
     return importlib.import_module("candidates")
 
@@ -41,22 +40,3 @@ def test_relabelling_the_records_permutes_the_scores(candidates, seed: int) -> N
     before = candidates.triple_scores(triples)[[place[tuple(names[order])] for order in ORDERS]]
     after = candidates.triple_scores(relabelled(triples, names))
     np.testing.assert_allclose(after, before, atol=1e-12)
-
-
-def test_models_count_alike_whatever_their_scale(candidates) -> None:
-    one, other = np.random.default_rng(1).normal(size=(2, 6, 6))
-    added = candidates.added_sizes([one, 50 * other], [0.0, 0.0])
-    np.testing.assert_allclose(added, candidates.added_sizes([one, other], [0.0, 0.0]))
-    silent = candidates.added_sizes([one, 1e-9 * other], [0.0, 1e-3])
-    centred = centred_successors(one)
-    np.testing.assert_allclose(silent, centred / np.nanstd(centred))
-
-
-def test_companions_follow_the_content_wherever_a_record_stands(candidates) -> None:
-    """Shuffle a shard: each of its records keeps its two companions, none from the shard."""
-    texts = [f"record {i}" for i in range(30)]
-    found = {texts[a]: candidates.companions(texts, 10, 20, a) for a in range(10, 20)}
-    order = [*range(10), *np.random.default_rng(2).permutation(range(10, 20)), *range(20, 30)]
-    shuffled = [texts[i] for i in order]
-    assert found == {shuffled[a]: candidates.companions(shuffled, 10, 20, a) for a in range(10, 20)}
-    assert all(not 10 <= i < 20 for pair in found.values() for i in pair)

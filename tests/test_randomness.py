@@ -1,23 +1,20 @@
 """Streams of random numbers: no two uses share one, and nobody opens one without a name."""
 
 import ast
-import hashlib
 import json
-import math
 import sys
-from collections import Counter, defaultdict
+from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
 import pytest
-import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
 import contamination
 from contamination.errors import InputError
 from contamination.randomness import KeyedStream, derived_seed, random_stream
-from fakes.data_fixtures import TRAINING, write_profile
+from fakes.data_fixtures import profile_data, write_profile
 from fakes.made_up_registry import jsonl
 
 ROOT = Path(__file__).parents[1]
@@ -98,9 +95,9 @@ def test_no_two_places_of_a_run_share_a_stream(opened, tmp_path, monkeypatch):
     from contamination.testsets.sources import DATA_VARIABLE
     from reproduction.run.corpus_stage import make_corpus
     from reproduction.run.experiment import Experiment
-    from reproduction.run.fine_tuning import fine_tune_on_texts
-    from reproduction.run.training_stage import train_model
-    from reproduction.run.tuning_texts import tuning_texts
+    from reproduction.run.fine_tuning import fine_tune
+    from reproduction.run.texts import tuning_texts
+    from reproduction.run.training import train_model
 
     texts = [f"Document number {i}.\nIt has two lines and the number {i * i}." for i in range(40)]
     records = [{"goal": f"Goal {i}", "sol1": f"Do {i}", "sol2": f"Leave {i}"} for i in range(40)]
@@ -108,23 +105,17 @@ def test_no_two_places_of_a_run_share_a_stream(opened, tmp_path, monkeypatch):
     (tmp_path / "piqa.jsonl").write_bytes(jsonl(records))
     monkeypatch.setenv(DATA_VARIABLE, str(tmp_path))
     planted = {"name": "piqa", "file": "piqa.jsonl", "template": "piqa/1"}
-    profile = {
-        "seed": 3,
+    profile = profile_data() | {
         "corpus": {"files": ["text.jsonl"], "vocabulary": 300, "characters": 1200},
         "canaries": [planted | {"examples": 24, "dup_count": 2}],
         "model": {"n_embd": 32, "n_layer": 1, "n_head": 1, "n_positions": 64},
-        "training": TRAINING,
-        "scoring": {"shards": 2, "permutations": 3, "whole_set_permutations": 3},
-        "notebooks": {},
     }
     run = Experiment(write_profile(tmp_path / "run.yaml", profile), tmp_path / "build")
     make_corpus(run)
     for model in ("contaminated", "clean"):
         train_model(run, model)
     tuning_texts(run, tokens=10)
-    directory = fine_tune_on_texts(
-        run.model("clean"), texts, tmp_path / "tuned", learning_rate=0.01, seed=3
-    )
+    directory = fine_tune(run.model("clean"), texts, tmp_path / "tuned", learning_rate=0.01, seed=3)
     scorer, test_set = TransformersScorer(directory), run.test_set("piqa")
     request = Request(["min_p", "min_p_orderings"], 2, permutations=3, seed=3, directory=tmp_path)
     audit(scorer, test_set, request)
@@ -133,40 +124,7 @@ def test_no_two_places_of_a_run_share_a_stream(opened, tmp_path, monkeypatch):
     assert {tuple(sorted(where)) for where in opened.values() if len(where) > 1} == set()
 
 
-# --- draws from a key -----------------------------------------------------------------------------
-
 KEY = bytes(range(32))
-
-
-def test_a_keyed_stream_is_hmac_sha256_of_name_and_counter():
-    """Written down again from its docstring, with the definition of HMAC in RFC 2104."""
-
-    def hmac_sha256(key: bytes, message: bytes) -> bytes:
-        padded = key.ljust(64, b"\0")
-        inner = hashlib.sha256(bytes(b ^ 0x36 for b in padded) + message).digest()
-        return hashlib.sha256(bytes(b ^ 0x5C for b in padded) + inner).digest()
-
-    blocks = [hmac_sha256(KEY, b"caf\xc3\xa9\0" + c.to_bytes(8, "big")) for c in range(3)]
-    words = np.frombuffer(b"".join(blocks), dtype=">u8").tolist()
-    stream = KeyedStream(KEY, "café")
-    assert [stream.below(1 << 64) for _ in words] == words
-
-
-def test_numbers_from_a_key_do_not_change():
-    """Sealed sets that were published depend on them."""
-    assert KeyedStream(KEY, "order").permutation(10) == [8, 7, 6, 3, 5, 4, 2, 0, 9, 1]
-    assert [KeyedStream(KEY, f"wording/{i}").below(3) for i in range(10)] == [
-        1,
-        1,
-        2,
-        0,
-        0,
-        2,
-        0,
-        0,
-        0,
-        1,
-    ]
 
 
 def test_a_word_that_would_favour_small_numbers_is_passed_over(monkeypatch):
@@ -178,23 +136,8 @@ def test_a_word_that_would_favour_small_numbers_is_passed_over(monkeypatch):
     assert KeyedStream(KEY, "a").below(3) == 2  # 2^64 - 2 is 2 mod 3
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 4])
-def test_all_orders_from_keys_are_as_likely(count):
-    draws = 24 * 250
-    keys = (hashlib.sha256(f"{count} {i}".encode()).digest() for i in range(draws))
-    found = Counter(tuple(KeyedStream(key, "order").permutation(count)) for key in keys)
-    assert len(found) == math.factorial(count)
-    if count > 1:
-        assert scipy.stats.chisquare(list(found.values())).pvalue > 1e-4
-
-
 def test_what_no_stream_can_be_opened_with_is_refused():
-    for refused, named in (
-        (lambda: KeyedStream(bytes(15), "a"), "120 bits"),
-        (lambda: KeyedStream(KEY, "a\0"), "zero byte"),
-        (lambda: KeyedStream(KEY, "a").below(0), "bound is 0"),
-        (lambda: KeyedStream(KEY, "a").below((1 << 64) + 1), "bound is 18446744073709551617"),
-        (lambda: random_stream(-1, "a"), "seed is -1"),
-    ):
-        with pytest.raises(InputError, match=named):
-            refused()
+    with pytest.raises(InputError, match="120 bits"):
+        KeyedStream(bytes(15), "a")
+    with pytest.raises(InputError, match="seed is -1"):
+        random_stream(-1, "a")

@@ -20,13 +20,10 @@ from contamination.tables import (
     ("p", "log10_p", "expected"),
     [
         (float("nan"), None, "—"),
-        (0.0499, None, "0.050"),
         (1e-3, -3.0, "0.001"),
         (9.99e-4, None, "1.0\u00a0×\u00a010⁻³"),
-        (3.4e-12, -11.4685, "3.4\u00a0×\u00a010⁻¹²"),
         (10**-300.0001, -300.0001, "1.0\u00a0×\u00a010⁻³⁰⁰"),  # where floats end
         # A p-value is held at 2.2e-308; only its logarithm still tells.
-        (2.2e-308, -400.0, "1.0\u00a0×\u00a010⁻⁴⁰⁰"),
         (2.2e-308, -399.5, "3.2\u00a0×\u00a010⁻⁴⁰⁰"),
         (2.2e-308, -12345.25, "5.6\u00a0×\u00a010⁻¹²³⁴⁶"),
     ],
@@ -42,9 +39,7 @@ def test_format_p(p: float, log10_p: float | None, expected: str) -> None:
         ((0.614, 0.52, 0.7), {}, "0.61 (0.52 to 0.70)"),
         ((0.614, 0.52, 0.7), {"null": 0.5}, "**0.61** (0.52 to 0.70)"),
         ((0.4, 0.3, 0.49), {"null": 0.5, "interval": False}, "**0.40**"),
-        ((0.6, 0.5, 0.7), {"null": 0.5, "interval": False}, "0.60"),
         ((61.44, 52.0, 70.06), {"null": 70.06, "digits": 1}, "61.4 (52.0 to 70.1)"),
-        ((-0.5, -1.25, 0.25), {}, "−0.50 (−1.25 to 0.25)"),
         ((-0.001, -0.004, 0.3), {}, "0.00 (0.00 to 0.30)"),
         ((float("nan"), 0.1, 0.2), {"interval": False, "null": 0.5}, "—"),
         ((0.1, float("nan"), float("nan")), {}, "—"),
@@ -92,21 +87,13 @@ def test_rows_of_one_cell_must_agree(measured: pd.DataFrame) -> None:
         lay_out(pd.concat([measured, measured.assign(auc=0.4)]), {"set": "Set"}, _auc)
 
 
-@pytest.fixture
-def table() -> pd.DataFrame:
-    return pd.DataFrame(
-        {
-            "name": ["a", "2nd", "c"],
-            "count": [1, 20, 300],
-            "p": [format_p(0.5), format_p(1e-9), "—"],
-            "holm": [format_p(0.5), f"**{format_p(1e-9)}**", f"**{format_p(0.01)}**"],
-            "difference": [-1.5, 0.25, 3.0],
-            "hidden": [0, 0, 0],
-        }
+def test_markdown(tmp_path: Path) -> None:
+    half, small = format_p(0.5), format_p(1e-9)
+    table = pd.DataFrame(
+        {"name": ["a", "2nd", "c"], "count": [1, 20, 300], "p": [half, small, "—"]}
+        | {"holm": [half, f"**{small}**", f"**{format_p(0.01)}**"], "hidden": [0, 0, 0]}
+        | {"difference": [-1.5, 0.25, 3.0]}
     )
-
-
-def test_markdown(table: pd.DataFrame, tmp_path: Path) -> None:
     headers = {"count": "Count", "name": "Name", "p": "p-value"}
     headers |= {"holm": "Holm", "difference": "Difference"}
     path = write_markdown(table, tmp_path, "mine", headers)
@@ -137,7 +124,6 @@ def test_a_notebook_shows_a_layout_as_the_report_does(tmp_path: Path) -> None:
 def test_csv_is_full_precision_with_plain_line_ends(tmp_path: Path) -> None:
     table = pd.DataFrame({"set": ["a,b", "ä"], "p": [1 / 3, 2.2250738585072014e-308]})
     path = write_csv(table, tmp_path, "mine")
-    assert path == tmp_path / "tables" / "mine.csv"
     assert path.read_bytes().decode("utf-8") == (
         'set,p\n"a,b",0.3333333333333333\nä,2.2250738585072014e-308\n'
     )
@@ -145,10 +131,13 @@ def test_csv_is_full_precision_with_plain_line_ends(tmp_path: Path) -> None:
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_a_name_is_neither_a_column_nor_a_tag() -> None:
-    table = pd.DataFrame({"set": ["a|b", "<img onerror=x>", "1 < 2"], "p": ["0.5", "**0.1**", "—"]})
+def test_a_name_is_neither_a_column_nor_a_tag_nor_a_program() -> None:
+    names = ["a|b", "<img onerror=x>", "1 < 2", "`#panic()`{ =typst}", "{x}"]
+    table = pd.DataFrame({"set": names, "p": ["0.5", "**0.1**", "—", "—", "—"]})
     assert [line.split(" | ")[0] for line in to_markdown(table).splitlines()[2:]] == [
         r"| a\|b",
         r"| \<img onerror=x>",
         "| 1 < 2",
+        r"| `#panic()`\{ =typst}",
+        "| {x}",
     ]

@@ -5,22 +5,20 @@ import pytest
 
 from contamination.audit.arrangement_diagnostics import (
     PERMUTATIONS,
-    _Moving,
     _rows,
     diagnose_arrangements,
     number_in,
 )
-from contamination.audit.diagnosis import TESTS
-from contamination.testsets.alternatives import Keep, option_orders
-from contamination.testsets.example_set import make_test_set
+from contamination.audit.diagnostics import TESTS
+from contamination.testsets.alternatives import Keep, option_orders, permitted_places
 from contamination.testsets.options import items_of
 from fakes.diagnosed import rejected, row
-from fakes.items import rearranged
+from fakes.items import items_set, rearranged
 from fakes.level import check_level
 
 WORDS = [f"{start}{end}" for start in "bdfgklmnprst" for end in ("anter", "olise", "uvid", "ecin")]
-NAMES = "gold_letters longest length_trend length_sorted alphabetical numbers similarity builds"
-TESTED = NAMES.split()
+NAMES = "gold_letters longest length_trend length_sorted alphabetical numbers denials similarity"
+TESTED = [*NAMES.split(), "builds"]
 
 
 def record(question, options, answer=0):
@@ -40,12 +38,8 @@ def make_records(rng, n, options=phrases, sizes=(4,)):
     ]
 
 
-def set_of(records):
-    return make_test_set("quiz", [("", each) for each in records], "{question}\n", "quiz.jsonl")
-
-
 def diagnosis(records, **options):
-    return diagnose_arrangements(set_of(records), **{"seed": 0, **options})
+    return diagnose_arrangements(items_set(records), **{"seed": 0, **options})
 
 
 def ordered(records, key):
@@ -63,68 +57,7 @@ def test_options_in_any_order_are_quiet(records):
     found = diagnosis(records)
     assert (found.verdict, rejected(found)) == ("quiet", set())
     assert found.table["diagnostic"].tolist()[:TESTS] == TESTED
-    columns = "diagnostic observed expected z p log10_p holm_p alternative reading"
-    assert list(found.table) == columns.split()
-    assert found.what == "order of the options of 80 of 80 items, which may move"
-    least = found.table.loc[found.table["p"].idxmin()]
-    assert found.as_dict() == {
-        "items": 80,
-        "moving": 80,
-        "verdict": "quiet",
-        "reasons": [f"the smallest p is {least['p']:.3g} ({least['diagnostic']})"],
-    }
-
-
-# --- planted --------------------------------------------------------------------------------------
-
-
-def test_a_letter_that_is_right_too_often(records):
-    rng = np.random.default_rng(2)
-    skewed = [{**each, "answer": int(rng.choice(4, p=(0.1, 0.1, 0.7, 0.1)))} for each in records]
-    found = diagnosis(skewed)
-    assert rejected(found) == {"gold_letters"}
-    assert found.verdict == "order carries information"
-    share = np.mean([each["answer"] == 2 for each in skewed])
-    assert row(found, "gold_letters")["observed"] == pytest.approx(share)
-    assert row(found, "gold_letters")["reading"] == (
-        f"right answers that stand at C: {share:.1%}, 25.0% expected"
-    )
-    assert row(found, "gold_letters")["expected"] == pytest.approx(0.25)
-    kept = diagnosis(skewed, keep=Keep(answer=True))
-    assert kept.verdict == "quiet" and np.isnan(row(kept, "gold_letters")["p"])
-
-
-def test_sorted_by_length_up_or_down(records):
-    up, down = ordered(records, len), ordered(records, lambda text: -len(text))
-    found = diagnosis(up)
-    assert {"length_trend", "length_sorted", "longest"} <= rejected(found)
-    assert row(found, "length_trend")["observed"] == 1
-    assert row(diagnosis(down), "length_trend")["z"] < -5 < 5 < row(found, "length_trend")["z"]
-    turns = diagnosis([pair[i % 2] for i, pair in enumerate(zip(up, down, strict=True))])
-    assert "length_sorted" in rejected(turns) and "length_trend" not in rejected(turns)
-
-
-@pytest.mark.parametrize("place", [0, 1, 3])
-def test_the_longest_at_one_place(records, place):
-    def moved(each):
-        lengths = [len(option) for option in each["choices"]]
-        order = list(range(4))
-        order.insert(place, order.pop(lengths.index(max(lengths))))
-        return rearranged(each, order)
-
-    found = diagnosis([moved(each) for each in records])
-    assert "longest" in rejected(found)
-    assert f"stand at {'ABCD'[place]}" in row(found, "longest")["reading"]
-
-
-def test_alphabetical(records):
-    upper = [
-        {**each, "choices": [t.upper() if i % 2 else t for i, t in enumerate(each["choices"])]}
-        for each in ordered(records, str.casefold)
-    ]
-    found = diagnosis(upper)
-    assert rejected(found) == {"alphabetical"}
-    assert row(found, "alphabetical")["observed"] == 1
+    assert found.counts == {"items": 80, "moving": 80}
 
 
 def amounts(rng, k):
@@ -134,28 +67,15 @@ def amounts(rng, k):
     ]
 
 
-def test_numbers_up_or_down():
-    amount = make_records(np.random.default_rng(3), 60, amounts)
-    assert diagnosis(amount).verdict == "quiet"
-    up, down = (ordered(amount, lambda t, way=way: way * number_in(t)) for way in (1, -1))
-    found = diagnosis([pair[i % 2] for i, pair in enumerate(zip(up, down, strict=True))])
-    assert rejected(found) == {"numbers"}
-    assert row(found, "numbers")["observed"] == 1
-
-
 def pairs_of_words(rng, k):
     """Options that share a word two by two."""
     a, b, *others = rng.permutation(WORDS)
     return [f"{word} {other}" for word, other in zip([a, a, b, b], others[:k], strict=True)]
 
 
-def test_options_that_share_words_side_by_side():
-    alike = make_records(np.random.default_rng(5), 50, pairs_of_words)
-    found = diagnosis(alike)
-    assert rejected(found) == {"similarity"}
-    assert row(found, "similarity")["z"] > 5
-    apart = [rearranged(each, (0, 2, 1, 3)) for each in alike]
-    assert row(diagnosis(apart), "similarity")["z"] < -4
+def denying(rng, k):
+    """Options of one length, of which some deny."""
+    return ["".join(rng.permutation(list("abdfgk"))) + [" now", " not"][i % 2] for i in range(k)]
 
 
 def growing(rng, k):
@@ -164,34 +84,84 @@ def growing(rng, k):
     return [" ".join(words[: i + 1]) + "." * int(60 - 7 * i) for i in range(k)]
 
 
-def test_options_that_build_on_each_other():
-    found = diagnosis(make_records(np.random.default_rng(6), 40, growing))
-    assert "builds" in rejected(found)
-    assert row(found, "builds")["observed"] == 1
-    assert row(found, "builds")["reading"].startswith("of 240 pairs in which")
-    reverse = lambda rng, k: growing(rng, k)[::-1]  # noqa: E731
-    assert row(diagnosis(make_records(np.random.default_rng(6), 40, reverse)), "builds")["z"] < -5
+def in_turns(records, key):
+    """Sorted up and down in turns."""
+    both = (ordered(records, key), ordered(records, lambda text: -key(text)))
+    return [pair[i % 2] for i, pair in enumerate(zip(*both, strict=True))]
 
 
-# --- exchangeable ---------------------------------------------------------------------------------
+def longest_at_b(records):
+    def moved(each):
+        order = list(range(4))
+        order.insert(1, order.pop(int(np.argmax([len(option) for option in each["choices"]]))))
+        return rearranged(each, order)
+
+    return [moved(each) for each in records]
 
 
-def anything(rng, k):
-    make = (phrases, amounts, growing, pairs_of_words)[rng.integers(4 if k == 4 else 3)]
-    return make(rng, k)
+def made(options, order=range(4)):
+    found = make_records(np.random.default_rng(6), 60, options)
+    return [rearranged(each, order) for each in found]
+
+
+PLANTED = {  # what the author did; the diagnostics that reject, alone or not; what one observes
+    "up": (lambda r: ordered(r, len), {"length_trend", "length_sorted", "longest"}, 1),
+    "in turns": (lambda r: in_turns(r, len), {"length_sorted"}, 1),
+    "the longest at B": (longest_at_b, {"longest"}, 1),
+    "by the alphabet": (lambda r: ordered(r, str.casefold), {"alphabetical"}, 1),
+    "numbers up and down": (lambda r: in_turns(made(amounts), number_in), {"numbers"}, 1),
+    "denials last": (lambda r: ordered(made(denying), lambda t: "not" in t), {"denials"}, 1),
+    "alike side by side": (lambda r: made(pairs_of_words), {"similarity"}, None),
+    "growing": (lambda r: made(growing), {"builds"}, 1),
+    "shrinking": (lambda r: made(growing, (3, 2, 1, 0)), {"builds"}, 0),
+}
+
+
+@pytest.mark.parametrize("planted", PLANTED)
+def test_each_habit_is_found_by_its_diagnostic(records, planted):
+    arrange, expected, observed = PLANTED[planted]
+    found = diagnosis(arrange(records))
+    assert expected <= rejected(found)
+    assert found.verdict == "order carries information"
+    if observed is not None:
+        assert row(found, sorted(expected)[-1])["observed"] == pytest.approx(observed)
+
+
+def test_a_letter_that_is_right_too_often(records):
+    rng = np.random.default_rng(2)
+    skewed = [{**each, "answer": int(rng.choice(4, p=(0.1, 0.1, 0.7, 0.1)))} for each in records]
+    found = diagnosis(skewed)
+    assert rejected(found) == {"gold_letters"}
+    share = np.mean([each["answer"] == 2 for each in skewed])
+    assert row(found, "gold_letters")["observed"] == pytest.approx(share)
+    assert "stand at C" in row(found, "gold_letters")["reading"]
+    kept = diagnosis(skewed, keep=Keep(answer=True))
+    assert kept.verdict == "quiet" and np.isnan(row(kept, "gold_letters")["p"])
+
+
+def test_what_goes_either_way_has_a_sign(records):
+    for name, planted, other in (
+        ("length_trend", ordered(records, len), ordered(records, lambda text: -len(text))),
+        ("similarity", made(pairs_of_words), made(pairs_of_words, (0, 2, 1, 3))),
+    ):
+        assert row(diagnosis(other), name)["z"] < -4 < 5 < row(diagnosis(planted), name)["z"]
+    assert "length_trend" not in rejected(diagnosis(in_turns(records, len)))
 
 
 def test_calibrated_on_options_in_any_order():
     """Every diagnostic alone, and the smallest of them times their number."""
     rng = np.random.default_rng(7)
-    records = make_records(rng, 12, anything, sizes=(2, 3, 4))
+    makers = (phrases, amounts, growing, denying)
+    several = [make_records(rng, 3, make, sizes=(2, 3, 4)) for make in makers]
+    records = sum(several, make_records(rng, 2, pairs_of_words))
     alone, together = {name: [] for name in TESTED}, []
     for _ in range(120):
         items = items_of(
-            set_of([rearranged(each, rng.permutation(len(each["choices"]))) for each in records])
+            items_set([rearranged(each, rng.permutation(len(each["choices"]))) for each in records])
         )
-        orders = option_orders(items, permutations=PERMUTATIONS, seed=0, keep=Keep(numbers=False))
-        moving = [_Moving(i, np.array(o)) for i, o in zip(items, orders, strict=True)]
+        free = permitted_places(items, Keep(habits=False))
+        orders = option_orders(items, free, permutations=PERMUTATIONS, seed=0)
+        moving = [(i, np.array(o)) for i, o in zip(items, orders, strict=True)]
         p = {each["diagnostic"]: each["p"] for each in _rows(moving)}
         for name, value in p.items():
             alone[name].append(value)
@@ -202,33 +172,6 @@ def test_calibrated_on_options_in_any_order():
     check_level(together, 0.05, 0.1, reached=False)
 
 
-# --- edges ----------------------------------------------------------------------------------------
-
-
-def test_items_of_several_sizes_and_scripts():
-    """More arrangements than are drawn, combining characters, no spaces between words."""
-    items = [
-        record(0, ["日本語", "中文", "한국어", "ไทย", "العربية"]),
-        record(1, ["e\u0301clair", "Éclair two", "ß", "SS sharp", "ﬀ", "👩‍👩‍👧"]),
-        record(2, ["√y", "y ∈ ∅", "¬p", "→"]),
-    ]
-    found = diagnosis(items)
-    assert found.counts == {"items": 3, "moving": 3}
-    assert found.table["p"].dropna().between(0, 1).all()
-
-
-@pytest.mark.parametrize(
-    "text, number",
-    [
-        ("1,200 m", 1200),
-        ("−3.5", -3.5),
-        ("about $4", 4),
-        ("May 1918", 1918),
-        ("A-3", 3),
-        (".5", 0.5),
-        ("no number", None),
-        ("", None),
-    ],
-)
-def test_the_first_number_of_a_text(text, number):
-    assert number_in(text) == number
+def test_the_first_number_of_a_text():
+    texts = ("1,200 m", "−3.5", "about $4", "May 1918", "A-3", ".5", "no number")
+    assert [*map(number_in, texts)] == [1200, -3.5, 4, 1918, 3, 0.5, None]

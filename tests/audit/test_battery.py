@@ -9,12 +9,9 @@ import pytest
 import scipy.stats
 
 from contamination.audit import battery
-from contamination.audit.battery import COUNTED, TESTS, clipped, joint_successors
-from contamination.errors import InputError
-from contamination.scoring.plan import plan_store
-from contamination.scoring.store import Header, ShardTokens, Store
+from contamination.audit.battery import COUNTED, TESTS, joint_successors
+from contamination.scoring.store import Header, Store
 from contamination.statistics import (
-    boundary_scores,
     centred_successors,
     sharded_exact_test,
     successor_scores,
@@ -78,15 +75,18 @@ def test_min_p_against_all_choices_of_orderings(gain):
         assert marginal.p == pytest.approx(each, rel=0.2), name
 
 
-def test_all_numbers_of_tokens_see_the_same_orderings():
+def test_all_numbers_of_tokens_see_the_same_orderings(monkeypatch):
     store = made_up_store(np.random.default_rng(0), size=5)
-    scores = joint_successors(store, 1, orderings=50, rng=np.random.default_rng(7))
+    monkeypatch.setattr(battery, "SAMPLED_ORDERINGS", 50)
+    scores = joint_successors(store, 1)
     assert scores.shape == (4, 51)
     everything = all_orderings(store)[:, 1]
     found = np.abs(everything[:, :, None] - scores[:, None, :]).max(axis=0) < 1e-4
     assert found.any(axis=0).all()  # one ordering gives all four scores
     np.testing.assert_allclose(scores[:, 0], everything[:, 0], atol=1e-4)
     assert len(np.unique(scores[0].round(6))) > 30
+    few = joint_successors(made_up_store(np.random.default_rng(4), tokens_per_example=12), 0)
+    np.testing.assert_array_equal(few[1], few[3])  # fewer tokens are kept than counted
 
 
 @pytest.mark.parametrize(("shards", "size"), [(2, 6), (1, 8)])
@@ -95,29 +95,8 @@ def test_the_level_is_kept(monkeypatch, test, shards, size):
     monkeypatch.setattr(battery, "SAMPLED_ORDERINGS", 199)
     monkeypatch.setattr(battery, "JOINT_DRAWS", 200)
     rng = np.random.default_rng(1)
-    stores = [made_up_store(rng, shards=shards, size=size) for _ in range(300)]
+    stores = [made_up_store(rng, shards=shards, size=size) for _ in range(200)]
     check_level([TESTS[test].result(store, 0).p for store in stores], 0.05, 0.1, 0.3)
-
-
-@pytest.mark.parametrize(("where", "best"), [(slice(8), "8"), (slice(32, None), "all")])
-def test_min_p_finds_what_sits_early_or_late(where, best):
-    gain = 1.0 if best == "8" else 6.0
-    store = made_up_store(np.random.default_rng(2), shards=10, size=8, gain=gain, where=where)
-    found = TESTS["min_p"].result(store, 0)
-    assert found.log10_p < -3
-    assert found.best == f"successor_{best}"
-    alone = TESTS["successor"].result(store, 0)
-    assert alone.log10_p > found.log10_p + 1
-
-
-def test_fewer_tokens_kept_than_counted():
-    store = made_up_store(np.random.default_rng(4), tokens_per_example=12)
-    scores = joint_successors(store, 0, orderings=9, rng=np.random.default_rng(0))
-    np.testing.assert_array_equal(scores[1], scores[3])
-    assert not np.array_equal(scores[0], scores[3])
-
-
-# --- whole orderings ------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -151,28 +130,11 @@ def test_min_p_of_orderings_finds_the_best_statistic(orderings_store, position, 
     found = TESTS["min_p_orderings"].result(store, 19)
     assert found.best == best
     assert found.log10_p < -3
-    assert found.names == (
-        *("token_standardised", "clipped", "boundary_8", "boundary_16"),
-        *("boundary_32", "boundary_all"),
-    )
     least = min(m.log10_p for m in found.marginals)
     assert least - 0.1 <= found.log10_p <= least + np.log10(6) + 0.1
     for name, marginal in zip(found.names, found.marginals, strict=True):
         if name in TESTS:
             assert marginal.p == TESTS[name].result(store, 19).p
-
-
-def test_clipped_bounds_what_a_token_may_say():
-    rng = np.random.default_rng(8)
-    logprobs = rng.normal(-3, 0.1, (6, 20)).astype(np.float32)
-    leading = np.zeros((6, 20), dtype=bool)
-    tokens = ShardTokens(logprobs, leading, np.arange(20) % 5, np.arange(20) // 5)
-    plain = boundary_scores(logprobs, leading, tokens.position, tokens_per_example=None)
-    np.testing.assert_allclose(clipped(tokens), plain, atol=1e-5)
-    loud = tokens._replace(logprobs=logprobs.copy())
-    loud.logprobs[2, 7] += 60
-    assert boundary_scores(loud.logprobs, leading, tokens.position, tokens_per_example=None)[2] > 40
-    assert clipped(loud)[2] == pytest.approx(plain[2] + 1, abs=0.5)
 
 
 def test_options_are_the_exact_test_on_all_arrangements_of_each_record(tmp_path):
@@ -191,5 +153,3 @@ def test_options_are_the_exact_test_on_all_arrangements_of_each_record(tmp_path)
     # A quiet item of another opinion has no vote as loud as that of the others.
     loud = np.array([[5.0, 0, 0, 0], [5.0, 0, 0, 0], [0, 0.1, 0, 0]])
     assert test.judge(store, loud).p < sharded_exact_test(loud).p
-    with pytest.raises(InputError, match="a test of options has no shards of records"):
-        plan_store(test, 100, None)

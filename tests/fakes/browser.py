@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from selenium.webdriver import ActionChains, Chrome, ChromeOptions, ChromeService
+from selenium.webdriver.support.select import Select
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 SECONDS = 30  # no step of a test takes that long
@@ -22,32 +23,6 @@ READY = """new Promise((done) => {
     : setTimeout(look, 5);
   look();
 })"""
-
-# Texts whose colour is too near that of what lies behind them (WCAG 2, AA).
-PALE = """(() => {
-  const numbers = (colour) => colour.match(/[\\d.]+/g).map(Number);
-  const light = (colour) => numbers(colour).slice(0, 3).map((value) => value / 255)
-    .map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
-    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
-  const behind = (node) => {
-    for (; node; node = node.parentElement) {
-      const colour = getComputedStyle(node).backgroundColor;
-      if ((numbers(colour)[3] ?? 1) === 1) return colour;
-    }
-    return "rgb(255, 255, 255)";
-  };
-  const found = [], texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  while (texts.nextNode()) {
-    const node = texts.currentNode.parentElement;
-    if (!texts.currentNode.data.trim() || node.closest("script, style, aside, annotation"))
-      continue;
-    const colour = getComputedStyle(node).color;
-    const [low, high] = [light(colour), light(behind(node))].sort((a, b) => a - b);
-    if ((high + 0.05) / (low + 0.05) < 4.5)
-      found.push(`${colour} on ${behind(node)}: ${texts.currentNode.data.trim().slice(0, 30)}`);
-  }
-  return found;
-})()"""
 
 
 def find_programs() -> tuple[str, str] | None:
@@ -72,10 +47,6 @@ class Browser:
 
     def close(self) -> None:
         self.driver.quit()
-
-    def call(self, method: str, **parameters: Any) -> None:
-        """Send a command of the browser's own protocol."""
-        self.driver.execute_cdp_cmd(method, parameters)
 
     def run(self, expression: str) -> Any:
         """Value of a JavaScript expression, a promise's once it is kept."""
@@ -103,33 +74,17 @@ class Browser:
         fetched = [each for each in events if each["method"] == "Network.requestWillBeSent"]
         return [each["params"]["request"]["url"] for each in fetched]
 
-    def screen(self, width: int, height: int, *, dark: bool = False) -> None:
-        self.call(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=height,
-            deviceScaleFactor=1,
-            mobile=width < 500,
-        )
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.call("Emulation.setEmulatedMedia", features=[scheme])
+    def screen(self, width: int, height: int) -> None:
+        shape = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", shape)
 
     def press(self, keys: str) -> None:
-        """Type into what has the focus; `selenium.webdriver.Keys` names keys without a letter."""
+        """Type into what has the focus."""
         ActionChains(self.driver).send_keys(keys).perform()
 
     def text(self, selector: str) -> str:
         return self.run(f"document.querySelector({json.dumps(selector)}).innerText")
 
-    def texts(self, selector: str) -> list[str]:
-        return self.run(
-            f"[...document.querySelectorAll({json.dumps(selector)})].map((n) => n.innerText)"
-        )
-
     def choose(self, control: str, value: str) -> None:
         """Choose an option of a select, as its change event tells the page."""
-        self.run(
-            f"(() => {{ const c = document.getElementById({json.dumps(control)});"
-            f"c.value = {json.dumps(value)}; if (c.value !== {json.dumps(value)}) throw 'no such';"
-            "c.dispatchEvent(new Event('change', {bubbles: true})); })()"
-        )
+        Select(self.driver.find_element("id", control)).select_by_visible_text(value)

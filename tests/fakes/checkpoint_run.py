@@ -1,12 +1,6 @@
-"""The passes of notebook 12 on made-up checkpoints, also as a program to be launched twice at once.
-
-python checkpoint_run.py MODEL FOLDER
-
-MODEL gives the tokenizer, FOLDER has the sets. Process 0 writes the tables to FOLDER/tables.
-"""
+"""The passes of notebook 12 on made-up checkpoints."""
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,16 +8,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from transformers import AutoTokenizer
 
-from contamination.scoring import score as scoring
 from contamination.scoring.models import ModelEntry
-from contamination.scoring.processes import processes
-from contamination.testsets.lines import open_lines
-from fakes.made_up_scorer import MadeUpScorer
+from contamination.testsets.example_set import ExampleSet
+from contamination.testsets.sources import open_lines, open_test_set
+from fakes.opening import Opening
 from fakes.remembering_scorer import WORDS, RemembersText
-from reproduction.notebooks.checkpoints import measure
-from reproduction.run.grid import Access
+from reproduction.notebooks.checkpoints.measure import checkpoints, measure
+from reproduction.run import experiment
 
 PLANTED = {"often": 50, "twice": 2}
 SETS = (*PLANTED, "unread", "other")
@@ -40,9 +32,9 @@ SETTINGS: dict[str, Any] = {
     "length": 48,
     "spans": 8,
     "k": 20,
+    "start_each": False,
 }
 SEED = 3
-SMALLEST_PART = 100  # tokens, so that there are enough parts for two
 
 
 class RemembersLines(RemembersText):
@@ -51,19 +43,14 @@ class RemembersLines(RemembersText):
     RUN = 16
 
 
-class MadeUpCheckpoints(Access):
-    """Sets as files of a folder, a model that has read some of them, and one that has read none.
-
-    `opened` keeps the names of the models in the order in which they were opened, `broken` has
-    what opening one raises.
-    """
+class MadeUpCheckpoints(Opening):
+    """Sets as files of a folder, a model that has read some of them, and one that has read none."""
 
     def __init__(self, folder: Path, tokenizer: Any) -> None:
+        super().__init__(tokenizer)
         self.folder = folder
-        self.tokenizer = tokenizer
-        self.opened: list[str] = []
-        self.broken: dict[str, BaseException] = {}
-        self.scorers: dict[str, MadeUpScorer] = {}
+        profile = SimpleNamespace(seed=SEED, pretraining=None)
+        self.experiment = SimpleNamespace(build=folder / "build", profile=profile)
         self.sets = {name: str(folder / "sets" / f"{name}.jsonl") for name in SETS}
 
     def write(self) -> None:
@@ -79,20 +66,21 @@ class MadeUpCheckpoints(Access):
         planted = {self.sets[each]: count for each, count in PLANTED.items()}
         return ModelEntry(name, f"org/{name}", planted=planted if name != "old" else {})
 
-    def open_model(self, entry: ModelEntry) -> MadeUpScorer:
-        """Stand in for opening a model."""
-        self.opened.append(entry.name)
-        if entry.name in self.broken:
-            raise self.broken[entry.name]
-        planted = [self.sets[name] for name in PLANTED if entry.name != "old"]
+    def open_set(self, name: str, *, max_records: int | None, lines: bool = False) -> ExampleSet:
+        return open_lines(name) if lines else open_test_set(name, template="t")
+
+    def made(self, name: str) -> RemembersLines:
+        planted = [self.sets[each] for each in PLANTED if name != "old"]
         read = [open_lines(path) for path in planted if Path(path).is_file()]
-        found = RemembersLines(self.tokenizer, *read, revision=entry.name)
-        self.scorers[entry.name] = found
-        return found
+        return RemembersLines(self.tokenizer, *read, revision=name)
 
     def stand_in(self, replace: Callable[[Any, str, Any], None]) -> None:
         """Put the stand-ins in their places, by `replace`(module, name, value)."""
-        replace(measure, "find_model", self.find)
+        replace(experiment, "find_model", self.find)
+
+    def entries(self) -> list[ModelEntry]:
+        """The models as the tables ask for them."""
+        return checkpoints(self.experiment, SETTINGS["models"], SETTINGS["controls"])
 
     def measure(self, **changes: Any) -> dict[str, pd.DataFrame]:
         """Make the passes; sets by their short names, or as they are."""
@@ -103,28 +91,8 @@ class MadeUpCheckpoints(Access):
             "validation_members": ["twice"],
             "validation_non_members": ["other"],
         }
+        self.scorers.clear()  # so that they count what these passes score
         arguments = SETTINGS | chosen | changes
         for name in chosen:
             arguments[name] = [self.sets.get(each, each) for each in arguments[name]]
-        experiment = SimpleNamespace(
-            build=self.folder / "build", profile=SimpleNamespace(seed=SEED)
-        )
-        return measure.measure(experiment, **arguments, access=self)
-
-
-def main(model: Path, folder: Path) -> None:
-    """Measure in one of several processes; the first one writes what came of it."""
-    made_up = MadeUpCheckpoints(folder, AutoTokenizer.from_pretrained(model))
-    made_up.stand_in(setattr)
-    scoring.SMALLEST_PART = SMALLEST_PART
-    tables = made_up.measure()
-    (folder / f"scored-{processes().process_index}").write_text(
-        json.dumps({name: scorer.scored for name, scorer in made_up.scorers.items()})
-    )
-    if processes().is_main_process:
-        for name, table in tables.items():
-            table.to_parquet(folder / f"{name}.parquet")
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+        return measure(self.experiment, **arguments, access=self)

@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +16,11 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from contamination.scoring.endpoint import EndpointScorer
+from fakes.hub_server import LocalHandler, LocalServer
 
-# The styles are vllm, sglang, openai, together, text and generate. What all but the last
-# of them understand:
+# The styles are vllm, sglang, openai and generate. What all but the last of them understand:
 KNOWN = {"model", "prompt", "max_tokens", "temperature", "echo", "logprobs"}
 FIELDS = {"vllm": {"prompt_logprobs", "return_token_ids"}, "sglang": {"return_token_ids"}}  # beyond
-STRICT = {"openai"}  # refuses other fields
-TEXT_ONLY = {"together", "text"}  # refuses token ids
 
 
 class Network:
@@ -65,7 +62,7 @@ class Failure:
     pause: float = 0.0  # seconds between the times
 
 
-class CompletionsServer(ThreadingHTTPServer):
+class CompletionsServer(LocalServer):
     """What it has seen, and how it misbehaves.
 
     Attributes
@@ -77,11 +74,7 @@ class CompletionsServer(ThreadingHTTPServer):
     hold : called with the JSON before the answer; may wait.
     """
 
-    daemon_threads = True
-    request_queue_size = 64  # else connections made at the same time wait a second for each other
-
     def __init__(self, network: Network, style: str = "vllm") -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
         self.network = network
         self.style = style
         self.seen: list[tuple[dict[str, str], Any]] = []
@@ -90,6 +83,7 @@ class CompletionsServer(ThreadingHTTPServer):
         self.tamper: Callable[[dict[str, Any], int], None] = lambda answer, number: None
         self.hold: Callable[[Any], None] = lambda body: None
         self.closing = threading.Event()
+        super().__init__(_Handler)
 
     @property
     def path(self) -> str:
@@ -97,26 +91,13 @@ class CompletionsServer(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}{self.path.removesuffix('/completions')}"
-
-    def sent(self, body: dict[str, Any]) -> list[int] | str:
-        """Return the prompt of a request."""
-        return body["input_ids" if self.style == "generate" else "prompt"]
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing: clients that give up are part of the tests."""
-
-    def ids_of(self, prompt: list[int] | str) -> list[int]:
-        if isinstance(prompt, str):
-            ids = self.network.tokenizer(prompt, add_special_tokens=False)["input_ids"]
-            prompt = [0, *ids] if self.style == "together" else ids
-        return self.read(prompt)
+        return super().url + self.path.removesuffix("/completions")
 
     def answer(self, body: dict[str, Any]) -> dict[str, Any]:
         """Return the result for a request that is in order."""
         if self.style == "generate":
             return self.end_of(body)
-        ids = self.ids_of(body["prompt"])
+        ids = self.read(body["prompt"])
         values, generated, its_value = self.network.score(ids, body["temperature"], len(ids) - 1)
         choice: dict[str, Any] = {"index": 0, "text": self.text(generated), "logprobs": None}
         answer = {
@@ -135,16 +116,16 @@ class CompletionsServer(ThreadingHTTPServer):
             choice["prompt_token_ids"] = ids
         if body.get("logprobs") is None:
             return answer
-        choice["logprobs"] = self.lists([generated], [its_value])
-        if self.style == "together" and body.get("echo"):
-            answer["prompt"] = [{"text": "", "logprobs": self.lists(ids, values)}]
-        elif body.get("echo"):
-            choice["logprobs"] = self.lists([*ids, generated], [*values, its_value])
+        echoed, known = (ids, values) if body.get("echo") else ([], [])
+        choice["logprobs"] = {
+            "tokens": [self.text(i) for i in (*echoed, generated)],
+            "token_logprobs": [*known, its_value],
+        }
         return answer
 
     def end_of(self, body: dict[str, Any]) -> dict[str, Any]:
         """Return what SGLang does: no value for the token asked first, and no last id."""
-        ids, start = self.ids_of(body["input_ids"]), body["logprob_start_len"]
+        ids, start = self.read(body["input_ids"]), body["logprob_start_len"]
         values = self.network.score(ids, body["sampling_params"]["temperature"], start)[0]
         values[start] = None
         last = len(self.network.tokenizer) - 1
@@ -153,14 +134,11 @@ class CompletionsServer(ThreadingHTTPServer):
         told |= {"input_token_logprobs": entries[start:], "output_token_logprobs": []}
         return {"text": "", "output_ids": [], "meta_info": told}
 
-    def lists(self, ids: list[int], values: list[float | None]) -> dict[str, Any]:
-        return {"tokens": [self.text(i) for i in ids], "token_logprobs": values}
-
     def text(self, token: int) -> str:
         return self.network.tokenizer.decode([token])
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(LocalHandler):
     protocol_version = "HTTP/1.1"
     wbufsize = -1  # an answer is one packet
     server: CompletionsServer
@@ -177,12 +155,10 @@ class _Handler(BaseHTTPRequestHandler):
             self.refuse(404, "no such path")
         elif server.style == "generate" and len(body["input_ids"]) > server.network.context - 7:
             self.refuse(400, f"the context length is {server.network.context} tokens")
-        elif server.style in STRICT and not body.keys() <= KNOWN:
+        elif server.style == "openai" and not body.keys() <= KNOWN:
             self.refuse(400, f"Unrecognized request arguments: {sorted(body.keys() - KNOWN)}")
-        elif server.style in TEXT_ONLY and not isinstance(server.sent(body), str):
-            self.refuse(422, "prompt: Input should be a valid string")
         elif server.style != "generate" and (
-            len(server.ids_of(body["prompt"])) + body["max_tokens"] > server.network.context
+            len(server.read(body["prompt"])) + body["max_tokens"] > server.network.context
         ):
             self.refuse(400, f"the maximum context length is {server.network.context} tokens")
         else:
@@ -207,21 +183,6 @@ class _Handler(BaseHTTPRequestHandler):
     def refuse(self, status: int, message: str) -> None:
         self.send(status, json.dumps({"error": {"message": message}}).encode())
 
-    def send(
-        self, status: int, body: bytes, headers: dict[str, str] | None = None, *, cut: bool = False
-    ) -> None:
-        self.send_response(status)
-        for name, value in {"Content-Type": "application/json", **(headers or {})}.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body[: len(body) // 2] if cut else body)
-        self.wfile.flush()
-        self.close_connection = self.close_connection or cut
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing."""
-
 
 def scorer_of(server: CompletionsServer, directory: Path, **changes: Any) -> EndpointScorer:
     """Open the server's model, with the whole context unless said otherwise."""
@@ -233,11 +194,8 @@ def scorer_of(server: CompletionsServer, directory: Path, **changes: Any) -> End
 def serving(network: Network, style: str = "vllm") -> Iterator[CompletionsServer]:
     """Serve from a thread until the block ends."""
     with CompletionsServer(network, style) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
-        thread.start()
         try:
             yield server
         finally:
             server.closing.set()
             server.shutdown()
-            thread.join()

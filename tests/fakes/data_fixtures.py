@@ -10,6 +10,8 @@ import yaml
 from contamination.files import sha256_of, write_json
 from contamination.scoring.plan import StorePlan
 from contamination.scoring.store import Header, Store
+from contamination.testsets.sources import DATA_VARIABLE
+from fakes.made_up_sets import random_units
 from reproduction.run.experiment import MODELS, Experiment
 
 ROOT = Path(__file__).parents[2]
@@ -41,6 +43,32 @@ def make_distribution(site: Path, name: str, files: dict[str, str | bytes]) -> N
         target.write_bytes(source if isinstance(source, bytes) else source.encode())
         record.append(f"{path},,")
     (info / "RECORD").write_text("\n".join(record) + "\n")
+
+
+def source_of(name: str, documents: int) -> str:
+    """A module of functions, each with a docstring that begins with a name of its own."""
+    words = [" ".join(np.random.default_rng(i).choice(WORDS, 30)) for i in range(documents)]
+    texts = [f"{name}{i} is about {some} and nothing else." for i, some in enumerate(words)]
+    return "".join(f'def f{i}():\n    """{text}"""\n' for i, text in enumerate(texts))
+
+
+def divided_run(root: Path, monkeypatch: Any) -> Experiment:
+    """Make a corpus of about half of two packages; beta, and what it has of alpha, is held out."""
+    from reproduction.run.corpus_stage import make_corpus
+
+    beta = source_of("beta", 30) + source_of("alpha", 60).replace("def f", "def g")
+    sources = {"alpha": source_of("alpha", 60), "gamma": source_of("gamma", 60), "beta": beta}
+    for name, source in sources.items():
+        make_distribution(root / "site", name, {f"{name}.py": source})
+    monkeypatch.syspath_prepend(str(root / "site"))
+    monkeypatch.setenv(DATA_VARIABLE, str(root))
+    (root / "c.jsonl").write_text("".join(f'{{"text": "canary {i}"}}\n' for i in range(3)))
+    canary = {"name": "c", "file": "c.jsonl", "template": "text/1", "examples": 3, "dup_count": 1}
+    corpus = {"packages": ["alpha", "gamma"], "held_out": ["beta"], "characters": 10_000}
+    data = profile_data() | {"corpus": corpus | {"vocabulary": 300}, "canaries": [canary]}
+    run = Experiment(write_profile(root / "divided.yaml", data), root / "build")
+    make_corpus(run)
+    return run
 
 
 def profile_data() -> dict[str, Any]:
@@ -87,87 +115,44 @@ class MadeUpRun:
             for i, name in enumerate(SETS)
         }
         build = root / "build"
-        write_json(
-            build / "corpus" / "corpus.json",
-            {
-                "packages": [
-                    {"package": "alpha", "version": "1.5"},
-                    {"package": "gamma_delta", "version": "2.0"},
-                ],
-                "documents": 1234,
-                "characters": 567890,
-                "tokens": 98765,
-                "seconds": 60.0,
-                "sha256": {"documents": "d" * 64, "tokenizer": "e" * 64},
-                "canaries": {
-                    name: {
-                        "template": "question/1",
-                        "kind": "question",
-                        "dup_count": count,
-                        "examples": EXAMPLES,
-                        "tokens": sum(self.lengths[name]),
-                        "revision": "f" * 64,
-                    }
-                    for name, count in SETS.items()
-                },
-            },
-        )
+        planted = {"template": "question/1", "kind": "question", "examples": EXAMPLES}
+        packages = [("alpha", "1.5"), ("gamma_delta", "2.0")]
+        facts = {"documents": 1234, "characters": 567890, "tokens": 98765, "seconds": 60.0}
+        facts["packages"] = [{"package": name, "version": version} for name, version in packages]
+        facts["sha256"] = {"documents": "d" * 64, "tokenizer": "e" * 64}
+        facts["canaries"] = {
+            name: planted
+            | {"dup_count": count, "tokens": sum(self.lengths[name]), "revision": "f" * 64}
+            for name, count in SETS.items()
+        }
+        write_json(build / "corpus" / "corpus.json", facts)
         for i, model in enumerate(MODELS):
             directory = build / "models" / model
-            write_json(
-                directory / "training.json",
-                {
-                    "seconds": 120.0 + i,
-                    "tokens": 50_000 + i,
-                    "parameters": 4321,
-                    "steps": 77,
-                    "final_loss": 3.456 + i,
-                    "injections": [],
-                },
-            )
+            trained = {"parameters": 4321, "steps": 77, "injections": []}
+            trained |= {"seconds": 120.0 + i, "tokens": 50_000 + i, "final_loss": 3.456 + i}
+            write_json(directory / "training.json", trained)
             (directory / "model.safetensors").write_bytes(model.encode())
-            write_json(
-                build / "stores" / f"{model}.json",
-                {"tokens": {"one/4": 1000 + i, "one/1": 2000}, "seconds": 30.0},
-            )
+            read = {"tokens": {"one/4": 1000 + i, "one/1": 2000}, "seconds": 30.0}
+            write_json(build / "stores" / f"{model}.json", read)
 
-    def scored(
-        self,
-        model: str,
-        name: str,
-        *,
-        shards: int,
-        permutations: int = 0,
-        kind: str = "orderings",
-        tokens_per_example: int | None = None,
-    ) -> Store:
+    def scored(self, model: str, name: str, plan: StorePlan, permutations: int = 0) -> Store:
         """Stand in for `Experiment.scored`: random log-probabilities instead of a model's."""
         lengths = self.lengths[name]
-        plan = StorePlan(kind, shards, tokens_per_example)
+        kind, shards = plan.kind, plan.shards
         named = (model, model, name, name, "question/1", 5)
-        header = Header(*named, shards, tuple(lengths), kind, tokens_per_example)
+        header = Header(*named, shards, tuple(lengths), kind, plan.tokens_per_example)
         directory = plan.path(self.experiment.build / "stores", model, name)
         store = Store(directory, header)
         if store.parts():
             return store
         seed = int.from_bytes(sha256_of(f"{model} {name} {shards}").encode()[:8], "little")
-        rng = np.random.default_rng(seed)
         gain = 2.0 * np.log2(SETS[name]) if model == "contaminated" else 0.0
-        sums = np.zeros((shards, permutations + 1))
-        units = []
-        for shard, index in header.units(permutations):
-            order = header.examples((shard, index))
-            values = rng.normal(-4, 1, int(header.stored[order].sum())).astype(np.float32)
-            if kind == "orderings":
-                values[0] += np.float32(gain if index == 0 else 0.0)
-                sums[shard, index] = values.sum(dtype=np.float64)
-            elif index < len(order):  # the canonical successor stands at the predecessor's place
-                values[header.stored[order[:index]].sum()] += np.float32(gain)
-            units.append(((shard, index), order, values))
+        units = random_units(header, permutations, np.random.default_rng(seed), gain, whole=True)
         store.append(units[: len(units) // 2])
         store.append(units[len(units) // 2 :])
         if kind == "orderings":
-            self.sums[model, name, shards] = sums
+            sums = [values.sum(dtype=np.float64) for _, _, values in units]
+            self.sums[model, name, shards] = np.reshape(sums, (shards, permutations + 1))
         return store
 
     def stand_in(self) -> Callable[..., Store]:

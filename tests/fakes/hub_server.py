@@ -47,7 +47,46 @@ class Repository:
         return known
 
 
-class HubServer(ThreadingHTTPServer):
+class LocalServer(ThreadingHTTPServer):
+    """A server of tests, which answers from a thread."""
+
+    daemon_threads = True
+    request_queue_size = 64  # else connections made at the same time wait a second for each other
+
+    def __init__(self, handler: type[BaseHTTPRequestHandler]) -> None:
+        super().__init__(("127.0.0.1", 0), handler)
+        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing: clients that give up are part of the tests."""
+
+
+class LocalHandler(BaseHTTPRequestHandler):
+    """Answers quietly."""
+
+    def log_message(self, *_: object) -> None:
+        """Keep quiet."""
+
+    def send(
+        self, status: int, body: bytes, headers: dict[str, str] | None = None, *, cut: bool = False
+    ) -> None:
+        """Send an answer; with `cut` the connection breaks in the middle of its body."""
+        self.send_response(status)
+        for key, value in (headers or {}).items():
+            self.send_header(key, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body[: len(body) // 2] if cut else body)
+        self.wfile.flush()
+        self.close_connection = self.close_connection or cut
+
+
+class HubServer(LocalServer):
     """Answers as the hub does to the requests that a download makes.
 
     Attributes
@@ -56,21 +95,14 @@ class HubServer(ThreadingHTTPServer):
     seen : method and path of each request. token : of who may read what is gated.
     """
 
-    daemon_threads = True
-
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(_Handler)
         self.repositories: dict[str, Repository] = {}
         self.models: dict[str, Repository] = {}
         self.files: dict[str, bytes] = {}
         self.linked: dict[str, str] = {}  # path of what is kept apart -> of the file that it is
         self.seen: list[str] = []
         self.token: str | None = None
-        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
 
     def downloaded(self) -> set[str]:
         """Names of the files of repositories that were asked for with GET."""
@@ -79,18 +111,15 @@ class HubServer(ThreadingHTTPServer):
         return {path.rpartition("/")[2] for path in paths if "/resolve/" in path}
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(LocalHandler):
     server: HubServer
-
-    def log_message(self, *_: object) -> None:
-        """Keep quiet."""
 
     def do_GET(self) -> None:
         quoted = urlsplit(self.path).path
         path = unquote(quoted)
         self.server.seen.append(f"{self.command} {path}")
         if path in self.server.files:
-            self._send(200, self.server.files[path])
+            self.send(200, self.server.files[path])
             return
         parts = [unquote(part) for part in quoted.strip("/").split("/")]
         api = parts[0] == "api"
@@ -98,20 +127,20 @@ class _Handler(BaseHTTPRequestHandler):
             parts = parts[1:]
         kind = parts.pop(0) if parts[0] in KINDS else "models"
         if len(parts) < 2:
-            self._send(404, b"{}")
+            self.send(404, b"{}")
             return
         name = "/".join(parts[:2])
         verb, revision, *rest = parts[2:] + [""] * (4 - len(parts))
         repositories = self.server.repositories if kind == "datasets" else self.server.models
         repository = repositories.get(name)
         if repository is None:
-            self._send(401, b"{}", {"X-Error-Code": "RepoNotFound"})
+            self.send(401, b"{}", {"X-Error-Code": "RepoNotFound"})
         elif api:
             self._describe(name, repository, verb or "revision", revision or "main", rest)
         elif verb == "resolve":
             self._resolve(repository, revision, "/".join(rest))
         else:
-            self._send(404, b"{}")
+            self.send(404, b"{}")
 
     do_HEAD = do_GET
 
@@ -120,14 +149,14 @@ class _Handler(BaseHTTPRequestHandler):
     ) -> None:
         commit = repository.refs.get(revision, revision)
         if commit not in repository.commits:
-            self._send(404, b"{}", {"X-Error-Code": "RevisionNotFound"})
+            self.send(404, b"{}", {"X-Error-Code": "RevisionNotFound"})
             return
         files = repository.commits[commit]
         if verb == "revision":
             gated = "manual" if repository.gated else False
             siblings = [{"rfilename": file} for file in files]
             told = {"id": name, "sha": commit, "gated": gated, "tags": [], "siblings": siblings}
-            self._send(200, json.dumps(told).encode())
+            self.send(200, json.dumps(told).encode())
             return
         folder = "".join(f"{part}/" for part in rest)
         listed = [
@@ -136,28 +165,28 @@ class _Handler(BaseHTTPRequestHandler):
             if path.startswith(folder)
         ]
         if verb != "tree" or (folder and not listed):
-            self._send(404, b"{}", {"X-Error-Code": "EntryNotFound"})
+            self.send(404, b"{}", {"X-Error-Code": "EntryNotFound"})
         else:
-            self._send(200, json.dumps(listed).encode())
+            self.send(200, json.dumps(listed).encode())
 
     def _resolve(self, repository: Repository, revision: str, file: str) -> None:
         commit = repository.refs.get(revision, revision)
         if commit not in repository.commits:
-            self._send(404, b"{}", {"X-Error-Code": "RevisionNotFound"})
+            self.send(404, b"{}", {"X-Error-Code": "RevisionNotFound"})
             return
         given = self.headers.get("Authorization", "").removeprefix("Bearer ")
         if repository.gated and given != self.server.token:
-            self._send(403 if given else 401, b"{}", {"X-Error-Code": "GatedRepo"})
+            self.send(403 if given else 401, b"{}", {"X-Error-Code": "GatedRepo"})
             return
         data = repository.commits[commit].get(file)
         if data is None:
             missing = {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": commit}
-            self._send(404, b"{}", missing)
+            self.send(404, b"{}", missing)
             return
         size = repository.described(file, data)["size"]
         headers = {"ETag": f'"{_oid(data)}"', "X-Repo-Commit": commit}
         if not file.endswith(LARGE):
-            self._send(200, data, headers)
+            self.send(200, data, headers)
             return
         linked = f"/lfs/{_sha256(data)}"
         self.server.files[linked] = data
@@ -165,16 +194,7 @@ class _Handler(BaseHTTPRequestHandler):
         headers |= {"X-Linked-Size": str(size), "X-Linked-ETag": f'"{_sha256(data)}"'}
         # Elsewhere, where no header says what the hub knows.
         elsewhere = f"http://localhost:{self.server.server_port}{linked}"
-        self._send(302, b"", headers | {"Location": elsewhere})
-
-    def _send(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
-        self.send_response(status)
-        for key, value in (headers or {}).items():
-            self.send_header(key, value)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        if self.command == "GET":
-            self.wfile.write(body)
+        self.send(302, b"", headers | {"Location": elsewhere})
 
 
 def put_in_cache(repository: Path, files: dict[str, bytes], commit: str, *refs: str) -> None:

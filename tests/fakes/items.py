@@ -3,8 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from contamination.testsets.example_set import ExampleSet, make_test_set
 from contamination.testsets.options import items_of
+from fakes.remembering_scorer import WORDS
 
 
 def items_set(records: Sequence[dict[str, Any]], template: str = "{{}}") -> ExampleSet:
@@ -15,3 +18,16 @@ def items_set(records: Sequence[dict[str, Any]], template: str = "{{}}") -> Exam
 def rearranged(record: dict[str, Any], order: Sequence[int]) -> dict[str, Any]:
     """Return a record with option order[i] in the place of option i."""
     return items_of(items_set([record]))[0].rearranged(order)
+
+
+def drawn_items(count: int, options: int) -> list[dict[str, Any]]:
+    """Return records whose options were drawn, and stand in a random order."""
+    rng = np.random.default_rng(0)
+    return [
+        {
+            "question": f"Which is number {i}?",
+            "choices": [f"{' '.join(rng.permutation(WORDS)[:3])} {i}" for _ in range(options)],
+            "answer": int(rng.integers(options)),
+        }
+        for i in range(count)
+    ]

@@ -1,9 +1,36 @@
 """Whether the p-values of null experiments, many or all that there are, keep to their levels."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import scipy.stats
+
+from contamination.audit.battery import TESTS
+from contamination.scoring.contract import Scorer
+from contamination.scoring.score import score
+from contamination.testsets.example_set import ExampleSet
+
+WORDS = np.array(["apple", "river", "stone", "cloud", "lamp", "green", "tower", "quiet"])
+
+
+def null_set(count: int, number: int) -> ExampleSet:
+    """Return a set whose order means nothing, another one for each number.
+
+    No two examples begin alike, so that a cache knows what it has seen and nothing else.
+    """
+    rng = np.random.default_rng(number)
+    examples = tuple(f"{rng.integers(10**6):06d} {rng.choice(WORDS)}\n" for _ in range(count))
+    return ExampleSet("words", examples, "text/1", f"data-{number}")
+
+
+def p_value(
+    test: str, scorer: Scorer, test_set: ExampleSet, store: Path, shards: int = 1, m: int = 3
+) -> float:
+    """Score a set for a test, and test it."""
+    kind = {name: getattr(TESTS[test], name) for name in ("kind", "tokens_per_example")}
+    sizes = {"model": "m", "shards": shards, "permutations": m, "seed": 0}
+    return TESTS[test].result(score(test_set, scorer, store, **sizes, **kind), m).p
 
 
 def check_level(p: Sequence[float], *alphas: float, reached: bool = True) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from transformers import PreTrainedTokenizerBase
 
 from contamination.files import sha256_of
+from contamination.scoring.endpoint_trust import FIRST_ASKED, LAST_ASKED
 
 Scores = tuple[list[float | None], int, float]
 
@@ -100,26 +101,19 @@ class Caching(Wrong):
 class Loaded(Wrong):
     """Tokens are lower the more requests are computed together.
 
-    `alone` requests come at first and behind each call, one by one; the others of a call, `each`,
-    come `together`. With `divided` they are computed in two batches, sorted by what they are.
+    Probes come at first and behind each call, one by one; the `each` others of a call come
+    `together`. Where `divided` they are computed in two batches, sorted by what they are.
     """
 
-    def __init__(
-        self,
-        network: MadeUpNetwork,
-        nats: float,
-        *,
-        each: int,
-        alone: tuple[int, int],
-        together: int = 2,
-        divided: bool = True,
-    ) -> None:
+    together, divided = 2, True
+
+    def __init__(self, network: MadeUpNetwork, nats: float, each: int) -> None:
         super().__init__(network, nats)
-        self.each, self.alone, self.together, self.divided = each, alone, together, divided
+        self.each = each
         self.prompts: list[tuple[int, ...]] = []
         self.load: dict[tuple[int, ...], float] = {}
-        self.gathered = threading.Barrier(together, action=self.divide, timeout=60)
-        self.left = threading.Barrier(together, timeout=60)
+        self.gathered = threading.Barrier(self.together, action=self.divide, timeout=60)
+        self.left = threading.Barrier(self.together, timeout=60)
 
     def divide(self) -> None:
         """Say of each prompt which part of the others is computed with it."""
@@ -131,9 +125,8 @@ class Loaded(Wrong):
         self.load = {p: (len(part) - 1) / (len(prompts) - 1) for part in parts for p in part}
 
     def error(self, ids: list[int], cached: int, number: int) -> np.ndarray:
-        before, behind = self.alone
-        place = (number - before - 1) % (self.each + behind)
-        if number <= before or place >= self.each:
+        place = (number - FIRST_ASKED - 1) % (self.each + LAST_ASKED)
+        if number <= FIRST_ASKED or place >= self.each:
             return np.zeros(len(ids))
         with self.lock:
             self.prompts.append(tuple(ids))

@@ -4,14 +4,8 @@ import re
 from pathlib import Path
 from zlib import crc32
 
-import pandas as pd
 import yaml
-
-from contamination.tables import write_markdown
-from reproduction.notebooks.beyond.tables import AS_PUBLISHED, LONG, ORDERS
-from reproduction.notebooks.canaries import tables as canaries
-from reproduction.notebooks.open_models import tables as open_models
-from reproduction.output.published import load_published
+from bs4 import BeautifulSoup
 
 PAPER = Path(__file__).parents[2] / "paper"
 
@@ -89,6 +83,20 @@ def made_up_value(name: str) -> str:
     return f"{10_000 + crc32(name.encode()) % 90_000:,}"
 
 
+def read_page(path: Path) -> BeautifulSoup:
+    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+
+
+def whole_page(path: Path, *documents: Path) -> BeautifulSoup:
+    """Read a page; fail unless it has every variable, table and figure of its documents."""
+    page = read_page(path)
+    text, source = page.get_text(), "".join(d.read_text(encoding="utf-8") for d in documents)
+    assert [n for n in variables_used(*documents) if made_up_value(n) not in text] == []
+    assert len(page.find_all("table")) >= source.count("{{< include tables/")
+    assert len(page.find_all("img")) == source.count("](figures/")
+    return page
+
+
 def fill_results(results: Path, *documents: Path) -> Path:
     """Write to `results` what `documents` include, show and mention."""
     text = "".join(document.read_text(encoding="utf-8") for document in documents)
@@ -105,19 +113,3 @@ def fill_results(results: Path, *documents: Path) -> Path:
         tree.setdefault(group, {})[leaf] = made_up_value(name)
     (results / "variables.yml").write_text(yaml.safe_dump(tree), encoding="utf-8")
     return results
-
-
-def fill_slides(results: Path, published: Path) -> None:
-    """Write the tables of the slides to `results`, as long and as wide as those of a real run."""
-    printed = load_published(published, "oren2024_table1_canaries")
-    write_markdown(canaries.published_layout(printed), results, "canaries_published")
-    printed = load_published(published, "oren2024_table2_open_models")
-    write_markdown(open_models.published_layout(printed), results, "open_models_published")
-    rows = [("clean", order) for order in [*ORDERS, LONG]]
-    rows += [("contaminated", order) for order in (AS_PUBLISHED, LONG)]
-    failures = pd.DataFrame(rows, columns=["Model", "Order of the records"]).assign(
-        Examples=100,
-        **{"Longer than the context": "100%", "Diagnostics": "order carries information"},
-        **dict.fromkeys(["Compressor", "Successor", "Sharded exact"], -11.806),
-    )
-    write_markdown(failures, results, "failures")

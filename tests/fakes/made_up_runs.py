@@ -1,5 +1,7 @@
 """Scores of made-up training runs of controlled contamination, of which the truth is known."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 
@@ -24,33 +26,25 @@ def made_up(
 
     Documents gain `inside` times as much. What a text is like is the same under every model.
     """
-    rng = np.random.default_rng(0)
-    rows = []
+    rng, parts = np.random.default_rng(0), []
     for contaminant, names in SETS.items():
         for dataset in names:
             tastes = rng.normal(size=(2, half, 2))
             for experiment, gains in effects.items():
                 if contaminant == INSIDE and experiment != SIZE:
                     continue
-                for value, gain in [(0, 0.0), *gains.items()]:
-                    at = {
-                        "experiment": experiment,
-                        "contaminant": contaminant,
-                        "dataset": dataset,
-                        "model": TRAINED if value else BASE,
-                        "corpus_tokens": value if experiment == SIZE else 90 * bool(value),
-                        "dup_count": value or 1 if experiment == COUNT else 1,
-                        "learning_rate": value if experiment == RATE else 0.1 * bool(value),
-                    }
-                    for member in (True, False):
-                        times = (inside if contaminant == INSIDE else 1) * member
-                        for text, (a, b) in enumerate(tastes[int(member)]):
-                            rows.append(
-                                at
-                                | {"member": member, "text": text}
-                                | {"min_k_20": a + gain * times, "loss": b}
-                            )
-    return pd.DataFrame(rows)
+                values = [(0, 0.0), *gains.items()]
+                for (value, gain), member in product(values, (True, False)):
+                    a, b = tastes[int(member)].T
+                    times = (inside if contaminant == INSIDE else 1) * member
+                    scores = pd.DataFrame({"min_k_20": a + gain * times, "loss": b})
+                    at = {"experiment": experiment, "contaminant": contaminant, "dataset": dataset}
+                    at |= {"model": TRAINED if value else BASE, "member": member}
+                    at["corpus_tokens"] = value if experiment == SIZE else 90 * bool(value)
+                    at["dup_count"] = value or 1 if experiment == COUNT else 1
+                    at["learning_rate"] = value if experiment == RATE else 0.1 * bool(value)
+                    parts.append(scores.assign(text=range(half), **at))
+    return pd.concat(parts, ignore_index=True)
 
 
 STRONG = {

@@ -24,6 +24,28 @@ def make_set(name: str, count: int = 24) -> ExampleSet:
     return ExampleSet(name, tuple(texts), "text/1", sha256_of(*texts), records)
 
 
+def random_units(
+    header: Header, permutations: int, rng: np.random.Generator, gain: float, *, whole: bool = False
+) -> list[tuple[tuple[int, int], np.ndarray, np.ndarray]]:
+    """Log-probabilities of all units of a store, drawn at random but for a `gain` (nats).
+
+    The first token of a canonical successor gains; with `whole` the first token of a canonical
+    ordering, in place of those of its successors.
+    """
+    units = []
+    for unit in header.units(permutations):
+        examples = header.examples(unit)
+        stored = header.stored[examples]
+        values = rng.normal(-4 if whole else -3, 1, int(stored.sum())).astype(np.float32)
+        begins = np.cumsum(stored) - stored
+        if header.kind == "orderings" and unit[1] == 0:
+            values[begins[:1] if whole else begins[1:]] += np.float32(gain)
+        elif header.kind == "successors" and unit[1] < len(examples):
+            values[begins[unit[1]]] += np.float32(gain)
+        units.append((unit, examples, values))
+    return units
+
+
 def make_store(
     directory: Path,
     model: str,
@@ -35,34 +57,14 @@ def make_store(
     tokens_per_example: int | None = None,
     gain: float = 0.0,
 ) -> Path:
-    """Score a set at random; `gain` nats for the first token of a canonical successor."""
+    """Score a set at random, as `random_units` does."""
     lengths = np.random.default_rng(len(test_set.name)).integers(6, 41, len(test_set.examples))
-    header = Header(
-        model,
-        f"{model}-weights",
-        test_set.name,
-        test_set.revision,
-        test_set.template,
-        SEED,
-        shards,
-        tuple(lengths.tolist()),
-        kind,
-        tokens_per_example,
-    )
+    named = (test_set.name, test_set.revision, test_set.template, SEED, shards)
+    sizes = tuple(lengths.tolist())
+    header = Header(model, f"{model}-weights", *named, sizes, kind, tokens_per_example)
     path = StorePlan(kind, shards, tokens_per_example).path(directory, model, test_set.name)
-    store = Store(path, header)
     rng = np.random.default_rng([len(model), shards, len(kind), tokens_per_example or 0])
-    units = []
-    for unit in header.units(permutations):
-        examples = header.examples(unit)
-        values = rng.normal(-3, 1, int(header.stored[examples].sum())).astype(np.float32)
-        begins = np.cumsum(header.stored[examples]) - header.stored[examples]
-        if kind == "orderings" and unit[1] == 0:
-            values[begins[1:]] += np.float32(gain)
-        elif kind == "successors" and unit[1] < len(examples):
-            values[begins[unit[1]]] += np.float32(gain)
-        units.append((unit, examples, values))
-    store.append(units)
+    Store(path, header).append(random_units(header, permutations, rng, gain))
     return path
 
 

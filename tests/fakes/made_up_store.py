@@ -1,4 +1,4 @@
-"""A small store of made-up numbers, and a reading of them that is slow and simple."""
+"""A small store of made-up numbers."""
 
 from dataclasses import replace
 
@@ -29,8 +29,8 @@ OTHERS: list[dict] = [
     {"example_tokens": (3, 1, 2, 4, 3)},
     {"kind": "successors"},
     {"tokens_per_example": 7},
+    {"summed": True},
 ]
-COLUMNS = ["shard", "ordering", "example", "position", "logprob"]
 
 
 def unit(index: tuple[int, int], header: Header = HEADER, seed: int = 0):
@@ -44,18 +44,8 @@ def units(permutations: int, header: Header = HEADER):
     return [unit(index, header) for index in header.units(permutations)]
 
 
-def rows(items, header: Header = HEADER) -> list[dict]:
-    """Return the rows that a store of these units should hold."""
-    result = []
-    for (shard, index), examples, values in items:
-        places = [(e, p) for e in examples.tolist() for p in range(header.stored[e])]
-        for (example, position), value in zip(places, values.tolist(), strict=True):
-            row = (shard, index, example, position, value)
-            result.append(dict(zip(COLUMNS, row, strict=True)))
-    return result
-
-
 def contents(directory) -> dict[str, bytes]:
-    """Return what lies in a store, but for the records of runs."""
-    files = (path for path in directory.iterdir() if not path.name.startswith("run-"))
+    """Return what lies in a store, but for the records of runs and what was set aside."""
+    hidden = ("run-*", "*.damaged")
+    files = (path for path in directory.iterdir() if not any(map(path.match, hidden)))
     return {path.name: path.read_bytes() for path in sorted(files)}

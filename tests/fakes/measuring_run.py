@@ -1,12 +1,5 @@
-"""A small measurement, as a program of its own: to be launched in several processes at once.
+"""The passes of a notebook over texts, dealt tasks and a failure, in one process or several."""
 
-python measuring_run.py MODEL FOLDER
-
-Each process writes what it was given to FOLDER/seen-RANK.json.
-"""
-
-import json
-import sys
 from pathlib import Path
 from unittest.mock import patch
 
@@ -16,13 +9,11 @@ from transformers import AutoTokenizer
 from contamination.errors import InputError
 from contamination.membership.stored import stored_scores
 from contamination.scoring import loading, local
-from contamination.scoring import score as scoring
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.processes import deal, processes, share
 from fakes.data_fixtures import WORDS
 from fakes.made_up_scorer import MadeUpScorer
 
-SMALLEST_PART = 100  # tokens, so that there are enough parts
 COLUMNS = ("loss", "min_k_20", "min_k_pp_20")
 TASKS = 5
 
@@ -34,7 +25,6 @@ def texts() -> list[str]:
 
 def run(model: Path, folder: Path) -> dict:
     """Score texts, deal tasks and fail in one process; return what this process was given."""
-    scoring.SMALLEST_PART = SMALLEST_PART
     scorer = TransformersScorer(model, batch_tokens=64)
     table = stored_scores(folder / "parts", scorer, texts(), columns=COLUMNS, neighbours=1, seed=3)
     rank = processes().process_index
@@ -62,15 +52,9 @@ def run(model: Path, folder: Path) -> dict:
         large = TransformersScorer(model, batch_tokens=64)
         stored_scores(folder / "large", large, texts(), columns=("loss",))
     return {
-        "large": (large.source.device_map, "_network" in vars(large)),
+        "large": (large.source.device_map, "model" in vars(large)),
         "table": table.to_dict("list"),
         "dealt": [list(one) for one in dealt],
         "problems": problems,
         "spread": spread.scored,
     }
-
-
-if __name__ == "__main__":
-    seen = run(Path(sys.argv[1]), Path(sys.argv[2]))
-    path = Path(sys.argv[2]) / f"seen-{processes().process_index}.json"
-    path.write_text(json.dumps(seen))

@@ -1,10 +1,9 @@
-"""A small scoring run, as a program of its own: to be launched several times at once, or killed.
+"""A small scoring run, also as a program to be launched twice at once, of which one is killed.
 
-python scoring_run.py SCORER MODEL STORE [RANK FIFO]
+python scoring_run.py MODEL STORE RANK FIFO
 
-SCORER is "network" or "made-up", which takes only the tokenizer of the model and starts sooner. The
-process of that rank kills itself in the middle of its first part, when the others have a part, too.
-Nobody sleeps: who opens a FIFO waits for the other end.
+Of the model only the tokenizer is taken. The process of that rank kills itself in the middle of its
+first part, when the other has a part, too. Nobody sleeps: who opens a FIFO waits for the other end.
 """
 
 import atexit
@@ -26,16 +25,6 @@ SET = ExampleSet("made-up", EXAMPLES, "text/1", "data-1")
 SMALLEST_PART = 100  # so that there are enough of them
 
 
-def scorer_of(kind: str, model: Path):
-    """Make the scorer of that kind."""
-    if kind == "made-up":
-        return MadeUpScorer(AutoTokenizer.from_pretrained(model))
-
-    from contamination.scoring.local import TransformersScorer
-
-    return TransformersScorer(model, batch_tokens=25)
-
-
 def run(scorer, directory: Path):
     """Score a small set; return the store."""
     return scoring.score(SET, scorer, directory, model="m", shards=3, permutations=5, seed=1)
@@ -45,7 +34,7 @@ def kill(scorer, rank: int, fifo: Path) -> None:
     """Make the process of that rank kill itself when it has scored half of its first part."""
     calls, score = [], scorer.token_logprobs
 
-    def token_logprobs(sequences, wanted):
+    def token_logprobs(sequences, wanted=None):
         calls.append(sequences)
         if len(calls) == 1:
             with fifo.open("rw"[processes().is_main_process]):
@@ -74,12 +63,9 @@ def nothing_is_left() -> None:
 if __name__ == "__main__":
     atexit.register(nothing_is_left)  # first, so that it runs last
     scoring.SMALLEST_PART = SMALLEST_PART
-    scorer = scorer_of(sys.argv[1], Path(sys.argv[2]))
-    if len(sys.argv) > 4:
-        kill(scorer, int(sys.argv[4]), Path(sys.argv[5]))
+    scorer = MadeUpScorer(AutoTokenizer.from_pretrained(sys.argv[1]))
+    kill(scorer, int(sys.argv[3]), Path(sys.argv[4]))
     try:
-        store = run(scorer, Path(sys.argv[3]))
+        run(scorer, Path(sys.argv[2]))
     except InputError as error:
         sys.exit(f"error: {error}")
-    # Every process sees the whole store when it is told that it is done.
-    assert store.log_probs(5).shape == (3, 6)

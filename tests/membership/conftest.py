@@ -17,9 +17,9 @@ def texts() -> list[str]:
 
 @pytest.fixture
 def float32(monkeypatch):
-    from contamination.scoring import loading
+    from contamination.scoring import local
 
-    monkeypatch.setattr(loading, "has_bfloat16", lambda device: False)
+    monkeypatch.setattr(local, "has_bfloat16", lambda device: False)
 
 
 @pytest.fixture(scope="session")

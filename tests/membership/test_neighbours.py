@@ -6,8 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 import torch
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerFast
+from transformers import BertConfig, BertForMaskedLM, BertTokenizer
 
 from contamination.errors import InputError
 from contamination.membership import neighbours as module
@@ -23,23 +22,10 @@ SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 TEXT = "The cat  sat on\nthe MAT dog ran red big old sun moon the cat sat on the mat"
 
 
-def a_tokenizer(**changes) -> PreTrainedTokenizerFast:
-    pieces = [*SPECIAL, *WORDS, "##s"]
-    backend = Tokenizer(models.WordPiece({w: i for i, w in enumerate(pieces)}, unk_token="[UNK]"))
-    backend.normalizer = normalizers.Lowercase()
-    backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    backend.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
-    )
-    names = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]"}
-    names |= {"sep_token": "[SEP]", "mask_token": "[MASK]"}
-    return PreTrainedTokenizerFast(tokenizer_object=backend, **(names | changes))
-
-
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory):
     torch.manual_seed(0)
-    tokenizer = a_tokenizer()
+    tokenizer = BertTokenizer({w: i for i, w in enumerate([*SPECIAL, *WORDS, "##s"])})
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
     sizes |= {"intermediate_size": 16, "max_position_embeddings": 14}
     config = BertConfig(vocab_size=len(tokenizer), **sizes)
@@ -96,23 +82,14 @@ def test_substitutes_are_drawn_from_the_models_distribution(perturb, monkeypatch
     assert set(neighbours(perturb, "cat sat", 30)) == wanted
 
 
-TWELVE = "one two\nthree  four five six seven eight nine ten eleven twelve"
-
-
 def test_a_neighbour_swaps_or_leaves_out_one_word_in_ten():
-    kinds = Counter()
-    for made in neighbours(word_neighbours, TWELVE, 300):
-        assert made != TWELVE
-        before, after = TWELVE.split(), made.split()
-        missing = Counter(before) - Counter(after)
-        assert not Counter(after) - Counter(before)
-        kinds[sum(missing.values())] += 1
-        if not missing:  # a swap: exactly two places differ, and they are next to each other
-            (i, j) = (i for i in range(12) if before[i] != after[i])
-            assert j == i + 1
-            assert re.findall(r"\s+", made) == re.findall(r"\s+", TWELVE)
-    assert kinds.keys() == {0, 1}
-    assert 100 < kinds[0] < 200
+    text = "a b\nc  d e"
+    made = Counter(neighbours(word_neighbours, text, 400))
+    swaps = {"b a\nc  d e", "a c\nb  d e", "a b\nd  c e", "a b\nc  e d"}
+    losses = {"b\nc  d e", "a c  d e", "a b\nd e", "a b\nc  e"}
+    assert {" ".join(one.split()) for one in made} == {" ".join(t.split()) for t in swaps | losses}
+    assert swaps <= made.keys()  # spaces and line ends stay
+    assert 150 < sum(made[one] for one in swaps) < 250
 
 
 def test_a_neighbour_swaps_or_leaves_out_one_character_in_ten():
@@ -125,12 +102,8 @@ def test_a_neighbour_swaps_or_leaves_out_one_character_in_ten():
 
 
 def test_a_neighbour_doubles_one_gap_in_ten():
-    text = "a b\nc  d"
-    assert set(neighbours(blank_neighbours, text, 100)) == {
-        "a  b\nc  d",
-        "a b\n\nc  d",
-        "a b\nc   d",
-    }
+    doubled = {"a  b\nc  d", "a b\n\nc  d", "a b\nc   d"}
+    assert set(neighbours(blank_neighbours, "a b\nc  d", 100)) == doubled
     long = " ".join("w" * 41)
     assert {len(made) - len(long) for made in neighbours(blank_neighbours, long, 50)} == {4}
 
@@ -149,9 +122,9 @@ def test_a_text_without_neighbours_is_named(perturb, how, text, named):
         neighbours(how or perturb, text, 1)
 
 
-def test_a_model_that_fills_no_mask_is_refused(directory, model_directory, tmp_path):
+def test_a_model_that_fills_no_mask_is_refused(directory, model_directory, tokenizer, tmp_path):
     BertForMaskedLM.from_pretrained(directory).save_pretrained(tmp_path)
-    a_tokenizer(mask_token=None).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)  # which has no mask
     for model in (tmp_path, model_directory):
         with pytest.raises(InputError, match=model.name):
             MaskedLM(model)

@@ -9,11 +9,7 @@ from transformers import AutoModelForCausalLM
 
 from contamination.membership import signals as module
 from contamination.membership.scores import TOP
-from contamination.membership.signals import (
-    conditional_log_probs,
-    describe,
-    token_signals,
-)
+from contamination.membership.signals import conditional_log_probs, describe, token_signals
 from contamination.scoring.head import Head
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.tokens import tokenize
@@ -42,22 +38,22 @@ def expected(rows: np.ndarray, ids: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def check(signals, wanted: dict[str, np.ndarray]) -> None:
-    seen = signals.distribution
-    pairs = {"log_probs": signals.log_probs, "rank": seen.rank, "off": seen.rank_off_by_one}
-    pairs |= {"mean": seen.mean, "std": seen.std, "top": seen.top_entropy}
+    pairs = {"log_probs": signals.log_probs, "rank": signals.rank, "off": signals.rank_off_by_one}
+    pairs |= {"mean": signals.mean, "std": signals.std, "top": signals.top_entropy}
     for name, values in pairs.items():
         assert values.dtype == np.float32
         np.testing.assert_allclose(values, wanted[name], rtol=0, atol=NATS, err_msg=name)
 
 
-@pytest.mark.parametrize("batch_tokens", [1, 60, 10_000])
-def test_all_signals_of_short_and_long_texts(float32, model_directory, texts, batch_tokens):
-    scorer = TransformersScorer(model_directory, batch_tokens=batch_tokens)
-    sequences = tokenize(scorer.tokenizer, texts)
+def test_all_signals_of_short_and_long_texts(float32, model_directory, tokenizer, texts):
+    sequences = tokenize(tokenizer, texts)
     assert max(map(len, sequences)) > 3 * CONTEXT
-    found = token_signals(scorer, sequences)
-    for ids, signals in zip(sequences, found, strict=True):
-        check(signals, expected(float64_distributions(model_directory, ids, CONTEXT), ids))
+    rows = [float64_distributions(model_directory, ids, CONTEXT) for ids in sequences]
+    wanted = [expected(*each) for each in zip(rows, sequences, strict=True)]
+    for batch_tokens in (1, 60, 10_000):
+        scorer = TransformersScorer(model_directory, batch_tokens=batch_tokens)
+        for signals, each in zip(token_signals(scorer, sequences), wanted, strict=True):
+            check(signals, each)
 
 
 def a_head(vocabulary: int, rows: int, dtype=torch.float32, transform=None) -> Head:
@@ -90,8 +86,8 @@ def reference(head: Head, hidden, tokens, read, transform=lambda x: x) -> np.nda
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("vocabulary", [7, 300, 1500, 5003])
-@pytest.mark.parametrize(("rows", "block"), [(1, 1), (4, 10_000), (100, 12_000), (100, 1 << 20)])
+@pytest.mark.parametrize("vocabulary", [7, 1500])
+@pytest.mark.parametrize(("rows", "block"), [(1, 1), (4, 10_000), (100, 3000), (100, 1 << 20)])
 def test_blocks_of_any_size_and_any_vocabulary(monkeypatch, vocabulary, rows, block):
     monkeypatch.setitem(module.BLOCK, "cpu", block)
     head = a_head(vocabulary, rows)
@@ -151,7 +147,6 @@ def test_no_matrix_of_all_tokens_by_the_vocabulary(monkeypatch):
 
 @torch.inference_mode()
 def after_prefix(directory, ids) -> np.ndarray:
-    """For each window of ROOM tokens: the start token, the prefix, what the window reads."""
     model = AutoModelForCausalLM.from_pretrained(directory).double().eval()
     values, begin = [], 0
     while len(values) < len(ids):

@@ -1,18 +1,13 @@
-"""Scores on disk: those of one pass, scored once, by however many processes."""
+"""Scores on disk: those of one pass, scored once."""
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from contamination.membership import stored
-from contamination.membership.api import membership_scores, score_tokens
-from contamination.membership.stored import stored_scores, stored_token_scores
+from contamination.membership.api import membership_scores
+from contamination.membership.stored import stored_scores
 from contamination.scoring import score as scoring
 from contamination.testsets.tokens import tokenize
 from fakes import measuring_run
@@ -24,7 +19,7 @@ TEXTS = measuring_run.texts()
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scoring, "SMALLEST_PART", measuring_run.SMALLEST_PART)
+    monkeypatch.setattr(scoring, "SMALLEST_PART", 100)  # tokens: several parts
 
 
 @pytest.fixture
@@ -50,16 +45,6 @@ def test_the_table_is_that_of_one_pass(scorer, tmp_path) -> None:
     assert sorted(row for part in parts for row in part) == list(range(len(TEXTS)))
     halves = [{row < len(TEXTS) // 2 for row in part} for part in parts]
     assert sum(len(half) == 2 for half in halves) > len(parts) / 2
-
-
-def test_tokens_are_scored_as_they_are(scorer, tmp_path) -> None:
-    sequences = tokenize(scorer.tokenizer, TEXTS)
-    found = stored_token_scores(tmp_path, scorer, sequences, ["loss", "min_k_20"])
-    pd.testing.assert_frame_equal(found, score_tokens(scorer, sequences, ["loss", "min_k_20"]))
-    count = scorer.scored
-    sequences[5] = sequences[5][::-1]
-    stored_token_scores(tmp_path, scorer, sequences, ["loss", "min_k_20"])
-    assert scorer.scored == count + len(TEXTS)
 
 
 def test_what_is_stored_is_not_scored_again(scorer, tmp_path) -> None:
@@ -100,49 +85,19 @@ def test_an_interrupted_run_keeps_its_finished_parts(scorer, tmp_path, monkeypat
     assert scorer.scored == count + len(TEXTS) - sum(scored)
 
 
-@pytest.mark.parametrize("change", ["texts", "model", "columns", "seed", "neighbours"])
+@pytest.mark.parametrize(
+    "change",
+    ["texts", "tokens", "model", {"columns": ("min_k_20",)}, {"seed": 2}, {"neighbours": 2}],
+)
 def test_parts_of_something_else_are_made_anew(scorer, tokenizer, tmp_path, change) -> None:
     settings = {"columns": ("loss",), "neighbours": 1, "seed": 1}
     stored_scores(tmp_path, scorer, [*TEXTS, *TEXTS], **settings)
-    other = MadeUpScorer(tokenizer, batch_tokens=64)
+    revision = "another" if change == "model" else "weights-1"
+    other = MadeUpScorer(tokenizer, batch_tokens=64, revision=revision)
     texts = TEXTS[1:] if change == "texts" else TEXTS
-    if change == "model":
-        other.revision = "another"
-    settings |= {"columns": {"columns": ("min_k_20",)}, "seed": {"seed": 2}}.get(change, {})
-    settings |= {"neighbours": 2} if change == "neighbours" else {}
+    if change == "tokens":
+        texts = [ids[::-1] for ids in tokenize(tokenizer, TEXTS)]
+    settings |= change if isinstance(change, dict) else {}
     found = stored_scores(tmp_path, other, texts, **settings)
     pd.testing.assert_frame_equal(found, membership_scores(other, texts, **settings))
     assert sum(map(len, rows_of(tmp_path))) == len(texts)
-
-
-def test_two_processes_give_what_one_gives(model_directory, tmp_path) -> None:
-    """Real processes, a real network: the same bytes; a failure of one is everybody's."""
-    one, two = tmp_path / "one", tmp_path / "two"
-    (tmp_path / "two").mkdir()
-    alone = json.loads(json.dumps(measuring_run.run(model_directory, one)))
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    launched = subprocess.run(
-        [*launcher, "--nproc-per-node", "2", measuring_run.__file__, model_directory, two],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
-    assert launched.returncode == 0, launched.stderr
-    first, second = (json.loads((two / f"seen-{rank}.json").read_text()) for rank in range(2))
-    assert first["table"] == second["table"] == alone["table"]
-    for folder in ("parts", "spread", "large"):
-        contents = {path.name: path.read_bytes() for path in (one / folder).iterdir()}
-        assert {path.name: path.read_bytes() for path in (two / folder).iterdir()} == contents
-    assert len(contents) > 3
-    squares = [i * i for i in range(measuring_run.TASKS)]
-    assert first["dealt"] == second["dealt"]
-    assert first["dealt"] == [[value, i % 2] for i, value in enumerate(squares)]
-    assert alone["dealt"] == [[value, 0] for value in squares]
-    assert second["problems"] == alone["problems"] == ["no such model"] * 2
-    assert first["problems"] == ["process 1 failed: no such model"] * 2
-    assert (first["spread"], second["spread"]) == (alone["spread"], 0)
-    assert alone["large"] == [None, True]
-    assert (first["large"], second["large"]) == (["auto", True], ["auto", False])
-    assert np.isfinite(alone["table"]["neighbour"]).all()

@@ -11,10 +11,8 @@ from contamination.membership.evaluate import auc
 from contamination.membership.generation import completion_scores
 from contamination.membership.unlearning import (
     WINDOW,
-    answer_recall,
     audit_unlearning,
     detection,
-    is_suspicious,
     mean_recalls,
     probe_model,
     score_ratio,
@@ -26,13 +24,19 @@ from contamination.testsets.tokens import tokenize
 def test_ratios_and_the_ends_of_their_window_which_are_left_out() -> None:
     # A chunk that became less likely has a ratio above 1.
     assert score_ratio([-1.0, -2.0, -2.0], [-3.0, -1.0, -2.0]).tolist() == [3.0, 0.5, 1.0]
+    with pytest.raises(InputError, match="chunk 1 "):
+        score_ratio([-1, -1], [-1, 0.0])
     before = [-1.0, -1.15, -1.0, -1.15, -1.0]
     after = [-1.15, -1.0, -np.nextafter(1.15, 0), -np.nextafter(1.0, 2), -1.0]
-    ratio = score_ratio(before, after)
-    assert ratio[0] == 1.15
-    assert ratio[1] == 1 / 1.15
-    assert is_suspicious(ratio).tolist() == [False, False, True, True, True]
-    assert is_suspicious([0.5, 0.51, 1.99, 2.0], window=2).tolist() == [False, True, True, False]
+    made = {
+        "original": pd.DataFrame({"min_k": before}),
+        "unlearned": pd.DataFrame({"min_k": after}),
+    }
+    table = audit_unlearning(made, window=WINDOW)
+    assert table["ratio"][:2].tolist() == [1.15, 1 / 1.15]
+    assert table["suspicious"].tolist() == [False, False, True, True, True]
+    with pytest.raises(InputError, match="window of 1"):
+        audit_unlearning(made, window=1.0)
 
 
 @pytest.fixture(scope="module")
@@ -47,35 +51,23 @@ def test_what_the_model_writes_is_compared_with_the_answer(scorer, monkeypatch) 
     def written(_, prompts, *, new_tokens):
         texts = [scorer.tokenizer.decode(ids) for ids in prompts]
         asked.append((texts, new_tokens))
-        return [tokenize(scorer.tokenizer, [said[text]]) for text in texts]
+        return [tokenize(scorer.tokenizer, [said.get(text, "x")]) for text in texts]
 
     monkeypatch.setattr("contamination.membership.generation.continuations", written)
     questions = [("Q1:", "green river"), ("Q2:", "maple apple"), ("Q3:", "lamp stone stone")]
     lengths = [len(ids) for ids in tokenize(scorer.tokenizer, [f" {a}" for _, a in questions])]
     # The first is cut after as many tokens as its answer has: "river" is not reached.
-    assert answer_recall(scorer, questions).tolist() == pytest.approx([1 / 2, 1 / 2, 1 / 3])
-    assert asked == [(list(said), max(lengths))]
+    found = probe_model(scorer, ["lamp stone"] * 3, questions)["answers"]
+    assert found.tolist() == pytest.approx([1 / 2, 1 / 2, 1 / 3])
+    assert asked[1] == (list(said), max(lengths))
 
 
-@pytest.fixture(scope="module")
-def run(make_model, scorer, prose):
+def test_every_column_is_of_its_model(make_model, scorer, prose) -> None:
     models = {"original": scorer, "unlearned": TransformersScorer(make_model(15)), "other": scorer}
     chunks = [text[:70] for text in prose[:6]]
-    questions = [[("apple", "river stone"), ("lamp", "cloud")], [], *([[("apple", "maple")]] * 4)]
-    return models, chunks, questions
-
-
-def audited(models, chunks, questions=(), window=WINDOW, **settings):
-    probed = {
-        name: probe_model(model, chunks, questions, **settings) for name, model in models.items()
-    }
-    return audit_unlearning(probed, window=window)
-
-
-def test_every_column_is_of_its_model(run) -> None:
-    models, chunks, questions = run
-    table = audited(models, chunks, questions, window=1.3, most=8)
-    assert table["chunk"].tolist() == list(range(6))
+    questions = [("apple", "river stone"), *[("lamp", "cloud")] * 5]
+    probed = {name: probe_model(model, chunks, questions, most=8) for name, model in models.items()}
+    table = audit_unlearning(probed, window=1.3)
     for name in ("original", "unlearned"):
         reference = membership_scores(models[name], chunks)["min_k_20"]
         assert table[f"min_k_{name}"].to_numpy() == pytest.approx(reference.to_numpy(), rel=1e-5)
@@ -85,27 +77,8 @@ def test_every_column_is_of_its_model(run) -> None:
     for name, model in models.items():
         completed = completion_scores(model, chunks, most=8)
         assert table[f"completion_{name}"].tolist() == completed["rouge_l_recall"].tolist()
-        assert table[f"exact_{name}"].dtype == bool
-        flat = [question for some in questions for question in some]
-        recalls = answer_recall(model, flat, most=8)
-        assert table.loc[0, f"answers_{name}"] == recalls[:2].mean()
-        assert np.isnan(table.loc[1, f"answers_{name}"])
-        assert table.loc[5, f"answers_{name}"] == recalls[-1]
+        assert table[f"answers_{name}"].tolist() == probed[name]["answers"].tolist()
     assert not np.allclose(table["min_k_original"], table["min_k_unlearned"])
-
-
-@pytest.mark.parametrize(
-    ("call", "named"),
-    [
-        (lambda run: score_ratio([-1, -1], [-1, 0.0]), "chunk 1 "),
-        (lambda run: is_suspicious([1.0], window=1.0), "window of 1"),
-        (lambda run: audited({"original": run[0]["original"]}, run[1]), "`unlearned`"),
-        (lambda run: audited(run[0], run[1], [[]]), "1 chunks"),
-    ],
-)
-def test_input_that_cannot_be(run, call, named) -> None:
-    with pytest.raises(InputError, match=named):
-        call(run)
 
 
 def test_precision_and_recall_by_counting() -> None:
@@ -127,22 +100,19 @@ def test_precision_and_recall_by_counting() -> None:
 
 
 def test_means_of_two_groups_and_their_difference() -> None:
-    rng = np.random.default_rng(0)
-    flag = np.arange(40) % 4 == 0
-    table = pd.DataFrame({"ratio": 1.0, "suspicious": flag, "treated": ~flag})
-    table["completion_a"] = 0.5 * flag + rng.uniform(0, 0.2, 40)
-    table["exact_a"] = flag
-    table["answers_b"] = np.where(np.arange(40) < 4, np.nan, 0.25)
+    flag = np.arange(6) < 2
+    table = pd.DataFrame({"ratio": 1.0, "suspicious": flag, "treated": ~flag, "exact_a": flag})
+    table["completion_a"] = [0.8, 0.6, 0.1, 0.2, 0.3, 0.2]
+    table["answers_b"] = [0.5, np.nan, 0.25, 0.25, 0.25, 0.25]
     found = mean_recalls(table).set_index(["probe", "model"])
-    assert list(found.index) == [("completion", "a"), ("exact", "a"), ("answers", "b")]
+    assert list(found.index) == [("exact", "a"), ("completion", "a"), ("answers", "b")]
     row = found.loc["completion", "a"]
-    yes, no = table.loc[flag, "completion_a"], table.loc[~flag, "completion_a"]
-    assert (row["yes"], row["no"]) == (yes.mean(), no.mean())
-    assert row["difference"] == pytest.approx(yes.mean() - no.mean())
-    error = np.hypot(yes.sem(), no.sem())
-    assert row["difference_high"] - row["difference"] == pytest.approx(1.96 * error)
-    assert row["difference_low"] > 0.35
-    assert (found.loc["exact", "a"]["yes"], found.loc["exact", "a"]["no"]) == (1, 0)
-    assert found.loc["answers", "b"]["difference"] == 0
+    assert row[["yes", "no", "difference"]].tolist() == pytest.approx([0.7, 0.2, 0.5])
+    error = np.hypot(0.1, np.sqrt(0.02 / 3 / 4))  # standard errors of 2 and of 4 chunks
+    assert row["difference_low"] == pytest.approx(0.5 - 1.96 * error)
+    assert row["difference_high"] == pytest.approx(0.5 + 1.96 * error)
+    assert found.loc["exact", "a"][["yes", "no"]].tolist() == [1, 0]
+    assert found.loc["answers", "b"]["difference"] == 0.25
+    assert np.isnan(found.loc["answers", "b"]["difference_low"])
     swapped = mean_recalls(table, "treated").set_index(["probe", "model"])
-    assert swapped.loc["completion", "a"]["difference"] == pytest.approx(-row["difference"])
+    assert swapped.loc["completion", "a"]["difference"] == pytest.approx(-0.5)

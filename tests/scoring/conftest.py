@@ -1,16 +1,31 @@
-"""A model behind a server: honest unless a test tampers with it."""
+"""Models of a test's module, and one behind a server: honest unless a test tampers with it."""
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from contamination.scoring.endpoint import EndpointScorer
 from fakes.completions_server import Network, scorer_of, serving
+from fakes.tiny_models import save_model
+
+
+@pytest.fixture(scope="session")
+def save(tokenizer, tmp_path_factory) -> Callable[..., Path]:
+    def to_directory(*model) -> Path:
+        return save_model(tmp_path_factory.mktemp("model"), tokenizer, *model, biases=True)
+
+    return to_directory
+
+
+@pytest.fixture(scope="module")
+def directories(save, request) -> Callable[[str], Path]:
+    return cache(lambda name: save(*request.module.MODELS[name]))
 
 
 @pytest.fixture(scope="module")
 def directory(make_model, request) -> Path:
-    """Return a model whose context is CONTEXT of the test's module."""
     return make_model(request.module.CONTEXT)
 
 
@@ -40,7 +55,6 @@ def server(network, waits):
 
 @pytest.fixture
 def generate(network, waits):
-    """Serve SGLang's own protocol."""
     with serving(network, "generate") as running:
         yield running
 

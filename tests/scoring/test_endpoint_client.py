@@ -12,7 +12,6 @@ import threading
 import time
 import traceback
 import tracemalloc
-from email.utils import formatdate
 from urllib.parse import quote
 
 import numpy as np
@@ -61,7 +60,6 @@ def test_passing_failures_are_tried_again_and_given_up_in_the_end(
             assert len({rid.partition("-")[0] for rid in names[:4]}) == 1
         server.failures.extend([failure] * 99)
         message = error_of(scorer)
-        assert message.startswith(f"{server.url}: ")
         assert told in message
         assert f"tried {ATTEMPTS} times" in message
         assert len(server.failures) == 99 - ATTEMPTS
@@ -81,19 +79,10 @@ def test_a_server_that_went_away_is_waited_for_and_one_that_never_was_there_is_n
     assert len(waits) == ATTEMPTS - 1
 
 
-NOW = 1_000_000.0
-
-
 @pytest.mark.parametrize(
-    ("value", "wait"),
-    [
-        ("90", 90),
-        (formatdate(NOW + 90, usegmt=True), 90),
-        *((value, None) for value in (formatdate(0), "-5", "soon", "nan")),
-    ],
+    ("value", "wait"), [("90", 90), *((value, None) for value in ("-5", "soon", "nan"))]
 )
-def test_waits_are_as_long_as_the_server_asks(server, scorer, waits, monkeypatch, value, wait):
-    monkeypatch.setattr("time.time", lambda: NOW)
+def test_waits_are_as_long_as_the_server_asks(server, scorer, waits, value, wait):
     server.failures.append(Failure(429, headers={"Retry-After": value}))
     scored(scorer, [random_ids(5)])
     (waited,) = waits
@@ -101,7 +90,6 @@ def test_waits_are_as_long_as_the_server_asks(server, scorer, waits, monkeypatch
 
 
 def http(body: bytes = b"", status: str = "200 OK", *headers: str) -> bytes:
-    """What a server sends, as it stands."""
     lines = (f"HTTP/1.1 {status}", "Content-Type: application/json", *headers)
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
@@ -111,13 +99,9 @@ FAILURES = {
     "401": (Failure(401), "HTTP 401 (out of order); put a valid key into OPENAI_API_KEY"),
     "404": (Failure(404), "HTTP 404 (out of order); check the model's name, and the URL"),
     "detail": (Failure(401, b'{"detail": "%s"}' % (rb"word \n" * 9999)), "…); put a valid key"),
-    "HTML": (Failure(200, b"<html>"), "the answer is not JSON (application/json); give the base"),
+    "HTML": (Failure(200, b"<html>"), "the answer is not JSON; give the base"),
     "redirect": (Failure(307, headers={"Location": "http://example.org/v1"}), "redirects to http"),
-    "deep nesting": (Failure(200, DEEP), "the answer is not JSON (it nests too deep)"),
-    "a key twice": (
-        Failure(200, b'{"choices": [], "choices": []}'),
-        "the answer is not JSON (a key stands there twice)",
-    ),
+    "deep nesting": (Failure(200, DEEP), "the answer is not JSON"),
     "text for a terminal": (Failure(401, b"\x1b[2J\x07 no"), "HTTP 401 ([2J no)"),
     "a wait of years": (Failure(429, headers={"Retry-After": "99999999"}), "After: 99999999); tr"),
 }
@@ -175,26 +159,19 @@ def test_no_time_and_no_memory_without_limit(server, directory, failure, told):
     assert time.perf_counter() - started < 10  # on a machine with other things to do
 
 
-class TestBudget:
-    def test_that_does_not_suffice_is_told_before_the_first_request(self, server, directory):
-        scorer = scorer_of(server, directory, max_requests=12)
-        # five, four to find out how to ask and whom, two among them, and two at the end
-        with pytest.raises(InputError, match=r"13 more requests .* of 12 0 are used; .* is kept"):
-            scorer.token_logprobs([random_ids(5)] * 5)
-        assert server.seen == []
-        scored(scorer, [random_ids(5)] * 4)
-        assert scorer.client.requests_made == len(server.seen) == 12
-        with pytest.raises(InputError, match=r"3 more requests .* of 12 12 are used"):
-            scorer.token_logprobs([random_ids(5)])
-
-    def test_retries_count(self, server, directory):
-        scorer = scorer_of(server, directory, max_requests=14, concurrency=1)
-        scored(scorer, [random_ids(5)])
-        server.failures.extend([Failure(500)] * 6)
-        message = error_of(scorer, *[random_ids(5)] * 3)
-        assert "the budget is used up (14 requests, 6 of them failed (6 x HTTP 500));" in message
-        assert "what is stored is kept" in message
-        assert len(server.seen) == 14
+def test_a_budget_is_told_before_the_first_request_and_retries_count(server, directory):
+    scorer = scorer_of(server, directory, max_requests=14, concurrency=1)
+    # seven, four to find out how to ask and whom, two among them, and two at the end
+    with pytest.raises(InputError, match=r"15 more requests .* of 14 0 are used; .* is kept"):
+        scorer.token_logprobs([random_ids(5)] * 7)
+    assert server.seen == []
+    scored(scorer, [random_ids(5)])
+    assert scorer.client.requests_made == len(server.seen) == 7
+    server.failures.extend([Failure(500)] * 6)
+    message = error_of(scorer, *[random_ids(5)] * 3)
+    assert "the budget is used up (14 requests, 6 of them failed (6 x HTTP 500));" in message
+    assert "what is stored is kept" in message
+    assert len(server.seen) == 14
 
 
 class TestCancellation:
@@ -202,7 +179,6 @@ class TestCancellation:
 
     @pytest.fixture
     def stuck(self, server, directory):
-        """A scorer whose server answers two more requests and then no more."""
         scorer = scorer_of(server, directory, concurrency=2)
         scored(scorer, [random_ids(5)])
         answered = len(server.seen) + 2
@@ -240,17 +216,10 @@ class TestCancellation:
             signal.signal(signal.SIGINT, before)
         self.nothing_is_left(server)
 
-    @pytest.mark.parametrize("message", ["not in the format", "HTTP 401", "of this test"])
-    def test_on_an_error(self, server, stuck, monkeypatch, message):
-        """Of the answer, of the request, or of answers beside each other."""
+    @pytest.mark.parametrize("message", ["not in the format", "HTTP 401"])
+    def test_on_an_error(self, server, stuck, message):
         if message == "HTTP 401":
             server.failures.append(Failure(401))
-        elif message == "of this test":
-
-            def refuse(*_) -> None:
-                raise InputError(message)
-
-            monkeypatch.setattr(stuck._trust, "compare", refuse)
         else:
             server.tamper = lambda answer, _: answer.update(choices=[])
         with pytest.raises(InputError, match=message) as caught:
@@ -266,33 +235,28 @@ class TestCancellation:
         assert len(server.seen) == before
 
 
-ADDRESSES = {
-    **dict.fromkeys(
-        ["localhost:8000", "ftp://host/v1", "http://[::"],
-        "no URL of an endpoint; give one such as http://127",
-    ),
-    **dict.fromkeys(
-        [f"https://me:{SECRET}@host/v1", f"https://host/v1?key={SECRET}"],
-        "put the key into OPENAI_API_KEY",
-    ),
-}
-
-
-@pytest.mark.parametrize(("url", "message"), ADDRESSES.items())
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        *(
+            (url, "no URL of an endpoint")
+            for url in ("localhost:8000", "ftp://host/v1", "http://[")
+        ),
+        (f"https://me:{SECRET}@host/v1", "put the key into OPENAI_API_KEY"),
+        (f"https://host/v1?key={SECRET}", "put the key into OPENAI_API_KEY"),
+    ],
+)
 def test_addresses_that_are_refused(directory, url, message):
     with pytest.raises(InputError, match=message) as caught:
         EndpointScorer(url, "m", directory, context=64)
     assert SECRET not in str(caught.value)
 
 
-@pytest.mark.parametrize("end", ["/", "/completions"])
-def test_an_address_may_end_in_several_ways(server, generate, directory, end):
-    scorer = EndpointScorer(server.url + end, "tiny", directory, context=CONTEXT)
-    scored(scorer, [random_ids(3)])
-    assert scorer.url == server.url
-    assert scorer.revision == scorer_of(server, directory).revision
-    if not end.startswith("/c"):
-        assert EndpointScorer(generate.url + end, "t", directory, context=64).url == generate.url
+def test_an_address_may_end_in_several_ways(server, generate, directory):
+    for end in ("/", "/completions"):
+        scorer = EndpointScorer(server.url + end, "tiny", directory, context=CONTEXT)
+        assert scorer.url == server.url
+    assert EndpointScorer(generate.url + "/", "t", directory, context=64).url == generate.url
 
 
 def test_a_key_does_not_cross_a_network_unencrypted(directory, monkeypatch):
@@ -368,7 +332,6 @@ class TestKey:
         ],
     )
     def test_is_struck_out_where_a_server_repeats_it(self, server, keyed, spell):
-        """In its error, or in the answer itself."""
         spelt = spell(SECRET)
         server.failures.extend([Failure(401, f'{{"error": "<{spelt}>"}}'.encode())] * 9)
         message = error_of(keyed)

@@ -1,7 +1,4 @@
-"""Where and when a number was computed says nothing about the canonical order.
-
-Nor do numbers that differ by no more than the engine rounds.
-"""
+"""Where and when a number was computed says nothing about the canonical order, nor rounding."""
 
 import shutil
 from collections.abc import Iterator, Sequence
@@ -13,21 +10,16 @@ from transformers import GPT2LMHeadModel
 
 from contamination.audit.battery import TESTS
 from contamination.scoring import store as stores
-from contamination.scoring.contract import Scorer
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
-from contamination.scoring.score import score
 from contamination.testsets.example_set import ExampleSet
-from fakes.level import check_level
+from fakes.level import check_level, null_set, p_value
 from fakes.made_up_scorer import MadeUpScorer, log_probs_of
 
 DRIFT = -0.5  # nats of every token by which each answer is below the one before it
-WORDS = np.array(["apple", "river", "stone", "cloud", "lamp", "green", "tower", "quiet"])
 
 
 class Drifting(MadeUpScorer):
-    """As `MadeUpScorer`, but every answer is a little lower than the one before."""
-
     def token_logprobs(
         self, sequences: Sequence[np.ndarray], wanted: Sequence[np.ndarray] | None = None
     ) -> Iterator[tuple[int, np.ndarray]]:
@@ -36,27 +28,13 @@ class Drifting(MadeUpScorer):
             yield index, log_probs_of(ids) + np.float32(DRIFT * self.scored)
 
 
-def words(count: int, number: int) -> ExampleSet:
-    """Return a set whose order means nothing, another one for each number."""
-    rng = np.random.default_rng(number)
-    examples = tuple(" ".join(rng.choice(WORDS, 2)) + "\n" for _ in range(count))
-    return ExampleSet("words", examples, "text/1", f"data-{number}")
-
-
-def p_value(test: str, scorer: Scorer, test_set: ExampleSet, directory, shards: int, m: int = 0):
-    settings = {"shards": shards, "permutations": m, "seed": 0, "kind": TESTS[test].kind}
-    settings["tokens_per_example"] = TESTS[test].tokens_per_example
-    store = score(test_set, scorer, directory, model="m", **settings)
-    return TESTS[test].result(store, m).p
-
-
 @pytest.mark.parametrize(
     ("test", "shards", "m"),
     [("permutation", 1, 19), ("sharded_t", 8, 5), ("boundary", 2, 19), ("successor", 3, 0)],
 )
 def test_a_drifting_scorer_keeps_the_level(tokenizer, tmp_path, test, shards, m):
     p = [
-        p_value(test, Drifting(tokenizer), words(4 * shards, i), tmp_path / f"{i}", shards, m)
+        p_value(test, Drifting(tokenizer), null_set(4 * shards, i), tmp_path / f"{i}", shards, m)
         for i in range(100)
     ]
     check_level(p, 0.05, 0.25, 0.5)
@@ -110,7 +88,7 @@ def test_identical_records_are_ties(directory, tmp_path, precision, batch_tokens
 def test_what_a_model_does_not_condition_on_is_a_tie(forgetful, tmp_path, precision, batch_tokens):
     scorer = opened(forgetful, precision, batch_tokens)
     for test, shards in TOKENS + PAIRS:  # a sum holds the one example behind the start token, too
-        assert p_value(test, scorer, words(40, 0), tmp_path / test, shards, 9) == 1
+        assert p_value(test, scorer, null_set(40, 0), tmp_path / test, shards, 9) == 1
 
 
 @WIDE
@@ -120,7 +98,7 @@ def test_rounding_keeps_the_level_even_where_it_decides(
     monkeypatch.setattr(stores, "RESOLUTION", dict.fromkeys(stores.RESOLUTION, 0.0))
     scorer = opened(directory, precision, batch_tokens)
     sets = [same("yes\n", i) for i in range(20)]
-    p = [p_value("successor", scorer, each, tmp_path / f"{i}", 4) for i, each in enumerate(sets)]
+    p = [p_value("successor", scorer, each, tmp_path / f"{i}", 4, 0) for i, each in enumerate(sets)]
     # A processor that rounds equal records alike in every place of a batch leaves ties alone.
     check_level(p, 0.05, 0.25, 0.5, reached=min(p) < 1)
 
@@ -128,7 +106,7 @@ def test_rounding_keeps_the_level_even_where_it_decides(
 def test_a_constant_shard_has_no_vote(directory, tmp_path):
     """Only the last of four shards has an order; a model rounds the others."""
     scorer = opened(directory, "float32", None)
-    mixed = ExampleSet("mixed", ("yes\n",) * 30 + words(10, 0).examples, "text/1", "data")
-    p_value("successor", scorer, mixed, tmp_path, 4)
+    mixed = ExampleSet("mixed", ("yes\n",) * 30 + null_set(10, 0).examples, "text/1", "data")
+    p_value("successor", scorer, mixed, tmp_path, 4, 0)
     scores = TESTS["successor"].scores(stores.open_store(tmp_path), 0)
     assert (np.ptp(scores, axis=1) > 0).tolist() == [False, False, False, True]

@@ -1,10 +1,12 @@
 import json
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import nullcontext
+from copy import deepcopy
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from importlib.metadata import version
-from unittest.mock import DEFAULT, Mock
 
 import numpy as np
 import pyarrow as pa
@@ -13,24 +15,33 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizers.processors import TemplateProcessing
 
 from contamination import files
 from contamination.device import describe
 from contamination.errors import InputError
 from contamination.scoring import score as scoring
+from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.processes import processes
-from contamination.scoring.score import score
+from contamination.scoring.score import (
+    alternative_workload,
+    score,
+    score_alternatives,
+    token_groups,
+)
 from contamination.scoring.store import Store
+from contamination.testsets.alternatives import AlternativeSet, option_alternatives
+from contamination.testsets.example_set import make_test_set, start_each
 from contamination.testsets.orderings import ordering, shard_bounds
 from contamination.testsets.tokens import tokenize
-from fakes.made_up_processes import one_after_the_other
 from fakes.made_up_scorer import Breakdown, MadeUpScorer, log_probs_of
 from fakes.made_up_store import HEADER, contents, units
 from fakes.scoring_run import EXAMPLES, SET
 
 SHARDS = 3
 ORDERINGS, SUCCESSORS = {}, {"kind": "successors", "tokens_per_example": 2}
+ALTERNATIVES = {"kind": "alternatives"}
 
 
 @pytest.fixture(autouse=True)
@@ -51,54 +62,49 @@ def whole(tokenizer, tmp_path) -> dict[str, bytes]:
 
 
 def test_the_store_holds_every_ordering_of_every_shard(tokenizer, tmp_path):
-    """From example and position alone, each stored log-probability can be worked out again."""
     store = run(MadeUpScorer(tokenizer), tmp_path)
     assert len(store.parts()) > 3
     ids = tokenize(tokenizer, EXAMPLES)
     table = pa.concat_tables(map(pq.read_table, store.parts())).to_pandas()
-    stored = dict(iter(table.groupby(["shard", "ordering"])))
+    stored = table.set_index(["shard", "ordering"]).to_dict("index")
     expected = np.zeros((SHARDS, 6))
     for shard, bounds in enumerate(shard_bounds(len(ids), SHARDS)):
         for index in range(6):
             order = ordering(bounds, index, seed=1, dataset="data-1", shard=shard)
             values = log_probs_of(np.concatenate([ids[e] for e in order]))
             expected[shard, index] = values.astype(np.float64).sum()
-            rows = stored.pop((shard, index))
-            assert rows["example"].drop_duplicates().tolist() == order.tolist()
-            places = zip(rows["example"], rows["position"], strict=True)
-            sequence = np.array([ids[e][p] for e, p in places])
-            np.testing.assert_array_equal(rows["logprob"], log_probs_of(sequence))
+            row = stored.pop((shard, index))
+            assert row["examples"].tolist() == order.tolist()
+            np.testing.assert_array_equal(row["nats"], values)
     assert not stored
     np.testing.assert_allclose(store.log_probs(5), expected, rtol=1e-14)
 
 
 @pytest.mark.parametrize(
-    ("survives", "kind"), [*((n, ORDERINGS) for n in (0, 1, 3, 7, 12, 17)), (25, SUCCESSORS)]
+    ("survives", "kind"),
+    [
+        *((n, ORDERINGS) for n in (0, 3, 7, 17)),
+        (25, SUCCESSORS),
+        *((n, ALTERNATIVES) for n in (0, 11, 33)),
+    ],
 )
 def test_an_interrupted_run_ends_with_the_bytes_of_an_uninterrupted_one(
     tokenizer, tmp_path, survives, kind
 ):
+    again = run_quiz if kind is ALTERNATIVES else partial(run, **kind)
     uninterrupted = MadeUpScorer(tokenizer)
-    whole = contents(run(uninterrupted, tmp_path / "whole", **kind).directory)
+    whole = contents(again(uninterrupted, tmp_path / "whole").directory)
     with pytest.raises(Breakdown):
-        run(MadeUpScorer(tokenizer, survives=survives), tmp_path / "store", **kind)
+        again(MadeUpScorer(tokenizer, survives=survives), tmp_path / "store")
     kept = contents(tmp_path / "store")
     assert kept.items() < whole.items()  # whole parts or none
     second = MadeUpScorer(tokenizer)
-    run(second, tmp_path / "store", **kind)
+    again(second, tmp_path / "store")
     assert contents(tmp_path / "store") == whole
     # Work is lost for less than one part, never for what was finished.
     assert second.scored < uninterrupted.scored or len(kept) == 1
     assert len(kept) > 1 or survives < 25
-
-
-def test_interruptions_in_every_part_still_end_with_the_same_bytes(tokenizer, tmp_path, whole):
-    """A machine that never survives more than one part gets there all the same."""
-    for _ in range(30):
-        with suppress(Breakdown):
-            run(MadeUpScorer(tokenizer, survives=4), tmp_path / "store")
-            break
-    assert contents(tmp_path / "store") == whole
+    again(MadeUpScorer(tokenizer, survives=0), tmp_path / "store")  # nothing is missing
 
 
 def test_more_permutations_score_only_what_is_missing(tokenizer, tmp_path):
@@ -109,6 +115,7 @@ def test_more_permutations_score_only_what_is_missing(tokenizer, tmp_path):
     assert more.scored == SHARDS * (5 + 1)  # one stored ordering of each shard again
     assert before.items() < contents(tmp_path / "store").items()
     np.testing.assert_array_equal(store.log_probs(10)[:, :6], sums)
+    run(MadeUpScorer(tokenizer, survives=0), tmp_path / "store", permutations=3)  # nothing
     # ... and hold the numbers of a run that asked for ten at once.
     at_once = run(MadeUpScorer(tokenizer), tmp_path / "at once", permutations=10)
     np.testing.assert_allclose(store.log_probs(10), at_once.log_probs(10), rtol=1e-14)
@@ -133,56 +140,33 @@ def test_orderings_are_not_added_where_the_numbers_have_shifted(
 
 @settings(max_examples=20)
 @given(data=st.data())
-def test_whichever_parts_are_missing_are_scored_to_the_same_bytes(
+def test_whichever_parts_are_missing_or_damaged_are_scored_to_the_same_bytes(
     tokenizer, tmp_path_factory, data
 ):
     """Several processes finish their parts in any order, and then the power fails."""
     directory = tmp_path_factory.mktemp("store")
     store = run(MadeUpScorer(tokenizer), directory)
-    before = contents(directory)
+    expected = contents(directory)
     lost = data.draw(st.sets(st.sampled_from(store.parts())))
-    for path in lost:
-        path.unlink()
+    for number, path in enumerate(lost):
+        if number % 2:  # was not written as a whole
+            path.write_bytes(path.read_bytes()[:100])
+        else:
+            path.unlink()
     repair = MadeUpScorer(tokenizer)
     run(repair, directory)
-    assert contents(directory) == before
+    assert contents(directory) == expected
     assert len(lost) <= len(repair.calls) <= len(lost) + 1  # what is compared with the store
 
 
-@pytest.mark.parametrize("which", [0, 2, -1])
-def test_a_damaged_part_is_scored_again_with_the_same_bytes(tokenizer, tmp_path, which):
-    store = run(MadeUpScorer(tokenizer), tmp_path)
-    before = contents(tmp_path)
-    path = store.parts()[which]
-    path.write_bytes(path.read_bytes()[:100])
-    repair = MadeUpScorer(tokenizer)
-    run(repair, tmp_path)
-    damaged = {path.with_suffix(".damaged").name: before[path.name][:100]}
-    assert contents(tmp_path) == before | damaged
-    assert 0 < repair.scored < 18
-
-
-@pytest.mark.parametrize(
-    ("name", "scorer", "changes"),
-    [
-        ("model revision", {"revision": "weights-2"}, {}),
-        ("seed", {}, {"seed": 2}),
-        ("shards", {}, {"shards": 2}),
-        ("tokens per example", {}, {"tokens_per_example": 2}),
-    ],
-)
-def test_a_store_of_something_else_is_refused_before_any_scoring(
-    tokenizer, tmp_path, name, scorer, changes
-):
+def test_a_store_of_other_weights_is_refused_before_any_scoring(tokenizer, tmp_path):
     run(MadeUpScorer(tokenizer), tmp_path)
-    before = contents(tmp_path)
-    other = MadeUpScorer(tokenizer, **scorer)
-    with pytest.raises(InputError, match=f"another {name} "):
-        run(other, tmp_path, **changes)
-    assert other.scored == 0
-    assert contents(tmp_path) == before
-    run(other, tmp_path, replace=True, **changes)
-    assert other.scored == changes.get("shards", SHARDS) * 6
+    before, other = contents(tmp_path), MadeUpScorer(tokenizer, revision="weights-2")
+    with pytest.raises(InputError, match="another model revision "):
+        run(other, tmp_path)
+    assert (other.scored, contents(tmp_path)) == (0, before)
+    run(other, tmp_path, replace=True)
+    assert other.scored == SHARDS * 6
 
 
 @pytest.mark.parametrize(
@@ -198,49 +182,57 @@ def test_what_cannot_be_scored_leaves_nothing_behind(
     settings = {"model": "m", "shards": shards, "permutations": 1, "seed": 1}
     with pytest.raises(InputError, match=message):
         score(replace(SET, examples=examples), MadeUpScorer(tokenizer), tmp_path, **settings)
+    with pytest.raises(InputError, match="orderings are scored as a whole"):
+        run(MadeUpScorer(tokenizer), tmp_path, tokens_per_example=2)
     assert list(tmp_path.iterdir()) == []
 
 
-class TestFirstTokens:
-    @pytest.mark.parametrize("first", [1, 3, 1000])
-    def test_they_are_those_of_the_full_store(self, tokenizer, tmp_path, first):
-        whole = run(MadeUpScorer(tokenizer), tmp_path / "whole")
-        store = run(MadeUpScorer(tokenizer), tmp_path / "first", tokens_per_example=first)
-        for shard in range(SHARDS):
-            few, all_of_them = store.shard_tokens(shard, 5), whole.shard_tokens(shard, 5)
-            kept = all_of_them.position < first
-            np.testing.assert_array_equal(few.logprobs, all_of_them.logprobs[:, kept])
-            np.testing.assert_array_equal(few.leading, all_of_them.leading[:, kept])
-            np.testing.assert_array_equal(few.example, all_of_them.example[kept])
+def test_examples_that_bring_a_start_token_are_begun_once(tokenizer, tmp_path):
+    """As the public script of Oren et al. encodes them, where the tokenizer adds such a token."""
+    started, bos = deepcopy(tokenizer), tokenizer.bos_token
+    added = {"single": f"{bos} $A", "special_tokens": [(bos, tokenizer.bos_token_id)]}
+    started.backend_tokenizer.post_processor = TemplateProcessing(**added)
+    for each, count in ((started, 1), (tokenizer, 0)):
+        scorer, path = MadeUpScorer(each), tmp_path / str(count)
+        settings = {"model": "m", "shards": SHARDS, "permutations": 5, "seed": 1}
+        store = score(start_each(SET), scorer, path, **settings)
+        ids = tokenize(each, EXAMPLES, special=True)
+        begins = [one[:count].tolist() for one in ids]
+        assert begins == [[tokenizer.bos_token_id] * count] * len(ids)
+        for shard, bounds in enumerate(shard_bounds(len(ids), SHARDS)):
+            where = {"seed": 1, "dataset": start_each(SET).revision, "shard": shard}
+            for index in range(6):
+                order = np.concatenate([ids[e] for e in ordering(bounds, index, **where)])
+                total = log_probs_of(order[count:]).astype(np.float64).sum()
+                assert store.log_probs(5)[shard, index] == pytest.approx(total)
+        score(start_each(SET), scorer, tmp_path / f"pairs-{count}", **settings, **SUCCESSORS)
+        assert not any(len(one) and one[0] == tokenizer.bos_token_id for one in scorer.sequences)
 
 
-class TestSuccessors:
-    @pytest.mark.parametrize("first", [2, None])
-    def test_every_example_follows_every_other(self, tokenizer, tmp_path, first):
-        store = run(MadeUpScorer(tokenizer), tmp_path, kind="successors", tokens_per_example=first)
-        ids = tokenize(tokenizer, EXAMPLES)
-        for shard, (start, stop) in enumerate(shard_bounds(len(ids), SHARDS)):
-            expected = np.full((stop - start, stop - start), np.nan)
-            for a, b in np.ndindex(expected.shape):
-                if a != b:
-                    tokens = ids[start + b][:first]
-                    both = log_probs_of(np.concatenate([ids[start + a], tokens]))
-                    expected[a, b] = both[-len(tokens) :].astype(np.float64).sum()
-            found = store.successors(shard, first or 1000)
-            np.testing.assert_allclose(found, expected, rtol=1e-12)
+@pytest.mark.parametrize("first", [2, None])
+def test_every_example_follows_every_other(tokenizer, tmp_path, first):
+    kind = {"kind": "successors", "tokens_per_example": first}
+    store = run(MadeUpScorer(tokenizer), tmp_path, **kind)
+    run(MadeUpScorer(tokenizer, survives=0), tmp_path, 77, **kind)  # which means nothing to them
+    ids = tokenize(tokenizer, EXAMPLES)
+    for shard, (start, stop) in enumerate(shard_bounds(len(ids), SHARDS)):
+        expected = np.full((stop - start, stop - start), np.nan)
+        for a, b in np.ndindex(expected.shape):
+            if a != b:
+                tokens = ids[start + b][:first]
+                both = log_probs_of(np.concatenate([ids[start + a], tokens]))
+                expected[a, b] = both[-len(tokens) :].astype(np.float64).sum()
+        np.testing.assert_allclose(store.successors(shard, first or 1000), expected, rtol=1e-12)
 
 
-class TestParts:
-    @given(
-        work=st.lists(st.integers(1, 400), min_size=1, max_size=60), batch_tokens=st.integers(1, 90)
-    )
-    def test_they_hold_every_unit_once_and_enough_work(self, work, batch_tokens):
-        parts = list(scoring.cut_into_parts(work, batch_tokens))
-        assert [index for part in parts for index in part] == list(range(len(work)))
-        size = max(100, 4 * batch_tokens)
-        for part in parts[:-1]:
-            assert sum(work[i] for i in part[:-1]) < size <= sum(work[i] for i in part)
-        assert sum(work[i] for i in parts[-1][:-1]) < size
+@given(work=st.lists(st.integers(1, 400), min_size=1, max_size=60), batch_tokens=st.integers(1, 90))
+def test_parts_hold_every_unit_once_and_enough_work(work, batch_tokens):
+    parts = list(scoring.cut_into_parts(work, batch_tokens))
+    assert [index for part in parts for index in part] == list(range(len(work)))
+    size = max(100, 4 * batch_tokens)
+    for part in parts[:-1]:
+        assert sum(work[i] for i in part[:-1]) < size <= sum(work[i] for i in part)
+    assert sum(work[i] for i in parts[-1][:-1]) < size
 
 
 def test_what_process_0_does_not_agree_to_is_refused(tokenizer, tmp_path, monkeypatch):
@@ -254,7 +246,25 @@ def test_what_process_0_does_not_agree_to_is_refused(tokenizer, tmp_path, monkey
         run(MadeUpScorer(tokenizer), tmp_path / "not shared")
 
 
-@pytest.mark.parametrize("size", [2, 3, 50])
+def one_after_the_other(monkeypatch, size: int) -> Iterator[int]:
+    """Be each of `size` processes in turn; all learn what was missing before the first."""
+    missing: list = []
+
+    def share(work):
+        value = work()
+        missing[:] = missing or [value]
+        return deepcopy(missing)
+
+    monkeypatch.setattr(scoring, "share", share)
+    monkeypatch.setattr(scoring, "together", lambda work: work())
+    monkeypatch.setattr(scoring, "recorded", lambda *_: nullcontext())
+    monkeypatch.setattr(processes(), "num_processes", size)
+    for rank in range(size):
+        monkeypatch.setattr(processes(), "process_index", rank)
+        yield rank
+
+
+@pytest.mark.parametrize("size", [2, 50])
 def test_the_shares_of_several_processes_are_the_store_of_one(
     tokenizer, tmp_path, whole, monkeypatch, size
 ):
@@ -290,84 +300,31 @@ def test_a_full_disk_keeps_the_finished_parts_and_the_run_resumes(
     assert contents(tmp_path / "store") == whole
 
 
-def test_a_network_that_breaks_down_leaves_the_same_bytes_too(
-    model_directory, tmp_path, monkeypatch
-):
-    """As above with a real model, in the precision of this machine."""
-    scorer = TransformersScorer(model_directory, batch_tokens=25)
-    whole = contents(run(scorer, tmp_path / "whole").directory)
-    broken = Mock(wraps=scorer._forward, side_effect=[DEFAULT] * 50 + [Breakdown])
-    with monkeypatch.context() as patch:
-        patch.setattr(scorer, "_forward", broken)
-        with pytest.raises(Breakdown):
-            run(scorer, tmp_path / "store")
-    assert 1 < len(contents(tmp_path / "store")) < len(whole)
-    run(TransformersScorer(model_directory, batch_tokens=25), tmp_path / "store")
-    assert contents(tmp_path / "store") == whole
-
-
 def records(store) -> list[dict]:
     return [json.loads(path.read_text()) for path in sorted(store.directory.glob("run-*.json"))]
 
 
-class TestRecords:
-    """What `run-*.json` says of a run."""
-
-    @pytest.fixture
-    def store(self, tmp_path) -> Store:
-        return Store(tmp_path / "store", HEADER)
-
-    @pytest.fixture
-    def scorer(self, tokenizer) -> MadeUpScorer:
-        scorer = MadeUpScorer(tokenizer)
-        scorer.device, scorer.dtype = torch.device("cpu"), torch.bfloat16
-        return scorer
-
-    def test_a_record_says_what_ran_and_what_came_of_it(self, store, scorer):
-        store.append(units(2)[:1])
-        with scoring.recorded(store, scorer):
-            (begun,) = records(store)  # all that a kill would leave
-            added = store.append(units(2)[1:4])
-        (record,) = records(store)
-        assert begun == record | {"seconds": None, "parts": [], "tokens": 0}
-        assert record.pop("seconds") > 0
-        started = datetime.fromisoformat(record.pop("started"))
-        assert started.utcoffset().total_seconds() == 0
-        assert record.pop("packages")["torch"] == version("torch")
-        assert record.pop("python")
-        assert record == {
-            "processes": 1,
-            "devices": [describe(scorer.device)],
-            "precision": "bfloat16",
-            "parts": [added.name],
-            "tokens": 6 + 6 + 6,
-            "noise": None,
-        }
-
-
-def test_every_ordering_scores_the_same_tokens_and_no_start_token(tokenizer, tmp_path):
-    scorer = MadeUpScorer(tokenizer)
-    run(scorer, tmp_path, permutations=5)
-    for start, stop in shard_bounds(len(EXAMPLES), SHARDS):
-        sequences = [s for s in scorer.sequences if EXAMPLES[start] in tokenizer.decode(s)]
-        assert len({s.tobytes() for s in sequences}) > 1
-        assert len({np.sort(s).tobytes() for s in sequences}) == 1
-        assert "".join(EXAMPLES[start:stop]) in map(tokenizer.decode, sequences)
-        for sequence in sequences:
-            # Whole examples in another order: decoded, they are the same lines.
-            lines = tokenizer.decode(sequence).splitlines(keepends=True)
-            assert sorted(lines) == sorted(EXAMPLES[start:stop])
-            assert tokenizer.bos_token_id not in sequence
-
-
-@pytest.mark.parametrize(("kind", "permutations"), [(ORDERINGS, (5, 3)), (SUCCESSORS, (5, 77))])
-def test_a_complete_store_needs_no_model(tokenizer, tmp_path, kind, permutations):
-    """The number of permutations means nothing to successors."""
-    run(MadeUpScorer(tokenizer), tmp_path, **kind)
-    before = contents(tmp_path)
-    for number in permutations:
-        run(MadeUpScorer(tokenizer, survives=0), tmp_path, permutations=number, **kind)
-    assert contents(tmp_path) == before
+def test_a_record_says_what_ran_and_what_came_of_it(tokenizer, tmp_path):
+    store, scorer = Store(tmp_path / "store", HEADER), MadeUpScorer(tokenizer)
+    scorer.device, scorer.dtype = torch.device("cpu"), torch.bfloat16
+    store.append(units(2)[:1])
+    with scoring.recorded(store, scorer):
+        (begun,) = records(store)  # all that a kill would leave
+        added = store.append(units(2)[1:4])
+    (record,) = records(store)
+    assert begun == record | {"seconds": None, "parts": [], "tokens": 0}
+    assert record.pop("seconds") > 0
+    assert datetime.fromisoformat(record.pop("started")).utcoffset().total_seconds() == 0
+    assert record.pop("packages")["torch"] == version("torch")
+    assert record.pop("python")
+    assert record == {
+        "processes": 1,
+        "devices": [describe(scorer.device)],
+        "precision": "bfloat16",
+        "parts": [added.name],
+        "tokens": 6 + 6 + 6,
+        "noise": None,
+    }
 
 
 def test_the_canonical_orderings_are_not_always_scored_first(tokenizer, tmp_path):
@@ -380,3 +337,102 @@ def test_the_canonical_orderings_are_not_always_scored_first(tokenizer, tmp_path
         first = next(text for text in texts if EXAMPLES[start] in text)
         canonical_first.append(first == "".join(EXAMPLES[start:stop]))
     assert not all(canonical_first)
+
+
+# --- alternatives: the numbers of plain scoring ---------------------------------------------------
+
+WORDS = ["apple", "river", "stone", "cloud", "lamp", "green", "tower", "quiet", "orbit", "maple"]
+
+
+def quiz(items: int = 8) -> AlternativeSet:
+    """Items of two, three and four options, and a last one that does not move."""
+    records = [
+        {
+            "question": f"Which {WORDS[i % 10]}?",
+            "choices": [f"{WORDS[(i + 3 * j) % 10]} {WORDS[i % 7]}" for j in range(2 + i % 3)],
+            "answer": i % 2,
+        }
+        for i in range(items)
+    ]
+    records.append({"question": "How many?", "choices": ["1", "2"], "answer": 0})
+    test_set = make_test_set("quiz", [("", r) for r in records], "{{}}", "quiz.jsonl")
+    return option_alternatives(test_set, seed=0, permutations=5)
+
+
+def run_quiz(scorer, directory, alternatives: AlternativeSet | None = None):
+    return score_alternatives(alternatives or quiz(), scorer, directory, model="m", seed=1)
+
+
+def centred(values: np.ndarray) -> np.ndarray:
+    return values - values.mean(axis=1, keepdims=True)
+
+
+def plain(scorer, alternatives: AlternativeSet) -> np.ndarray:
+    """Log-probabilities of all texts of the records that move, each scored by itself."""
+    rows = [row for row, n in zip(alternatives.texts, alternatives.distinct, strict=True) if n > 1]
+    sums = []
+    for row in rows:
+        ids = tokenize(scorer.tokenizer, row)
+        values = dict(scorer.token_logprobs(ids))
+        sums.append([values[i].sum(dtype=np.float64) for i in range(len(row))])
+    return np.array(sums)
+
+
+@pytest.mark.parametrize("kind", ["made up", "network"])
+def test_alternatives_are_compared_as_whole_texts_scored_one_by_one(
+    tokenizer, make_model, tmp_path, kind
+) -> None:
+    """The beginning that a record's alternatives share adds the same to each."""
+    scorer = MadeUpScorer(tokenizer)
+    if kind == "network":
+        scorer = TransformersScorer(ModelSource(str(make_model(128)), precision="float32"))
+    found, expected = run_quiz(scorer, tmp_path).alternatives(), plain(scorer, quiz())
+    assert found.shape == (8, 6)
+    np.testing.assert_allclose(centred(found), centred(expected), atol=1e-3)
+    assert np.ptp(found, axis=1).min() > 1 or kind == "network"
+
+
+def test_equal_alternatives_are_read_once_and_tie_exactly(tokenizer, tmp_path) -> None:
+    """Two options have two arrangements: of six columns, three and three are the same number."""
+    scorer = MadeUpScorer(tokenizer)
+    store = run_quiz(scorer, tmp_path)
+    found = store.alternatives()
+    for row, texts in zip(found, quiz().texts, strict=False):
+        assert len(set(zip(texts, row, strict=True))) == len(set(texts))
+    assert scorer.scored == sum([2, 6, 6, 2, 6, 6, 2, 6])
+    work = alternative_workload(token_groups(tokenizer, quiz()))
+    assert work.sequences == work.windows == scorer.scored
+    store.parts()[-1].unlink()
+    with pytest.raises(InputError, match=r"record \d is not scored yet; score the whole store"):
+        store.alternatives()
+
+
+def test_the_cost_is_that_of_each_beginning_once_and_each_rest(tokenizer) -> None:
+    alternatives, read, scored, attended = quiz(), 0, 0, 0
+    groups = token_groups(tokenizer, alternatives)
+    for group in groups:
+        ids = tokenize(tokenizer, list(dict.fromkeys(alternatives.texts[group.record])))
+        last = min(map(len, ids)) - 1
+        common = next((i for i in range(last) if len({each[i] for each in ids}) > 1), last)
+        rests = [len(each) - common for each in ids]
+        read += common + sum(rests)
+        scored += sum(rests)
+        attended += sum(range(common + 2))
+        attended += sum(sum(range(common + 2, common + 2 + rest)) for rest in rests)
+    work = alternative_workload(groups)
+    assert (work.read, work.scored, work.attended) == (read, scored, attended)
+
+
+def test_the_published_alternative_is_not_always_scored_first(tokenizer, tmp_path) -> None:
+    scorer = MadeUpScorer(tokenizer)
+    run_quiz(scorer, tmp_path)
+    asked = [s.tobytes() for s in scorer.sequences]
+    published = {
+        np.concatenate([g.prefix, g.rests[0]]).astype(np.int32).tobytes(): g
+        for g in token_groups(tokenizer, quiz())
+    }
+    places = []
+    for text, group in published.items():
+        own = {np.concatenate([group.prefix, r]).astype(np.int32).tobytes() for r in group.rests}
+        places.append([each for each in asked if each in own].index(text))
+    assert len(set(places)) > 1

@@ -66,16 +66,11 @@ def test_masked_windows_are_those_of_the_whole_from_the_first_wanted_token_to_th
     )
 
 
-def job(sequence: int, width: int, start: int = 0) -> Job:
-    return Job(sequence, Window(start, start, start + width))
-
-
 def jobs_of(widths: list[int]) -> list[Job]:
-    return [job(i, width) for i, width in enumerate(widths)]
+    return [Job(i, Window(0, 0, width)) for i, width in enumerate(widths)]
 
 
 def area(batch: list[Job]) -> int:
-    """Tokens of a batch, padding included."""
     return len(batch) * max(j.window.width for j in batch)
 
 

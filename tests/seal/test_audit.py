@@ -1,9 +1,8 @@
-"""Tests of a sealed set: their level over a thousand keys, and a model that has read it alone."""
+"""Tests of a sealed set: their level over many keys, and a model that has read it alone."""
 
 import hashlib
 import itertools
 import json
-import random
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -11,32 +10,35 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from contamination.audit import battery
 from contamination.audit.battery import TESTS
+from contamination.audit.verdict import Audit
 from contamination.seal import files
 from contamination.seal.audit import (
     NOT_SENT,
-    SealedTest,
+    POWER,
+    audit_sealed,
     combine_parts,
+    records_needed,
+    sealed_work,
     wording_alternatives,
     wordings_test,
 )
-from contamination.seal.draws import Published, draw
+from contamination.seal.draws import draw
 from contamination.seal.files import Seal, SealedSet, Statement, prepare, seal_file, verify
 from contamination.statistics import TestResult, fisher
 from contamination.testsets.alternatives import option_alternatives
 from contamination.testsets.example_set import ExampleSet, make_test_set
-from contamination.testsets.orderings import ordering, shard_bounds
+from contamination.testsets.orderings import shard_bounds
 from fakes.level import check_level
+from fakes.made_up_registry import jsonl
 from fakes.made_up_scorer import MadeUpScorer
 from fakes.remembering_scorer import WORDS, RemembersText
 
-# --- a clean model that likes everything that an author does --------------------------------------
-
-KEYS = 1_000
+KEYS = 250
 ITEMS = 10
-PERMUTATIONS = 19  # of the whole set: p <= 0.05 is the smallest p
 TEMPLATE = "{question}\n{choices:\n}\nAnswer: {answer}\n"
 STATED = {
     "name": "liked",
@@ -58,7 +60,6 @@ VARIANTS = prepare([(str(i), each) for i, each in enumerate(AUTHORS)], Statement
 
 @cache
 def noise(*texts: str) -> float:
-    """Return a number that looks random and depends on the texts alone."""
     digest = hashlib.sha256("\0".join(texts).encode()).digest()
     return int.from_bytes(digest[:8], "big") / 2**64
 
@@ -103,35 +104,27 @@ class LikedStore:
         np.fill_diagonal(scores, np.nan)
         return scores
 
-    def log_probs(self, permutations: int) -> np.ndarray:
-        examples = self.test_set.examples
-        pairs = np.array([[likes_after(a, b) for b in examples] for a in examples])
-        orders = [
-            ordering((0, ITEMS), i, seed=0, dataset=self.test_set.revision, shard=0)
-            for i in range(permutations + 1)
-        ]
-        return np.array([[pairs[order[:-1], order[1:]].sum() for order in orders]])
-
     def alternatives(self) -> np.ndarray:
         return np.array([[likes_text(text) for text in row] for row in self.texts])
 
 
 def sealed_by(seed: bytes | None) -> SealedSet:
     """Seal the records by a key; without one, as an author would leave them."""
-    drawn = [Published(i, dict(one.record), one.wordings[0]) for i, one in enumerate(VARIANTS)]
+    drawn = [(i, dict(one.record)) for i, one in enumerate(VARIANTS)]
     if seed is not None:
-        drawn = draw(VARIANTS, seed, "question")
-    placed = [(f"line {i}", one.record) for i, one in enumerate(drawn, 1)]
+        drawn = draw(VARIANTS, seed)
+    numbers, records = zip(*drawn, strict=True)
+    placed = [(f"line {i}", record) for i, record in enumerate(records, 1)]
     came_out = {"commitment": "0" * 64, "signature": None, "sha256": "0" * 64}
     test_set = make_test_set("liked", placed, TEMPLATE, "liked")
-    return SealedSet(Seal(**STATED, **came_out), test_set, b"", VARIANTS, tuple(drawn))
+    return SealedSet(Seal(**STATED, **came_out), test_set, b"", VARIANTS, numbers)
 
 
 def results_of(sealed: SealedSet) -> dict[str, TestResult]:
-    found = option_alternatives(sealed.test_set, permutations=5, seed=0, keep=sealed.free)
+    free = [VARIANTS[number].free for number in sealed.numbers]
+    found = option_alternatives(sealed.test_set, permutations=5, seed=0, keep=free)
     return {
         "order": TESTS["successor"].result(LikedStore(sealed.test_set), 0),
-        "whole set": TESTS["permutation"].result(LikedStore(sealed.test_set), PERMUTATIONS),
         "options": TESTS["options"].result(LikedStore(sealed.test_set, found.texts), 5),
         "wordings": wordings_test(LikedStore(sealed.test_set, wording_alternatives(sealed).texts)),
     }
@@ -139,33 +132,23 @@ def results_of(sealed: SealedSet) -> dict[str, TestResult]:
 
 @pytest.fixture(scope="module")
 def p_values() -> dict[str, np.ndarray]:
-    """p-values of each part and of all, under a thousand keys of one content and one model."""
+    """p-values of each part and of all, under many keys of one content and one model."""
     orderings, battery.SAMPLED_ORDERINGS = battery.SAMPLED_ORDERINGS, 199
     rows = []
     for i in range(KEYS):
         results = results_of(sealed_by(hashlib.sha256(f"key {i}".encode()).digest()))
         row = {name: result.p for name, result in results.items()}
-        order, whole, *others = results.values()
+        order, *others = results.values()
         row["together"] = combine_parts([order], others).p
-        row["two tests of the order"] = combine_parts([order, whole], others).p
         rows.append(row)
     battery.SAMPLED_ORDERINGS = orderings
     return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
 
-@pytest.mark.parametrize(
-    ("part", "reached"),
-    [
-        ("order", True),
-        ("whole set", True),
-        ("options", True),
-        ("wordings", True),
-        ("together", True),
-        ("two tests of the order", False),  # Bonferroni: below its level
-    ],
-)
-def test_a_thousand_keys_keep_the_level_of_each_part_and_of_all(p_values, part, reached):
-    check_level(p_values[part], 0.05, 0.2, reached=reached)
+def test_many_keys_keep_the_level_of_each_part_and_of_all(p_values):
+    assert len(p_values) == 4
+    for p in p_values.values():
+        check_level(p, 0.05, 0.2)
 
 
 def test_the_texts_of_wordings_depend_on_the_key_by_its_choice_of_them_alone():
@@ -179,25 +162,21 @@ def test_the_texts_of_wordings_depend_on_the_key_by_its_choice_of_them_alone():
 
 
 def test_parts_are_independent_over_keys(p_values):
-    """Rank correlations of a thousand draws: four standard deviations are 0.13."""
+    """Rank correlations of independent draws: none is four standard deviations from 0."""
     parts = [p_values[name] for name in ("order", "options", "wordings")]
     found = np.corrcoef([np.argsort(np.argsort(p)) for p in parts])
-    assert np.abs(found[np.triu_indices(3, 1)]).max() < 0.13
+    assert np.abs(found[np.triu_indices(3, 1)]).max() < 4 / KEYS**0.5
 
 
 def test_the_same_model_is_accused_where_the_author_chose_the_arrangement():
-    """What the thousand keys would show if they were not drawn: this model sees all of it."""
+    """What the keys would show if they were not drawn: this model sees all of it."""
     found = {name: result.p for name, result in results_of(sealed_by(None)).items()}
     assert max(found.values()) <= 0.05, found
 
 
-# --- how parts are put together -------------------------------------------------------------------
-
-
 def result(p: float) -> TestResult:
-    return TestResult(
-        test="t", statistic=0.0, p=p, log10_p=float(np.log10(p)), shards=1, permutations=1
-    )
+    log10_p = float(np.log10(p))
+    return TestResult(test="t", statistic=0.0, p=p, log10_p=log10_p, shards=1, permutations=1)
 
 
 def test_several_tests_of_the_order_count_as_one():
@@ -240,44 +219,50 @@ def test_two_wordings_are_the_sign_test_with_its_exact_law():
     assert wordings_test(store_of(np.zeros((3, 2)))).p == 1
 
 
-# --- from a file to a verdict ---------------------------------------------------------------------
+@pytest.mark.parametrize(("effect", "variants"), [(0.5, 2), (1.0, 2), (0.5, 3), (0.3, 24)])
+def test_so_many_records_find_the_effect_as_often_as_said(effect, variants) -> None:
+    rng, found = np.random.default_rng(0), []
+    count = records_needed(effect, variants, level=0.05)
+    for _ in range(1500):
+        scores = rng.normal(size=(count, variants))
+        scores[:, 0] += effect
+        if variants == 2:
+            wins = (scores[:, 0] > scores[:, 1]).sum()
+            found.append(binom.sf(wins - 1, count, 0.5) <= 0.05)
+        else:
+            z = (scores[:, 0] - scores.mean(axis=1)).sum() / np.sqrt(count * (1 - 1 / variants))
+            found.append(z >= 1.645)
+    assert POWER - 0.03 < np.mean(found) < POWER + 0.06  # of few records the law has large steps
 
 
-def quiz(count: int, *, seed: int = 0) -> list[dict[str, object]]:
-    """Items of random words."""
-    rng = np.random.default_rng(seed)
+@pytest.fixture(scope="module")
+def sealed(tmp_path_factory) -> SealedSet:
+    rng = np.random.default_rng(0)
 
     def words(number: int) -> str:
         return " ".join(rng.choice(WORDS, number))
 
-    return [
-        {
-            "question": "",
-            "choices": [f"{words(2)} {letter}{i}" for letter in "pqrs"],
-            "answer": "ABCD"[i % 4],
-            "wordings": [f"{words(4)} {i}?", f"{words(4)} {i}?"],
-        }
-        for i in range(count)
+    rows = [
+        {"choices": [f"{words(2)} {letter}{i}" for letter in "pqrs"], "answer": "ABCD"[i % 4]}
+        | {"wordings": [f"{words(4)} {i}?", f"{words(4)} {i}?"]}
+        for i in range(24)
     ]
+    directory = tmp_path_factory.mktemp("sealed")
+    return seal_quiz(directory, rows, template=TEMPLATE, wordings_of="question")
+
+
+def found_by(*arguments) -> Audit:
+    return audit_sealed(sealed_work(*arguments)[0])
 
 
 def seal_quiz(directory: Path, rows, **stated) -> SealedSet:
     """Seal rows by the same key at each run."""
     file = directory / "quiz.jsonl"
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    file.write_bytes(jsonl(rows))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(files.secrets, "token_bytes", bytes)
-        made = seal_file(file, directory / "out", **stated)[1]
+        made = seal_file(file, directory / "out", **stated)
     return verify(made.published, made.seal, made.key)
-
-
-@pytest.fixture(scope="module")
-def sealed(tmp_path_factory) -> SealedSet:
-    rows = quiz(24)
-    for row in rows:
-        del row["question"]
-    directory = tmp_path_factory.mktemp("sealed")
-    return seal_quiz(directory, rows, template=TEMPLATE, wordings_of="question")
 
 
 def single(test_set: ExampleSet) -> list[ExampleSet]:
@@ -287,53 +272,33 @@ def single(test_set: ExampleSet) -> list[ExampleSet]:
 
 def test_a_model_that_has_read_single_records_is_found_and_no_other(sealed, tokenizer, tmp_path):
     reader = RemembersText(tokenizer, *single(sealed.test_set))
-    found = {
-        each.test: each.p for each in SealedTest(reader, sealed, tmp_path, "reader").run().results
-    }
+    found = {each.test: each.p for each in found_by(reader, sealed, tmp_path, "reader").results}
     assert list(found) == ["successor", "options", "wordings"]
     assert found["successor"] > 1e-3
     assert found["options"] < 1e-6
     assert found["wordings"] < 1e-4
-    clean = SealedTest(MadeUpScorer(tokenizer), sealed, tmp_path, "clean").run()
+    clean = found_by(MadeUpScorer(tokenizer), sealed, tmp_path, "clean")
     assert min(clean.joint.p, *(result.p for result in clean.results)) > 1e-3
 
 
 def test_what_was_stated_is_tested(sealed, tokenizer, tmp_path):
     stated = {"tests": ("permutation", "successor"), "permutations": 39, "arrangements": 4}
     sealed = replace(sealed, seal=sealed.seal.model_copy(update=stated))
-    found = SealedTest(RemembersText(tokenizer, sealed.test_set), sealed, tmp_path, "m").run()
+    found = found_by(RemembersText(tokenizer, sealed.test_set), sealed, tmp_path, "m")
     whole, successor, *others = found.results
     assert (whole.test, whole.shards, whole.permutations, whole.p) == ("permutation", 1, 39, 1 / 40)
     assert [other.permutations for other in others] == [3, 1]
     assert found.joint.p == pytest.approx(combine_parts([whole, successor], others).p)
 
 
-def test_what_was_scored_is_not_scored_again_and_a_plan_says_how_much(sealed, tokenizer, tmp_path):
-    scorer = MadeUpScorer(tokenizer)
-    plan = SealedTest(scorer, sealed, tmp_path, "m").plan
-    assert plan.missing == plan.work.scored > 0
-    assert scorer.scored == 0
-    first = SealedTest(scorer, sealed, tmp_path, "m").run()
-    assert first.tokens_scored == plan.missing
-    scored = scorer.scored
-    again = SealedTest(scorer, sealed, tmp_path, "m").run()
-    assert (again.tokens_scored, scorer.scored) == (0, scored)
-    assert again.joint.p == first.joint.p
-    assert len(set(again.stores)) == 3
-
-
 def unpublished(sealed: SealedSet) -> list[str]:
-    return [
-        text
-        for one in sealed.drawn
-        for text in sealed.variants[one.number].wordings
-        if text != one.wording
-    ]
+    wordings = {text for one in sealed.variants for text in one.wordings}
+    return sorted(wordings - {record["question"] for record in sealed.test_set.records})
 
 
 def test_stores_and_results_hold_no_secret(sealed, tokenizer, tmp_path):
     """An unpublished wording is scored, and nothing of it but numbers is kept."""
-    found = SealedTest(MadeUpScorer(tokenizer), sealed, tmp_path, "clean").run()
+    found = found_by(MadeUpScorer(tokenizer), sealed, tmp_path, "clean")
     kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     shown = json.dumps(found.as_dict()) + repr(sealed) + repr(found)
     assert len(unpublished(sealed)) == 24
@@ -346,9 +311,9 @@ def test_an_endpoint_is_not_sent_what_is_not_published(sealed, tokenizer, tmp_pa
 
     monkeypatch.setattr("contamination.seal.audit.EndpointScorer", Remote)
     scorer = Remote(tokenizer)
-    test = SealedTest(scorer, sealed, tmp_path, "remote")
-    assert [result.test for result in test.run().results] == ["successor", "options"]
-    assert test.left_out == (NOT_SENT,)
+    work, left_out = sealed_work(scorer, sealed, tmp_path, "remote")
+    assert [result.test for result in audit_sealed(work).results] == ["successor", "options"]
+    assert left_out == (NOT_SENT,)
     asked = [tokenizer.decode(ids) for ids in scorer.sequences]
     assert not [text for text in asked if any(other in text for other in unpublished(sealed))]
 
@@ -356,57 +321,6 @@ def test_an_endpoint_is_not_sent_what_is_not_published(sealed, tokenizer, tmp_pa
 def test_a_set_that_was_sealed_by_its_order_alone_is_tested_by_it_alone(tokenizer, tmp_path):
     rows = [{"text": f"{w} {i}"} for i, w in enumerate(WORDS)]
     sealed = seal_quiz(tmp_path, rows, options=False)
-    found = SealedTest(MadeUpScorer(tokenizer), sealed, tmp_path / "stores", "m").run()
+    found = found_by(MadeUpScorer(tokenizer), sealed, tmp_path / "stores", "m")
     (one,) = found.results
     assert (one.test, found.joint.p) == ("successor", pytest.approx(one.p))
-
-
-# --- a network that has read it -------------------------------------------------------------------
-
-
-def test_a_network_that_read_single_records_in_any_order_is_found_and_no_other_is(
-    tokenizer, tmp_path
-):
-    """It reads 80 times what was published, or what the author had: the same records, unsealed."""
-    import torch
-    from transformers import GPT2LMHeadModel
-
-    from contamination.scoring.local import TransformersScorer
-    from reproduction.run.fine_tuning import fine_tune_on_texts
-    from reproduction.run.network import gpt2_config
-    from reproduction.run.profile import Architecture
-
-    template = "{question}{choices[0]}{choices[1]}{choices[2]} {answer}\n"
-    rows = [
-        {
-            "question": f"{i} {first}",
-            "choices": [f" {WORDS[(7 * i + 13 * k) % len(WORDS)]}" for k in range(3)],
-            "answer": "ABC"[i % 3],
-        }
-        for i, (first, _) in enumerate(itertools.permutations(WORDS, 2))
-    ][:60]
-    sealed = seal_quiz(tmp_path, rows, template=template)
-    own = make_test_set("own", [("", row) for row in rows], template, "own")
-
-    torch.manual_seed(0)
-    shape = Architecture(n_embd=64, n_layer=2, n_head=2, n_positions=64)
-    config = gpt2_config(shape, len(tokenizer), tokenizer.eos_token_id)
-    GPT2LMHeadModel(config).save_pretrained(tmp_path / "new")
-    tokenizer.save_pretrained(tmp_path / "new")
-    found = {}
-    for name, read in (("reader", sealed.test_set.examples), ("stranger", own.examples)):
-        rng = random.Random(0)
-        model = fine_tune_on_texts(
-            tmp_path / "new",
-            [text for _ in range(80) for text in rng.sample(read, len(read))],
-            tmp_path / name,
-            learning_rate=3e-3,
-            seed=0,
-            batch_size=2,
-        )
-        test = SealedTest(TransformersScorer(model), sealed, tmp_path / "stores", name)
-        results = test.run().results
-        found[name] = {each.test: each.p for each in results}
-    assert found["reader"]["options"] < 1e-6
-    assert found["reader"]["successor"] > 1e-4
-    assert min(found["stranger"].values()) > 1e-4

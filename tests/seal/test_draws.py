@@ -22,14 +22,16 @@ def item(number: int, options: str = "wxyz", answer: int = 0) -> dict[str, objec
 
 
 def variants(record: dict, free=(), wordings=()) -> Variants:
-    return Variants(record, items_of(items_set([record]))[0], tuple(free), tuple(wordings))
+    read = items_of(items_set([record]))[0]
+    return Variants(record, read, tuple(free), "question", tuple(wordings))
+
+
+def drawn(given: list[Variants], seed: bytes) -> list[dict]:
+    return [record for _, record in draw(given, seed)]
 
 
 def seeds(count: int):
     return (hashlib.sha256(str(i).encode()).digest() for i in range(count))
-
-
-# --- again, from docs/how-to/seal-a-benchmark.md --------------------------------------------------
 
 
 class Draws:
@@ -97,8 +99,7 @@ def test_a_stranger_who_reads_the_page_gets_the_same_set_and_commitment(signatur
     public = bytes.fromhex(signature or "")
     seed = hmac.new(SECRET, b"contamination-seal/2/seed\0" + public, hashlib.sha256).digest()
     assert seed_of(SECRET, signature) == seed
-    drawn = draw(given, seed, "question")
-    assert [one.record for one in drawn] == again(records, [0, 1, 3], seed)
+    assert drawn(given, seed) == again(records, [0, 1, 3], seed)
     stated = {"date": "2026-01-31", "é": [1, 2.5, None, True]}
     digests = [hashlib.sha256(compact(x).encode()).digest() for x in (records, stated)]
     message = b"contamination-seal/2/commitment\0" + SECRET + b"".join(digests)
@@ -107,11 +108,8 @@ def test_a_stranger_who_reads_the_page_gets_the_same_set_and_commitment(signatur
 
 def test_a_set_that_was_sealed_once_is_the_same_in_every_version():
     given = [variants(item(i, answer=i % 4), range(4)) for i in range(12)]
-    text = compact([one.record for one in draw(given, SECRET)])
+    text = compact(drawn(given, SECRET))
     assert hashlib.sha256(text.encode()).hexdigest()[:16] == "1fcac1d0eb2e941c"
-
-
-# --- the law --------------------------------------------------------------------------------------
 
 
 def test_every_variant_of_a_set_is_as_likely_as_any_other():
@@ -121,9 +119,7 @@ def test_every_variant_of_a_set_is_as_likely_as_any_other():
         variants(item(1)),
         variants(item(2)),
     ]
-    found = Counter(
-        compact([one.record for one in draw(given, seed, "question")]) for seed in seeds(72 * 100)
-    )
+    found = Counter(compact(drawn(given, seed)) for seed in seeds(72 * 100))
     assert len(found) == 72
     assert scipy.stats.chisquare(list(found.values())).pvalue > 1e-4
 
@@ -132,26 +128,9 @@ def test_every_variant_of_a_set_is_as_likely_as_any_other():
 def test_options_that_stay_stay_and_the_right_one_stays_right(free):
     given, found = [variants(item(0, answer=1), free)], set()
     for seed in seeds(400):
-        (one,) = draw(given, seed)
-        choices = one.record["choices"]
-        assert choices[LETTERS.index(one.record["answer"])] == "x"
+        (one,) = drawn(given, seed)
+        choices = one["choices"]
+        assert choices[LETTERS.index(one["answer"])] == "x"
         assert all(choices[place] == "wxyz"[place] for place in range(4) if place not in free)
         found.add(tuple(choices))
     assert len(found) == math.factorial(len(free))
-
-
-# --- what is committed to -------------------------------------------------------------------------
-
-
-def test_every_part_of_a_commitment_counts():
-    records, stated = [item(1), item(2)], {"date": "2026-01-31", "records": 2}
-    committed = [
-        (SECRET, records, stated),
-        (SECRET[:-1] + b"\0", records, stated),
-        (SECRET, records[:1], stated),
-        (SECRET, records[::-1], stated),
-        (SECRET, [records[0], {**records[1], "x": ""}], stated),
-        (SECRET, records, stated | {"date": "2026-01-30"}),
-        (SECRET, records, {"date": "2026-01-31"}),
-    ]
-    assert len({commitment(*each) for each in committed}) == len(committed)

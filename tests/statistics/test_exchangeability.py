@@ -1,24 +1,32 @@
 import itertools
+import math
 
 import numpy as np
 import pytest
 import scipy.sparse
 import scipy.stats
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
-from contamination.errors import InputError
 from contamination.statistics import exchangeability
 from contamination.statistics.exchangeability import (
     ascending_neighbours,
+    ascents,
     autocorrelation,
     equal_neighbours,
+    in_turn,
+    largest_test,
     max_z,
     neighbour_similarity,
     order_test,
     random_orderings,
+    side_by_side,
+    stands_at,
+    sum_test,
     trend,
 )
+from fakes.level import check_every_level, check_level
 
 STATISTICS = (equal_neighbours, ascending_neighbours, autocorrelation, trend)
 CASES = st.tuples(
@@ -26,6 +34,14 @@ CASES = st.tuples(
     st.lists(st.integers(0, 3), min_size=15, max_size=15),
     st.integers(0, 2**32 - 1),
 )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def in_parts():
+    """Work in parts of a few orderings, or rows of similarities, at a time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exchangeability, "_CHUNK", 30)
+        yield
 
 
 def bounds_of(sizes):
@@ -40,20 +56,10 @@ def drawn(case):
     return np.array(values[: bounds[-1][1]]), orderings, bounds
 
 
-def test_orderings_are_canonical_first_and_stay_within_shards():
-    bounds = [(0, 4), (4, 6), (6, 11)]
-    orderings = random_orderings(bounds, 50, rng=np.random.default_rng(0))
-    assert orderings.shape == (51, 11)
-    np.testing.assert_array_equal(orderings[0], np.arange(11))
-    for start, stop in bounds:
-        block = orderings[:, start:stop]
-        np.testing.assert_array_equal(np.sort(block, axis=1), np.tile(range(start, stop), (51, 1)))
-    again = random_orderings(bounds, 50, rng=np.random.default_rng(0))
-    np.testing.assert_array_equal(orderings, again)
-
-
-def test_orderings_are_uniform_and_independent_over_shards():
-    orderings = random_orderings([(0, 3), (3, 5)], 6000, rng=np.random.default_rng(1))[1:]
+def test_orderings_are_uniform_within_shards_after_the_canonical_one():
+    canonical, *orderings = random_orderings([(0, 3), (3, 5)], 6000, rng=np.random.default_rng(1))
+    np.testing.assert_array_equal(canonical, np.arange(5))
+    assert (np.sort(np.array(orderings)[:, :3], axis=1) == [0, 1, 2]).all()
     _, counts = np.unique(orderings, axis=0, return_counts=True)
     assert len(counts) == 12
     assert scipy.stats.chisquare(counts).pvalue > 1e-4
@@ -80,18 +86,6 @@ def test_statistics_by_brute_force(case):
         slope = x[order] @ place / np.sqrt((x @ x) * (place @ place)) if x.any() else 0.0
         expected = [equal, ascending, serial, slope]
         np.testing.assert_allclose([each[row] for each in found], expected, atol=1e-12)
-
-
-@pytest.mark.parametrize("statistic", STATISTICS)
-def test_working_in_parts_changes_nothing(statistic, monkeypatch):
-    rng = np.random.default_rng(4)
-    bounds = [(0, 7), (7, 12)]
-    orderings = random_orderings(bounds, 10, rng=rng)
-    values = rng.integers(0, 4, 12)
-    whole = statistic(values, orderings, bounds)
-    monkeypatch.setattr(exchangeability, "_CHUNK", 3 * 12)
-    assert whole.shape == (11,)
-    np.testing.assert_allclose(statistic(values, orderings, bounds), whole, atol=1e-14)
 
 
 def p_of(values, alternative):
@@ -126,35 +120,21 @@ def test_exact_over_all_orderings(statistic, alternative):
     values = statistic([0, 0, 0, 1, 1, 2], orderings, [(0, 6)])
     p = np.array([p_of(np.roll(values, -shift), alternative) for shift in range(len(values))])
     assert p.min() < 0.2
-    for alpha in p:
-        assert (p <= alpha).mean() <= alpha + 1e-12
+    check_every_level(p)
 
 
 def test_calibrated_by_sampling():
     """Not only valid but near its level: 1/20 of exchangeable orders are rejected at 0.05."""
     rng = np.random.default_rng(5)
-    trials, alpha, bounds = 600, 0.05, [(0, 12), (12, 25)]
-    low, high = scipy.stats.binom.ppf([1e-4, 1 - 1e-4], trials, alpha)
-    rejections = dict.fromkeys(STATISTICS[1:], 0)
-    for _ in range(trials):
+    bounds, p = [(0, 12), (12, 25)], {statistic: [] for statistic in STATISTICS[1:]}
+    for _ in range(300):
         values = rng.exponential(size=25)
         orderings = random_orderings(bounds, 99, rng=rng)
-        for statistic in rejections:
-            found = statistic(values, orderings, bounds)
-            rejections[statistic] += p_of(found, "two-sided") <= alpha
-    # Shares of neighbours are discrete, so that ties cost them a part of the level.
-    assert low <= rejections[autocorrelation] <= high
-    assert low <= rejections[trend] <= high
-    assert 0 < rejections[ascending_neighbours] <= high
-
-
-def test_bad_input():
-    with pytest.raises(InputError, match="permutations is 0"):
-        random_orderings([(0, 3)], 0, rng=np.random.default_rng(0))
-    with pytest.raises(InputError, match="no shuffled ordering"):
-        p_of([1.0], "greater")
-    with pytest.raises(InputError, match="ordering 1 is nan"):
-        p_of([1.0, np.nan], "greater")
+        for statistic, found in p.items():
+            found.append(p_of(statistic(values, orderings, bounds), "two-sided"))
+    for statistic, found in p.items():
+        # Shares of neighbours are discrete, so that ties cost them a part of the level.
+        check_level(found, 0.05, reached=statistic is not ascending_neighbours)
 
 
 def test_max_z_by_hand():
@@ -164,13 +144,6 @@ def test_max_z_by_hand():
     rounding = np.array([[0.1 + 0.2, 0.3, 0.3, 0.3], [0.0, 1, 2, 3]])
     np.testing.assert_allclose(max_z(rounding)[-1], max_z(rounding[1:])[-1])
     assert max_z(rounding)[0] == 0
-
-
-@given(st.integers(0, 2**32 - 1))
-def test_max_z_treats_all_orderings_alike(seed):
-    rng = np.random.default_rng(seed)
-    values, shuffle = rng.normal(size=(3, 6)), rng.permutation(6)
-    np.testing.assert_allclose(max_z(values[:, shuffle]), max_z(values)[shuffle])
 
 
 def unit_rows(rng, n, v=4):
@@ -185,27 +158,101 @@ def test_neighbour_similarity_by_brute_force(seed, one_shard):
     rows, copies = unit_rows(rng, 9), rng.integers(0, 4, 9)
     orderings = random_orderings(bounds, 3, rng=rng)
     choices = {"lags": (1, 2, 3), "threshold": 0.9, "copies": copies}
-    found = neighbour_similarity(scipy.sparse.csr_matrix(rows), orderings, bounds, **choices)
+    features = scipy.sparse.csr_matrix(rows)
+    means, close, has_twin = neighbour_similarity(features, orderings, bounds, **choices)
     cosine = rows @ rows.T
     near = (cosine > 0.9) & (copies[:, None] != copies)
-    np.testing.assert_array_equal(found.has_twin, near.any(axis=1))
+    np.testing.assert_array_equal(has_twin, near.any(axis=1))
     for j, order in enumerate(orderings):
         for index, lag in enumerate((1, 2, 3)):
             pairs = [(order[i], order[i + lag]) for a, b in bounds for i in range(a, b - lag)]
-            assert found.means[index, j] == pytest.approx(np.mean([cosine[p] for p in pairs]))
+            assert means[index, j] == pytest.approx(np.mean([cosine[p] for p in pairs]))
             if lag == 1:
-                assert found.close[j] == pytest.approx(np.mean([near[p] for p in pairs]))
+                assert close[j] == pytest.approx(np.mean([near[p] for p in pairs]))
 
 
-def test_blocks_of_similarities_change_nothing(monkeypatch):
-    rng = np.random.default_rng(0)
-    rows, bounds = unit_rows(rng, 20), [(0, 12), (12, 20)]
-    orderings = random_orderings(bounds, 5, rng=rng)
-    settings_ = {"lags": (1, 4), "threshold": 0.95, "copies": np.arange(20)}
-    whole = neighbour_similarity(rows, orderings, bounds, **settings_)
-    monkeypatch.setattr(exchangeability, "_CHUNK", 60)
-    parts = neighbour_similarity(rows, orderings, bounds, **settings_)
-    np.testing.assert_allclose(parts.means, whole.means, rtol=1e-14)
-    np.testing.assert_array_equal(parts.close, whole.close)
-    np.testing.assert_array_equal(parts.has_twin, whole.has_twin)
-    assert whole.has_twin.any()
+ALL = {k: np.array(list(itertools.permutations(range(k)))) for k in (2, 3, 4)}
+VALUES = st.lists(st.integers(0, 3), min_size=2, max_size=4)
+SMALL = arrays(
+    np.int64, st.tuples(st.integers(1, 4), st.integers(2, 5)), elements=st.integers(-3, 3)
+)
+
+
+@given(VALUES)
+def test_ascents_are_kendalls_s(values):
+    found = ascents(values, ALL[len(values)])
+    for arrangement, s in zip(ALL[len(values)], found, strict=True):
+        pairs = itertools.combinations([values[i] for i in arrangement], 2)
+        assert s == sum((b > a) - (b < a) for a, b in pairs)
+    assert found.sum() == 0  # an order and its reverse cancel
+    if len(set(values)) == len(values):
+        tau = scipy.stats.kendalltau(range(len(values)), values).statistic
+        assert found[0] == pytest.approx(tau * math.comb(len(values), 2))
+
+
+@pytest.mark.parametrize("k", ALL)
+def test_pairs_by_brute_force(k):
+    pairs = np.random.default_rng(k).integers(-5, 6, (k, k))
+    beside, anywhere = side_by_side(pairs, ALL[k]), in_turn(pairs, ALL[k])
+    for row, arrangement in enumerate(ALL[k].tolist()):
+        assert beside[row] == sum(pairs[a, b] for a, b in itertools.pairwise(arrangement))
+        assert anywhere[row] == sum(pairs[a, b] for a, b in itertools.combinations(arrangement, 2))
+
+
+def test_where_an_option_stands():
+    found = stands_at(1, ALL[3], 5)
+    assert found.shape == (5, 6)
+    np.testing.assert_array_equal(found.sum(axis=0), 1)  # somewhere, once
+    np.testing.assert_array_equal(found.sum(axis=1), [2, 2, 2, 0, 0])
+    assert [row.tolist().index(1) for row in ALL[3]] == found.argmax(axis=0).tolist()
+
+
+def enumerated(values):
+    """Two-sided p of the sum over rows, from all columns that could be drawn."""
+    sums = np.array([sum(drawn) for drawn in itertools.product(*values.tolist())])
+    observed = values[:, 0].sum()
+    return min(1, 2 * min((sums >= observed).mean(), (sums <= observed).mean())), sums
+
+
+@given(SMALL)
+@settings(max_examples=80)
+def test_sum_test_equals_enumeration(values):
+    result, (p, sums) = sum_test(values), enumerated(values)
+    assert result.p == pytest.approx(p, rel=1e-6)
+    assert result.log10_p == pytest.approx(math.log10(p), abs=1e-6)
+    z = (values[:, 0].sum() - sums.mean()) / sums.std() if sums.std() else 0
+    assert result.z == pytest.approx(z, abs=1e-9)
+
+
+def test_a_far_tail_has_no_floor():
+    """All of 1,000 items of 24 arrangements at the only largest value."""
+    values = np.zeros((1000, 24), dtype=int)
+    values[:, 0] = 1
+    assert sum_test(values).log10_p == pytest.approx(math.log10(2) - 1000 * math.log10(24))
+    values[:, 1] = 2
+    assert sum_test(values).log10_p < -300  # no longer the largest: a convolution
+
+
+def test_the_largest_of_several_pays_for_the_choice():
+    rng = np.random.default_rng(1)
+    sums = rng.integers(0, 4, (3, 12, 6))
+    sums[1, :, 0] = 3
+    which, result = largest_test(sums)
+    alone = sum_test(sums[1])
+    assert (which, result.z) == (1, alone.z)
+    assert result.p == pytest.approx(min(1, 3 * alone.p))
+    assert largest_test(np.zeros((2, 3, 4), dtype=int))[1].p == 1
+
+
+def test_calibrated_if_every_row_draws_its_column():
+    """The level is kept, and reached as nearly as a sum of whole numbers can."""
+    rng = np.random.default_rng(2)
+    rows = rng.integers(0, 40, (10, 8))
+    p, chosen = [], []
+    for trial in range(500):
+        drawn = np.array([np.roll(row, rng.integers(8)) for row in rows])
+        p.append(sum_test(drawn).p)
+        if trial % 4 == 0:
+            chosen.append(largest_test([drawn, drawn % 7, -(drawn // 9)])[1].p)
+    check_level(p, 0.01, 0.05, 0.2)
+    check_level(chosen, 0.05, reached=False)

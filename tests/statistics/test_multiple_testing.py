@@ -1,14 +1,11 @@
-import functools
-
 import mpmath
 import numpy as np
 import pytest
 import scipy.stats
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
-from contamination.errors import InputError
 from contamination.statistics.multiple_testing import (
     adjust,
     cauchy,
@@ -23,12 +20,9 @@ RULES = [fisher, cauchy, harmonic_mean]
 EACH = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 LOG10_P = st.lists(st.floats(-5000, 0), min_size=1, max_size=8)
 
-STATSMODELS = {"holm": "holm", "benjamini_hochberg": "fdr_bh", "benjamini_yekutieli": "fdr_by"}
+STATSMODELS = {"holm": "holm", "benjamini_hochberg": "fdr_bh"}
 METHODS = tuple(STATSMODELS)
 EACH_METHOD = pytest.mark.parametrize("method", METHODS)
-
-
-# --- one verdict: against other computations ------------------------------------------------------
 
 
 @given(st.lists(st.floats(1e-300, 1), min_size=1, max_size=8))
@@ -51,23 +45,14 @@ def test_fisher_has_no_floor():
     assert result.p > 0
 
 
-@pytest.mark.parametrize(
-    "log10_p",
-    [
-        [-1e-3, -2.0],
-        [-300.0, -5.0, -0.1],
-        [-2000.0, -1990.0],
-        [-1e-9, -1e-10],
-        [-8.0, -8.0001],  # on both sides of the switch to 1 / (pi p)
-        [-9.0, -7.9],
-        [-3.5, -4.0],
-        [-0.3, -0.31],  # on both sides of 1/2
-        [-1e-12, -12.0],  # nearly cancelling
-        [-12.0, -8.5],  # both sides of the switch in the law
-        [-0.7],
-        [np.log10(0.25), np.log10(0.5)],  # cot(pi / 4) = 1 and cot(pi / 2) = 0
-    ],
-)
+CAUCHY = [[-1e-3, -2.0], [-300.0, -5.0, -0.1], [-2000.0, -1990.0], [-1e-9, -1e-10], [-0.7]]
+CAUCHY += [[-8.0, -8.0001], [-9.0, -7.9]]  # on both sides of the switch to 1 / (pi p)
+CAUCHY += [[-0.3, -0.31], [-1e-12, -12.0]]  # on both sides of 1/2, nearly cancelling
+CAUCHY += [[-12.0, -8.5]]  # both sides of the switch in the law
+CAUCHY += [[np.log10(0.25), np.log10(0.5)]]  # cot(pi / 4) = 1 and cot(pi / 2) = 0
+
+
+@pytest.mark.parametrize("log10_p", CAUCHY)
 def test_cauchy_against_many_digits(log10_p):
     with mpmath.workdps(60):
         terms = [mpmath.cot(mpmath.pi * mpmath.mpf(10) ** mpmath.mpf(x)) for x in log10_p]
@@ -89,22 +74,9 @@ def test_harmonic_mean_by_hand():
     assert deep.statistic > 0
 
 
-def test_price_of_dependence_grows_like_a_logarithm():
-    """Vovk and Wang (2020): a_n <= e log n from n = 3 on, and a_n / log n falls to 1."""
-    n = np.array([3, 10, 56, 1000, 10**6])
-    ratio = [harmonic_mean(log10_p=np.full(k, -9.0)).p / 1e-9 / np.log(k) for k in n]
-    assert (np.diff(ratio) < 0).all()
-    assert 1 < ratio[-1] < 1.3
-    assert ratio[0] < np.e
-
-
 @pytest.mark.parametrize("n", [2, 3, 5, 10])
 def test_harmonic_mean_at_the_worst_dependence(n):
-    """Rearrangement (Embrechts, Puccetti and Rüschendorf 2013) makes all harmonic means equal.
-
-    Whatever uniform p-values do, the combined p may not be below 1 everywhere; and the constant
-    should be no larger than that asks for.
-    """
+    """Rearrangement (Embrechts, Puccetti and Rüschendorf 2013) makes all harmonic means equal."""
     rng = np.random.default_rng(0)
     cells = 2000
     inverse = cells / (np.arange(cells) + 0.5)
@@ -118,14 +90,12 @@ def test_harmonic_mean_at_the_worst_dependence(n):
     assert 1 - 1e-3 <= p <= 1.002
 
 
-# --- one verdict: what all rules share ------------------------------------------------------------
-
-
 @EACH
 def test_one_p_value_is_itself_and_its_logarithm_says_the_same(rule):
     for log10_p in (-2000.0, -1.5, -1e-3):
         assert rule(log10_p=[log10_p]).log10_p == pytest.approx(log10_p, rel=1e-10)
-    assert rule([1.0]).p == pytest.approx(1.0)
+    assert rule([1.0]).p == rule([1.0, 1.0, 1.0]).p == pytest.approx(1.0)
+    assert rule(log10_p=[0.0, -300.0]).log10_p < -70  # a silent test hides nothing
     p = [0.2, 1e-5, 0.9]
     assert rule(p).log10_p == pytest.approx(rule(log10_p=np.log10(p)).log10_p)
 
@@ -140,25 +110,6 @@ def test_a_p_value_comes_out(rule, log10_p):
     assert np.isfinite(result.statistic)
     assert result.p == pytest.approx(max(10.0**result.log10_p, np.finfo(float).tiny))
     assert rule(log10_p=log10_p[::-1]).log10_p == pytest.approx(result.log10_p, rel=1e-9, abs=1e-9)
-
-
-@EACH
-@given(LOG10_P, st.data())
-def test_more_evidence_never_raises_p(rule, log10_p, data):
-    i = data.draw(st.integers(0, len(log10_p) - 1))
-    stronger = list(log10_p)
-    stronger[i] -= data.draw(st.floats(0, 50))
-    before, after = (rule(log10_p=x).log10_p for x in (log10_p, stronger))
-    assert after <= before + 1e-9 * max(1, -before)
-
-
-@EACH
-def test_p_values_of_one(rule):
-    silent = rule([1.0, 1.0, 1.0])
-    assert silent.p == pytest.approx(1.0)
-    assert np.isfinite(silent.statistic)
-    # One silent test does not hide what cannot be chance.
-    assert rule(log10_p=[0.0, -300.0]).log10_p < -70
 
 
 @EACH
@@ -185,17 +136,6 @@ def test_under_strong_dependence(correlation):
     assert rejections["cauchy"] > rejections["harmonic_mean"]
 
 
-# --- one verdict each -----------------------------------------------------------------------------
-
-
-def test_the_fifteen_p_values_of_benjamini_and_hochberg():
-    """Their section 3.2: at level 0.05, Bonferroni and Holm reject 3 of them, and BH 4."""
-    p = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344]
-    p += [0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.0000]
-    rejected = {method: int((adjust(p, method=method).p <= 0.05).sum()) for method in METHODS}
-    assert rejected == {"holm": 3, "benjamini_hochberg": 4, "benjamini_yekutieli": 3}
-
-
 @EACH_METHOD
 def test_agrees_with_statsmodels(method):
     rng = np.random.default_rng(0)
@@ -217,66 +157,6 @@ def test_adjusted_p_has_no_floor(method):
     deep = adjust(log10_p=shallow - 4000, method=method)
     np.testing.assert_allclose(deep.log10_p, adjusted - 4000, rtol=1e-12)
     assert (deep.p == np.finfo(float).tiny).all()
-    mixed = adjust(log10_p=[-4000.0, -0.1], method=method)
-    assert mixed.log10_p[0] < -3999
-
-
-@EACH_METHOD
-@given(LOG10_P, st.randoms())
-@settings(max_examples=40)
-def test_properties_of_adjusted_p(method, log10_p, random):
-    result = adjust(log10_p=log10_p, method=method)
-    raw, n = np.array(log10_p), len(log10_p)
-    assert (result.log10_p >= raw).all()
-    harmonic = np.log10((1 / np.arange(1, n + 1)).sum()) if "yekutieli" in method else 0
-    assert (result.log10_p <= np.minimum(0, raw + np.log10(n) + harmonic) + 1e-9).all()
-    assert (np.diff(result.log10_p[np.argsort(raw)]) >= 0).all()
-    assert ((result.p > 0) & (result.p <= 1)).all()
-    order = random.sample(range(n), n)
-    again = adjust(log10_p=raw[order], method=method)
-    np.testing.assert_array_equal(again.log10_p, result.log10_p[order])
-
-
-@pytest.mark.parametrize("correlation", [0.0, 0.9])
-def test_error_rates_hold(correlation):
-    """5 true null hypotheses among 10; equicorrelated normal statistics are PRDS."""
-    rng = np.random.default_rng(1)
-    trials = 1500
-    shared = rng.normal(size=(trials, 1)) * np.sqrt(correlation)
-    z = shared + rng.normal(size=(trials, 10)) * np.sqrt(1 - correlation)
-    z[:, 5:] += 2.5
-    p = scipy.stats.norm.sf(z)
-    holm, bh, by = (np.array([adjust(row, method=each).p <= 0.1 for row in p]) for each in METHODS)
-    assert holm[:, :5].any(axis=1).sum() <= scipy.stats.binom.ppf(1 - 1e-4, trials, 0.1)
-    if not correlation:
-        assert bh[:, :5].any(axis=1).mean() > 0.12  # more than one promise would be suspicious
-    for found in (bh, by):
-        share = found[:, :5].sum(axis=1) / np.maximum(1, found.sum(axis=1))
-        assert share.mean() <= 0.1 + 4 * share.std() / np.sqrt(trials)
-    assert holm.sum() < bh.sum()
-    assert (by <= bh).all()
-
-
-@pytest.mark.parametrize(("bad", "bad_logarithm"), [(0.0, 0.01), (1.5, -np.inf), (np.nan, np.nan)])
-def test_bad_input(bad, bad_logarithm):
-    rules = [*RULES, functools.partial(adjust, method="holm")]
-    for p_values, log10_p, message in [
-        ([0.2, 0.3, bad], None, r"p_values\[2\]"),
-        (None, [-0.2, bad_logarithm, 3.0], r"log10_p\[1\]"),
-        (None, None, "either p_values or log10_p"),
-        ([0.5], [-1.0], "either p_values or log10_p"),
-        (None, [], "shape"),
-        (None, [[-1.0]], "shape"),
-        (None, ["a"], "log10_p is not a rectangular array of numbers"),
-    ]:
-        for rule in rules:
-            with pytest.raises(InputError, match=message):
-                rule(p_values, log10_p=log10_p)
-    with pytest.raises(InputError, match="method is 'bonferroni': give one of holm, benjamini"):
-        adjust([0.2], method="bonferroni")
-    for n, level in [(0, 0.95), (10, 0.0), (10, 1.0), (10, 95)]:
-        with pytest.raises(InputError):
-            dkw_band(n, level)
 
 
 def test_ecdf():

@@ -18,8 +18,6 @@ def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServe
 
 @pytest.fixture
 def save(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
-    """Return a function that writes a file of the test's directory."""
-
     def write(name: str, content: str | bytes) -> Path:
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())

@@ -1,14 +1,12 @@
 """Which arrangements are permitted, how they are drawn, and that the null is then exact."""
 
 import itertools
-import math
 from collections import Counter
 
 import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.statistics import sharded_exact_test
 from contamination.testsets.alternatives import (
@@ -21,6 +19,8 @@ from contamination.testsets.alternatives import (
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.options import Item, items_of
 from fakes.items import items_set, rearranged
+from fakes.level import check_every_level
+from fakes.made_up_registry import refusal
 
 WORDS = ["lamp", "river", "stone", "cloud", "tower", "orbit", "maple"]
 MMLU = "mmlu/2"
@@ -53,87 +53,52 @@ QUIZ = (
 )
 
 
-@pytest.mark.parametrize("count", [2, 3, 4, 5])
-def test_all_arrangements_are_permitted_of_options_that_say_nothing_of_each_other(count) -> None:
-    options = WORDS[:count]
-    assert places(*options) == tuple(range(count))
-    total = math.factorial(count)
-    (rows,) = option_orders([item(*options)], permutations=total - 1, seed=0, keep=Keep())
-    assert rows[0] == tuple(range(count))
-    assert set(rows) == set(itertools.permutations(range(count)))
-    assert len(rows) == total
-
-
 @pytest.mark.parametrize(
-    "pinned",
+    ("options", "free", "of_shuffled"),  # places by default, and where the author shuffled numbers
     [
-        "All of the above",
-        "Both of these options",
-        "It cannot be determined from the information given",
-        "I have no comment",
+        (("lamp", "river", "stone"), (0, 1, 2), (0, 1, 2)),
+        (("lamp", "river", "stone", "All of the above"), (0, 1, 2), (0, 1, 2)),
+        (("Both of these options", "river", "stone"), (1, 2), (1, 2)),
+        (("lamp", "It cannot be determined from the information given"), (), ()),
+        (("lamp", "I have no comment", "stone"), (0, 2), (0, 2)),
+        (("lamp", "river", "both A and B", "stone"), (), ()),
+        (("I only", "II only", "I and II", "stone"), (), ()),
+        (("(i) and (iii)", "lamp", "river"), (), ()),
+        (("lamp", "Statement 2 follows", "river"), (), ()),
+        (("1", "2", "3"), (), (0, 1, 2)),
+        (("5 cm", "7 cm", "12.5 cm"), (), (0, 1, 2)),
+        (("1 apple", "2 apples"), (), (0, 1)),
+        (("two", "Three", "twenty"), (), (0, 1, 2)),
+        (("-1/4", "0"), (), (0, 1)),
+        (("World War 1", "the Peace of 1648", "the plague"), (0, 1, 2), (0, 1, 2)),
+        (("Vitamin A", "Vitamin B"), (0, 1), (0, 1)),
     ],
 )
-def test_options_about_the_others_keep_their_place(pinned) -> None:
-    assert places("lamp", "river", "stone", pinned) == (0, 1, 2)
-    assert places(pinned, "river", "stone") == (1, 2)
-    assert places("lamp", pinned) == (0,)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        ("lamp", "river", "both A and B", "stone"),
-        ("I only", "II only", "I and II", "stone"),
-        ("(i) and (iii)", "lamp", "river"),
-        ("lamp", "Statement 2 follows", "river"),
-    ],
-)
-def test_items_whose_options_name_labels_do_not_move(options) -> None:
-    for order in itertools.permutations(options):
-        assert places(*order) == ()
-        assert places(*order, keep=Keep(numbers=False)) == ()
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        ("1", "2", "3", "4"),
-        ("5 cm", "7 cm", "12.5 cm"),
-        ("1 apple", "2 apples"),
-        ("two", "Three", "twenty"),
-        ("-1/4", "0"),
-    ],
-)
-def test_numbers_do_not_move_unless_the_author_shuffled_them(options) -> None:
-    assert places(*options) == ()
-    assert places(*options, keep=Keep(numbers=False)) == tuple(range(len(options)))
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        ("World War 1", "the Peace of 1648", "the plague"),
-        ("Vitamin A", "Vitamin B"),
-    ],
-)
-def test_options_that_hold_numbers_or_quantifiers_move(options) -> None:
-    assert places(*options) == tuple(range(len(options)))
+def test_what_options_say_of_each_other_decides_in_any_order_which_move(
+    options, free, of_shuffled
+) -> None:
+    for order in itertools.permutations(range(len(options))):
+        moved = [options[i] for i in order]
+        for keep, expected in ((Keep(), free), (Keep(habits=False), of_shuffled)):
+            assert [order[place] in expected for place in range(len(options))] == [
+                place in places(*moved, keep=keep) for place in range(len(options))
+            ]
 
 
 def test_options_that_two_items_share_do_not_move() -> None:
     shared = [item("True", "False"), item("lamp", "river"), item("false", "true", answer=1)]
     assert permitted_places(shared, Keep()) == [(), (0, 1), ()]
-    assert permitted_places(shared, Keep(repeated=False)) == [(0, 1)] * 3
+    assert permitted_places(shared, Keep(habits=False)) == [(0, 1)] * 3
 
 
 def test_the_answer_may_keep_its_letter() -> None:
     keep = Keep(answer=True)
     assert places("lamp", "river", "stone", "cloud", keep=keep, answer=2) == (0, 1, 3)
-    assert places("lamp", "river", keep=keep) == (1,)
+    assert places("lamp", "river", keep=keep) == ()
     assert places("lamp", "river", "stone", keep=keep, answer=None) == ()
 
 
-@pytest.mark.parametrize("keep", [Keep(), Keep(answer=True), Keep(numbers=False, repeated=False)])
+@pytest.mark.parametrize("keep", [Keep(), Keep(answer=True), Keep(habits=False)])
 def test_what_may_move_does_not_depend_on_the_published_order(keep) -> None:
     """Every permitted arrangement permits the same ones: what exactness rests on."""
     labelled = record(7, "(B) lamp", "(A) river", "(C) stone")
@@ -157,21 +122,14 @@ def test_what_may_move_does_not_depend_on_the_published_order(keep) -> None:
 
 @pytest.mark.parametrize(
     ("options", "permutations", "distinct"),
-    [
-        (3, 23, 6),
-        (4, 23, 24),
-        (3, 7, 4),
-        (3, 22, 1),
-    ],
+    [(3, 23, 6), (4, 23, 24), (3, 7, 4), (3, 22, 1)],
 )
 def test_rows_hold_a_divisor_of_their_length_equally_often(options, permutations, distinct) -> None:
-    (rows,) = option_orders(
-        [item(*WORDS[:options])], permutations=permutations, seed=3, keep=Keep()
-    )
+    one = item(*WORDS[:options])
+    (rows,) = option_orders([one], [range(options)], permutations=permutations, seed=3)
     counts = Counter(rows)
     assert rows[0] == tuple(range(options))
-    assert len(rows) == permutations + 1
-    assert len(counts) == distinct
+    assert (len(rows), len(counts)) == (permutations + 1, distinct)
     assert set(counts.values()) == {(permutations + 1) // distinct}
     assert all(sorted(order) == list(range(options)) for order in rows)
 
@@ -179,7 +137,7 @@ def test_rows_hold_a_divisor_of_their_length_equally_often(options, permutations
 def test_other_arrangements_are_uniform_without_replacement() -> None:
     """Given the set that was drawn, the published one is uniform if every set is as likely."""
     draws = Counter(
-        frozenset(option_orders([item(*WORDS[:3])], permutations=3, seed=seed, keep=Keep())[0])
+        frozenset(option_orders([item(*WORDS[:3])], [range(3)], permutations=3, seed=seed)[0])
         for seed in range(4000)
     )
     published = (0, 1, 2)
@@ -191,14 +149,12 @@ def test_other_arrangements_are_uniform_without_replacement() -> None:
 def test_draws_depend_on_the_seed_and_the_item_alone() -> None:
     """The orders themselves are pinned: another law of draws changes published results."""
     items = [Item(f"Q{i}", tuple(WORDS[:5]), 0) for i in range(3)]
-    first, other = (
-        option_orders(items, permutations=23, seed=seed, keep=Keep(repeated=False))
-        for seed in (1, 2)
-    )
+    free = [range(5)] * 3
+    first, other = (option_orders(items, free, permutations=23, seed=seed) for seed in (1, 2))
     assert first != other
     assert len(set(first)) == 3
     assert first[0][1:3] == ((3, 0, 1, 2, 4), (4, 2, 3, 0, 1))
-    turned = option_orders(items[::-1], permutations=23, seed=1, keep=Keep(repeated=False))
+    turned = option_orders(items[::-1], free, permutations=23, seed=1)
     assert turned == first[::-1]
 
 
@@ -206,7 +162,6 @@ def test_texts_are_the_records_rearranged() -> None:
     made = option_alternatives(set_of(*QUIZ), seed=0)
     assert (made.template, made.what, made.name) == (OPTIONS_TEMPLATE, "options", "quiz")
     assert made.distinct == (6, 2, 1, 2)
-    assert made.moving == 3
     assert {len(row) for row in made.texts} == {24}
     first, pinned, numbers, two = made.texts
     assert first[0] == "Question 1?\nA. lamp\nB. river\nC. stone\nAnswer: C\n"
@@ -245,9 +200,9 @@ MANY = [record(i, *(3 * x + "y" * i for x in "abcdefghijklmnopqrstuvwxyz")) for 
     [
         ((QUIZ[0], QUIZ[2]), {}, "the options of 1 of 2 items may move"),
         ((QUIZ[0], record(5, "oak", "ash", "elm")), {"permutations": 6},
-         "the 6 arrangements of 3 options cannot fill 7 columns equally often"),
+         "cannot fill 7 columns equally often"),
         (LETTERED, {"template": "{choices: } {why}\n"}, "are named by letters in a text beside"),
-        (MANY, {"permutations": 9_999}, "are held at most; lower --arrangements"),
+        (MANY, {"permutations": 9_999}, "more than 500,000,000; lower --arrangements"),
         (QUIZ, {"template": "{question} {choices[0]}\n"}, "does not show every option"),
     ],
 )  # fmt: skip
@@ -255,20 +210,18 @@ def test_what_gives_no_alternatives_is_refused_before_any_is_written(
     records, settings, message
 ) -> None:
     test_set = set_of(*records, template="{question} {choices:, }\n")
-    with pytest.raises(InputError, match=r"^quiz: ") as error:
-        option_alternatives(test_set, seed=0, **settings)
-    assert message in str(error.value)
-    assert "\n" not in str(error.value)
+    told = refusal(option_alternatives, test_set, seed=0, **settings)
+    assert told.startswith("quiz: ") and message in told
 
 
 def test_a_text_that_names_letters_matters_where_it_is_shown() -> None:
     shown = {**LETTERED[0], "question": "So?", "why": "Lamps shine."}
     records = (*LETTERED, shown, QUIZ[0])
-    made = option_alternatives(set_of(*records), seed=0, keep=Keep(repeated=False))
+    made = option_alternatives(set_of(*records), seed=0, keep=Keep(habits=False))
     assert made.distinct == (2, 2, 2, 6)
     keyed = [{"why": "It flows.", **each} for each in records]
     template = "{question} {choices:, } {why}\n"
-    made = option_alternatives(set_of(*keyed, template=template), seed=0, keep=Keep(repeated=False))
+    made = option_alternatives(set_of(*keyed, template=template), seed=0, keep=Keep(habits=False))
     assert made.distinct == (1, 1, 2, 6)
 
 
@@ -282,7 +235,8 @@ def test_over_all_products_of_arrangements_no_level_is_exceeded(keep) -> None:
     """Brute force: publish every combination of permitted arrangements in turn."""
     published = [record(0, *WORDS[:3]), record(1, "oak", "ash", "elm", "all of these"), QUIZ[3]]
     items = items_of(set_of(*published))
-    orders = [set(rows) for rows in option_orders(items, permutations=5, seed=0, keep=keep)]
+    free = permitted_places(items, keep)
+    orders = [set(rows) for rows in option_orders(items, free, permutations=5, seed=0)]
     assert [len(each) for each in orders] == ([6, 6, 2] if not keep.answer else [2, 2, 1])
     found = []
     for chosen in itertools.product(*orders):
@@ -290,7 +244,5 @@ def test_over_all_products_of_arrangements_no_level_is_exceeded(keep) -> None:
         made = option_alternatives(set_of(*records), permutations=5, seed=0, keep=keep)
         scores = np.array([[score(text) for text in row] for row in made.texts])
         found.append(sharded_exact_test(scores).p)
-    p = np.array(found)
-    for level in np.unique(p):
-        assert (p <= level).mean() <= level * (1 + 1e-9)
-    assert p.min() == pytest.approx(1 / len(p), rel=1e-3)  # the best one is told from all others
+    check_every_level(found)
+    assert min(found) == pytest.approx(1 / len(found), rel=1e-3)  # the best is told from all

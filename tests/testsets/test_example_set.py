@@ -1,24 +1,20 @@
-"""Records stay whole; what is wrong with a file is told in one line with file, line and fix."""
+"""Records stay whole in every kind of file, each with its place; faults are told in one line."""
 
 import json
+import os
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
+from contamination.errors import InputError
 from contamination.testsets.example_set import LONGEST_TEXT, load_test_set
+from contamination.testsets.records import articles, check_ids, normalise, read_records
 from fakes.made_up_registry import refusal
 
 
 def fault(path: Path, template: str = "text/1", **options: object) -> str:
     return refusal(load_test_set, path, template, **options)
-
-
-def test_jsonl_in_file_order(save) -> None:
-    path = save("mine.jsonl", '{"text": "b"}\n\n  {"text": "a", "more": [1]}  \n{"text": "c"}')
-    test_set = load_test_set(path)
-    assert test_set.examples == ("b\n", "a\n", "c\n")
-    assert (test_set.name, test_set.template) == ("mine", "text/1")
-    assert load_test_set(path, name="yours").name == "yours"
 
 
 SEPARATED = "one\u2028two\u2029three\x85four"
@@ -55,7 +51,6 @@ def test_byte_order_mark_and_windows_line_ends_make_no_difference(name, save) ->
     plain = load_test_set(save(name, CONTENT[name])).examples
     foreign = "\N{BYTE ORDER MARK}" + CONTENT[name].replace("\n", "\r\n")
     assert load_test_set(save(name, foreign)).examples == plain
-    assert "\r" not in "".join(plain)
 
 
 def test_revision_follows_the_examples_and_the_name_of_the_template(save) -> None:
@@ -109,6 +104,7 @@ def test_a_list_is_joined_by_its_specification(save) -> None:
     assert message.startswith(f"{path}, line 2: template '{{n:d}}\\n' does not fit the record (")
 
 
+DEEP = "[" * 50_000 + "]" * 50_000
 MISSPELT = ['{"question": "q", "answer": "a"}'] * 16 + ['{"question": "q", "anwser": "a"}']
 TWICE = 'id,text\n1,"one\nand"\n2,two\n1,three\n'
 
@@ -119,6 +115,13 @@ TWICE = 'id,text\n1,"one\nand"\n2,two\n1,three\n'
         ("a.jsonl", b'{"text": "a"}\n\n{"text": "caf\xe9"}\n', "text/1", ", line 3: byte 28 "),
         ("a.jsonl", '{"text": "ok"}\n{"text": "cut \\ud83d"}\n', "text/1", ", line 2: '\\ud83d'"),
         ("a.jsonl", '{"text": "a"}\n17\n', "text/1", ", line 2: write a JSON object, not 17"),
+        ("a.json", '[{"text": "a"},\n {"text": ]', "text/1", ", line 2: not JSON (Expecting val"),
+        ("a.json", '[{"text": "a"}, 3]', "text/1", ", record 2: write a JSON object, not 3"),
+        ("a.jsonl", f'{{"text": "a"}}\n{{"text": {DEEP}}}\n', "text/1", ", line 2: not JSON (n"),
+        ("a.jsonl", '{"text": "a"}\n{"x": {"y": 1, "y": 2}}\n', "text/1", ", line 2: not JSON (k"),
+        ("a.json", f"[{'[' * 150}{']' * 150}]", "text/1", ", line 1: not JSON (nested more than"),
+        ("a.csv", "text,label,text\na,1,b\n", "text/1", ", line 1: column 'text' stands twice"),
+        ("a.parquet", b"PAR1 and no more", "text/1", ": not a Parquet file ("),
         ("a.xlsx", b"PK", "text/1", ": unknown kind of file; give one of .jsonl"),
         ("a.csv", TWICE, "text/1", ", line 5: id '1' stands at line 2 already"),
         ("a.csv", 'text,b\n"ok\nok",1\n\none,"a\ntwo,3\n', "text/1", ", line 5: malformed CSV ("),
@@ -126,11 +129,11 @@ TWICE = 'id,text\n1,"one\nand"\n2,two\n1,three\n'
         ("a.jsonl", json.dumps({"text": "x" * LONGEST_TEXT}), "text/1", "5,000,001 characters"),
         ("a.txt", "a\n", "text/9", "unknown template 'text/9'"),
         ("a.txt", "a\n", "{text.__class__}", "{text.__class__} is no field"),
-        ("a.txt", "a\n", "{}", "template '{}'"),
-        ("a.txt", "a\n", "{text:{n}}", "the format of {text} has a field in it"),
+        ("a.txt", "a\n", "{text:{n}}", "has one in its format"),
         ("a.txt", "a\n", "{text}" * 5_000, "5,000 fields"),
         ("a.txt", "a\n", "{text!r:>99999999}", "is wider than 1,000"),
     ],
+    ids=lambda value: "" if len(value) > 40 else None,
 )
 def test_a_file_or_template_that_cannot_be_used(name, content, template, named, save) -> None:
     path = save(name, content)
@@ -138,3 +141,61 @@ def test_a_file_or_template_that_cannot_be_used(name, content, template, named, 
     assert named in found
     assert not named.startswith((",", ":")) or found.startswith(f"{path}{named}")
     assert len(found.encode()) < len(str(path)) + 450
+
+
+RECORDS = [{"id": "a", "text": "one\ntwo"}, {"id": "b", "text": 'thr"ee'}]
+
+
+def test_places_are_lines_where_there_are_lines(save, tmp_path) -> None:
+    lines = "".join(json.dumps(record) + "\n" for record in RECORDS)
+    pd.DataFrame(RECORDS).to_parquet(tmp_path / "a.parquet")
+    texts = [{"text": "x"}, {"text": "y"}]
+    for name, content, places, wanted in (
+        ("a.jsonl", "\n" + lines, ["line 2", "line 3"], RECORDS),
+        ("lines.json", lines, ["line 1", "line 2"], RECORDS),
+        ("a.json", json.dumps(RECORDS, indent=2), ["record 1", "record 2"], RECORDS),
+        ("texts.json", '["x", "y"]', ["record 1", "record 2"], texts),
+        ("texts.jsonl", '"x"\n"y"\n', ["line 1", "line 2"], texts),
+        ("a.csv", pd.DataFrame(RECORDS).to_csv(index=False), ["line 2", "line 4"], RECORDS),
+        ("a.parquet", (tmp_path / "a.parquet").read_bytes(), ["record 1", "record 2"], RECORDS),
+        ("a.txt", "x\n\ny\n", ["line 1", "line 3"], texts),
+    ):
+        assert read_records(save(name, content)) == [*zip(places, wanted, strict=True)], name
+
+
+@pytest.mark.parametrize("name", ["none.jsonl", "folder.jsonl", "pipe.jsonl"])
+def test_no_regular_file_is_read(name, tmp_path) -> None:
+    (tmp_path / "folder.jsonl").mkdir()
+    os.mkfifo(tmp_path / "pipe.jsonl")  # would be waited for
+    assert "file; give the path of a test set" in fault(tmp_path / name)
+
+
+@pytest.mark.parametrize("field", ["id", "idx", "index", "question_id"])
+def test_an_id_that_comes_twice(field: str) -> None:
+    records = [(f"line {i}", {field: value}) for i, value in enumerate([7, 8, 9, 8])]
+    with pytest.raises(InputError, match=f"f, line 3: {field} 8 stands at line 1 already"):
+        check_ids(records, "f")
+    check_ids(records[:3], "f")
+
+
+MMLU = {"question": "q", "choices": ["w", "x", "y", "z"], "answer": "C"}
+OF_HUB = {"question": "q", "subject": "s", "choices": ["w", "x", "y", "z"], "answer": 2}
+OF_CSV = {"question": "q"} | {f"choice{i}": c for i, c in enumerate("wxyz")} | {"answer": "2"}
+
+
+@pytest.mark.parametrize("record", [MMLU, OF_HUB, OF_CSV])
+def test_mmlu_is_the_same_from_every_source(record: dict[str, object]) -> None:
+    assert normalise([("line 1", record)], "mmlu", "f") == [("line 1", MMLU)]
+
+
+WIKI = " \n = One = \n \n Text . \n = = Part = = \n More . \n \n = Two = \n \n = = = \n Text . \n"
+
+
+def test_wikitext_is_the_same_from_every_source() -> None:
+    expected = ["= One = \n \n Text . \n = = Part = = \n More .", "= Two = \n \n = = = \n Text ."]
+    assert articles(WIKI) == expected
+    rows = [line if line.strip() else "" for line in WIKI.splitlines(keepends=True)]  # the hub's
+    of_hub = normalise([("", {"text": row}) for row in rows], "wikitext", "f")
+    assert of_hub == [(f"article {i + 1}", {"text": text}) for i, text in enumerate(expected)]
+    assert normalise(of_hub, "wikitext", "f") == of_hub
+    assert normalise([("line 1", {"answer": 9})], None, "f") == [("line 1", {"answer": 9})]

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from contamination.errors import InputError
+from contamination.testsets import fetching
 from contamination.testsets.fetching import download, read_directory
 from contamination.testsets.registry import Hub, Url
 from fakes import made_up_registry
@@ -63,31 +64,23 @@ def refusal(source: Hub | Url, split: str = "test", directory: Path = Path("unus
 
 
 class TestHub:
-    """A repository over HTTP."""
-
     def test_a_split_in_several_files_and_its_commit(self, repository, server):
         records, commit, _ = download(Hub("org/name", "one"), "test", Path("unused"))
         assert [record for _, record in records] == QUESTIONS
         assert records[4][0] == "test-00001-of-00002.parquet, record 1"
         assert commit == repository.refs["main"]
         # Not the files of other splits and configurations, and no script.
-        assert server.downloaded() == {
-            "README.md",
-            *(f"test-0000{i}-of-00002.parquet" for i in "01"),
-        }
+        names = (f"test-0000{i}-of-00002.parquet" for i in "01")
+        assert server.downloaded() == {"README.md", *names}
 
     def test_a_configuration_with_a_directory_of_a_branch_and_of_a_commit(self, repository):
         before = repository.refs["main"]
         later = repository.push(FILES | {"two/t.jsonl": jsonl(HEAD)}, "later")
-        assert fetched(Hub("org/name", "two")) == TAIL
-        assert fetched(Hub("org/name", "two", "later")) == HEAD
-        assert fetched(Hub("org/name", "two", later)) == HEAD
-        assert fetched(Hub("org/name", "two", before)) == TAIL
+        for revision, expected in ((None, TAIL), ("later", HEAD), (later, HEAD), (before, TAIL)):
+            assert fetched(Hub("org/name", "two", revision)) == expected
 
     def test_the_branch_moves_between_card_and_data(self, repository, monkeypatch):
         """All files are of the commit that the card came from."""
-        from contamination.testsets import fetching
-
         patterns = fetching._card_patterns
 
         def slow(*arguments):
@@ -99,64 +92,58 @@ class TestHub:
         records, commit, _ = download(Hub("org/name", "two"), "test", Path("unused"))
         assert ([record for _, record in records], commit) == (TAIL, before)
 
-    def test_without_a_card_the_names_of_files_tell_the_splits(self, repository):
-        repository.push({"data/test-00000-of-00001.parquet": parquet(HEAD), "data/train.txt": b"x"})
-        assert fetched(Hub("org/name")) == HEAD
-        repository.push({"test.csv": b"question\nq\n", "dev.csv": b"question\nr\n"})
-        assert fetched(Hub("org/name")) == [{"question": "q"}]
-        assert fetched(Hub("org/name"), "validation") == [{"question": "r"}]
-
-    def test_what_the_hub_has_converted(self, repository):
-        """The main branch has a script; the converted branch a folder for each configuration."""
-        repository.push({"README.md": b"---\nlicense: mit\n---\n", "name.py": b"raise"})
-        assert "give --data-revision refs/convert/parquet" in refusal(Hub("org/name"))
-        files = {"a/test/0000.parquet": parquet(HEAD), "b/test/0000.parquet": parquet(TAIL)}
-        repository.push(files, "refs/convert/parquet")
-        assert fetched(Hub("org/name", "b", "refs/convert/parquet")) == TAIL
-        message = refusal(Hub("org/name", None, "refs/convert/parquet"))
-        assert "several configurations; write NAME:CONFIG with one of a, b" in message
-        message = refusal(Hub("org/name", "c", "refs/convert/parquet"))
-        assert "no configuration 'c'" in message
-
-    def test_the_default_configuration(self, repository):
-        repository.push(FILES | {"README.md": card(ONE, TWO | {"default": True})})
-        assert fetched(Hub("org/name")) == TAIL
-        repository.push(FILES | {"README.md": card(ONE, TWO | {"config_name": "default"})})
-        assert fetched(Hub("org/name")) == TAIL
-
-    def test_a_set_without_splits_is_its_training_split(self, repository):
+    def test_how_repositories_say_where_a_split_is(self, repository):
+        parquet_of = {"a/test/0000.parquet": parquet(HEAD), "b/test/0000.parquet": parquet(TAIL)}
+        by_name = {"data/test-00000-of-00001.parquet": parquet(HEAD), "data/train.txt": b"x"}
+        by_file = {"test.csv": b"question\nq\n", "dev.csv": b"question\nr\n"}
+        script = {"README.md": b"---\nlicense: mit\n---\n", "name.py": b"raise"}
+        arrow = {"config_name": "one", "data_files": [{"split": "test", "path": "data/*"}]}
+        arrows = {"README.md": card(arrow), "data/test.arrow": b""}
         whole = {"config_name": "all", "data_files": "two/*.jsonl"}
-        repository.push(FILES | {"README.md": card(whole)})
-        assert fetched(Hub("org/name"), "train") == TAIL
-        assert "no split 'test'; give --split train" in refusal(Hub("org/name"))
+        several = "several configurations; write NAME:CONFIG with one of "
+        converted = "refs/convert/parquet"
+        repository.push(parquet_of, converted)
+        for files, where, split, expected in (  # records, or what a refusal says
+            (FILES, (), "test", f"{several}one, two"),
+            (FILES, ("three",), "test", "no configuration 'three'; write NAME:CONFIG with one of"),
+            (FILES, ("one",), "dev", "no split 'dev'; give --split test, train"),
+            (FILES | {"README.md": card(ONE, TWO | {"default": True})}, (), "test", TAIL),
+            (FILES | {"README.md": card(ONE, TWO | {"config_name": "default"})}, (), "test", TAIL),
+            (FILES | {"README.md": card(whole)}, (), "train", TAIL),
+            (FILES | {"README.md": card(whole)}, (), "test", "no split 'test'; give --split train"),
+            (by_name, (), "test", HEAD),
+            (by_file, (), "test", [{"question": "q"}]),
+            (by_file, (), "validation", [{"question": "r"}]),
+            (script, (), "test", f"give --data-revision {converted}"),
+            (script, ("b", converted), "test", TAIL),
+            (script, (None, converted), "test", f"{several}a, b"),
+            (script, ("c", converted), "test", "no configuration 'c'"),
+            ({"data/test.arrow": b"x"}, (), "test", "no data files of split 'test'"),
+            (arrows, (), "test", "unknown kind of file"),
+        ):
+            repository.push(files)
+            source = Hub("org/name", *where)
+            if isinstance(expected, str):
+                assert expected in refusal(source, split)
+            else:
+                assert fetched(source, split) == expected
 
     def test_what_cannot_be_had(self, repository, server):
-        several = "write NAME:CONFIG with one of one, two"
-        for source, split, named in (
-            (Hub("org/name"), "test", f"several configurations; {several}"),
-            (Hub("org/name", "three"), "test", f"no configuration 'three'; {several}"),
-            (Hub("org/name", "one"), "dev", "no split 'dev'; give --split test, train"),
-            (Hub("org/nothing"), "test", "log in with `hf auth login`"),
-            (Hub("org/name", None, "v9"), "test", "https://huggingface.co/datasets/org/name"),
-        ):
-            assert named in refusal(source, split)
         server.repositories["org/gated"] = gated = Repository()
         gated.push(FILES)
         gated.gated = True
-        assert "ask for access on https://" in refusal(Hub("org/gated", "one"))
-        repository.push({"data/test.arrow": b"x"})
-        assert "no data files of split 'test'" in refusal(Hub("org/name"))
-        arrow = {"config_name": "one", "data_files": [{"split": "test", "path": "data/*"}]}
-        repository.push({"README.md": card(arrow), "data/test.arrow": b"x"})
-        assert "test.arrow: unknown kind of file" in refusal(Hub("org/name"))
+        for source, named in (
+            (Hub("org/nothing"), "log in with `hf auth login`"),
+            (Hub("org/name", None, "v9"), "https://huggingface.co/datasets/org/name"),
+            (Hub("org/gated", "one"), "ask for access on https://"),
+        ):
+            assert named in refusal(source)
         server.shutdown()
         server.server_close()
         assert "where there is a network" in refusal(Hub("org/another"))
 
 
 class TestUrl:
-    """Files behind plain addresses."""
-
     @pytest.fixture
     def archive(self, server) -> Url:
         buffer = io.BytesIO()
@@ -215,14 +202,9 @@ class TestDirectory:
             read_directory(saved, None, "test")
 
     def test_a_clone(self, tmp_path):
-        for name, data in FILES.items():
-            path = tmp_path / "clone" / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
-        records = read_directory(tmp_path / "clone", "one", "test")
-        assert [record for _, record in records] == QUESTIONS
+        for name in ("README.md", "two/t.jsonl"):
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_bytes(FILES[name])
+        assert [record for _, record in read_directory(tmp_path, "two", "test")] == TAIL
         with pytest.raises(InputError, match="several configurations; write NAME:CONFIG"):
-            read_directory(tmp_path / "clone", None, "test")
-        (tmp_path / "empty").mkdir()
-        with pytest.raises(InputError, match="no data files of split 'test'"):
-            read_directory(tmp_path / "empty", None, "test")
+            read_directory(tmp_path, None, "test")

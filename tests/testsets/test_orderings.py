@@ -32,12 +32,13 @@ def test_shards_are_contiguous_and_the_first_ones_take_the_extra_examples(shards
 
 
 def test_no_shard_and_fewer_than_two_examples_for_one_are_refused():
-    for examples, shards in ((0, 1), (1, 1), (9, 5), (3, 2)):
-        with pytest.raises(InputError, match=f"at most {examples // 2} shards"):
+    for examples, shards, named in (
+        (1, 1, "at most 0"),
+        (9, 5, "at most 4"),
+        (10, 0, "at least 1"),
+    ):
+        with pytest.raises(InputError, match=named):
             shard_bounds(examples, shards)
-    for shards in (0, -3):
-        with pytest.raises(InputError, match="at least 1"):
-            shard_bounds(10, shards)
 
 
 def test_ordering_0_is_canonical_and_the_others_permute_the_examples_of_the_shard():
@@ -55,35 +56,28 @@ def test_orderings_are_the_ones_that_existing_stores_hold():
     assert ordering((10, 16), 2, **key).tolist() == GOLDEN[2]
 
 
-def test_an_ordering_depends_on_its_key_alone():
+def test_an_ordering_depends_on_all_of_its_key_and_on_nothing_else():
     before = draw((0, 30), 5)
     for other in range(9, 0, -1):  # other orderings drawn first, and the global generator moved
         draw((0, 30), other)
     np.random.seed(3)  # noqa: NPY002 - the legacy global state is what must not matter
     np.testing.assert_array_equal(draw((0, 30), 5), before)
-    # The same key permutes the places of a shard, wherever the shard begins.
-    np.testing.assert_array_equal(draw((100, 130), 5), before + 100)
-
-
-@pytest.mark.parametrize("change", [{"seed": 2}, {"dataset": "e"}, {"shard": 1}])
-def test_every_part_of_the_key_matters(change):
-    assert draw((0, 30), 5).tolist() != draw((0, 30), 5, **change).tolist()
-    assert draw((0, 30), 5).tolist() != draw((0, 30), 6).tolist()
+    changed = [
+        draw((0, 30), 5, **change) for change in ({"seed": 2}, {"dataset": "e"}, {"shard": 1})
+    ]
+    # (shard 1, ordering 23) and (shard 12, ordering 3) have the same digits.
+    changed += [draw((0, 30), 6), draw((0, 30), 23, shard=1), draw((0, 30), 3, shard=12)]
+    changed += [draw((0, 30), 1, seed=12), draw((0, 30), 1, seed=1, dataset="2d")]
+    assert len({tuple(order) for order in (before, *changed)}) == 9
 
 
 def test_all_orders_are_equally_likely_over_orderings_shards_and_seeds():
     draws = {
-        "orderings": [draw((0, 4), i) for i in range(1, 2401)],
-        "shards": [draw((0, 4), 1, shard=i) for i in range(2400)],
-        "seeds": [draw((0, 4), 1, seed=i) for i in range(2400)],
+        "orderings": [draw((0, 4), i) for i in range(1, 961)],
+        "shards": [draw((0, 4), 1, shard=i) for i in range(960)],
+        "seeds": [draw((0, 4), 1, seed=i) for i in range(960)],
     }
     for over, orders in draws.items():
         counts = Counter(tuple(o.tolist()) for o in orders)
         assert len(counts) == 24, over
         assert scipy.stats.chisquare(list(counts.values())).pvalue > 1e-4, over
-
-
-def test_the_parts_of_the_key_do_not_run_into_each_other():
-    """(shard 1, ordering 23) and (shard 12, ordering 3) have the same digits."""
-    assert draw((0, 30), 23, shard=1).tolist() != draw((0, 30), 3, shard=12).tolist()
-    assert draw((0, 30), 1, seed=12).tolist() != draw((0, 30), 1, seed=1, dataset="2d").tolist()

@@ -1,19 +1,16 @@
-"""Every ordering scores the same tokens; the tokenizer is the same every time it is trained."""
+"""Tokens are those of the text and nothing else, of whatever text and however often."""
 
-from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tokenizers.processors import TemplateProcessing
 from transformers import AutoTokenizer
 
 from contamination.errors import InputError
 from contamination.testsets.example_set import ExampleSet
-from contamination.testsets.orderings import ordering, shard_bounds
 from contamination.testsets.tokens import tokenize, tokenize_set
 from reproduction.run.tokenizer import END_OF_TEXT, train_tokenizer
 
@@ -32,33 +29,6 @@ AWKWARD = [
 @pytest.fixture(scope="module")
 def bpe():
     return train_tokenizer(TEXTS, 350)
-
-
-def _joined(ids: Sequence[np.ndarray]) -> list[int]:
-    return np.concatenate(ids).tolist()
-
-
-def test_every_ordering_is_the_same_multiset_of_tokens(bpe) -> None:
-    ids = tokenize(bpe, TEXTS)
-    bounds = shard_bounds(len(TEXTS), 1)[0]
-    canonical = _joined(ids)
-    for index in range(1, 20):
-        order = ordering(bounds, index, seed=0, dataset="d", shard=0)
-        shuffled = _joined([ids[i] for i in order])
-        assert Counter(shuffled) == Counter(canonical)
-        assert shuffled != canonical
-        # What is scored is the text of the shuffled set, to the byte.
-        assert bpe.decode(shuffled) == "".join(TEXTS[i] for i in order)
-
-
-def test_examples_are_tokenised_alone(bpe) -> None:
-    """Tokens of an example do not depend on its neighbours, in a batch or in the text."""
-    together = tokenize(bpe, TEXTS)
-    for text, ids in zip(TEXTS, together, strict=True):
-        np.testing.assert_array_equal(tokenize(bpe, [text])[0], ids)
-        assert ids.dtype == np.int32
-        assert len(ids) > 0
-    assert bpe.eos_token_id not in _joined(together)
 
 
 def test_a_saved_tokenizer_gives_the_same_tokens_and_special_ones_are_plain_text(
@@ -88,22 +58,9 @@ def test_no_start_token_is_added(bpe) -> None:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(st.text(st.characters(exclude_categories=["Cs"])))
-@example(AWKWARD[0])
-@example(AWKWARD[1])
-@example(AWKWARD[2])
-@example(AWKWARD[3])
 def test_any_text_survives(bpe, text: str) -> None:
-    assert bpe.decode(tokenize(bpe, [text])[0]) == text
-
-
-def test_training_twice_gives_the_same_bytes(bpe, tmp_path: Path) -> None:
-    saved = []
-    for name, tokenizer in (("a", bpe), ("b", train_tokenizer(iter(TEXTS), 350))):
-        tokenizer.save_pretrained(tmp_path / name)
-        files = sorted((tmp_path / name).iterdir())
-        saved.append([(file.name, file.read_bytes()) for file in files])
-    assert saved[0] == saved[1]
-    assert "tokenizer.json" in [name for name, _ in saved[0]]
+    for each, ids in zip([*AWKWARD, text], tokenize(bpe, [*AWKWARD, text]), strict=True):
+        assert bpe.decode(ids) == each
 
 
 def test_an_example_without_a_token_is_refused(bpe) -> None:

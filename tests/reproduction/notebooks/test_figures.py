@@ -5,25 +5,34 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.collections import LineCollection
-from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from contamination.audit.battery import COMPARED, TESTS, variant_name
 from contamination.membership.books import SCORES
+from contamination.statistics import dkw_band
 from fakes.made_up_runs import STRONG, made_up
-from reproduction.notebooks.ablation.figures import plot_ablation
+from reproduction.notebooks.assumptions.figures import plot_cross, plot_density
 from reproduction.notebooks.beyond.figures import plot_calibration as plot_levels
 from reproduction.notebooks.beyond.figures import plot_power_per_token
 from reproduction.notebooks.books.figures import plot_books
 from reproduction.notebooks.books.tables import AGAIN, UNREAD, VALIDATIONS
+from reproduction.notebooks.checkpoints.figures import plot_checkpoints
+from reproduction.notebooks.checkpoints.figures import plot_settings as plot_settings_of_checkpoints
 from reproduction.notebooks.controlled.figures import plot_controlled
 from reproduction.notebooks.controlled.tables import MEAN, RATE, auc_table
 from reproduction.notebooks.min_k.figures import plot_min_k
-from reproduction.notebooks.seminar import figures as seminar
+from reproduction.notebooks.mmlu.figures import plot_mmlu_ecdf, plot_segmentations
+from reproduction.notebooks.open_models.figures import plot_open_models
+from reproduction.notebooks.options.figures import plot_axes
+from reproduction.notebooks.options.tables import AXES
+from reproduction.notebooks.papers.figures import plot_papers
+from reproduction.notebooks.seminar import sections as seminar
 from reproduction.notebooks.start.figures import plot_gains, plot_orderings, plot_sets
 from reproduction.notebooks.unlearning.figures import plot_unlearning
-from reproduction.output.evidence import mean_log10_p, plot_power
+from reproduction.notebooks.wikimia.figures import plot_wikimia
+from reproduction.notebooks.wikimia.measure import CONTROL, READ_HERE
+from reproduction.output.figures import mean_log10_p, plot_power, plot_settings
 
 RNG = np.random.default_rng(0)
 MODELS = ("contaminated", "clean")
@@ -49,14 +58,19 @@ def with_numbers(rows: pd.DataFrame, *names: str) -> pd.DataFrame:
 def canaries() -> Case:
     rows = with_numbers(table(dup_count=(1, 7, 64), test=COMPARED, set=(1, 2)), "log10_p")
     means = rows.groupby(["dup_count", "test"])["log10_p"].mean()
-    return plot_power({"all": rows}, TESTS.values()), [*rows["log10_p"], *means, "all"]
+    return plot_power({"all": rows}, TESTS.values()), [
+        *-rows["log10_p"],
+        *-means,
+        "all",
+        "single sets",
+    ]
 
 
 def ablation() -> Case:
     rows = with_numbers(table(dataset=("a", "b"), shards=(5, 10), test=COMPARED), "log10_p")
     means = mean_log10_p(rows, "shards")
-    drawn = [*rows["log10_p"], *means["mean_log10_p"], "Shards"]
-    return plot_ablation(means, rows, "shards", "Shards"), drawn
+    drawn = [*-rows["log10_p"], *-means["mean_log10_p"], "Shards"]
+    return plot_settings({"": rows}, "shards", "Shards"), drawn
 
 
 def start_orderings() -> Case:
@@ -68,7 +82,9 @@ def start_orderings() -> Case:
 def start_sets() -> Case:
     rows = table(model=MODELS, dataset=("few", "many"), test=("sharded_t", "successor"))
     rows = with_numbers(rows, "log10_p").assign(dup_count=rows["dataset"].map(len))
-    return plot_sets(rows), [*rows["log10_p"], "few (3 ×)", "many (4 ×)"]
+    figure = plot_sets(rows)
+    assert figure.axes[0].yaxis_inverted()  # more copies further down, as in the tables
+    return figure, [*-rows["log10_p"], "few (3 ×)", "many (4 ×)"]
 
 
 def start_gains() -> Case:
@@ -80,17 +96,20 @@ def beyond_power() -> Case:
     tests = [variant_name(name, TESTS[name].b) for name in COMPARED]
     rows = table(dup_count=(1, 8), test=tests, fraction=(0.5, 1.0), passes=(2, 10))
     rows = with_numbers(rows, "mean_log10_p").assign(se_log10_p=0.5)
-    whole = rows.loc[rows["fraction"] == 1, "mean_log10_p"]
-    return plot_power_per_token(rows), [*whole, *(whole - 0.5), "Duplication count 8"]
+    whole = -rows.loc[rows["fraction"] == 1, "mean_log10_p"]
+    figure = plot_power_per_token(rows)
+    assert len({axes.get_ylim() for axes in figure.axes}) == 1
+    return figure, [*whole, *(whole - 0.5), "Duplication count 8"]
 
 
 def beyond_levels() -> Case:
     kinds = {"scores": ("sum", "successor"), "test": ("sharded_t", "anytime")}
-    rows = table(**kinds, shards=(5, 9), alpha=(0.05, 0.01))
+    rows = table(**kinds, shards=(5, 9), alpha=(0.05, 0.01), permutations=(1, 25))
     rows = with_numbers(rows, "rate").assign(low=rows.index * 1.0 - 99, high=rows.index + 99.0)
     chosen = rows[rows["alpha"] == 0.05]
     drawn = chosen[["rate", "low", "high"]].to_numpy().ravel()
-    return plot_levels(rows, 0.05), [*drawn, "5 shards", "Anytime-valid: successor"]
+    key = ["points of one colour, from top to bottom: 1, 25 permutations", "level 0.05"]
+    return plot_levels(rows, 0.05), [*drawn, *key, "5 shards", "Anytime-valid: successor"]
 
 
 def books() -> Case:
@@ -100,14 +119,14 @@ def books() -> Case:
     rates = with_numbers(rates, "rate").assign(validation_fpr=0.125)
     means = rates.groupby(["validation", "truth"])["rate"].mean()
     drawn = [*aucs[INTERVAL].to_numpy().ravel(), *100 * rates["rate"], *100 * means, 50, 12.5]
-    return plot_books(aucs, rates, accused=0.5), [*drawn, *SCORES.values()]
+    return plot_books(aucs, rates, accused=0.5), [*drawn, *SCORES.values(), "mean of books"]
 
 
 def controlled() -> Case:
     rows = auc_table(made_up(STRONG, half=20), rng=np.random.default_rng(0), resamples=20)
     shown = (rows["dataset"] == MEAN) | (rows["contaminant"] == "in-distribution")
     drawn = rows.loc[shown & (rows["experiment"] != RATE), "auc"]
-    return plot_controlled(rows, LABELS), [*drawn, *LABELS.values(), "before training"]
+    return plot_controlled(rows, LABELS), [*drawn, *LABELS.values(), "before training", "chance"]
 
 
 def min_k() -> Case:
@@ -135,19 +154,134 @@ def seminar_differences() -> Case:
     return seminar.plot_differences({"clean": scores}), [*s, s.mean()]
 
 
-def seminar_successors() -> Case:
-    matrix = np.where(np.eye(4, dtype=bool), np.nan, numbers(4, 4))
-    return seminar.plot_successors({"clean": matrix}), matrix[~np.isnan(matrix)]
-
-
 def seminar_calibration() -> Case:
-    p = pd.DataFrame({"one": RNG.random(9), "successor": RNG.random(9)})
-    return seminar.plot_calibration(p), [*p.to_numpy().ravel(), 1 / 9, "one", "Successor"]
+    p = pd.DataFrame({"sharded_t": RNG.random(9), "successor": RNG.random(9)})
+    return seminar.plot_calibration(p), [*p.to_numpy().ravel(), 1 / 9, "Successor"]
+
+
+def open_models() -> Case:
+    rows = table(model=("bad", "good"), dataset=("a", "b"), test=("sharded_t", "successor"))
+    rows = with_numbers(rows, "log10_p").assign(holm_p=[0.01, 0.5] * 4, published_p=np.nan)
+    rows.loc[0, "published_p"] = 1e-12
+    return plot_open_models(rows, 0.05), [*-rows["log10_p"], 12, "bad", "published"]
+
+
+def mmlu_ecdf() -> Case:
+    few, many = np.linspace(0.1, 0.9, 5), np.linspace(0.01, 1, 50)
+    figure = plot_mmlu_ecdf({"Published": {"A": many, "D": []}, "Measured": {"B": few}, "None": {}})
+    assert [axes.get_title() for axes in figure.axes] == ["Published", "Measured"]
+    band = figure.axes[1].collections[0].get_paths()[0].vertices[:, 1]
+    assert band.max() == pytest.approx(1 + dkw_band(5, 0.95))
+    return figure, [*few, *many, 0.2, 0.4, 0.6, 0.8, "95% band of uniform p", "A"]
+
+
+def mmlu_lines() -> Case:
+    subsets = {"nutrition": (2.0, False), "anatomy": (1.0, False), "us_law": (1.0, True)}
+    rows = table(subset=list(subsets), segmentation=("record", "line"), test=("sharded_t",))
+    rows[["lines_per_record", "excluded_in_paper"]] = [subsets[name] for name in rows["subset"]]
+    rows = with_numbers(rows.assign(model="clean"), "log10_p", "compressor_log10_p")
+    shown = rows[rows["subset"] != "anatomy"]  # one line each, and not excluded
+    figure = plot_segmentations(rows.astype({"excluded_in_paper": "boolean"}))
+    weights = {text.get_text(): text.get_fontweight() for text in figure.axes[0].get_yticklabels()}
+    assert weights == {"US Law (1.0)": "bold", "Nutrition (2.0)": "normal"}
+    return figure, [*-shown["log10_p"], *-shown["compressor_log10_p"], "clean, sharded t"]
+
+
+def checkpoints_power() -> Case:
+    rows = table(model=("higher", "lower"), dup_count=(1, 2, 9), test=("sharded_t",))
+    rows = with_numbers(rows, "log10_p").assign(status="ok")
+    rows.loc[rows["model"] == "lower", "dup_count"] -= 1  # a control's count is left out
+    rows.loc[2, ["status", "log10_p"]] = "failed: gone", np.nan
+    figure = plot_checkpoints(rows.astype({"dup_count": "Int64"}))
+    assert [axes.get_title() for axes in figure.axes] == ["higher", "lower"]
+    return figure, [*-rows["log10_p"].iloc[[0, 1, 4, 5]], "8"]
+
+
+def checkpoints_settings() -> Case:
+    rows = table(model=("m",), dataset=("a", "b", "c"), shards=(10, 20), test=("sharded_t",))
+    rows = with_numbers(rows, "mean_log10_p").assign(status="ok")
+    rows.loc[5, ["mean_log10_p", "status"]] = np.nan, "failed: too few examples"
+    kept = -rows[:4].groupby("shards")["mean_log10_p"].mean()
+    return plot_settings_of_checkpoints(rows, "shards", "Shards"), [*kept, "Shards", "m"]
+
+
+def papers() -> Case:
+    rows = table(paper=("Oren et al.",), table=("Table 1", "Table 2"), unit=("log10 p", "AUC"))
+    rows = with_numbers(rows, "ours", "published", "difference").assign(status="ok")
+    counts = rows.assign(unit="subsets", ours=99.0)
+    lost = rows.assign(status="failed: gone", ours=np.nan)
+    figure = plot_papers(pd.concat([rows, counts, lost]))
+    sign = np.where(rows["unit"] == "log10 p", -1, 1)
+    drawn = [*sign * rows["ours"], *sign * rows["published"]]
+    return figure, [*drawn, "−log10 p", "AUC", "Oren, Table 2", "equal"]
+
+
+def options() -> Case:
+    rows = table(planting=("whole", "single"), dup_count=(1, 16), test=AXES)
+    rows = with_numbers(rows, "log10_p", "control_log10_p")
+    drawn = [*-rows["log10_p"], *-rows["control_log10_p"]]
+    return plot_axes(rows), [*drawn, "Whole", "Single records", "Both, by Fisher, clean model"]
+
+
+def wikimia() -> Case:
+    sizes, benchmarks = {"small": 20_000, "large": 4_300_000}, (READ_HERE, "other")
+    sources = (*benchmarks, CONTROL, f"{CONTROL} (other)")
+    rows = table(model=sizes, source=sources, length=(32, 64, 128), score=LABELS)
+    rows = with_numbers(rows, *INTERVAL).assign(parameters=rows["model"].map(sizes), status="ok")
+    rows[INTERVAL] = np.sort(rows[INTERVAL])[:, [1, 0, 2]]
+    both = [rows.assign(variant="original"), rows.assign(variant="paraphrased", auc=0.0)]
+    for source, control in zip(benchmarks, sources[2:], strict=True):
+        figure = plot_wikimia(pd.concat(both), source=source, length=64)
+        titles = [axes.get_title() for axes in figure.axes]
+        assert titles == ["64 words", "Model large"]
+        large = rows[rows["model"] == "large"].set_index("source")
+        # Models that have read neither side may tell dates apart: the control is the benchmark's.
+        band = figure.axes[1].collections[-1].get_paths()[0].vertices[:, 1]
+        assert (band.min(), band.max()) == tuple(large.loc[control, "auc"].agg(["min", "max"]))
+        at_64 = rows.loc[(rows["source"] == source) & (rows["length"] == 64), INTERVAL]
+        for axes, drawn in zip(figure.axes, (at_64, large.loc[source, INTERVAL]), strict=True):
+            points = [line.get_ydata() for bars in axes.containers for line in bars.lines[:1]]
+            assert sorted(np.concatenate(points)) == sorted(drawn["auc"])
+    return figure, [*at_64.to_numpy().ravel(), *large.loc["other", INTERVAL].to_numpy().ravel()]
+
+
+CROSS = {"seen_domain": ("b", "a"), "unseen_domain": ("b", "a", "c"), "metric": ("loss", "mem_25")}
+
+
+def assumptions_cross() -> Case:
+    rows = table(phase=("fine-tuning",), **CROSS).assign(auc_percent=np.arange(40.0, 52))
+    figure = plot_cross(rows, CROSS["metric"], "fine-tuning")
+    for axes, metric in zip(figure.axes, CROSS["metric"], strict=False):
+        cells = rows.loc[rows["metric"] == metric, "auc_percent"].tolist()
+        assert [float(text.get_text()) for text in axes.texts] == cells
+        assert axes.collections[0].get_clim() == (0, 100)
+        frames = [patch.get_xy() for patch in axes.patches if isinstance(patch, Rectangle)]
+        assert sorted(frames) == [(0, 0), (1, 1)]
+    return figure, ["PPL", "Mem 25", *"abc"]
+
+
+def assumptions_density() -> Case:
+    """All domains with both sides, and the pair furthest apart: here a against c."""
+    levels, phases = {"b": 0, "a": 5, "c": 10}, ("pre-training", "fine-tuning")
+    cross = table(phase=phases, **CROSS)
+    cross["auc_percent"] = 50.0 + 10 * cross["unseen_domain"].map(levels) + cross.index / 100
+    cross["auc_percent"] += cross["seen_domain"] == "a"
+    scored = table(phase=phases, domain=levels, member=(True, False), text=range(30))
+    scored = scored[(scored["domain"] != "c") | ~scored["member"]]
+    scored = scored.assign(loss=scored["domain"].map(levels) + RNG.normal(size=len(scored)))
+    figure = plot_density(scored, cross, "loss")
+    for axes in figure.axes[1::2]:
+        densities = [collection.get_paths()[0].vertices for collection in axes.collections]
+        peaks = [points[points[:, 1].argmax(), 0] for points in densities]
+        assert peaks == pytest.approx([5, 10], abs=1)  # members, non-members
+    pairs = ("within domains", "a against c")
+    return figure, [f"{phase}, {pair}" for phase in phases for pair in pairs]
 
 
 CASES = (canaries, ablation, start_orderings, start_sets, start_gains, beyond_power, beyond_levels)
-CASES += (books, controlled, min_k, unlearning, seminar_differences, seminar_successors)
-CASES += (seminar_calibration,)
+CASES += (books, controlled, min_k, unlearning, seminar_differences, seminar_calibration)
+CASES += (open_models, mmlu_ecdf, mmlu_lines, checkpoints_power, checkpoints_settings)
+CASES += (papers, options, wikimia, assumptions_cross, assumptions_density)
 
 
 def drawn_in(figure: Figure) -> tuple[np.ndarray, set[str]]:
@@ -157,10 +291,9 @@ def drawn_in(figure: Figure) -> tuple[np.ndarray, set[str]]:
     for axes in figure.axes:
         found += [np.asarray(data, float) for line in axes.lines for data in line.get_data()]
         found += [bar.get_bbox().extents for bar in axes.patches]
-        found += [np.ma.filled(image.get_array(), np.nan) for image in axes.images]
         for collection in axes.collections:
-            if isinstance(collection, LineCollection):
-                found += collection.get_segments()
+            found += [path.vertices for path in collection.get_paths()]
+            found.append(np.ma.filled(collection.get_offsets().astype(float), np.nan))
     texts = {text.get_text() for text in figure.findobj(lambda one: hasattr(one, "get_text"))}
     return np.concatenate([np.ravel(one) for one in found]), texts
 
@@ -174,12 +307,3 @@ def test_a_figure_draws_the_numbers_of_its_table(case: Callable[[], Case]) -> No
             assert one in texts
         else:
             assert np.isclose(values, one, rtol=1e-9).any(), one
-
-
-def test_a_test_keeps_its_colour_whatever_stands_beside_it() -> None:
-    rows = with_numbers(table(dataset=("a",), shards=(5, 10), test=COMPARED), "log10_p")
-    for shown in (rows, rows[rows["test"] != COMPARED[0]].iloc[::-1]):
-        figure = plot_ablation(mean_log10_p(shown, "shards"), shown, "shards", "Shards")
-        lines = {line.get_label(): line for line in figure.axes[0].lines}
-        for name in set(shown["test"]):
-            assert to_hex(lines[TESTS[name].label].get_color()) == TESTS[name].colour.lower()

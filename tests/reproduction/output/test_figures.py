@@ -1,5 +1,6 @@
-"""Figures: the same data give the same bytes, and colours differ where they stand together."""
+"""Figures: the same data give the same bytes."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,8 +10,10 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
-from contamination.audit.battery import TESTS
-from reproduction.output.figures import SCORES, save_figure, score_style, use_style
+from fakes.data_fixtures import ROOT
+from reproduction.output.figures import save_figure, use_style
+
+PAPER, SCREEN = 459, 696  # points and pixels that a line has in the PDF and on the page
 
 
 @pytest.fixture(autouse=True)
@@ -31,28 +34,31 @@ def _figure(factor: float = 1.0) -> Figure:
     return figure
 
 
-def test_tests_have_colours_and_markers_of_their_own() -> None:
-    assert len({test.colour for test in TESTS.values()}) == len(TESTS)
-    assert len({test.marker for test in TESTS.values()}) == len(TESTS)
+def test_text_of_figures_has_seven_points_on_paper_and_ten_pixels_on_screens(tmp_path) -> None:
+    wide, axes = plt.subplots(figsize=(12, 3))
+    axes.set_title("wide")
+    save_figure(wide, tmp_path, "wide")
+    assert _sizes(tmp_path / "figures" / "wide.svg")[0] < 548
+    shown = re.compile(r"figures/(\w+)\.svg\)\{[^}]*width=(\d+)%\}")
+    for document in (ROOT / "paper").glob("*.qmd"):
+        for name, percent in shown.findall(document.read_text()):
+            if (file := ROOT / "results" / "reference" / "figures" / f"{name}.svg").is_file():
+                width, smallest = _sizes(file)
+                points = int(percent) / 100 * smallest / width
+                assert points * PAPER >= 7 and points * SCREEN >= 10, (document.name, name)
 
 
-def test_scores_differ_from_each_other_and_from_the_tests_beside_them() -> None:
-    for columns in zip(*SCORES.values(), strict=True):  # colours, then markers
-        assert len(set(columns)) == len(SCORES)
-    beside = {TESTS[test].colour for test in ("sharded_t", "sharded_exact", "successor")}
-    for score in ("loss", "zlib", "min_k_20", "min_k_pp_20"):
-        assert score_style(score)["color"] not in beside
-    assert score_style("min_k_pp_5") == {"color": "#000000", "marker": "v"}
-    assert score_style("reference_difference")["marker"] == "X"
+def _sizes(file: Path) -> tuple[float, float]:
+    """Width of a figure and its smallest text, in points; glyphs are drawn at a hundredth."""
+    svg = file.read_text()
+    found = re.search(r'width="([\d.]+)pt"', svg)
+    assert found
+    return float(found[1]), 100 * min(map(float, re.findall(r"scale\((0\.\d+) -0", svg)))
 
 
 def test_the_same_data_give_the_same_bytes(tmp_path: Path) -> None:
     for directory in ("a", "b"):
         save_figure(_figure(), tmp_path / directory, "power")
-    assert sorted(f.name for f in (tmp_path / "a" / "figures").iterdir()) == [
-        "power.png",
-        "power.svg",
-    ]
     for suffix in ("svg", "png"):
         a, b = ((tmp_path / d / "figures" / f"power.{suffix}").read_bytes() for d in "ab")
         assert a == b

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fakes.browser import Browser, find_programs
-from fakes.made_up_run import CANARIES, PAPER, SVG, fill_results, fill_slides
+from fakes.made_up_run import CANARIES, PAPER, SVG, fill_results
 from reproduction.report.render import DOCUMENTS, render_report
 
 SLIDES = """---
@@ -25,17 +25,13 @@ Words.
 
 
 @pytest.fixture(scope="session")
-def real_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def real_pages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Return report.html, report.pdf and slides.html of the real documents."""
     documents = [PAPER / name for name in DOCUMENTS]
     results = fill_results(tmp_path_factory.mktemp("results"), *documents)
-    fill_slides(results, PAPER.parent / "data" / "published")
-    return results
-
-
-@pytest.fixture(scope="session")
-def real_pages(real_results: Path) -> list[Path]:
-    """Return report.html, report.pdf and slides.html of the real documents."""
-    return render_report(PAPER, real_results, quarto="")
+    tables = PAPER.parent / "results" / "reference" / "tables"  # as long and as wide as they are
+    shutil.copytree(tables, results / "tables", dirs_exist_ok=True)
+    return render_report(PAPER, results, quarto="")
 
 
 @pytest.fixture

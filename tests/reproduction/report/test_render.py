@@ -3,73 +3,95 @@
 import json
 import re
 import sys
-from collections import Counter
+import zlib
+from contextlib import suppress
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
-import typst
-from bs4 import BeautifulSoup
 
 from contamination.errors import InputError
-from fakes.made_up_run import FEATURES, PAPER, made_up_value, variables_used
-from reproduction.report.render import _pandoc, check_html, render_report, stage
-from reproduction.report.variables import escape_markdown
-
-
-def read_page(path: Path) -> BeautifulSoup:
-    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
-
+from fakes.browser import Browser
+from fakes.made_up_run import FEATURES, PAPER, read_page, whole_page
+from reproduction.report.manifest import escape_markdown
+from reproduction.report.render import DOCUMENTS, check_html, render_report
 
 # --- the real documents ---------------------------------------------------------------------------
 
 
-def test_there_are_three_files_and_nothing_else(real_pages: list[Path], real_results: Path) -> None:
-    names = ["report.html", "report.pdf", "slides.html"]
-    assert real_pages == [real_results / "report" / name for name in names]
-    assert sorted(file.name for file in (real_results / "report").iterdir()) == names
-    assert real_pages[1].read_bytes().startswith(b"%PDF-")
-
-
-@pytest.mark.parametrize(("index", "document"), [(0, "report.qmd"), (2, "slides.qmd")])
-def test_every_variable_table_and_figure_arrives(
-    real_pages: list[Path], index: int, document: str
+def test_the_real_documents_arrive_with_every_variable_table_and_figure(
+    real_pages: list[Path],
 ) -> None:
-    page = read_page(real_pages[index])
-    text = page.get_text()
-    for name in variables_used(PAPER / document):
-        assert made_up_value(name) in text, name
-    source = (PAPER / document).read_text(encoding="utf-8")
-    assert len(page.find_all("table")) >= source.count("{{< include tables/")
-    assert len(page.find_all("img")) == source.count("](figures/")
-    assert len(page.find_all("math")) > 20, "formulas need no script"
+    assert [page.name for page in real_pages] == ["report.html", "report.pdf", "slides.html"]
+    assert sorted(real_pages[0].parent.iterdir()) == real_pages
+    assert real_pages[1].read_bytes().startswith(b"%PDF-")
+    for index, document in ((0, "report.qmd"), (2, "slides.qmd")):
+        page = whole_page(real_pages[index], PAPER / document)
+        assert len(page.find_all("math")) > 20, "formulas need no script"
 
 
-def test_floats_are_numbered_in_order_and_referred_to(real_pages: list[Path]) -> None:
-    page = read_page(real_pages[0])
-    captions = [caption.get_text().strip() for caption in page.find_all("figcaption")]
-    for name in ("Figure", "Table"):
-        found = [re.match(rf"{name}\xa0(\d+): \S", caption) for caption in captions]
-        numbers = [int(match[1]) for match in found if match]
-        assert numbers == list(range(1, len(numbers) + 1)) != []
-    linked = {link["href"] for link in page.select("body a") if link.get("href")}
-    for element in page.find_all(id=re.compile("^(fig|tbl)-")):
-        assert f"#{element['id']}" in linked, element["id"]
-    bibliography = (PAPER / "references.bib").read_text(encoding="utf-8")
-    entries = set(re.findall(r"^@\w+\{(\w+),", bibliography, re.MULTILINE))
-    assert {f"ref-{entry}" for entry in entries} == {e["id"] for e in page.select(".csl-entry")}
+SCRIPTS = {5.25, 6.44}  # of formulas: half of the text's size, and 0.7 of the captions'
+SET = re.compile(rb"q ([\d.]+) 0 0 [^\n]* cm[^\n]*\nBT[^\n]*?/f\d+ ([\d.]+) Tf")  # scale, then size
 
 
-def test_every_slide_has_one_heading_and_notes_of_45_minutes(real_pages: list[Path]) -> None:
-    page = read_page(real_pages[2])
-    title, *slides = page.select(".slides section")
-    assert title["id"] == "title-slide"
-    assert len(slides) > 25
-    for slide in slides:
-        assert len(slide.find_all(re.compile("^h[1-6]$"))) == 1
-    notes = [slide.select_one("aside.notes").get_text(strip=True) for slide in slides]
-    minutes = [int(m[1]) for note in notes if (m := re.match(r"(\d) minutes?\b", note))]
-    assert len(notes) - len(minutes) == 2, "the hand-out slides take no time"
-    assert sum(minutes) == 45
+def test_text_of_tables_has_seven_points_on_paper(real_pages: list[Path]) -> None:
+    sizes = set()
+    for stream in re.findall(rb"stream\n(.*?)\nendstream", real_pages[1].read_bytes(), re.S):
+        with suppress(zlib.error):  # a font
+            found = SET.findall(zlib.decompress(stream))
+            sizes |= {round(float(scale) * float(size), 2) for scale, size in found}
+    assert 7 <= min(sizes - SCRIPTS) < 8
+
+
+# --- what a reader sees in a browser --------------------------------------------------------------
+
+
+LOCKED = """[...document.querySelectorAll("body *")].filter((node) => node.tabIndex < 0
+  && node.scrollWidth > node.clientWidth && getComputedStyle(node).overflowX === "auto").length"""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_report_fits_its_window_and_is_whole(
+    browser: Browser, real_pages: list[Path], width: int
+) -> None:
+    page = real_pages[0]
+    browser.screen(width, 800)
+    browser.open(page)
+    assert browser.run("document.documentElement.scrollWidth") <= width
+    assert browser.run(LOCKED) == 0, "what scrolls is reached by keys"
+    assert browser.problems() == []
+    inside = ("data:", "blob:", page.resolve().as_uri())
+    assert [url for url in browser.requested() if not url.startswith(inside)] == []
+
+
+# What a theme of reveal, such as Quarto's, says of cells is as specific as what slides.css says.
+THEME = files("sphinx_revealjs") / "_static/revealjs/dist/theme/white.css"
+CELLS = """[...document.querySelectorAll("th, td")].map((cell) => getComputedStyle(cell))
+  .map((style) => [style.padding, style.borderBottom, style.textAlign, style.fontSize])"""
+OUTSIDE = """[...document.querySelectorAll(".slides > section")].flatMap((slide, index) => {
+  Reveal.slide(index, 0, 99);
+  return [...slide.querySelectorAll(":not(aside, aside *, math *)")].filter((node) => {
+    const box = node.getBoundingClientRect();
+    return box.width && (box.left < 64 || box.right > 1216 || box.bottom > 720);
+  }).map((node) => `${slide.id}: ${node.tagName}`);
+})"""
+
+
+def test_every_slide_is_whole_on_its_screen_whatever_the_theme_below(
+    browser: Browser, real_pages: list[Path]
+) -> None:
+    browser.screen(1280, 720)
+    browser.open(real_pages[2])
+    cells, outside = browser.run(CELLS), browser.run(OUTSIDE)
+    assert browser.run("Reveal.getCurrentSlide().id") == "references"
+    assert outside == []
+    theme = json.dumps(re.sub("@import.*", "", THEME.read_text(encoding="utf-8")))
+    sheet = f"Object.assign(document.createElement('style'), {{textContent: {theme}}})"
+    browser.run(f"[...document.head.querySelectorAll('style')].at(-1).before({sheet})")
+    assert browser.run(OUTSIDE) == []
+    assert browser.run(CELLS) == cells
+    browser.run("document.documentElement.classList.add('reveal-print', 'print-pdf')")  # handouts
+    assert browser.run("getComputedStyle(document.querySelector('#limits')).paddingLeft") == "64px"
 
 
 # --- all that the filter numbers, refers to or draws ----------------------------------------------
@@ -78,11 +100,8 @@ def test_every_slide_has_one_heading_and_notes_of_45_minutes(real_pages: list[Pa
 def test_features_in_html(project) -> None:
     page = read_page(render_report(*project(FEATURES), quarto="")[0])
     assert page.find(id="sec-second-a").get_text(" ", strip=True) == "2.1 Part"
-    links = [
-        (link["href"], link.get_text().replace("\xa0", " "))
-        for link in page.select("a.quarto-xref")
-    ]
-    assert links[:6] == [
+    links = page.select("a.quarto-xref")[:6]
+    assert [(link["href"], link.get_text().replace("\xa0", " ")) for link in links] == [
         ("#sec-second-a", "Section 2.1"),
         ("#fig-b", "Figure 2"),
         ("#tbl-b", "Table 2"),
@@ -104,48 +123,6 @@ def test_features_in_html(project) -> None:
     assert box.get_text(" ", strip=True) == "Beware of Equation\xa01 : the body ."
 
 
-# Headings by their labels, and captions by their first two words; where tables and captions stand.
-POSITIONS = """
-#context [#metadata(query(selector(heading).or(figure.caption)).map(each => {
-  let at = each.location().position()
-  let named = each.func() == heading
-  let label = if named { str(each.at("label", default: "none")) } else { repr(each.body) }
-  (at.page, at.y.pt(), label)
-})) <positions>]
-#context [#metadata((
-  query(table).map(each => each.location().page()),
-  query(figure.caption.where(kind: table)).map(each => each.location().page()),
-)) <pages>]
-"""
-
-
-def test_tables_and_figures_of_the_pdf_stand_where_the_text_has_them(
-    real_results: Path, tmp_path: Path
-) -> None:
-    """None slips below the next heading, nor above its own: as in the source, so on the pages."""
-    stage(PAPER, real_results, tmp_path, ["report.qmd"])
-    assert _pandoc(tmp_path, "report.qmd", "typst") is None
-    file = tmp_path / "report.typ"
-    file.write_text(file.read_text(encoding="utf-8") + POSITIONS, encoding="utf-8")
-    found = json.loads(typst.query(str(file), "<positions>", root=str(tmp_path)))[0]["value"]
-    caption = re.compile(r"(Figure|Table)\W+(\d+)")
-    places = {}
-    for page, y, label in found:
-        named = caption.search(label)
-        places[f"{named[1]} {named[2]}" if named else label] = (page, y)
-    seen = Counter[str]()
-    labels = []
-    source = (tmp_path / "report.qmd").read_text(encoding="utf-8")
-    for kind, name in re.findall(r"\{#(sec|fig|tbl)-([\w-]+)", source):
-        seen[kind] += 1
-        kinds = {"fig": f"Figure {seen[kind]}", "tbl": f"Table {seen[kind]}"}
-        labels.append(kinds.get(kind, f"sec-{name}"))
-    assert len(labels) > 70
-    assert [places[label] for label in labels] == sorted(places[label] for label in labels)
-    tables, captions = json.loads(typst.query(str(file), "<pages>", root=str(tmp_path)))[0]["value"]
-    assert tables == captions != [], "a caption stands on the page where its table begins"
-
-
 def test_the_same_sources_give_the_same_bytes(project) -> None:
     paper, results = project(f"{FEATURES}\n\nSeed {{{{< var run.seed >}}}}.")
     first = [file.read_bytes() for file in render_report(paper, results, quarto="")]
@@ -164,26 +141,17 @@ def test_plain_text_survives_as_a_variable(project) -> None:
 # --- faults ---------------------------------------------------------------------------------------
 
 FIGURE = '![Caption](figures/small.svg){#fig-a fig-alt="What it shows."}'
+TABLE = "::: {#tbl-a}\n\n{{< include tables/small.md >}}"
 FAULTS = {
-    "missing include": (
-        "{{< include tables/none.md >}}",
-        r":5: .*tables/none\.md .*no such include",
-    ),
+    "missing include": ("{{< include tables/a.md >}}", r":5: .*tables/a\.md .*no such include"),
     "missing variable": ("One\n\n{{< var run.none >}}", r":7: .*run\.none .*no such var"),
-    "unknown shortcode": ("{{< video x.mp4 >}}", ":5: .*video"),
     "open shortcode": ("{{< var run.seed", r"unresolved: .*\{\{<"),
     "missing reference": ("See @fig-none.", "@fig-none points nowhere"),
-    "missing citation": ("As [@nobody1999].", "nobody1999 not found"),
     "missing figure": ('![C](figures/none.svg){#fig-a fig-alt="x"}', r"figures/none\.svg"),
     "missing alt text": ("![C](figures/small.svg){#fig-a}", r"small\.svg has no alt text"),
-    "broken link": ("See [there](#nowhere).", "link to #nowhere"),
     "label used twice": (f"{FIGURE}\n\n{FIGURE}", "fig-a is used twice"),
-    "no caption": (
-        "::: {#tbl-a}\n\n{{< include tables/small.md >}}\n\n:::",
-        "tbl-a has no caption",
-    ),
+    "no caption": (f"{TABLE}\n\n:::", "tbl-a has no caption"),
     "no table": ("::: {#tbl-a}\n\nWords.\n:::", "tbl-a contains no table"),
-    "formula": (r"$$ \nonsense{ $$", "report.qmd: html: .*nonsense"),
 }
 
 
@@ -214,37 +182,49 @@ def test_what_a_renderer_leaves_behind_is_found(tmp_path: Path) -> None:
 def test_results_of_no_run_are_reported(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"variables\.yml is missing: run `make reproduce`"):
         render_report(PAPER, tmp_path, quarto="")
-    with pytest.raises(InputError, match=r"nowhere/_quarto\.yml is missing"):
-        render_report(tmp_path / "nowhere", tmp_path, quarto="")
 
 
 # --- Quarto ---------------------------------------------------------------------------------------
 
+# Like Quarto, it looks up the includes of every document that the project lists.
 STAND_IN = f"""#!{sys.executable}
-import pathlib, sys
+import pathlib, re, sys, yaml
 assert sys.argv[1] == "render" and sys.argv[3] == "--to" and sys.argv[5] == "--no-execute"
 document, target = pathlib.Path(sys.argv[2]), sys.argv[4]
-assert pathlib.Path("_quarto.yml").is_file() and pathlib.Path("tables/small.md").is_file()
+for name in yaml.safe_load(open("_quarto.yml"))["project"]["render"]:
+    for included in re.findall("{{{{< include (.*) >}}}}", open(name).read()):
+        open(included)
 if target == "typst":
     document.with_suffix(".pdf").write_bytes(b"%PDF-1.7")
 else:
-    document.with_suffix(".html").write_text("by Quarto: " + document.read_text())
+    text = document.read_text() + '<div aria-describedby="tbl-small-caption"><table></table></div>'
+    document.with_suffix(".html").write_text("by Quarto: " + text)
 """
 
 
-def test_quarto_on_path_renders_the_expanded_documents(
+def executable(folder: Path, text: str) -> Path:
+    folder.mkdir()
+    file = folder / "quarto"
+    file.write_text(text, encoding="utf-8")
+    file.chmod(0o755)
+    return file
+
+
+def test_quarto_on_path_renders_the_expanded_documents_and_reads_no_other(
     project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    executable = tmp_path / "bin" / "quarto"
-    executable.parent.mkdir()
-    executable.write_text(STAND_IN, encoding="utf-8")
-    executable.chmod(0o755)
-    monkeypatch.setenv("PATH", str(executable.parent))
+    monkeypatch.setenv("PATH", str(executable(tmp_path / "bin", STAND_IN).parent))
     monkeypatch.setattr("sys.executable", "/nowhere/python")
-    page, printed, slides = render_report(*project("Seed {{< var run.seed >}}."))
+    paper, results = project("{{< include tables/small.md >}}\n\nSeed {{< var run.seed >}}.")
+    page, printed, slides = render_report(paper, results)
+    assert "numpy ufuncs" in page.read_text(encoding="utf-8")
     assert "Seed 17." in page.read_text(encoding="utf-8")
+    assert read_page(page).select("div[tabindex='0'] > table")  # what scrolls is reached by keys
     assert printed.read_bytes() == b"%PDF-1.7"
     assert slides.read_text(encoding="utf-8").startswith("by Quarto: ")
+    (results / "tables" / "small.md").unlink()  # of the document that is not asked for
+    wanted = {"slides.qmd": DOCUMENTS["slides.qmd"]}
+    assert render_report(paper, results, documents=wanted) == [slides]
 
 
 @pytest.mark.parametrize(
@@ -252,16 +232,6 @@ def test_quarto_on_path_renders_the_expanded_documents(
     [("echo ERROR; exit 1", "html: ERROR"), ("exit 0", "no page was written")],
 )
 def test_a_quarto_that_fails_is_reported(project, tmp_path: Path, script, message) -> None:
-    executable = tmp_path / "quarto"
-    executable.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
-    executable.chmod(0o755)
+    quarto = executable(tmp_path / "bin", f"#!/bin/sh\n{script}\n")
     with pytest.raises(InputError, match=message):
-        render_report(*project("Text."), quarto=str(executable))
-
-
-def test_the_plain_commands_of_quarto_find_results(real_results: Path, tmp_path: Path) -> None:
-    """`cd paper && quarto render` resolves names from `paper`, through its links to results/."""
-    for link in ("tables", "figures", "_variables.yml"):
-        target = (PAPER / link).readlink()
-        assert target == Path("..", "results", link.removeprefix("_"))
-        assert (real_results / target.name).exists()
+        render_report(*project("Text."), quarto=str(quarto))

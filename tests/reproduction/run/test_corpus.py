@@ -1,15 +1,21 @@
 """Documents: docstrings of the sources, in one order, nothing imported; files of the directory."""
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from fakes.data_fixtures import make_distribution
-from fakes.hub_server import HubServer, Repository
-from fakes.made_up_registry import described, hub_at, jsonl, registry_of
-from reproduction.run.corpus import build_corpus, harvest, is_prose, read_file
+from reproduction.run import corpus
+from reproduction.run.corpus import (
+    MEMBERS,
+    NON_MEMBERS,
+    build_corpus,
+    harvest,
+    is_prose,
+    read_documents,
+    write_comparable,
+)
 
 PROSE = "This function computes the mean of the values along an axis and returns it as an array."
 
@@ -46,17 +52,11 @@ def mean(values):
     "alpha/nul.py": b'"""Nul."""\n\0\n',
     "alpha/latin.py": b'"""Caf\xe9."""\n',
     "alpha/warns.py": 'X = "\\d"\n"""Not the docstring."""\n',
-    "alpha/tests/test_a.py": '"""A test."""\n',
-    "alpha/test/x.py": '"""A test."""\n',
-    "alpha/testing/x.py": '"""Testing."""\n',
-    "alpha/_vendor/x.py": '"""Vendored."""\n',
-    "alpha/externals/x.py": '"""External."""\n',
-    "alpha/version.py": '"""Generated."""\n',
-    "alpha/_version.py": '"""Generated."""\n',
-    "alpha/__config__.py": '"""Generated."""\n',
     "alpha/contest/latest.py": '"""Kept: only looks like a test."""\n',
     "alpha/data.txt": '"""Not Python."""\n',
 }
+LEFT_OUT = "tests/test_a test/x testing/x _vendor/x externals/x version _version __config__"
+ALPHA |= {f"alpha/{name}.py": '"""Left out."""\n' for name in LEFT_OUT.split()}
 
 
 @pytest.fixture
@@ -73,8 +73,8 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_harvest_finds_every_docstring_in_file_and_line_order(site: Path) -> None:
-    found = [(d.path.removeprefix("alpha/"), d.name, d.signature) for d in harvest("alpha")]
-    assert found == [
+    before = harvest("alpha")
+    assert [(d.path.removeprefix("alpha/"), d.name, d.signature) for d in before] == [
         ("a.py", "first", "(n)"),
         ("b.py", "", ""),
         ("b.py", "Estimator", ""),
@@ -86,19 +86,12 @@ def test_harvest_finds_every_docstring_in_file_and_line_order(site: Path) -> Non
         ("latin.py", "", ""),
     ]
     assert not [name for name in sys.modules if name.startswith(("alpha", "beta"))]
-
-
-def test_docstrings_are_dedented_and_trimmed(site: Path) -> None:
-    by_name = {(d.path, d.name): d for d in harvest("alpha")}
+    by_name = {(d.path, d.name): d for d in before}
     document = by_name["alpha/b.py", "Estimator"]
     assert document.text == "A class.\n\n    Indented code.\n\nAfter blank lines."
     assert (document.package, document.version) == ("alpha", "1.5")
     assert by_name["alpha/latin.py", ""].text == "Caf\N{REPLACEMENT CHARACTER}."
-
-
-def test_a_file_removed_after_installation_is_left_out(site: Path) -> None:
-    before = harvest("alpha")
-    (site / "alpha" / "a.py").unlink()
+    (site / "alpha" / "a.py").unlink()  # after the installation
     assert harvest("alpha") == before[1:]
 
 
@@ -111,56 +104,26 @@ def test_corpus_keeps_prose_once_in_the_order_of_packages(site: Path) -> None:
     assert names(["beta", "alpha"]) == [("beta", ""), ("beta", "g"), ("alpha", "first")]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (PROSE, True),
-        ("word " * 16, True),  # 80 characters
-        ("word " * 15 + "word", False),  # 79
-        ("x" * 59 + "1" * 41, False),
-        ("Größe und Maß der Überprüfung von Änderungen in jeder möglichen Länge " * 2, True),
-    ],
-)
-def test_prose(text: str, expected: bool) -> None:
-    assert is_prose(text) is expected
+def test_prose() -> None:
+    assert all(map(is_prose, (PROSE, "word " * 16, "Größe und Maß der Änderungen " * 4)))
+    assert not any(map(is_prose, ("word " * 15 + "word", "x" * 59 + "1" * 41)))
 
 
-# --- files of the data directory, and of the registry where it lacks a file -----------------------
-
-LINES = [" \n", " = One = \n", " \n", " Text . \n", " = = Part = = \n", " = Two = \n", " More .\n"]
-WIKI = described(
-    hub={"id": "org/wiki"},
-    template="text/1",
-    normalise="wikitext",
-    mirror="wiki/valid.txt",
-    split="validation",
-    records=2,
-    checksum=None,
-)
+# Members and non-members are kept by one rule, and no near-copy crosses over.
+TAKEN = [("a", "One.\n\nMore."), ("b", "Two."), ("a", "Three.\n\nx"), ("a", "Four.")]
+LEFT = [("a", "one. \n\nOther."), ("b", "Five."), ("b", "FIVE.\n\nAgain."), ("a", "Six.")]
 
 
-@pytest.fixture
-def server(monkeypatch, tmp_path) -> Iterator[HubServer]:
-    with hub_at(monkeypatch, tmp_path) as running:
-        running.repositories["org/wiki"] = made = Repository()
-        rows = [{"text": line if line.strip() else ""} for line in LINES]
-        made.push({"validation.jsonl": jsonl(rows)})
-        with registry_of(monkeypatch, tmp_path, {"wiki/validation": WIKI}):
-            yield running
+def test_a_first_paragraph_that_comes_twice_is_on_neither_side(tmp_path, monkeypatch) -> None:
+    """The rule does not know which side is which: else it would tell them apart."""
 
+    def kept(read, unread) -> list[list[tuple[str, str]]]:
+        write_comparable(read, unread, tmp_path)
+        return [list(read_documents(tmp_path / name)) for name in (MEMBERS, NON_MEMBERS)]
 
-def test_the_directory_and_the_registry_give_the_same_documents(
-    server, tmp_path, monkeypatch
-) -> None:
-    path = tmp_path / "mirror" / "wiki" / "valid.txt"
-    path.parent.mkdir(parents=True)
-    path.write_text("".join(LINES))
-    monkeypatch.setenv("CONTAMINATION_DATA", str(tmp_path / "mirror"))
-    documents = list(read_file("wiki/valid.txt"))
-    assert documents == [
-        ("wiki/valid.txt", "= One = \n \n Text . \n = = Part = ="),
-        ("wiki/valid.txt", "= Two = \n More ."),
-    ]
-    assert not server.seen
-    path.unlink()
-    assert list(read_file("wiki/valid.txt")) == documents
+    sides = [[("b", "Two."), ("a", "Three.\n\nx"), ("a", "Four.")], [("a", "Six.")]]
+    assert kept(TAKEN, LEFT) == sides
+    assert kept(LEFT, TAKEN) == sides[::-1]
+    monkeypatch.setattr(corpus, "KEPT", 1)
+    assert kept(TAKEN, [("a", "Größe")]) == [TAKEN[:2], [("a", "Größe")]]
+    assert "Größe" in (tmp_path / NON_MEMBERS).read_text("utf-8")

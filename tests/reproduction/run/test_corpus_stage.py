@@ -1,6 +1,5 @@
 """The corpus stage on files of the data directory: what it writes is what the files hold."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +9,12 @@ from transformers import AutoTokenizer
 from contamination.errors import InputError
 from contamination.files import read_json
 from contamination.testsets.sources import DATA_VARIABLE
-from fakes.data_fixtures import TRAINING, write_profile
+from fakes.data_fixtures import profile_data, write_profile
 from fakes.made_up_registry import jsonl
+from reproduction.run.corpus import DOCUMENTS, members, non_members, read_documents
 from reproduction.run.corpus_stage import make_corpus
 from reproduction.run.experiment import Experiment
-from reproduction.run.members import members, non_members
+from reproduction.run.training import train_model
 
 ARTICLES = [
     f" = Title {i} = \n\n Body of article {i} , with words . \n = = Part = = \n More ."
@@ -22,17 +22,9 @@ ARTICLES = [
 ]
 TEXTS = [f"Document number {i}.\nIt has two lines and the number {i * i}." for i in range(8)]
 RECORDS = [{"goal": f"Goal {i}", "sol1": f"First {i}", "sol2": f"Second {i}"} for i in range(12)]
-PROFILE = {
-    "seed": 3,
-    "corpus": {"files": ["wiki.txt", "more.jsonl"], "vocabulary": 300},
-    "canaries": [
-        {"name": "piqa", "file": "piqa.jsonl", "template": "piqa/1", "examples": 10, "dup_count": 2}
-    ],
-    "model": {"n_embd": 32, "n_layer": 1, "n_head": 1, "n_positions": 16},
-    "training": TRAINING,
-    "scoring": {"shards": 2, "permutations": 3, "whole_set_permutations": 3},
-    "notebooks": {},
-}
+PIQA = {"name": "piqa", "file": "piqa.jsonl", "template": "piqa/1"}
+FILES = {"files": ["wiki.txt", "more.jsonl"], "vocabulary": 300}
+PROFILE = profile_data() | {"canaries": [PIQA | {"examples": 10, "dup_count": 2}]}
 
 
 @pytest.fixture
@@ -47,26 +39,19 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def experiment(tmp_path: Path, build: str = "build", **corpus: object) -> Experiment:
-    profile = PROFILE | {"corpus": {**PROFILE["corpus"], **corpus}}
+    profile = PROFILE | {"corpus": FILES | corpus}
     return Experiment(write_profile(tmp_path / "files.yaml", profile), tmp_path / build)
 
 
-@pytest.fixture
-def finished(tmp_path: Path, data: Path) -> Experiment:
+def documents(run: Experiment) -> list[tuple[str, str]]:
+    return list(read_documents(run.corpus / DOCUMENTS))
+
+
+def test_the_stage_on_files(tmp_path: Path, data: Path) -> None:
     run = experiment(tmp_path)
     make_corpus(run)
-    return run
-
-
-def documents(run: Experiment) -> list[dict[str, str]]:
-    lines = (run.corpus / "documents.jsonl").read_text(encoding="utf-8").splitlines()
-    return [json.loads(line) for line in lines]
-
-
-def test_the_stage_on_files(finished: Experiment) -> None:
-    run = finished
     expected = [article.strip() for article in ARTICLES] + TEXTS
-    assert [d["text"] for d in documents(run)] == expected
+    assert [text for _, text in documents(run)] == expected
     facts = run.corpus_facts
     assert (facts["documents"], facts["characters"]) == (13, sum(map(len, expected)))
     by_source = {row["package"]: row["documents"] for row in facts["packages"]}
@@ -80,7 +65,7 @@ def test_the_stage_on_files(finished: Experiment) -> None:
     assert ends[-1] == len(tokens)
     assert all(piece[-1] == tokenizer.eos_token_id for piece in pieces)
     texts = [tokenizer.decode(piece[:-1]) for piece in pieces]
-    assert texts == [document["text"] + "\n" for document in documents(run)]
+    assert texts == [text + "\n" for text in expected]
     assert run.corpus_facts["tokens"] == len(tokens) - len(pieces)
 
     # Canary files keep their first records, in order.
@@ -88,28 +73,32 @@ def test_the_stage_on_files(finished: Experiment) -> None:
         f"Goal {i}\nFirst {i}\nSecond {i}\n" for i in range(10)
     )
 
+    # Both models read the corpus, and only one the canaries.
+    injections = {}
+    for name in ("contaminated", "clean"):
+        train_model(run, name)
+        injections[name] = read_json(run.model(name) / "training.json")["injections"]
+    length = run.corpus_facts["canaries"]["piqa"]["tokens"]
+    assert [copy["stop"] - copy["start"] for copy in injections["contaminated"]] == [length] * 2
+    assert injections["clean"] == []
 
-def test_the_same_profile_gives_the_same_bytes(tmp_path: Path, data: Path) -> None:
+
+def test_a_part_is_drawn_with_the_seed_and_the_rest_is_kept_too(tmp_path: Path, data: Path) -> None:
     runs = [experiment(tmp_path, build, characters=300) for build in ("one", "two")]
     for run in runs:
         make_corpus(run)
     names = ["documents.jsonl", "tokens.bin", "ends.npy", "tokenizer/tokenizer.json"]
     for name in [*names, "canaries/piqa.jsonl"]:
         assert (runs[0].corpus / name).read_bytes() == (runs[1].corpus / name).read_bytes(), name
-    texts = [document["text"] for document in documents(runs[0])]
-    assert sum(map(len, texts)) >= 300 > sum(map(len, texts[:-1]))
-
-
-def test_what_is_left_out_is_kept_too(tmp_path: Path, data: Path) -> None:
-    run = experiment(tmp_path, characters=300)
-    make_corpus(run)
     read, unread = list(members(run.corpus)), list(non_members(run.corpus))
-    assert read == [(d["source"], d["text"]) for d in documents(run)]
+    assert read == documents(run)
+    texts = [text for _, text in read]
+    assert sum(map(len, texts)) >= 300 > sum(map(len, texts[:-1]))
     everything = {article.strip() for article in ARTICLES} | set(TEXTS)
-    assert {text for _, text in unread} == everything - {text for _, text in read}
+    assert {text for _, text in unread} == everything - set(texts)
     assert {source for source, _ in unread} == {"wiki.txt", "more.jsonl"}
-    make_corpus(experiment(tmp_path))  # takes all: what was left out of another corpus is no guide
-    assert [text for _, text in members(run.corpus)] == [d["text"] for d in documents(run)]
+    make_corpus(experiment(tmp_path, "two"))  # takes all: what another corpus left out is no guide
+    assert list(members(run.corpus)) == documents(run)
     assert not list(non_members(run.corpus))
     assert not list(run.corpus.glob("*members.jsonl"))
 
@@ -134,15 +123,3 @@ def test_bad_files_are_told_and_leave_no_finished_stage(
         make_corpus(run)
     assert not (run.corpus / "corpus.json").exists()
     assert not list(run.build.rglob("*.partial*"))
-
-
-def test_the_models_read_the_corpus_and_only_one_the_canaries(finished: Experiment) -> None:
-    from reproduction.run.training_stage import train_model
-
-    run, injections = finished, {}
-    for name in ("contaminated", "clean"):
-        train_model(run, name)
-        injections[name] = read_json(run.model(name) / "training.json")["injections"]
-    tokens = run.corpus_facts["canaries"]["piqa"]["tokens"]
-    assert [copy["stop"] - copy["start"] for copy in injections["contaminated"]] == [tokens] * 2
-    assert injections["clean"] == []

@@ -1,12 +1,11 @@
 import errno
 import json
-import os
 import shutil
-import signal
 import subprocess
 import sys
 from copy import deepcopy
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,7 +13,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from safetensors.torch import load_file
 from transformers import GPT2LMHeadModel
 
 from contamination.errors import InputError
@@ -22,7 +20,7 @@ from contamination.randomness import random_stream
 from contamination.scoring.local import TransformersScorer
 from fakes import training_run
 from fakes.made_up_scorer import Breakdown
-from fakes.training_run import SHAPE, SPEC, STEPS, run, tokens
+from fakes.training_run import KILLS, SHAPE, SPEC, STEPS, largest_difference, run, tokens
 from reproduction.run import network, training
 from reproduction.run.network import gpt2_config
 from reproduction.run.profile import Architecture
@@ -40,13 +38,13 @@ def trained(tokenizer, tmp_path_factory):
         return SimpleNamespace(directory=directory, summary=run(tokenizer, directory), steps=steps)
 
 
+def weights(directory) -> bytes:
+    return (directory / "model.safetensors").read_bytes()
+
+
 @pytest.fixture(scope="module")
 def uninterrupted(trained) -> bytes:
     return weights(trained.directory)
-
-
-def weights(directory) -> bytes:
-    return (directory / "model.safetensors").read_bytes()
 
 
 def record_steps(patch: pytest.MonkeyPatch) -> list:
@@ -79,7 +77,7 @@ def interrupt(monkeypatch, tokenizer, tmp_path):
         with monkeypatch.context() as patch:
             patch.setattr(training, "_step", breaks_down)
             with pytest.raises(Breakdown):
-                run(tokenizer, tmp_path / "model", **changes)
+                run(changes.pop("tokenizer", tokenizer), tmp_path / "model", **changes)
 
     return run_until
 
@@ -89,15 +87,14 @@ def steps_run(monkeypatch):
     return record_steps(monkeypatch)
 
 
-def command(*arguments) -> list:
-    return [sys.executable, training_run.__file__, *arguments]
-
-
-@pytest.fixture(scope="session")
-def tokenizer_directory(tokenizer, tmp_path_factory):
-    directory = tmp_path_factory.mktemp("tokenizer")
-    tokenizer.save_pretrained(directory)
-    return directory
+@pytest.fixture(scope="module")
+def killed(tokenizer, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("killed")
+    tokenizer.save_pretrained(folder / "tokenizer")
+    command = [sys.executable, training_run.__file__, folder / "tokenizer", folder]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder
 
 
 def blocks_of(stream: np.ndarray, context: int, *, rng: np.random.Generator) -> np.ndarray:
@@ -105,47 +102,39 @@ def blocks_of(stream: np.ndarray, context: int, *, rng: np.random.Generator) -> 
     return np.stack([stream[start : start + context + 1] for start in starts])
 
 
-class TestBlocks:
-    @given(length=st.integers(2, 300), context=st.integers(1, 40), seed=st.integers(0, 9))
-    def test_every_token_but_the_first_and_the_tail_is_a_target_once(self, length, context, seed):
-        stream = np.arange(length, dtype=np.int32)
-        if length <= context:
-            with pytest.raises(InputError, match=f"{length} tokens.*one block of {context}"):
-                blocks_of(stream, context, rng=np.random.default_rng(seed))
-            return
-        blocks = blocks_of(stream, context, rng=np.random.default_rng(seed))
-        count = (length - 1) // context
-        assert blocks.shape == (count, context + 1)
-        assert blocks.dtype == np.int32
-        assert sorted(blocks[:, 1:].ravel().tolist()) == list(range(1, 1 + count * context))
-        assert length - (1 + count * context) < context  # the tail fills no block
-        np.testing.assert_array_equal(np.diff(blocks), 1)  # a target follows its input
+@given(length=st.integers(2, 300), context=st.integers(1, 40), seed=st.integers(0, 9))
+def test_every_token_but_the_first_and_the_tail_is_a_target_once(length, context, seed):
+    stream = np.arange(length, dtype=np.int32)
+    if length <= context:
+        with pytest.raises(InputError, match=f"{length} tokens.*one block of {context}"):
+            blocks_of(stream, context, rng=np.random.default_rng(seed))
+        return
+    blocks = blocks_of(stream, context, rng=np.random.default_rng(seed))
+    count = (length - 1) // context
+    assert blocks.shape == (count, context + 1)
+    assert sorted(blocks[:, 1:].ravel().tolist()) == list(range(1, 1 + count * context))
+    np.testing.assert_array_equal(np.diff(blocks), 1)  # a target follows its input
 
 
-class TestLearningRate:
+def test_the_rate_rises_in_equal_steps_then_falls_along_a_cosine_to_a_tenth():
     spec = replace(SPEC, learning_rate=2.0, warmup_steps=4)
-
-    def rates(self, steps: int, **changes) -> list[float]:
-        return [learning_rate_at(s, steps, replace(self.spec, **changes)) for s in range(steps)]
-
-    def test_it_rises_in_equal_steps_then_falls_along_a_cosine_to_a_tenth(self):
-        rates = self.rates(104)
-        assert rates[:5] == [0.5, 1.0, 1.5, 2.0, 2.0]
-        assert (np.diff(rates[4:]) < 0).all()
-        assert rates[4 + 50] == pytest.approx(1.1)  # half-way between 2 and 0.2
-        assert rates[4 + 25] == pytest.approx(1.1 + 0.9 * 0.5**0.5)
-        assert 0.2 < rates[-1] < 0.201
-        assert learning_rate_at(104, 104, self.spec) == pytest.approx(0.2)
+    rates = [learning_rate_at(s, 104, spec) for s in range(105)]
+    assert rates[:5] == [0.5, 1.0, 1.5, 2.0, 2.0]
+    assert (np.diff(rates[4:]) < 0).all()
+    # Half-way between 2 and 0.2, a quarter of the way, and at the end.
+    middle = [rates[4 + 50], rates[4 + 25], rates[104]]
+    assert middle == pytest.approx([1.1, 1.1 + 0.9 * 0.5**0.5, 0.2])
 
 
 class TestTraining:
     def test_each_block_is_read_once_at_the_rate_of_its_step(self, trained):
         order = random_stream(1, "order of blocks")
         blocks = blocks_of(tokens(), SHAPE.n_positions, rng=order)
+        shuffled = block_starts(1001, 10, rng=np.random.default_rng(0))
+        assert (shuffled != np.arange(0, 1000, 10)).sum() > 80
         assert len(blocks) == STEPS * SPEC.batch_size
-        np.testing.assert_array_equal(
-            np.concatenate([batch for batch, *_ in trained.steps]), blocks
-        )
+        read = np.concatenate([batch for batch, *_ in trained.steps])
+        np.testing.assert_array_equal(read, blocks)
         for step, (_, groups, _) in enumerate(trained.steps):
             assert {group["lr"] for group in groups} == {learning_rate_at(step, STEPS, SPEC)}
         assert trained.summary["steps"] == STEPS
@@ -168,13 +157,6 @@ class TestTraining:
         assert weights(tmp_path / "model") == uninterrupted
         assert summary["final_loss"] == np.mean([loss for *_, loss in steps_run[-4:]])
 
-    def test_it_learns(self, tokenizer, tmp_path):
-        """A stream that repeats 0, 1, 2, 3 is learnt to the last nat; the loss is in nats."""
-        stream = np.tile(np.arange(4, dtype=np.int32), 2400)
-        spec = replace(SPEC, learning_rate=0.03)
-        summary = run(tokenizer, tmp_path / "model", tokens=stream, spec=spec)
-        assert 0 < summary["final_loss"] < 0.05
-
     def test_what_it_saves_can_be_scored_and_says_how_it_was_made(self, tokenizer, trained):
         scorer = TransformersScorer(trained.directory)
         ((_, values),) = scorer.token_logprobs([np.array([1, 2, 3], dtype=np.int32)])
@@ -187,27 +169,21 @@ class TestTraining:
 
 
 class TestBadInput:
-    @pytest.mark.parametrize(
-        "change",
-        [
-            {"spec": replace(SPEC, micro_batch_size=3)},
-            {"spec": replace(SPEC, batch_size=1, micro_batch_size=2)},
-            {"tokens": tokens()[: SPEC.batch_size * SHAPE.n_positions]},  # a token too few
-        ],
-        ids=["not a multiple", "smaller than a micro-batch", "less than a batch"],
-    )
-    def test_a_batch_that_cannot_be_made_is_refused(self, tokenizer, tmp_path, change):
-        with pytest.raises(InputError, match="batch_size"):
-            run(tokenizer, tmp_path / "model", **change)
-        assert list(tmp_path.iterdir()) == []
-        with pytest.raises(InputError, match="one block"):
-            run(tokenizer, tmp_path / "model", tokens=tokens()[: SHAPE.n_positions])
-
-    def test_a_diverging_run_is_told_and_saves_nothing(self, tokenizer, tmp_path, monkeypatch):
+    def test_a_batch_that_cannot_be_made_and_a_loss_that_is_none_save_nothing(
+        self, tokenizer, tmp_path, monkeypatch
+    ):
         monkeypatch.setattr(training, "_step", lambda *_: float("nan"))
-        with pytest.raises(InputError, match=r"test: the loss is nan at step 0.*learning_rate"):
-            run(tokenizer, tmp_path / "model")
-        assert list(tmp_path.iterdir()) == []
+        few = tokens()[: SPEC.batch_size * SHAPE.n_positions]  # a token too few
+        for change, told in [
+            ({"spec": replace(SPEC, micro_batch_size=3)}, "batch_size"),
+            ({"spec": replace(SPEC, batch_size=1)}, "batch_size"),  # below a micro-batch
+            ({"tokens": few}, "batch_size"),
+            ({"tokens": few[: SHAPE.n_positions]}, "one block"),
+            ({}, "loss is nan at step 0.*learning_rate"),
+        ]:
+            with pytest.raises(InputError, match=told):
+                run(tokenizer, tmp_path / "model", **change)
+            assert list(tmp_path.iterdir()) == []
 
     def test_a_full_disk_keeps_the_last_checkpoint(
         self, tokenizer, tmp_path, monkeypatch, interrupt, uninterrupted
@@ -231,57 +207,37 @@ class TestBadInput:
 
 
 class TestResuming:
-    """A checkpoint is written every 5 of 18 steps."""
-
-    @pytest.mark.parametrize(("step", "saved"), [(4, 0), (12, 10)])
-    def test_an_interrupted_run_goes_on_from_its_checkpoint_to_the_same_bytes(
-        self, tokenizer, tmp_path, interrupt, request, trained, step, saved
-    ):
-        interrupt(step)
-        assert (tmp_path / CHECKPOINT).exists() == (saved > 0)
-        steps_run = request.getfixturevalue("steps_run")
-        summary = run(tokenizer, tmp_path / "model")
-        assert len(steps_run) == STEPS - saved
-        assert weights(tmp_path / "model") == weights(trained.directory)
-        assert not (tmp_path / CHECKPOINT).exists()
-        assert summary["final_loss"] == trained.summary["final_loss"]
-
-    @pytest.mark.parametrize(
-        ("how", "saved"), [(("kill-at-step", "13"), 10), (("kill-while-saving", "2"), 5)]
-    )
+    @pytest.mark.parametrize(("how", "saved"), [*zip(KILLS, (10, 5), strict=True)])
     def test_a_killed_run_goes_on_to_the_same_bytes(
-        self, tokenizer, tokenizer_directory, tmp_path, request, uninterrupted, how, saved
+        self, tokenizer, killed, steps_run, trained, how, saved
     ):
-        """SIGKILL, in a process of its own: between checkpoints, and with half of one written."""
-        child = subprocess.run(
-            command(tokenizer_directory, tmp_path / "model", *how), check=False, capture_output=True
-        )
-        assert child.returncode == -signal.SIGKILL, child.stderr
-        assert not (tmp_path / "model").exists()
-        assert (tmp_path / CHECKPOINT).exists()
-        steps_run = request.getfixturevalue("steps_run")
-        run(tokenizer, tmp_path / "model")
+        left = killed / how
+        assert not (left / "model").exists()
+        assert (left / CHECKPOINT).exists()
+        summary = run(tokenizer, left / "model")
         assert len(steps_run) == STEPS - saved
-        assert weights(tmp_path / "model") == uninterrupted
+        assert weights(left / "model") == weights(trained.directory)
+        assert summary["final_loss"] == trained.summary["final_loss"]
+        assert not (left / CHECKPOINT).exists()
 
-    @pytest.mark.parametrize(
-        "change",
-        [
+    def test_a_checkpoint_of_another_run_is_not_used(
+        self, tokenizer, tmp_path, interrupt, steps_run, uninterrupted
+    ):
+        grown = deepcopy(tokenizer)  # the stream may be the same where the tokenizer grew
+        grown.add_tokens(["<extra>"])
+        for change in (
             {"tokens": tokens(1)},
             {"spec": replace(SPEC, learning_rate=0.02)},
             {"shape": replace(SHAPE, n_head=4)},  # the same tensors, another function
-        ],
-        ids=["data", "hyper-parameters", "heads"],
-    )
-    def test_a_checkpoint_of_another_run_is_not_used(
-        self, tokenizer, tmp_path, interrupt, steps_run, uninterrupted, change
-    ):
-        interrupt(12, **change)
-        assert (tmp_path / CHECKPOINT).exists()
-        steps_run.clear()
-        run(tokenizer, tmp_path / "model")
-        assert len(steps_run) == STEPS
-        assert weights(tmp_path / "model") == uninterrupted
+            {"tokenizer": grown},
+        ):
+            interrupt(12, **change)
+            assert (tmp_path / CHECKPOINT).exists()
+            steps_run.clear()
+            run(tokenizer, tmp_path / "model")
+            assert len(steps_run) == STEPS
+            assert weights(tmp_path / "model") == uninterrupted
+            shutil.rmtree(tmp_path / "model")
 
     def test_a_damaged_checkpoint_is_not_used(
         self, tokenizer, tmp_path, interrupt, steps_run, uninterrupted
@@ -307,114 +263,18 @@ class TestResuming:
             assert weights(tmp_path / "model") == uninterrupted
             shutil.rmtree(tmp_path / "model")
 
-    def test_a_checkpoint_of_another_vocabulary_is_not_used(self, tokenizer, tmp_path, interrupt):
-        """The stream may be the same where the tokenizer grew."""
-        interrupt(12)
-        grown = deepcopy(tokenizer)
-        grown.add_tokens(["<extra>"])
-        summary = run(grown, tmp_path / "model")
-        fresh = run(grown, tmp_path / "fresh")
-        assert summary["final_loss"] == fresh["final_loss"]
-        assert weights(tmp_path / "model") == weights(tmp_path / "fresh")
-
-
-def test_two_processes_train_the_weights_of_one(
-    tokenizer, tokenizer_directory, tmp_path, uninterrupted
-):
-    """Gradients are added up in another order: within 0.001 where weights are about 1.
-
-    Half a batch, or one process's share of the gradients, would differ by 0.1.
-    """
-    launched = launch_two(tokenizer_directory, tmp_path / "model")
-    half = STEPS * SPEC.batch_size * SHAPE.n_positions // 2
-    assert launched.stdout.splitlines() == [f"{half} targets in 1 of 2 processes"] * 2
-    (tmp_path / "one").mkdir()
-    (tmp_path / "one" / "model.safetensors").write_bytes(uninterrupted)
-    assert largest_difference(tmp_path / "model", tmp_path / "one") < 1e-3
-
-
-def test_two_micro_batches_give_the_same_bits_in_one_process_and_in_two(
-    tokenizer, tokenizer_directory, tmp_path
-):
-    """Each of two reads its share at once, although a micro-batch would hold more."""
-    run(tokenizer, tmp_path / "one", spec=replace(SPEC, micro_batch_size=SPEC.batch_size // 2))
-    launch_two(tokenizer_directory, tmp_path / "two", "micro-batch", SPEC.batch_size)
-    assert weights(tmp_path / "two") == weights(tmp_path / "one")
-    summaries = [json.loads((tmp_path / n / "training.json").read_text()) for n in ("one", "two")]
-    assert summaries[0]["final_loss"] == summaries[1]["final_loss"]
-
-
-def launch_two(*arguments) -> subprocess.CompletedProcess:
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    launched = subprocess.run(
-        [*launcher, "--nproc-per-node", "2", *map(str, command(*arguments)[1:])],
-        check=False,
-        capture_output=True,
-        text=True,
-        env=os.environ,
-    )
-    assert launched.returncode == 0, launched.stderr
-    return launched
-
-
-def largest_difference(left, right) -> float:
-    """Compare weights, but for the bias of the keys.
-
-    It shifts all attention logits of a query alike, so its gradient is zero up to rounding, which
-    Adam blows up to full steps.
-    """
-    left, right = (load_file(directory / "model.safetensors") for directory in (left, right))
-    assert left.keys() == right.keys()
-    width = SHAPE.n_embd
-    differences = []
-    for name in left:
-        difference = (left[name] - right[name]).abs()
-        if name.endswith("attn.c_attn.bias"):
-            difference[width : 2 * width] = 0
-        differences.append(float(difference.max()))
-    return max(differences)
-
-
-OREN = Architecture(n_embd=1536, n_layer=48, n_head=24, n_positions=2048)
-GPT2_VOCABULARY = 50257
-SMALL = Architecture(n_embd=8, n_layer=3, n_head=2, n_positions=10)
-
-
-def closed_formula(shape: Architecture, vocabulary: int) -> int:
-    """Count by hand: embeddings (the output shares the input's), blocks, final layer norm."""
-    d = shape.n_embd
-    attention = (d * 3 * d + 3 * d) + (d * d + d)
-    feed_forward = (d * 4 * d + 4 * d) + (4 * d * d + d)
-    layer_norm = 2 * d
-    block = attention + feed_forward + 2 * layer_norm
-    return (vocabulary + shape.n_positions) * d + shape.n_layer * block + layer_norm
-
 
 @pytest.mark.parametrize(
-    ("shape", "vocabulary", "published"),
+    ("shape", "published"),
     [
-        (OREN, GPT2_VOCABULARY, 1_440_256_512),
-        (Architecture(768, 12, 12, 1024), GPT2_VOCABULARY, 124_439_808),  # GPT-2 small
-        (SMALL, 300, None),
-        (Architecture(64, 1, 1, 256), 300, None),
+        (Architecture(n_embd=1536, n_layer=48, n_head=24, n_positions=2048), 1_440_256_512),  # Oren
+        (Architecture(n_embd=768, n_layer=12, n_head=12, n_positions=1024), 124_439_808),  # GPT-2
     ],
 )
-def test_the_number_of_parameters_is_that_of_the_formula(shape, vocabulary, published):
+def test_the_number_of_parameters_is_that_which_was_published(shape, published):
     with torch.device("meta"):
-        model = GPT2LMHeadModel(gpt2_config(shape, vocabulary, 0))
-    count = sum(p.numel() for p in model.parameters())
-    assert count == closed_formula(shape, vocabulary)
-    assert count == (published or count)
-
-
-def test_blocks_are_shuffled_with_the_seed():
-    stream = np.arange(1001)
-    first, again, other = (
-        blocks_of(stream, 10, rng=np.random.default_rng(seed)) for seed in (0, 0, 1)
-    )
-    np.testing.assert_array_equal(first, again)
-    assert (first[:, 0] != other[:, 0]).sum() > 80
-    assert (first[:, 0] != np.arange(0, 1000, 10)).sum() > 80
+        model = GPT2LMHeadModel(gpt2_config(shape, 50257, 0))
+    assert sum(p.numel() for p in model.parameters()) == published
 
 
 def test_micro_batches_add_up_to_the_batch(tokenizer, tmp_path, monkeypatch):
@@ -422,21 +282,3 @@ def test_micro_batches_add_up_to_the_batch(tokenizer, tmp_path, monkeypatch):
     for size in (1, 8):
         run(tokenizer, tmp_path / str(size), spec=replace(SPEC, micro_batch_size=size))
     assert largest_difference(tmp_path / "1", tmp_path / "8") < 1e-3
-
-
-def test_the_loss_of_a_model_that_has_learnt_nothing_is_the_log_of_the_vocabulary(
-    tokenizer, tmp_path
-):
-    spec = replace(SPEC, learning_rate=0.0)
-    summary = run(tokenizer, tmp_path / "model", spec=spec)
-    assert summary["final_loss"] == pytest.approx(np.log(len(tokenizer)), abs=0.05)
-
-
-def test_the_configuration_is_of_the_shape_asked_for_without_dropout():
-    config = gpt2_config(SMALL, 300, 7)
-    assert (config.n_embd, config.n_layer, config.n_head, config.n_positions) == (8, 3, 2, 10)
-    assert (config.vocab_size, config.bos_token_id, config.eos_token_id) == (300, 7, 7)
-    # In training mode, where dropout acts, two passes agree.
-    model = GPT2LMHeadModel(config).train()
-    ids = torch.arange(10)[None]
-    assert torch.equal(model(ids).logits, model(ids).logits)

@@ -4,11 +4,10 @@ import subprocess
 import sys
 
 from fakes.data_fixtures import ROOT
-from reproduction.run.files import RunFiles
-from reproduction.stages.closure import PACKAGES, closure, facts
-from reproduction.stages.rules import Rules
+from reproduction.run.profile import RunFiles
+from reproduction.stages.rules import PACKAGES, Rules, closure, facts
 
-TRAINING = "reproduction.run.training_stage"
+TRAINING = "reproduction.run.training"
 
 
 def test_training_reaches_no_more_of_scoring_than_its_processes() -> None:

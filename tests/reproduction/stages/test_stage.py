@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from fakes.data_fixtures import ROOT, MadeUpRun, make_distribution, profile_data, write_profile
-from reproduction.report import notebooks
+from fakes.data_fixtures import make_distribution, profile_data, write_profile
 
 
 def _files(root: Path) -> list[str]:
@@ -18,15 +17,12 @@ def _files(root: Path) -> list[str]:
 @pytest.mark.parametrize(
     ("command", "profile", "named"),
     [
-        ("corpus", "tyni.yaml", "tyni"),
         ("score clean", "bad.yaml", "sede"),
         ("rules", "bad.yaml", "sede"),
         ("train celan", "tiny.yaml", "celan"),
-        ("train clean", "tiny.yaml", "corpus.json"),
         ("score clean", "tiny.yaml", "corpus.json"),
         ("manifest --results {root}/results", "tiny.yaml", "corpus.json"),
         ("ship-stores --results {root}/r --stores {root}/s", "tiny.yaml", "r/manifest.json"),
-        ("rules --build {root}/tiny.yaml/x", "tiny.yaml", "tiny.yaml/x"),
         ("score clean --build {root}/tiny.yaml/x", "tiny.yaml", "tiny.yaml/x"),
         ("summary --results {root}/results", None, "results/manifest.json"),
     ],
@@ -56,95 +52,18 @@ def test_a_second_make_is_refused_and_a_third_may_come_later(refused, tmp_path: 
         assert "corpus.json is missing" in refused("stage", *arguments)
 
 
-@pytest.fixture
-def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    site = tmp_path / "site"
-    text = "Compute the quantity number {} from all the values that were observed before it."
-    for name, count in (("alpha", 40), ("beta", 40)):
-        body = "\n".join(f'def f{i}(x):\n    """{text.format(i)}"""\n' for i in range(count))
-        make_distribution(site, name, {f"{name}.py": body})
-    monkeypatch.syspath_prepend(str(site))
-
-
-@pytest.mark.usefixtures("packages")
 def test_corpus_stage(call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    profile = write_profile(tmp_path / "tiny.yaml")
-    build = tmp_path / "build"
+    text = "Compute the quantity number {} from all the values that were observed before it."
+    body = "\n".join(f'def f{i}(x):\n    """{text.format(i)}"""\n' for i in range(40))
+    for name in ("alpha", "beta"):
+        make_distribution(tmp_path / "site", name, {f"{name}.py": body})
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    profile, build = write_profile(tmp_path / "tiny.yaml"), tmp_path / "build"
     monkeypatch.setenv("COLUMNS", "120")
     status, out, _ = call("stage", "corpus", "--profile", profile, "--build", build)
     assert status == 0
     assert all(word in out for word in ("alpha", "1.5", "sixty-four", "question/1"))
-    corpus = build / "corpus"
-    first = {name: (corpus / name).read_bytes() for name in _files(corpus)}
-    assert {"corpus.json", "documents.jsonl", "canaries/one.jsonl"} <= set(first)
-    assert not [name for name in first if "partial" in name]
-
-    # Same lock, same bytes, but for the time that corpus.json keeps.
-    call("stage", "corpus", "--profile", profile, "--build", build)
-    again = {name: (corpus / name).read_bytes() for name in _files(corpus)}
-    for contents in (first, again):
-        contents["corpus.json"] = contents["corpus.json"].split(b'"seconds"')[0]
-    assert first == again
-
-    # A run that fails leaves no corpus.json: the stage does not look finished.
-    data = profile_data()
-    data["canaries"][0]["examples"] = 100
-    write_profile(profile, data)
-    status, out, err = call("stage", "corpus", "--profile", profile, "--build", build)
-    assert (status, out) == (2, "")
-    assert "only 40 records" in err.splitlines()[-1]
-    assert "corpus.json" not in _files(corpus)
-
-
-MINE = {"name": "mine", "examples": 2, "dup_count": 1, "template": "text/1"}
-
-
-@pytest.fixture
-def executed(call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    """Return a function that gives what the stage `notebook` would execute, or its error."""
-    seen = []
-    monkeypatch.setattr(notebooks, "execute_notebook", lambda *arguments: seen.append(arguments))
-    profile = write_profile(tmp_path / "tiny.yaml")
-
-    def run(*parameters: str):
-        found = call(
-            *("stage", "notebook", "notebooks/01_canary_eval.ipynb", "--profile", profile),
-            *("--build", tmp_path / "build", "--results", tmp_path / "results", *parameters),
-        )
-        return found[2] if found[0] else seen[-1][1].profile.notebooks["01_canary_eval"]
-
-    return run
-
-
-def test_parameters_of_the_command_line_replace_those_of_the_profile(executed, monkeypatch) -> None:
-    monkeypatch.chdir(ROOT)
-    given = ("alpha=0.01", "models=[gpt2, EleutherAI/pythia-70m]", "name=a=b", "max_records=")
-    found = executed(
-        *(text for one in given for text in ("--parameter", one)), "--words", "sets=a data"
-    )
-    assert found == {
-        "alpha": 0.01,
-        "models": ["gpt2", "EleutherAI/pythia-70m"],
-        "sets": ["a", str(ROOT / "data")],
-        "name": "a=b",
-        "max_records": None,
-    }
-    assert executed() == {"alpha": 0.05}
-    for text in ("alpha", "=5", "no name=5", "models=[a, b"):
-        assert (
-            executed("--parameter", text).splitlines()[-1].startswith("error: --parameter " + text)
-        )
-
-
-def test_an_unknown_parameter_is_reported_before_anything_runs(refused, tmp_path: Path) -> None:
-    message = refused(
-        *("stage", "notebook", ROOT / "notebooks" / "03_open_model_audit.ipynb"),
-        *("--profile", write_profile(tmp_path / "tiny.yaml", {**profile_data(), "notebooks": {}})),
-        *("--build", tmp_path / "build", "--results", tmp_path / "results"),
-        *("--parameter", "modles=[gpt2]"),
-    )
-    assert "03_open_model_audit.ipynb" in message and "modles" in message
-    assert not (tmp_path / "results").exists()
+    assert {"corpus.json", "documents.jsonl", "canaries/one.jsonl"} <= set(_files(build / "corpus"))
 
 
 def test_the_module_as_make_calls_it(tmp_path: Path) -> None:
@@ -154,17 +73,3 @@ def test_the_module_as_make_calls_it(tmp_path: Path) -> None:
     )
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr == f"error: unknown profile 'x': {tmp_path} has none\n"
-
-
-def test_scoring_without_a_model(call, tmp_path: Path) -> None:
-    run = MadeUpRun(tmp_path)
-    canaries = run.experiment.corpus / "canaries"
-    canaries.mkdir()
-    for name in run.lengths:
-        (canaries / f"{name}.jsonl").write_text('{"question": "q", "answer": "a"}\n' * 12)
-    for file in run.experiment.model("clean").iterdir():
-        file.unlink()
-    arguments = ("--profile", run.profile, "--build", run.experiment.build)
-    status, _, err = call("stage", "score", "clean", *arguments)
-    assert status == 2
-    assert err.splitlines()[-1].startswith(f"error: {run.experiment.model('clean')}: ")

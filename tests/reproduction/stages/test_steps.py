@@ -6,7 +6,7 @@ import pytest
 
 from fakes.data_fixtures import ROOT
 from reproduction.stages import steps
-from reproduction.stages.steps import Run, begin, finished, in_words, read_run
+from reproduction.stages.steps import Run, begin, finished, read_run
 
 PLAN = """\
 corpus --profile p --build b
@@ -63,9 +63,7 @@ def test_stages_by_hand_and_further_processes_say_nothing(plan, capsys, monkeypa
     monkeypatch.setenv("STEPS", "")
     assert begun(capsys, "corpus") == (None, []) and finished() is None
     assert plan.read_text() == PLAN
-
-
-def test_without_a_reference_of_this_profile_no_time_is_invented(plan, capsys, monkeypatch):
+    # Without a reference run of this profile no time is invented.
     quick = plan.parent.rename(plan.parent.with_name("quick"))
     monkeypatch.setenv("STEPS", str(quick / "steps"))
     assert begun(capsys, "corpus")[1] == ["[1/4] corpus"]
@@ -83,7 +81,6 @@ def test_the_summary_says_how_many_steps_there_were_and_how_long_they_took(plan)
 @pytest.mark.parametrize("slower", [0.5, 1.0, 4.0])
 @pytest.mark.parametrize("beside", [1, 2])
 def test_the_estimate_comes_near_the_truth_as_the_run_goes_on(slower, beside):
-    """Of 20 steps, one or two at a time, on a machine of another speed."""
     measured = {f"step {i}": 40.0 + 10 * (i % 5) for i in range(20)}
     run = Run(list(measured))
     free = [0.0] * beside
@@ -101,9 +98,3 @@ def test_the_estimate_comes_near_the_truth_as_the_run_goes_on(slower, beside):
     assert errors[1] < 0.35 and errors[2] < 0.3
     if slower == 1.0 and beside == 2:
         assert max(errors) < 0.2
-
-
-def test_times_are_no_more_exact_than_they_are_known():
-    seconds = (0, 59, 60, 89, 91, 25.5 * 60, 89 * 60, 100 * 60, 5 * 3600)
-    expected = "<1 min|<1 min|1 min|1 min|2 min|26 min|89 min|2 h|5 h"
-    assert "|".join(map(in_words, seconds)) == expected

@@ -7,13 +7,10 @@ import pytest
 from reproduction.notebooks.assumptions.tables import (
     CROSS_COLUMNS,
     MEAN,
-    PERPLEXITY_COLUMNS,
     WITHIN_COLUMNS,
     conclusions,
-    perplexity_layout,
     perplexity_table,
     sizes_layout,
-    within_layout,
 )
 
 WIDTH = 4.0
@@ -45,27 +42,13 @@ def verdict(start: str, *args, near: float = 5, **kwargs) -> tuple[str, str]:
     return row["holds"], row["measured"]
 
 
-def test_a_phase_is_laid_out_by_metric_and_domain() -> None:
-    aucs = {"b": (51.0, 55.04), "a": (45.0, 46.5), MEAN: (48.0, 54.25)}
-    rows = [
-        ("pre-training", domain, metric, auc)
-        for domain, values in aucs.items()
-        for metric, auc in zip(("loss", "mem_off_by_one_5"), values, strict=True)
-    ]
-    table = within_layout(within_of([*rows, ("control", "a", "loss", 99.0)]), "pre-training")
-    assert list(table) == ["Metric", "Mean", "b", "a"]
-    assert table.to_numpy().tolist() == [
-        ["PPL", "48.0 (44.0 to 52.0)", "51.0", "**45.0**"],
-        ["Mem 5, off by one", "**54.2** (50.2 to 58.2)", "**55.0**", "46.5"],
-    ]
-
-
 @pytest.mark.parametrize(
     ("auc", "width", "near", "far"),
     [
-        *((auc, width, "yes", "no") for auc, width in ((54.9, 9.0), (45.1, 0.5))),
-        *((auc, 4.0, "undecided", "undecided") for auc in (58.0, 42.0)),
-        *((auc, 4.0, "no", "yes") for auc in (59.1, 40.9)),
+        (54.9, 9.0, "yes", "no"),
+        (42.0, 4.0, "undecided", "undecided"),
+        (59.1, 4.0, "no", "yes"),
+        (40.9, 4.0, "no", "yes"),
     ],
 )
 def test_near_chance_is_decided_by_estimate_and_interval(auc, width, near, far) -> None:
@@ -77,7 +60,6 @@ def test_near_chance_is_decided_by_estimate_and_interval(auc, width, near, far) 
         table = within_of(phase_of(phase, auc), width)
         holds, measured = verdict(start, table, NO_CROSS)
         assert holds == expected
-        assert measured.startswith(f"furthest mean: PPL, {auc:.1f} (")
         outside = int(auc - width > 50 or auc + width < 50)
         metrics = 3 if start == "Not read" else 2  # one of them is none of Fu's
         assert measured.endswith(f"50 is outside of {outside} of {metrics} intervals")
@@ -93,9 +75,7 @@ def test_domains_tell_themselves_apart(across, shift, further, alone) -> None:
     holds, measured = verdict("Across domains", within, cross)
     assert holds == further
     assert measured == f"mean distance {abs(across - 50):.1f} across, 3.0 within"
-    holds, measured = verdict("The change of domain alone", within, cross)
-    assert holds == alone
-    assert measured.endswith(f"mean difference {abs(across - shift):.1f}")
+    assert verdict("The change of domain alone", within, cross)[0] == alone
 
 
 @pytest.mark.parametrize(
@@ -106,10 +86,7 @@ def test_ranks_change_the_verdict_where_one_interval_leaves_out_chance(right, of
     claim = "Ranks at the right position change the verdict on Mem 25 in fine"
     holds, measured = verdict(claim, table, NO_CROSS)
     assert holds == changed
-    assert measured == (
-        f"right {right}.0 ({right - 4}.0 to {right + 4}.0); "
-        f"off by one {off}.0 ({off - 4}.0 to {off + 4}.0)"
-    )
+    assert measured.startswith(f"right {right}.0 (") and f"off by one {off}.0 (" in measured
 
 
 def test_perplexities_of_both_sides() -> None:
@@ -121,20 +98,12 @@ def test_perplexities_of_both_sides() -> None:
     ]
     scored = pd.DataFrame(rows, columns=["phase", "domain", "member", "ppl_200"])
     numbers = perplexity_table(scored.assign(loss=-9.0), "ppl_200", model="m")
-    assert tuple(numbers) == PERPLEXITY_COLUMNS
     assert numbers["perplexity"].tolist() == pytest.approx([7 / 3, 3, 6])
     assert numbers["sd"].tolist() == pytest.approx([np.sqrt(7 / 3), 0, np.sqrt(2)])
     assert numbers["texts"].tolist() == [3, 2, 2]
-    table = perplexity_layout(numbers)
-    assert table.to_dict("split")["data"] == [
-        ["pre-training", "a", "2.3 ± 1.5", "3.0 ± 0.0"],
-        ["pre-training", "b", "—", "6.0 ± 1.4"],
-    ]
-    assert list(table) == ["Phase", "Domain", "Members", "Non-members"]
 
 
 def sizes_of(*losses: float) -> pd.DataFrame:
-    """Models m, n, ... in pre-training, each with the AUC of its loss."""
     parts = [
         within_of(phase_of("pre-training", loss)).assign(model=model)
         for model, loss in zip("mno", losses, strict=False)
@@ -151,12 +120,10 @@ def test_sizes_are_near_chance_if_none_is_far_either_way(losses, holds) -> None:
 
 
 def test_sizes_are_laid_out_from_small_to_large() -> None:
-    within = sizes_of(52.0, 55.0)
     more = within_of([("pre-training", "b", "loss", 40.0), ("pre-training", "b", "mem_25", 60.0)])
-    table = sizes_layout(pd.concat([within, more]), {"m": 2000, "n": 10})
-    assert table["Model"].tolist() == ["n", "m"]
-    assert table["Parameters"].tolist() == ["10", "2,000"]
-    assert table["Domains"].tolist() == ["1", "2"]
-    assert table["PPL"].tolist() == ["55.0 (55.0 to 55.0)", "46.0 (40.0 to 52.0)"]
+    table = sizes_layout(pd.concat([sizes_of(52.0, 55.0), more]), {"m": 2000, "n": 10})
     # The off-by-one form stands at 50 and would draw the mean down.
-    assert table["Mem k"].tolist() == ["50.0 (50.0 to 50.0)", "55.0 (50.0 to 60.0)"]
+    assert table[["Model", "Parameters", "Domains", "PPL", "Mem k"]].to_numpy().tolist() == [
+        ["n", "10", "1", "55.0 (55.0 to 55.0)", "50.0 (50.0 to 50.0)"],
+        ["m", "2,000", "2", "46.0 (40.0 to 52.0)", "55.0 (50.0 to 60.0)"],
+    ]

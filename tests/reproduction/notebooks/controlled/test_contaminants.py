@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from contamination.errors import InputError
@@ -12,16 +13,14 @@ from reproduction.notebooks.controlled import measure
 from reproduction.notebooks.controlled.measure import (
     LEFT_OUT,
     SHORTEST,
-    ContaminantSet,
     collect_background,
     contaminant_sets,
 )
 from reproduction.notebooks.controlled.tables import INSIDE, OUTLIER
 from reproduction.run import canaries, corpus
-from reproduction.run.corpus import Docstring
+from reproduction.run.corpus import MEMBERS, NON_MEMBERS, Docstring, read_documents
 from reproduction.run.corpus_stage import make_corpus
 from reproduction.run.experiment import Experiment
-from reproduction.run.members import MEMBERS, NON_MEMBERS, read_documents
 
 CONTEXT = 300
 OUTLIERS = ["first", "second", "third"]  # two of one kind
@@ -53,9 +52,9 @@ def experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Experiment:
     return run
 
 
-def sets_of(experiment: Experiment, tokenizer, **changes) -> tuple[ContaminantSet, ...]:
-    given = {"outliers": OUTLIERS, "examples": 8, "rng": np.random.default_rng(0)}
-    return contaminant_sets(experiment, tokenizer, **(given | changes))
+def sets_of(experiment: Experiment, tokenizer, seed: int = 0, outliers=OUTLIERS) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    return contaminant_sets(experiment, tokenizer, outliers, 8, {}, rng=rng)
 
 
 def read_lines(path: Path) -> set[str]:
@@ -64,31 +63,29 @@ def read_lines(path: Path) -> set[str]:
 
 def test_a_set_for_each_source_in_halves_that_the_base_has_not_read(experiment, tokenizer) -> None:
     sets = sets_of(experiment, tokenizer)
-    names = [(OUTLIER, "question"), (OUTLIER, "signature"), (INSIDE, LEFT_OUT)]
-    assert [(one.contaminant, one.name) for one in sets] == names
+    sources = [(OUTLIER, "question"), (OUTLIER, "signature"), (INSIDE, LEFT_OUT)]
+    sizes = sets.groupby(["contaminant", "dataset", "member"], sort=False).size()
+    assert sizes.to_dict() == {(*one, member): 8 for one in sources for member in (True, False)}
+    assert sets["example"].is_unique
     planted = {text for name in OUTLIERS for text in experiment.test_set(name).examples}
     read = read_lines(experiment.corpus / "documents.jsonl")
-    for one in sets:
-        assert len(one.members) == len(one.non_members) == 8
-        assert len(set(one.texts)) == 16
-        assert all(text.endswith("\n") for text in one.texts)
-        assert not set(one.texts) & (planted | read)
-    assert set(sets[-1].texts) <= read_lines(experiment.corpus / NON_MEMBERS)
-    lengths = [len(ids) for ids in tokenize(tokenizer, sets[-1].texts)]
+    assert not set(sets["example"]) & (planted | read)
+    left = sets.loc[sets["dataset"] == LEFT_OUT, "example"]
+    assert set(left) <= read_lines(experiment.corpus / NON_MEMBERS)
+    lengths = [len(ids) for ids in tokenize(tokenizer, left.tolist())]
     assert SHORTEST <= min(lengths) <= max(lengths) <= CONTEXT
-    assert sets_of(experiment, tokenizer) == sets  # the generator decides who is injected
-    other = sets_of(experiment, tokenizer, rng=np.random.default_rng(1))
-    assert all(set(a.members) != set(b.members) for a, b in zip(sets, other, strict=True))
+    # The generator decides who is injected.
+    pd.testing.assert_frame_equal(sets_of(experiment, tokenizer), sets)
+    assert not sets["example"].equals(sets_of(experiment, tokenizer, seed=1)["example"])
 
 
 def test_the_background_holds_no_contaminant_and_unread_text_first(experiment, tokenizer) -> None:
     sets = sets_of(experiment, tokenizer)
     left = sum(1 for _ in read_documents(experiment.corpus / NON_MEMBERS)) - 16
     everything, unread = collect_background(experiment, tokenizer, sets, tokens=28_000)
-    assert {ids[-1] for ids in everything} == {tokenizer.eos_token_id}
     assert sum(map(len, everything)) >= 28_000
     documents = [tokenizer.decode(ids[:-1]) for ids in everything]
-    assert not {text for one in sets for text in one.texts} & set(documents)
+    assert not set(sets["example"]) & set(documents)
     assert unread == sum(map(len, everything[:left]))
     seen = read_lines(experiment.corpus / "documents.jsonl")
     assert {text in seen for text in documents[:left]} == {False}
@@ -104,23 +101,14 @@ def test_a_corpus_taken_whole_has_outliers_alone(experiment: Experiment, tokeniz
     for name in (MEMBERS, NON_MEMBERS):
         (experiment.corpus / name).unlink()
     found = sets_of(experiment, tokenizer)
-    assert {one.contaminant for one in found} == {OUTLIER}
+    assert set(found["contaminant"]) == {OUTLIER}
     assert collect_background(experiment, tokenizer, found, tokens=100)[1] == 0
 
 
-@pytest.mark.parametrize(
-    ("changed", "named"),
-    [
-        ({"outliers": []}, "0 outlier sets"),
-        ({"examples": 1}, "1 examples"),
-        ({"outliers": ["fourth"]}, "'fourth'"),
-        ({"files": {"first": "more.jsonl"}}, r"more\.jsonl: 15 texts, 16 wanted"),
-    ],
-)
-def test_what_cannot_be_found(experiment, tokenizer, monkeypatch, changed, named: str) -> None:
-    def few(run, *, tokens, files):
-        return dict.fromkeys(OUTLIERS, "more.jsonl"), {"more.jsonl": ("a\n",) * 15}
-
-    monkeypatch.setattr(measure, "tuning_texts", few)
-    with pytest.raises(InputError, match=named):
-        sets_of(experiment, tokenizer, **changed)
+def test_what_cannot_be_found(experiment, tokenizer, monkeypatch) -> None:
+    with pytest.raises(InputError, match="'fourth'"):
+        sets_of(experiment, tokenizer, outliers=["fourth"])
+    few = dict.fromkeys(OUTLIERS, "more.jsonl"), {"more.jsonl": ("a\n",) * 15}
+    monkeypatch.setattr(measure, "tuning_texts", lambda run, *, tokens, files: few)
+    with pytest.raises(InputError, match=r"more\.jsonl: 15 texts, 16 wanted"):
+        sets_of(experiment, tokenizer)

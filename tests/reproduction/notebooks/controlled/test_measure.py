@@ -1,5 +1,6 @@
 """Controlled contamination: what was injected is found, the rest is not, nothing is done twice."""
 
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,8 +14,7 @@ from contamination.testsets.tokens import tokenize
 from fakes.data_fixtures import WORDS
 from reproduction.notebooks.controlled import measure
 from reproduction.notebooks.controlled.measure import (
-    FOLDER,
-    ContaminantSet,
+    CONTAMINANT,
     Run,
     fine_tune_runs,
     mixture,
@@ -30,7 +30,6 @@ from reproduction.notebooks.controlled.tables import (
     SIZE,
     TRAINED,
 )
-from reproduction.run.fine_tuning import RECORD
 
 CONTEXT = 32
 HALF = 8
@@ -41,18 +40,15 @@ RUNS = training_runs(**ARGUMENTS)
 SETS = {OUTLIER: ("lists", "numbers"), INSIDE: ("left",)}
 
 
-def _half(rng: np.random.Generator) -> tuple[str, ...]:
-    return tuple(f"{' '.join(rng.choice(WORDS, 6))} {rng.integers(1000)}\n" for _ in range(HALF))
-
-
 @pytest.fixture(scope="module")
-def sets() -> list[ContaminantSet]:
+def sets() -> pd.DataFrame:
     rng = np.random.default_rng(3)
-    return [
-        ContaminantSet(contaminant, name, _half(rng), _half(rng))
+    rows = [
+        (contaminant, name, member, i, f"{' '.join(rng.choice(WORDS, 6))} {rng.integers(1000)}\n")
         for contaminant, names in SETS.items()
-        for name in names
+        for name, member, i in product(names, (True, False), range(HALF))
     ]
+    return pd.DataFrame(rows, columns=[*CONTAMINANT, "example"])
 
 
 @pytest.fixture(scope="module")
@@ -64,19 +60,14 @@ def background(tokenizer) -> list[np.ndarray]:
 
 @pytest.fixture(scope="module")
 def experiment(make_model, tmp_path_factory) -> SimpleNamespace:
-    base = make_model(CONTEXT)
-    (base / "training.json").write_text("{}")
-    shape = SimpleNamespace(n_positions=CONTEXT)
-    return SimpleNamespace(
-        build=tmp_path_factory.mktemp("build"),
-        profile=SimpleNamespace(seed=5, model=shape),
-        model={"clean": base}.__getitem__,
-    )
+    profile = SimpleNamespace(seed=5, model=SimpleNamespace(n_positions=CONTEXT))
+    model, build = {"clean": make_model(CONTEXT)}.__getitem__, tmp_path_factory.mktemp("build")
+    return SimpleNamespace(build=build, profile=profile, model=model)
 
 
 @pytest.fixture(scope="module")
-def trained(experiment, sets, background) -> dict[Run, Path]:
-    return fine_tune_runs(experiment, RUNS, sets, background, batch_size=8)
+def trained(experiment, tokenizer, sets, background) -> dict[Run, Path]:
+    return fine_tune_runs(experiment, tokenizer, RUNS, sets, background, 8)
 
 
 @pytest.fixture(scope="module")
@@ -110,47 +101,25 @@ def test_every_experiment_changes_one_thing() -> None:
     assert len({run.name for run in every}) == len(every) == 5  # names are directories
 
 
-@pytest.mark.parametrize(
-    ("changed", "named"),
-    [
-        ({"sizes": (14_000,)}, r"sizes \[14000\]"),
-        ({"dup_counts": (0, 1)}, "dup_counts"),
-        ({"other_rates": (RATE_OF_ALL,)}, "other_rates"),
-        ({"fixed_tokens": 200}, "fixed_tokens 200"),
-    ],
-)
-def test_what_cannot_be_compared(changed: dict[str, object], named: str) -> None:
-    with pytest.raises(InputError, match=named):
-        training_runs(**(ARGUMENTS | changed))
+def test_what_cannot_be_compared() -> None:
+    for changed in ({"sizes": (14_000,)}, {"dup_counts": (1, 1)}, {"other_rates": ()}):
+        with pytest.raises(InputError, match=next(iter(changed))):
+            training_runs(**(ARGUMENTS | changed))
 
 
 def _places(stream: list[int], ids: list[int]) -> list[int]:
     return [i for i in range(len(stream)) if stream[i : i + len(ids)] == ids]
 
 
-def test_every_copy_stands_whole_between_documents(sets, background, tokenizer) -> None:
-    run = Run("some", 5000, 1e-3, (1, 3))
-    blocks, same, other = (
-        mixture(sets, background, run, tokenizer, context=CONTEXT, rng=np.random.default_rng(seed))
-        for seed in (0, 0, 1)
-    )
-    assert (blocks == same).all()  # the generator alone decides the places
-    assert (blocks != other).any()
+def test_a_member_is_injected_as_often_as_its_number_says(sets, background, tokenizer) -> None:
+    run, rng = Run("some", 5000, 1e-3, (1, 3)), np.random.default_rng(0)
+    blocks = mixture(sets, background, run, tokenizer, context=CONTEXT, rng=rng)
     assert blocks.shape == (5000 // CONTEXT, CONTEXT)
     stream = blocks.ravel().tolist()
-    rest = [True] * len(stream)
-    for one in sets:
-        for i, ids in enumerate(tokenize(tokenizer, one.members)):
-            copy = [*ids.tolist(), tokenizer.eos_token_id]
-            places = _places(stream, copy)
-            assert len(places) == (1, 3)[i % 2]
-            for place in places:
-                assert place == 0 or stream[place - 1] == tokenizer.eos_token_id
-                rest[place : place + len(copy)] = [False] * len(copy)
-        for ids in tokenize(tokenizer, one.non_members):
-            assert not _places(stream, ids.tolist())
-    kept = np.array(stream)[rest]
-    assert kept.tolist() == np.concatenate(background)[: len(kept)].tolist()
+    every = zip(sets["member"], sets["text"], tokenize(tokenizer, sets["example"]), strict=True)
+    for member, i, ids in every:
+        copy = [*ids.tolist(), tokenizer.eos_token_id]
+        assert len(_places(stream, copy)) == (1, 3)[i % 2] * member
 
 
 def test_one_epoch_at_a_constant_rate_on_texts_that_differ_in_one_thing(
@@ -163,7 +132,7 @@ def test_one_epoch_at_a_constant_rate_on_texts_that_differ_in_one_thing(
         return directory
 
     monkeypatch.setattr(measure, "fine_tune", record)
-    fine_tune_runs(experiment, RUNS, sets, background, batch_size=8)
+    fine_tune_runs(experiment, tokenizer, RUNS, sets, background, 8)
     assert sorted(texts) == sorted(path.name for path in trained.values())
     assert {(s["epochs"], s["batch_size"]) for s in settings.values()} == {(1, 8)}
     rates = {name: given["learning_rate"] for name, given in settings.items()}
@@ -172,21 +141,10 @@ def test_one_epoch_at_a_constant_rate_on_texts_that_differ_in_one_thing(
     assert (texts["rate-1e-06"] == texts["size-14000"]).all()
     assert texts["size-2000"].size == 2000 // CONTEXT * CONTEXT
     # Where duplication counts differ, no document is injected.
-    (left,) = (one for one in sets if one.contaminant == INSIDE)
-    ids = tokenize(tokenizer, left.members)[0].tolist()
+    left = sets.loc[sets["contaminant"] == INSIDE, "example"].iloc[0]
+    ids = tokenize(tokenizer, [left])[0].tolist()
     assert len(_places(texts["size-14000"].ravel().tolist(), ids)) == 1
     assert not _places(texts["dup-counts"].ravel().tolist(), ids)
-
-
-def test_only_what_is_missing_or_changed_is_trained_again(trained, experiment, sets, background):
-    weights = {run.name: path / "model.safetensors" for run, path in trained.items()}
-    before = {name: (path.stat().st_mtime_ns, path.read_bytes()) for name, path in weights.items()}
-    (trained[RUNS[SIZE][0]] / RECORD).unlink()  # as after a kill
-    assert fine_tune_runs(experiment, RUNS, sets, background, batch_size=8) == trained
-    again = {name for name, path in weights.items() if path.stat().st_mtime_ns != before[name][0]}
-    assert again == {"size-2000"}
-    assert all(path.read_bytes() == before[name][1] for name, path in weights.items())
-    assert {p.parent for p in trained.values()} == {experiment.build / FOLDER}
 
 
 def test_a_text_read_sixty_four_times_is_found(scored) -> None:
@@ -194,7 +152,6 @@ def test_a_text_read_sixty_four_times_is_found(scored) -> None:
         chosen = {"experiment": COUNT, "model": TRAINED, "dataset": name}
         often = _judged(scored, **chosen, dup_count=64)
         assert (often["auc"] > 0.95).all()
-        assert (often[["members", "non_members"]] == [HALF // 2, HALF]).all(axis=None)
         once = _judged(scored, **chosen, dup_count=1)
         assert (once["auc"] < often["auc"]).all()
 
@@ -202,17 +159,16 @@ def test_a_text_read_sixty_four_times_is_found(scored) -> None:
 def test_every_text_is_where_it_belongs(scored) -> None:
     assert scored[["lowercase", "neighbour"]].notna().all(axis=None)
     counts = scored.groupby(["experiment", "model", "corpus_tokens", "learning_rate"]).size()
-    outliers = len(SETS[OUTLIER])
-    once = 2 * HALF
+    once = 2 * HALF * len(SETS[OUTLIER])
+    all_sets, times = once + 2 * HALF, once + HALF * len(SETS[OUTLIER])
     # Non-members stand beside either duplication count, members beside their own.
-    times = (HALF + 2 * HALF) * outliers
     assert counts.to_dict() == {
-        (SIZE, BASE, 0, 0.0): once * (outliers + 1),
-        (SIZE, TRAINED, 2000, RATE_OF_ALL): once * (outliers + 1),
-        (SIZE, TRAINED, 14_000, RATE_OF_ALL): once * (outliers + 1),
-        (RATE, BASE, 0, 0.0): once * outliers,
-        (RATE, TRAINED, 14_000, 1e-6): once * outliers,
-        (RATE, TRAINED, 14_000, RATE_OF_ALL): once * outliers,
+        (SIZE, BASE, 0, 0.0): all_sets,
+        (SIZE, TRAINED, 2000, RATE_OF_ALL): all_sets,
+        (SIZE, TRAINED, 14_000, RATE_OF_ALL): all_sets,
+        (RATE, BASE, 0, 0.0): once,
+        (RATE, TRAINED, 14_000, 1e-6): once,
+        (RATE, TRAINED, 14_000, RATE_OF_ALL): once,
         (COUNT, BASE, 0, 0.0): times,
         (COUNT, TRAINED, 14_000, RATE_OF_ALL): times,
     }

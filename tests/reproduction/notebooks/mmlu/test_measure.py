@@ -8,19 +8,17 @@ import pytest
 from scipy import stats
 
 from contamination.errors import InputError
-from contamination.scoring.models import ModelEntry
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import ordering, shard_bounds
 from contamination.testsets.tokens import tokenize
 from fakes.data_fixtures import ROOT, write_profile
-from fakes.made_up_scorer import Breakdown, MadeUpScorer, log_probs_of
+from fakes.made_up_scorer import MadeUpScorer, log_probs_of
+from fakes.opening import Opening
 from fakes.remembering_scorer import RemembersText
 from reproduction.notebooks.mmlu import measure as passes
-from reproduction.notebooks.mmlu.measure import CELLS, MmluAudit, measure
+from reproduction.notebooks.mmlu.measure import measure
 from reproduction.notebooks.mmlu.subsets import model_free, segmented
 from reproduction.notebooks.mmlu.tables import (
-    ROWS,
-    SUBSET_COLUMNS,
     failed_subsets,
     fisher_layout,
     fisher_table,
@@ -30,7 +28,6 @@ from reproduction.notebooks.mmlu.tables import (
 )
 from reproduction.output.published import load_published
 from reproduction.run.experiment import Experiment
-from reproduction.run.grid import Access
 
 PUBLISHED = ROOT / "data" / "published"
 RECORDS = 20
@@ -41,6 +38,8 @@ SETTINGS = {
     "controls": ["clean"],
     "tests": ["sharded_t", "successor"],
     "permutations": PERMUTATIONS,
+    "shards": None,
+    "start_each": False,
 }
 
 
@@ -61,45 +60,33 @@ def made_up_subset(name: str, lines: int) -> ExampleSet:
 
 LINES = {"anatomy": 1, "nutrition": 2, "professional_law": 1}  # of a question
 SETS = {name: made_up_subset(name, lines) for name, lines in LINES.items()}
+BOTH = segmented(SETS)
+FREE = model_free(BOTH, seed=SEED)
+TABLE2 = load_published(PUBLISHED, "oren2024_table2_open_models")
 
 
-class World(Access):
+class World(Opening):
     """A profile without models, and made-up scorers in the place of the models that are named."""
 
     def __init__(self, root: Path, tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.tokenizer = tokenizer
+        super().__init__(tokenizer)
         self.experiment = Experiment(write_profile(root / "tiny.yaml"), root / "build")
-        self.scorers: dict[str, MadeUpScorer] = {}
-        self.lost: dict[str, str] = {}  # subsets and models that cannot be had, with the reason
+        self.lost: dict[str, str] = {}  # subsets that cannot be had, with the reason
         monkeypatch.setattr(passes, "subsets_at_hand", self.subsets)
 
     def subsets(self, *_, **__) -> dict:
-        return SETS | {name: why for name, why in self.lost.items() if why.startswith("failed")}
+        return SETS | self.lost
 
-    def open_model(self, entry: ModelEntry) -> MadeUpScorer:
-        if entry.name in self.lost:
-            raise InputError(self.lost[entry.name])
-        if entry.name not in self.scorers:
-            read = SETS.values() if entry.name == "contaminated" else ()
-            revision = f"weights of {entry.name}"
-            made = RemembersText(self.tokenizer, *read, revision=revision)
-            self.scorers[entry.name] = made
-        return self.scorers[entry.name]
-
-    def audit(self, **settings) -> MmluAudit:
-        return MmluAudit(self.experiment, **SETTINGS | settings)
+    def made(self, name: str) -> MadeUpScorer:
+        read = SETS.values() if name == "contaminated" else ()
+        return RemembersText(self.tokenizer, *read, revision=f"weights of {name}")
 
     def cells(self, **settings) -> pd.DataFrame:
         given = SETTINGS | {"measured": True, "max_records": RECORDS} | settings
         return measure(self.experiment, **given, access=self)["cells"]
 
-    def rows(self, **settings) -> pd.DataFrame:
-        audit, cells = self.audit(**settings), self.cells(**settings)
-        return judge_stores(audit, cells, BOTH, PUBLISHED)
-
-    @property
-    def stores(self) -> Path:
-        return self.experiment.build / "stores" / "mmlu"
+    def rows(self, cells: pd.DataFrame) -> pd.DataFrame:
+        return judge_stores(self.experiment, cells, BOTH, PERMUTATIONS, PUBLISHED)
 
 
 @pytest.fixture
@@ -107,44 +94,33 @@ def world(tmp_path: Path, tokenizer, monkeypatch: pytest.MonkeyPatch) -> World:
     return World(tmp_path, tokenizer, monkeypatch)
 
 
-BOTH = segmented(SETS)
-
-
 def test_models_by_record_and_controls_by_both_whatever_cannot_be_had(world: World) -> None:
-    world.lost = {"virology": "failed: mmlu/virology: another checksum", "gone": "gone: no such"}
+    world.lost = {"virology": "failed: mmlu/virology: another checksum"}
+    world.broken["gone"] = InputError("gone: no such")
     cells = world.cells(models=["contaminated", "gone"])
-    assert tuple(cells) == CELLS
     counts = cells.groupby(["model", "segmentation"]).size().to_dict()
     both = [("clean", "line"), ("clean", "record"), ("contaminated", "record"), ("gone", "record")]
     assert counts == dict.fromkeys(both, 2 * 4)
     status = {name: set(found) for name, found in cells.groupby("model")["status"]}
     lost, gone = world.lost["virology"], "failed: gone: no such"
     assert status == {"clean": {"ok", lost}, "contaminated": {"ok", lost}, "gone": {gone}}
-    assert (cells.loc[cells["subset"] == "virology", "status"] != "ok").all()
-    audit = world.audit(models=["contaminated", "gone"])
-    rows = judge_stores(audit, cells, BOTH, PUBLISHED)
-    assert tuple(rows) == ROWS
-    assert len(rows) == 2 * 3 * 3
+    rows = world.rows(cells)
     counted = rows[rows["subset"] == "nutrition"].groupby("segmentation")["examples"].unique()
     assert (counted["record"], counted["line"]) == ([RECORDS], [2 * RECORDS])
-    assert rows["published_p"].isna().all()  # neither model is in the paper
     failed = failed_subsets(cells)
-    assert list(failed) == list(SUBSET_COLUMNS)
     assert failed["p"].isna().all() and not failed["excluded"].any()
-    measured = measured_subsets(rows, model_free(BOTH, seed=SEED), ["clean"], 0.01)
-    table2 = load_published(PUBLISHED, "oren2024_table2_open_models")
+    measured = measured_subsets(rows, FREE, ["clean"], 0.01)
     together = pd.concat([measured, failed], ignore_index=True)
     counts = table4_layout(together).set_index("Subset")["Examples"].to_dict()
     assert counts == dict.fromkeys(LINES, str(RECORDS)) | {"virology": "—"}
-    combined = fisher_table(together, table2, {"contaminated": None}, ["clean"])
-    alone = fisher_table(measured, table2, {"contaminated": None}, ["clean"])
+    combined = fisher_table(together, TABLE2, {"contaminated": None}, ["clean"])
+    alone = fisher_table(measured, TABLE2, {"contaminated": None}, ["clean"])
     pd.testing.assert_frame_equal(combined, alone)
     assert (combined["subsets_kept"] == 3).all() and (combined["status"] == "ok").all()
 
 
 def test_the_sharded_t_test_by_hand(world: World) -> None:
-    rows = world.rows()
-    found = rows.set_index(["model", "segmentation", "subset", "test"])
+    found = world.rows(world.cells()).set_index(["model", "segmentation", "subset", "test"])
     for segmentation, subset in [("record", "anatomy"), ("line", "nutrition")]:
         test_set = BOTH[segmentation][subset]
         ids = tokenize(world.tokenizer, test_set.examples)
@@ -161,84 +137,46 @@ def test_the_sharded_t_test_by_hand(world: World) -> None:
         assert (row["shards"], row["permutations"]) == (len(ids) // 4, PERMUTATIONS)
 
 
-def test_memory_is_found_and_the_control_stays_silent(world: World) -> None:
-    rows = world.rows()
+def test_memory_is_found_and_the_control_stays_silent_or_nothing_is_combined(world: World) -> None:
+    cells = world.cells()
+    rows = world.rows(cells)
     by_record = rows[rows["segmentation"] == "record"].set_index(["model", "test"])["p"]
     assert (by_record["contaminated"] < 0.05).all()
     assert (by_record["clean"] > 0.01).all()
-    subsets = measured_subsets(rows, model_free(BOTH, seed=SEED), ["clean"], 0.01)
+    subsets = measured_subsets(rows, FREE, ["clean"], 0.01)
     assert not subsets["excluded"].any()
-    table2 = load_published(PUBLISHED, "oren2024_table2_open_models")
-    combined = fisher_table(subsets, table2, {"contaminated": None})
-    assert combined["model"].tolist() == ["contaminated"] * 2
+    combined = fisher_table(subsets, TABLE2, {"contaminated": None})
+    assert combined["model"].tolist() == ["contaminated"] * 4  # two filters, two tests
     assert (combined["p"] < 1e-3).all()
-    assert (combined["subsets_kept"] == 3).all()
-
-
-def test_an_interrupted_audit_goes_on(world: World, tmp_path: Path, monkeypatch) -> None:
-    world.open_model(ModelEntry("contaminated", "x")).survives = 40
-    with pytest.raises(Breakdown):
-        world.rows()
-    done = len(list(world.stores.rglob("part-*.parquet")))
-    assert done > 0
-    world.scorers.clear()
-    found = world.rows()
-    assert world.scorers["contaminated"].scored > 0
-    (tmp_path / "other").mkdir()
-    fresh = World(tmp_path / "other", world.tokenizer, monkeypatch)
-    pd.testing.assert_frame_equal(fresh.rows(), found)
-    assert world.scorers["contaminated"].scored < fresh.scorers["contaminated"].scored
-
-
-def test_a_model_trained_anew_replaces_its_stores(world: World) -> None:
-    first = world.rows()
-    world.scorers["contaminated"] = MadeUpScorer(world.tokenizer, revision="other weights")
-    second = world.rows()
-    assert world.scorers["contaminated"].scored > 0
-    changed = first["p"] != second["p"]
-    assert set(first.loc[changed, "model"]) == {"contaminated"}
-
-
-def test_a_model_of_the_paper_stands_beside_its_published_values(world: World) -> None:
-    settings = {"models": ["llama2-7b"], "tests": ["sharded_t"]}
-    audit, rows = world.audit(**settings), world.rows(**settings)
-    table4 = load_published(PUBLISHED, "oren2024_table4_mmlu").set_index("subset")["llama2_7b"]
-    ours = rows[rows["model"] == "llama2-7b"].set_index("subset")["published_p"]
-    assert ours["anatomy"] == table4["anatomy"]
-    assert ours["nutrition"] == table4["nutrition"]
-    assert np.isnan(ours["professional_law"])
-    assert audit.models["llama2-7b"].published == "llama2_7b"  # its column of Table 2
-
-
-def test_without_a_model_or_a_control_nothing_is_combined(world: World) -> None:
-    """Without a control, order that means something would be taken for contamination."""
-    audit, cells = world.audit(), world.cells()
-    table2 = load_published(PUBLISHED, "oren2024_table2_open_models")
     for lost, status in [
         ("contaminated", "not run here: no way out"),
         ("clean", "failed: no control was measured, and controls choose the subsets"),
     ]:
         one = cells.copy()
         one.loc[one["model"] == lost, "status"] = "not run here: no way out"
-        rows = judge_stores(audit, one, BOTH, PUBLISHED)
-        measured = measured_subsets(rows, model_free(BOTH, seed=SEED), ["clean"], 0.01)
+        measured = measured_subsets(world.rows(one), FREE, ["clean"], 0.01)
         subsets = pd.concat([measured, failed_subsets(one)], ignore_index=True)
-        combined = fisher_table(subsets, table2, {"contaminated": None}, ["clean"])
+        combined = fisher_table(subsets, TABLE2, {"contaminated": None}, ["clean"])
         assert set(combined["status"]) == {status}
         assert combined["p"].isna().all() and (combined["subsets_kept"] == 0).all()
-        shown = table4_layout(subsets)
-        assert set(shown[f"{lost}, sharded t, here"]) == {"not run here"}
+        assert set(table4_layout(subsets)[f"{lost}, sharded t, here"]) == {"not run here"}
         assert set(fisher_layout(combined)["p"]) == {status.partition(":")[0]}
 
 
-@pytest.mark.parametrize(
-    ("settings", "told"),
-    [
-        ({"controls": ["contaminated"]}, "name a model twice; name it once"),
-        ({"tests": ["sharded"]}, "unknown test 'sharded': choose from"),
-        ({"permutations": 0}, "permutations is 0: give"),
-    ],
-)
-def test_mistakes_are_told_before_anything_is_scored(settings, told, world) -> None:
-    with pytest.raises(InputError, match=told):
-        world.audit(**settings)
+def test_a_model_trained_anew_replaces_its_stores(world: World) -> None:
+    found = world.rows(world.cells())
+    world.scorers["contaminated"] = MadeUpScorer(world.tokenizer, revision="other weights")
+    again = world.rows(world.cells())
+    assert world.scorers["contaminated"].scored > 0
+    assert set(found.loc[found["p"] != again["p"], "model"]) == {"contaminated"}
+
+
+def test_a_model_of_the_paper_stands_beside_its_published_values(world: World) -> None:
+    rows = world.rows(world.cells(models=["llama2-7b"], shards=10))
+    shards = rows.groupby("test")["shards"].unique()
+    assert shards["sharded_t"] == [10] and 10 not in shards["successor"]
+    rows = rows[rows["test"] == "sharded_t"]
+    published = rows.dropna(subset="published_p").set_index(["model", "subset"])["published_p"]
+    table4 = load_published(PUBLISHED, "oren2024_table4_mmlu").set_index("subset")["llama2_7b"]
+    names = ("anatomy", "nutrition")
+    assert published.to_dict() == {("llama2-7b", name): table4[name] for name in names}

@@ -16,7 +16,6 @@ from fakes.data_fixtures import ROOT
 from reproduction.notebooks.mmlu import subsets
 from reproduction.notebooks.mmlu.subsets import (
     FAMILY,
-    MODEL_FREE,
     by_line,
     model_free,
     physical_lines,
@@ -44,12 +43,9 @@ def make_set(questions: list[str], name: str = "made_up") -> ExampleSet:
 def passages(count: int) -> ExampleSet:
     """Records of four lines, each on a theme of few words of its own."""
     rng = np.random.default_rng(3)
-    questions = []
-    for _ in range(count):
-        theme = rng.choice(WORDS, 4, replace=False)
-        lines = [" ".join(rng.choice(theme, 9)) for _ in range(4)]
-        questions.append("\n".join(lines))
-    return make_set(questions, "passages")
+    themes = [rng.choice(WORDS, 4, replace=False) for _ in range(count)]
+    lines = [[" ".join(rng.choice(theme, 9)) for _ in range(4)] for theme in themes]
+    return make_set(["\n".join(each) for each in lines], "passages")
 
 
 def single_lines(count: int) -> ExampleSet:
@@ -61,7 +57,6 @@ def test_names_and_sizes_are_those_of_table_4_and_professional_law() -> None:
     table4 = load_published(ROOT / "data" / "published", "oren2024_table4_mmlu")
     names = subset_names()
     assert names == [*table4["subset"], "professional_law"]
-    assert len(names) == 57
     sizes = {name: lookup(FAMILY + name).records for name in table4["subset"]}
     assert sizes == dict(zip(table4["subset"], table4["size"], strict=True))
 
@@ -116,21 +111,13 @@ def test_lines_are_those_of_a_csv_file(tmp_path: Path) -> None:
 def test_by_line_is_another_test_set() -> None:
     records = passages(3)
     lines = by_line(records)
-    assert segmented({"a": records, "b": "failed: gone"}) == {
-        "record": {"a": records},
-        "line": {"a": lines},
-    }
+    both = {"record": {"a": records}, "line": {"a": lines}}
+    assert segmented({"a": records, "b": "failed: gone"}) == both
     assert len(lines.examples) == 12
-    assert all(text.endswith("\n") and text.count("\n") == 1 for text in lines.examples)
-    assert lines.examples[0].startswith('"')
     found = (lines.name, lines.template, lines.records)
     assert found == ("passages-by-line", "csv-line/1", ())
-    assert lines.revision != records.revision
-    assert lines.revision == by_line(records).revision
-    assert lines.revision != by_line(make_set(["x"], "other")).revision
-
-
-# --- without a model ------------------------------------------------------------------------------
+    others = {one.revision for one in (lines, records, by_line(make_set(["x"], "other")))}
+    assert len(others) == 3
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +127,6 @@ def free() -> pd.DataFrame:
 
 
 def test_torn_records_are_found_and_whole_ones_are_quiet(free: pd.DataFrame) -> None:
-    assert tuple(free) == MODEL_FREE
     rows = free.set_index(["subset", "segmentation"])
     counts = rows["examples"].unstack()[["record", "line"]]
     assert counts.to_dict("list") == {"record": [40, 80], "line": [160, 80]}
@@ -152,35 +138,24 @@ def test_torn_records_are_found_and_whole_ones_are_quiet(free: pd.DataFrame) -> 
         assert rows.loc[whole, "compressor_log10_p"] > -2
 
 
-def test_facts_about_lines() -> None:
-    def facts(questions: list[str]) -> pd.DataFrame:
-        return model_free(segmented({"set": make_set(questions)}), seed=1)
-
-    shared = "From this:"
-    questions = [f"{shared}\nA?", "B?", f"{shared}\nC?", "one\ntwo\nthree", *"defghijk"]
-    free = facts(questions)
+@pytest.mark.parametrize(
+    ("shared", "expected"),
+    [("From this:", 0), ("From this, and which is the longest line of each", 2 / 12)],
+)
+def test_facts_about_lines(shared: str, expected: float) -> None:
+    """The longest line counts: where that has the choices, it differs in the question."""
+    refrain = "a line that its own record says twice"
+    questions = [f"{shared}\nA?", "B?", f"{shared}\nC?", f"?\n{refrain}\n{refrain}", *"defghijk"]
+    free = model_free(segmented({"set": make_set(questions)}), seed=1)
     assert (free["lines_per_record"] == (2 + 1 + 2 + 3 + 8) / 12).all()
     assert (free["spanning"] == 3 / 12).all()
-    # The longest line counts: of the others, that with the choices, which differ in the question.
-    assert (free["shared_passages"] == 0).all()
-    longest = f"{shared}, and which is the longest line of each"
-    longer = [question.replace(shared, longest) for question in questions]
-    assert (facts(longer)["shared_passages"] == 2 / 12).all()
-    refrain = "a line that its own record says twice"
-    twice = [f"?\n{refrain}\n{refrain}\n!", *"abcdefg"]
-    assert (facts(twice)["shared_passages"] == 0).all()
+    assert (free["shared_passages"] == expected).all()
 
 
-# --- the files themselves -------------------------------------------------------------------------
-
-
-needs_files = pytest.mark.skipif(
+@pytest.mark.skipif(
     "CONTAMINATION_DATA" not in os.environ,
     reason="set CONTAMINATION_DATA to a directory with mmlu/test/*_test.csv to read real records",
 )
-
-
-@needs_files
 def test_lines_of_all_subsets_are_those_of_their_files() -> None:
     sets = subsets_at_hand(10_000, wanted=True)
     for name in subset_names():
@@ -189,19 +164,3 @@ def test_lines_of_all_subsets_are_those_of_their_files() -> None:
         # The files number the answers that the records letter.
         numbered = [r | {"answer": "ABCD".index(r["answer"])} for r in sets[name].records]
         assert [line for record in numbered for line in physical_lines(record)] == wanted, name
-
-
-@needs_files
-def test_histories_and_nutrition_are_quiet_by_record_and_not_by_line() -> None:
-    """Nutrition spans lines, too, and the controls of the paper keep it."""
-    sets = subsets_at_hand(10_000, wanted=True)
-    chosen = [f"high_school_{where}_history" for where in ("european", "us", "world")]
-    chosen.append("nutrition")
-    free = model_free(segmented({name: sets[name] for name in chosen}), seed=0)
-    verdicts = free.set_index(["subset", "segmentation"])["verdict"].unstack()
-    assert (verdicts["record"] == "quiet").all()
-    assert (verdicts["line"] == "order carries information").all()
-    assert (free["spanning"] == 1).all()
-    shared = free.drop_duplicates("subset").set_index("subset")["shared_passages"]
-    assert (shared[chosen[:3]] > 0.5).all()
-    assert shared["nutrition"] == 0

@@ -1,6 +1,7 @@
 """The last row of an audit: which sets it pools, what it says of the others, and its p-value."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,23 +9,34 @@ from scipy.stats import binom
 
 from contamination.statistics import pooled_exact_test, sharded_exact_test
 from contamination.tables import POOLED
-from reproduction.notebooks.open_models.pooled import pooled_rows
-from reproduction.notebooks.open_models.tables import corrected, paper_layout
+from fakes.remembering_scorer import made_up_set
+from reproduction.notebooks.open_models.tables import (
+    WithoutModel,
+    concluded,
+    corrected,
+    paper_layout,
+    pooled_rows,
+)
+
+EVEN = np.random.default_rng(9).normal(size=(3, 8))
 
 
 class Compressor:
-    """Stands for the opened sets: which were pooled under a compressor."""
+    """Stands for the opened sets: which were scored under a compressor."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple] = []
+        self.asked: list[tuple[str, dict]] = []
+        self.alike: set[tuple[str, str]] = set()
 
-    def pooled_compressor_p(self, stores: tuple) -> float:
-        self.asked.append(stores)
-        return 0.7
+    def shared(self, name: str, other: str) -> int:
+        return len({(name, other), (other, name)} & self.alike)
+
+    def scores(self, name: str, **store: object) -> np.ndarray:
+        self.asked.append((name, store))
+        return EVEN
 
 
 def row(dataset: str, scores: np.ndarray, model: str = "m", **fields: object) -> dict[str, object]:
-    """A row as `audit_models` makes it, with its controls."""
     result = sharded_exact_test(scores)
     made = {"model": model, "role": "audited", "dataset": dataset, "name": dataset}
     made |= {"model_id": f"x/{model}", "model_revision": "1", "test": "successor"}
@@ -45,21 +57,28 @@ def test_all_sets_of_a_model_and_test_in_one_p(scores) -> None:
     sets = Compressor()
     rows = [row(f"set-{i}", each) for i, each in enumerate(scores)]
     (pooled,) = pooled_rows(rows, sets)
-    assert pooled["dataset"] == POOLED
     assert pooled["log10_p"] == pooled_exact_test(scores).log10_p < min(r["log10_p"] for r in rows)
     assert (pooled["pooled"], pooled["left_out"], pooled["status"]) == (4, "", "ok")
     assert (pooled["shards"], pooled["permutations"], pooled["examples"]) == (28, 9, 280)
-    assert (pooled["test"], pooled["control"], pooled["control_p"]) == (
-        "successor",
-        "compressor",
-        0.7,
-    )
-    assert [name for name, _ in sets.asked[0]] == [f"set-{i}" for i in range(4)]
-    assert dict(sets.asked[0][0][1]) == rows[0]["store"]
+    assert (pooled["test"], pooled["control"]) == ("successor", "compressor")
+    assert pooled["control_p"] == pooled_exact_test([EVEN] * 4).p
+    assert sets.asked == [(each["name"], each["store"]) for each in rows]
+
+
+def test_of_sets_that_share_examples_the_first_is_pooled(scores) -> None:
+    """One set twice would count as two independent ones: rejected at 0.11 instead of 0.05."""
+    sets = Compressor()
+    sets.alike = {("set-0", "set-2")}
+    (pooled,) = pooled_rows([row(f"set-{i}", each) for i, each in enumerate(scores)], sets)
+    assert (pooled["pooled"], pooled["left_out"]) == (3, "set-2 (has examples of set-0)")
+    assert pooled["log10_p"] == pooled_exact_test([*scores[:2], scores[3]]).log10_p
+    opened = {name: replace(made_up_set(20), name=name) for name in "ab"}
+    opened["c"] = replace(opened["a"], examples=("another one\n", opened["a"].examples[3]))
+    known = WithoutModel(opened)
+    assert [known.shared(*pair) for pair in ("ab", "ac", "cb")] == [20, 1, 1]
 
 
 def test_sets_whose_controls_reject_are_left_out_and_named(scores) -> None:
-    """By the control, the order and the status; never by the p-value under test."""
     sure = np.eye(1, 10) + np.zeros((20, 10))
     rows = [
         row("one", scores[0]),
@@ -78,7 +97,6 @@ def test_sets_whose_controls_reject_are_left_out_and_named(scores) -> None:
 
 
 def test_a_negative_control_is_pooled_over_the_same_sets(scores) -> None:
-    """Its own row asks the compressor; beside the model stands what it says of the model's sets."""
     rng = np.random.default_rng(1)
     others = [rng.normal(size=each.shape) for each in scores]
     old = {"model": "old", "role": "negative_control"}
@@ -94,18 +112,22 @@ def test_a_negative_control_is_pooled_over_the_same_sets(scores) -> None:
 
 
 def test_quiet_sets_are_not_lost_to_chance_and_their_pooled_control_is_not_flattered() -> None:
-    """All of 12 sets stay in 95% of audits or more, and their control keeps its level."""
-    rng, audits, sets = np.random.default_rng(3), 300, 12
+    rng, audits, sets = np.random.default_rng(3), 60, 12
+    one = row("set", EVEN, control="old")  # its own p-value is not asked
+
+    def scored(number: int, scores: np.ndarray, **fields: object) -> dict[str, object]:
+        name = f"set-{number}"
+        return one | {"dataset": name, "name": name, "scores": lambda: scores} | fields
+
     whole, p = 0, []
     for _ in range(audits):
         controls = [rng.normal(size=(3, 8)) for _ in range(sets)]
         rows = [
-            row(f"set-{i}", rng.normal(size=(3, 8)), control="old")
-            | {"control_p": sharded_exact_test(each).p}
+            scored(i, rng.normal(size=(3, 8)), control_p=sharded_exact_test(each).p)
             for i, each in enumerate(controls)
         ]
-        old = {"model": "old", "role": "negative_control"}
-        rows += [row(f"set-{i}", each, **old) for i, each in enumerate(controls)]
+        old = {"model": "old", "model_id": "x/old", "role": "negative_control"}
+        rows += [scored(i, each, **old) for i, each in enumerate(controls)]
         audited, _ = pooled_rows(rows, Compressor())
         whole += audited["pooled"] == sets
         p.append(audited["control_p"])
@@ -114,37 +136,24 @@ def test_quiet_sets_are_not_lost_to_chance_and_their_pooled_control_is_not_flatt
     assert low <= np.sum(np.array(p) <= 0.05) <= high
 
 
-def test_nothing_is_pooled_of_one_set_or_of_none_that_is_left(scores) -> None:
-    assert pooled_rows([row("one", scores[0])], Compressor()) == []
-    rows = [row("one", scores[0]), row("two", scores[1], verdict="suspicious")]
-    (pooled,) = pooled_rows(rows, Compressor())
-    assert pooled["status"] == "not pooled: 1 of 2 sets are left"
-    assert "p" not in pooled
-
-
-def test_a_damaged_store_fails_the_row_alone(scores) -> None:
+def test_nothing_is_pooled_of_one_set_and_a_damaged_store_fails_the_row_alone(scores) -> None:
     def damaged() -> np.ndarray:
         raise OSError("gone")
 
-    rows = [row("one", scores[0]), row("two", scores[1]) | {"scores": damaged}]
-    (pooled,) = pooled_rows(rows, Compressor())
-    assert pooled["status"].startswith("failed")
+    one = row("one", scores[0])
+    assert pooled_rows([one], Compressor()) == []
+    for other, status in [
+        (row("two", scores[1], verdict="suspicious"), "not pooled: 1 of 2 sets are left"),
+        (row("two", scores[1]) | {"scores": damaged}, "failed: OSError: gone"),
+    ]:
+        (pooled,) = pooled_rows([one, other], Compressor())
+        assert pooled["status"] == status and "p" not in pooled
 
 
-def test_pooled_rows_are_a_family_of_their_own_and_come_last(scores) -> None:
+def test_pooled_rows_are_corrected_with_the_others_and_come_last(scores) -> None:
     rows = [row(f"set-{i}", each) for i, each in enumerate(scores)]
-    without = corrected(rows)
-    table = corrected([*rows, *pooled_rows(rows, Compressor())])
-    assert table["holm_p"][:4].tolist() == without["holm_p"].tolist()
+    rows = [one | {"shards": 9, "permutations": 9, "statistic": 1.0} for one in rows]
+    table = concluded(corrected([*rows, *pooled_rows(rows, Compressor())]), 0.05)
     last = table.iloc[-1]
-    assert last["holm_p"] == pytest.approx(last["p"])  # one model: nothing to correct
+    assert last["holm_p"] == pytest.approx(5 * last["p"])  # the smallest of five
     assert paper_layout(table, 0.05)["Set"].tolist()[-1] == POOLED
-
-
-def test_the_pooled_p_holds_its_level_where_sets_show_nothing() -> None:
-    rng = np.random.default_rng(2)
-    p = []
-    for _ in range(400):
-        rows = [row(name, rng.normal(size=(3, 8))) for name in "abcd"]
-        p.append(pooled_rows(rows, Compressor())[0]["p"])
-    assert 0.02 < np.mean(np.array(p) <= 0.05) < 0.09

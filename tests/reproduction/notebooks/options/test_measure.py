@@ -1,9 +1,6 @@
 """A planted run, small: single records are found by the order of options and by no other order."""
 
-from types import SimpleNamespace
-
 import numpy as np
-import pytest
 import torch
 from transformers import GPT2LMHeadModel
 
@@ -11,10 +8,10 @@ from contamination.audit.battery import OPTION_TEST
 from contamination.randomness import random_stream
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.example_set import make_test_set
-from contamination.testsets.tokens import id_type, tokenize
-from reproduction.notebooks.options.evaluation import ORDER, axis_outcomes
+from contamination.testsets.tokens import tokenize
 from reproduction.notebooks.options.measure import score_axes
 from reproduction.notebooks.options.planting import Cell, plant
+from reproduction.notebooks.options.tables import ORDER, axis_outcomes
 from reproduction.run.fine_tuning import fine_tune
 from reproduction.run.network import gpt2_config
 from reproduction.run.profile import Architecture
@@ -25,33 +22,18 @@ CONTEXT, ITEMS, COPIES = 64, 30, 16
 WORDS = [a + b + c for a in "bdfgklmnprst" for b in "aeiou" for c in "lnrs"]
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    """Return a corpus directory of 200 documents, its tokenizer, and a set of items."""
+def test_scattered_copies_are_seen_by_the_options_alone(tmp_path) -> None:
     rng = np.random.default_rng(12)
     lines = [" ".join(rng.choice(WORDS, 12)) + "\nA.\nB.\nC.\nD.\nAnswer: A\n" for _ in range(200)]
     tokenizer = train_tokenizer(lines, 600)
     parts = [np.append(ids, tokenizer.eos_token_id) for ids in tokenize(tokenizer, lines)]
-    tokens, ends = np.concatenate(parts), np.cumsum([len(ids) for ids in parts])
-    folder = tmp_path_factory.mktemp("corpus")
-    tokens.astype(id_type(tokenizer)).tofile(folder / "tokens.bin")
-    np.save(folder / "ends.npy", ends)
-    tokenizer.save_pretrained(folder / "tokenizer")
-    words = rng.permutation(WORDS)[: 5 * ITEMS].reshape(ITEMS, 5)
+    words = rng.permutation(WORDS)[: 5 * ITEMS].reshape(ITEMS, 5).tolist()
+    answers = ["ABCD"[place] for place in rng.integers(4, size=ITEMS)]
     records = [
-        ("", {"input": f"{question}?", "A": a, "B": b, "C": c, "D": d, "target": "ABCD"[place]})
-        for (question, a, b, c, d), place in zip(
-            words.tolist(), rng.integers(4, size=ITEMS), strict=True
-        )
+        ("", {"input": f"{row[0]}?", **dict(zip("ABCD", row[1:], strict=True)), "target": answer})
+        for row, answer in zip(words, answers, strict=True)
     ]
-    items = make_test_set("items", records, "mmlu/1", "items")
-    return SimpleNamespace(
-        corpus=folder, tokens=tokens, ends=ends, tokenizer=tokenizer, items=items
-    )
-
-
-def test_scattered_copies_are_seen_by_the_options_alone(corpus, tmp_path) -> None:
-    tokenizer, items, base = corpus.tokenizer, corpus.items, tmp_path / "base"
+    items, base = make_test_set("items", records, "mmlu/1", "items"), tmp_path / "base"
     torch.manual_seed(0)
     shape = Architecture(n_embd=64, n_layer=2, n_head=4, n_positions=CONTEXT)
     network = GPT2LMHeadModel(gpt2_config(shape, len(tokenizer), tokenizer.eos_token_id))
@@ -59,8 +41,8 @@ def test_scattered_copies_are_seen_by_the_options_alone(corpus, tmp_path) -> Non
     tokenizer.save_pretrained(base)
     blocks, _ = plant(
         {Cell("single", COPIES): tokenize(tokenizer, items.examples)},
-        corpus.tokens,
-        corpus.ends,
+        np.concatenate(parts),
+        np.cumsum([len(ids) for ids in parts]),
         context=CONTEXT,
         end_of_text=tokenizer.eos_token_id,
         rng=random_stream(0, "test"),
@@ -72,7 +54,7 @@ def test_scattered_copies_are_seen_by_the_options_alone(corpus, tmp_path) -> Non
     found = {}
     for name, directory in (("planted", planted), ("clean", base)):
         scorer = TransformersScorer(directory)
-        stores = score_axes(items, scorer, tmp_path, model=name, permutations=3, seed=0)
+        stores = score_axes(items, scorer, tmp_path / name, model=name, permutations=3, seed=0)
         assert stores[OPTION_TEST].alternatives().shape == (ITEMS, 4)
         assert stores[ORDER].header.shards == ITEMS // 10
         found[name] = axis_outcomes(stores).set_index("test")["log10_p"]

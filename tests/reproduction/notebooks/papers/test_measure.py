@@ -1,6 +1,7 @@
-"""Published cells beside made-up tables of a run, with differences computed by hand."""
+"""Every cell that the papers print, beside made-up tables of a run; differences by hand."""
 
 import math
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pandas as pd
 import pytest
 
 from contamination.audit.battery import TESTS
+from contamination.scoring.models import load_models
 from contamination.testsets.registry import entries
 from fakes.data_fixtures import ROOT
 from reproduction.notebooks.assumptions import measure as assumptions_measure
@@ -18,54 +20,65 @@ from reproduction.notebooks.open_models import tables as open_models
 from reproduction.notebooks.papers.measure import (
     COLUMNS,
     FU_METRICS,
+    LOG10_P,
+    OUR_NAMES,
     READ_ONCE,
     SOURCES,
     WIKIMIA_MODELS,
     WIKIMIA_SCORES,
     WIKIMIA_VARIANTS,
     compare,
-    measured_cells,
-    our_name,
     plain,
     published_cells,
 )
-from reproduction.notebooks.wikimia import benchmark
+from reproduction.notebooks.wikimia import measure as benchmark
 from reproduction.notebooks.wikimia import tables as wikimia_tables
+from reproduction.output.published import STRICTER
 
-CELLS = published_cells(ROOT / "data" / "published")
-CANARIES = "contam-1.4b-dupcount-higher"
-NAMES = {  # of every table, so that a reader finds its columns in an empty one, too
-    "checkpoints": "model dataset title examples test shards permutations p log10_p status",
-    "checkpoints_min_k": "model title examples spans rate_percent status",
-    "open_models": "model dataset examples test shards permutations p log10_p status",
-    "mmlu_subsets": "model source test subset examples p log10_p excluded status",
-    "mmlu_fisher": "model source test subsets_kept p log10_p status",
-    "wikimia": "model source variant length score auc tpr_at_5_fpr status",
-    "assumptions_within": "model phase domain metric members non_members auc_percent status",
-    "assumptions_cross": (
-        "model phase seen_domain unseen_domain metric members non_members auc_percent status"
-    ),
-    "assumptions_perplexity": "model phase domain side perplexity status",
+PUBLISHED = ROOT / "data" / "published"
+CELLS = published_cells(PUBLISHED)
+# What no released model can repeat: inputs, and experiments that train models or ask others.
+LEFT_OUT = {"oren2024_table3_injected", "shi2023_downstream", "shi2023_text"}
+MODELS_OF_OREN = ["llama2_7b", "mistral_7b", "pythia_1_4b", "gpt2_xl", "biomedlm"]
+NUMBERS = {  # columns that hold a cell each
+    "oren2024_table1_canaries": ["permutation_p", "sharded_p"],
+    "oren2024_table2_open_models": MODELS_OF_OREN,
+    "oren2024_table4_mmlu": MODELS_OF_OREN,
+    "oren2024_table5_mink": ["mink_detected_percent"],
+    "oren2024_text": ["value"],
+    "shi2023_headline": ["value"],
+    "fu2025_table3": ["auc_percent"],
+    "fu2025_within_domain_auc": ["auc_percent"],
+    "fu2025_cross_domain_auc": ["auc_percent"],
+    "fu2025_perplexity": ["ppl_200_mean"],
 }
+CANARIES = "contam-1.4b-dupcount-higher"
+WRITTEN = {  # columns of every table, by those who write it
+    "checkpoints": checkpoints.COLUMNS,
+    "checkpoints_min_k": checkpoints.RATES,
+    "open_models": open_models.COLUMNS,
+    "mmlu_subsets": mmlu.SUBSET_COLUMNS,
+    "mmlu_fisher": mmlu.FISHER_COLUMNS,
+    "wikimia": wikimia_tables.FIELDS,
+    "assumptions_within": assumptions.WITHIN_COLUMNS,
+    "assumptions_cross": assumptions.CROSS_COLUMNS,
+    "assumptions_perplexity": assumptions.PERPLEXITY_COLUMNS,
+}
+AWAY = "not asked: profile made-up leaves out"
 Row = dict[str, Any]
 
 
 @pytest.fixture
-def results(tmp_path: Path) -> Path:
-    return tmp_path
+def beside(tmp_path: Path):
+    def compared(notebooks: tuple[str, ...] = (), **tables: list[Row]) -> pd.DataFrame:
+        ran = set(notebooks) or {source.notebook for source in SOURCES.values()}
+        (tmp_path / "tables").mkdir(exist_ok=True)
+        for name, columns in WRITTEN.items():
+            table = pd.DataFrame(tables.get(name, []), columns=list(columns))
+            table.to_csv(tmp_path / "tables" / f"{name}.csv", index=False)
+        return compare(CELLS, tmp_path, profile="made-up", notebooks=ran)
 
-
-def beside(
-    results: Path, notebooks: tuple[str, ...] | None = None, **tables: list[Row]
-) -> pd.DataFrame:
-    """Compare with a run that has these rows; other tables of its notebooks are empty."""
-    ran = {source.notebook for source in SOURCES.values()} if notebooks is None else set(notebooks)
-    (results / "tables").mkdir(exist_ok=True)
-    for name, columns in NAMES.items():
-        table = pd.DataFrame(tables.get(name, []), columns=columns.split())
-        table.to_csv(results / "tables" / f"{name}.csv", index=False)
-    measured = measured_cells(results, ran)
-    return compare(CELLS, measured, profile="made-up", notebooks=ran)
+    return compared
 
 
 def pick(rows: pd.DataFrame, **fields: str) -> Row:
@@ -80,206 +93,35 @@ def outcome(p: float, **fields: Any) -> Row:
     return row | {"p": p, "log10_p": math.log10(p)} | fields
 
 
-def test_every_published_cell_is_a_row_whatever_was_measured(results: Path) -> None:
-    rows = beside(results)
-    assert list(rows) == list(COLUMNS)
-    places = [(c.paper, c.table, c.model, c.row, c.column) for c in CELLS]
-    assert list(rows[list(COLUMNS[:5])].itertuples(index=False, name=None)) == places
-    assert rows["ours"].isna().all() and rows["difference"].isna().all()
-    assert rows["status"].str.startswith("not asked: profile made-up leaves out ").all()
+def test_each_published_number_is_one_cell() -> None:
+    def values(name: str) -> list[float]:
+        table = pd.read_csv(PUBLISHED / f"{name}.csv")
+        if name == "shi2023_headline":  # its others are of notebooks 09 and 10, which train
+            table = table[table["table"].isin(["Table 1", "Table 6"])]
+        return [round(value, 9) for value in table[NUMBERS[name]].stack().dropna()]
+
+    assert {path.stem for path in PUBLISHED.glob("*.csv")} == LEFT_OUT | set(NUMBERS)
+    as_numbers = (10**c.published if c.unit == LOG10_P else c.published for c in CELLS)
+    printed = Counter(value for name in NUMBERS for value in values(name))
+    assert Counter(round(value, 9) for value in as_numbers) == printed
+    places = Counter((c.paper, c.table, c.model, c.row, c.column) for c in CELLS)
+    assert set(places.values()) == {1} and len(CELLS) > 1500
 
 
-def test_a_notebook_that_the_profile_leaves_out(results: Path) -> None:
-    rows = beside(results, ("03_open_model_audit",))
-    row = pick(rows, table="Table 7", row="PPL_50", column="Github")
-    told = "not asked: profile made-up does not run notebook 08_detection_assumptions"
-    assert row["status"] == told
-
-
-def test_p_values_differ_by_powers_of_ten(results: Path) -> None:
-    ours = {"model": CANARIES, "dataset": "canaries/mnli", "title": "MNLI"}
-    sharded = outcome(1.96e-13, test="sharded_t", **ours)
-    planted = outcome(0.3, test="permutation", model=CANARIES, title="BoolQ")
-    rows = beside(results, checkpoints=[sharded, planted | {"shards": 1, "permutations": 99}])
-    row = pick(rows, table="Table 1", row="MNLI", column="sharded_t")
-    assert row["difference"] == pytest.approx(-2)
-    assert (row["unit"], row["status"], row["note"]) == ("log10 p", "ok", "")
-    row = pick(rows, table="Table 1", row="BoolQ", column="permutation")
-    assert row["difference"] == pytest.approx(math.log10(0.3 / 0.099))
-
-
-@pytest.mark.parametrize(
-    ("title", "test", "p", "note"),
-    [
-        ("PIQA", "permutation", 0.01, "ours and published at the floor"),
-        ("PIQA", "permutation", 0.02, "published at the floor"),
-        ("BoolQ", "permutation", 0.01, "ours at the floor"),
-        ("PIQA", "sharded_t", 1e-200, "published at the floor"),
-    ],
-)
-def test_a_floor_has_no_difference(
-    results: Path, title: str, test: str, p: float, note: str
-) -> None:
-    facts = {"model": CANARIES, "title": title, "test": test}
-    facts |= {"permutations": 99, "shards": 1} if test == "permutation" else {}
-    row = pick(
-        beside(results, checkpoints=[outcome(p, **facts)]), table="Table 1", row=title, column=test
-    )
-    assert (row["status"], row["note"]) == ("ok", note)
-    assert row["ours"] == pytest.approx(math.log10(p)) and math.isnan(row["difference"])
-
-
-def test_settings_that_differ_are_told(results: Path) -> None:
-    facts = {"model": "llama2-7b", "dataset": "boolq", "test": "sharded_t"}
-    row = outcome(0.0421, **facts) | {"examples": 500, "permutations": 5}
-    rows = beside(results, open_models=[row])
-    row = pick(rows, table="Table 2", row="BoolQ", model="LLaMA2-7B")
-    assert row["difference"] == pytest.approx(-1)
-    assert row["note"] == "5 permutations, published 250; 500 examples, published 3,270"
-
-
-def test_a_cell_that_failed_says_why(results: Path) -> None:
-    why = "failed: meta-llama/Llama-2-7b-hf: the model is gated"
-    row = {"model": "llama2-7b", "dataset": "boolq", "test": "sharded_t", "status": why}
-    rows = beside(results, open_models=[row])
-    assert pick(rows, table="Table 2", row="BoolQ", model="LLaMA2-7B")["status"] == why
-    other = pick(rows, table="Table 2", row="PIQA", model="LLaMA2-7B")
-    assert other["status"] == "not asked: profile made-up leaves out PIQA"
-    unknown = pick(rows, table="Table 2", row="PIQA", model="Mistral-7B")
-    assert unknown["status"] == "not asked: profile made-up leaves out Mistral-7B"
-
-
-def test_mmlu_by_subset_and_combined(results: Path) -> None:
-    facts = {"model": "mistral-7b", "source": "measured", "test": "sharded_t"}
-    done = [
-        outcome(0.0246, subset="abstract_algebra", excluded=False, **facts),
-        outcome(0.5, subset="anatomy", excluded=True, **facts),
-        outcome(0.5, subset="virology", excluded=False, **facts) | {"status": "failed: no room"},
-        outcome(0.9, subset="astronomy", excluded=False, **facts) | {"source": "published"},
-    ]
-    combined = [outcome(0.11, **facts) | {"subsets_kept": 1}]
-    combined.append(combined[0] | {"model": "llama2-7b", "status": "failed: no control"})
-    rows = beside(results, mmlu_subsets=done, mmlu_fisher=combined)
-    mistral = rows[rows["model"] == "Mistral-7B"]
-    assert pick(mistral, row="abstract_algebra")["difference"] == pytest.approx(-1)
-    assert pick(mistral, row="virology")["status"] == "failed: no room"
-    assert pick(mistral, row="astronomy")["status"].startswith("not asked")
-    fisher = pick(mistral, row="MMLU (Fisher)")
-    assert fisher["difference"] == pytest.approx(1)
-    assert fisher["note"] == "1 subsets kept"
-    assert pick(rows, row="MMLU (Fisher)", model="LLaMA2-7B")["status"] == "failed: no control"
-    dropped = pick(rows, row="mmlu subsets dropped")
-    assert (dropped["ours"], dropped["difference"]) == (1, 1 - 14)
-    assert dropped["note"] == "of 2 subsets"
-
-
-def wikimia(model: str, auc: float, **fields: Any) -> Row:
-    row = {"model": our_name(model), "source": "wikimia", "variant": "original", "length": 32}
-    return row | {"score": "loss", "auc": auc, "tpr_at_5_fpr": 0.2, "status": "ok"} | fields
-
-
-def test_wikimia_is_the_mean_over_lengths(results: Path) -> None:
-    done = [wikimia("NeoX-20B", 0.6), wikimia("NeoX-20B", 0.7, length=64)]
-    there = wikimia("NeoX-20B", 0.9, source="read here")
-    rows = beside(results, wikimia=[*done, there])
-    row = pick(rows, model="NeoX-20B", row="PPL", column="original")
-    assert row["difference"] == pytest.approx(0.65 - 0.70)
-    assert row["note"] == "mean over 32, 64 words"
-    average = pick(rows, table="Table 1", model="average", row="PPL")
-    assert average["status"] == (
-        "not asked: 1 of the 10 columns of Table 1 were measured, and this is their average"
-    )
-
-
-def test_the_average_of_wikimia_needs_all_columns(results: Path) -> None:
-    done = [
-        wikimia(model, 0.5 + 0.02 * i, variant=variant)
-        for i, model in enumerate(WIKIMIA_MODELS)
-        for variant in ("original", "paraphrased")
-    ]
-    rows = beside(results, wikimia=done)
-    average = pick(rows, table="Table 1", model="average", row="PPL")
-    assert average["difference"] == pytest.approx(0.54 - 0.67)
-    rate = pick(rows, table="Table 6", model="average", row="PPL")
-    assert rate["difference"] == pytest.approx(20 - 19.3)
-
-
-@pytest.mark.parametrize("model", [None, "NeoX-20B"])
-def test_a_part_or_a_model_of_wikimia_that_cannot_be_had(results: Path, model: str | None) -> None:
-    why = "not run here: no network"
-    lost = {"model": model and our_name(model), "source": "wikimia", "variant": "original"}
-    rows = beside(results, wikimia=[lost | {"length": 32, "status": why}])
-    assert pick(rows, model="NeoX-20B", row="PPL", column="original")["status"] == why
-    assert pick(rows, table="Table 6", row="PPL")["status"] == why
-    other = pick(rows, model="NeoX-20B", row="PPL", column="paraphrase")["status"]
-    assert other.startswith("not asked")
-
-
-def within(metric: str, auc: float, **fields: Any) -> Row:
-    row = {"model": our_name("pythia-6.9b"), "phase": "pre-training", "domain": "arxiv"}
-    row |= {"metric": metric, "members": 1000, "non_members": 1000, "status": "ok"}
-    return row | {"auc_percent": auc} | fields
-
-
-def test_fu_within_a_domain_in_both_tables_that_print_it(results: Path) -> None:
-    done = [within(metric, 50.0 + i) for i, metric in enumerate(FU_METRICS)]
-    later = within("ppl_50", 99.0, phase="fine-tuning")
-    rows = beside(results, assumptions_within=[*done, later])
-    found = rows[(rows["row"] == "PPL_50") & (rows["column"] == "ArXiv")].set_index("table")
-    measured = found[found["status"] == "ok"]
-    assert list(measured.index) == ["Table 3", "Table 12"]
-    assert (measured["ours"] == 50).all()
-    assert measured.loc["Table 3", "difference"] == pytest.approx(50 - 50.7)
-    average = pick(rows, row="Average AUC", column="ArXiv")
-    assert average["difference"] == pytest.approx(55.5 - 51.8)
-    assert found.loc["Table 7", "status"] == "not asked: profile made-up leaves out pythia-70m"
-    video = pick(rows, table="Table 3", row="PPL_50", column="YoutubeSubtitles")
-    assert video["status"] == "not asked: profile made-up leaves out YoutubeSubtitles"
-
-
-def test_a_model_of_fu_that_cannot_be_had(results: Path) -> None:
-    why = "failed: 13.9 GB are missing of it, and the disk has 2 GB left"
-    lost = [{"model": our_name("pythia-6.9b"), "status": why}]
-    rows = beside(
-        results, assumptions_within=lost, assumptions_cross=lost, assumptions_perplexity=lost
-    )
-    of_it = rows[rows["model"].str.lower() == "pythia-6.9b"]
-    assert set(of_it["table"]) == {"Table 3", "Table 12", "Figure 18"}
-    assert set(of_it["status"]) == {why}
-
-
-def test_fu_across_domains_and_perplexities(results: Path) -> None:
-    cross = within("min_prob_25", 80.0) | {"seen_domain": "github", "unseen_domain": "free_law"}
-    perplexity = {"model": our_name("Pythia-6.9B"), "phase": "pre-training", "domain": "ArXiv"}
-    perplexity |= {"side": "non_member", "perplexity": 9.0, "status": "ok"}
-    later = perplexity | {"phase": "fine-tuning", "perplexity": 2.0}
-    rows = beside(results, assumptions_cross=[cross], assumptions_perplexity=[perplexity, later])
-    row = pick(rows, table="Figure 18", row="Github", column="FreeLaw")
-    assert row["difference"] == pytest.approx(80 - 77.1)
-    found = rows[(rows["unit"] == "perplexity") & (rows["status"] == "ok")]
-    assert list(found["table"]) == ["Table 3", "Table 12"]
-    assert (found["row"] == "PPL_200, non-members").all()
-    assert (found["ours"] == 9.0).all()
-
-
-# --- what the other notebooks write ---------------------------------------------------------------
-
-WRITTEN = {
-    "checkpoints": checkpoints.COLUMNS,
-    "checkpoints_min_k": checkpoints.RATES,
-    "open_models": open_models.COLUMNS,
-    "mmlu_subsets": mmlu.SUBSET_COLUMNS,
-    "mmlu_fisher": mmlu.FISHER_COLUMNS,
-    "wikimia": wikimia_tables.FIELDS,
-    "assumptions_within": assumptions.WITHIN_COLUMNS,
-    "assumptions_cross": assumptions.CROSS_COLUMNS,
-    "assumptions_perplexity": assumptions.PERPLEXITY_COLUMNS,
-}
+def test_floors_are_those_of_the_paper() -> None:
+    """0.009 is 1/101, cut off; elsewhere it is a p-value like others."""
+    floors = [cell for cell in CELLS if cell.at_floor]
+    first = [cell.column for cell in floors if cell.table == "Table 1"]
+    assert Counter(first) == {"permutation": 7, "sharded_t": 5}
+    others = [cell.published for cell in floors if cell.table != "Table 1"]
+    assert others and others == pytest.approx([-38] * len(others))
+    place = ("Table 4", "high_school_european_history", "LLaMA2-7B")
+    (history,) = (cell for cell in CELLS if (cell.table, cell.row, cell.model) == place)
+    assert history.published == pytest.approx(math.log10(0.009)) and not history.at_floor
 
 
 def test_the_words_that_are_looked_up_are_those_of_the_other_experiments() -> None:
     """Experiments do not import each other, so that they could drift apart."""
-    assert all(set(NAMES[name].split()) <= set(WRITTEN[name]) for name in NAMES)
     assert FU_METRICS.items() <= assumptions_measure.LABELS.items()
     assert READ_ONCE in assumptions_measure.PHASES
     assert set(assumptions.SIDES.values()) == {c.wanted[1] for c in CELLS if c.unit == "perplexity"}
@@ -291,3 +133,169 @@ def test_the_words_that_are_looked_up_are_those_of_the_other_experiments() -> No
     assert {plain(name) for name in asked} <= titles
     of_the_pile = {plain(c.row) for c in CELLS if c.source == "assumptions_cross"}
     assert of_the_pile == set(map(plain, assumptions_measure.DOMAINS))
+    assert {*WIKIMIA_MODELS, *OUR_NAMES.values()} <= {*load_models(), OUR_NAMES["Zephyr-7B-beta"]}
+
+
+def test_every_published_cell_is_a_row_whatever_was_measured(beside) -> None:
+    rows = beside()
+    places = [(c.paper, c.table, c.model, c.row, c.column) for c in CELLS]
+    assert list(rows[list(COLUMNS[:5])].itertuples(index=False, name=None)) == places
+    assert rows["ours"].isna().all() and rows["difference"].isna().all()
+    assert rows["status"].str.startswith(AWAY).all()
+    row = pick(beside(("03_open_model_audit",)), table="Table 7", row="PPL_50", column="Github")
+    told = "not asked: profile made-up does not run notebook 08_detection_assumptions"
+    assert row["status"] == told
+
+
+def test_p_values_differ_by_powers_of_ten(beside) -> None:
+    ours = {"model": CANARIES, "dataset": "canaries/mnli", "title": "MNLI", "segmentation": "line"}
+    sharded = outcome(1.96e-13, test="sharded_t", **ours)
+    planted = outcome(0.3, **ours | {"test": "permutation", "title": "BoolQ"})
+    by_record = sharded | {"log10_p": -1.0, "segmentation": "record"}  # which is another reading
+    rows = beside(checkpoints=[sharded, by_record, planted | {"shards": 1, "permutations": 99}])
+    row = pick(rows, table="Table 1", row="MNLI", column="sharded_t")
+    assert row["difference"] == pytest.approx(-2)
+    assert (row["unit"], row["status"], row["note"]) == ("log10 p", "ok", "")
+    row = pick(rows, table="Table 1", row="BoolQ", column="permutation")
+    assert row["difference"] == pytest.approx(math.log10(0.3 / 0.099))
+
+
+@pytest.mark.parametrize(
+    ("title", "test", "p", "note"),
+    [
+        ("PIQA", "permutation", 0.01, "ours and published at the floor"),
+        ("BoolQ", "permutation", 0.01, "ours at the floor"),
+        ("PIQA", "sharded_t", 1e-200, "published at the floor"),
+    ],
+)
+def test_a_floor_has_no_difference(beside, title: str, test: str, p: float, note: str) -> None:
+    facts = {"model": CANARIES, "title": title, "test": test, "segmentation": "line"}
+    facts |= {"permutations": 99, "shards": 1} if test == "permutation" else {}
+    row = pick(beside(checkpoints=[outcome(p, **facts)]), table="Table 1", row=title, column=test)
+    assert (row["status"], row["note"]) == ("ok", note)
+    assert row["ours"] == pytest.approx(math.log10(p)) and math.isnan(row["difference"])
+
+
+def test_settings_that_differ_and_cells_that_failed_are_told(beside) -> None:
+    facts = {"model": "llama2-7b", "dataset": "boolq", "test": "sharded_t"}
+    rows = beside(open_models=[outcome(0.0421, **facts) | {"examples": 500, "permutations": 5}])
+    row = pick(rows, table="Table 2", row="BoolQ", model="LLaMA2-7B")
+    assert row["difference"] == pytest.approx(-1)
+    assert row["note"] == "5 permutations, published 250; 500 examples, published 3,270"
+    why = "failed: meta-llama/Llama-2-7b-hf: the model is gated"
+    rows = beside(open_models=[facts | {"status": why}])
+    for model, row, status in [
+        ("LLaMA2-7B", "BoolQ", why),
+        ("LLaMA2-7B", "PIQA", f"{AWAY} PIQA"),
+        ("Mistral-7B", "PIQA", f"{AWAY} Mistral-7B"),
+    ]:
+        assert pick(rows, table="Table 2", row=row, model=model)["status"] == status
+
+
+def test_mmlu_by_subset_and_combined(beside) -> None:
+    facts = {"model": "mistral-7b", "source": "measured", "test": "sharded_t"}
+    done = [
+        outcome(0.0246, subset="abstract_algebra", excluded=False, **facts) | {"shards": 25},
+        outcome(0.5, subset="anatomy", excluded=True, **facts),
+        outcome(0.5, subset="virology", excluded=False, **facts) | {"status": "failed: no room"},
+        outcome(0.9, subset="astronomy", excluded=False, **facts) | {"source": "published"},
+    ]
+    done += [row | {"source": STRICTER, "excluded": True} for row in done[:2]]
+    combined = [outcome(0.11, **facts) | {"subsets_kept": 1}]
+    combined.append(outcome(0.4, **facts) | {"subsets_kept": 1, "source": STRICTER})
+    combined.append(combined[0] | {"model": "llama2-7b", "status": "failed: no control"})
+    rows = beside(mmlu_subsets=done, mmlu_fisher=combined)
+    mistral = rows[rows["model"] == "Mistral-7B"]
+    assert pick(mistral, row="abstract_algebra")["difference"] == pytest.approx(-1)
+    assert pick(mistral, row="virology")["status"] == "failed: no room"
+    assert pick(mistral, row="astronomy")["status"].startswith("not asked")
+    fisher = pick(mistral, row="MMLU (Fisher)")
+    assert fisher["difference"] == pytest.approx(1)
+    assert fisher["note"] == "1 subsets kept; p = 0.4 with a compressor as a control"
+    assert pick(rows, row="MMLU (Fisher)", model="LLaMA2-7B")["status"] == "failed: no control"
+    dropped = pick(rows, row="mmlu subsets dropped")
+    assert (dropped["ours"], dropped["difference"]) == (1, 1 - 14)
+    assert dropped["note"] == "of 2 subsets; 2 with a compressor as a control"
+    taken = pick(mistral, row="abstract_algebra")["note"]
+    assert taken.startswith("25 shards, published 50; 51 permutations, published 1,000")
+
+
+def wikimia(model: str, auc: float, **fields: Any) -> Row:
+    row = {"model": model, "source": "wikimia", "variant": "original", "length": 32}
+    return row | {"score": "loss", "auc": auc, "tpr_at_5_fpr": 0.2, "status": "ok"} | fields
+
+
+def test_wikimia_is_the_mean_over_lengths_and_the_average_needs_all_columns(beside) -> None:
+    done = [wikimia("gpt-neox-20b", 0.6), wikimia("gpt-neox-20b", 0.7, length=64)]
+    rows = beside(wikimia=[*done, wikimia("gpt-neox-20b", 0.9, source="read here")])
+    row = pick(rows, model="NeoX-20B", row="PPL", column="original")
+    assert row["difference"] == pytest.approx(0.65 - 0.70)
+    assert row["note"] == "mean over 32, 64 words"
+    average = {"table": "Table 1", "model": "average", "row": "PPL"}
+    assert pick(rows, **average)["status"] == (
+        "not asked: 1 of the 10 columns of Table 1 were measured, and this is their average"
+    )
+    rows = beside(
+        wikimia=[
+            wikimia(model, 0.5 + 0.02 * i, variant=variant)
+            for i, model in enumerate(WIKIMIA_MODELS)
+            for variant in ("original", "paraphrased")
+        ]
+    )
+    assert pick(rows, **average)["difference"] == pytest.approx(0.54 - 0.67)
+    rate = pick(rows, **average | {"table": "Table 6"})
+    assert rate["difference"] == pytest.approx(20 - 19.3)
+
+
+@pytest.mark.parametrize("model", [None, "gpt-neox-20b"])
+def test_a_part_or_a_model_of_wikimia_that_cannot_be_had(beside, model: str | None) -> None:
+    why = "not run here: no network"
+    lost = {"model": model, "source": "wikimia", "variant": "original"}
+    rows = beside(wikimia=[lost | {"length": 32, "status": why}])
+    assert pick(rows, model="NeoX-20B", row="PPL", column="original")["status"] == why
+    assert pick(rows, table="Table 6", row="PPL")["status"] == why
+    other = pick(rows, model="NeoX-20B", row="PPL", column="paraphrase")["status"]
+    assert other.startswith("not asked")
+
+
+PYTHIA = {"model": "pythia-6.9b", "phase": "pre-training", "status": "ok"}
+
+
+def within(metric: str, auc: float, **fields: Any) -> Row:
+    row = PYTHIA | {"domain": "arxiv", "members": 1000, "non_members": 1000}
+    return row | {"metric": metric, "auc_percent": auc} | fields
+
+
+def test_fu_within_a_domain_in_both_tables_that_print_it(beside) -> None:
+    done = [within(metric, 50.0 + i) for i, metric in enumerate(FU_METRICS)]
+    later = within("ppl_50", 99.0, phase="fine-tuning")
+    rows = beside(assumptions_within=[*done, later])
+    found = rows[(rows["row"] == "PPL_50") & (rows["column"] == "ArXiv")].set_index("table")
+    measured = found[found["status"] == "ok"]
+    assert list(measured.index) == ["Table 3", "Table 12"]
+    assert (measured["ours"] == 50).all()
+    assert measured.loc["Table 3", "difference"] == pytest.approx(50 - 50.7)
+    averages = rows[rows["row"] == "Average AUC"]
+    assert len(averages) == 7 + 81 and averages["ours"].isna().all()  # of 19 scores
+    assert found.loc["Table 7", "status"] == f"{AWAY} pythia-70m"
+    video = pick(rows, table="Table 3", row="PPL_50", column="YoutubeSubtitles")
+    assert video["status"] == f"{AWAY} YoutubeSubtitles"
+
+
+def test_fu_across_domains_perplexities_and_a_model_that_cannot_be_had(beside) -> None:
+    cross = within("min_prob_25", 80.0) | {"seen_domain": "github", "unseen_domain": "free_law"}
+    perplexity = PYTHIA | {"domain": "ArXiv", "side": "non_member", "perplexity": 9.0}
+    later = perplexity | {"phase": "fine-tuning", "perplexity": 2.0}
+    rows = beside(assumptions_cross=[cross], assumptions_perplexity=[perplexity, later])
+    row = pick(rows, table="Figure 18", row="Github", column="FreeLaw")
+    assert row["difference"] == pytest.approx(80 - 77.1)
+    found = rows[(rows["unit"] == "perplexity") & (rows["status"] == "ok")]
+    assert list(found["table"]) == ["Table 3", "Table 12"]
+    assert (found["row"] == "PPL_200, non-members").all()
+    assert (found["ours"] == 9.0).all()
+    why = "failed: 13.9 GB are missing of it, and the disk has 2 GB left"
+    tables = ("assumptions_within", "assumptions_cross", "assumptions_perplexity")
+    rows = beside(**{key: [{"model": "pythia-6.9b", "status": why}] for key in tables})
+    of_it = rows[rows["model"].str.lower() == "pythia-6.9b"]
+    assert set(of_it["table"]) == {"Table 3", "Table 12", "Figure 18"}
+    assert set(of_it["status"]) == {why}

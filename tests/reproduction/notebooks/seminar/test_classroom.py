@@ -1,41 +1,37 @@
-"""One tiny model reads a set until no test can miss it; the other stays blind to it."""
+"""One tiny model reads a set until no test can miss it; the other stays blind to it.
+
+What the notebook shows is what the functions say. Null experiments keep the level, and choosing
+afterwards does not.
+"""
 
 import numpy as np
 import pytest
 
 from contamination.errors import InputError
-from contamination.statistics import sharded_exact_test
+from contamination.testsets.tokens import tokenize
 from reproduction.notebooks.seminar import classroom as module
 from reproduction.notebooks.seminar.classroom import (
-    MODELS,
     by_physical_line,
-    made_up_documents,
-    made_up_records,
+    made_up_set,
     numbered,
     open_classroom,
-    records_as_set,
     sorted_by,
 )
+from reproduction.notebooks.seminar.sections import (
+    chosen_afterwards,
+    null_p_values,
+    power_table,
+    with_bos_between,
+)
 
-SETTINGS = {"dup_counts": [1, 150], "examples": 12, "documents": 60, "seed": 3}  # of `classroom`
+SETTINGS = {"dup_counts": [1, 150], "examples": 12, "documents": 60, "seed": 3}
+POOL = np.random.default_rng(5).normal(size=(30, 26))
 
 
-def _differences(log_probs):
-    return log_probs[:, 0] - log_probs[:, 1:].mean(axis=1)
-
-
-def test_only_the_planted_set_under_the_model_that_read_it_rejects(classroom):
-    p, means = {}, {}
-    for model in MODELS:
-        for name, test_set in classroom.sets.items():
-            scores = classroom.log_probs(model, test_set, shards=3, permutations=20)
-            assert scores.shape == (3, 21)
-            p[model, name] = sharded_exact_test(scores).p
-            means[model, name] = _differences(scores).mean()
-    assert p.pop(("contaminated", "x150")) < 0.002
-    assert min(p.values()) > 0.002
-    assert means["contaminated", "x150"] > 5
-    assert abs(means["clean", "x150"]) < 5
+@pytest.fixture(scope="module")
+def classroom(tmp_path_factory):
+    """Train for a few seconds: one set is read so often that no test can miss it."""
+    return open_classroom(tmp_path_factory.mktemp("seminar"), **SETTINGS)
 
 
 def test_the_same_classroom_is_not_trained_twice(classroom, monkeypatch):
@@ -60,19 +56,14 @@ def test_the_clean_model_reads_no_copy(tmp_path, monkeypatch):
         assert not any(example in streams["clean"] for example in room.sets[name].examples)
 
 
-# --- the made-up world ----------------------------------------------------------------------------
-
-SET = records_as_set("made up", 9, rng=np.random.default_rng(0))
+SET = made_up_set("made up", 9, rng=np.random.default_rng(0))
 
 
 def test_records_of_a_document_share_their_town():
-    documents = made_up_documents(30, 6, rng=np.random.default_rng(0))
-    assert [len(records) for records in documents] == [6] * 30
-    assert all(len({record["town"] for record in records}) == 1 for records in documents)
-    assert len({records[0]["town"] for records in documents}) > 5
-    assert all(
-        record["answer"].endswith(f" in {record['town']}") for d in documents for record in d
-    )
+    document = made_up_set("d", 6, rng=np.random.default_rng(0), towns=["Cusk"])
+    assert len(document.records) == 6
+    assert all(record["answer"].endswith(" in Cusk") for record in document.records)
+    assert len({record["town"] for record in SET.records}) > 3
 
 
 def test_spoiled_sets_keep_their_records_and_are_other_sets():
@@ -86,18 +77,49 @@ def test_spoiled_sets_keep_their_records_and_are_other_sets():
     assert len({each.revision for each in (SET, lines, towns, numbered(SET))}) == 4
 
 
-@pytest.mark.parametrize(
-    ("call", "named"),
-    [
-        (lambda rng: made_up_records(0, rng=rng), "0 records"),
-        (lambda rng: made_up_documents(0, 6, rng=rng), "0 documents"),
-        (lambda rng: sorted_by(SET, "village"), "'village'"),
-        *(
-            (lambda rng, c=c: open_classroom(".", **SETTINGS | {"dup_counts": c}), "dup_counts")
-            for c in ([], [1, 1], [0, 4])
-        ),
-    ],
-)
-def test_bad_input(call, named):
-    with pytest.raises(InputError, match=named):
-        call(np.random.default_rng(0))
+@pytest.mark.parametrize("counts", [[], [1, 1], [0, 4]])
+def test_bad_counts(counts):
+    with pytest.raises(InputError, match="dup_counts"):
+        open_classroom(".", **SETTINGS | {"dup_counts": counts})
+
+
+def test_power_table_has_every_test_of_every_set_under_both_models(classroom):
+    rows = power_table(
+        classroom, shards=3, successor_shards=2, permutations=20, whole_set_permutations=30
+    )
+    found = rows.set_index(["model", "dataset", "test"])["p"].sort_index()
+    assert found["contaminated", "x150", "permutation"] == pytest.approx(1 / 31)
+    assert found["contaminated", "x150", "sharded_exact"] < 0.002
+    assert found["contaminated", "x150", "successor"] < 0.002
+    assert min(found["clean"].min(), found["contaminated", "x1"].min()) > 0.002
+
+
+def test_a_start_token_stands_before_every_example_and_is_not_counted(classroom):
+    planted, scorer = classroom.sets["x150"], classroom.scorers["contaminated"]
+    scores = with_bos_between(classroom, "contaminated", planted, shards=3, permutations=2)
+    assert scores.shape == (3, 3)
+    ids = tokenize(scorer.tokenizer, planted.examples[4:8])  # the second shard
+    started = [np.append(one, scorer.start) for one in ids[:3]]
+    ((_, values),) = scorer.token_logprobs([np.concatenate([*started, ids[3]])])
+    inserted = np.cumsum([len(ids[0]), 1 + len(ids[1]), 1 + len(ids[2])])
+    expected = np.delete(values.astype(np.float64), inserted).sum()
+    assert scores[1, 0] == pytest.approx(expected, abs=1e-3)
+    plain = classroom.log_probs("contaminated", planted, shards=3, permutations=2)
+    assert not np.allclose(scores, plain, atol=0.1)
+
+
+def test_null_experiments_keep_their_level():
+    p = null_p_values(POOL, shards=8, trials=600, rng=np.random.default_rng(0))
+    for test in ("sharded_t", "sharded_exact"):
+        assert (p[test] <= 0.1).mean() == pytest.approx(0.1, abs=0.04)
+    assert (p["sharded_t, ddof=0"] <= p["sharded_t"])[p["sharded_t"] < 0.5].all()
+
+
+def test_the_best_of_many_rejects_too_often_and_the_corrected_ones_do_not():
+    scores = np.random.default_rng(1).normal(size=(6, 5, 20))
+    p = chosen_afterwards(scores, trials=80, rng=np.random.default_rng(0))
+    rates = (p <= 0.1).mean()
+    assert rates["best, as it is"] > 0.25
+    assert rates[["fixed in advance", "best, times q", "min_p"]].max() < 0.2
+    assert (p["best, as it is"] <= p["fixed in advance"]).all()
+    assert (p["best, times q"] == np.minimum(1, 6 * p["best, as it is"])).all()

@@ -1,5 +1,7 @@
 """Stores that travel: the tests find the same in them as in the stores of the run."""
 
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -7,28 +9,18 @@ import pytest
 
 from contamination.audit.battery import TESTS
 from contamination.errors import InputError
-from contamination.files import read_json, write_json
-from contamination.scoring.store_sums import SummedStore
+from contamination.files import write_json
 from fakes.data_fixtures import ROOT, SETS, MadeUpRun
 from reproduction.notebooks.start.shipped import NEEDS, keep_tokens, open_shipped, ship_stores
 from reproduction.run.experiment import MODELS
 from reproduction.run.profile import CanarySpec
 
-RUN = {
-    "profile": "tiny",
-    "seed": 5,
-    "commit": "0" * 12,
-    "hardware": "none",
-    "python": "3",
-    "packages": {},
-    "corpus": {},
-    "models": {},
-}
+RUN: dict[str, object] = {"profile": "tiny", "seed": 5, "commit": "0" * 12, "hardware": "none"}
+RUN |= {"python": "3", "packages": {}, "corpus": {}, "models": {}}
 
 
 @pytest.fixture(scope="module")
 def finished(run: MadeUpRun) -> MadeUpRun:
-    """Return a run that has scored everything and has a manifest."""
     for model in MODELS:
         for name in SETS:
             for test in NEEDS:
@@ -51,32 +43,20 @@ def files(directory: Path) -> dict[str, bytes]:
 def test_every_test_finds_the_same_as_in_the_run(finished: MadeUpRun, tmp_path: Path) -> None:
     shipped = open_shipped(ship(finished, tmp_path / "stores"))
     assert shipped.run == RUN
-    for model in MODELS:
-        for name in SETS:
-            for test in ("permutation", "sharded_t", "sharded_exact", "successor"):
-                scored, permutations = finished.experiment.store_for(model, name, TESTS[test])
-                store, as_many = shipped.store_for(model, name, TESTS[test])
-                assert as_many == permutations
-                assert store.header == scored.header
-                expected = TESTS[test].result(scored, permutations)
-                assert repr(TESTS[test].result(store, permutations)) == repr(expected)
-
-
-def test_tokens_in_shards_of_two_sets_stay_and_no_others(
-    finished: MadeUpRun, tmp_path: Path
-) -> None:
-    shipped = open_shipped(ship(finished, tmp_path / "stores"))
     assert shipped.with_tokens == ("sixty-four", "one")
-    for model in MODELS:
-        for name in SETS:
-            store, permutations = shipped.store_for(model, name, TESTS["boundary"])
-            assert isinstance(store, SummedStore) == (name == "eight")
-            if name != "eight":
-                scored, _ = finished.experiment.store_for(model, name, TESTS["boundary"])
-                expected = TESTS["boundary"].result(scored, permutations)
-                assert repr(TESTS["boundary"].result(store, permutations)) == repr(expected)
-            whole, _ = shipped.store_for(model, name, TESTS["permutation"])
-            assert isinstance(whole, SummedStore)
+    for model, name in product(MODELS, SETS):
+        whole, _ = shipped.store_for(model, name, TESTS["permutation"])
+        assert whole.header.summed
+        tests = ["permutation", "sharded_t", "sharded_exact", "successor"]
+        for test in tests + ["boundary"] * (name in shipped.with_tokens):
+            scored, permutations = finished.experiment.store_for(model, name, TESTS[test])
+            store, as_many = shipped.store_for(model, name, TESTS[test])
+            assert as_many == permutations
+            assert replace(store.header, summed=False) == scored.header
+            expected = TESTS[test].result(scored, permutations)
+            assert repr(TESTS[test].result(store, permutations)) == repr(expected)
+        shards, _ = shipped.store_for(model, name, TESTS["sharded_exact"])
+        assert shards.header.summed == (name == "eight")
 
 
 def test_the_same_run_gives_the_same_bytes_and_replaces_what_was_there(
@@ -96,10 +76,10 @@ def test_a_store_that_is_not_the_shipped_one_is_named(
     stores = ship(finished, tmp_path / "stores")
     store = stores / "clean" / "eight" / "orderings-004"
     if fault == "changed":
-        sums = store / "sums.parquet"
+        (sums,) = store.glob("*.parquet")
         sums.write_bytes(sums.read_bytes()[::-1])
     elif fault == "missing":
-        (store / "sums.parquet").unlink()
+        (store / "store.json").unlink()
     else:
         (store / "part-1.parquet").touch()
     with pytest.raises(InputError, match=f"{store}: not the store"):
@@ -120,7 +100,18 @@ def test_which_sets_keep_their_tokens_is_a_matter_of_their_counts() -> None:
     assert chosen(16, 8) == ["0: 16"]
 
 
-# --- what lies in the repository ------------------------------------------------------------------
+def test_nothing_is_shipped_without_a_manifest_of_the_same_sets(
+    finished: MadeUpRun, tmp_path: Path
+) -> None:
+    stores = ship(finished, tmp_path / "stores")
+    before = files(stores)
+    other = tmp_path / "manifest.json"
+    for fault in ("cannot be read", "of other test sets than"):
+        with pytest.raises(InputError, match=rf"manifest\.json: .*{fault}"):
+            ship_stores(finished.experiment, tmp_path, stores)
+        write_json(other, RUN | {"canaries": {}})
+    assert files(stores) == before
+
 
 SHIPPED = ROOT / "data" / "stores"
 
@@ -130,41 +121,16 @@ def test_the_shipped_stores_are_whole_small_and_of_the_default_profile() -> None
     assert shipped.run["profile"] == "laptop"
     assert sum(map(len, files(SHIPPED).values())) < 5e6
     assert len(shipped.with_tokens) == 2
-    for model in MODELS:
-        for name in shipped.canaries:
-            for test in NEEDS:
-                store, _ = shipped.store_for(model, name, TESTS[test])
-                assert store.header.dataset_revision == shipped.canaries[name]["revision"]
-                assert store.header.seed == shipped.run["seed"]
-
-
-def test_no_text_and_no_token_of_a_test_set_is_shipped() -> None:
-    """Columns are numbers, and none is an index of a vocabulary."""
+    for model, name, test in product(MODELS, shipped.canaries, NEEDS):
+        header = shipped.store_for(model, name, TESTS[test])[0].header
+        assert header.dataset_revision == shipped.canaries[name]["revision"]
+        assert header.seed == shipped.run["seed"]
     columns = {
         (field.name, str(field.type))
         for path in SHIPPED.rglob("*.parquet")
         for field in pq.read_schema(path)
     }
-    places = {(name, "int32") for name in ("shard", "ordering", "example", "position")}
-    numbers = {("logprob", "float"), ("sums", "list<element: double>")}
-    assert columns == places | numbers
+    lists = (("examples", "int32"), ("nats", "float"), ("nats", "double"))
+    expected = {(name, f"list<element: {each} not null>") for name, each in lists}
+    assert columns == expected | {("shard", "int32"), ("ordering", "int32")}
     assert {path.suffix for path in SHIPPED.rglob("*.*")} == {".json", ".parquet"}
-
-
-def test_nothing_is_shipped_without_a_manifest_of_the_same_sets(
-    finished: MadeUpRun, tmp_path: Path
-) -> None:
-    stores = ship(finished, tmp_path / "stores")
-    before = files(stores)
-    manifest = finished.results / "manifest.json"
-    whole = read_json(manifest)
-    try:
-        write_json(manifest, whole | {"canaries": {}})
-        with pytest.raises(InputError, match=r"manifest\.json: it is of other test sets than"):
-            ship(finished, stores)
-        manifest.unlink()
-        with pytest.raises(InputError, match=r"manifest\.json: cannot be read"):
-            ship(finished, stores)
-    finally:
-        write_json(manifest, whole)
-    assert files(stores) == before

@@ -9,12 +9,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from contamination.errors import InputError
 from contamination.scoring.status import OK
 from fakes.data_fixtures import write_profile
 from fakes.hub_server import HubServer, Repository
-from fakes.made_up_registry import hub_at, jsonl, registry_of
-from reproduction.notebooks.wikimia.benchmark import (
+from fakes.made_up_registry import hub_at, jsonl, refusal, registry_of
+from reproduction.notebooks.wikimia.measure import (
     CONTROL,
     LENGTHS,
     NOT_AT_HAND,
@@ -22,14 +21,15 @@ from reproduction.notebooks.wikimia.benchmark import (
     PARAPHRASED_HUB,
     READ_HERE,
     RECORDS,
+    TAKEN_WHOLE,
     Part,
     load_directory,
     load_known,
     load_wikimia,
     split_name,
 )
+from reproduction.run.corpus import MEMBERS, NON_MEMBERS
 from reproduction.run.experiment import Experiment
-from reproduction.run.members import MEMBERS, NON_MEMBERS
 
 CARD = "---\nlicense: mit\ndataset_info:\n  features:\n  - name: input\n    dtype: string\n---\n"
 
@@ -40,10 +40,6 @@ def rows(length: int, variant: str = "original") -> list[dict[str, object]]:
     return [{"input": f"{text} {i}", "label": int(i % 3 > 0)} for i in range(count)]
 
 
-def parquet(records: list[dict[str, object]]) -> bytes:
-    return pd.DataFrame(records).to_parquet()
-
-
 @pytest.fixture(autouse=True)
 def nothing_at_hand(monkeypatch, tmp_path) -> Iterator[None]:
     with registry_of(monkeypatch, tmp_path, {}):
@@ -51,39 +47,31 @@ def nothing_at_hand(monkeypatch, tmp_path) -> Iterator[None]:
 
 
 @pytest.fixture
-def server(monkeypatch, tmp_path) -> Iterator[HubServer]:
-    with hub_at(monkeypatch, tmp_path) as running:
-        yield running
-
-
-@pytest.fixture
-def hub(server) -> HubServer:
+def hub(monkeypatch, tmp_path) -> Iterator[HubServer]:
     """Both repositories as they are laid out: shards in `data/`, and a script that must not run."""
     files = {"README.md": CARD.encode(), "WikiMIA.py": b"raise SystemExit('a script was run')"}
     for length in LENGTHS:
         name = f"data/{split_name(length)}-00000-of-00001-6d31a92f6d59bcdc.parquet"
-        files[name] = parquet(rows(length))
-    server.repositories[ORIGINAL_HUB.id] = Repository()
-    server.repositories[ORIGINAL_HUB.id].push(files)
+        files[name] = pd.DataFrame(rows(length)).to_parquet()
     kinds = ("paraphrased", "perturbed")
     names = [split_name(length, kind) for length in (32, 64, 128) for kind in kinds]
     listed = "".join(f"  - split: {n}\n    path: data/{n}-*\n" for n in names)
     card = f"---\nconfigs:\n- config_name: default\n  data_files:\n{listed}---\n"
-    files = {f"data/{n}-00000-of-00001.parquet": parquet(rows(32, n)) for n in names}
-    server.repositories[PARAPHRASED_HUB.id] = Repository()
-    server.repositories[PARAPHRASED_HUB.id].push(files | {"README.md": card.encode()})
-    return server
+    others = {"README.md": card.encode()}
+    for n in names:
+        others[f"data/{n}-00000-of-00001.parquet"] = pd.DataFrame(rows(32, n)).to_parquet()
+    with hub_at(monkeypatch, tmp_path) as server:
+        for repository, held in ((ORIGINAL_HUB, files), (PARAPHRASED_HUB, others)):
+            server.repositories[repository.id] = Repository()
+            server.repositories[repository.id].push(held)
+        yield server
 
 
-def mirror_of(root: Path, lengths=(32,), variant: str = "original") -> Path:
+def mirror_of(root: Path, *lengths: int) -> str:
+    (root / "wikimia").mkdir(parents=True)
     for length in lengths:
-        path = root / "wikimia" / f"{split_name(length, variant)}.jsonl"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(jsonl(rows(length, variant)))
-    return root
-
-
-# --- the hub --------------------------------------------------------------------------------------
+        (root / "wikimia" / f"{split_name(length)}.jsonl").write_bytes(jsonl(rows(length)))
+    return str(root)
 
 
 def test_splits_of_the_hub(hub) -> None:
@@ -96,32 +84,19 @@ def test_splits_of_the_hub(hub) -> None:
         assert part.texts == tuple(row["input"] for row in wanted)
         assert part.members == tuple(row["label"] == 1 for row in wanted)
         assert part.revision == hub.repositories[ORIGINAL_HUB.id].refs["main"]
-    assert parts[2].split == "WikiMIA_length32_paraphrased"
     assert parts[2].texts[0].startswith("WikiMIA_length32_paraphrased32 ")
     assert parts[2].revision == hub.repositories[PARAPHRASED_HUB.id].refs["main"]
     assert "WikiMIA.py" not in hub.downloaded()
 
 
-def test_without_leave_to_fetch_the_hub_is_not_asked(hub, tmp_path, monkeypatch) -> None:
-    monkeypatch.setenv("CONTAMINATION_DATA", str(mirror_of(tmp_path / "mirror", [64])))
-    parts = load_wikimia([32, 64], network=False)
-    assert [part.status for part in parts] == [NOT_AT_HAND, OK, NOT_AT_HAND, NOT_AT_HAND]
+def test_without_leave_to_fetch_the_mirror_alone_is_asked(hub, tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("CONTAMINATION_DATA", mirror_of(tmp_path / "mirror", 64, 128))
+    parts = load_wikimia([32, 64, 128], network=False)
+    assert [part.status for part in parts] == [NOT_AT_HAND, OK, OK, *[NOT_AT_HAND] * 3]
+    assert [len(part.texts) for part in parts[:3]] == [0, 542, 250]
+    assert parts[1].revision.startswith("sha256:")
+    assert parts[1].revision != parts[2].revision
     assert hub.seen == []
-
-
-# --- mirror and directory -------------------------------------------------------------------------
-
-
-def test_the_mirror_of_the_environment(tmp_path, monkeypatch) -> None:
-    monkeypatch.setenv("CONTAMINATION_DATA", str(mirror_of(tmp_path / "mirror", [32, 64])))
-    parts = load_wikimia([32, 64], network=False)
-    assert [len(part.texts) for part in parts] == [776, 542, 0, 0]
-    assert parts[0].revision.startswith("sha256:")
-    assert parts[0].revision != parts[1].revision
-    with pytest.raises(InputError, match=r"lengths of WikiMIA are 32, 64, 128, 256.*not 33"):
-        load_wikimia([32, 33])
-    with pytest.raises(InputError, match="not none"):
-        load_wikimia([])
 
 
 def test_a_directory_of_ones_own(tmp_path) -> None:
@@ -141,24 +116,17 @@ def test_a_directory_of_ones_own(tmp_path) -> None:
     ("line", "message"),
     [
         ('{"input": "a", "label": 2}', "line 2: label is 2; write 1 for a member, else 0"),
-        ('{"input": "a"}', "line 2: label is None"),
-        ('{"text": "a", "label": 1}', "line 2: no text"),
         ('{"input": "  ", "label": 1}', "line 2: no text"),
-        ('{"input": "a", "label": 0}', "non-members alone"),
-        ("[1]", "line 2: write a JSON object"),
+        ('{"text": "a", "label": 1}', "line 2: no text"),
+        ('{"input": "a", "label": 0}', "members or non-members alone"),
     ],
 )
 def test_a_malformed_record_is_named(tmp_path, line, message) -> None:
     path = tmp_path / "WikiMIA_length32.jsonl"
     path.write_text('{"input": "x", "label": 0}\n' + line + "\n")
-    with pytest.raises(InputError) as caught:
-        load_directory(tmp_path)
-    assert str(path) in str(caught.value)
-    assert message in str(caught.value)
-    assert len(str(caught.value).splitlines()) == 1
+    assert f"{path}" in (found := refusal(load_directory, tmp_path))
+    assert message in found
 
-
-# --- texts of known membership --------------------------------------------------------------------
 
 HELD = {MEMBERS: {"a": 9, "b": 3, "c": 4}, NON_MEMBERS: {"a": 20, "b": 20, "d": 9}}
 
@@ -196,19 +164,12 @@ def test_members_were_read_and_the_others_not(run: Experiment) -> None:
     assert all(name.startswith("non_members-") for name in (*non_members, *others))
     assert names(control, members=False) == non_members
     assert not set(others) & set(non_members)
-
-
-def test_as_many_of_each_package_on_every_side(run: Experiment) -> None:
-    read, control = load_known(run, [8], texts=100)
-    for part in (read, control):
-        for members in (True, False):
-            found = [name.split("-")[1] for name in names(part, members=members)]
-            assert found == ["a"] * 9 + ["b"] * 3  # c has no non-members, d no members
-    limited, again = (load_known(run, [8], texts=7) for _ in range(2))
-    found = [name.split("-")[1] for name in names(limited[0], members=True)]
+    for found in (names(read, members=True), non_members, others):
+        # c has no non-members, d no members
+        assert [name.split("-")[1] for name in found] == ["a"] * 9 + ["b"] * 3
+    limited, _ = load_known(run, [8], texts=7)
+    found = [name.split("-")[1] for name in names(limited, members=True)]
     assert found == ["a"] * 4 + ["b"] * 3
-    assert limited == again
-    assert limited[0].revision != limited[1].revision
 
 
 def test_texts_are_cut_after_the_last_word_and_keep_their_line_ends(run: Experiment) -> None:
@@ -221,10 +182,9 @@ def test_texts_are_cut_after_the_last_word_and_keep_their_line_ends(run: Experim
 def test_a_corpus_taken_whole_has_no_benchmark(run: Experiment) -> None:
     (run.corpus / NON_MEMBERS).unlink()
     parts = load_known(run, [32, 64], texts=3)
-    found = [(part.source, part.length) for part in parts]
-    assert found == [(READ_HERE, 32), (READ_HERE, 64), (CONTROL, 32), (CONTROL, 64)]
-    assert all(p.status.startswith("not run here: the corpus was taken whole") for p in parts)
-    assert not any(p.texts for p in parts)
+    found = [(part.source, part.length, part.texts, part.status) for part in parts]
+    wanted = [(source, n, (), TAKEN_WHOLE) for source in (READ_HERE, CONTROL) for n in (32, 64)]
+    assert found == wanted
 
 
 def test_where_few_are_left_out_no_text_is_on_both_sides_of_the_control(run: Experiment) -> None:
@@ -232,12 +192,3 @@ def test_where_few_are_left_out_no_text_is_on_both_sides_of_the_control(run: Exp
     for part in load_known(run, [8], texts=100):
         assert len(set(part.texts)) == len(part.texts) == 4
         assert sum(part.members) == 2
-
-
-def test_what_cannot_be_cut(run: Experiment) -> None:
-    for lengths, texts in (([], 5), ([0], 5), ([8], 0)):
-        with pytest.raises(InputError, match="give positive numbers"):
-            load_known(run, lengths, texts=texts)
-    (run.corpus / "corpus.json").unlink()
-    with pytest.raises(InputError, match="run `make reproduce` or the corpus stage first"):
-        load_known(run, texts=5)

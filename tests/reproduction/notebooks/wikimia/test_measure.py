@@ -11,13 +11,12 @@ from sklearn.metrics import roc_auc_score
 from contamination.errors import InputError
 from contamination.scoring.models import ModelEntry
 from contamination.testsets.tokens import tokenize
-from fakes.made_up_scorer import MadeUpScorer, log_probs_of
-from reproduction.notebooks.wikimia.benchmark import SCORES, Part
-from reproduction.notebooks.wikimia.measure import NO_MODEL, score_models
-from reproduction.notebooks.wikimia.tables import FIELDS, wikimia_table
+from fakes.made_up_scorer import log_probs_of
+from fakes.opening import Opening
+from reproduction.notebooks.wikimia.measure import NO_MODEL, SCORES, Part, score_models, tables_of
+from reproduction.notebooks.wikimia.tables import FIELDS, table1_layout, wikimia_table
 from reproduction.run.fine_tuning import fine_tune
-from reproduction.run.grid import ACCESS, Access
-from reproduction.run.tokenizer import train_tokenizer
+from reproduction.run.grid import ACCESS
 
 WORDS = ["apple", "River", "stone", "Cloud", "lamp", "Green", "tower", "Quiet", "orbit", "maple"]
 ENTRY = ModelEntry("made-up", "made-up", parameters=17)
@@ -33,32 +32,21 @@ def part_of(source: str, members: list[str], others: list[str], length: int = 32
     return Part(source, "original", length, (*members, *others), labels)
 
 
-def run(models, parts, *, resamples=200, access=ACCESS, **options) -> pd.DataFrame:
+def run(models, parts, references=None, access=ACCESS, **options) -> pd.DataFrame:
     with TemporaryDirectory() as folder:
-        found = score_models(models, parts, Path(folder), access=access, **options)
-    return wikimia_table(*found, rng=np.random.default_rng(1), resamples=resamples)
-
-
-class Opening(Access):
-    """Opens the scorers that it has by the name of their model; no other model can be had."""
-
-    def __init__(self, tokenizer) -> None:
-        self.known = {"made-up": MadeUpScorer(tokenizer)}
-
-    def open_model(self, entry: ModelEntry) -> MadeUpScorer:
-        if entry.name not in self.known:
-            raise InputError(f"{entry.name}: no such model") from ConnectionError("no way out")
-        return self.known[entry.name]
+        rows = score_models(models, parts, Path(folder), references or {}, access=access, **options)
+    return wikimia_table(*tables_of(rows), rng=np.random.default_rng(1), resamples=200)
 
 
 @pytest.fixture
 def access(tokenizer) -> Opening:
-    return Opening(tokenizer)
+    lost = InputError("gone: no such model")
+    lost.__cause__ = ConnectionError("no way out")
+    return Opening(tokenizer, gone=lost)
 
 
 @pytest.fixture(scope="module")
 def planted(make_model, tokenizer, tmp_path_factory) -> pd.DataFrame:
-    """Scores of a model that has read 20 texts again and again, beside those it never saw."""
     blank = make_model(128)
     members, others, more = (texts_of(20, seed) for seed in (1, 2, 3))
     ids = tokenize(tokenizer, members)
@@ -85,7 +73,6 @@ def test_texts_that_were_read_again_and_again_are_members(planted: pd.DataFrame)
     assert found["auc"].min() > 0.95
     assert found.loc[["loss", "min_k_20", "neighbour"], "tpr_at_5_fpr"].min() > 0.9
     assert set(found["status"]) == {"ok"}
-    assert set(found["members"]) == set(found["non_members"]) == {20}
     assert set(found["reference"]) == {"blank"}
 
 
@@ -105,8 +92,6 @@ def test_the_auc_is_that_of_the_loss(access, tokenizer) -> None:
     found = table.set_index("score")["auc"]
     assert found["loss"] == pytest.approx(roc_auc_score(part.members, losses))
     assert found["min_k_20"] == pytest.approx(roc_auc_score(part.members, lowest))
-    assert list(found.index) == ["loss", "zlib", "lowercase", "min_k_20"]
-    assert tuple(table.columns) == FIELDS
     assert set(table["parameters"]) == {17}
     assert set(table["text_revision"]) == {part.revision}
 
@@ -115,52 +100,34 @@ def test_a_text_of_several_parts_is_read_once(access) -> None:
     members, others = texts_of(4, 1), texts_of(3, 2)
     parts = [part_of("a", members, others), part_of("b", texts_of(4, 5), others)]
     both = run([ENTRY], parts, access=access)
-    assert access.known["made-up"].scored == 2 * (4 + 3 + 4)  # as it stands, and in lower case
+    assert access.scorers["made-up"].scored == 2 * (4 + 3 + 4)  # as it stands, and in lower case
     alone = run([ENTRY], parts[1:], access=access)
-    columns = ["score", "auc", "members", "non_members"]
-    second = both.loc[both["source"] == "b", columns].reset_index(drop=True)
-    pd.testing.assert_frame_equal(second, alone[columns])
+    assert both.loc[both["source"] == "b", "auc"].tolist() == alone["auc"].tolist()
 
 
-def test_other_tokens_are_compared_by_bytes(access, prose) -> None:
-    access.known["small"] = MadeUpScorer(train_tokenizer(prose[:20], 280))
-    part = part_of("p", texts_of(6, 1), texts_of(6, 2))
-    table = run(
-        [ENTRY], [part], references={"made-up": ModelEntry("small", "small")}, access=access
-    )
-    sums = [
-        [log_probs_of(ids).sum() for ids in tokenize(one.tokenizer, part.texts)]
-        for one in access.known.values()
-    ]
-    per_byte = (np.array(sums[0]) - sums[1]) / [len(text.encode()) for text in part.texts]
-    found = table.set_index("score").loc["reference_difference"]
-    assert found["auc"] == pytest.approx(roc_auc_score(part.members, per_byte))
-    assert found["reference"] == "small"
-
-
-def test_what_cannot_be_had_or_scored_does_not_stop_the_rest(access) -> None:
-    lost = "not run here: no hub"
-    parts = [
-        Part("wikimia", "paraphrased", 64, status=lost),
-        part_of("short", ["a"], ["a b c"]),
-        part_of("p", texts_of(4, 1), texts_of(4, 2)),
-    ]
-    table = run([ModelEntry("gone", "gone"), ENTRY], parts, access=access)
-    alone, *rest = table[["model", "source", "score", "status"]].values.tolist()
-    assert alone == ["", "wikimia", "", lost]
-    gone = "not run here: gone: no such model"
-    assert rest[:2] == [["gone", "short", "", gone], ["gone", "p", "", gone]]
-    assert rest[2][:3] == ["made-up", "short", ""]
-    assert rest[2][3].startswith("failed: text 0 has 1 token(s)")
-    assert {tuple(row[:2] + row[3:]) for row in rest[3:]} == {("made-up", "p", "ok")}
-    assert table["auc"].notna().tolist() == [False] * 4 + [True] * 4
-    assert list(run([], parts)["status"]) == [lost, NO_MODEL, NO_MODEL]
-    assert list(run([], []).columns) == list(FIELDS)
+def test_without_a_part_or_a_model_rows_say_so(access) -> None:
+    lost = Part("wikimia", "paraphrased", 64, status="not run here: no hub")
+    table = run([ENTRY], [lost, part_of("short", ["a"], ["a b c"])], access=access)
+    assert table["model"].tolist() == ["", "made-up"] and table["auc"].isna().all()
+    assert table["status"].str.match("not run here: no hub|failed: text 0 has 1 token").all()
+    assert list(run([], [lost, part_of("p", ["a"], ["b"])])["status"]) == [lost.status, NO_MODEL]
 
 
 def test_a_reference_that_cannot_be_had_costs_its_score_alone(access) -> None:
     part = part_of("p", texts_of(4, 1), texts_of(4, 2))
-    table = run([ENTRY], [part], references={"made-up": ModelEntry("gone", "gone")}, access=access)
+    table = run([ENTRY], [part], {"made-up": ModelEntry("gone", "gone")}, access)
     assert list(table["score"]) == ["loss", "zlib", "lowercase", "min_k_20"]
     assert set(table["status"]) == {"ok"}
     assert set(table["reference"]) == {"gone (not run here: gone: no such model)"}
+
+
+def test_several_benchmarks_are_named_and_controls_of_them() -> None:
+    cells = [("a", 0.6, "wikimia"), ("a", 0.7, "mine"), ("c", 0.8, "control (wikimia)")]
+    rows = pd.DataFrame(cells, columns=["model", "auc", "source"], dtype=object)
+    rows = rows.assign(score="loss", variant="original", length=64, status="ok")
+    rows = rows.assign(auc_low=rows["auc"] - 0.1, auc_high=rows["auc"] + 0.1)
+    both = pd.concat([rows, rows[2:].assign(variant="paraphrased")]).reindex(columns=list(FIELDS))
+    shown = table1_layout(both, 64)
+    judged, controls = ["wikimia: a, Ori.", "mine: a, Ori."], "c, control (wikimia)"
+    assert list(shown)[1:] == [*judged, controls, f"{controls}, Para.", "Average"]
+    assert shown["Average"].tolist() == ["0.65"]

@@ -8,8 +8,7 @@ import pytest
 from contamination.files import write_text
 from fakes.data_fixtures import ROOT
 from fakes.made_up_sets import fill
-from reproduction.report.explorer.mmlu import mmlu_payload
-from reproduction.report.explorer.page import payload, render
+from reproduction.report.explorer.page import mmlu_payload, payload, render
 from reproduction.report.explorer.scored import ScoredSet, View, find_sets, view_sets
 
 
@@ -33,7 +32,7 @@ def mmlu(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         patch.setenv("CONTAMINATION_DATA", str(nothing))
         patch.setenv("CONTAMINATION_CACHE", str(nothing))
         published, measurements = ROOT / "data" / "published", ROOT / "docs" / "measurements"
-        shown, examples = mmlu_payload(published, measurements, nothing, [])
+        shown, examples = mmlu_payload(published, measurements, nothing)
     assert examples == {}
     return shown
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from selenium.webdriver import Keys
 
 from contamination.statistics import fisher
 from fakes.browser import Browser
@@ -73,9 +72,7 @@ def test_the_subsets_shown_are_combined(tab: Browser, mmlu: dict[str, Any]) -> N
     assert all(name.startswith("High School") for name in names)
     expected = shown_fisher(mmlu, "LLaMA2-7B", names)
     assert cells(tab, "fisher")[0][:3] == ["LLaMA2-7B", "7", expected]
-    assert tab.run(
-        "document.querySelectorAll('#ecdf path.mark-line, #ecdf .mark-line path').length"
-    )
+    assert tab.run("document.querySelectorAll('#ecdf .mark-line path').length")
 
 
 def test_rows_that_are_clicked_are_taken_away_and_added(tab: Browser, mmlu: dict[str, Any]) -> None:
@@ -87,32 +84,23 @@ def test_rows_that_are_clicked_are_taken_away_and_added(tab: Browser, mmlu: dict
     others = [name for name in kept if name != "Anatomy"]
     assert without == shown_fisher(mmlu, "LLaMA2-7B", others)
     assert together == shown_fisher(mmlu, "LLaMA2-7B", [*kept, "Astronomy"])
-    assert "Astronomy: excluded. Excluded (published): p < 0.05 under GPT-2 XL" in tab.text(
-        "#picked"
-    )
+    why = "Astronomy: excluded. Excluded (published): p < 0.05 under GPT-2 XL"
+    assert why in tab.text("#picked")
     assert {row[0] for row in cells(tab, "measured")} == {"Anatomy", "Astronomy"}
-
-
-def test_a_heading_sorts_by_the_number(tab: Browser, mmlu: dict[str, Any]) -> None:
-    column = [each["title"] for each in mmlu["table"]["columns"]].index("LLaMA2-7B")
-    tab.run(f"document.querySelectorAll('#subsets_wrapper thead th')[{column}].click()")
-    p = {each["title"]: each["p"]["LLaMA2-7B"] for each in mmlu["subsets"]}
-    shown = [p[row[0]] for row in cells(tab, "subsets")]
-    assert shown == sorted(each for each in p.values() if each is not None)[:10]
 
 
 def test_every_scored_set_under_every_test(tab: Browser) -> None:
     assert tab.text("#title") == "tiny"
     # What was set in advance, the default test and the smallest p come first and are selected.
     rows = cells(tab, "results")
-    assert rows[0][:7] == ["reader", "planted", "Made up", "Successor", "2", "32", "in advance"]
-    assert "The model prefers the published order." in tab.text("#reading")
-    assert {row[6] for row in rows} == {"in advance"}
+    assert rows[0][:6] == ["reader", "planted", "Made up", "Successor", "2", "in advance"]
+    assert "order is no evidence here: p = " in tab.text("#reading")
+    assert {row[5] for row in rows} == {"in advance"}
     tab.run("document.getElementById('usual').click()")
     search(tab, "results", "stranger unread exact")
     assert sorted(row[4] for row in cells(tab, "results")) == ["4", "6"]
     click(tab, "results", "stranger")
-    assert "Nothing is proved." in tab.text("#reading")
+    assert "no evidence: p = " in tab.text("#reading")
     assert len(cells(tab, "diagnostics")) >= 8
 
 
@@ -132,23 +120,6 @@ def test_hostile_text_is_shown_as_text(tab: Browser) -> None:
     search(tab, "examples", "onerror")
     assert [row[3] for row in cells(tab, "examples")] == [HOSTILE]
     assert tab.run("document.querySelectorAll('main img').length") == 0
-
-
-def test_rows_open_without_a_mouse(tab: Browser) -> None:
-    tab.run("document.querySelector('#subsets td input').focus()")
-    for key in (Keys.ARROW_DOWN, Keys.ENTER):
-        tab.press(key)
-    assert tab.text("#picked").startswith("Anatomy: kept")
-
-
-def test_examples_of_a_subset_that_was_not_scored(tab: Browser) -> None:
-    search(tab, "subsets", "virology")
+    search(tab, "subsets", "virology")  # of which nothing was scored
     click(tab, "subsets", "Virology")
     assert [row[3] for row in cells(tab, "examples")] == ["Q 1", "Q 2"]
-
-
-@pytest.mark.parametrize("width", [360, 1280])
-def test_the_page_is_no_wider_than_its_window(browser: Browser, page: Path, width: int) -> None:
-    browser.screen(width, 800)
-    assert browser.open(page) == "ready"
-    assert browser.run("document.documentElement.scrollWidth") <= width

@@ -4,7 +4,6 @@ import base64
 import gzip
 import hashlib
 import json
-import math
 import re
 from collections.abc import Callable
 from functools import partial
@@ -12,17 +11,17 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 
-from contamination.audit.diagnosis import Verdict
+from contamination.audit.battery import TESTS
+from contamination.audit.diagnostics import Verdict
 from contamination.errors import InputError
 from contamination.statistics import adjust
 from fakes.data_fixtures import ROOT, write_profile
 from fakes.made_up_sets import HOSTILE
+from fakes.notebook import run_cells
 from reproduction.report.explorer import page as page_module
-from reproduction.report.explorer.mmlu import p_cell
-from reproduction.report.explorer.page import MEANING, make_page, reading
+from reproduction.report.explorer.page import make_page, reading
 from reproduction.report.explorer.scored import ScoredSet, View
 from reproduction.run.experiment import Experiment
 
@@ -48,39 +47,38 @@ def unpack(html: str) -> dict[str, Any]:
     return json.loads(gzip.decompress(base64.b64decode(packed)))
 
 
-def test_every_outcome_of_every_set_is_a_row(html: str, views: list[View]) -> None:
-    data = unpack(html)
-    rows = {tuple(row[i] for i in (0, 1, 3, 4, 5)): row for row in data["results"]["rows"]}
+@pytest.fixture(scope="module")
+def data(html: str) -> dict[str, Any]:
+    return unpack(html)
+
+
+def test_every_outcome_of_every_set_is_a_row(data: dict[str, Any], views: list[View]) -> None:
+    rows = {tuple(row[i] for i in (0, 1, 3, 4)): row for row in data["results"]["rows"]}
     assert len(rows) == sum(len(view.outcomes) for view in views)
-    by_model = {
-        model: [v for v in views if v.scored.model == model] for model in ("reader", "stranger")
-    }
-    for group in by_model.values():
-        joint = [view.joint_log10_p for view in group]
-        holm = adjust(log10_p=joint, method="holm").log10_p
+    for model in ("reader", "stranger"):
+        group = [view for view in views if view.scored.model == model]
+        holm = adjust(log10_p=[view.joint_log10_p for view in group], method="holm").log10_p
         for view, corrected in zip(group, holm, strict=True):
             for outcome in view.outcomes:
-                label = page_module.TESTS[outcome.test].label
-                b = outcome.b or "—"
-                key = (view.scored.model, view.scored.test_set.name, label)
-                row = rows[*key, outcome.result.shards, b]
+                label = TESTS[outcome.test].label
+                row = rows[model, view.scored.test_set.name, label, outcome.result.shards]
                 found = [cell["value"] for cell in row[-3:]]
                 expected = [outcome.result.log10_p, view.joint_log10_p, corrected]
                 assert found == pytest.approx(expected)
 
 
-def test_what_was_planted_stands_out_and_nothing_else(html: str) -> None:
-    data = unpack(html)
+def test_what_was_planted_stands_out_and_nothing_else(data: dict[str, Any]) -> None:
     shown = zip(data["results"]["rows"], data["outcomes"], strict=True)
-    usual = [(row, outcome) for row, outcome in shown if row[6] == "in advance"]
-    prefers = "The model prefers the published order."
-    found = {tuple(row[:2]) for row, outcome in usual if prefers in outcome["reading"]}
+    usual = [(row, outcome) for row, outcome in shown if row[5] == "in advance"]
+    silent = ("no evidence: ", "cannot say: ")  # the order of the made-up records is not quiet
+    found = {
+        tuple(row[:2]) for row, outcome in usual if not any(s in outcome["reading"] for s in silent)
+    }
     assert found == {("reader", "planted")}
     assert [row[3] for row, _ in usual[:4]] == ["Successor"] * 4  # the default test comes first
 
 
-def test_texts_are_whole_and_stored_once(html: str, found: list[ScoredSet]) -> None:
-    data = unpack(html)
+def test_texts_are_whole_and_stored_once(data: dict[str, Any], found: list[ScoredSet]) -> None:
     assert len(data["sets"]) == 2
     for each, scored in zip(data["sets"], found[:2], strict=True):
         assert [f"{text}\n" for text in each["texts"]] == list(scored.test_set.examples)
@@ -112,7 +110,6 @@ def test_the_page_may_run_its_own_scripts_and_nothing_else(html: str) -> None:
 def test_the_page_of_a_run_and_of_chosen_sets(
     found: list[ScoredSet], run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same stores give the same bytes; a set that is not scored is named."""
     monkeypatch.setattr(page_module, "scored_sets", lambda _: found)
     assert run() == run()
     rows = unpack(run(sets=["unread"]))["results"]["rows"]
@@ -129,24 +126,21 @@ def test_a_run_that_has_scored_nothing_shows_mmlu(run: Run) -> None:
         run(sets=["any"])
 
 
-# --- words ----------------------------------------------------------------------------------------
+def test_the_notebook_shows_the_page(tmp_path: Path) -> None:
+    paths = {"profile": write_profile(tmp_path / "tiny.yaml"), "build": tmp_path}
+    given = {name: str(path) for name, path in (paths | {"results": tmp_path}).items()}
+    shown = run_cells(ROOT / "notebooks" / "explore_mmlu.ipynb", **given)
+    (frame,) = [value._repr_html_() for value in shown]
+    (packed,) = re.findall(r'src="data:text/html;charset=utf-8;base64,([^"]+)"', frame)
+    assert b"Does the model prefer the published order?" in base64.b64decode(packed)
 
 
-def test_p_values_have_no_floor() -> None:
-    shown = {-37.4: "4.0\u00a0×\u00a010⁻³⁸", -1234.5: "3.2\u00a0×\u00a010⁻¹²³⁵", math.nan: "—"}
-    assert {log10_p: p_cell(log10_p)["text"] for log10_p in shown} == shown
+@pytest.mark.parametrize("judged", Verdict.__args__)
+def test_a_small_p_is_evidence_only_where_order_and_compressor_are_quiet(judged: str) -> None:
+    def said(p: float, holm_p: float = 0.0, control_p: float = 0.5) -> str:
+        result = SimpleNamespace(test="successor", p=p, shards=4, permutations=10_000)
+        outcome = SimpleNamespace(test="successor", result=result, control_p=control_p)
+        return reading(outcome, holm_p, judged)
 
-
-def _said(test: str, p: float, judged: str) -> str:
-    result = SimpleNamespace(log10_p=float(np.log10(p)), permutations=19, shards=1)
-    outcome = SimpleNamespace(test=test, result=result)
-    return reading(outcome, {1: SimpleNamespace(verdict=judged)})
-
-
-def test_a_small_p_is_evidence_only_where_the_order_is_quiet() -> None:
-    assert set(MEANING) == set(Verdict.__args__)
-    for judged in MEANING:
-        assert ("this is evidence" in _said("successor", 0.05, judged)) is (judged == "quiet")
-        assert "evidence" not in _said("successor", 0.0501, judged)
-    assert "0.05" in _said("permutation", 0.05, "quiet").split("cannot fall below")[1]
-    assert "approximation" in _said("sharded_t", 0.3, "quiet")
+    assert ("proven" in said(0.05)) is (judged == "quiet")
+    assert not any("proven" in one for one in (said(0.0501), said(0.01, 0.06), said(0.01, 0, 0.01)))

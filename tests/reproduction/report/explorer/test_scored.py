@@ -1,12 +1,15 @@
-"""What a run has scored is found and tested; what is missing or cannot be used is named."""
+"""What a run has scored is found; its numbers are those of the tests; what is unusable is named."""
 
 import math
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
+import scipy.stats
 
+from contamination.audit.battery import TESTS
 from contamination.errors import InputError
 from contamination.files import write_json
 from contamination.scoring.store import open_store
@@ -14,8 +17,15 @@ from fakes.data_fixtures import EXAMPLES, SETS, write_profile
 from fakes.made_up_sets import make_set, make_store
 from reproduction.notebooks.mmlu.subsets import by_line
 from reproduction.report.explorer import scored as scored_module
-from reproduction.report.explorer.outcomes import store_outcomes
-from reproduction.report.explorer.scored import ScoredSet, View, find_sets, scored_sets, view_sets
+from reproduction.report.explorer.scored import (
+    DRAWS,
+    Outcome,
+    ScoredSet,
+    View,
+    find_sets,
+    scored_sets,
+    view_sets,
+)
 from reproduction.run.experiment import Experiment
 
 successors = partial(make_store, kind="successors", shards=2, tokens_per_example=32)
@@ -45,71 +55,47 @@ def test_canary_sets_know_how_often_they_were_planted(experiment: Experiment) ->
     assert clean.about.endswith(": 0.")
 
 
-def test_walk_names_sets_as_their_stores_do_and_reports_what_does_not_open(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_subsets_of_mmlu_and_audited_sets(
+    experiment: Experiment, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    sets = {name: make_set(name) for name in ("a set", "gone")}
-    folders = {name: successors(tmp_path, "org/model", each) for name, each in sets.items()}
-
-    def load(name: str, examples: int):
-        if name == "gone":
-            raise InputError("no network")
-        assert examples == 24
-        return sets[name]
-
-    (found,) = find_sets(tmp_path, "Sets", load)
-    assert (found.model, found.group, found.stores) == ("org/model", "Sets", (folders["a set"],))
-    assert capsys.readouterr().out == f"left out: {folders['gone'].parent}: no network\n"
-
-
-def test_subsets_of_mmlu_by_record_and_by_line(
-    experiment: Experiment, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = make_set("mmlu/anatomy", 40)
+    whole = {name: make_set(name, 40) for name in ("mmlu/anatomy", "gsm8k")}
 
     def open_test_set(name: str, *, max_records: int):
-        assert name == whole.name
+        cut = slice(max_records)
         return replace(
-            whole, examples=whole.examples[:max_records], records=whole.records[:max_records]
+            whole[name], examples=whole[name].examples[cut], records=whole[name].records[cut]
         )
 
     monkeypatch.setattr(scored_module, "open_test_set", open_test_set)
-    read = replace(open_test_set(whole.name, max_records=30), name="anatomy")
+    read = replace(open_test_set("mmlu/anatomy", max_records=30), name="anatomy")
     lines = by_line(read)
-    assert len(lines.examples) != 30
-    for test_set in (read, lines):
-        successors(experiment.build / "stores" / "mmlu", "m", test_set)
     orphan = replace(lines, name="virology-by-line")
-    successors(experiment.build / "stores" / "mmlu", "m", orphan)
-    by_name = {each.test_set.name: each for each in scored_sets(experiment)}
-    assert by_name["anatomy"].group == "MMLU"
-    assert by_name["anatomy"].test_set.examples == read.examples
-    assert by_name["anatomy-by-line"].group == "MMLU by line"
-    assert by_name["anatomy-by-line"].test_set.revision == lines.revision
-    assert "virology-by-line" not in by_name
-
-
-def test_sets_of_an_audit_of_open_models(
-    experiment: Experiment, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    public = make_set("gsm8k", 30)
-
-    def open_test_set(name: str, *, max_records: int):
-        assert (name, max_records) == ("gsm8k", 30)
-        return public
-
-    monkeypatch.setattr(scored_module, "open_test_set", open_test_set)
-    for test_set in (public, make_set("one", EXAMPLES)):
-        directory = experiment.build / "stores" / "open_models"
-        successors(directory, "gpt2", test_set)
-    found = [each for each in scored_sets(experiment) if each.model == "gpt2"]
-    assert [(each.group, each.test_set.name) for each in found] == [
-        ("Audited sets", "gsm8k"),
-        ("Audited sets", "one"),
+    for test_set in (read, lines, orphan):
+        successors(experiment.build / "stores" / "mmlu", "m", test_set)
+    for test_set in (whole["gsm8k"], make_set("one", EXAMPLES)):
+        successors(experiment.build / "stores" / "open_models", "org/gpt2", test_set)
+    found = [each for each in scored_sets(experiment) if each.model != "contaminated"]
+    assert [(each.model, each.group, each.test_set.name) for each in found] == [
+        ("m", "MMLU", "anatomy"),
+        ("m", "MMLU by line", "anatomy-by-line"),
+        ("org/gpt2", "Audited sets", "gsm8k"),
+        ("org/gpt2", "Audited sets", "one"),
     ]
+    assert [each.test_set.examples for each in found[:2]] == [read.examples, lines.examples]
+    assert "virology-by-line was not scored by record" in capsys.readouterr().out
 
 
-# --- the view of one set under one model ----------------------------------------------------------
+def test_what_does_not_open_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = successors(tmp_path, "m", make_set("gone")).parent
+
+    def load(name: str, examples: int):
+        raise InputError("no network")
+
+    assert list(find_sets(tmp_path, "Sets", load)) == []
+    assert capsys.readouterr().out == f"left out: {folder}: no network\n"
+
+
+SET = make_set("some")
 
 
 def _view(test_set, *stores: Path) -> View:
@@ -117,47 +103,80 @@ def _view(test_set, *stores: Path) -> View:
     return view
 
 
-@pytest.mark.parametrize(("set_by_profile", "shards"), [(None, 6), (4, 4)])
-def test_what_was_set_in_advance(
-    views: list[View], set_by_profile: int | None, shards: int
-) -> None:
-    scored = replace(views[0].scored, shards=set_by_profile)
-    usual = {(o.test, o.result.shards, o.b) for o in views[0].outcomes if scored.is_usual(o)}
-    assert usual == {
-        ("permutation", 1, None),
-        ("sharded_t", shards, None),
-        ("sharded_exact", shards, None),
-        ("token_standardised", shards, None),
-        ("boundary", shards, "16"),
-        ("successor", 2, "32"),
+@pytest.fixture
+def stores(tmp_path: Path) -> dict[str, Path]:
+    make = partial(make_store, tmp_path, "m", SET)
+    whole = make("orderings", 1, permutations=19)
+    return {"whole": whole, "orderings": make("orderings", 6, gain=0.4)} | {
+        "successors": make("successors", 3, tokens_per_example=32, gain=0.4)
     }
 
 
-def test_joint_p_is_corrected_over_stores(views: list[View]) -> None:
-    joints = [store_outcomes(open_store(path))[1].log10_p for path in views[0].scored.stores]
-    assert len(joints) == 5
-    assert views[0].joint_log10_p == min(0.0, min(joints) + math.log10(5))
+@pytest.fixture
+def outcomes(stores: dict[str, Path]) -> dict[str, Outcome]:
+    return {each.test: each for each in _view(SET, *stores.values()).outcomes}
 
 
-def test_of_two_stores_of_the_same_shards_the_fuller_one_counts(tmp_path: Path) -> None:
-    test_set = make_set("s")
-    short = successors(tmp_path, "m", test_set)
-    whole = make_store(tmp_path / "whole", "m", test_set, "successors", 2)
-    for stores in ((short, whole), (whole, short)):
-        view = _view(test_set, *stores)
-        assert [o.b for o in view.outcomes] == ["8", "16", "32", "all"]
-        assert view.joint_log10_p == store_outcomes(open_store(whole))[1].log10_p
+def test_every_number_is_that_of_the_battery(stores, outcomes) -> None:
+    kinds = {"permutation": "whole", "successor": "successors"}
+    for name in (*kinds, "sharded_t", "sharded_exact", "token_standardised", "boundary"):
+        store = open_store(stores[kinds.get(name, "orderings")])
+        expected = TESTS[name].result(store, 19 if name == "permutation" else 9)
+        assert repr(outcomes.pop(name).result) == repr(expected)
+    assert outcomes == {}
 
 
-def test_stores_of_other_texts_and_damaged_ones_are_left_out(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_evidence_of_the_shards_adds_up(stores, outcomes) -> None:
+    sums = open_store(stores["orderings"]).log_probs(9)
+    z = (sums[:, 0] - sums.mean(axis=1)) / sums.std(axis=1)
+    np.testing.assert_allclose(outcomes["sharded_exact"].by_shard, z, rtol=1e-9)
+    assert outcomes["sharded_exact"].canonical == pytest.approx(z.sum() / np.sqrt(6))
+    differences = sums[:, 0] - sums[:, 1:].mean(axis=1)
+    np.testing.assert_allclose(outcomes["sharded_t"].by_shard, differences, rtol=1e-9)
+
+
+def test_null_distributions_hold_the_p_value_in_their_upper_tail(outcomes) -> None:
+    for outcome in outcomes.values():
+        counts, edges = outcome.null
+        middles = (edges[1:] + edges[:-1]) / 2
+        share = counts[middles >= outcome.canonical].sum() / counts.sum()
+        assert share == pytest.approx(outcome.result.p, abs=0.06)
+        assert counts.sum() == pytest.approx(DRAWS, rel=0.003)
+    assert outcomes["sharded_t"].null[1][-1] == pytest.approx(scipy.stats.t(5).ppf(0.999))
+
+
+@pytest.mark.parametrize(("set_by_profile", "shards"), [(None, 6), (4, 4)])
+def test_what_was_set_in_advance(
+    found: list[ScoredSet], set_by_profile: int | None, shards: int
 ) -> None:
-    test_set = make_set("s")
-    good = successors(tmp_path, "m", test_set)
-    assert _view(replace(test_set, revision="another"), good).outcomes == ()
+    (view,) = view_sets([replace(found[0], shards=set_by_profile)])
+    usual = {(each.test, each.result.shards) for each in view.outcomes if each.usual}
+    orderings = ("sharded_t", "sharded_exact", "token_standardised", "boundary")
+    assert usual == {("permutation", 1), ("successor", 2), *((name, shards) for name in orderings)}
+
+
+def test_joint_p_pays_for_every_exact_test(views: list[View]) -> None:
+    for view in views:
+        exact = [o.result.log10_p for o in view.outcomes if o.test != "sharded_t"]
+        assert len(exact) == 9
+        assert view.joint_log10_p == min(0.0, min(exact) + math.log10(9))
+
+
+def test_stores_that_cannot_be_used_are_left_out_and_named(
+    tmp_path: Path, stores: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    good = stores["successors"]
+    assert _view(replace(SET, revision="another"), good).outcomes == ()
     assert "scored from another revision" in capsys.readouterr().out
-    bad = make_store(tmp_path, "m", test_set, "orderings", 4)
+    bad = make_store(tmp_path / "bad", "m", SET, "orderings", 4)
     (part,) = bad.glob("part-*")
     part.write_bytes(part.read_bytes()[: part.stat().st_size // 2])
-    assert {o.test for o in _view(test_set, bad, good).outcomes} == {"successor"}
-    assert "damaged" in capsys.readouterr().out
+    short = make_store(tmp_path / "short", "m", SET, "successors", 3, tokens_per_example=5)
+    canonical = make_store(tmp_path / "canonical", "m", SET, "orderings", 3, permutations=0)
+    interrupted = open_store(stores["orderings"])
+    extra = interrupted.header.examples((0, 10))
+    values = np.zeros(int(interrupted.header.stored[extra].sum()), dtype=np.float32)
+    interrupted.append([((0, 10), extra, values)])
+    view = _view(SET, bad, short, canonical, stores["orderings"], good)
+    assert {each.test for each in view.outcomes} == {"successor"}
+    assert capsys.readouterr().out.count("left out: m, some: ") == 4

@@ -1,0 +1,90 @@
+"""Every model on every set: one correction over all, and reasons in the place of what failed."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from contamination.audit import many
+from contamination.audit.many import audit_pairs, judge_pairs
+from contamination.audit.request import Request
+from contamination.errors import InputError
+from contamination.statistics import adjust
+from fakes.made_up_scorer import MadeUpScorer
+from fakes.remembering_scorer import Remembers, made_up_set
+
+ORDER = np.random.default_rng(1).permutation(40)  # the numbers of made-up examples count up
+SET = replace(made_up_set(40), examples=tuple(made_up_set(40).examples[i] for i in ORDER))
+
+
+def missing() -> None:
+    raise InputError("nothere.jsonl: no such file")
+
+
+def test_every_pair_is_audited_and_corrected_over_all(tokenizer, tmp_path):
+    opened = []
+
+    def open_model(name: str):
+        opened.append(name)
+        if name == "broken":
+            raise InputError("broken: no model")
+        return Remembers(tokenizer, SET, 12.0) if name == "reader" else MadeUpScorer(tokenizer)
+
+    request = Request(["successor", "sharded_exact"], permutations=5, directory=tmp_path)
+    sets = {"words": lambda: SET, "nothere.jsonl": missing}
+    pairs = list(audit_pairs(["reader", "broken", "clean"], sets, request, open_model))
+    assert opened == ["reader", "broken", "clean"]
+    assert [(p.model, p.dataset, bool(p.found)) for p in pairs] == [
+        *(("reader", "words", True), ("reader", "nothere.jsonl", False)),
+        *(("broken", "words", False), ("broken", "nothere.jsonl", False)),
+        *(("clean", "words", True), ("clean", "nothere.jsonl", False)),
+    ]
+    assert pairs[1].failed == "failed: nothere.jsonl: no such file"
+    judged = judge_pairs(pairs, alpha=0.05)
+    raw = [r.log10_p for pair in pairs if pair.found for r in pair.found.results]
+    corrected = [p for one in judged for p in one.holm_p]
+    assert corrected == pytest.approx(adjust(log10_p=raw, method="holm").p)
+    verdicts = [one.verdict and one.verdict.conclusion for one in judged]
+    assert verdicts == ["proven", None, None, None, "no evidence", None]
+
+
+def test_memory_that_gives_out_costs_one_pair(tokenizer, tmp_path, monkeypatch):
+    def out_of_memory(scorer, examples, request):
+        raise MemoryError("no room")
+
+    monkeypatch.setattr(many, "audit", out_of_memory)
+    open_model = lambda name: MadeUpScorer(tokenizer)  # noqa: E731
+    (pair,) = audit_pairs(["m"], {"words": lambda: SET}, Request(directory=tmp_path), open_model)
+    assert pair.failed == "failed: MemoryError: no room"
+
+
+def test_two_models_of_one_name_and_the_axis_of_options_are_refused(tmp_path):
+    folders = [tmp_path / one / "m" for one in "ab"]
+    for folder in folders:
+        folder.mkdir(parents=True)
+    for models, request, named in (
+        ([*map(str, folders)], Request(), "one name"),
+        (["a"], Request(axis="options"), "axis"),
+    ):
+        with pytest.raises(InputError, match=named):
+            next(audit_pairs(models, {}, request, MadeUpScorer))
+
+
+def test_the_command(call, model_directory, prose, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f'{{"text": "{i} words {i * 7 % 13}"}}\n' for i in range(20))
+    (tmp_path / "words.jsonl").write_text(rows)
+    asked = ("words.jsonl={text}\\n", "--model", model_directory)
+    status, out, _ = call("audit", "nothere.jsonl", *asked)
+    assert (status, "nothere.jsonl: no such file" in out) == (3, True)
+    for sets, named in ((("nosuch/*",), "nosuch/*"), (("a={b}", "a={c}"), "a has two templates")):
+        status, _, err = call("audit", *sets, "--model", model_directory)
+        assert (status, named in err) == (2, True)
+    # Files of one stem have stores of their own.
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "words.jsonl").write_text(rows.replace("words", "lamps"))
+    found = json.loads(call("audit", "more/words.jsonl", *asked, "--json")[1])
+    assert [row["set"] for row in found] == ["more/words.jsonl", "words.jsonl"]
+    assert {row["verdict"] for row in found} == {"no evidence"}
+    assert all("p = " in row["reason"] and row["precision"] for row in found)

@@ -1,0 +1,168 @@
+"""`contamination test` and `contamination score`, as a person types them."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from contamination.scoring.local import TransformersScorer
+from contamination.scoring.processes import processes
+from contamination.scoring.store import Store
+from fakes.items import drawn_items
+from fakes.made_up_registry import jsonl
+
+
+@pytest.fixture
+def audit(call, model_directory, prose):
+    rows = [f'"{text[:30]}",{i % 3}\n' for i, text in enumerate(prose[:20])]
+    Path("prose.csv").write_text("question,answer\n" + "".join(rows), encoding="utf-8")
+    fixed = ("--template", "{question} {answer}\n", "--permutations", "5", "--store", "stores")
+    return lambda command, *more: call(command, model_directory, "prose.csv", *fixed, *more)
+
+
+def test_json_for_programs_holds_what_the_status_says(audit):
+    tests = ("--test", "sharded_exact", "--test", "permutation")
+    status, _, err = audit("test", *tests, "--alpha", "1e-3")
+    assert (status, "tok/s" in err) == (0, False)  # bars are for terminals
+    status, out, _ = audit("test", *tests, "--json", "--alpha", "1")
+    found = json.loads(out)
+    assert (status, found["verdict"]["conclusion"]) == (3, "order is no evidence here")
+    assert (found["template"], found["plan"]["examples"]) == ("{question} {answer}\n", 20)
+    assert [result["min_p"] for result in found["results"]] == pytest.approx([6**-5, 1 / 6])
+    # Several tests are corrected before the status.
+    p = [result["p"] for result in found["results"]]
+    between = (min(p) + min(2 * min(p), max(p))) / 2
+    assert min(p) < between
+    status, out, _ = audit("test", *tests, "--alpha", str(between))
+    assert (status, "no evidence: p = " in " ".join(out.split())) == (0, True)
+
+
+def test_a_dry_run_keeps_nothing_and_what_was_scored_is_not_scored_again(audit, monkeypatch):
+    assert audit("test", "--dry-run")[0] == 0
+    plan = json.loads(audit("score", "--dry-run", "--json")[1])
+    assert plan["missing"] == plan["work"]["scored"] > 0 < plan["seconds"]
+    assert not Path("stores").exists()
+    assert json.loads(audit("score", "--json")[1])["tokens_scored"] == plan["missing"]
+    monkeypatch.setattr(TransformersScorer, "token_logprobs", lambda *_: pytest.fail("again"))
+    status, out, _ = audit("test")
+    assert (status, "everything was stored already" in out) == (0, True)
+
+
+def test_stopping_early_is_the_evidence_of_one_test(audit):
+    arguments = ("test", "--stop", "--test=sharded_exact", "--alpha=1e-6")
+    found = json.loads(audit(*arguments, "--json")[1])
+    assert (found["results"][0]["stopped_at"], found["diagnosis"][0]["shards"]) == (None, 5)
+    status, out, _ = audit(*arguments)
+    assert (status, "not enough evidence after 5 shards" in out) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("model", "data", "options", "named"),
+    [
+        ("", "list.jsonl", ("--axis", "options"), "no options found"),
+        ("./x", "", ("--field", "question"), "x: no model"),
+        ("", "", ("--template", "{answer}", "--field", "question"), "--field and --template"),
+        ("", "", ("--field", "answer", "--precision", "int7"), "precision is 'int7'"),
+        ("", "", ("--field", "answer", "--tokenizer", "gpt2"), "--tokenizer goes with --endpoint"),
+        ("", "", ("--field", "answer", "--endpoint", "http://127.0.0.1:1/v1"), "--tokenizer"),
+        ("", "", ("--stop", "--dry-run"), "--dry-run"),
+        ("", "", ("--stop", "--control", "x"), "--control"),
+        ("", "", ("--field", "answer", "--store", "/dev/null"), "/dev/null: no directory"),
+        ("model", "", ("--control", "model"), "--control is the model itself"),
+    ],
+)
+def test_bad_input_is_one_line(model, data, options, named, refused, model_directory, audit):
+    Path("list.jsonl").write_text('{"text": "a"}\n{"text": "b"}\n')
+    before = set(Path().iterdir())
+    arguments = (model or model_directory, data or "prose.csv", "--store", "stores", *options)
+    assert named in refused("test", *arguments)
+    assert set(Path().iterdir()) == before
+
+
+def test_an_interrupt_says_how_to_go_on(audit, monkeypatch):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Store, "append", interrupted)
+    status, out, err = audit("test")
+    assert (status, out) == (130, "")
+    assert err.splitlines()[-1].endswith("run the same command again to go on")
+
+
+def test_process_0_alone_prints(audit, monkeypatch):
+    monkeypatch.setattr(type(processes()), "is_main_process", False)
+    for options in (("--dry-run",), ("--json",)):
+        assert audit("test", *options)[:2] == (0, "")
+
+
+@pytest.fixture(scope="module")
+def model(make_model) -> Path:
+    return make_model(128)
+
+
+@pytest.fixture
+def quiz(call, model):
+    """Return a function that tests items; of twelve with three options, the last has numbers."""
+    last = {"question": "Q?", "choices": ["1", "2", "3"], "answer": 0}
+    Path("quiz.jsonl").write_bytes(jsonl([*drawn_items(11, 3), last]))
+
+    def command(*arguments, axis="options", path="quiz.jsonl") -> tuple[int, str, str]:
+        return call("test", model, path, "--store", "stores", "--axis", axis, *arguments)
+
+    return command
+
+
+def test_published_options_alone_reject_nothing(quiz, make_model) -> None:
+    """How people write options favours their order: it takes a control that does not like it."""
+    other = make_model(120)
+    assert quiz("--alpha", "1e-12")[0] == 0
+    assert quiz("--alpha", "1")[0] == 3  # the compressor rejects at this level, too
+    found = json.loads(quiz("--json", "--control", other)[1])
+    assert found["results"][0]["shards"] == 11
+    p, theirs = (one["results"][0]["p"] for one in (found, found["control_model"]))
+    compressor, quiet = found["control"][0]["p"], found["diagnosis"][0]["verdict"] == "quiet"
+    alpha = min(1, p * 1.0001)
+    status, out, _ = quiz("--alpha", str(alpha))
+    assert (status, "--control" in out) == (3, quiet and compressor > alpha)
+    status = quiz("--alpha", str(alpha), "--control", other)[0]
+    assert status == (1 if min(theirs, compressor) > alpha and quiet else 3)
+
+
+def test_options_that_a_seed_has_arranged_need_no_control(quiz) -> None:
+    """Then the law is a fact, so numbers move, too."""
+    found = json.loads(quiz("--drawn", "--json")[1])
+    assert found["results"][0]["shards"] == 12
+    p, compressor = found["results"][0]["p"], found["control"][0]["p"]
+    quiet = found["diagnosis"][0]["verdict"] == "quiet"
+    status = quiz("--drawn", "--alpha", str(min(1, p * 1.0001)))[0]
+    assert status == (1 if quiet and compressor > p else 3)
+
+
+def test_both_axes_stand_beside_their_combination_which_decides(quiz) -> None:
+    found = json.loads(quiz("--json", "--alpha", "1e-4", axis="both")[1])
+    assert [result["test"] for result in found["results"]] == ["successor", "options"]
+    assert found["verdict"]["conclusion"] == "no evidence"
+    p, order = found["joint"]["p"], found["results"][0]["p"]
+    believed = found["diagnosis"][0]["verdict"] == "quiet", found["control"][0]["p"]
+    for alpha in (p * 0.99, min(1, order * 1.01)):
+        status = quiz("--alpha", f"{alpha:.12f}", axis="both")[0]
+        proven = order <= alpha and believed[0] and believed[1] > alpha
+        assert status == (1 if proven else 3 if min(p, order) <= alpha else 0)
+
+
+def test_fields_of_an_item_may_be_declared(quiz) -> None:
+    names = ("question", "opa", "opb", "gold")
+    rows = [(f"Q{i}?", f"ash {i} b", f"elm {i} c", i % 2) for i in range(6)]
+    Path("own.jsonl").write_bytes(jsonl([dict(zip(names, row, strict=True)) for row in rows]))
+    shown = ("--template", "{question} {opa} {opb} {gold}\\n")
+    status, _, err = quiz(*shown, path="own.jsonl")
+    assert (status, "--answer gold" in err) == (2, True)
+    for declared in (("--answer", "gold"), ("--options", "opa", "--options", "opb")):
+        assert quiz(*shown, "--answer", "gold", *declared, path="own.jsonl")[0] in (0, 3)
+
+
+def test_a_copy_of_the_model_is_no_control(quiz, model) -> None:
+    shutil.copytree(model, "copy")
+    status, _, err = quiz("--control", "copy")
+    assert (status, "--control copy" in err) == (2, True)

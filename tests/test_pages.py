@@ -1,0 +1,109 @@
+"""Pages quote what is so: numbers of the reference run, of measurements, files that are there."""
+
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from bs4 import BeautifulSoup
+from markdown_it import MarkdownIt
+
+from fakes.data_fixtures import ROOT
+from reproduction.notebooks.table import NOTEBOOKS, outputs
+
+sys.path.insert(0, str(ROOT / "scripts"))
+import readme
+
+
+@pytest.mark.parametrize("path", readme.PAGES, ids=lambda p: p.name)
+def test_numbers_and_tables_are_those_of_the_reference(path) -> None:
+    page = path.read_text(encoding="utf-8")
+    assert readme.NUMBER.search(page)
+    assert readme.renewed(page) == page, "run python scripts/readme.py"
+    with pytest.raises(KeyError):
+        readme.renewed("<!-- results.gone -->8<!-- -->")
+
+
+@pytest.mark.parametrize("path", [*readme.PAGES, ROOT / "data" / "README.md"], ids=str)
+def test_what_a_page_shows_and_links_is_there(path) -> None:
+    html = BeautifulSoup(
+        MarkdownIt().enable("table").render(path.read_text(encoding="utf-8")), "html.parser"
+    )
+    addresses = [tag.get("src") or tag["href"] for tag in html.find_all(["img", "a"])]
+    ours = [address.partition("#")[0] for address in addresses if "://" not in address]
+    assert [address for address in ours if not (path.parent / address).exists()] == []
+
+
+# --- tables of pages that link docs/measurements/*.csv --------------------------------------------
+# A page is found out where a measurement was renewed and its tables were not. One number that was
+# mistyped may meet another one of the files by chance; twenty old ones do not.
+
+DOCS = ROOT / "docs"
+LINK = re.compile(r"\]\(([^)]*measurements/\w+\.csv)\)")
+NUMBER = re.compile(r"(?<![\w.])[−-]?\d[\d,]*\.\d+(?![\w.])")
+UNITS = (1, -1, 100, 1 / 60, 1e-3)  # as written, a loss as a gain, percent, minutes, thousands
+COMPUTED = {"throughput.md": {"9.7", "3.7"}}  # a ratio and hours
+OTHERS = {"fidelity.md"}  # quotes the papers
+
+
+def quoted(page: Path) -> list[Path]:
+    """Files of measurements that a page links."""
+    return [page.parent / link for link in LINK.findall(page.read_text(encoding="utf-8"))]
+
+
+def unknown(text: str, values: np.ndarray) -> list[str]:
+    """Decimal numbers in the tables of a page that are none of the values, however rounded."""
+    found = []
+    for line in text.splitlines():
+        timed = " minutes" in line or "`make " in line  # of a run, or computed by that command
+        for number in NUMBER.findall(line) if line.startswith("|") and not timed else []:
+            plain = number.replace("−", "-").replace(",", "")
+            half = 0.5 * 10.0 ** -len(plain.partition(".")[2]) + 1e-9
+            if all(np.abs(unit * values - float(plain)).min() > half for unit in UNITS):
+                found.append(number)
+    return found
+
+
+PAGES = [p for p in sorted(DOCS.rglob("*.md")) if quoted(p) and p.name not in OTHERS]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_tables_of_a_page_are_those_of_its_measurements(page: Path) -> None:
+    tables = [pd.read_csv(f, low_memory=False).select_dtypes("number") for f in quoted(page)]
+    values = np.concatenate([table.to_numpy(dtype=float).ravel() for table in tables])
+    found = unknown(page.read_text(encoding="utf-8"), np.unique(values[np.isfinite(values)]))
+    assert set(found) == COMPUTED.get(page.name, set())
+
+
+def test_every_figure_of_the_report_leads_to_its_notebook_and_a_table_of_it() -> None:
+    made = {name: outputs(ROOT / "notebooks" / f"{name}.ipynb") for name in NOTEBOOKS}
+    for document in (ROOT / "paper").glob("*.qmd"):
+        for words, figure in re.findall(r"!\[(.+)\]\((figures/.+?)\)", document.read_text("utf-8")):
+            name, table = re.findall(r"\(\.\./(?:notebooks/(\w+)|(tables/\w+.csv))", words)
+            assert {figure, table[1]} <= {*made[name[0]]}, (document.name, figure)
+
+
+FIDELITY = ROOT / "docs" / "fidelity.md"
+ITEMS = [
+    row.split("|")[1:4]
+    for row in FIDELITY.read_text("utf-8").splitlines()
+    if row.startswith("| ") and not row.startswith("| item |")
+]
+
+
+def test_each_item_says_where_it_is_or_why_it_is_not() -> None:
+    made = {
+        f"results/{name}"
+        for each in NOTEBOOKS
+        for name in outputs(ROOT / "notebooks" / f"{each}.ipynb")
+    }
+    for item, here, differs in ITEMS:
+        named = re.findall(r"`([^`]+/[^`]+)`", here) + re.findall(r"\]\(([^)#]+)", here)
+        assert named or (here.strip() == "not here" and differs.strip()), item
+        for name in named:
+            if name.startswith("results/"):  # a run makes it, of whatever profile
+                assert name.replace("results/open/", "results/") in made, name
+            else:
+                assert (ROOT / name).exists() or (FIDELITY.parent / name).exists(), name
