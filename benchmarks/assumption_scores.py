@@ -41,10 +41,10 @@ from contamination.randomness import random_stream
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.records import read_records
 from contamination.testsets.sources import DATA_VARIABLE
-from reproduction.run.domain_texts import Domain, domain_texts, to_train_on
+from reproduction.run.corpus import read_documents
 from reproduction.run.experiment import Experiment
 from reproduction.run.fine_tuning import fine_tune
-from reproduction.run.members import read_documents
+from reproduction.run.texts import Domain, domain_texts, to_train_on
 
 ROOT = Path(__file__).parents[1]
 LENGTH, TEXTS, SPARE, EPOCHS, LEARNING_RATE = 224, 100, 40, 5, 5e-4  # those of notebook 08

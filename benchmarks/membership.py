@@ -25,7 +25,7 @@ from tqdm import tqdm
 from transformers import GPT2LMHeadModel
 
 from contamination.device import describe
-from contamination.membership.api import DEFAULT_COLUMNS, score_tokens
+from contamination.membership.api import DEFAULT_COLUMNS, membership_scores
 from contamination.membership.signals import token_signals
 from contamination.randomness import random_stream
 from contamination.scoring.loading import ModelSource
@@ -52,7 +52,7 @@ def ways(scorer: TransformersScorer, sequences: list[np.ndarray]) -> dict[str, C
     return {
         "plain": lambda: dict(scorer.token_logprobs(sequences)),
         "signals": lambda: token_signals(scorer, sequences),
-        "scores": lambda: score_tokens(scorer, sequences, columns),
+        "scores": lambda: membership_scores(scorer, sequences, columns=columns),
     }
 
 

@@ -48,7 +48,7 @@ ROOT = Path(__file__).parents[1]
 TEMPLATE = "mmlu/1"
 LONGEST = 100  # tokens of an item
 OTHERS = 7  # arrangements beside the published one
-MOVES = Keep(numbers=False, repeated=False)  # numbers as well: their order is ours
+MOVES = Keep(habits=False)  # numbers as well: their order is ours
 BACKGROUND = {
     "choosing": 60_000,
     "confirming": 30_000,
@@ -173,7 +173,7 @@ def arrangement_tokens(
     A column is one token: of a label, of an option (wherever it stands), or of the answer.
     """
     items = items_of(test_set)
-    orders = option_orders(items, permutations=OTHERS, seed=seed, keep=MOVES)
+    orders = option_orders(items, permitted_places(items, MOVES), permutations=OTHERS, seed=seed)
     laid, groups = [], []
     for item, rows in list(zip(items, orders, strict=True))[:most]:
         columns = [_columns(scorer.tokenizer, item.rearranged(order), order) for order in rows]

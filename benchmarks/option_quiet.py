@@ -24,7 +24,7 @@ import datetime
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, product
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +38,10 @@ from contamination.audit.compressor import compressor_alternatives
 from contamination.audit.diagnostics import tf_idf
 from contamination.device import describe
 from contamination.errors import InputError
-from contamination.files import replacing, sha256_of
+from contamination.files import replacing
 from contamination.randomness import random_stream
-from contamination.scoring.alternatives import score_alternatives, token_groups
 from contamination.scoring.local import TransformersScorer
+from contamination.scoring.score import score_alternatives, token_groups
 from contamination.statistics import sharded_exact_test
 from contamination.testsets.alternatives import (
     Keep,
@@ -132,9 +132,7 @@ def by_model(
         return None
     if len(fits) < len(groups):
         texts = tuple(alternatives.texts[group.record] for group in fits)
-        distinct = tuple(alternatives.distinct[group.record] for group in fits)
-        revision = sha256_of(alternatives.template, *chain.from_iterable(texts))
-        alternatives = replace(alternatives, texts=texts, distinct=distinct, revision=revision)
+        alternatives = replace(alternatives, texts=texts)
     store = score_alternatives(
         alternatives,
         scorer,

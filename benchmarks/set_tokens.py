@@ -14,11 +14,9 @@ from pathlib import Path
 import pandas as pd
 from transformers import AutoTokenizer
 
-from contamination.testsets.lines import open_lines
 from contamination.testsets.registry import registered
-from contamination.testsets.sources import available, open_test_set
+from contamination.testsets.sources import available, open_lines, open_test_set
 from contamination.testsets.tokens import tokenize
-from reproduction.run.counting import LINE, RECORD
 
 TABLE = Path("docs/measurements/set_tokens.csv")
 COLUMNS = ["set", "form", "records", "tokens", "source"]
@@ -31,7 +29,7 @@ def main() -> None:
     tokenizer = AutoTokenizer.from_pretrained(parser.parse_args().tokenizer)
     rows = []
     for name in filter(available, registered()):
-        for form, opened in ((RECORD, open_test_set), (LINE, open_lines)):
+        for form, opened in (("record", open_test_set), ("line", open_lines)):
             examples = opened(name).examples
             tokens = sum(map(len, tokenize(tokenizer, examples)))
             rows.append((name, form, len(examples), tokens, "measured"))

@@ -21,8 +21,14 @@ import pandas as pd
 
 from contamination.errors import InputError
 from contamination.files import read_json, replacing
-from reproduction.output.compare import DIFFERENT, SCALES, compare, read_tables, read_tolerances
-from reproduction.output.reference import PROFILE
+from reproduction.output.compare import (
+    DIFFERENT,
+    PROFILE,
+    SCALES,
+    compare,
+    read_tables,
+    read_tolerances,
+)
 
 MEASUREMENTS = Path(__file__).parents[1] / "docs" / "measurements"
 DEVIATIONS = 6.0  # what is allowed, in root mean square differences of the column

@@ -23,6 +23,7 @@ from tqdm import tqdm
 
 from contamination.files import replacing
 from contamination.randomness import random_stream
+from contamination.scoring.plan import StorePlan
 from contamination.statistics import (
     centred_successors,
     sampled_successor_scores,
@@ -139,9 +140,8 @@ def main() -> None:
     experiment = Experiment(ROOT / "profiles" / f"{profile}.yaml", ROOT / "build" / profile)
     tokens = {}
     for spec in tqdm(experiment.profile.canaries, desc="read stores", unit="set"):
-        store = experiment.scored(
-            "contaminated", spec.name, shards=SHARDS, kind="successors", tokens_per_example=FIRST
-        )
+        plan = StorePlan("successors", SHARDS, FIRST)
+        store = experiment.scored("contaminated", spec.name, plan)
         tokens[spec.name] = [
             store.successor_tokens(shard, FIRST).astype(np.float64) for shard in range(SHARDS)
         ]

@@ -33,7 +33,7 @@ from contamination.scoring import local, score  # noqa: F401
 from contamination.testsets.sources import DATA_VARIABLE
 from reproduction.notebooks.canaries import tables  # noqa: F401 - before the forks
 from reproduction.report import render  # noqa: F401
-from reproduction.run import corpus_stage, training_stage  # noqa: F401
+from reproduction.run import corpus_stage, training  # noqa: F401
 from reproduction.stages import stage
 
 tqdm.monitor_interval = 0  # its thread would hold a lock in some fork

@@ -1,4 +1,4 @@
-"""Attack the audit with bad records, templates, stores and servers, and kill it; count the ends.
+"""Attack the audit by bad records, templates, items, seals, models, commands, stores, servers.
 
     make attack                                  # all of it, about ten minutes
     python benchmarks/attack/run.py --fronts stores --seed 7 --first 1234 --times 1   # one attempt
@@ -31,6 +31,8 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 import kills  # first: it sets what a process that forks must set before others are imported
 import numpy as np
 import pandas as pd
+import sealing
+from folders import attack_commands, attack_folders
 from records import attack_records, attack_templates
 from servers import attack_servers
 from stores import attack_stores
@@ -46,6 +48,10 @@ ENDS = ("refused", "repaired", "survived", "failed")
 FRONTS: dict[str, tuple[Callable[[np.random.Generator, Path], str], int]] = {
     "records": (attack_records, 4000),
     "templates": (attack_templates, 4000),
+    "items": (sealing.attack_items, 400),
+    "seals": (sealing.attack_seals, 400),
+    "folders": (attack_folders, 200),
+    "commands": (attack_commands, 400),
     "stores": (attack_stores, 2000),
     "servers": (attack_servers, 1000),
 }
@@ -54,6 +60,7 @@ FRONTS: dict[str, tuple[Callable[[np.random.Generator, Path], str], int]] = {
 def attempt(front: str, seed: int, number: int) -> tuple[str, str]:
     """Make one attempt; return how it ended, and for a failure what was seen."""
     rng = random_stream(seed, "attack", front, number)
+    signal.signal(signal.SIGALRM, _too_long)
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
     try:
         with tempfile.TemporaryDirectory() as folder, redirect_stderr(StringIO()):
@@ -91,7 +98,6 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=Path("results"))
     asked = parser.parse_args()
     chosen = asked.fronts or [*kills.STAGES, *FRONTS]
-    signal.signal(signal.SIGALRM, _too_long)
     rows = []
     for front in sorted(chosen, key=list(FRONTS).count):  # kills first: threads and forks clash
         clock = time.perf_counter()

@@ -26,7 +26,7 @@ from fakes.made_up_network import MadeUpNetwork
 from reproduction.run.tokenizer import train_tokenizer
 
 Rng = np.random.Generator
-STYLES = ("vllm", "openai", "together", "llama.cpp", "text", "generate", "generate")
+STYLES = ("vllm", "openai", "llama.cpp", "generate", "generate")
 SHARDS, PERMUTATIONS, CONTEXT = 2, 3, 512
 LONGEST = 100  # tokens that no record has
 

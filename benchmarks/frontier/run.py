@@ -37,7 +37,7 @@ WIDTHS = (64, 256, 512)
 
 def train(profile: str, width: int) -> None:
     """Train the contaminated model of a width, unless there is one."""
-    from reproduction.run.training_stage import train_model
+    from reproduction.run.training import train_model
 
     experiment = opened(profile, width)
     if not (experiment.model(MODEL) / "training.json").is_file():

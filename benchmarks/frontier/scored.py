@@ -14,6 +14,7 @@ import numpy as np
 from candidates import companions
 
 from contamination.files import replacing
+from contamination.scoring.plan import StorePlan
 from contamination.scoring.store import Store
 from contamination.testsets.orderings import ordering, shard_bounds
 from contamination.testsets.tokens import tokenize
@@ -49,7 +50,7 @@ def pairs(experiment: Experiment, name: str, *, score: bool) -> Store:
     """Open the store of successors, b = 64 in shards of 20; `score` fills it first."""
     shards = experiment.spec(name).examples // PAIRS
     make = experiment.score if score else experiment.scored
-    return make(MODEL, name, shards=shards, kind="successors", tokens_per_example=FIRST)
+    return make(MODEL, name, StorePlan("successors", shards, FIRST))
 
 
 def kept(experiment: Experiment, name: str, what: str) -> Arrays | None:

@@ -23,6 +23,7 @@ from contamination.statistics import (
     sharded_exact_test,
 )
 from contamination.tables import SIGNIFICANT
+from reproduction.output.figures import EVIDENCE, mark_level
 from reproduction.run.experiment import Experiment
 
 DEFAULT = "plain, b = 32, k = 10"
@@ -297,19 +298,19 @@ def _by_count(experiment: Experiment) -> dict[int, list[np.ndarray]]:
 
 
 def power_figure(table: pd.DataFrame) -> Figure:
-    """Mean log10 p against passes at 4.3 million parameters, a panel for each number of copies.
+    """Mean -log10 p against passes at 4.3 million parameters, a panel for each number of copies.
 
     Full markers confirm, empty ones are of the choosing seed.
     """
     shown = table[(table["status"] == "ok") & (table["width"] == 256)]
-    figure, axes = plt.subplots(1, len(COUNTS), figsize=(2.6 * len(COUNTS) + 0.8, 3.6))
+    figure, axes = plt.subplots(1, len(COUNTS), figsize=(2.6 * len(COUNTS) + 0.8, 3.6), sharey=True)
     handles: dict[str, Any] = {}
     for panel, count in zip(axes, COUNTS, strict=True):
         for row in shown[shown["dup_count"] == count].to_dict("records"):
             index = CANDIDATES.index(row["candidate"])
             drawn = panel.errorbar(
                 row["passes"],
-                row["mean_log10_p"],
+                -row["mean_log10_p"],
                 yerr=row["se_log10_p"],
                 ls="",
                 marker="oD"[index // len(COLOURS)],
@@ -319,13 +320,13 @@ def power_figure(table: pd.DataFrame) -> Figure:
                 elinewidth=0.8,
             )
             handles.setdefault(row["candidate"], drawn)
-        panel.axhline(math.log10(SIGNIFICANT), color="0.35", lw=0.8, ls="--")
+        handles[f"p = {SIGNIFICANT}"] = mark_level(panel)
         panel.set_xscale("log")
         panel.set_xticks([5, 10, 20, 40], ["5", "10", "20", "40"])
         panel.minorticks_off()
         panel.set_title("1 copy" if count == 1 else f"{count} copies", fontsize="medium")
     figure.supxlabel("Tokens read, in passes over the set", fontsize="medium")
-    figure.supylabel("Mean log10 p", fontsize="medium")
+    figure.supylabel(f"Mean {EVIDENCE}", fontsize="medium")
     figure.legend(
         handles.values(), handles.keys(), loc="outside upper center", ncols=3, fontsize="small"
     )
