@@ -69,11 +69,9 @@ plan: $(SETUP) ## what PROFILE=open downloads, reads and takes, before it does (
 	@$(STAGE) costs $(ON) $(addprefix --gpu ,$(GPUS))
 rehearse: $(SETUP) ## PROFILE=open from end to end on stand-ins that a hub on this machine serves (numbers mean nothing)
 	@$(BIN)/python scripts/rehearsal/run.py
-ASKED = --words 'models=$(MODELS)' --words 'sets=$(SETS)'
-audit: $(SETUP) ## p-values of MODELS="a b" on SETS="x y": registered names, hub ids or paths (results/audit/)
-	$(SPREAD) measure notebooks/03_open_model_audit.ipynb $(ON) $(ASKED)
-	$(RUN) notebook notebooks/03_open_model_audit.ipynb $(ON) --results $(R)/audit $(ASKED)
-	@cat $(R)/audit/tables/open_models.md
+audit: $(SETUP) ## p-values of MODELS="a b" on SETS="x y": names, hub ids or paths (results/audit.csv)
+	@mkdir -p results
+	@$(BIN)/contamination audit $(SETS) $(addprefix --model ,$(MODELS)) --store build/audit --csv results/audit.csv
 start: PAGE := 00_start_here
 start: lab ## see the argument in ten minutes without training: notebook 00, in JupyterLab
 explore: PAGE := explore_mmlu
@@ -81,7 +79,7 @@ explore: lab ## MMLU and single test sets in JupyterLab (the same page: results/
 seminar: PAGE := seminar
 seminar: lab ## the seminar, in JupyterLab (guide: docs/seminar-guide.md)
 lab: $(SETUP) ## open the notebooks in JupyterLab
-	$(BIN)/jupyter lab --notebook-dir=. --LabApp.default_url=/lab/tree/notebooks$(addprefix /,$(PAGE:=.ipynb))
+	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) --notebook-dir=. --LabApp.default_url=/lab/tree/notebooks$(addprefix /,$(PAGE:=.ipynb))
 study: ## compare all statistics on many canary sets, two seeds (a few hours; docs/power.svg)
 	@for p in study study-2; do $(MAKE) --no-print-directory PROFILE=$$p results/$$p/notebooks/05_beyond_the_paper.ipynb || exit; done
 	$(BIN)/python benchmarks/power_study.py study study-2
@@ -100,15 +98,15 @@ notebooks: $(EXECUTED) ## every notebook, and what it needs
 report: $(R)/report/report.html ## only the report and the slides (and what they need)
 stores: $(R)/manifest.json ## renew data/stores, which notebook 00 reads, from the run of PROFILE
 	$(RUN) ship-stores $(ON) --results $(R) --stores data/stores
-compare: $(SETUP) ## the numbers of this run beside those of results/reference: identical, within tolerance or different
-	$(RUN) compare --results $(R)
+compare: $(SETUP) ## the numbers of this run beside those of results/reference, or of OTHER=results/PROFILE
+	$(RUN) compare --results $(R) $(addprefix --other ,$(OTHER))
 reference: $(SETUP) ## renew what git holds of a finished run of laptop (results/reference/), and the numbers of README.md
 	$(RUN) reference --results $(R) $(OUTPUTS)
 	$(BIN)/python scripts/readme.py
 docs: build/docs/index.html ## the documentation as a site, with the notebooks of the last run (build/docs/index.html)
 setup: $(SETUP) ## the virtual environment, from the exact lock
 test: $(SETUP) ## the test suite
-	$(BIN)/python -m pytest --numprocesses auto --dist worksteal $(PYTEST)
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder $(PYTEST)
 lint: $(SETUP) ## lint, format check, type check and the layers of the packages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

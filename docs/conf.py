@@ -15,7 +15,7 @@ from sphinx.application import Sphinx
 from sphinx.util.typing import stringify_annotation
 from typer.cli import get_docs_for_click
 
-from contamination.cli.main import app as command_line
+from contamination.cli.app import application
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -90,7 +90,7 @@ def _adapt(app: Sphinx, name: str, source: list[str]) -> None:
     text = OUTSIDE.sub(r"{download}`\1 <\2>`", source[0])
     source[0] = text.replace("](../notebooks/", "](notebooks/")
     if name == "reference":
-        command = typer.main.get_command(command_line)
+        command = typer.main.get_command(application())
         context = typer.Context(command)
         described = get_docs_for_click(obj=command, ctx=context, name="contamination", indent=1)
         source[0] = source[0].replace("<!-- commands -->", described.partition("\n")[2])

@@ -4,8 +4,7 @@
 
 A number stands between two comments that readers do not see, the first of which names a variable
 of results/reference/variables.yml: `<!-- results.detected -->5<!-- -->`. A table stands between
-`<!-- table options -->` and `<!-- end of table -->`, and is results/reference/tables/options.md
-without its bold, which does not mark what remains after a correction.
+`<!-- table options -->` and `<!-- end of table -->`, and is results/reference/tables/options.md.
 """
 
 import re
@@ -30,7 +29,7 @@ def renewed(page: str) -> str:
 
     def table(found: re.Match[str]) -> str:
         path = REFERENCE / "tables" / f"{found[2]}.md"
-        return found[1] + path.read_text(encoding="utf-8").replace("**", "") + found[3]
+        return found[1] + path.read_text(encoding="utf-8") + found[3]
 
     return TABLE.sub(table, NUMBER.sub(number, page))
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from contamination.files import read_json
 from contamination.tables import read_csv
 
 SAYS_WHY = re.compile(r"ok|(failed|not run here|not asked|not pooled): \S.*", re.DOTALL)
@@ -28,6 +29,7 @@ def check(
         *_missing(results, notebooks),
         *_statuses(results, reasons),
         *_planted(results, *taught),
+        *_manifest(results, notebooks),
         *_report(results),
     ]
     if problems:
@@ -62,17 +64,31 @@ def _statuses(results: Path, reasons: Mapping[str, str]) -> Iterator[str]:
 
 
 def _planted(results: Path, model: str, *sets: str) -> Iterator[str]:
-    table = read_csv(results, "checkpoints").query("test == 'successor'")
+    table = read_csv(results, "checkpoints").query("test == 'successor' and segmentation == 'line'")
     for name in sets:
         (p,) = table.loc[(table["model"] == model) & (table["dataset"] == name), "p"]
         print(f"{model} has learnt {name}: p = {p:.2g}")
         if not p < SMALL:
             yield f"{model} has learnt {name}, and p is {p:.2g}"
+    for other, name, p in table.loc[table["model"] != model, ["model", "dataset", "p"]].to_numpy():
+        if p < SMALL:
+            yield f"{other} has read nothing, and p of {name} is {p:.2g}"
+
+
+def _manifest(results: Path, notebooks: Sequence[str]) -> Iterator[str]:
+    manifest = read_json(results / "manifest.json")
+    if not (manifest["rehearsal"] and manifest["released"] and manifest["tokens_scored"]):
+        yield "manifest.json does not name the models of a rehearsal, or what they scored"
+    if trained := {"corpus", "canaries", "models"} & manifest.keys():
+        yield f"manifest.json speaks of {', '.join(sorted(trained))}, and nothing was trained"
+    if lost := {f"notebook {name}" for name in notebooks} - manifest["steps"].keys():
+        yield f"manifest.json has no time of {', '.join(sorted(lost))}"
 
 
 def _report(results: Path) -> Iterator[str]:
     page = results / "report" / "report.html"
     if 'class="rehearsal"' not in page.read_text(encoding="utf-8"):
         yield f"{page} does not say that it is a rehearsal"
-    if not (results / "report" / "report.pdf").is_file():
-        yield f"{results}: there is no report.pdf"
+    made = sorted(path.name for path in page.parent.iterdir())
+    if made != ["report.html", "report.pdf"]:  # slides are of what was trained
+        yield f"{page.parent} has {', '.join(made)}"

@@ -21,6 +21,7 @@ from typing import Any
 
 import torch
 import yaml
+from filelock import FileLock, Timeout
 
 ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "scripts")]
@@ -42,7 +43,7 @@ CACHE = BUILD / "cache"
 # At most so much of what the notebooks of the profile ask for, so that it takes minutes.
 LIMITS = {
     "permutations": 3,
-    "whole_set_permutations": 19,
+    "whole_set_permutations": 9,
     "ablation_permutations": 3,
     "replicates": 2,
     "resamples": 50,
@@ -52,6 +53,11 @@ LIMITS = {
     "texts": 20,
     "spans": 5,
     "length": 256,
+}
+# Otherwise: of 57 small subsets one test, and the lengths of which there are fewest texts.
+OTHERWISE = {
+    "04_mmlu_fisher": {"tests": ["sharded_t"], "shards": 12},
+    "06_wikimia": {"lengths": [128, 256]},
 }
 TOKEN = "hf_rehearsal"
 
@@ -73,6 +79,12 @@ VAST = {"hidden_size": 250_000, "num_attention_heads": 1_000, "intermediate_size
 
 def main() -> None:
     """Make the stand-ins, run the profile against them, and check what came out."""
+    BUILD.parent.mkdir(exist_ok=True)
+    lock = FileLock(f"{BUILD}.lock", blocking=False)
+    try:
+        lock.acquire()
+    except Timeout:
+        sys.exit(f"error: another rehearsal runs in {BUILD}: wait for it")
     for folder in (BUILD, RESULTS):
         shutil.rmtree(folder, ignore_errors=True)
     CACHE.mkdir(parents=True)
@@ -113,7 +125,7 @@ def shortened() -> dict[str, Any]:
     for name, given in experiment.profile.notebooks.items():
         known = notebook_parameters(ROOT / "notebooks" / f"{name}.ipynb", experiment, PROFILE)
         small = {key: at_most(known[key], most) for key, most in LIMITS.items() if key in known}
-        notebooks[name] = {**given, **small}
+        notebooks[name] = {**given, **small, **OTHERWISE.get(name, {})}
     return {"seed": experiment.profile.seed, "notebooks": notebooks}
 
 

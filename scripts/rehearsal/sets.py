@@ -24,7 +24,7 @@ from contamination.testsets.registry import Entry, Hub, entries, lookup, registe
 from contamination.testsets.sources import checksum
 from fakes.hub_server import HubServer, Repository
 from reproduction.notebooks.assumptions import measure as public
-from reproduction.notebooks.wikimia import benchmark
+from reproduction.notebooks.wikimia import measure as benchmark
 
 RECORDS = 100  # of a set: enough for 50 shards
 TEXTS = 30  # of each split of a domain of the Pile
@@ -149,7 +149,7 @@ def serve_sets(hub: HubServer, spoilt: str) -> dict[str, Any]:
     for path, members in archives.items():
         hub.files[path] = zipped(members)
     add_wikimia(splits)
-    add_domains(hub, splits)
+    add_domains(splits)
     for (name, ref), configurations in splits.items():
         repository = hub.repositories.setdefault(name, Repository())
         repository.push(repository_files(configurations), ref)
@@ -172,21 +172,14 @@ def add_wikimia(splits: Splits) -> None:
             add(splits, source, split, texts)
 
 
-def add_domains(hub: HubServer, splits: Splits) -> None:
+def add_domains(splits: Splits) -> None:
     """Add the public sets of members and non-members by domain of the Pile."""
-    for name, known in public.SETS.items():
-        files: dict[str, bytes] = {}
-        for domain in known.domains:
-            for split in (known.members, known.non_members):
+    for name, repository in public.SETS.items():
+        for domain, theirs in public.CONFIGURATIONS.items():
+            for split in public.SPLITS:
                 rng = random_stream(0, "domains of the rehearsal", name, domain, split)
                 texts = [{"text": words(rng, int(rng.integers(230, 300)))} for _ in range(TEXTS)]
-                source = known.hub(domain, split)
-                if source.file is None:
-                    add(splits, source, split, texts)
-                else:
-                    files[source.file] = jsonl(texts)
-        if files:
-            hub.repositories.setdefault(known.id, Repository()).push(files)
+                add(splits, Hub(repository, theirs), split, texts)
 
 
 def add(splits: Splits, source: Hub, split: str, records: Rows) -> None:
