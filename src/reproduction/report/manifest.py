@@ -23,6 +23,7 @@ import torch
 import yaml
 
 from contamination.device import describe, has_bfloat16
+from contamination.errors import InputError
 from contamination.files import read_json, sha256_of, write_json, write_text
 from contamination.scoring.models import find_model
 from contamination.scoring.store_format import count_values
@@ -33,7 +34,7 @@ from reproduction.output.published import AUDITED, load_published
 from reproduction.report import readings
 from reproduction.report.readings import Texts, texts
 from reproduction.run.experiment import MODELS, Experiment
-from reproduction.run.profile import Profile
+from reproduction.run.profile import Architecture, Profile
 
 REHEARSAL = "CONTAMINATION_REHEARSAL"  # set where stand-ins take the places of released models
 REHEARSED = "Rehearsal: stand-ins with random weights; these numbers mean nothing."
@@ -186,6 +187,8 @@ def build_variables(
             if name in ran
         }
         return sections | {"run": _run(manifest)}
+    if not isinstance(profile.model, Architecture):
+        raise InputError(f"{profile.name} has no report; its tables are in {results / 'tables'}")
     alpha = profile.notebooks.get("01_canary_eval", {}).get("alpha", SIGNIFICANT)
     canaries = table("canaries")
     corpus, sets, models = manifest["corpus"], manifest["canaries"].values(), manifest["models"]

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from tqdm import tqdm
-from transformers import PreTrainedTokenizerBase
+from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from contamination.errors import InputError
 from contamination.files import replacing, sha256_of, write_json, write_text
@@ -35,7 +35,7 @@ from reproduction.run.corpus import (
     read_file,
     write_comparable,
 )
-from reproduction.run.profile import Profile, RunFiles
+from reproduction.run.profile import Profile, Released, RunFiles
 from reproduction.run.tokenizer import train_tokenizer
 
 CHUNK = 1024  # documents tokenised at a time
@@ -59,8 +59,11 @@ def make_corpus(run: RunFiles) -> None:
             counts["documents"][source] += 1
             counts["characters"][source] += len(text)
             file.write(document_line(source, text))
-    texts = (f"{text}\n" for _, text in read_documents(target / DOCUMENTS))
-    tokenizer = train_tokenizer(texts, profile.corpus.vocabulary)
+    if isinstance(profile.model, Released):
+        tokenizer = AutoTokenizer.from_pretrained(run.released)
+    else:
+        texts = (f"{text}\n" for _, text in read_documents(target / DOCUMENTS))
+        tokenizer = train_tokenizer(texts, profile.corpus.vocabulary)
     with replacing(target / "tokenizer") as temporary:
         tokenizer.save_pretrained(temporary)
     counts["tokens"] = _write_tokens(tokenizer, target, sum(counts["documents"].values()))

@@ -45,9 +45,11 @@ def plain_attention(
 ) -> tuple[Tensor, None]:
     """Causal attention as two matrix products, [rows, heads, tokens, d] to [rows, tokens, ...].
 
-    For rows without padding, of which transformers gives no mask.
+    For rows without padding, of which transformers gives no mask. Several heads may share a key.
     """
     tokens = query.shape[-2]
+    if (shared := query.shape[1] // key.shape[1]) > 1:
+        key, value = (x.repeat_interleave(shared, dim=1) for x in (key, value))
     hidden = torch.full((tokens, tokens), -torch.inf, dtype=query.dtype).triu(1)
     weights = torch.softmax((query * scaling) @ key.transpose(-1, -2) + hidden, dim=-1)
     return (weights @ value).transpose(1, 2), None

@@ -5,6 +5,7 @@ unknown key is an error: a misspelt parameter that is silently ignored makes a r
 that it is not. A profile without a corpus trains nothing. Its notebooks are those that it lists,
 and they read models that others have released. The stages of others write, in this order::
 
+    build/<profile>/released/     of a profile that trains a released model further: its files
     build/<profile>/corpus/       documents.jsonl, canaries/*.jsonl, tokenizer/, corpus.json
     build/<profile>/models/       contaminated/, clean/, and clean-<width>/ for each further size
 
@@ -87,6 +88,17 @@ class Architecture:
 
 
 @dataclass(frozen=True, config=STRICT)
+class Released:
+    """A model that others have trained, by name, path or hub id, which reads on in the corpus.
+
+    It reads blocks of `n_positions` tokens of its own tokenizer.
+    """
+
+    released: str
+    n_positions: Count
+
+
+@dataclass(frozen=True, config=STRICT)
 class TrainingSpec:
     """Hyper-parameters of pre-training (Oren, section 4.1 and appendix).
 
@@ -122,7 +134,7 @@ class Pretraining:
 
     corpus: CorpusSpec
     canaries: Annotated[tuple[CanarySpec, ...], Field(min_length=1)]
-    model: Architecture
+    model: Architecture | Released
     training: TrainingSpec
     scoring: ScoringSpec
     sizes: tuple[Architecture, ...] = ()
@@ -131,7 +143,8 @@ class Pretraining:
         """Refuse sets and models that cannot be told apart."""
         if len(names := [spec.name for spec in self.canaries]) > len(set(names)):
             raise ValueError(f"two canary sets have one name; they are {', '.join(sorted(names))}")
-        if len(widths := [s.n_embd for s in (self.model, *self.sizes)]) > len(set(widths)):
+        shapes = [s for s in (self.model, *self.sizes) if isinstance(s, Architecture)]
+        if len(widths := [shape.n_embd for shape in shapes]) > len(set(widths)):
             raise ValueError(f"two models have one n_embd of {sorted(widths)}; give each its own")
 
 
@@ -160,8 +173,8 @@ class Profile:
         return self.pretraining.canaries if self.pretraining else ()
 
     @property
-    def model(self) -> Architecture:
-        """Shape of the two models, contaminated and clean."""
+    def model(self) -> Architecture | Released:
+        """Shape or beginning of the two models, contaminated and clean."""
         return self.require_pretraining().model
 
     @property
@@ -239,6 +252,7 @@ class RunFiles:
         self.profile: Profile = load_profile(Path(profile))
         self.build = Path(build)
         self.corpus = self.build / "corpus"
+        self.released = self.build / "released"
 
     @cached_property
     def corpus_facts(self) -> dict[str, Any]:
@@ -262,8 +276,8 @@ class RunFiles:
         return specs[name]
 
     @property
-    def shapes(self) -> dict[str, Architecture]:
-        """Shape of every model: those of `MODELS`, then the further sizes, in their order."""
+    def shapes(self) -> dict[str, Architecture | Released]:
+        """Shape or beginning of every model: of `MODELS`, then the further sizes, in order."""
         if (asked := self.profile.pretraining) is None:
             return {}
         sizes = {f"clean-{shape.n_embd}": shape for shape in asked.sizes}

@@ -27,7 +27,13 @@ import transformers
 from accelerate import Accelerator
 from accelerate.utils import set_seed
 from tqdm import tqdm
-from transformers import AutoTokenizer, GPT2LMHeadModel, PreTrainedTokenizerBase
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    GPT2LMHeadModel,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 
 from contamination.errors import InputError
 from contamination.files import read_json, replacing, sha256_of, write_json
@@ -36,7 +42,7 @@ from contamination.scoring.processes import processes
 from contamination.testsets.tokens import id_type, tokenize
 from reproduction.run.injection import mix
 from reproduction.run.network import NextTokenLoss, gpt2_config, training_attention
-from reproduction.run.profile import Architecture, RunFiles, TrainingSpec
+from reproduction.run.profile import Architecture, Released, RunFiles, TrainingSpec
 
 TENSORS = "tensors.pt"
 LAST_STEPS = 50  # the reported final loss is the mean over this many steps
@@ -70,17 +76,19 @@ def learning_rate_at(step: int, steps: int, spec: TrainingSpec) -> float:
 def train(
     tokens: np.ndarray,
     tokenizer: PreTrainedTokenizerBase,
-    shape: Architecture,
+    shape: Architecture | Released,
     spec: TrainingSpec,
     directory: Path,
     *,
     seed: int,
     label: str,
     record: Mapping[str, Any] | None = None,
+    weights: Path | None = None,
 ) -> dict[str, Any]:
     """Train on the stream and save the model and its tokenizer in `directory`.
 
-    `tokens` may be a memory map: only the blocks of a batch are read at a time. Returns what
+    `tokens` may be a memory map: only the blocks of a batch are read at a time. The model begins
+    with random weights, or with those in the directory `weights`. Returns what
     `training.json` keeps: `record`, tokens, steps, parameters, final loss (nats per token, mean of
     the last 50 steps), seconds. A checkpoint beside `directory` survives a kill; it is resumed only
     by a run with the same tokens, shape, hyper-parameters and seed, and removed at the end. Raises
@@ -97,7 +105,11 @@ def train(
             f"multiple of micro_batch_size, {spec.micro_batch_size}, and of the "
             f"{accelerator.num_processes} processes"
         )
-    model = GPT2LMHeadModel(gpt2_config(shape, len(tokenizer), tokenizer.eos_token_id))
+    model: PreTrainedModel
+    if isinstance(shape, Architecture):
+        model = GPT2LMHeadModel(gpt2_config(shape, len(tokenizer), tokenizer.eos_token_id))
+    else:
+        model = AutoModelForCausalLM.from_pretrained(weights, dtype=torch.float32).train()
     model.set_attn_implementation(training_attention(accelerator.device, shape.n_positions))
     groups: list[dict[str, Any]] = [
         {"params": [], "weight_decay": decay} for decay in (spec.weight_decay, 0.0)
@@ -108,7 +120,8 @@ def train(
     wrapped, optimizer = accelerator.prepare(NextTokenLoss(model), optimizer)
 
     digest = hashlib.sha256(np.ascontiguousarray(tokens).data).hexdigest()
-    key = sha256_of(digest, repr((shape, len(tokenizer), spec, seed)))
+    begun = [weights / "model.safetensors"] if weights else []
+    key = sha256_of(digest, repr((shape, len(tokenizer), spec, seed)), *begun)
     checkpoint = directory.with_name(directory.name + ".checkpoint")
     state = load_checkpoint(checkpoint, key, model, optimizer)
     started = time.perf_counter() - state["seconds"]
@@ -259,6 +272,7 @@ def train_model(run: RunFiles, name: str) -> None:
         seed=profile.seed,
         label=f"train {name} model",
         record={"injections": [asdict(injection) for injection in injections]},
+        weights=run.released if isinstance(run.shapes[name], Released) else None,
     )
     if state.is_main_process:
         stream.unlink()

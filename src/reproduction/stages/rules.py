@@ -19,7 +19,7 @@ import grimp
 
 from contamination.files import sha256_of, write_text
 from reproduction.notebooks.table import NOTEBOOKS, Notebook, code_of, outputs
-from reproduction.run.profile import MODELS, RunFiles
+from reproduction.run.profile import MODELS, Architecture, Released, RunFiles
 
 PACKAGES = ("contamination", "reproduction")
 # Files that a module reads at run time, from the root of the repository.
@@ -104,7 +104,7 @@ def notebook_code(path: Path) -> tuple[set[str], str]:
     return {name for name in imported & _graph().modules if name.startswith(PACKAGES)}, own
 
 
-CORPUS = "$(B)/corpus/corpus.json"
+CORPUS, RELEASED = "$(B)/corpus/corpus.json", "$(B)/released/config.json"
 SOURCES = "contamination.testsets.sources"
 
 
@@ -133,7 +133,8 @@ class Rules:
         self.models = {name: f"$(B)/models/{name}/training.json" for name in run.shapes}
         self.stores = [f"$(B)/stores/{name}.json" for name in list(self.models)[:2]]
         listed = [n for n, row in NOTEBOOKS.items() if not row.released]
-        listed = listed if self.models else [n for n in NOTEBOOKS if n in run.profile.notebooks]
+        if not (self.models and isinstance(run.profile.model, Architecture)):
+            listed = [name for name in NOTEBOOKS if name in run.profile.notebooks]
         self.notebooks = {name: NOTEBOOKS[name] for name in listed}
         if self.models:
             self._train()
@@ -150,7 +151,11 @@ class Rules:
         asked, code = self.run.profile, ["reproduction.run.corpus_stage"]
         # Docstrings of packages are made without registered sets, which change more often.
         files = asked.corpus.files or any(spec.file for spec in asked.canaries)
-        self._rule(CORPUS, "corpus", code, "corpus canaries", but="" if files else SOURCES)
+        begun = []
+        if isinstance(asked.model, Released):
+            self._rule(RELEASED, "release", [], "model")
+            begun = [RELEASED]
+        self._rule(CORPUS, "corpus", code, "corpus canaries", *begun, but="" if files else SOURCES)
         for name, target in self.models.items():
             kept = "canaries model" if name in MODELS else "sizes"
             code = ["reproduction.run.training"]

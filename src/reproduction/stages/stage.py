@@ -125,6 +125,15 @@ def corpus(profile: ProfileFile, build: BuildDirectory) -> None:
 
 
 @app.command()
+def release(profile: ProfileFile, build: BuildDirectory) -> None:
+    """Fetch the released model with which training begins, and copy it beside the run."""
+    from reproduction.run.released import copy_released
+
+    with _open(profile, build, "release") as experiment:
+        copy_released(experiment)
+
+
+@app.command()
 def train(model: ModelName, profile: ProfileFile, build: BuildDirectory) -> None:
     """Train a model (resumes where it was interrupted)."""
     with _open(profile, build, f"train-{model}", model) as experiment:

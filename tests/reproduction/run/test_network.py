@@ -3,7 +3,7 @@
 import pytest
 import torch
 from torch.nn import functional
-from transformers import GPT2LMHeadModel
+from transformers import GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, PreTrainedModel
 
 from reproduction.run import network
 from reproduction.run.network import NextTokenLoss, gpt2_config
@@ -13,9 +13,20 @@ VOCABULARY = 301
 IDS = torch.randint(VOCABULARY, (3, 33), generator=torch.Generator().manual_seed(5))
 
 
-def model(attention: str = "sdpa") -> GPT2LMHeadModel:
+SHARED = LlamaConfig(  # two heads share a key
+    hidden_size=32,
+    intermediate_size=32,
+    num_hidden_layers=2,
+    vocab_size=VOCABULARY,
+    num_attention_heads=4,
+    num_key_value_heads=2,
+)
+
+
+def model(attention: str = "sdpa", *, shared: bool = False) -> PreTrainedModel:
     torch.manual_seed(3)
-    built = GPT2LMHeadModel(gpt2_config(Architecture(32, 2, 4, 32), VOCABULARY, 0))
+    own = gpt2_config(Architecture(32, 2, 4, 32), VOCABULARY, 0)
+    built = LlamaForCausalLM(SHARED) if shared else GPT2LMHeadModel(own)
     with torch.no_grad():
         for parameter in built.parameters():  # else most logits are nearly zero
             parameter.normal_(std=0.3)
@@ -23,17 +34,19 @@ def model(attention: str = "sdpa") -> GPT2LMHeadModel:
     return built
 
 
-def gradients(loss: torch.Tensor, of: GPT2LMHeadModel) -> dict[str, torch.Tensor]:
+def gradients(loss: torch.Tensor, of: PreTrainedModel) -> dict[str, torch.Tensor]:
     loss.backward()
     return {name: p.grad.clone() for name, p in of.named_parameters()}
 
 
 @pytest.mark.parametrize("block", [1, 7 * VOCABULARY, 1 << 20])
-@pytest.mark.parametrize("attention", ["sdpa", "plain"])
-def test_loss_and_gradients_are_those_of_torch(monkeypatch, block, attention):
+@pytest.mark.parametrize(
+    ("attention", "shared"), [("sdpa", False), ("plain", False), ("plain", True)]
+)
+def test_loss_and_gradients_are_those_of_torch(monkeypatch, block, attention, shared):
     monkeypatch.setattr(network, "has_bfloat16", lambda _: False)
     monkeypatch.setattr(network, "BLOCK", {"cpu": block})
-    theirs, ours = model(), model(attention)
+    theirs, ours = model(shared=shared), model(attention, shared=shared)
     logits = theirs(input_ids=IDS[:, :-1]).logits
     expected = functional.cross_entropy(logits.flatten(0, 1), IDS[:, 1:].flatten())
     loss = NextTokenLoss(ours)(IDS)
