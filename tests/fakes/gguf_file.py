@@ -1,10 +1,14 @@
-"""A GGUF file as llama.cpp's converter writes it."""
+"""A GGUF file as llama.cpp's converter writes it, and a wheel that holds one."""
 
+import hashlib
 import json
+import zipfile
 from pathlib import Path
 
 import gguf
 from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from contamination.scoring.models import Part
 
 
 def write_gguf(directory: Path, kind: str) -> Path:
@@ -42,3 +46,16 @@ def write_gguf(directory: Path, kind: str) -> Path:
     writer.write_tensors_to_file()
     writer.close()
     return path
+
+
+def wheel_in(index: Path, name: str, content: bytes) -> Part:
+    """Write a wheel that holds a file, and describe it."""
+    module = name.replace("-", "_")
+    path, info = index / f"{module}-1.0-py3-none-any.whl", f"{module}-1.0.dist-info"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(f"{module}/weights", content)
+        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\n")
+        archive.writestr(f"{info}/RECORD", "")
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    return Part(f"{name}==1.0", digest, f"{module}/weights")

