@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import yaml
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Discriminator, Field, Tag, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from contamination.errors import InputError
@@ -98,6 +98,17 @@ class Released:
     n_positions: Count
 
 
+def _kind_of_model(given: Any) -> str:
+    return "further" if isinstance(given, dict) and "released" in given else "scratch"
+
+
+Model = Annotated[
+    Annotated[Architecture, Tag("scratch")] | Annotated[Released, Tag("further")],
+    Discriminator(_kind_of_model),
+]
+PARTS = ("pretraining", "scratch", "further")  # of a place in a profile, which no file has
+
+
 @dataclass(frozen=True, config=STRICT)
 class TrainingSpec:
     """Hyper-parameters of pre-training (Oren, section 4.1 and appendix).
@@ -134,7 +145,7 @@ class Pretraining:
 
     corpus: CorpusSpec
     canaries: Annotated[tuple[CanarySpec, ...], Field(min_length=1)]
-    model: Architecture | Released
+    model: Model
     training: TrainingSpec
     scoring: ScoringSpec
     sizes: tuple[Architecture, ...] = ()
@@ -240,7 +251,7 @@ def _read(path: Path, *above: str) -> dict[str, Any]:
 def _described(error: ValidationError) -> str:
     """Name the key of the first mistake, and what is wrong with it, in one line."""
     found = error.errors(include_url=False)[0]
-    place = ".".join(str(part) for part in found["loc"] if part != "pretraining")
+    place = ".".join(str(part) for part in found["loc"] if part not in PARTS)
     problem = found["msg"].removeprefix("Value error, ")
     return " ".join(f"{place}: {problem}".removeprefix(": ").split())
 

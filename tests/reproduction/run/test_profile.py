@@ -11,7 +11,7 @@ from contamination.errors import InputError
 from fakes.data_fixtures import PROFILES, ROOT, profile_data, released_data, write_profile
 from reproduction.run.canaries import KINDS
 from reproduction.run.experiment import Experiment, trained_here
-from reproduction.run.profile import CanarySpec, load_profile
+from reproduction.run.profile import Architecture, CanarySpec, load_profile
 
 SHAPE, FILE = profile_data()["model"], {"file": "a", "template": "piqa/1"}
 
@@ -42,7 +42,8 @@ def test_profiles_load(path: Path) -> None:
         assert path.stem.startswith(("open", "pocket"))
         return
     assert profile.canaries
-    assert profile.model.n_embd % profile.model.n_head == 0
+    if isinstance(shape := profile.model, Architecture):
+        assert shape.n_embd % shape.n_head == 0
     training = profile.pretraining.training
     assert training.batch_size % training.micro_batch_size == 0
     # Same lock, same corpus: what is harvested must be pinned.
@@ -134,6 +135,7 @@ def _with(path: str, value: object) -> dict[str, Any]:
         ("canaries.1.name", "one", "two canary sets have one name"),
         ("canaries.0.kind", ..., "canary set 'one': give a kind, or file and template"),
         ("sizes", [SHAPE], "two models have one n_embd"),
+        ("model", {"released": "gpt2"}, "model.n_positions: Field required"),
         ("corpus", {}, "give either packages or files"),
         ("notebooks.01_canary_eval", 0.05, "notebooks.01_canary_eval"),
     ],
