@@ -16,8 +16,10 @@ from contamination.audit.battery import TESTS
 from contamination.files import read_json, replacing
 from contamination.tables import SIGNIFICANT, read_csv
 from reproduction.output.figures import plot_power, use_style
+from reproduction.run.profile import load_profile
 
 ROOT = Path(__file__).parents[1]
+PROFILES = ROOT / "profiles"
 SHOWN = ("sharded_t", "sharded_exact", "successor")
 KEPT = ["model", "dataset", "kind", "examples", "dup_count", "test", "p", "log10_p", "holm_p"]
 SCORE = "min_k_20"
@@ -35,22 +37,27 @@ def of_profile(profile: str) -> pd.DataFrame:
     }
     rows = rows.loc[rows["test"].isin(SHOWN), KEPT]
     found = rows.join(auc.rename(f"auc_{SCORE}"), on=["model", "dataset"])
-    return found.assign(final_loss=found["model"].map(loss)).assign(profile=profile)
+    planting = {
+        spec.name: spec.planting for spec in load_profile(PROFILES / f"{profile}.yaml").canaries
+    }
+    found.insert(1, "planting", found["dataset"].map(planting))
+    return found.assign(final_loss=found["model"].map(loss), profile=profile)
 
 
 def by_count(rows: pd.DataFrame) -> str:
     """Mean log10 p by duplication count and test, and how many sets Holm's correction leaves."""
-    lines = ["| model | copies | " + " | ".join(SHOWN) + " | AUC of Min-20% |"]
-    lines.append("|---|---:|" + "---:|" * (1 + len(SHOWN)))
-    for (model, count), group in rows.groupby(["model", "dup_count"], sort=False):
+    lines = ["| model | planted | copies | " + " | ".join(SHOWN) + " | AUC of Min-20% |"]
+    lines.append("|---|---|---:|" + "---:|" * (1 + len(SHOWN)))
+    keys = ["model", "planting", "dup_count"]
+    for (model, planting, count), group in rows.groupby(keys, sort=False):
         cells = []
         for test in SHOWN:
             one = group[group["test"] == test]
             rejected = (one["holm_p"] <= SIGNIFICANT).sum()
             cells.append(f"{one['log10_p'].mean():.2f} ({rejected} of {len(one)})")
         auc = group.drop_duplicates(["profile", "dataset"])[f"auc_{SCORE}"].mean()
-        lines.append(f"| {model} | {count} | " + " | ".join(cells) + f" | {auc:.2f} |")
-    return "\n".join(lines).replace("-", "−").replace("|−−−|−−−:|", "|---|---:|")
+        lines.append(f"| {model} | {planting} | {count} | " + " | ".join(cells) + f" | {auc:.2f} |")
+    return "\n".join(lines).replace(" -", " −")
 
 
 def main() -> None:
@@ -63,7 +70,9 @@ def main() -> None:
     print(by_count(rows))
     scratch = read_csv(ROOT / "results" / "reference", "canaries")
     panels = {
-        "Pretrained, 135 million parameters": rows[rows["model"] == "contaminated"],
+        "Pretrained, 135 million parameters": rows[
+            (rows["model"] == "contaminated") & (rows["planting"] == "whole")
+        ],
         "From scratch, 4.3 million": scratch[
             (scratch["model"] == "contaminated") & scratch["test"].isin(SHOWN)
         ],

@@ -21,8 +21,8 @@ from reproduction.notebooks.assumptions.tables import CHANCE, MEAN, OURS
 from reproduction.notebooks.beyond.tables import AS_PUBLISHED, LONG, SHORT
 from reproduction.notebooks.books.tables import UNREAD, VALIDATIONS
 from reproduction.notebooks.min_k.tables import BESIDE
-from reproduction.notebooks.options.planting import PLANTINGS
 from reproduction.notebooks.options.tables import ORDER
+from reproduction.run.injection import PLANTINGS
 
 NEAR = 5.0  # percentage points of AUC; ours, since Fu et al. name no tolerance
 Texts = dict[str, str]

@@ -2,15 +2,20 @@
 
 Oren (section 4.1) duplicate each canary set `dup_count` times, and do not say where copies stand.
 Here every copy is inserted whole, in canonical order, at a boundary between two documents; these
-places are drawn uniformly and independently.
+places are drawn uniformly and independently. So is a copy that is shuffled, every time anew, and
+each record where all stand alone, so that no order of records is left.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from contamination.errors import InputError
+
+Planting = Literal["whole", "shuffled", "single"]
+PLANTINGS: tuple[Planting, ...] = ("whole", "shuffled", "single")
 
 
 @dataclass(frozen=True)
@@ -20,6 +25,30 @@ class Injection:
     name: str
     start: int
     stop: int
+
+
+def planted_copies(
+    name: str,
+    planting: Planting,
+    dup_count: int,
+    records: Sequence[np.ndarray],
+    *,
+    rng: np.random.Generator,
+) -> dict[str, tuple[np.ndarray, int]]:
+    """Return what is inserted as one piece, by name: token ids, and how often.
+
+    `records` are the token ids of the set in canonical order. Names begin with that of the set; of
+    shuffled copies they end in the number of the copy, of single records in that of the record.
+    """
+    if planting == "single":
+        return {f"{name} {i}": (ids, dup_count) for i, ids in enumerate(records)}
+    if planting == "whole":
+        return {name: (np.concatenate(records), dup_count)}
+    orders = [rng.permutation(len(records)) for _ in range(dup_count)]
+    return {
+        f"{name} {copy}": (np.concatenate([records[i] for i in order]), 1)
+        for copy, order in enumerate(orders)
+    }
 
 
 def mix(

@@ -25,6 +25,7 @@ from pydantic.dataclasses import dataclass
 from contamination.errors import InputError
 from contamination.files import read_json
 from contamination.testsets.example_set import ExampleSet, load_test_set
+from reproduction.run.injection import Planting
 
 MODELS = ("contaminated", "clean")
 MOST_BRACKETS = 1_000  # of a file: YAML takes minutes for thousands within each other
@@ -60,7 +61,7 @@ class CanarySpec:
     """One canary set: either records of a `kind` made from held-out packages, or a file.
 
     A `file` lies in the data directory and is rendered by `template`; its first `examples` records
-    are used. The set is injected `dup_count` times.
+    are used. The set is injected `dup_count` times, as `reproduction.run.injection` says.
     """
 
     name: str
@@ -69,6 +70,7 @@ class CanarySpec:
     kind: str | None = None
     file: str | None = None
     template: str | None = None
+    planting: Planting = "whole"
 
     def __post_init__(self) -> None:
         """Refuse both origins, and none."""

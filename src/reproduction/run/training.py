@@ -40,7 +40,7 @@ from contamination.files import read_json, replacing, sha256_of, write_json
 from contamination.randomness import derived_seed, random_stream
 from contamination.scoring.processes import processes
 from contamination.testsets.tokens import id_type, tokenize
-from reproduction.run.injection import mix
+from reproduction.run.injection import mix, planted_copies
 from reproduction.run.network import NextTokenLoss, gpt2_config, training_attention
 from reproduction.run.profile import Architecture, Released, RunFiles, TrainingSpec
 
@@ -244,11 +244,12 @@ def train_model(run: RunFiles, name: str) -> None:
     run.require_corpus()
     tokenizer = AutoTokenizer.from_pretrained(run.corpus / "tokenizer")
     token_type = id_type(tokenizer)
-    canaries = {
-        spec.name: (np.concatenate(tokenize(tokenizer, run.test_set(spec.name).examples)), n)
-        for spec in profile.canaries
-        if (n := spec.dup_count if name == "contaminated" else 0)
-    }
+    canaries: dict[str, tuple[np.ndarray, int]] = {}
+    orders = random_stream(profile.seed, "shuffled copies")
+    for spec in profile.canaries if name == "contaminated" else ():
+        records = tokenize(tokenizer, run.test_set(spec.name).examples)
+        planted = spec.name, spec.planting, spec.dup_count
+        canaries |= planted_copies(*planted, records, rng=orders)
     pieces, injections = mix(
         np.memmap(run.corpus / "tokens.bin", dtype=token_type, mode="r"),
         np.load(run.corpus / "ends.npy"),

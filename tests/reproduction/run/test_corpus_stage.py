@@ -1,5 +1,6 @@
 """The corpus stage on files of the data directory: what it writes is what the files hold."""
 
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,8 @@ TEXTS = [f"Document number {i}.\nIt has two lines and the number {i * i}." for i
 RECORDS = [{"goal": f"Goal {i}", "sol1": f"First {i}", "sol2": f"Second {i}"} for i in range(12)]
 PIQA = {"name": "piqa", "file": "piqa.jsonl", "template": "piqa/1"}
 FILES = {"files": ["wiki.txt", "more.jsonl"], "vocabulary": 300}
-PROFILE = profile_data() | {"canaries": [PIQA | {"examples": 10, "dup_count": 2}]}
+ALONE = {"name": "alone", "examples": 3, "dup_count": 2, "planting": "single"}
+PROFILE = profile_data() | {"canaries": [PIQA | {"examples": 10, "dup_count": 2}, PIQA | ALONE]}
 
 
 @pytest.fixture
@@ -78,8 +80,12 @@ def test_the_stage_on_files(tmp_path: Path, data: Path) -> None:
     for name in ("contaminated", "clean"):
         train_model(run, name)
         injections[name] = read_json(run.model(name) / "training.json")["injections"]
-    length = run.corpus_facts["canaries"]["piqa"]["tokens"]
-    assert [copy["stop"] - copy["start"] for copy in injections["contaminated"]] == [length] * 2
+    lengths = {name: facts["tokens"] for name, facts in run.corpus_facts["canaries"].items()}
+    whole = [one for one in injections["contaminated"] if one["name"] == "piqa"]
+    assert [copy["stop"] - copy["start"] for copy in whole] == [lengths["piqa"]] * 2
+    single = [one for one in injections["contaminated"] if one not in whole]
+    assert Counter(one["name"] for one in single) == {f"alone {i}": 2 for i in range(3)}
+    assert sum(one["stop"] - one["start"] for one in single) == 2 * lengths["alone"]
     assert injections["clean"] == []
 
 

@@ -5,9 +5,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from contamination.audit.battery import OPTION_TEST, TESTS
-from reproduction.notebooks.options.planting import PLANTINGS
 from reproduction.notebooks.options.tables import AXES, BOTH, ORDER
 from reproduction.output.figures import EVIDENCE, count_axis, evidence_axis, mark_level
+from reproduction.run.injection import PLANTINGS
 
 TITLES = {"whole": "Whole", "shuffled": "Shuffled", "single": "Single records"}
 STYLES = {

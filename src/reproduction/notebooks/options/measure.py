@@ -21,9 +21,10 @@ from contamination.testsets.alternatives import Keep, option_alternatives
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.tokens import id_type, tokenize
 from reproduction.notebooks.options import tables
-from reproduction.notebooks.options.planting import PLANTINGS, Cell, item_sets, plant
+from reproduction.notebooks.options.planting import Cell, item_sets, plant
 from reproduction.run.experiment import Experiment
 from reproduction.run.fine_tuning import fine_tune
+from reproduction.run.injection import PLANTINGS
 
 FOLDER = "options"  # of the model and the stores, in the build directory
 OWN = Keep(habits=False)  # all may move: a seed has drawn every arrangement

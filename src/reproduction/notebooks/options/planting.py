@@ -6,16 +6,12 @@ they give the canary records. A seed has drawn the arrangement of the options, s
 fact. No docstring serves two items, in whatever role, so that what a model learns from one item
 says nothing about the options of another.
 
-The clean model reads on, and its text holds the sets. *whole*: every copy of a set in canonical
-order, in one piece, as Oren (section 4.1) injects it. *shuffled*: every copy in one piece, the
-records in another order each time. *single*: every copy of every record alone, at a place of its
-own; no order of records is left.
+The clean model reads on, and its text holds the sets.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Literal
 
 import numpy as np
 
@@ -24,7 +20,7 @@ from contamination.randomness import random_stream
 from contamination.testsets.example_set import ExampleSet, make_test_set
 from reproduction.run.corpus import DOCUMENTS, Docstring, first_paragraph, harvest, read_documents
 from reproduction.run.experiment import Experiment
-from reproduction.run.injection import Injection, fill_blocks
+from reproduction.run.injection import Injection, Planting, fill_blocks, planted_copies
 
 LETTERS = "ABCD"
 TEMPLATE = "mmlu/1"
@@ -117,10 +113,6 @@ def make_records(
     return [records[i] for i in rng.permutation(len(records))]
 
 
-Planting = Literal["whole", "shuffled", "single"]
-PLANTINGS: tuple[Planting, ...] = ("whole", "shuffled", "single")
-
-
 @dataclass(frozen=True)
 class Cell:
     """One set of the design: how it is planted, and how often."""
@@ -133,25 +125,6 @@ class Cell:
     def name(self) -> str:
         """Name of its set: single-16, or single-16-1 for a second one."""
         return f"{self.planting}-{self.dup_count}" + (f"-{self.part}" if self.part else "")
-
-
-def planted_copies(
-    cell: Cell, records: list[np.ndarray], *, rng: np.random.Generator
-) -> dict[str, tuple[np.ndarray, int]]:
-    """Return what is inserted as one piece, by name: token ids, and how often.
-
-    `records` are the token ids of the set in canonical order. Names begin with that of the cell; of
-    shuffled copies they end in the number of the copy, of single records in that of the record.
-    """
-    if cell.planting == "single":
-        return {f"{cell.name} {i}": (ids, cell.dup_count) for i, ids in enumerate(records)}
-    if cell.planting == "whole":
-        return {cell.name: (np.concatenate(records), cell.dup_count)}
-    orders = [rng.permutation(len(records)) for _ in range(cell.dup_count)]
-    return {
-        f"{cell.name} {copy}": (np.concatenate([records[i] for i in order]), 1)
-        for copy, order in enumerate(orders)
-    }
 
 
 def plant(
@@ -170,6 +143,8 @@ def plant(
     copies = {
         name: copy
         for cell, records in sets.items()
-        for name, copy in planted_copies(cell, records, rng=rng).items()
+        for name, copy in planted_copies(
+            cell.name, cell.planting, cell.dup_count, records, rng=rng
+        ).items()
     }
     return fill_blocks(background, ends, copies, end_of_text, context=context, rng=rng)

@@ -16,13 +16,13 @@ from contamination.testsets.options import items_of
 from reproduction.notebooks.options import planting
 from reproduction.notebooks.options.planting import (
     LETTERS,
-    PLANTINGS,
     Cell,
     item_sets,
     make_records,
     plant,
 )
 from reproduction.run.corpus import DOCUMENTS, Docstring, document_line
+from reproduction.run.injection import PLANTINGS
 
 MODULES, FUNCTIONS = 30, 9  # two items a module, one function left over
 

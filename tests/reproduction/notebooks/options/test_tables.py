@@ -10,7 +10,7 @@ from contamination.audit.battery import OPTION_TEST, TESTS
 from contamination.scoring.store import Store
 from contamination.scoring.store_format import Header
 from contamination.statistics import sharded_exact_test
-from reproduction.notebooks.options.planting import PLANTINGS, Cell
+from reproduction.notebooks.options.planting import Cell
 from reproduction.notebooks.options.tables import (
     AXES,
     BOTH,
@@ -20,6 +20,7 @@ from reproduction.notebooks.options.tables import (
     axis_outcomes,
     options_table,
 )
+from reproduction.run.injection import PLANTINGS
 
 ITEMS, WAYS, TOKENS = 12, 4, 3
 CELLS = [Cell(planting, count) for planting in PLANTINGS for count in (1, 16)]
