@@ -2,8 +2,8 @@
 
 Oren (section 4.1) duplicate each canary set `dup_count` times, and do not say where copies stand.
 Here every copy is inserted whole, in canonical order, at a boundary between two documents; these
-places are drawn uniformly and independently. So is a copy that is shuffled, every time anew, and
-each record where all stand alone, so that no order of records is left.
+places are drawn uniformly and independently. A set may also be planted *shuffled*, in another order
+in each copy, or as *single* records, each at a place of its own: no order of records is left then.
 """
 
 from collections.abc import Mapping, Sequence
