@@ -3,58 +3,85 @@
     make notebooks PROFILE=planted && .venv/bin/python benchmarks/planted.py planted
 
 Reads results/<profile>/tables/canaries.csv and min_k.csv of every profile that is named, and the
-canaries of results/reference. Writes docs/measurements/planted.csv (a row for each profile, model,
-set and test) and docs/planted.svg, and prints the table of docs/power.md.
+canaries of results/reference; scores the sets of `planted` in shards of four, too, since its own
+shards of two leave tests of whole orderings but two orderings each. Writes
+docs/measurements/planted.csv (a row for each profile, model, set and test) and docs/planted.svg,
+and prints the table of docs/power.md.
 """
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
 from contamination.audit.battery import TESTS
 from contamination.files import read_json, replacing
+from contamination.statistics import adjust
 from contamination.tables import SIGNIFICANT, read_csv
 from reproduction.output.figures import plot_power, use_style
-from reproduction.run.profile import load_profile
+from reproduction.run.experiment import MODELS, Experiment, store_plan
 
 ROOT = Path(__file__).parents[1]
 PROFILES = ROOT / "profiles"
 SHOWN = ("sharded_t", "sharded_exact", "successor")
-KEPT = ["model", "dataset", "kind", "examples", "dup_count", "test", "p", "log10_p", "holm_p"]
+KEPT = ["model", "dataset", "kind", "examples", "dup_count", "test", "shards"]
+KEPT += ["p", "log10_p", "holm_p"]
+WHOLE = SHOWN[:2]  # tests of whole orderings
+SHARDS = 10
 SCORE = "min_k_20"
 
 
 def of_profile(profile: str) -> pd.DataFrame:
     """Rows of the tests, with the AUC of Min-20% and the losses of training beside them."""
-    results, build = ROOT / "results" / profile, ROOT / "build" / profile
+    run = Experiment(PROFILES / f"{profile}.yaml", ROOT / "build" / profile)
+    results = ROOT / "results" / profile
     rows = read_csv(results, "canaries")
+    rows = rows.loc[rows["test"].isin(SHOWN), KEPT]
+    planting = {spec.name: spec.planting for spec in run.profile.canaries}
+    rows.insert(1, "planting", rows["dataset"].map(planting))
+    if run.profile.scoring.shards != SHARDS:
+        rows = pd.concat([rows, in_larger_shards(run, rows)], ignore_index=True)
     spans = read_csv(results, "min_k")
     auc = spans[spans["score"] == SCORE].set_index(["model", "dataset"])["auc"]
-    loss = {
-        model: read_json(build / "models" / model / "training.json")["final_loss"]
-        for model in rows["model"].unique()
-    }
-    rows = rows.loc[rows["test"].isin(SHOWN), KEPT]
-    found = rows.join(auc.rename(f"auc_{SCORE}"), on=["model", "dataset"])
-    planting = {
-        spec.name: spec.planting for spec in load_profile(PROFILES / f"{profile}.yaml").canaries
-    }
-    found.insert(1, "planting", found["dataset"].map(planting))
-    return found.assign(final_loss=found["model"].map(loss), profile=profile)
+    rows = rows.join(auc.rename(f"auc_{SCORE}"), on=["model", "dataset"])
+    loss = {name: read_json(run.model(name) / "training.json")["final_loss"] for name in MODELS}
+    return rows.assign(final_loss=rows["model"].map(loss), profile=profile)
+
+
+def in_larger_shards(run: Experiment, rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of the tests of whole orderings under the contaminated model; Holm over all of one."""
+    found = []
+    spec = replace(run.profile.scoring, shards=SHARDS)
+    for row in rows[(rows["model"] == "contaminated") & rows["test"].isin(WHOLE)].to_dict(
+        "records"
+    ):
+        test = TESTS[row["test"]]
+        plan, permutations = store_plan(spec, test, row["examples"])
+        store = run.score("contaminated", row["dataset"], plan, permutations)
+        result = test.result(store, permutations)
+        found.append(row | {"shards": SHARDS, "p": result.p, "log10_p": result.log10_p})
+    table = pd.DataFrame(found)
+    for _, group in table.groupby("test"):
+        holm = adjust(log10_p=group["log10_p"].to_numpy(), method="holm").p
+        table.loc[group.index, "holm_p"] = holm
+    return table
 
 
 def by_count(rows: pd.DataFrame) -> str:
     """Mean log10 p by duplication count and test, and how many sets Holm's correction leaves."""
-    lines = ["| model | planted | copies | " + " | ".join(SHOWN) + " | AUC of Min-20% |"]
-    lines.append("|---|---|---:|" + "---:|" * (1 + len(SHOWN)))
+    columns = [(test, shards) for shards, test in rows.groupby(["shards", "test"]).groups]
+    heads = " | ".join(f"{test}, {shards} shards" for test, shards in columns)
+    lines = [f"| model | planted | copies | {heads} | AUC of Min-20% |"]
+    lines.append("|---|---|---:|" + "---:|" * (1 + len(columns)))
     keys = ["model", "planting", "dup_count"]
     for (model, planting, count), group in rows.groupby(keys, sort=False):
         cells = []
-        for test in SHOWN:
-            one = group[group["test"] == test]
+        for test, shards in columns:
+            one = group[(group["test"] == test) & (group["shards"] == shards)]
             rejected = (one["holm_p"] <= SIGNIFICANT).sum()
-            cells.append(f"{one['log10_p'].mean():.2f} ({rejected} of {len(one)})")
+            shown = f"{one['log10_p'].mean():.2f} ({rejected} of {len(one)})"
+            cells.append(shown if len(one) else "")
         auc = group.drop_duplicates(["profile", "dataset"])[f"auc_{SCORE}"].mean()
         lines.append(f"| {model} | {planting} | {count} | " + " | ".join(cells) + f" | {auc:.2f} |")
     return "\n".join(lines).replace(" -", " −")
@@ -69,10 +96,10 @@ def main() -> None:
         rows.to_csv(path, index=False, lineterminator="\n")
     print(by_count(rows))
     scratch = read_csv(ROOT / "results" / "reference", "canaries")
+    whole = rows[(rows["model"] == "contaminated") & (rows["planting"] == "whole")]
+    four = whole["shards"] == SHARDS
     panels = {
-        "Pretrained, 135 million parameters": rows[
-            (rows["model"] == "contaminated") & (rows["planting"] == "whole")
-        ],
+        "Pretrained, 135 million parameters": whole[(whole["test"] == "successor") | four],
         "From scratch, 4.3 million": scratch[
             (scratch["model"] == "contaminated") & scratch["test"].isin(SHOWN)
         ],
