@@ -101,7 +101,9 @@ def main() -> None:
     panels = {
         "Pretrained, 135 million parameters": whole[(whole["test"] == "successor") | four],
         "From scratch, 4.3 million": scratch[
-            (scratch["model"] == "contaminated") & scratch["test"].isin(SHOWN)
+            (scratch["model"] == "contaminated")
+            & scratch["test"].isin(SHOWN)
+            & (scratch["dup_count"] <= rows["dup_count"].max())
         ],
     }
     use_style()
