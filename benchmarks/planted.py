@@ -5,8 +5,8 @@
 Reads results/<profile>/tables/canaries.csv and min_k.csv of every profile that is named, and the
 canaries of results/reference; scores the sets of `planted` in shards of four, too, since its own
 shards of two leave tests of whole orderings but two orderings each. Writes
-docs/measurements/planted.csv (a row for each profile, model, set and test) and docs/planted.svg,
-and prints the table of docs/power.md.
+docs/measurements/planted.csv (a row for each profile, model, set and test), planted_means.csv and
+docs/planted.svg, and prints the table of docs/power.md.
 """
 
 import argparse
@@ -68,22 +68,28 @@ def in_larger_shards(run: Experiment, rows: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def by_count(rows: pd.DataFrame) -> str:
+def by_count(rows: pd.DataFrame) -> pd.DataFrame:
     """Mean log10 p by duplication count and test, and how many sets Holm's correction leaves."""
-    columns = [(test, shards) for shards, test in rows.groupby(["shards", "test"]).groups]
-    heads = " | ".join(f"{test}, {shards} shards" for test, shards in columns)
+    keys = ["model", "planting", "dup_count", "test", "shards"]
+    found = rows.assign(proven=rows["holm_p"] <= SIGNIFICANT).groupby(keys, sort=False)
+    given = {"sets": ("p", "size"), "proven": ("proven", "sum"), "log10_p": ("log10_p", "mean")}
+    return found.agg(**given, auc=(f"auc_{SCORE}", "mean")).reset_index()
+
+
+def as_markdown(means: pd.DataFrame) -> str:
+    """A row for each model, planting and number of copies, a column for each test."""
+    columns = list(means.groupby(["shards", "test"]).groups)
+    heads = " | ".join(f"{test}, {shards} shards" for shards, test in columns)
     lines = [f"| model | planted | copies | {heads} | AUC of Min-20% |"]
     lines.append("|---|---|---:|" + "---:|" * (1 + len(columns)))
-    keys = ["model", "planting", "dup_count"]
-    for (model, planting, count), group in rows.groupby(keys, sort=False):
-        cells = []
-        for test, shards in columns:
-            one = group[(group["test"] == test) & (group["shards"] == shards)]
-            rejected = (one["holm_p"] <= SIGNIFICANT).sum()
-            shown = f"{one['log10_p'].mean():.2f} ({rejected} of {len(one)})"
-            cells.append(shown if len(one) else "")
-        auc = group.drop_duplicates(["profile", "dataset"])[f"auc_{SCORE}"].mean()
-        lines.append(f"| {model} | {planting} | {count} | " + " | ".join(cells) + f" | {auc:.2f} |")
+    for place, group in means.groupby(["model", "planting", "dup_count"], sort=False):
+        one = group.set_index(["shards", "test"])
+        cells = [
+            f"{row['log10_p']:.2f} ({row['proven']} of {row['sets']})" if row is not None else ""
+            for row in (one.loc[key] if key in one.index else None for key in columns)
+        ]
+        auc = f"{group['auc'].iloc[0]:.2f}"
+        lines.append(f"| {' | '.join(map(str, place))} | {' | '.join(cells)} | {auc} |")
     return "\n".join(lines).replace(" -", " −")
 
 
@@ -92,9 +98,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("profiles", nargs="+")
     rows = pd.concat(map(of_profile, parser.parse_args().profiles), ignore_index=True)
-    with replacing(ROOT / "docs" / "measurements" / "planted.csv") as path:
-        rows.to_csv(path, index=False, lineterminator="\n")
-    print(by_count(rows))
+    means = by_count(rows)
+    for name, table in (("planted", rows), ("planted_means", means)):
+        with replacing(ROOT / "docs" / "measurements" / f"{name}.csv") as path:
+            table.to_csv(path, index=False, lineterminator="\n")
+    print(as_markdown(means))
     scratch = read_csv(ROOT / "results" / "reference", "canaries")
     whole = rows[(rows["model"] == "contaminated") & (rows["planting"] == "whole")]
     four = whole["shards"] == SHARDS
