@@ -45,8 +45,10 @@ def of_profile(profile: str) -> pd.DataFrame:
     spans = read_csv(results, "min_k")
     auc = spans[spans["score"] == SCORE].set_index(["model", "dataset"])["auc"]
     rows = rows.join(auc.rename(f"auc_{SCORE}"), on=["model", "dataset"])
-    loss = {name: read_json(run.model(name) / "training.json")["final_loss"] for name in MODELS}
-    return rows.assign(final_loss=rows["model"].map(loss), profile=profile)
+    facts = {name: read_json(run.model(name) / "training.json") for name in MODELS}
+    for column in ("final_loss", "tokens"):  # of training, in nats a token; that were read
+        rows[column] = rows["model"].map({name: own[column] for name, own in facts.items()})
+    return rows.assign(profile=profile)
 
 
 def in_larger_shards(run: Experiment, rows: pd.DataFrame) -> pd.DataFrame:

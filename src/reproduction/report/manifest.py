@@ -47,8 +47,12 @@ PACKAGES += ["pyarrow", "statsmodels", "matplotlib", "seaborn", "papermill"]
 def write_manifest(experiment: Experiment, results: Path, published: Path) -> None:
     """Write `manifest.json` of a finished run into `results`, and what the report quotes of it.
 
-    That is `variables.yml`, and the tables `run_steps.md` and `run_versions.md`.
+    That is `variables.yml`, and the tables `run_steps.md` and `run_versions.md`. Raises InputError
+    for a profile that trains a released model further, which has no report.
     """
+    profile = experiment.profile
+    if profile.pretraining is not None and not isinstance(profile.model, Architecture):
+        raise InputError(f"{profile.name} has no report; its tables are in {results / 'tables'}")
     manifest = _build_manifest(experiment, results)
     steps = pd.DataFrame(manifest["steps"], index=["seconds", "tokens"]).T
     minutes = (steps["seconds"] / 60).map("{:.1f}".format)
@@ -59,7 +63,7 @@ def write_manifest(experiment: Experiment, results: Path, published: Path) -> No
     versions = {"Python": manifest["python"], **manifest["packages"]}
     table = pd.DataFrame({"Package": versions.keys(), "Version": versions.values()})
     write_markdown(table, results, "run_versions")
-    variables = build_variables(experiment.profile, manifest, results, published)
+    variables = build_variables(profile, manifest, results, published)
     text = yaml.safe_dump(variables, allow_unicode=True, sort_keys=False)
     write_json(results / "manifest.json", manifest)
     write_text(results / "variables.yml", text)
@@ -187,8 +191,8 @@ def build_variables(
             if name in ran
         }
         return sections | {"run": _run(manifest)}
-    if not isinstance(profile.model, Architecture):
-        raise InputError(f"{profile.name} has no report; its tables are in {results / 'tables'}")
+    shape = profile.model
+    assert isinstance(shape, Architecture)  # else there is no report, as `write_manifest` says
     alpha = profile.notebooks.get("01_canary_eval", {}).get("alpha", SIGNIFICANT)
     canaries = table("canaries")
     corpus, sets, models = manifest["corpus"], manifest["canaries"].values(), manifest["models"]
@@ -204,10 +208,10 @@ def build_variables(
         ),
         "model": texts(
             parameters=models["clean"]["parameters"],
-            layers=profile.model.n_layer,
-            heads=profile.model.n_head,
-            hidden=str(profile.model.n_embd),
-            context=profile.model.n_positions,
+            layers=shape.n_layer,
+            heads=shape.n_head,
+            hidden=str(shape.n_embd),
+            context=shape.n_positions,
             vocabulary=profile.corpus.vocabulary,
             training_tokens=models["contaminated"]["tokens"],
             injected_tokens=sum(c["tokens"] * c["dup_count"] for c in sets),

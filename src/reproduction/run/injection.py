@@ -20,7 +20,7 @@ PLANTINGS: tuple[Planting, ...] = ("whole", "shuffled", "single")
 
 @dataclass(frozen=True)
 class Injection:
-    """One copy of a canary set in the mixture: tokens[start:stop] is the set, in order."""
+    """One copy in the mixture: tokens[start:stop] is the set, in order, or what `name` says."""
 
     name: str
     start: int

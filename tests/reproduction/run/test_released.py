@@ -10,6 +10,7 @@ from fakes.data_fixtures import ROOT, profile_data, write_profile
 from fakes.gguf_file import write_gguf
 from fakes.made_up_registry import jsonl
 from fakes.tiny_models import grouped, save_model
+from reproduction.report.manifest import write_manifest
 from reproduction.run.corpus_stage import make_corpus
 from reproduction.run.experiment import Experiment
 from reproduction.run.released import copy_released
@@ -95,6 +96,9 @@ def test_make_fetches_the_model_first_and_runs_the_notebooks_of_the_profile_alon
     assert "EXECUTED := $(R)/notebooks/01_canary_eval.ipynb" in lines
 
 
-def test_a_profile_that_trains_from_scratch_has_none(tmp_path):
+def test_it_has_no_report_and_one_that_trains_from_scratch_no_released_model(run, tmp_path):
+    with pytest.raises(InputError, match="planted has no report"):
+        write_manifest(run(), tmp_path / "results", tmp_path)
+    assert not (tmp_path / "results").exists()
     with pytest.raises(InputError, match="from scratch"):
         copy_released(Experiment(write_profile(tmp_path / "own.yaml"), tmp_path / "build"))
