@@ -166,12 +166,13 @@ def test_an_interrupt_or_a_failure_ends_what_was_started(tmp_path, monkeypatch) 
 
     def interrupted(process: subprocess.Popen[bytes]) -> None:
         monkeypatch.setattr(subprocess.Popen, "wait", wait)
-        readers.append(os.open(held, os.O_RDONLY))  # waits for the writer
+        readers.append(os.open(held, os.O_RDONLY))
+        assert os.read(readers[0], 1) == b"\n"  # the grandchild runs
         raise KeyboardInterrupt
 
     monkeypatch.setattr(subprocess.Popen, "wait", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        run.run(["sh", "-c", f"cat {never} > {held}; true"], dict(os.environ))
+        run.run(["sh", "-c", f"(echo; exec cat {never}) > {held}; true"], dict(os.environ))
     assert select.select(readers, [], [], 60)[0], "what was started still runs"
     assert os.read(readers[0], 1) == b""
     os.close(readers[0])
