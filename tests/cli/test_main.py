@@ -107,6 +107,18 @@ def test_a_version_and_a_short_help(call) -> None:
     assert "Usage" in call("test", "-h")[1]
 
 
+def test_a_shell_completes_commands(monkeypatch) -> None:
+    for name, value in {
+        "_CONTAMINATION_COMPLETE": "complete_bash",
+        "COMP_WORDS": "contamination te",
+        "COMP_CWORD": "1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    program = Path(sys.executable).parent / "contamination"  # completion asks for its name
+    found = subprocess.run([program], capture_output=True, text=True)
+    assert (found.returncode, found.stdout, found.stderr) == (0, "test\n", "")
+
+
 def test_a_reader_that_has_enough_ends_it_without_a_word() -> None:
     code = "import sys; from contamination.cli.main import main; sys.argv[1:] = ['--help']; main()"
     done = subprocess.run(

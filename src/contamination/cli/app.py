@@ -20,7 +20,6 @@ def application(first: str = "") -> typer.Typer:
     app = typer.Typer(
         rich_markup_mode=None,  # plain help is shorter, and there in half the time
         no_args_is_help=True,
-        add_completion=False,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["--help", "-h"]},
     )
