@@ -76,8 +76,7 @@ def test_agrees_with_scipy_and_with_ddof_0_with_the_public_script(shift):
     assert result.statistic == pytest.approx(expected.statistic)
     assert result.p == pytest.approx(expected.pvalue)
     assert result.log10_p == pytest.approx(np.log10(expected.pvalue))
-    assert (result.shards, result.permutations, result.df) == (20, 10, 19)
-    np.testing.assert_allclose(result.differences, differences)
+    assert (result.shards, result.permutations) == (20, 10)
     z = np.mean(differences) / np.std(differences) * np.sqrt(20)
     assert sharded_t_test(scores, ddof=0).p == pytest.approx(1 - scipy.stats.t.cdf(z, df=19))
 

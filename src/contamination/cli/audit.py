@@ -123,27 +123,17 @@ def plan(
     request = Request([test], shards=pilot, seed=seed, directory=store, name=name)
     scorer = options.open(options.model)
     planned = plan_from_pilot(scorer, examples, request, alpha=alpha, power=power)
-    say(
-        f"pilot of {planned.pilot_shards} shards, {test} test: effect {planned.effect:.2f} sd "
-        f"(95% interval {planned.effect_low:.2f} to {planned.effect_high:.2f})"
-    )
+    effect = "effect {:.2f} sd (95% interval {:.2f} to {:.2f})".format(*planned.effect)
+    say(f"pilot of {pilot} shards, {test} test: {effect}")
 
-    def number(value: float) -> str:
-        return f"{value:,.0f}" if math.isfinite(value) else "no number"
+    def cells(numbers: Iterable[float]) -> tuple[str, str]:
+        shown = [f"{each:,.0f}" if math.isfinite(each) else "no number" for each in numbers]
+        return shown[0], " to ".join(shown[1:])
 
     print_table(
         ("orderings per shard", "shards", "95% interval", "tokens", "95% interval"),
-        (
-            (
-                design.permutations,
-                number(design.shards),
-                f"{number(design.shards_low)} to {number(design.shards_high)}",
-                number(design.tokens),
-                f"{number(design.tokens_low)} to {number(design.tokens_high)}",
-            )
-            for design in planned.designs
-        ),
-        title=f"For p <= {planned.alpha:g} with probability {planned.power:g}",
+        ((d.permutations, *cells(d.shards), *cells(d.tokens)) for d in planned.designs),
+        title=f"For p <= {alpha:g} with probability {power:g}",
     )
     say(*planned.notes)
 

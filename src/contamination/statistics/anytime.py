@@ -24,20 +24,13 @@ _VIEWS, _STAKES = 2, 2
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AnytimeResult(TestResult):
-    """`anytime_test`: the statistic is log10 of the evidence after the last shard.
+    """`anytime_test`: `statistic` is log10 of the evidence after the last shard.
 
-    Attributes
-    ----------
-    stopped_at : int or None
-        Number of shards after which the evidence first reached 1/alpha; None where it never did.
-    log10_e : ndarray, shape (r,)
-        Evidence after each shard, as a decimal logarithm.
-    permutations : int
-        The smallest m of any shard.
+    `stopped_at` counts the shards after which the evidence first reached 1/alpha, None where it
+    never did; `permutations` is the smallest m of any shard.
     """
 
     stopped_at: int | None
-    log10_e: NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -46,15 +39,10 @@ class EProcess:
 
     Attributes
     ----------
-    log_wealth : ndarray, shape (2, 2, 6)
-        Log wealth (nats) of each bet: by scores or by ranks; with the whole stake or half of it;
-        by lambda.
-    log10_e : float
-        log10 E, where E is the mean wealth over the bets.
-    log10_p : float
-        log10 of the always-valid p-value: the smallest 1/E so far, at most 1.
-    shards : int
-        How many were added.
+    log_wealth : (2, 2, 6), log wealth (nats) of each bet: by scores or by ranks; with the whole
+        stake or half of it; by lambda.
+    log10_e : log10 E, where E is the mean wealth over the bets.
+    log10_p : of the always-valid p-value: the smallest 1/E so far, at most 1.
     """
 
     log_wealth: NDArray[np.float64] = field(
@@ -62,7 +50,6 @@ class EProcess:
     )
     log10_e: float = 0.0
     log10_p: float = 0.0
-    shards: int = 0
 
     def update(self, log_probs: ArrayLike) -> "EProcess":
         """Return the evidence with one more shard, `log_probs` (m+1,) as in `anytime_test`.
@@ -73,12 +60,8 @@ class EProcess:
         log_wealth = self.log_wealth + _log_e_values(as_log_probs(log_probs, ndim=1))
         top = float(log_wealth.max())
         log10_e = (top + math.log(float(np.exp(log_wealth - top).mean()))) / math.log(10)
-        return EProcess(
-            log_wealth=log_wealth,
-            log10_e=log10_e,
-            log10_p=min(self.log10_p, -log10_e),
-            shards=self.shards + 1,
-        )
+        log10_p = min(self.log10_p, -log10_e)
+        return EProcess(log_wealth=log_wealth, log10_e=log10_e, log10_p=log10_p)
 
     def rejects(self, alpha: float) -> bool:
         """Whether E has reached 1/alpha: stop here, H0 is rejected at level alpha.
@@ -101,12 +84,9 @@ def anytime_test(shards: Iterable[ArrayLike], *, alpha: float) -> AnytimeResult:
 
     Parameters
     ----------
-    shards : iterable of array_like, shape (m_i + 1,) each, or array_like, shape (r, m+1)
-        Log-probability (nats), or any other score, of each shard in each ordering, in the order in
-        which the shards were scored; entry 0 of a shard is canonical. Larger is more evidence.
-        Shards may have different numbers of orderings.
-    alpha : float
-        Level of the rule "stop at the first E >= 1/alpha". It affects `stopped_at` alone.
+    shards : (m_i + 1,) each, log-probability (nats), or any other score, in each ordering, in the
+        order in which the shards were scored; entry 0 is canonical. Larger is more evidence.
+    alpha : level of the rule "stop at the first E >= 1/alpha". It affects `stopped_at` alone.
 
     Notes
     -----
@@ -142,24 +122,22 @@ def anytime_test(shards: Iterable[ArrayLike], *, alpha: float) -> AnytimeResult:
     Ville (1939), Étude critique de la notion de collectif. Ramdas, Grünwald, Vovk and Shafer
     (2023), "Game-theoretic statistics and safe anytime-valid inference", Statistical Science 38(4).
     """
-    path, state, permutations, stopped_at = [], EProcess(), [], None
+    state, permutations, stopped_at = EProcess(), list[int](), None
     for log_probs in shards:
         state = state.update(log_probs)
-        path.append(state.log10_e)
         permutations.append(np.size(log_probs) - 1)
         if stopped_at is None and state.rejects(alpha):
-            stopped_at = state.shards
-    if not path:
+            stopped_at = len(permutations)
+    if not permutations:
         raise InputError("shards is empty: give the scores of at least 1 shard")
     return AnytimeResult(
         test="anytime",
         statistic=state.log10_e,
         p=p_from_log10(state.log10_p),
         log10_p=state.log10_p,
-        shards=state.shards,
+        shards=len(permutations),
         permutations=min(permutations),
         stopped_at=stopped_at,
-        log10_e=np.array(path),
     )
 
 

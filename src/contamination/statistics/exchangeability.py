@@ -40,10 +40,9 @@ _CHUNK = 1 << 20  # entries of orderings, or of similarities, at once: tens of m
 
 @dataclass(frozen=True, kw_only=True)
 class OrderResult:
-    """`order_test`: p, log10 p, and how strong the effect is.
+    """`order_test`: p, log10 p and z, never the source of p.
 
-    z is the statistic less its mean over all m+1 orderings, divided by its standard deviation over
-    them, or 0 for a constant statistic; never the source of p.
+    z is the statistic less its mean over all orderings, by its sd over them, or 0 if that is 0.
     """
 
     p: float
@@ -163,14 +162,9 @@ def neighbour_similarity(
 
     Parameters
     ----------
-    features : sparse matrix or array, shape (n, v)
-        Rows of Euclidean length 1 (or 0, which is similar to nothing).
-    lags : sequence of int
-        Distances, at least 1.
-    threshold : float
-        Records are near-duplicates where their cosine is above it and they are not copies.
-    copies : array_like, shape (n,)
-        Equal for records that are exact copies of each other.
+    features : (n, v), sparse or not: rows of Euclidean length 1 (or 0, similar to nothing).
+    threshold : records are near-duplicates where their cosine is above it and they are not copies.
+    copies : (n,), equal for records that are exact copies of each other.
 
     Returns
     -------

@@ -44,12 +44,9 @@ class WestfallYoungResult(TestResult):
 
     Attributes
     ----------
-    names : tuple of str, length q
-        What the statistics are called.
-    best : str
-        The one that gave T. The p-value has paid for the choice.
-    marginals : tuple of ShardedExactResult, length q
-        Each statistic's own exact test, *not* corrected for there being q of them.
+    names : what the q statistics are called.
+    best : the one that gave T. The p-value has paid for the choice.
+    marginals : each statistic's own exact test, *not* corrected for there being q of them.
     """
 
     names: tuple[str, ...]
@@ -78,14 +75,11 @@ def westfall_young_test(
 
     Parameters
     ----------
-    scores : array_like, shape (q, r, m+1)
-        Score of each shard in each ordering by each statistic; entry [:, :, 0] is canonical, and an
-        ordering has the same place in all statistics. Larger is more evidence.
-    names : sequence of str, length q, optional
-        "0", "1" and so on if not given.
-    resamples : int
-        Number of draws. 10000 give log10 p within about 0.1 for 50 shards, down to the smallest p;
-        hundreds of shards reach further into the tail and take 100000 for the same.
+    scores : (q, r, m+1), of each shard in each ordering by each statistic; entry [:, :, 0] is
+        canonical, and an ordering has one place in all statistics. Larger is more evidence.
+    names : of the statistics; "0", "1" and so on if not given.
+    resamples : number of draws. 10000 give log10 p within about 0.1 for 50 shards, down to the
+        smallest p; hundreds of shards reach further into the tail and take 100000 for the same.
 
     Notes
     -----

@@ -1,9 +1,9 @@
 """Many p-values: one verdict for all of them, or one verdict each.
 
 Fisher's rule (Oren section 4.3) and rules that survive dependence combine; `adjust` controls error
-rates over a whole audit of models and test sets. They take p-values, or their decimal logarithms
-where these lie below the smallest float, and work in logarithms throughout. Studies of calibration
-ask whether p-values under H0 are uniform: `ecdf` and `dkw_band` are their law and a band around it.
+rates over a whole audit of models and test sets. They take the decimal logarithms of p-values,
+since these may lie below the smallest float. Studies of calibration ask whether p-values under H0
+are uniform: `ecdf` and `dkw_band` are their law and a band around it.
 """
 
 import math
@@ -41,20 +41,11 @@ class AdjustedResult:
     log10_p: NDArray[np.float64]
 
 
-def fisher(
-    p_values: ArrayLike | None = None, *, log10_p: ArrayLike | None = None
-) -> CombinedResult:
+def fisher(log10_p: ArrayLike) -> CombinedResult:
     """Combine independent p-values: -2 sum log p_i against chi-squared with 2n degrees of freedom.
 
-    Raises InputError for an entry that is NaN, or not (the logarithm of) a number in (0, 1]; no
-    entry; or neither or both of the arguments.
-
-    Parameters
-    ----------
-    p_values : array_like, shape (n,)
-        One-sided p-values of n independent tests, each in (0, 1].
-    log10_p : array_like, shape (n,)
-        Or their decimal logarithms, each finite and at most 0.
+    Takes log10 of the one-sided p-values of n tests, (n,). Raises InputError for no entry, or one
+    that is not finite or above 0.
 
     Notes
     -----
@@ -66,7 +57,7 @@ def fisher(
     ----------
     Fisher (1932), Statistical Methods for Research Workers; Oren et al. (2024), section 4.3.
     """
-    log10 = _as_log10_p(p_values, log10_p)
+    log10 = as_p_values(log10_p, log10=True)
     half = float(-log10.sum()) * math.log(10)
     # An even number of degrees of freedom gives the survival function in closed form, which SciPy's
     # chi2.logsf lacks below 1e-308: exp(-x/2) sum_{k < n} (x/2)^k / k!.
@@ -74,12 +65,10 @@ def fisher(
     return _combined(2 * half, float(logsumexp(xlogy(k, half) - gammaln(k + 1))) - half)
 
 
-def cauchy(
-    p_values: ArrayLike | None = None, *, log10_p: ArrayLike | None = None
-) -> CombinedResult:
+def cauchy(log10_p: ArrayLike) -> CombinedResult:
     """Combine p-values of any dependence, nearly: mean_i cot(pi p_i) against the Cauchy law.
 
-    Parameters, H0 and errors as in `fisher`. Small p-values decide; for the smallest, p is about
+    Input, H0 and errors as in `fisher`. Small p-values decide; for the smallest, p is about
     n / sum_i 1/p_i. The statistic is held at the largest float.
 
     Notes
@@ -97,7 +86,7 @@ def cauchy(
     Liu and Xie (2020), "Cauchy combination test", Journal of the American Statistical Association
     115(529).
     """
-    log_p = np.minimum(_as_log10_p(p_values, log10_p) * math.log(10), _LARGEST_LOG_P)
+    log_p = np.minimum(as_p_values(log10_p, log10=True) * math.log(10), _LARGEST_LOG_P)
     # cot(pi p) is 1/(pi p) to the last digit below 1e-8, and beyond it is safe to leave logarithms.
     # Towards p = 1 the distance to 1 is what counts, and exp(log p) has lost it.
     near = np.exp(np.maximum(log_p, math.log(1e-9)))
@@ -117,12 +106,10 @@ def cauchy(
     return _combined(float(sign) * math.exp(min(log_mean, largest)), log_combined)
 
 
-def harmonic_mean(
-    p_values: ArrayLike | None = None, *, log10_p: ArrayLike | None = None
-) -> CombinedResult:
+def harmonic_mean(log10_p: ArrayLike) -> CombinedResult:
     """Combine p-values of any dependence: their harmonic mean times a constant a_n.
 
-    Parameters, H0 and errors as in `fisher`. The statistic is the harmonic mean n / sum_i 1/p_i,
+    Input, H0 and errors as in `fisher`. The statistic is the harmonic mean n / sum_i 1/p_i,
     held at the smallest float.
 
     Notes
@@ -138,7 +125,7 @@ def harmonic_mean(
     Wilson (2019), "The harmonic mean p-value for combining dependent tests", PNAS 116(4). Vovk and
     Wang (2020), "Combining p-values via averaging", Biometrika 107(4).
     """
-    log10 = _as_log10_p(p_values, log10_p)
+    log10 = as_p_values(log10_p, log10=True)
     n = len(log10)
     log_mean = math.log(n) - float(logsumexp(-log10 * math.log(10)))
     statistic = p_from_log10(min(0.0, log_mean / math.log(10)))
@@ -160,14 +147,9 @@ def adjust(
         benjamini_hochberg:   min_{j >= k} n p_(j) / j
 
     The values are those of statsmodels' `multipletests` wherever a float can hold them; p is held
-    at the smallest normal float64. Raises InputError as `fisher`, or for an unknown method.
-
-    Parameters
-    ----------
-    p_values, log10_p
-        As in `fisher`, of tests that may depend on each other.
-    method : {"holm", "benjamini_hochberg"}
-        The procedure.
+    at the smallest normal float64. Takes p-values, each in (0, 1], or their decimal logarithms,
+    (n,), of tests that may depend on each other. Raises InputError as `fisher`, or for an unknown
+    method, or neither or both of the arguments.
 
     Notes
     -----
@@ -189,7 +171,12 @@ def adjust(
     """
     if method not in get_args(Method):
         raise InputError(f"method is {method!r}: give one of {', '.join(get_args(Method))}")
-    raw = _as_log10_p(p_values, log10_p)
+    if p_values is not None and log10_p is None:
+        raw = np.log10(as_p_values(p_values))
+    elif p_values is None and log10_p is not None:
+        raw = as_p_values(log10_p, log10=True)
+    else:
+        raise InputError("give either p_values or log10_p")
     order = np.argsort(raw)
     rank = np.arange(1, len(raw) + 1)
     # statsmodels has these procedures for p itself, which ends at 1e-308; log10 p does not.
@@ -223,15 +210,6 @@ def dkw_band(n: int, level: float) -> float:
     if not 0 < level < 1:
         raise InputError(f"level is {level}: give a coverage between 0 and 1, such as 0.95")
     return math.sqrt(math.log(2 / (1 - level)) / (2 * n))
-
-
-def _as_log10_p(p_values: ArrayLike | None, log10_p: ArrayLike | None) -> NDArray[np.float64]:
-    """Return the decimal logarithms of p-values given either way, (n,), n >= 1."""
-    if p_values is not None and log10_p is None:
-        return np.asarray(np.log10(as_p_values(p_values)))
-    if p_values is not None or log10_p is None:
-        raise InputError("give either p_values or log10_p")
-    return as_p_values(log10_p, log10=True)
 
 
 def _combined(statistic: float, log_p: float) -> CombinedResult:

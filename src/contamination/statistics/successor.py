@@ -56,21 +56,11 @@ def centred_successors(successors: ArrayLike, *, resolution: float = 0.0) -> NDA
 def successor_scores(successors: ArrayLike, orderings: ArrayLike) -> NDArray[np.float64]:
     """Sum of S along each ordering: score[j] = sum_i S[o[j, i], o[j, i+1]].
 
-    Raises InputError unless S is a square of at least 2 examples, finite off the diagonal, and the
-    rows of `orderings` are permutations.
-
-    Parameters
-    ----------
-    successors : array_like, shape (k, k)
-        S, as scored or centred.
-    orderings : array_like of int, shape (n, k)
-        Permutations of 0 to k-1; scores of the same orderings by other statistics can then be
-        tested jointly (`westfall_young_test`).
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        Nats; larger is more evidence where row 0 is canonical.
+    Takes S (k, k), as scored or centred, and orderings (n, k), permutations of 0 to k-1 in rows;
+    returns nats, (n,), larger is more evidence where row 0 is canonical. Scores of the same
+    orderings by other statistics can be tested jointly (`westfall_young_test`). Raises InputError
+    unless S is a square of at least 2 examples, finite off the diagonal, and the rows of
+    `orderings` are permutations.
 
     Notes
     -----
@@ -102,20 +92,13 @@ def sampled_successor_scores(
     return successor_scores(successors, orders)
 
 
-def successor_cost(k: int, *, examples: int, mean_length: float, tokens_per_example: int) -> float:
-    """Tokens read for a set cut into shards of k, each prefix shared by its k-1 continuations.
-
-    A shard reads k prefixes of `mean_length` tokens and k (k-1) continuations of
-    `tokens_per_example` tokens, and there are examples / k shards.
-    """
-    return examples * (mean_length + (k - 1) * tokens_per_example)
-
-
 def shard_size_for_budget(
     budget: float, *, examples: int, mean_length: float, tokens_per_example: int, fewest: int = 2
 ) -> int:
-    """Largest shard size k, `fewest` to `examples`, of a `successor_cost` within `budget` tokens.
+    """Largest shard size k, `fewest` to `examples`, whose successors cost at most `budget` tokens.
 
+    A shard reads k prefixes of `mean_length` tokens, each shared by its k-1 continuations of
+    `tokens_per_example` tokens, so examples * (mean_length + (k-1) * tokens_per_example) are read.
     Larger shards lose fewer adjacent pairs to their ends, 1 in k, and centre better: the gain is
     steep up to about k = 10 and small after it. Shards of at most k examples keep within the budget
     also where k does not divide `examples`. Raises InputError if the budget does not reach for
