@@ -18,13 +18,13 @@ from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from tqdm import tqdm
 
 from contamination.audit.arrangement_diagnostics import diagnose_arrangements
-from contamination.audit.battery import OPTION_TEST, TESTS
+from contamination.audit.battery import TESTS
 from contamination.audit.compressor import compressor_alternatives, compressor_test
 from contamination.audit.conclusion import Verdict, conclude, evidence_of, log10_floor
 from contamination.audit.diagnostics import Diagnosis, diagnose_order
@@ -52,6 +52,7 @@ from contamination.testsets.sources import open_test_set
 
 # What `--json` prints of a store's header, and of the result of a test.
 IDENTITY = ("model", "model_revision", "dataset", "dataset_revision", "template", "seed")
+T = TypeVar("T")
 SAMPLED, FAR = ("successor",), -6.0  # tests on sampled orderings; log10 p where the draw matters
 RESULT = ("test", "statistic", "p", "log10_p", "shards", "permutations", "best", "stopped_at")
 
@@ -118,7 +119,7 @@ class Audit:
 
     def verdict(self, alpha: float = 0.05) -> Verdict:
         """Judge the p-values at a level, with all that stands beside them."""
-        return conclude(evidence_of(self), alpha=alpha)
+        return conclude(evidence_of(self, self.holm_p, len(self.findings)), alpha=alpha)
 
     @property
     def tokens_scored(self) -> int:
@@ -149,19 +150,48 @@ class Audit:
             **({} if self.beside is None else {"control_model": self.beside.as_dict(alpha)}),
         }
 
-    def summary(self) -> str:
-        """One line for each test, what the order gives away by itself, and the verdict at 0.05."""
-        lines, orders = [], dict[str, None]()
-        for each in self.findings:
-            result, unit = each.result, "items" if each.result.test == OPTION_TEST else "shards"
-            told = f"{result.test} test, p = {result.p:.3g} ({result.shards} {unit})"
-            if each.control and each.diagnosis:
-                told += f"; under a compressor, p = {each.control.p:.3g}"
-                orders[f"{each.diagnosis.what}: {each.diagnosis.verdict}"] = None
-            lines.append(f"{self.header.model} on {self.header.dataset}: {told}")
+    def notes(self) -> list[str]:
+        """Return lines for people on what stands beside the p-values: limits, order, controls."""
+        lines = []
         if self.joint is not None:
-            lines.append(f"both together: p = {self.joint.p:.3g}")
-        return "\n".join([*lines, *orders, str(self.verdict())])
+            lines.append(f"both axes together (Fisher): p = {self.joint.p:.3g}")
+        for each in self.findings:
+            result = each.result
+            if best := getattr(result, "best", None):
+                lines.append(f"{result.test}: the smallest p was that of {best}")
+            if result.log10_p <= 0.999 * log10_floor(result):
+                limit = "no smaller p exists for so many shards and orderings"
+                lines.append(f"{result.test}: {limit}")
+            if each.error is not None and each.error >= 0.05:
+                moved = f"other sampled orderings would move log10 p by about {each.error:.1f}"
+                lines.append(f"{result.test}: {moved}")
+        for diagnosis, which in self._by_tests([each.diagnosis for each in self.findings]):
+            lines.append(f"{diagnosis.what}{which}: {diagnosis.verdict}")
+            lines += [f"  {reason}" for reason in diagnosis.reasons]
+        for control, which in self._by_tests([each.control for each in self.findings]):
+            lines.append(f"a compressor, which has seen nothing{which}: p = {control.p:.3g}")
+        if self.beside is not None:
+            p = {result.test: result.p for result in self.beside.results}
+            if self.beside.joint is not None:
+                p["together"] = self.beside.joint.p
+            each_p = ", ".join(f"{name} p = {value:.3g}" for name, value in p.items())
+            lines.append(f"the control, {self.beside.header.model}: {each_p}")
+        return lines
+
+    def _by_tests(self, found: Sequence[T | None]) -> list[tuple[T, str]]:
+        """Each different thing that was found beside the results, and which tests it is for."""
+        tests: dict[T, list[str]] = {}
+        for result, one in zip(self.results, found, strict=True):
+            if one is not None:
+                tests.setdefault(one, []).append(result.test)
+        several = len(tests) > 1
+        return [(one, f" ({', '.join(names)})" * several) for one, names in tests.items()]
+
+    def summary(self) -> str:
+        """One line for each test, what stands beside them, and the verdict at 0.05."""
+        what = f"{self.header.model} on {self.header.dataset}"
+        lines = [f"{what}: {result.test} test, p = {result.p:.3g}" for result in self.results]
+        return "\n".join([*lines, *self.notes(), str(self.verdict())])
 
 
 def _described(result: TestResult) -> dict[str, Any]:
