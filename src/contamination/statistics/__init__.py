@@ -21,10 +21,7 @@ function                          input                        guarantee
 ================================  ===========================  ===================================
 
 Scores of the orderings of one shard, to be stacked to (r, m+1): `token_standardised_scores` and
-`boundary_scores` from its tokens, `sampled_successor_scores` from its successor matrix;
-`contributions` is what each adds to the statistic of the exact test. `called_canonical` and
-`null_scores` make null experiments of scores at hand, and `sharded_exact_p_values` tests a thousand
-of them at once; `fewer_permutations` is what fewer shuffled orderings would have given. Any room
+`boundary_scores` from its tokens, `sampled_successor_scores` from its successor matrix. Any room
 may import from here; nothing here imports from another room but `errors`.
 """
 

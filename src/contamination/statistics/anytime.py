@@ -101,21 +101,15 @@ def anytime_test(shards: Iterable[ArrayLike], *, alpha: float) -> AnytimeResult:
     exactly 1, with ties or without. So the wealth of each bet, and with it their mean E_t, is a
     non-negative martingale that starts from 1.
 
-    Ville's inequality: P(E_t >= 1/alpha for some t) <= alpha. For let tau be the first such t; then
-    E stopped at tau has mean 1 at every t, so 1 >= E[E_tau; tau <= t] >= P(tau <= t) / alpha, and t
-    grows without limit. Hence P(p_t <= alpha for some t) <= alpha: exact for finite samples, with
-    no law assumed, whenever and why ever one stops, and if shards are added later. Which shard
-    comes next and with how many orderings may depend on earlier shards, but never on its own
-    scores.
+    Ville's inequality: P(E_t >= 1/alpha for some t) <= alpha. Hence P(p_t <= alpha for some t) <=
+    alpha: exact for finite samples, with no law assumed, whenever and why ever one stops, and if
+    shards are added later. Which shard comes next and with how many orderings may depend on earlier
+    shards, but never on its own scores.
 
-    Why a mixture: the best lambda is not known, and a mean over bets loses no more than the
-    logarithm of their number (1.4 decades) to the best of them. The bets by ranks win under heavy
-    tails, those by scores under light ones, half stakes where the model knows some shards only.
-
-    Price: simulated with normal scores, the mean number of shards to E >= 1/alpha is about that at
-    which the exact test of fixed size has power 0.9 (1.0 to 1.15 times it for alpha = 0.05, 0.85 to
-    1.0 times for 0.001, effects of 0.3 to 2 standard deviations); with twice as many shards, 90% of
-    the runs or more have stopped.
+    A mean over bets loses no more than the logarithm of their number (1.4 decades) to the best of
+    them. The bets by ranks win under heavy tails, those by scores under light ones, half stakes
+    where the model knows some shards only. Simulated with normal scores, the mean number of shards
+    to E >= 1/alpha is about that at which the exact test of fixed size has power 0.9.
 
     References
     ----------

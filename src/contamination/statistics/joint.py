@@ -95,10 +95,8 @@ def westfall_young_test(
     Exact for any number of draws: P(p <= alpha) <= alpha. Proof idea: Q and the u_q are symmetric
     in the m+1 orderings and know nothing of which is canonical. Weighting by w(0) turns "0 from P,
     draws from Q" into resamples + 1 exchangeable draws from Q; of these, the ones with p <= alpha
-    are the largest by T, and weigh at most (resamples + 1) alpha together. Their own weight w(0) is
-    the price: it biases p upwards, by a share that falls as 1 / resamples and grows with the depth
-    of the tail and the number of tilts. With the null alone as Q, all w = 1 and
-    p = (1 + hits) / (1 + resamples).
+    are the largest by T, and weigh at most (resamples + 1) alpha together. The price is w(0), which
+    biases p upwards by a share that falls as 1 / resamples.
 
     Ties, within rounding, count against the canonical ordering. A statistic silent on every shard
     has z = 0 throughout. p need not be monotone in one canonical score, as in
@@ -174,9 +172,8 @@ class Tilt(NamedTuple):
 def ladder(z: NDArray[np.float64]) -> list[Tilt]:
     """Tilts of one statistic, from just above the null to the largest attainable sum.
 
-    z[i, j], shape (r, m+1), is what shard i would add to the statistic were its ordering j
-    canonical. The last tilt reaches the largest sum with probability at least 1/2. There is none
-    for a statistic that is 0 on every shard.
+    z, (r, m+1), is what a shard would add to the statistic were an ordering canonical. The last
+    tilt reaches the largest sum with probability at least 1/2; a silent statistic has none.
     """
     below = z - z.max(axis=1, keepdims=True)
     tilts: list[Tilt] = []

@@ -76,10 +76,9 @@ def cauchy(log10_p: ArrayLike) -> CombinedResult:
     A mean of independent Cauchy variables is a Cauchy variable, so the rule is exact if the p_i are
     independent and uniform under H0. If each pair of the tests has bivariate normal statistics,
     P(p <= alpha) / alpha tends to 1 as alpha falls to 0, whatever their correlations (Liu and Xie,
-    theorem 1). At alpha = 0.05 it is not there yet: 50 tests of correlation 0.3 reject with
-    probability 0.08, and with 0.013 at alpha = 0.01 (Fisher: 0.27 and 0.21). Other dependence can
-    do worse: `harmonic_mean` holds under all. p_i = 1 counts as 1 - 2^-53 and still outvotes all
-    but p-values as extreme: leave out tests that say nothing.
+    theorem 1); at alpha = 0.05 it is not there yet, and other dependence can do worse:
+    `harmonic_mean` holds under all. p_i = 1 counts as 1 - 2^-53 and still outvotes all but p-values
+    as extreme: leave out tests that say nothing.
 
     References
     ----------
@@ -116,9 +115,8 @@ def harmonic_mean(log10_p: ArrayLike) -> CombinedResult:
     -----
     P(a_n H <= alpha) <= alpha under every dependence, and no smaller factor has this property:
     a_1 = 1, a_2 = 2, and from n = 3 on a_n = (y + n)^2 / ((y + 1) n), where y > 0 solves
-    y^2 = n ((y + 1) log(y + 1) - y) (Vovk and Wang, proposition 6). a_10 is 4.6 and a_50 is 6.6; it
-    grows like log n. Wilson's calibration by a Landau law divides p by about that much; it is right
-    if the tests are independent and has no bound otherwise, so it is not used here.
+    y^2 = n ((y + 1) log(y + 1) - y) (Vovk and Wang, proposition 6); it grows like log n. Wilson's
+    calibration by a Landau law, smaller by about that, has no bound under dependence.
 
     References
     ----------
@@ -153,15 +151,14 @@ def adjust(
 
     Notes
     -----
-    H0 of each test: its own. Rejecting where the adjusted p is at most alpha keeps
+    H0 of each test: its own. Rejecting where the adjusted p is at most alpha keeps at or below
+    alpha, exactly in finite samples if the p-values are valid,
 
-    - "holm": the probability of even one false rejection (family-wise error rate) at or below
-      alpha, under any dependence. For an audit in which every accusation must stand.
-    - "benjamini_hochberg": the expected share of false ones among the rejections (false discovery
-      rate) at or below alpha, if the tests are independent or positively regression dependent on
-      the true null hypotheses (PRDS). For a screen whose hits are looked at again.
-
-    Both are exact in finite samples if the p-values are valid.
+    - "holm": the probability of even one false rejection, under any dependence. For an audit in
+      which every accusation must stand.
+    - "benjamini_hochberg": the expected share of false ones among the rejections, if the tests are
+      independent or positively regression dependent on the true null hypotheses (PRDS). For a
+      screen whose hits are looked at again.
 
     References
     ----------

@@ -79,9 +79,8 @@ def plan(
 ) -> PowerPlan:
     """Shards and scored tokens that `sharded_exact_test` needs, by number of permutations.
 
-    Raises InputError for scores of another shape, fewer than 2 shards or 5 permutations, a value
-    that is not finite, a shard whose shuffled scores are all equal, or alpha or power out of its
-    range.
+    Raises InputError for scores of another shape, too few of them, a value that is not finite, a
+    shard whose shuffled scores are all equal, or alpha or power out of its range.
 
     Parameters
     ----------
@@ -105,14 +104,12 @@ def plan(
     that, because the sd is uncertain too; m = 1 is a sign test with its lattice, and z_alpha grows
     by 1 / sqrt(r), the mean loss to rounding. Below r = log(1/alpha) / log(m+1) shards no p can
     reach alpha, and the power is 0. Simulated with normal scores, the power is within about 0.05 of
-    the prediction from 3 shards on (standard error 0.03); with the same effect in heavier tails
-    (Student's t with 3 degrees of freedom, Laplace) it is higher than predicted, by up to 0.2.
+    the prediction from 3 shards on; in heavier tails it is higher, by up to 0.2.
 
     Estimates: Hedges' unbiased standardised mean difference of each shard; effect is their mean,
     and spread their sd after noise, held at 1 because knowing some shards better than others can
     only add to it. Intervals: draws from the fiducial law of mean and variance of r0 normal values
-    (Student's t for the effect): wide ones where shards are few. In simulations they cover
-    the effect in about 95% of pilots from 3 shards on; a bootstrap of 5 shards covers it in 88%.
+    (Student's t for the effect), which cover it in about 95% of pilots from 3 shards on.
 
     References
     ----------

@@ -121,9 +121,7 @@ def pooled_exact_test(
     that: its scores are given, only which ordering is canonical is random.
 
     Which sets are pooled must not depend on these scores. Where a control that knows the order
-    decides, as the compressor of an audit does, canonical is uniform over the orderings that pass:
-    P(p <= alpha) is then at most alpha / P(all of them pass), and below alpha where the control
-    rejects the very orderings that the model prefers, too.
+    decides, as the compressor of an audit does, P(p <= alpha) is at most alpha / P(all pass).
     """
     if not len(sets):
         raise InputError("there is no set to pool: give the scores of at least one")

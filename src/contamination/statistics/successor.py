@@ -31,10 +31,9 @@ def centred_successors(successors: ArrayLike, *, resolution: float = 0.0) -> NDA
     S is fixed by the unordered examples, and relabelling them relabels the residuals; so under H0
     the score of the canonical ordering remains one draw among those of all k! orderings.
 
-    beta varies with the length and the words of x_b: in small models its variance is some tens to
-    two hundred times that of the residuals, and removing it doubles the z of a contaminated set.
-    Estimating alpha takes some of the effect away in small shards: about a quarter of z at k = 3,
-    nothing from about k = 7 on; it doubles z where contexts differ much.
+    beta varies with the length and the words of x_b: removing it doubles the z of a contaminated
+    set in small models. Estimating alpha takes some of the effect away in small shards: about a
+    quarter of z at k = 3, nothing from about k = 7 on.
     """
     k = len(scores := _pairs(successors))
     if k < 3:
@@ -80,10 +79,9 @@ def sampled_successor_scores(
 ) -> NDArray[np.float64]:
     """Scores of the canonical ordering and of independent uniform ones, (resamples + 1,).
 
-    Stack shards, of any sizes, to (r, resamples + 1) for `sharded_exact_test`; ten thousand
-    orderings per shard cost it a fraction of a second. Its smallest p is (resamples + 1)^-r: few
-    large shards need more of them than many small ones. Errors as in `successor_scores`, or fewer
-    than 1 resample.
+    Stack shards, of any sizes, to (r, resamples + 1) for `sharded_exact_test`. Its smallest p is
+    (resamples + 1)^-r: few large shards need more of them than many small ones. Errors as in
+    `successor_scores`, or fewer than 1 resample.
     """
     if resamples < 1:
         raise InputError(f"resamples is {resamples}: draw at least 1, better 10000")

@@ -50,10 +50,9 @@ def token_standardised_scores(
     besides; so permuting the rows permutes the scores, and exchangeable rows give exchangeable
     scores, which is all that `sharded_exact_test` asks. Nothing is asymptotic.
 
-    The score is unchanged by a constant added to a token in every ordering. It is not monotone in
-    the canonical row: raising one value also raises its sd_t, and clipping ignores what is beyond.
-    Which floor is best depends on where memory sits: 1 / sd_t is the best weight for shifts
-    proportional to sd_t, while shifts of the loud tokens above all favour the plain centred sum.
+    The score is not monotone in the canonical row: raising one value also raises its sd_t, and
+    clipping ignores what is beyond. Which floor is best depends on where memory sits: 1 / sd_t is
+    the best weight for shifts proportional to sd_t, the plain centred sum for loud tokens' shifts.
     """
     values = centred_tokens(logprobs, leading, resolution=resolution)
     if clip is not None:
@@ -83,15 +82,10 @@ def boundary_scores(
     tokens after a boundary, before the example itself gives its continuation away. Leaving the rest
     out spares its noise at no cost, since the store holds every token.
 
-    `position` (T,) is that of each token within its example, from 0; `tokens_per_example` of None
-    counts all of them. The rest, what is returned, H0 and exactness are as in
-    `token_standardised_scores`. Raises InputError as that, or for `tokens_per_example` below 1.
-
-    Notes
-    -----
-    In nats, and monotone: raising one value of the canonical row by x raises its score by
-    x (1 - 1/n) and lowers the other scores in which that token follows by x / n, with n the number
-    of orderings in which it follows.
+    In nats, and monotone in the canonical row. `position` (T,) is that of each token within its
+    example, from 0; `tokens_per_example` of None counts all of them. The rest, what is returned, H0
+    and exactness are as in `token_standardised_scores`. Raises InputError as that, or for
+    `tokens_per_example` below 1.
     """
     values = centred_tokens(logprobs, leading, resolution=resolution)
     most = np.inf if tokens_per_example is None else tokens_per_example
