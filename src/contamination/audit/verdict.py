@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from tqdm import tqdm
 
+from contamination import statistics
 from contamination.audit.arrangement_diagnostics import diagnose_arrangements
 from contamination.audit.battery import TESTS
 from contamination.audit.compressor import compressor_alternatives, compressor_test
@@ -34,18 +34,9 @@ from contamination.scoring.contract import Scorer
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.models import label
-from contamination.scoring.processes import processes
 from contamination.scoring.store import Store
 from contamination.scoring.store_format import Header, Kind
-from contamination.statistics import (
-    CombinedResult,
-    TestResult,
-    adjust,
-    anytime_test,
-    fisher,
-    sampling_error,
-)
-from contamination.statistics.anytime import EProcess
+from contamination.statistics import CombinedResult, TestResult
 from contamination.testsets.alternatives import open_items
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.sources import open_test_set
@@ -115,7 +106,7 @@ class Audit:
     def holm_p(self) -> tuple[float, ...]:
         """p-values of the results after Holm's correction over the tests that were asked for."""
         log10_p = [result.log10_p for result in self.results]
-        return tuple(map(float, adjust(log10_p=log10_p, method="holm").p))
+        return tuple(map(float, statistics.adjust(log10_p=log10_p, method="holm").p))
 
     def verdict(self, alpha: float = 0.05) -> Verdict:
         """Judge the p-values at a level, with all that stands beside them."""
@@ -253,7 +244,7 @@ def carry_out(work: Work, **others: Callable[[Store], TestResult]) -> Audit:
             continue
         result, error = TESTS[test].result(store, permutations), None
         if test in SAMPLED and result.log10_p < FAR:
-            error = sampling_error(TESTS[test].scores(store, permutations))
+            error = statistics.sampling_error(TESTS[test].scores(store, permutations))
         findings.append(Finding(result, error=error))
     return _audit_of(work, plan, stores, seconds, findings)
 
@@ -272,26 +263,20 @@ def audit_until(work: Work, *, alpha: float) -> Audit:
     """
     test, permutations = TESTS[work.request.stopping_test], work.request.permutations
     plan, (part,) = work.plan, work.parts
-    evidence, scores = EProcess(), list[np.ndarray]()
+    evidence, scores = statistics.EProcess(), list[np.ndarray]()
 
     def suffices(store: Store, shard: int) -> bool:
         nonlocal evidence
         scores.append(test.shard_scores(store, shard, permutations))
         evidence = evidence.update(scores[-1])
-        bar.update()
         return evidence.rejects(alpha)
 
     started = time.perf_counter()
-    with tqdm(
-        total=part.store.shards,
-        desc=f"{work.name}: shards until p <= {alpha:g}",
-        disable=None if processes().is_main_process else True,  # None: on a terminal alone
-    ) as bar:
-        store = part.fill(enough=suffices)
+    store = part.fill(enough=suffices)
     seconds = time.perf_counter() - started
     left = round(plan.work.scored * work.order_part(part.store).share)
     plan = replace(plan, missing=max(0, plan.missing - left))
-    result = replace(anytime_test(scores, alpha=alpha), test=test.name)
+    result = replace(statistics.anytime_test(scores, alpha=alpha), test=test.name)
     return _beside(_audit_of(work, plan, [store], seconds, [Finding(result)]), work)
 
 
@@ -342,4 +327,4 @@ def joint(*results: TestResult) -> CombinedResult:
     p of their order satisfies P(p <= a | A) <= a for every a. Hence P(p <= a and q <= b) <= a b
     with the p-value q of options, and the pair is at least as large as two independent uniforms.
     """
-    return fisher(log10_p=[result.log10_p for result in results])
+    return statistics.fisher(log10_p=[result.log10_p for result in results])

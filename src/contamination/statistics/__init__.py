@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from contamination.statistics.token_scores import *  # noqa: F403
 
 _MODULES = {
-    "anytime": "anytime_test",
+    "anytime": "EProcess anytime_test",
     "exchangeability": "random_orderings",
     "joint": "westfall_young_test",
     "multiple_testing": "CombinedResult adjust cauchy dkw_band ecdf fisher harmonic_mean",
