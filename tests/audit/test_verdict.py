@@ -30,7 +30,6 @@ from contamination.statistics import (
 from contamination.testsets import tokens
 from contamination.testsets.example_set import load_test_set
 from contamination.testsets.sources import open_test_set
-from fakes.made_up_scorer import MadeUpScorer
 from fakes.remembering_scorer import Remembers, made_up_set
 
 
@@ -78,23 +77,6 @@ def test_min_p_reads_one_store_of_whole_successors(tokenizer, tmp_path):
     assert found.as_dict()["results"][0]["best"] == best.best in best.names
     # The default is one of the four, up to the orderings that were sampled.
     assert best.marginals[2].log10_p == pytest.approx(default.log10_p, abs=0.4)
-
-
-@pytest.mark.parametrize(
-    ("test", "passes", "size"), [("min_p", 3.9, 3), ("successor", 9.8, 9), ("successor", 99, 60)]
-)
-def test_a_budget_takes_the_largest_shards_within_it(tokenizer, tmp_path, test, passes, size):
-    test_set = made_up_set(60, words=12)
-    lengths = [len(tokenizer(text)["input_ids"]) for text in test_set.examples]
-    budget = int(passes * sum(lengths))
-    request = Request([test], budget=budget, directory=tmp_path)
-    plan = Work(MadeUpScorer(tokenizer), test_set, request).plan
-    (store,) = plan.stores
-    assert store.shards == -(-60 // size)
-    assert plan.work.read <= budget
-    if size < 60:  # one example more would have cost too much
-        larger = replace(store, shards=60 // (size + 1))
-        assert larger.work(lengths, 1, 1000).read > budget
 
 
 def test_a_compressor_stands_beside_every_test(scorer, test_set, tmp_path):
@@ -195,9 +177,6 @@ def test_without_evidence_all_shards_are_looked_at_and_the_set_is_opened_once(un
         ({"permutations": 0}, "permutations is 0"),
         ({"shards": 11, "tests": ["sharded_exact"]}, "at most 10 shards"),
         ({"shards": 7}, "at most 6 shards"),
-        ({"budget": 10**6, "shards": 2}, "--shards"),
-        ({"budget": 10**6, "tests": ["successor", "sharded_exact"]}, "--budget goes with"),
-        ({"budget": 100}, "a budget of 100 tokens is too small"),
     ],
 )
 def test_bad_requests_are_refused_before_scoring(

@@ -298,12 +298,6 @@ def variant_name(name: str, b: str | None) -> str:
     return name if b is None else f"{name}_{b}"
 
 
-def names_of(kind: str) -> str:
-    """Names of the tests that read a kind of store, for people: "successor and min_p"."""
-    *others, last = (name for name, test in TESTS.items() if test.kind == kind)
-    return f"{', '.join(others)} and {last}"
-
-
 def help_text() -> str:
     """The help of --test, a list in Markdown: tests on pairs of examples first."""
     titles = {

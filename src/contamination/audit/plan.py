@@ -4,7 +4,6 @@ Shards, tokens, FLOPs and time are counted before anything is paid for. A set is
 each model: what was planned is what is scored.
 """
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property, partial
@@ -22,7 +21,7 @@ from contamination.scoring import cost
 from contamination.scoring.contract import Scorer
 from contamination.scoring.loading import model_shape
 from contamination.scoring.local import TransformersScorer
-from contamination.scoring.plan import StorePlan, kept_tokens, plan_store
+from contamination.scoring.plan import StorePlan, plan_store
 from contamination.scoring.score import (
     alternative_workload,
     score,
@@ -31,7 +30,7 @@ from contamination.scoring.score import (
 )
 from contamination.scoring.store import Store
 from contamination.scoring.store_format import count_values
-from contamination.statistics import PowerPlan, plan, shard_size_for_budget
+from contamination.statistics import PowerPlan, plan
 from contamination.testsets.alternatives import AlternativeSet
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import shard_bounds
@@ -114,8 +113,8 @@ class Work:
     def parts(self) -> tuple[Part, ...]:
         """One for each test of the request, then one for each set of alternatives.
 
-        Raises InputError if there are too few examples for the shards, the budget is too small, or
-        what is read at once is longer than the context.
+        Raises InputError if there are too few examples for the shards, or what is read at once is
+        longer than the context.
         """
         chosen = [
             choose_store(test, self.tokenised.lengths, self.scorer.context, self.request)
@@ -182,19 +181,7 @@ class Work:
 
 def choose_store(test: str, lengths: Sequence[int], context: int, request: Request) -> StorePlan:
     """Choose the store that a test reads of examples of so many tokens; errors as `Work.plan`."""
-    chosen, count, shards = TESTS[test], len(lengths), request.shards
-    if request.budget is not None:
-        widest = plan_store(chosen, count, None).within(context, lengths)
-        kept = kept_tokens(lengths, widest.tokens_per_example)
-        size = shard_size_for_budget(
-            request.budget,
-            examples=count,
-            mean_length=sum(lengths) / count,
-            tokens_per_example=math.ceil(sum(kept) / count),
-            fewest=chosen.fewest,
-        )
-        shards = -(-count // size)  # fewest, hence the largest, whose successors cost no more
-    return plan_store(chosen, count, shards).within(context, lengths)
+    return plan_store(TESTS[test], len(lengths), request.shards).within(context, lengths)
 
 
 def score_for(

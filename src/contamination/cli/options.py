@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_origin, get_type_
 
 import typer
 
-from contamination.audit.battery import help_text, names_of
+from contamination.audit.battery import help_text
 from contamination.audit.request import MOST_PERMUTATIONS, Axis, Request
 from contamination.errors import InputError
 from contamination.files import writing
@@ -237,15 +237,11 @@ class TestOptions(ModelOptions, DataOptions, Request):
         int | None,
         option("Contiguous parts of the set; default: of 10 examples, 4 for other tests."),
     ]
-    budget: Annotated[
-        int | None,
-        option(f"Most tokens to read for a test, in the largest shards: {names_of('successors')}."),
-    ]
     permutations: Annotated[
         int,
         option(
             f"Shuffled orderings of each shard to compare with, {MOST_PERMUTATIONS:,} at most; more"
-            f" permit a smaller p-value. {names_of('successors')} sample thousands of their own."
+            " permit a smaller p-value. Tests of pairs sample thousands of their own."
         ),
     ]
     arrangements: Annotated[

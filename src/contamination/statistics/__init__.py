@@ -50,8 +50,7 @@ _MODULES = {
     "results": "TestResult",
     "sharded_exact": "contributions pooled_exact_test sampling_error sharded_exact_monte_carlo "
     "sharded_exact_p_values sharded_exact_test",
-    "successor": "centred_successors sampled_successor_scores shard_size_for_budget "
-    "successor_scores",
+    "successor": "centred_successors sampled_successor_scores successor_scores",
     "token_scores": "boundary_scores centred_tokens token_standardised_scores",
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}

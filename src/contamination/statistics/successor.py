@@ -6,8 +6,6 @@ one of the k! orderings: the null law is sampled by the ten thousand, without an
 model. The examples of a shard are numbered in canonical order; the diagonal of S is ignored.
 """
 
-import math
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -88,27 +86,6 @@ def sampled_successor_scores(
     orders = np.tile(np.arange(len(_pairs(successors))), (resamples + 1, 1))
     orders[1:] = rng.permuted(orders[1:], axis=1)
     return successor_scores(successors, orders)
-
-
-def shard_size_for_budget(
-    budget: float, *, examples: int, mean_length: float, tokens_per_example: int, fewest: int = 2
-) -> int:
-    """Largest shard size k, `fewest` to `examples`, whose successors cost at most `budget` tokens.
-
-    A shard reads k prefixes of `mean_length` tokens, each shared by its k-1 continuations of
-    `tokens_per_example` tokens, so examples * (mean_length + (k-1) * tokens_per_example) are read.
-    Larger shards lose fewer adjacent pairs to their ends, 1 in k, and centre better: the gain is
-    steep up to about k = 10 and small after it. Shards of at most k examples keep within the budget
-    also where k does not divide `examples`. Raises InputError if the budget does not reach for
-    shards of `fewest`.
-    """
-    k = min(examples, 1 + math.floor((budget / examples - mean_length) / tokens_per_example))
-    if k < fewest:
-        raise InputError(
-            f"a budget of {budget:g} tokens is too small for {examples} examples: give more, or "
-            "fewer examples"
-        )
-    return k
 
 
 def _pairs(successors: ArrayLike) -> NDArray[np.float64]:
