@@ -43,14 +43,8 @@ def diagnose_arrangements(
     """Test without a model whether the order of the options is exchangeable.
 
     All p-values are exact and two-sided, given the arrangements that may be drawn: all that are
-    permitted of items with up to four options that move, a choice of 24 of others. Raises
-    InputError as `items_of`.
-
-    Parameters
-    ----------
-    test_set : with records.
-    seed : of the choice.
-    keep : what does not move, as in the test that the diagnosis is for.
+    permitted of items with up to four options that move, a choice of 24 by the seed of others.
+    `keep` is what does not move, as in the test. Raises InputError as `items_of`.
     """
     _, items = shown_items(test_set)
     free = permitted_places(items, keep)

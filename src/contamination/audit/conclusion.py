@@ -36,11 +36,9 @@ class Evidence:
     test : that gave it, for people.
     p : after every correction that it needs, in (0, 1].
     floor : the least that `p` can be.
-    order : of what the test permutes, by diagnostics without a model (`Diagnosis.verdict`); "quiet"
-        where a key has drawn it.
+    order : what diagnostics without a model say of what the test permutes (`Diagnosis.verdict`).
     controls : p under what cannot have read the set, by its name: a compressor, a model.
-    habit : whether how people write could explain a small p: options that an author has arranged.
-        It takes a control model among `controls`.
+    habit : whether how people write options could explain a small p; it takes a control model.
     """
 
     test: str

@@ -70,10 +70,9 @@ class Diagnosis:
     Attributes
     ----------
     table : one `Row` per diagnostic.
-    verdict : "order carries information": a diagnostic rejects at LEVEL after Holm's correction, as
-        happens to at most that share of exchangeable sets. "suspicious": one would alone, as
-        happens to at most 8 times that share. "quiet": none would. "too few records": so few
-        orderings exist that none could ever stand out.
+    verdict : "order carries information": a diagnostic rejects at LEVEL after Holm's correction.
+        "suspicious": one would alone. "quiet": none would. "too few records": so few orderings
+        exist that none could ever stand out.
     reasons : the readings behind the verdict.
     what : was diagnosed, for people: "order of the records within 4 shards".
     counts : what `--json` prints of that: {"shards": 4}.
@@ -95,13 +94,8 @@ def diagnose_order(test_set: ExampleSet, *, seed: int, shards: int) -> Diagnosis
 
     Raises InputError for fewer than two examples a shard.
 
-    Parameters
-    ----------
-    test_set : texts as a model is shown them; fields of records are searched for a label, ids and
-        line breaks.
-    seed : of the PERMUTATIONS random orderings, which all diagnostics share.
-    shards : contiguous ones, within which records are permuted: the number of the test that the
-        diagnosis is for, 1 for the test on the whole set.
+    Fields of records are searched for a label, ids and line breaks. `shards` is the number of those
+    within which records are permuted, 1 for the whole set; `seed` is that of the orderings.
     """
     texts, records = test_set.examples, test_set.records or None
     bounds = shard_bounds(len(texts), shards)

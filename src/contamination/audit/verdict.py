@@ -3,13 +3,11 @@
 `audit` scores what no store holds yet, and tests; `audit_until` scores shard after shard, and stops
 early. An `Audit` is what they found, and says what it amounts to.
 
-The order of the options is a second axis of proof. A model that has read an item knows in which
-order its options stood, wherever the item stood: in the published order of the set, shuffled, or
-alone. H0: the published arrangement of every item was drawn uniformly from those that are
-permitted, without regard to the model and independently over items. The p-value is exact under H0.
-What breaks H0 without any contamination is how people write options;
-`contamination.testsets.alternatives` says what stays in place for that, and a model that cannot
-have read the set is to be tested beside this one.
+The order of the options is a second axis of proof, wherever an item stood when it was read. H0: the
+published arrangement of every item was drawn uniformly from those that are permitted, without
+regard to the model and independently over items. The p-value is exact under H0. What breaks H0
+without any contamination is how people write options; `contamination.testsets.alternatives` says
+what stays in place for that, and a model that cannot have read the set is tested beside this one.
 """
 
 import time
@@ -55,12 +53,10 @@ class Finding:
     Attributes
     ----------
     result : uncorrected: choose the test before you look.
-    diagnosis : whether the order of the records within the shards that the test permutes, or that
-        of the options, carries information by itself. Unless it is quiet, a small p-value is no
-        evidence of contamination. None where a key has drawn what is tested.
+    diagnosis : whether what the test permutes carries information by itself. Unless it is quiet, a
+        small p-value is no evidence of contamination. None where a key has drawn what is tested.
     control : the same shards under a compressor, which has seen no test set; None likewise.
-    error : the standard error of log10 p over the sampled orderings, where they were sampled and p
-        is below 1e-6.
+    error : standard error of log10 p over sampled orderings, where p is below 1e-6.
     """
 
     result: TestResult
@@ -78,8 +74,8 @@ class Audit:
     header : of a store that was read; it names the model and the set.
     findings : one for each test.
     seconds : that scoring took in this run.
-    noise : nats a token by which an endpoint's answers to one prompt differed in this run, on
-        average over the prompt; None of a model here, and where nothing was asked.
+    noise : nats a token by which an endpoint's answers to one prompt differed in this run; None of
+        a model here, and where nothing was asked.
     precision : in which the model computed; "unknown" behind an endpoint.
     joint : of both axes together, if both were asked (`joint`), or of all that a key has drawn.
     drawn : whether a seed alone has arranged the options (`Request.drawn`).
@@ -252,12 +248,9 @@ def carry_out(work: Work, **others: Callable[[Store], TestResult]) -> Audit:
 def audit_until(work: Work, *, alpha: float) -> Audit:
     """Score shard after shard until the evidence reaches 1 / alpha, or all are scored.
 
-    The anytime-valid test (`statistics.anytime`) may be looked at after every shard, and its
-    guarantee holds for any rule of stopping. What is not scored is not paid for; an audit that did
-    not stop can go on later, with the shards that are left. The result of the audit is an
-    `AnytimeResult`: `shards` is how many were looked at, `stopped_at` the one that sufficed, if any
-    did. Diagnosis and control are those of all shards, looked at or not.
-
+    The guarantee of the anytime-valid test (`statistics.anytime`) holds for any rule of stopping,
+    and an audit that did not stop can go on later, with the shards that are left. Its result is an
+    `AnytimeResult` of the shards that were looked at; diagnosis and control are those of all.
     Raises InputError for options, for several tests, for one that needs all shards at once, and for
     whatever planning and scoring refuse.
     """
@@ -321,10 +314,8 @@ def _beside(found: Audit, work: Work) -> Audit:
 def joint(*results: TestResult) -> CombinedResult:
     """Combine the p-values of the order of records and of the order of options, by Fisher's rule.
 
-    Exact under H0 of both. Let A be the arrangement of every record. The p-value of options is a
-    function of A alone: it sums over records, and what is drawn for a record depends on its
-    content. Given A, whatever it is, the records are exchangeable within shards, so the p-value
-    p of their order satisfies P(p <= a | A) <= a for every a. Hence P(p <= a and q <= b) <= a b
-    with the p-value q of options, and the pair is at least as large as two independent uniforms.
+    Exact under H0 of both. The p-value q of options is a function of the arrangements A alone.
+    Given A, the records are exchangeable within shards, so p of their order has P(p <= a | A) <= a.
+    Hence P(p <= a and q <= b) <= a b: the pair is at least as large as two independent uniforms.
     """
     return statistics.fisher(log10_p=[result.log10_p for result in results])
