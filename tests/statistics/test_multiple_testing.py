@@ -27,8 +27,7 @@ def of(rule, p):
 LOG10_P = st.lists(st.floats(-5000, 0), min_size=1, max_size=8)
 
 STATSMODELS = {"holm": "holm", "benjamini_hochberg": "fdr_bh"}
-METHODS = tuple(STATSMODELS)
-EACH_METHOD = pytest.mark.parametrize("method", METHODS)
+EACH_METHOD = pytest.mark.parametrize("method", STATSMODELS)
 
 
 @given(st.lists(st.floats(1e-300, 1), min_size=1, max_size=8))
@@ -52,9 +51,8 @@ def test_fisher_has_no_floor():
 
 
 CAUCHY = [[-1e-3, -2.0], [-300.0, -5.0, -0.1], [-2000.0, -1990.0], [-1e-9, -1e-10], [-0.7]]
-CAUCHY += [[-8.0, -8.0001], [-9.0, -7.9]]  # on both sides of the switch to 1 / (pi p)
+CAUCHY += [[-8.0, -8.0001], [-9.0, -7.9], [-12.0, -8.5]]  # both sides of each switch of formulas
 CAUCHY += [[-0.3, -0.31], [-1e-12, -12.0]]  # on both sides of 1/2, nearly cancelling
-CAUCHY += [[-12.0, -8.5]]  # both sides of the switch in the law
 CAUCHY += [[np.log10(0.25), np.log10(0.5)]]  # cot(pi / 4) = 1 and cot(pi / 2) = 0
 
 
@@ -75,9 +73,6 @@ def test_harmonic_mean_by_hand():
     assert result.statistic == pytest.approx(0.03)
     assert result.p == pytest.approx(0.06)  # twice: a_2 = 2
     assert of(harmonic_mean, [0.7, 0.7]).p == 1.0
-    deep = harmonic_mean(log10_p=[-2000.0, -2000.0])
-    assert deep.log10_p == pytest.approx(np.log10(2) - 2000)
-    assert deep.statistic > 0
 
 
 @pytest.mark.parametrize("n", [2, 3, 5, 10])
@@ -97,23 +92,15 @@ def test_harmonic_mean_at_the_worst_dependence(n):
 
 
 @EACH
-def test_one_p_value_is_itself(rule):
-    for log10_p in (-2000.0, -1.5, -1e-3):
-        assert rule(log10_p=[log10_p]).log10_p == pytest.approx(log10_p, rel=1e-10)
-    assert rule([0.0]).p == rule([0.0, 0.0, 0.0]).p == pytest.approx(1.0)
-    assert rule([0.0, -300.0]).log10_p < -70  # a silent test hides nothing
-
-
-@EACH
 @given(LOG10_P)
-def test_a_p_value_comes_out(rule, log10_p):
-    result = rule(log10_p=log10_p)
-    assert result.log10_p <= 0
-    assert 0 < result.p <= 1
-    assert np.isfinite(result.log10_p)
-    assert np.isfinite(result.statistic)
+def test_one_p_value_is_itself_and_the_order_of_many_does_not_count(rule, log10_p):
+    assert rule(log10_p[:1]).log10_p == pytest.approx(log10_p[0], rel=1e-9, abs=1e-9)
+    assert rule([0.0, -300.0]).log10_p < -70  # a silent test hides nothing
+    result = rule(log10_p)
+    assert result.log10_p <= 0 < result.p <= 1
+    assert np.isfinite([result.log10_p, result.statistic]).all()
     assert result.p == pytest.approx(max(10.0**result.log10_p, np.finfo(float).tiny))
-    assert rule(log10_p=log10_p[::-1]).log10_p == pytest.approx(result.log10_p, rel=1e-9, abs=1e-9)
+    assert rule(log10_p[::-1]).log10_p == pytest.approx(result.log10_p, rel=1e-9, abs=1e-9)
 
 
 @EACH
@@ -161,12 +148,6 @@ def test_adjusted_p_has_no_floor(method):
     deep = adjust(log10_p=shallow - 4000, method=method)
     np.testing.assert_allclose(deep.log10_p, adjusted - 4000, rtol=1e-12)
     assert (deep.p == np.finfo(float).tiny).all()
-
-
-def test_ecdf():
-    x, heights = ecdf([0.5, 0.1, 1.0, 0.1])
-    np.testing.assert_array_equal(x, [0.1, 0.1, 0.5, 1.0])
-    np.testing.assert_array_equal(heights, [0.25, 0.5, 0.75, 1.0])
 
 
 def test_dkw_band_covers_uniform_samples():
