@@ -18,8 +18,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
-
 from contamination import statistics
 from contamination.audit.arrangement_diagnostics import diagnose_arrangements
 from contamination.audit.battery import TESTS
@@ -256,21 +254,19 @@ def audit_until(work: Work, *, alpha: float) -> Audit:
     """
     test, permutations = TESTS[work.request.stopping_test], work.request.permutations
     plan, (part,) = work.plan, work.parts
-    evidence, scores = statistics.EProcess(), list[np.ndarray]()
+    evidence = statistics.AnytimeResult(test=test.name, alpha=alpha)
 
     def suffices(store: Store, shard: int) -> bool:
         nonlocal evidence
-        scores.append(test.shard_scores(store, shard, permutations))
-        evidence = evidence.update(scores[-1])
-        return evidence.rejects(alpha)
+        evidence = evidence.update(test.shard_scores(store, shard, permutations))
+        return evidence.stopped_at is not None
 
     started = time.perf_counter()
     store = part.fill(enough=suffices)
     seconds = time.perf_counter() - started
     left = round(plan.work.scored * work.order_part(part.store).share)
     plan = replace(plan, missing=max(0, plan.missing - left))
-    result = replace(statistics.anytime_test(scores, alpha=alpha), test=test.name)
-    return _beside(_audit_of(work, plan, [store], seconds, [Finding(result)]), work)
+    return _beside(_audit_of(work, plan, [store], seconds, [Finding(evidence)]), work)
 
 
 def _audit_of(

@@ -11,7 +11,7 @@ function                          input                        guarantee
 `pooled_exact_test`               sets of (r, m+1) shards      exact; one p of all sets
 `sharded_exact_monte_carlo`       (r, m+1) shards              exact; p >= 1/(resamples+1)
 `westfall_young_test`             (q, r, m+1) statistics       exact; tilted Monte Carlo
-`anytime_test`, `EProcess`        (r, m+1), shard by shard     exact at every stopping time
+`anytime_test`, `AnytimeResult`   (r, m+1), shard by shard     exact at every stopping time
 `fisher`                          (n,) p-values                exact if independent
 `cauchy`                          (n,) p-values                asymptotic as p -> 0, dependence
 `harmonic_mean`                   (n,) p-values                any dependence
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from contamination.statistics.token_scores import *  # noqa: F403
 
 _MODULES = {
-    "anytime": "EProcess anytime_test",
+    "anytime": "AnytimeResult anytime_test",
     "exchangeability": "random_orderings",
     "joint": "westfall_young_test",
     "multiple_testing": "CombinedResult adjust cauchy dkw_band ecdf fisher harmonic_mean",

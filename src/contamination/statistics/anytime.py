@@ -6,8 +6,9 @@ by Ville's inequality large wealth is as rare under H0 as a small p-value, howev
 """
 
 import math
+import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,34 +25,37 @@ _VIEWS, _STAKES = 2, 2
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AnytimeResult(TestResult):
-    """`anytime_test`: `statistic` is log10 of the evidence after the last shard.
-
-    `stopped_at` counts the shards after which the evidence first reached 1/alpha, None where it
-    never did; `permutations` is the smallest m of any shard.
-    """
-
-    stopped_at: int | None
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class EProcess:
-    """The evidence so far: `EProcess()` before the first shard, `update` after each.
+    """The evidence so far: none before the first shard, `update` after each.
 
     Attributes
     ----------
+    statistic : log10 E, where E is the mean wealth over the bets.
+    p, log10_p : the always-valid p-value: the smallest 1/E so far, at most 1.
+    permutations : the smallest m of any shard.
+    alpha : level of the rule "stop at the first E >= 1/alpha".
+    stopped_at : number of shards at which it stops, None where E has never reached 1/alpha.
     log_wealth : (2, 2, 6), log wealth (nats) of each bet: by scores or by ranks; with the whole
         stake or half of it; by lambda.
-    log10_e : log10 E, where E is the mean wealth over the bets.
-    log10_p : of the always-valid p-value: the smallest 1/E so far, at most 1.
     """
 
+    test: str = "anytime"
+    statistic: float = 0.0
+    p: float = 1.0
+    log10_p: float = 0.0
+    shards: int = 0
+    permutations: int = sys.maxsize
+    alpha: float
+    stopped_at: int | None = None
     log_wealth: NDArray[np.float64] = field(
         default_factory=lambda: np.zeros((_VIEWS, _STAKES, len(_LAMBDAS)))
     )
-    log10_e: float = 0.0
-    log10_p: float = 0.0
 
-    def update(self, log_probs: ArrayLike) -> "EProcess":
+    def __post_init__(self) -> None:
+        """Refuse an alpha outside (0, 1)."""
+        if not 0 < self.alpha < 1:
+            raise InputError(f"alpha is {self.alpha}: give a level between 0 and 1, such as 0.05")
+
+    def update(self, log_probs: ArrayLike) -> "AnytimeResult":
         """Return the evidence with one more shard, `log_probs` (m+1,) as in `anytime_test`.
 
         Raises InputError for a wrong number of dimensions, no permutation, or a value that is not
@@ -60,17 +64,18 @@ class EProcess:
         log_wealth = self.log_wealth + _log_e_values(as_log_probs(log_probs, ndim=1))
         top = float(log_wealth.max())
         log10_e = (top + math.log(float(np.exp(log_wealth - top).mean()))) / math.log(10)
-        log10_p = min(self.log10_p, -log10_e)
-        return EProcess(log_wealth=log_wealth, log10_e=log10_e, log10_p=log10_p)
-
-    def rejects(self, alpha: float) -> bool:
-        """Whether E has reached 1/alpha: stop here, H0 is rejected at level alpha.
-
-        Raises InputError for an alpha outside (0, 1).
-        """
-        if not 0 < alpha < 1:
-            raise InputError(f"alpha is {alpha}: give a level between 0 and 1, such as 0.05")
-        return self.log10_p <= math.log10(alpha)
+        shards, log10_p = self.shards + 1, min(self.log10_p, -log10_e)
+        reached = shards if log10_p <= math.log10(self.alpha) else None
+        return replace(
+            self,
+            statistic=log10_e,
+            p=p_from_log10(log10_p),
+            log10_p=log10_p,
+            shards=shards,
+            permutations=min(self.permutations, np.size(log_probs) - 1),
+            stopped_at=self.stopped_at or reached,
+            log_wealth=log_wealth,
+        )
 
 
 def anytime_test(shards: Iterable[ArrayLike], *, alpha: float) -> AnytimeResult:
@@ -78,9 +83,8 @@ def anytime_test(shards: Iterable[ArrayLike], *, alpha: float) -> AnytimeResult:
 
     E_t = mean over bets b of prod_{i <= t} e_{i, b};  p_t = min_{s <= t} min(1, 1 / E_s)
 
-    `p` is the always-valid p-value after the last shard, to the last bit what `EProcess.update`
-    gives shard by shard. Raises InputError for no shard, a shard without permutations or of another
-    shape, a value that is not finite, or an alpha outside (0, 1).
+    `p` is the always-valid p-value after the last shard. Raises InputError for no shard, one without
+    permutations or of another shape, a value that is not finite, or an alpha outside (0, 1).
 
     Parameters
     ----------
@@ -116,23 +120,12 @@ def anytime_test(shards: Iterable[ArrayLike], *, alpha: float) -> AnytimeResult:
     Ville (1939), Étude critique de la notion de collectif. Ramdas, Grünwald, Vovk and Shafer
     (2023), "Game-theoretic statistics and safe anytime-valid inference", Statistical Science 38(4).
     """
-    state, permutations, stopped_at = EProcess(), list[int](), None
+    found = AnytimeResult(alpha=alpha)
     for log_probs in shards:
-        state = state.update(log_probs)
-        permutations.append(np.size(log_probs) - 1)
-        if stopped_at is None and state.rejects(alpha):
-            stopped_at = len(permutations)
-    if not permutations:
+        found = found.update(log_probs)
+    if not found.shards:
         raise InputError("shards is empty: give the scores of at least 1 shard")
-    return AnytimeResult(
-        test="anytime",
-        statistic=state.log10_e,
-        p=p_from_log10(state.log10_p),
-        log10_p=state.log10_p,
-        shards=len(permutations),
-        permutations=min(permutations),
-        stopped_at=stopped_at,
-    )
+    return found
 
 
 def _log_e_values(values: NDArray[np.float64]) -> NDArray[np.float64]:
