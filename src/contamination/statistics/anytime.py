@@ -83,8 +83,8 @@ def anytime_test(shards: Iterable[ArrayLike], *, alpha: float) -> AnytimeResult:
 
     E_t = mean over bets b of prod_{i <= t} e_{i, b};  p_t = min_{s <= t} min(1, 1 / E_s)
 
-    `p` is the always-valid p-value after the last shard. Raises InputError for no shard, one without
-    permutations or of another shape, a value that is not finite, or an alpha outside (0, 1).
+    `p` is the always-valid p-value after the last shard. Raises InputError for no shard, a shard as
+    `AnytimeResult.update` refuses it, or an alpha outside (0, 1).
 
     Parameters
     ----------
@@ -115,8 +115,6 @@ def anytime_test(shards: Iterable[ArrayLike], *, alpha: float) -> AnytimeResult:
     where the model knows some shards only. Simulated with normal scores, the mean number of shards
     to E >= 1/alpha is about that at which the exact test of fixed size has power 0.9.
 
-    References
-    ----------
     Ville (1939), Étude critique de la notion de collectif. Ramdas, Grünwald, Vovk and Shafer
     (2023), "Game-theoretic statistics and safe anytime-valid inference", Statistical Science 38(4).
     """

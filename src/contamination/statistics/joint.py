@@ -4,13 +4,8 @@ New here, on the exact test on shards. Full, token-standardised, boundary and su
 the same orderings depend on each other in a way that is known: under H0 the canonical index J_i of
 a shard is uniform on {0..m}, and it is the same J_i in all statistics. So their joint null law is
 known exactly too, and `westfall_young_test` asks whether the best of them is better than the best
-would be under H0.
-
-How the tail is sampled. A sum that all shards make large is never drawn under H0. Tilting by theta
-along a statistic multiplies the law of J by exp(theta z(J)), makes large sums common, and leaves
-the shards independent. A mixture of such laws, from the null to the largest attainable sum, is
-drawn from instead, and each draw is weighed by how much rarer it is under H0. Nothing there knows
-which ordering is canonical.
+would be under H0. Its far tail is sampled from tilted laws: tilting by theta along a statistic
+multiplies the law of J by exp(theta z(J)), makes large sums common, and leaves shards independent.
 """
 
 import math
@@ -102,8 +97,6 @@ def westfall_young_test(
     has z = 0 throughout. p need not be monotone in one canonical score, as in
     `sharded_exact_test`: the score also moves its shard's weight and the null sd.
 
-    References
-    ----------
     Westfall and Young (1993), Resampling-Based Multiple Testing. Harrison (2012),
     "Conservative hypothesis tests and confidence intervals using importance sampling", Biometrika
     99(1), 57-69. Mixture proposals: Hesterberg (1995), Technometrics 37(2).

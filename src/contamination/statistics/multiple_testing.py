@@ -47,14 +47,10 @@ def fisher(log10_p: ArrayLike) -> CombinedResult:
     Takes log10 of the one-sided p-values of n tests, (n,). Raises InputError for no entry, or one
     that is not finite or above 0.
 
-    Notes
-    -----
     H0: every one of the n null hypotheses holds. Alternative: at least one fails. Exact if the p_i
     are independent and uniform under H0, conservative if they are stochastically larger. Dependence
     breaks it: positively dependent p-values make it reject too often.
 
-    References
-    ----------
     Fisher (1932), Statistical Methods for Research Workers; Oren et al. (2024), section 4.3.
     """
     log10 = as_p_values(log10_p, log10=True)
@@ -71,8 +67,6 @@ def cauchy(log10_p: ArrayLike) -> CombinedResult:
     Input, H0 and errors as in `fisher`. Small p-values decide; for the smallest, p is about
     n / sum_i 1/p_i. The statistic is held at the largest float.
 
-    Notes
-    -----
     A mean of independent Cauchy variables is a Cauchy variable, so the rule is exact if the p_i are
     independent and uniform under H0. If each pair of the tests has bivariate normal statistics,
     P(p <= alpha) / alpha tends to 1 as alpha falls to 0, whatever their correlations (Liu and Xie,
@@ -80,8 +74,6 @@ def cauchy(log10_p: ArrayLike) -> CombinedResult:
     `harmonic_mean` holds under all. p_i = 1 counts as 1 - 2^-53 and still outvotes all but p-values
     as extreme: leave out tests that say nothing.
 
-    References
-    ----------
     Liu and Xie (2020), "Cauchy combination test", Journal of the American Statistical Association
     115(529).
     """
@@ -111,15 +103,11 @@ def harmonic_mean(log10_p: ArrayLike) -> CombinedResult:
     Input, H0 and errors as in `fisher`. The statistic is the harmonic mean n / sum_i 1/p_i,
     held at the smallest float.
 
-    Notes
-    -----
     P(a_n H <= alpha) <= alpha under every dependence, and no smaller factor has this property:
     a_1 = 1, a_2 = 2, and from n = 3 on a_n = (y + n)^2 / ((y + 1) n), where y > 0 solves
     y^2 = n ((y + 1) log(y + 1) - y) (Vovk and Wang, proposition 6); it grows like log n. Wilson's
     calibration by a Landau law, smaller by about that, has no bound under dependence.
 
-    References
-    ----------
     Wilson (2019), "The harmonic mean p-value for combining dependent tests", PNAS 116(4). Vovk and
     Wang (2020), "Combining p-values via averaging", Biometrika 107(4).
     """
@@ -149,8 +137,6 @@ def adjust(
     (n,), of tests that may depend on each other. Raises InputError as `fisher`, or for an unknown
     method, or neither or both of the arguments.
 
-    Notes
-    -----
     H0 of each test: its own. Rejecting where the adjusted p is at most alpha keeps at or below
     alpha, exactly in finite samples if the p-values are valid,
 
@@ -160,8 +146,6 @@ def adjust(
       independent or positively regression dependent on the true null hypotheses (PRDS). For a
       screen whose hits are looked at again.
 
-    References
-    ----------
     Holm (1979), "A simple sequentially rejective multiple test procedure", Scandinavian Journal of
     Statistics 6(2). Benjamini and Hochberg (1995), "Controlling the false discovery rate", Journal
     of the Royal Statistical Society B 57(1).

@@ -27,15 +27,11 @@ def permutation_test(log_probs: ArrayLike) -> TestResult:
     statistic is L[0]. Raises InputError for a wrong number of dimensions, no permutation, or a
     value that is not finite.
 
-    Notes
-    -----
     H0: the orderings are exchangeable given the model, which has never seen the set in its order;
     so the rank of L[0] is uniform. Alternative: the canonical ordering is more likely.
     P(p <= alpha) <= alpha holds exactly for every m and every distribution; ties count against the
     canonical ordering. The smallest p is 1 / (1 + m).
 
-    References
-    ----------
     Oren et al. (2024), section 3.1. Phipson and Smyth (2010), "Permutation p-values should never be
     zero", Statistical Applications in Genetics and Molecular Biology 9(1), article 39.
     """
@@ -60,16 +56,12 @@ def sharded_t_test(log_probs: ArrayLike, *, ddof: int = 1) -> TestResult:
     statistic is sqrt(r / (r-1)) too large for the t law with r - 1 degrees of freedom, so it
     rejects too often; use it only to compare with that script.
 
-    Notes
-    -----
     H0: the orderings of each shard are exchangeable. Alternative: canonical orderings are more
     likely. p is asymptotic in r (Theorem 2: i.i.d. examples, finite second moments). It is exact
     only if the s_i are i.i.d. normal with mean 0, and nothing bounds its error for few shards of
     skewed or unequal scores (`sharded_exact_test` needs neither assumption). Where every s_i is 0,
     nothing speaks for the canonical ordering: t = 0, p = 1.
 
-    References
-    ----------
     Oren et al. (2024), section 3.2 and Algorithm 1.
     """
     values = as_log_probs(log_probs, ndim=2, min_shards=2)

@@ -111,8 +111,6 @@ def plan(
     only add to it. Intervals: draws from the fiducial law of mean and variance of r0 normal values
     (Student's t for the effect), which cover it in about 95% of pilots from 3 shards on.
 
-    References
-    ----------
     Hedges (1981), "Distribution theory for Glass's estimator of effect size and related
     estimators", Journal of Educational Statistics 6(2).
     """

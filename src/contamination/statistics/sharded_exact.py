@@ -80,8 +80,6 @@ def sharded_exact_test(
     is the strict maximum of its shard. With "equal", raising a canonical score never raises the
     true p; with "inverse_sd" it also changes the weight of its shard, and no such promise holds.
 
-    References
-    ----------
     Shards and permutations: Oren et al. (2024), section 3.2. Exponential tilting: Daniels (1954),
     "Saddlepoint approximations in statistics", Annals of Mathematical Statistics 25(4).
     """
@@ -113,8 +111,6 @@ def pooled_exact_test(
     scores are. Of the result, `shards` counts those of all sets, and `permutations` is the fewest
     of a set. Raises InputError for no set, or as `sharded_exact_test` of one.
 
-    Notes
-    -----
     H0: in every set the orderings of a shard are exchangeable given the model. Given the model,
     orders of different sets are independent draws (each author ordered their own), so all shards
     are independent, and P(p <= alpha) <= alpha exactly. One model scoring all sets does not break

@@ -22,8 +22,6 @@ def centred_successors(successors: ArrayLike, *, resolution: float = 0.0) -> NDA
     pairs apart, and all are zeros. Raises InputError as `successor_scores`, or for k < 3: nothing
     would be left.
 
-    Notes
-    -----
     Every ordering uses all successors but its first example and all predecessors but its last, so
     sum S = constant - beta_first - alpha_last + residuals: noise of two ends, removed here. Exact:
     S is fixed by the unordered examples, and relabelling them relabels the residuals; so under H0
@@ -59,8 +57,6 @@ def successor_scores(successors: ArrayLike, orderings: ArrayLike) -> NDArray[np.
     unless S is a square of at least 2 examples, finite off the diagonal, and the rows of
     `orderings` are permutations.
 
-    Notes
-    -----
     H0: the model does not depend on the order of the examples, so each of the k! orderings is
     equally likely to be the one called canonical. S has no ordering in it; scores of independent
     uniform orderings are therefore exchangeable with the canonical one, exactly.
