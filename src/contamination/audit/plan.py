@@ -17,17 +17,11 @@ from contamination.audit.request import Request
 from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.randomness import random_stream
-from contamination.scoring import cost
+from contamination.scoring import cost, score
 from contamination.scoring.contract import Scorer
 from contamination.scoring.loading import model_shape
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.plan import StorePlan, plan_store
-from contamination.scoring.score import (
-    alternative_workload,
-    score,
-    score_alternatives,
-    token_groups,
-)
 from contamination.scoring.store import Store
 from contamination.scoring.store_format import count_values
 from contamination.statistics import PowerPlan, plan
@@ -155,9 +149,8 @@ class Work:
         tokenised, request = self.tokenised, self.request
         path = store.path(request.directory, self.name, tokenised.test_set.name, identity)
         settings = asdict(store) | {"model": self.name, "seed": request.seed}
-        fill = partial(
-            score, tokenised, self.scorer, path, permutations=request.permutations, **settings
-        )
+        settings |= {"permutations": request.permutations}
+        fill = partial(score.score, tokenised, self.scorer, path, **settings)
         work = store.work(tokenised.lengths, request.permutations, self.scorer.context)
         bounds = shard_bounds(len(tokenised.ids), store.shards)
         sample = (np.concatenate(tokenised.ids[start:stop]) for start, stop in bounds)
@@ -166,7 +159,7 @@ class Work:
     def _alternatives_part(self, alternatives: AlternativeSet) -> Part:
         """Plan the store of alternatives: other ones of the same set lie beside it."""
         request, name = self.request, alternatives.name
-        groups = token_groups(self.scorer.tokenizer, alternatives)
+        groups = score.token_groups(self.scorer.tokenizer, alternatives)
         longest = max(len(rest) for group in groups for rest in group.rests)
         if longest > (context := self.scorer.context):
             raise InputError(f"{name}: an item takes {longest} tokens, over --context {context}")
@@ -175,8 +168,9 @@ class Work:
         rows = sum(len(group.rests[number]) for group in groups for number in group.which)
         sample = (np.concatenate([group.prefix, *group.rests]) for group in groups)
         settings: dict[str, Any] = {"model": self.name, "seed": request.seed}
-        fill = partial(score_alternatives, alternatives, self.scorer, path, **settings)
-        return Part(store, alternative_workload(groups), missing_share(path, rows), sample, fill)
+        fill = partial(score.score_alternatives, alternatives, self.scorer, path, **settings)
+        work = score.alternative_workload(groups)
+        return Part(store, work, missing_share(path, rows), sample, fill)
 
 
 def choose_store(test: str, lengths: Sequence[int], context: int, request: Request) -> StorePlan:
