@@ -29,6 +29,7 @@ from contamination.statistics import (
 from contamination.testsets import tokens
 from contamination.testsets.example_set import load_test_set
 from contamination.testsets.sources import open_test_set
+from fakes.items import drawn_items, items_set
 from fakes.remembering_scorer import Remembers, made_up_set
 
 
@@ -196,11 +197,13 @@ def test_only_one_test_shard_by_shard_can_stop(until):
         until(0.0, tests=None, axis="options")
 
 
-def test_successors_longer_than_the_context_are_refused_before_scoring(scorer, prose, tmp_path):
-    path = tmp_path / "long.txt"
+def test_what_is_longer_than_the_context_is_refused_before_scoring(scorer, prose, tmp_path):
+    path, request = tmp_path / "long.txt", Request(directory=tmp_path / "stores")
     path.write_text("".join(text.replace("\n", " ") + "\n" for text in prose[:12]))
     with pytest.raises(InputError, match="the context is 16"):
-        audit(scorer, path, Request(directory=tmp_path / "stores"))
+        audit(scorer, path, request)
+    with pytest.raises(InputError, match=r"takes \d+ tokens, over --context 16"):
+        audit(scorer, items_set(drawn_items(8, 4)), replace(request, axis="options"))
     assert not (tmp_path / "stores").exists()
 
 
