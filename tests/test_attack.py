@@ -5,7 +5,6 @@ import sys
 from collections.abc import Iterator
 from types import ModuleType
 
-import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import Phase, settings
@@ -62,24 +61,3 @@ BLIND = {
 def test_what_a_blind_check_lets_through_is_found_out(run, monkeypatch, front, check, blind):
     monkeypatch.setattr(check, blind)
     assert any(run.attempt(front, 9, number)[0] == "failed" for number in range(20))
-
-
-def test_a_message_of_two_lines_and_a_traceback_are_failures(run, monkeypatch) -> None:
-    class TwoLines(run.InputError):
-        def __str__(self) -> str:
-            return "one\ntwo"
-
-    def raises(error: Exception):
-        def front(rng: np.random.Generator, folder) -> str:
-            raise error
-
-        return front
-
-    for error, end in (
-        (TwoLines(""), "failed"),
-        (KeyError("location"), "failed"),
-        (MemoryError(), "failed"),
-        (run.InputError("set.jsonl, line 1: no record"), "refused"),
-    ):
-        monkeypatch.setitem(run.FRONTS, "records", (raises(error), 1))
-        assert run.attempt("records", 0, 0)[0] == end

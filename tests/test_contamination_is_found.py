@@ -8,7 +8,7 @@ import pytest
 
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.score import score
-from contamination.statistics import permutation_test, sharded_exact_test, sharded_t_test
+from contamination.statistics import sharded_exact_test, sharded_t_test
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.tokens import tokenize
 from reproduction.run.injection import mix
@@ -57,14 +57,11 @@ def log_probs(tmp_path_factory) -> dict[str, np.ndarray]:
     return {name: store.log_probs(PERMUTATIONS) for name, store in stores.items()}
 
 
-def test_the_injected_set_is_found(log_probs):
+def test_the_injected_set_alone_is_found(log_probs):
     assert sharded_exact_test(log_probs["seen"]).p < 1e-3
     assert sharded_t_test(log_probs["seen"]).p < 1e-3
-
-
-@pytest.mark.parametrize("name", ["unseen", "again"])
-def test_sets_that_were_never_seen_are_not(log_probs, name):
-    assert sharded_exact_test(log_probs[name]).p > 1e-3
+    for name in ("unseen", "again"):
+        assert sharded_exact_test(log_probs[name]).p > 1e-3
 
 
 def test_the_canonical_order_of_the_injected_set_stands_out_from_its_others(log_probs):
@@ -73,8 +70,3 @@ def test_the_canonical_order_of_the_injected_set_stands_out_from_its_others(log_
     for column in range(1, PERMUTATIONS + 1):
         rolled = np.roll(log_probs["seen"], -column, axis=1)
         assert sharded_exact_test(rolled).p > 1000 * canonical
-
-
-def test_p_values_of_single_shards_are_small_where_the_set_was_seen(log_probs):
-    p = {name: [permutation_test(row).p for row in log_probs[name]] for name in SETS}
-    assert np.median(p["seen"]) <= 2 / (PERMUTATIONS + 1) < np.median(p["unseen"])

@@ -80,18 +80,17 @@ class Block(NamedTuple):
 
 
 @cache
-def blocks(document: Path) -> list[Block]:
+def parsed(document: Path) -> tuple[list[Block], list[str]]:
+    """What stands between fences, and commands inside the text."""
     name, text = document.relative_to(ROOT).as_posix(), document.read_text(encoding="utf-8")
-    tokens = MarkdownIt().parse(text)
+    tokens = MarkdownIt().enable("table").parse(text)
     fences = [token for token in tokens if token.type == "fence"]
-    return [Block(f"{name}:{f.map[0] + 1}", f.info.strip(), f.content) for f in fences]
-
-
-def inline(document: Path) -> list[str]:
-    tokens = MarkdownIt().enable("table").parse(document.read_text(encoding="utf-8"))
     children = [child for token in tokens for child in token.children or []]
     found = [child.content for child in children if child.type == "code_inline"]
-    return [text for text in found if INLINE.fullmatch(text)]
+    return (
+        [Block(f"{name}:{f.map[0] + 1}", f.info.strip(), f.content) for f in fences],
+        [text for text in found if INLINE.fullmatch(text)],
+    )
 
 
 def words(command: str) -> tuple[dict[str, str], list[str]]:
@@ -107,10 +106,10 @@ def _program(command: str) -> str:
     return Path(words(command)[1][0]).name
 
 
-TYPED = sorted({c for document in DOCUMENTS for b in blocks(document) for c in b.commands})
-IN_TEXT = sorted({text for document in DOCUMENTS for text in inline(document)})
+TYPED = sorted({c for document in DOCUMENTS for b in parsed(document)[0] for c in b.commands})
+IN_TEXT = sorted({text for document in DOCUMENTS for text in parsed(document)[1]})
 MADE = [command for command in {*TYPED, *IN_TEXT} if _program(command) == "make"]
-RUN = [d for d in DOCUMENTS if any(b.language in ("sh", "python") for b in blocks(d))]
+RUN = [d for d in DOCUMENTS if any(b.language in ("sh", "python") for b in parsed(d)[0])]
 
 
 @pytest.fixture(scope="module")
@@ -198,7 +197,7 @@ def endpoint(tiny_models) -> Iterator[Callable[[str], str]]:
 def test_what_a_document_says_to_run_runs(document: Path, sandbox: Path, call, endpoint) -> None:
     """Python that is followed by its output prints it, to the last digit."""
     names = {"texts": [f"A text of number {i}." for i in range(8)], "members": [1, 0] * 4}
-    found = blocks(document)
+    found, _ = parsed(document)
     for block, after in zip(found, [*found[1:], None], strict=True):
         # Alternatives follow each other in a document; in one store they would contradict.
         shutil.rmtree("contamination-stores", ignore_errors=True)
@@ -256,21 +255,12 @@ def test_what_is_not_executed_names_files_and_options_that_exist() -> None:
                 assert (Path(sys.executable).parent / Path(word).name).exists(), word
             elif word.startswith(("scripts/", "docs/", "benchmarks/")):
                 assert (ROOT / word).exists(), word
-    named = [c for c in skipped if "/contamination " in c]
-    named = [c[c.index(".venv/bin/contamination") :] for c in named]
+    named = [c[c.index(".venv/bin/contamination") :] for c in skipped if "/contamination " in c]
     for command in named + [t for t in IN_TEXT if _program(t) == "contamination"]:
-        _resolve(command)
-
-
-def _resolve(command: str) -> None:
-    """Fail unless the command line has these verbs and options."""
-    _, (_, *arguments) = words(command)
-    found = typer.main.get_command(application())
-    while arguments and hasattr(found, "commands"):
-        name = arguments.pop(0)
-        if name.startswith("--"):
-            break
-        assert name in found.commands, f"{command}: no {name}"
-        found = found.commands[name]
-    options = {option for parameter in found.params for option in parameter.opts} | {"--help"}
-    assert {a for a in arguments if a.startswith("--")} <= options, command
+        _, (_, *arguments) = words(command)
+        found = typer.main.get_command(application())
+        while hasattr(found, "commands") and arguments and not arguments[0].startswith("--"):
+            assert arguments[0] in found.commands, f"{command}: no {arguments[0]}"
+            found = found.commands[arguments.pop(0)]
+        options = {option for parameter in found.params for option in parameter.opts} | {"--help"}
+        assert {a for a in arguments if a.startswith("--")} <= options, command

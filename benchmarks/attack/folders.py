@@ -131,7 +131,7 @@ VALUES += (
     "é|<img>",
     "set.jsonl",
 )
-OPTIONS = ("alpha", "permutations", "shards", "budget", "max-records", "context", "seed")
+OPTIONS = ("alpha", "permutations", "shards", "max-records", "context", "seed")
 OPTIONS += ("template", "field", "test", "axis", "arrangements", "precision", "bits", "store")
 OPTIONS += ("revision", "concurrency", "timeout", "endpoint", "split", "mirror", "answer", "out")
 OPTIONS += ("key", "seal")

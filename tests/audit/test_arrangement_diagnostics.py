@@ -162,7 +162,7 @@ def test_calibrated_on_options_in_any_order():
         free = permitted_places(items, Keep(habits=False))
         orders = option_orders(items, free, permutations=PERMUTATIONS, seed=0)
         moving = [(i, np.array(o)) for i, o in zip(items, orders, strict=True)]
-        p = {each["diagnostic"]: each["p"] for each in _rows(moving)}
+        p = {each.diagnostic: each.p for each in _rows(moving)}
         for name, value in p.items():
             alone[name].append(value)
         together.append(min(p.values()) * TESTS)

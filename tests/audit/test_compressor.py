@@ -1,16 +1,16 @@
-import itertools
 import math
 import zlib
+from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
 
 from contamination.audit.compressor import (
     compressor_alternatives,
-    compressor_log_probs,
-    compressor_successors,
+    compressor_scores,
     compressor_test,
 )
+from contamination.statistics import centred_successors, successor_scores
 from contamination.testsets.alternatives import AlternativeSet
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import ordering, shard_bounds
@@ -39,27 +39,22 @@ def size_of(text):
 
 
 def test_scores_by_brute_force():
-    """Bytes of every example given the one before, in the orderings that a model is scored in."""
-    scores = compressor_log_probs(set_of(SEVEN), shards=2, permutations=5, seed=3)
+    """Bytes of every example given the one before: of orderings of the model, and of pairs."""
+    settings = {"shards": 2, "permutations": 5, "seed": 3}
+    scores = compressor_scores(set_of(SEVEN), kind="orderings", **settings)
     assert scores.shape == (2, 6)
-    for shard, bounds in enumerate(shard_bounds(7, 2)):
+    sampled = compressor_scores(set_of(SEVEN), kind="successors", **settings)
+    for shard, (start, stop) in enumerate(shard_bounds(7, 2)):
+        sizes = np.array([[size_of(a + b) - size_of(a) for b in SEVEN] for a in SEVEN])
         for index in range(6):
-            order = ordering(bounds, index, seed=3, dataset="r", shard=shard)
-            total = size_of(SEVEN[order[0]])
-            for a, b in itertools.pairwise(order):
-                total += size_of(SEVEN[a] + SEVEN[b]) - size_of(SEVEN[a])
+            order = ordering((start, stop), index, seed=3, dataset="r", shard=shard)
+            total = size_of(SEVEN[order[0]]) + sum(sizes[a, b] for a, b in pairwise(order))
             assert scores[shard, index] == pytest.approx(-8 * total * math.log(2))
-
-
-def test_pairs_by_brute_force():
-    """Of all ordered pairs in a shard: bytes of the second given the first."""
-    matrices = list(compressor_successors(set_of(SEVEN), shards=2))
-    assert [len(matrix) for matrix in matrices] == [4, 3]
-    for (start, stop), matrix in zip(shard_bounds(7, 2), matrices, strict=True):
-        for a, b in itertools.product(range(start, stop), repeat=2):
-            expected = -8 * math.log(2) * (size_of(SEVEN[a] + SEVEN[b]) - size_of(SEVEN[a]))
-            found = matrix[a - start, b - start]
-            assert np.isnan(found) if a == b else found == pytest.approx(expected)
+        pairs = -8 * math.log(2) * sizes[start:stop, start:stop]
+        orders = list(permutations(range(stop - start)))
+        every = successor_scores(centred_successors(pairs), orders)
+        assert sampled[shard, 0] == pytest.approx(every[0])
+        assert np.abs(sampled[shard][:, None] - every).min(axis=1).max() < 1e-9
 
 
 @pytest.mark.parametrize("kind", ["successors", "orderings"])

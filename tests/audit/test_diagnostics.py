@@ -7,13 +7,13 @@ import pytest
 
 from contamination.audit.diagnostics import (
     TESTS,
+    Row,
     _rows,
     codes,
     diagnose_order,
     judge,
     label_codes,
     number_columns,
-    only_inform,
     span_lines,
 )
 from contamination.audit.diagnostics import tested as row_of
@@ -86,7 +86,7 @@ def test_calibrated_on_exchangeable_records(shards):
         texts = [f"{record['id']} {record['text']}" for record in records]
         orders = (random_orderings(bounds, 159, rng=rng), bounds)
         rows = _rows(texts, records, orders)
-        p = {r["diagnostic"]: r["p"] for r in rows if r["p"] == r["p"]}
+        p = {r.diagnostic: r.p for r in rows if r.p == r.p}
         for name, value in p.items():
             alone.setdefault(name, []).append(value)
         together.append(min(p.values()) * len(p))
@@ -198,9 +198,9 @@ def test_records_over_several_lines_are_told_and_do_not_decide(records):
 )
 def test_the_verdict_follows_the_corrected_p_values(p, log_orderings, verdict, named):
     result = OrderResult(p=1.0, log10_p=0.0, z=0.0)
-    rows = [only_inform("silent", "it does not apply")]
+    rows = [Row("silent", reading="it does not apply")]
     rows += [
-        row_of(name, name, ".1f", 0, 0, replace(result, p=each))
+        row_of(name, (name, ".1f"), 0, 0, replace(result, p=each))
         for name, each in zip("abc", p, strict=False)
     ]
     found = judge(rows, log_orderings, "order", {})

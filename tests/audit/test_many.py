@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from contamination.audit import many
-from contamination.audit.many import audit_pairs, judge_pairs
+from contamination.audit.many import audit_pairs, judged_rows
 from contamination.audit.request import Request
 from contamination.errors import InputError
 from contamination.statistics import adjust
@@ -35,18 +35,19 @@ def test_every_pair_is_audited_and_corrected_over_all(tokenizer, tmp_path):
     sets = {"words": lambda: SET, "nothere.jsonl": missing}
     pairs = list(audit_pairs(["reader", "broken", "clean"], sets, request, open_model))
     assert opened == ["reader", "broken", "clean"]
-    assert [(p.model, p.dataset, bool(p.found)) for p in pairs] == [
-        *(("reader", "words", True), ("reader", "nothere.jsonl", False)),
-        *(("broken", "words", False), ("broken", "nothere.jsonl", False)),
-        *(("clean", "words", True), ("clean", "nothere.jsonl", False)),
+    assert [pair[:2] for pair in pairs] == [(m, s) for m in opened for s in sets]
+    assert pairs[1][2] == "failed: nothere.jsonl: no such file"
+    rows = judged_rows(pairs, alpha=0.05)
+    verdicts = [(row["model"], row["test"], row["verdict"]) for row in rows]
+    assert verdicts == [
+        *(("reader", test, "proven") for test in request.tests),
+        *((model, None, "failed") for model in ("reader", "broken", "broken")),
+        *(("clean", test, "no evidence") for test in request.tests),
+        ("clean", None, "failed"),
     ]
-    assert pairs[1].failed == "failed: nothere.jsonl: no such file"
-    judged = judge_pairs(pairs, alpha=0.05)
-    raw = [r.log10_p for pair in pairs if pair.found for r in pair.found.results]
-    corrected = [p for one in judged for p in one.holm_p]
-    assert corrected == pytest.approx(adjust(log10_p=raw, method="holm").p)
-    verdicts = [one.verdict and one.verdict.conclusion for one in judged]
-    assert verdicts == ["proven", None, None, None, "no evidence", None]
+    told = [row for row in rows if row["p"] is not None]
+    expected = adjust(log10_p=[row["log10 p"] for row in told], method="holm").p
+    assert [row["p (Holm)"] for row in told] == pytest.approx(expected)
 
 
 def test_memory_that_gives_out_costs_one_pair(tokenizer, tmp_path, monkeypatch):
@@ -55,8 +56,10 @@ def test_memory_that_gives_out_costs_one_pair(tokenizer, tmp_path, monkeypatch):
 
     monkeypatch.setattr(many, "audit", out_of_memory)
     open_model = lambda name: MadeUpScorer(tokenizer)  # noqa: E731
-    (pair,) = audit_pairs(["m"], {"words": lambda: SET}, Request(directory=tmp_path), open_model)
-    assert pair.failed == "failed: MemoryError: no room"
+    ((*_, why),) = audit_pairs(
+        ["m"], {"words": lambda: SET}, Request(directory=tmp_path), open_model
+    )
+    assert why == "failed: MemoryError: no room"
 
 
 def test_two_models_of_one_name_and_the_axis_of_options_are_refused(tmp_path):

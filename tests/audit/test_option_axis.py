@@ -11,7 +11,6 @@ from contamination.audit import Request, audit
 from contamination.audit.arrangement_diagnostics import diagnose_arrangements
 from contamination.audit.compressor import compressor_alternatives
 from contamination.audit.plan import Work
-from contamination.errors import InputError
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.store import open_store
 from contamination.statistics import sharded_exact_test
@@ -110,11 +109,3 @@ def test_p_of_options_does_not_depend_on_the_order_of_records(tokenizer, tmp_pat
         for one in (test_set, turned)
     ]
     np.testing.assert_array_equal(scores[0], scores[1][::-1])
-
-
-def test_options_longer_than_the_context_are_refused_before_scoring(
-    model_directory, tmp_path
-) -> None:
-    scorer = TransformersScorer(model_directory)
-    with pytest.raises(InputError, match=r"takes \d+ tokens, over --context 16"):
-        _ = Work(scorer, quiz(8), asked(OPTIONS, tmp_path)).plan

@@ -76,10 +76,11 @@ def test_agrees_with_scipy_and_with_ddof_0_with_the_public_script(shift):
     assert result.statistic == pytest.approx(expected.statistic)
     assert result.p == pytest.approx(expected.pvalue)
     assert result.log10_p == pytest.approx(np.log10(expected.pvalue))
-    assert (result.shards, result.permutations, result.df) == (20, 10, 19)
-    np.testing.assert_allclose(result.differences, differences)
+    assert (result.shards, result.permutations) == (20, 10)
     z = np.mean(differences) / np.std(differences) * np.sqrt(20)
     assert sharded_t_test(scores, ddof=0).p == pytest.approx(1 - scipy.stats.t.cdf(z, df=19))
+    silent = sharded_t_test([[0.1 + 0.2, 0.3, 0.3]] * 7)
+    assert (silent.statistic, silent.p, silent.log10_p) == (0.0, 1.0, 0.0)
 
 
 def test_calibrated_on_normal_scores_with_ddof_1_and_not_with_ddof_0():
@@ -90,25 +91,18 @@ def test_calibrated_on_normal_scores_with_ddof_1_and_not_with_ddof_0():
         check_level(public, 0.05)
 
 
-def test_silent_shards_have_t_0():
-    silent = sharded_t_test([[0.1 + 0.2, 0.3, 0.3]] * 7)
-    assert (silent.statistic, silent.p, silent.log10_p) == (0.0, 1.0, 0.0)
-
-
 def drawn(permutations: int, replicates: int) -> list[np.ndarray]:
     log_probs, rng = np.arange(3)[:, None] * 100.0 + np.arange(5), np.random.default_rng(0)
     return list(fewer_permutations(log_probs, permutations, replicates=replicates, rng=rng))
 
 
-def test_every_subset_is_drawn_equally_often() -> None:
-    found = Counter(tuple(sorted(subset[0, 1:])) for subset in drawn(2, 6000))
+def test_every_subset_is_drawn_equally_often_and_all_shards_keep_its_columns() -> None:
+    subsets = drawn(2, 6000)
+    found = Counter(tuple(sorted(subset[0, 1:])) for subset in subsets)
     assert set(found) == set(itertools.combinations(range(1, 5), 2))
     assert max(found.values()) - min(found.values()) < 250  # sd of a count: 29
-
-
-def test_all_shards_keep_the_same_columns_and_the_canonical_one() -> None:
-    for subset in drawn(3, 20):
-        assert subset[:, 0].tolist() == [0, 100, 200]
+    for subset in subsets[:20]:
+        assert subset[0, 0] == 0
         assert (subset - subset[0] == np.arange(3)[:, None] * 100).all()
     assert [sorted(subset[0]) for subset in drawn(4, 50)] == [[0, 1, 2, 3, 4]]  # of all, only one
 

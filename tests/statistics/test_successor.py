@@ -10,8 +10,6 @@ from contamination.statistics import sharded_exact_test
 from contamination.statistics.successor import (
     centred_successors,
     sampled_successor_scores,
-    shard_size_for_budget,
-    successor_cost,
     successor_scores,
 )
 from fakes.level import check_level
@@ -122,16 +120,6 @@ def test_centring_finds_what_edges_hide():
         scores = [sampled_successor_scores(s, resamples=2000, rng=rng) for s in each]
         p.append(sharded_exact_test(scores).p)
     assert p[0] < 1e-6 < p[1]
-
-
-@given(st.integers(2, 300), st.floats(1, 500), st.integers(1, 64), st.floats(0, 60))
-def test_the_largest_shard_that_the_budget_allows(examples, mean_length, tokens, extra):
-    setting = {"examples": examples, "mean_length": mean_length, "tokens_per_example": tokens}
-    budget = successor_cost(2, **setting) * (1 + 1e-9) + examples * tokens * extra
-    k = shard_size_for_budget(budget, **setting)
-    assert 2 <= k <= examples
-    assert successor_cost(k, **setting) <= budget
-    assert k == examples or successor_cost(k + 1, **setting) > budget
 
 
 def test_what_the_engine_cannot_tell_apart_is_zero():

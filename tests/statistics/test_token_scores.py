@@ -66,18 +66,6 @@ def test_equals_the_definition():
         np.testing.assert_allclose(scores, expected, atol=1e-11)
 
 
-def test_by_hand():
-    logprobs = [[-1.0, -5.0, -9.0], [-3.0, -6.0, -2.0], [-2.0, -1.0, -4.0]]
-    leading = [[False, False, True], [False, False, False], [True, True, False]]
-    values = [[1, 0.5, 0], [-1, -0.5, 1], [0, 0, -1]]
-    np.testing.assert_allclose(centred_tokens(logprobs, leading), values)
-    for b, expected in ((1, [1, 0, -1]), *((b, [1.5, -0.5, -1]) for b in (2, 100, None))):
-        scores = boundary_scores(logprobs, leading, [0, 1, 0], tokens_per_example=b)
-        np.testing.assert_allclose(scores, expected)
-    expected = [1 / 1.3 + 0.5 / 0.8, -1 / 1.3 - 0.5 / 0.8 + 1 / 1.3, -1 / 1.3]
-    np.testing.assert_allclose(token_standardised_scores(logprobs, leading), expected)
-
-
 def test_a_token_that_leads_everywhere_or_nearly_so_says_nothing():
     leading = np.array([[True, True], [True, False], [True, True]])
     for scores in all_scores(np.arange(6.0).reshape(3, 2), leading, np.array([0, 1])):

@@ -14,17 +14,9 @@ from itertools import combinations
 
 import numpy as np
 
-from contamination.audit.diagnostics import Diagnosis, Row, judge, only_inform, tested, tf_idf
-from contamination.statistics.exchangeability import (
-    Arrangements,
-    Whole,
-    ascents,
-    in_turn,
-    largest_test,
-    side_by_side,
-    stands_at,
-    sum_test,
-)
+from contamination.audit.diagnostics import Diagnosis, Row, judge, tested, tf_idf
+from contamination.statistics import exchangeability as order
+from contamination.statistics.exchangeability import Arrangements, Whole
 from contamination.testsets.alternatives import Keep, option_orders, permitted_places, shown_items
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.options import LETTERS, Item
@@ -51,14 +43,8 @@ def diagnose_arrangements(
     """Test without a model whether the order of the options is exchangeable.
 
     All p-values are exact and two-sided, given the arrangements that may be drawn: all that are
-    permitted of items with up to four options that move, a choice of 24 of others. Raises
-    InputError as `items_of`.
-
-    Parameters
-    ----------
-    test_set : with records.
-    seed : of the choice.
-    keep : what does not move, as in the test that the diagnosis is for.
+    permitted of items with up to four options that move, a choice of 24 by the seed of others.
+    `keep` is what does not move, as in the test. Raises InputError as `items_of`.
     """
     _, items = shown_items(test_set)
     free = permitted_places(items, keep)
@@ -93,23 +79,21 @@ def _tested(
     """Test sums of `values`, n times (N,); what is shown of them is divided by `scale`."""
     array = np.array(values)
     if not len(values) or not np.ptp(array, axis=1).any():
-        return only_inform(diagnostic, nothing)
-    observed, expected = array[:, 0].sum() / scale, array.mean(axis=1).sum() / scale
-    return tested(diagnostic, what, form, float(observed), float(expected), sum_test(array))
+        return Row(diagnostic, reading=nothing)
+    shown = float(array[:, 0].sum() / scale), float(array.mean(axis=1).sum() / scale)
+    return tested(diagnostic, (what, form), *shown, order.sum_test(array))
 
 
 def _place(diagnostic: str, what: str, moving: Moving, options: Sequence[int | None]) -> Row:
     """Whether one option of each item, where there is one, stands at some letter too often."""
     chosen = [(a, i) for (_, a), i in zip(moving, options, strict=True) if i is not None]
     most = max((arrangements.shape[1] for arrangements, _ in chosen), default=0)
-    values = np.array([stands_at(i, arrangements, most) for arrangements, i in chosen])
+    values = np.array([order.stands_at(i, arrangements, most) for arrangements, i in chosen])
     if not len(values) or not np.ptp(values, axis=2).any():
-        return only_inform(diagnostic, f"no {what} that move")
-    which, result = largest_test(values.transpose(1, 0, 2))
-    at = values[:, which]
-    observed, expected = float(at[:, 0].mean()), float(at.mean())
-    where = f"{what} that stand at {LETTERS[which]}"
-    return tested(diagnostic, where, ".1%", observed, expected, result)
+        return Row(diagnostic, reading=f"no {what} that move")
+    which, result = order.largest_test(values.transpose(1, 0, 2))
+    at, where = values[:, which], f"{what} that stand at {LETTERS[which]}"
+    return tested(diagnostic, (where, ".1%"), float(at[:, 0].mean()), float(at.mean()), result)
 
 
 def _sorted(
@@ -119,7 +103,7 @@ def _sorted(
     values, pairs = [], 0
     for item, arrangements in moving:
         if (ranks := key(item)) is not None:
-            found = ascents(ranks, arrangements)
+            found = order.ascents(ranks, arrangements)
             values.append(np.abs(found) if either_way else found)
             pairs += sum(a != b for a, b in combinations(ranks, 2))
     nothing = f"no items whose options could be sorted by {what.split()[0]}"
@@ -133,7 +117,7 @@ def _similarity(moving: Moving) -> Row:
     for item, arrangements in moving:
         own = features[start : start + len(item.options)]
         hundredths = np.rint(PERCENT * (own @ own.T).toarray()).astype(np.int64)
-        values.append(side_by_side(hundredths, arrangements))
+        values.append(order.side_by_side(hundredths, arrangements))
         start += len(item.options)
     what, nothing = "mean cosine of options side by side", "no options that are alike"
     return _tested("similarity", values, PERCENT * (start - len(moving)), what, ".3f", nothing)
@@ -145,7 +129,7 @@ def _builds(moving: Moving) -> Row:
     for item, arrangements in moving:
         words = [set(re.findall(r"\w+", option.casefold())) for option in item.options]
         parts = np.array([[bool(a) and a < b for b in words] for a in words])
-        values.append(in_turn(parts, arrangements))
+        values.append(order.in_turn(parts, arrangements))
         pairs += int(parts.sum())
     what = f"of {pairs} pairs in which one option has all words of the other, the shorter one first"
     nothing = "no option has all words of another"

@@ -2,12 +2,10 @@
 
 A test turns every shard into scores, the canonical ordering first, and the scores of all shards
 into a p-value. All but `sharded_t` and `permutation` share the exact test on shards, since any
-scores that treat the orderings alike keep it exact. `min_p` and `min_p_orderings`
-try several such scores, of the same orderings, and give the p-value of the best of them under their
-joint law: trying more is paid for, as far as they differ.
+scores that treat the orderings alike keep it exact. `min_p` and `min_p_orderings` try several such
+scores of the same orderings, and give the p-value of the best of them under their joint law.
 
 Tests of alternatives read all arrangements of each item's options instead, and a shard is an item.
-Items have equal weights, shards of records one over their standard deviation.
 
 The help of the command line, the explorer, the studies and the legends of the figures are made from
 `TESTS`. `contamination --help` reads it, so functions import numpy when they compute.
@@ -181,7 +179,6 @@ def store_stream(store: "Store", name: str, *keys: int | str) -> "np.random.Gene
 
 
 def _successors(store: "Store", shard: int, permutations: int) -> "np.ndarray":
-    """Sampled orderings cost no scoring: their number is not the user's to save on."""
     rng = store_stream(store, ORDER_STREAM, shard)
     return sampled_successors(store, shard, SUCCESSOR_TOKENS, orderings=SAMPLED_ORDERINGS, rng=rng)
 
@@ -296,12 +293,6 @@ def variants(
 def variant_name(name: str, b: str | None) -> str:
     """Name in tables of a test with its choice of b: boundary_16, or sharded_t without a choice."""
     return name if b is None else f"{name}_{b}"
-
-
-def names_of(kind: str) -> str:
-    """Names of the tests that read a kind of store, for people: "successor and min_p"."""
-    *others, last = (name for name, test in TESTS.items() if test.kind == kind)
-    return f"{', '.join(others)} and {last}"
 
 
 def help_text() -> str:

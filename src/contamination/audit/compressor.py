@@ -5,11 +5,14 @@ compressor knows nothing but the text in its window, so an order that it prefers
 records themselves give away. Its window here is the example before: a neighbour that shares words
 with the next example makes it shorter, and nothing further away counts. Of the arrangements of an
 item's options, it reads each alone and as a whole.
+
+A code of c bytes has probability 256^-c. Example b after example a costs size(a + b) - size(a)
+bytes, the first example of an ordering size(b), with the sizes of zlib (deflate at level 9, without
+header): whole bytes, whose ties `sharded_exact_test` counts as such.
 """
 
 import math
 import zlib
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise, starmap
@@ -45,21 +48,32 @@ def compressor_scores(
 ) -> NDArray[np.float64]:
     """Scores (nats) that `compressor_test` tests, (shards, n + 1), canonical first.
 
-    Raises InputError if a shard has fewer than two examples, three for successors.
-
-    Parameters
-    ----------
-    kind : what the audit scores: "orderings", the very ones that the model is given; or
-        "successors", pairs from which orderings are sampled as those of the model are.
-    shards, permutations, seed : as in the audit.
+    `kind` is what the audit scores: "orderings", the very ones that the model is given, or
+    "successors", pairs of whole examples (a code has no first tokens) from which orderings are
+    sampled as those of the model are. The rest is as in the audit. Raises InputError if a shard has
+    fewer than two examples, three for successors.
     """
-    if kind == "orderings":
-        return compressor_log_probs(test_set, shards=shards, permutations=permutations, seed=seed)
+    examples = [text.encode() for text in test_set.examples]
+    alone = [_size(example) for example in examples]
+
+    @cache  # each pair of neighbours is compressed once
+    def following(a: int, b: int) -> int:
+        return _size(examples[a] + examples[b]) - alone[a]
+
+    scores = []
     rng = random_stream(seed, "compressor", test_set.revision, shards)
-    centred = map(centred_successors, compressor_successors(test_set, shards=shards))
-    return np.stack(
-        [sampled_successor_scores(c, resamples=SAMPLED_ORDERINGS, rng=rng) for c in centred]
-    )
+    for shard, bounds in enumerate(shard_bounds(len(examples), shards)):
+        if kind == "orderings":
+            named: dict[str, Any] = {"seed": seed, "dataset": test_set.revision, "shard": shard}
+            orders = (ordering(bounds, index, **named) for index in range(permutations + 1))
+            sizes = [alone[o[0]] + sum(starmap(following, pairwise(o))) for o in orders]
+            scores.append(-NATS_PER_BYTE * np.array(sizes))
+        else:
+            pairs = np.array([[following(a, b) for b in range(*bounds)] for a in range(*bounds)])
+            centred = centred_successors(-NATS_PER_BYTE * pairs)
+            drawn = sampled_successor_scores(centred, resamples=SAMPLED_ORDERINGS, rng=rng)
+            scores.append(drawn)
+    return np.stack(scores)
 
 
 def compressor_alternatives(alternatives: AlternativeSet) -> ShardedExactResult:
@@ -73,46 +87,6 @@ def compressor_alternatives(alternatives: AlternativeSet) -> ShardedExactResult:
     sizes = np.array([[_size(text.encode()) for text in row] for row in alternatives.texts])
     scores = -NATS_PER_BYTE * sizes
     return replace(sharded_exact_test(scores, weights="equal"), test="compressor")
-
-
-def compressor_successors(test_set: ExampleSet, *, shards: int) -> Iterator[NDArray[np.float64]]:
-    """Yield S[a, b] = log-probability (nats) of x_b after x_a, (k, k), for every shard.
-
-    Of all of x_b: a code has no first tokens. The diagonal is NaN. Errors as `compressor_scores`.
-    """
-    examples = [text.encode() for text in test_set.examples]
-    for start, stop in shard_bounds(len(examples), shards):
-        shard = examples[start:stop]
-        sizes = np.array([[_size(a + b) for b in shard] for a in shard], dtype=np.float64)
-        sizes -= np.array([[_size(a)] for a in shard])
-        np.fill_diagonal(sizes, np.nan)
-        yield -NATS_PER_BYTE * sizes
-
-
-def compressor_log_probs(
-    test_set: ExampleSet, *, shards: int, permutations: int, seed: int
-) -> NDArray[np.float64]:
-    """Log-probability (nats) of every shard in every ordering, (shards, permutations + 1).
-
-    Column 0 is canonical. With the same revision, shards and seed, the orderings are those that a
-    model is given. A code of c bytes has probability 256^-c. Example b after example a costs
-    size(a + b) - size(a) bytes, the first example of an ordering size(b), with the sizes of zlib
-    (deflate at level 9, without header): whole bytes, whose ties `sharded_exact_test` counts as
-    such. Each pair of neighbours is compressed once. Errors as `compressor_scores`.
-    """
-    examples = [text.encode() for text in test_set.examples]
-    alone = [_size(example) for example in examples]
-
-    @cache
-    def following(a: int, b: int) -> int:
-        return _size(examples[a] + examples[b]) - alone[a]
-
-    scores = []
-    for shard, bounds in enumerate(shard_bounds(len(examples), shards)):
-        named: dict[str, Any] = {"seed": seed, "dataset": test_set.revision, "shard": shard}
-        orders = (ordering(bounds, index, **named) for index in range(permutations + 1))
-        scores.append([alone[o[0]] + sum(starmap(following, pairwise(o))) for o in orders])
-    return -NATS_PER_BYTE * np.array(scores)
 
 
 def _size(data: bytes) -> int:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # `contamination --help` does without pandas
     from contamination.statistics.results import TestResult
 
 Conclusion = Literal["proven", "no evidence", "order is no evidence here", "cannot say"]
+STATUS = {"proven": 1, "no evidence": 0}  # 3: the order proves nothing, or nothing can be said
 COMPRESSOR = "a compressor"  # the control that every p-value has
 # Copies from which on a test found four of five sets of 80 to 100 records (docs/power.md).
 FOUND_FROM = {
@@ -35,11 +36,9 @@ class Evidence:
     test : that gave it, for people.
     p : after every correction that it needs, in (0, 1].
     floor : the least that `p` can be.
-    order : of what the test permutes, by diagnostics without a model (`Diagnosis.verdict`); "quiet"
-        where a key has drawn it.
+    order : what diagnostics without a model say of what the test permutes (`Diagnosis.verdict`).
     controls : p under what cannot have read the set, by its name: a compressor, a model.
-    habit : whether how people write could explain a small p: options that an author has arranged.
-        It takes a control model among `controls`.
+    habit : whether how people write options could explain a small p; it takes a control model.
     """
 
     test: str
@@ -52,11 +51,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What an audit concludes, why, and from which p-value.
-
-    `status` is the exit status: 1 proven, 0 no evidence, 3 where the order proves nothing, or
-    nothing can be said.
-    """
+    """What an audit concludes, why, and from which p-value."""
 
     conclusion: Conclusion
     reason: str
@@ -65,7 +60,7 @@ class Verdict:
     @property
     def status(self) -> int:
         """Exit status of a command that ends with this verdict."""
-        return {"proven": 1, "no evidence": 0}.get(self.conclusion, 3)
+        return STATUS.get(self.conclusion, 3)
 
     def __str__(self) -> str:
         """One line for people."""
@@ -79,20 +74,17 @@ def log10_floor(result: "TestResult") -> float:
     return -result.shards * math.log10(1 + result.permutations)
 
 
-def evidence_of(
-    audit: "Audit", p: Sequence[float] | None = None, corrected_for: int | None = None
-) -> list[Evidence]:
+def evidence_of(audit: "Audit", p: Sequence[float], corrected_for: int) -> list[Evidence]:
     """Return what an audit decides by: each test after correction, or both axes together.
 
-    `p` are the p-values of the tests, corrected for so many; None corrects over the tests of this
-    audit by Holm. Of both axes the order of records counts by itself as well, where authors have
-    arranged the options and no control model stands beside them.
+    `p` are the p-values of the tests, corrected for so many. Of both axes the order of records
+    counts by itself as well, where authors have arranged the options and no control model stands
+    beside them.
     """
     if audit.joint and not audit.findings[0].diagnosis:  # a key has drawn all that is tested
         return [Evidence("all together", audit.joint.p)]
     beside, found = audit.beside, []
-    corrected = audit.holm_p if p is None else p
-    for number, (each, after) in enumerate(zip(audit.findings, corrected, strict=True)):
+    for number, (each, after) in enumerate(zip(audit.findings, p, strict=True)):
         result, controls = each.result, {}
         if each.control is not None:
             controls[COMPRESSOR] = each.control.p
@@ -102,7 +94,7 @@ def evidence_of(
             Evidence(
                 result.test,
                 result.p if audit.joint else after,
-                min(1.0, (corrected_for or len(corrected)) * 10 ** log10_floor(result)),
+                min(1.0, corrected_for * 10 ** log10_floor(result)),
                 each.diagnosis.verdict if each.diagnosis else "quiet",
                 controls,
                 result.test == OPTION_TEST and not audit.drawn,

@@ -15,7 +15,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -25,23 +25,11 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from contamination.randomness import random_stream
 from contamination.statistics import adjust
-from contamination.statistics.exchangeability import (
-    Alternative,
-    OrderResult,
-    ascending_neighbours,
-    autocorrelation,
-    equal_neighbours,
-    max_z,
-    neighbour_similarity,
-    order_test,
-    random_orderings,
-    trend,
-)
+from contamination.statistics import exchangeability as order
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import shard_bounds
 
 Verdict = Literal["quiet", "suspicious", "order carries information", "too few records"]
-Row = dict[str, Any]
 Record = Mapping[str, Any]
 Columns = dict[str, NDArray[np.float64]]
 # The orderings (m+1, n) that all diagnostics of records share, and the shards that they permute.
@@ -57,19 +45,34 @@ LABEL_FIELDS = ("label", "gold_label", "answerKey", "answer", "target", "class",
 MOST_LABELS = 20
 
 
+class Row(NamedTuple):
+    """A row of the table of a `Diagnosis`; one that only informs, or does not apply, has no p.
+
+    `observed` and `expected` (mean over the orderings) are in the units that the reading names, `z`
+    is that of the statistic behind p, `holm_p` is after Holm's correction over the rows.
+    """
+
+    diagnostic: str
+    observed: float = math.nan
+    expected: float = math.nan
+    z: float = math.nan
+    p: float = math.nan
+    log10_p: float = math.nan
+    holm_p: float = math.nan
+    alternative: str = ""
+    reading: str = ""
+
+
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
     """What the order of a set's records, or of their options, gives away.
 
     Attributes
     ----------
-    table : one row per diagnostic: diagnostic, observed and expected (mean over the orderings) in
-        the units that the reading names, z (of the statistic behind p), p, log10_p, holm_p (Holm
-        over the rows), alternative, reading. Rows that only inform, or do not apply, have no p.
-    verdict : "order carries information": a diagnostic rejects at LEVEL after Holm's correction, as
-        happens to at most that share of exchangeable sets. "suspicious": one would alone, as
-        happens to at most 8 times that share. "quiet": none would. "too few records": so few
-        orderings exist that none could ever stand out.
+    table : one `Row` per diagnostic.
+    verdict : "order carries information": a diagnostic rejects at LEVEL after Holm's correction.
+        "suspicious": one would alone. "quiet": none would. "too few records": so few orderings
+        exist that none could ever stand out.
     reasons : the readings behind the verdict.
     what : was diagnosed, for people: "order of the records within 4 shards".
     counts : what `--json` prints of that: {"shards": 4}.
@@ -91,18 +94,13 @@ def diagnose_order(test_set: ExampleSet, *, seed: int, shards: int) -> Diagnosis
 
     Raises InputError for fewer than two examples a shard.
 
-    Parameters
-    ----------
-    test_set : texts as a model is shown them; fields of records are searched for a label, ids and
-        line breaks.
-    seed : of the PERMUTATIONS random orderings, which all diagnostics share.
-    shards : contiguous ones, within which records are permuted: the number of the test that the
-        diagnosis is for, 1 for the test on the whole set.
+    Fields of records are searched for a label, ids and line breaks. `shards` is the number of those
+    within which records are permuted, 1 for the whole set; `seed` is that of the orderings.
     """
     texts, records = test_set.examples, test_set.records or None
     bounds = shard_bounds(len(texts), shards)
     rng = random_stream(seed, "diagnosis", test_set.revision, shards)
-    rows = _rows(texts, records, (random_orderings(bounds, PERMUTATIONS, rng=rng), bounds))
+    rows = _rows(texts, records, (order.random_orderings(bounds, PERMUTATIONS, rng=rng), bounds))
     within = "in the whole set" if shards == 1 else f"within {shards} shards"
     orderings = sum(math.lgamma(stop - start + 1) for start, stop in bounds)
     return judge(rows, orderings, f"order of the records {within}", {"shards": shards})
@@ -138,30 +136,19 @@ def judge(
     return Diagnosis(table, verdict, tuple(reasons), what, counts)
 
 
-def only_inform(diagnostic: str, reading: str, observed: float = math.nan) -> Row:
-    """Return a row of the table of a `Diagnosis` without a p."""
-    return {
-        "diagnostic": diagnostic,
-        "observed": observed,
-        **dict.fromkeys(("expected", "z", "p", "log10_p", "holm_p"), math.nan),
-        "alternative": "",
-        "reading": reading,
-    }
-
-
 def tested(
     diagnostic: str,
-    what: str,
-    form: str,
+    reading: tuple[str, str],
     observed: float,
     expected: float,
-    result: OrderResult,
-    alternative: str = "two-sided",
+    result: order.OrderResult,
+    alternative: order.Alternative = "two-sided",
 ) -> Row:
-    """Return a row with the p of a test: `what` was observed is written by the format `form`."""
-    reading = f"{what}: {observed:{form}}, {expected:{form}} expected"
-    found = {"expected": expected, "alternative": alternative, **asdict(result)}
-    return only_inform(diagnostic, reading, observed) | found
+    """Return a row with the p of a test; `reading` is what was observed, and its format."""
+    what, form = reading
+    told = f"{what}: {observed:{form}}, {expected:{form}} expected"
+    found = {"alternative": alternative, "reading": told, **asdict(result)}
+    return Row(diagnostic, observed, expected, **found)
 
 
 # --- one row of the table for each diagnostic -----------------------------------------------------
@@ -173,75 +160,74 @@ def _rows(texts: Sequence[str], records: Sequence[Record] | None, orders: Orders
     held = f"{spans.sum()} of {len(spans)} records hold line breaks"
     if spans.any():
         held += "; read by physical line, they fall apart into pieces whose order matters"
-    yield only_inform("spans_lines", held, float(spans.mean()))
+    yield Row("spans_lines", float(spans.mean()), reading=held)
     yield from _likeness(texts, orders)
     # What every record has one value of: length, label, place in the alphabet.
     sizes = [len(text) for text in texts]
     reading = ("rank correlation of lengths of neighbours", "+.3f")
-    yield _test("length_autocorrelation", autocorrelation(sizes, *orders), "two-sided", reading)
+    yield _test("length_autocorrelation", order.autocorrelation(sizes, *orders), reading)
     reading = ("rank correlation of length and position", "+.3f")
-    yield _test("length_trend", trend(sizes, *orders), "two-sided", reading)
+    yield _test("length_trend", order.trend(sizes, *orders), reading)
     if found := label_codes(records):
         reading = (f"share of neighbours with equal {found[0]!r}", ".1%")
-        yield _test("label_runs", equal_neighbours(found[1], *orders), "two-sided", reading)
+        yield _test("label_runs", order.equal_neighbours(found[1], *orders), reading)
     else:
-        yield only_inform("label_runs", "no field looks like a label")
+        yield Row("label_runs", reading="no field looks like a label")
     ranks = np.unique([text.casefold() for text in texts], return_inverse=True)[1]
     reading = ("share of neighbours in alphabetical order", ".1%")
-    yield _test("alphabetical", ascending_neighbours(ranks, *orders), "two-sided", reading)
+    yield _test("alphabetical", order.ascending_neighbours(ranks, *orders), reading)
     yield _sequential_id(*number_columns(texts, records), orders)
 
 
 def _test(
     diagnostic: str,
     values: NDArray[np.float64],
-    alternative: Alternative,
     reading: tuple[str, str],
-    natural: NDArray[np.float64] | None = None,
+    *,
+    largest: NDArray[np.float64] | None = None,
 ) -> Row:
-    """Test `values` (m+1,); `natural` is what to show for them, `reading` its name and format."""
-    result = order_test(values, alternative=alternative)
-    shown = values if natural is None else natural
-    return tested(diagnostic, *reading, float(shown[0]), float(shown.mean()), result, alternative)
+    """Test `values` (m+1,) either way, or the `largest` of several of which they are shown."""
+    alternative: order.Alternative = "two-sided" if largest is None else "greater"
+    result = order.order_test(values if largest is None else largest, alternative=alternative)
+    return tested(diagnostic, reading, float(values[0]), float(values.mean()), result, alternative)
 
 
 def _likeness(texts: Sequence[str], orders: Orders) -> Iterator[Row]:
     copies = codes(texts)
     longest = max(stop - start for start, stop in orders[1])
     lags = [lag for lag in LAGS if lag < longest]
-    means, close, has_twin = neighbour_similarity(
+    means, close, has_twin = order.neighbour_similarity(
         tf_idf(texts), *orders, lags=lags, threshold=NEAR, copies=copies
     )
-    adjacent = equal_neighbours(copies, *orders)
+    adjacent = order.equal_neighbours(copies, *orders)
     for name, what, count, share in (
         ("duplicates", "repeat an earlier one", len(copies) - copies.max() - 1, adjacent),
         ("near_duplicates", "have a near-duplicate", has_twin.sum(), close),
     ):
         if count:
             reading = f"{count} of {len(texts)} records {what}; share of neighbours that match"
-            yield _test(name, share, "two-sided", (reading, ".2%"))
+            yield _test(name, share, (reading, ".2%"))
         else:
-            yield only_inform(name, f"no records {what}", 0.0)
-    best = int(np.argmax([max_z(each[None])[0] for each in means]))
+            yield Row(name, 0.0, reading=f"no records {what}")
+    best = int(np.argmax([order.max_z(each[None])[0] for each in means]))
     reading = f"mean cosine of records {lags[best]} place(s) apart"
-    highest = max_z(means)  # over the lags
-    yield _test("similarity", highest, "greater", (reading, ".4f"), means[best])
+    yield _test("similarity", means[best], (reading, ".4f"), largest=order.max_z(means))
 
 
 def _sequential_id(shown: Columns, hidden: Columns, orders: Orders) -> Row:
     columns = shown or hidden
     if not columns:
-        return only_inform("sequential_id", "no ids")
-    values = np.array([trend(c, *orders) for c in columns.values()])
+        return Row("sequential_id", reading="no ids")
+    values = np.array([order.trend(c, *orders) for c in columns.values()])
     best = int(np.argmax(np.abs(values[:, 0])))
     name, strongest = list(columns)[best], np.abs(values).max(axis=0)
     if not shown:  # what a model is not shown tells it nothing, whatever its order
         observed = float(values[best, 0])
         reading = f"rank correlation of {name} and position: {observed:+.3f}; no text shows it"
-        return only_inform("sequential_id", reading, observed)
+        return Row("sequential_id", observed, reading=reading)
     what = f"rank correlation of {name}, shown in the texts, and position"
-    row = _test("sequential_id", strongest, "greater", (what, "+.3f"), values[best])
-    return row | {"alternative": "two-sided"}  # by its absolute value
+    row = _test("sequential_id", values[best], (what, "+.3f"), largest=strongest)
+    return row._replace(alternative="two-sided")  # by its absolute value
 
 
 # --- what the order could follow; nothing below knows it ------------------------------------------

@@ -5,11 +5,12 @@ A pair that cannot be audited keeps its reason, and the others are audited.
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import TypeVar
+from importlib.metadata import version
+from typing import Any, TypeVar
 
-from contamination.audit.conclusion import Verdict, conclude, evidence_of
+from contamination.audit.conclusion import conclude, evidence_of
 from contamination.audit.request import Request
 from contamination.audit.verdict import Audit, audit
 from contamination.errors import InputError
@@ -20,22 +21,8 @@ from contamination.statistics import adjust
 from contamination.testsets.example_set import ExampleSet
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, eq=False)
-class Pair:
-    """A model and a set: what was found, or why nothing was (`scoring.status.status_of`).
-
-    `holm_p` are the p-values of its tests, corrected over all pairs, and `verdict` is that on them,
-    once `judge_pairs` has judged.
-    """
-
-    model: str
-    dataset: str
-    found: Audit | None = None
-    failed: str = ""
-    holm_p: tuple[float, ...] = ()
-    verdict: Verdict | None = None
+# The names of a model and a set, and what was found, or why nothing was (`status_of`).
+Pair = tuple[str, str, Audit | str]
 
 
 def _tried(work: Callable[[], T]) -> T | str:
@@ -74,23 +61,43 @@ def audit_pairs(
         for name, examples in opened.items():
             missing = [why for why in (scorer, examples) if isinstance(why, str)]
             found = missing[0] if missing else _tried(partial(audit, scorer, examples, asked))
-            if isinstance(found, str):
-                yield Pair(model, name, failed=found)
-            else:
-                yield Pair(model, name, found)
+            yield label(model), name, found
         del scorer  # its memory, before the next one is loaded
 
 
-def judge_pairs(pairs: Sequence[Pair], *, alpha: float) -> list[Pair]:
-    """Correct the p-values of all tests of all pairs together by Holm's method, and judge each."""
-    found = [pair.found for pair in pairs if pair.found is not None]
-    log10_p = [result.log10_p for one in found for result in one.results]
+def judged_rows(pairs: Sequence[Pair], *, alpha: float) -> list[dict[str, Any]]:
+    """Return a row for each test of each pair, or one with the reason why there is none.
+
+    p (Holm) is corrected over all tests of all pairs together, and the verdict rests on it. What
+    does not apply is None; the verdict of a pair that was not audited is its status.
+    """
+    log10_p = [r.log10_p for *_, each in pairs if isinstance(each, Audit) for r in each.results]
     corrected = iter(adjust(log10_p=log10_p, method="holm").p if log10_p else ())
-    judged = []
-    for pair in pairs:
-        if pair.found is not None:
-            p = tuple(float(next(corrected)) for _ in pair.found.results)
-            verdict = conclude(evidence_of(pair.found, p, len(log10_p)), alpha=alpha)
-            pair = replace(pair, holm_p=p, verdict=verdict)
-        judged.append(pair)
-    return judged
+    about = {"alpha": alpha, "version": version("contamination")}
+    rows: list[dict[str, Any]] = []
+    for model, name, found in pairs:
+        if isinstance(found, str):
+            empty = dict.fromkeys(("test", "p", "log10 p", "p (Holm)", "order", "compressor"))
+            status, _, reason = found.partition(": ")
+            judged = {"verdict": status, "reason": reason, **about, "precision": None}
+            rows.append({"model": model, "set": name} | empty | judged)
+            continue
+        p = [float(next(corrected)) for _ in found.results]
+        verdict = conclude(evidence_of(found, p, len(log10_p)), alpha=alpha)
+        judged = {"verdict": verdict.conclusion, "reason": verdict.reason, **about}
+        rows += [
+            {
+                "model": model,
+                "set": found.header.dataset,
+                "test": each.result.test,
+                "p": each.result.p,
+                "log10 p": each.result.log10_p,
+                "p (Holm)": holm_p,
+                "order": each.diagnosis and each.diagnosis.verdict,
+                "compressor": each.control and each.control.p,
+                **judged,
+                "precision": found.precision,
+            }
+            for each, holm_p in zip(found.findings, p, strict=True)
+        ]
+    return rows

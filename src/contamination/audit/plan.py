@@ -4,7 +4,6 @@ Shards, tokens, FLOPs and time are counted before anything is paid for. A set is
 each model: what was planned is what is scored.
 """
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property, partial
@@ -18,20 +17,14 @@ from contamination.audit.request import Request
 from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.randomness import random_stream
-from contamination.scoring import cost
+from contamination.scoring import cost, score
 from contamination.scoring.contract import Scorer
 from contamination.scoring.loading import model_shape
 from contamination.scoring.local import TransformersScorer
-from contamination.scoring.plan import StorePlan, kept_tokens, plan_store
-from contamination.scoring.score import (
-    alternative_workload,
-    score,
-    score_alternatives,
-    token_groups,
-)
+from contamination.scoring.plan import StorePlan, plan_store
 from contamination.scoring.store import Store
 from contamination.scoring.store_format import count_values
-from contamination.statistics import PowerPlan, plan, shard_size_for_budget
+from contamination.statistics import PowerPlan, plan
 from contamination.testsets.alternatives import AlternativeSet
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.orderings import shard_bounds
@@ -114,8 +107,8 @@ class Work:
     def parts(self) -> tuple[Part, ...]:
         """One for each test of the request, then one for each set of alternatives.
 
-        Raises InputError if there are too few examples for the shards, the budget is too small, or
-        what is read at once is longer than the context.
+        Raises InputError if there are too few examples for the shards, or what is read at once is
+        longer than the context.
         """
         chosen = [
             choose_store(test, self.tokenised.lengths, self.scorer.context, self.request)
@@ -156,9 +149,8 @@ class Work:
         tokenised, request = self.tokenised, self.request
         path = store.path(request.directory, self.name, tokenised.test_set.name, identity)
         settings = asdict(store) | {"model": self.name, "seed": request.seed}
-        fill = partial(
-            score, tokenised, self.scorer, path, permutations=request.permutations, **settings
-        )
+        settings |= {"permutations": request.permutations}
+        fill = partial(score.score, tokenised, self.scorer, path, **settings)
         work = store.work(tokenised.lengths, request.permutations, self.scorer.context)
         bounds = shard_bounds(len(tokenised.ids), store.shards)
         sample = (np.concatenate(tokenised.ids[start:stop]) for start, stop in bounds)
@@ -167,7 +159,7 @@ class Work:
     def _alternatives_part(self, alternatives: AlternativeSet) -> Part:
         """Plan the store of alternatives: other ones of the same set lie beside it."""
         request, name = self.request, alternatives.name
-        groups = token_groups(self.scorer.tokenizer, alternatives)
+        groups = score.token_groups(self.scorer.tokenizer, alternatives)
         longest = max(len(rest) for group in groups for rest in group.rests)
         if longest > (context := self.scorer.context):
             raise InputError(f"{name}: an item takes {longest} tokens, over --context {context}")
@@ -176,25 +168,14 @@ class Work:
         rows = sum(len(group.rests[number]) for group in groups for number in group.which)
         sample = (np.concatenate([group.prefix, *group.rests]) for group in groups)
         settings: dict[str, Any] = {"model": self.name, "seed": request.seed}
-        fill = partial(score_alternatives, alternatives, self.scorer, path, **settings)
-        return Part(store, alternative_workload(groups), missing_share(path, rows), sample, fill)
+        fill = partial(score.score_alternatives, alternatives, self.scorer, path, **settings)
+        work = score.alternative_workload(groups)
+        return Part(store, work, missing_share(path, rows), sample, fill)
 
 
 def choose_store(test: str, lengths: Sequence[int], context: int, request: Request) -> StorePlan:
     """Choose the store that a test reads of examples of so many tokens; errors as `Work.plan`."""
-    chosen, count, shards = TESTS[test], len(lengths), request.shards
-    if request.budget is not None:
-        widest = plan_store(chosen, count, None).within(context, lengths)
-        kept = kept_tokens(lengths, widest.tokens_per_example)
-        size = shard_size_for_budget(
-            request.budget,
-            examples=count,
-            mean_length=sum(lengths) / count,
-            tokens_per_example=math.ceil(sum(kept) / count),
-            fewest=chosen.fewest,
-        )
-        shards = -(-count // size)  # fewest, hence the largest, whose successors cost no more
-    return plan_store(chosen, count, shards).within(context, lengths)
+    return plan_store(TESTS[test], len(lengths), request.shards).within(context, lengths)
 
 
 def score_for(

@@ -1,14 +1,10 @@
 """What a scored store shows beside a p-value: a control of redrawn orders, and where it gains.
 
-The control needs no model and no scoring. The shuffled orderings of a store are independent uniform
-permutations. One of them, drawn at random in each shard, may therefore be called canonical in the
-place of the published one, whatever the model has read: H0 holds by construction, and a test
-rejects as often as its level is on these scores. Pairs of a successor store give the score of every
-ordering, so their orders are drawn from the 10,000 of each shard that the test samples anyway.
-
-It shows that the p-values of this test keep their level for this model and this set; the draws
-share one set of scores, so their rate is conditional on these. It does not show whether the
-published order was read, or whether the records are exchangeable (a sorted set passes, too).
+The shuffled orderings of a store are independent uniform permutations. One of them, drawn at random
+in each shard, may therefore be called canonical in the place of the published one, whatever the
+model has read: H0 holds by construction. How often a test then rejects shows whether it keeps its
+level for this model and this set, given these scores. It does not show whether the published order
+was read, or whether the records are exchangeable (a sorted set passes, too).
 """
 
 import numpy as np

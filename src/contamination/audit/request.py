@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
-from contamination.audit.battery import DEFAULT_TESTS, OPTION_TEST, TESTS, names_of
+from contamination.audit.battery import DEFAULT_TESTS, OPTION_TEST, TESTS
 from contamination.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ class Request:
     axis : what is asked: the "order" of the records, that of the "options" of each item, or "both".
     shards : r; None takes as many as leave ten examples a shard for tests of successors, and four
         for those of whole orderings, 50 at most.
-    budget : tokens that the model may read for each test, which must be one of successors: it takes
-        the largest shards that cost no more. In place of `shards`.
     permutations : m, shuffled orderings per shard, in tests of whole orderings.
     arrangements : of the options of an item, the published one included; 24 are all of four.
     keep_answer : leave the right option where it is, and move the wrong ones alone.
@@ -41,7 +39,6 @@ class Request:
 
     tests: Sequence[str] | None = None
     shards: int | None = None
-    budget: int | None = None
     permutations: int = 25
     axis: Axis = "order"
     arrangements: int = 24
@@ -71,18 +68,12 @@ class Request:
             raise InputError(f"--keep-answer and --drawn are about options: {fix}")
         if self.axis == "options" and others:
             raise InputError(f"{others[0]} tests the order of records: give --axis both")
-        if self.axis == "options" and (self.shards is not None or self.budget is not None):
-            raise InputError("--shards and --budget cut the order of records: leave them out")
+        if self.axis == "options" and self.shards is not None:
+            raise InputError("--shards cut the order of records: leave them out")
         if self.axis == "both" and len(self.order_tests) != 1:
             raise InputError(f"--axis both takes one test beside {OPTION_TEST}: give --test once")
         if not 2 <= self.arrangements <= MOST_ARRANGEMENTS:
             raise InputError(f"arrangements is {self.arrangements}: give 2 to {MOST_ARRANGEMENTS}")
-        if self.budget is None:
-            return
-        if self.shards is not None:
-            raise InputError("--budget chooses the number of shards: leave out --shards")
-        if whole := [test for test in self.order_tests if TESTS[test].kind == "orderings"]:
-            raise InputError(f"--budget goes with {names_of('successors')}: leave out {whole[0]}")
 
     @property
     def order_tests(self) -> tuple[str, ...]:

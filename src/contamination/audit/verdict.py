@@ -3,13 +3,11 @@
 `audit` scores what no store holds yet, and tests; `audit_until` scores shard after shard, and stops
 early. An `Audit` is what they found, and says what it amounts to.
 
-The order of the options is a second axis of proof. A model that has read an item knows in which
-order its options stood, wherever the item stood: in the published order of the set, shuffled, or
-alone. H0: the published arrangement of every item was drawn uniformly from those that are
-permitted, without regard to the model and independently over items. The p-value is exact under H0.
-What breaks H0 without any contamination is how people write options;
-`contamination.testsets.alternatives` says what stays in place for that, and a model that cannot
-have read the set is to be tested beside this one.
+The order of the options is a second axis of proof, wherever an item stood when it was read. H0: the
+published arrangement of every item was drawn uniformly from those that are permitted, without
+regard to the model and independently over items. The p-value is exact under H0. What breaks H0
+without any contamination is how people write options; `contamination.testsets.alternatives` says
+what stays in place for that, and a model that cannot have read the set is tested beside this one.
 """
 
 import time
@@ -18,13 +16,11 @@ from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-import numpy as np
-from tqdm import tqdm
-
+from contamination import statistics
 from contamination.audit.arrangement_diagnostics import diagnose_arrangements
-from contamination.audit.battery import OPTION_TEST, TESTS
+from contamination.audit.battery import TESTS
 from contamination.audit.compressor import compressor_alternatives, compressor_test
 from contamination.audit.conclusion import Verdict, conclude, evidence_of, log10_floor
 from contamination.audit.diagnostics import Diagnosis, diagnose_order
@@ -34,24 +30,16 @@ from contamination.scoring.contract import Scorer
 from contamination.scoring.loading import ModelSource
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.models import label
-from contamination.scoring.processes import processes
 from contamination.scoring.store import Store
 from contamination.scoring.store_format import Header, Kind
-from contamination.statistics import (
-    CombinedResult,
-    TestResult,
-    adjust,
-    anytime_test,
-    fisher,
-    sampling_error,
-)
-from contamination.statistics.anytime import EProcess
+from contamination.statistics import CombinedResult, TestResult
 from contamination.testsets.alternatives import open_items
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.sources import open_test_set
 
 # What `--json` prints of a store's header, and of the result of a test.
 IDENTITY = ("model", "model_revision", "dataset", "dataset_revision", "template", "seed")
+T = TypeVar("T")
 SAMPLED, FAR = ("successor",), -6.0  # tests on sampled orderings; log10 p where the draw matters
 RESULT = ("test", "statistic", "p", "log10_p", "shards", "permutations", "best", "stopped_at")
 
@@ -63,12 +51,10 @@ class Finding:
     Attributes
     ----------
     result : uncorrected: choose the test before you look.
-    diagnosis : whether the order of the records within the shards that the test permutes, or that
-        of the options, carries information by itself. Unless it is quiet, a small p-value is no
-        evidence of contamination. None where a key has drawn what is tested.
+    diagnosis : whether what the test permutes carries information by itself. Unless it is quiet, a
+        small p-value is no evidence of contamination. None where a key has drawn what is tested.
     control : the same shards under a compressor, which has seen no test set; None likewise.
-    error : the standard error of log10 p over the sampled orderings, where they were sampled and p
-        is below 1e-6.
+    error : standard error of log10 p over sampled orderings, where p is below 1e-6.
     """
 
     result: TestResult
@@ -86,8 +72,8 @@ class Audit:
     header : of a store that was read; it names the model and the set.
     findings : one for each test.
     seconds : that scoring took in this run.
-    noise : nats a token by which an endpoint's answers to one prompt differed in this run, on
-        average over the prompt; None of a model here, and where nothing was asked.
+    noise : nats a token by which an endpoint's answers to one prompt differed in this run; None of
+        a model here, and where nothing was asked.
     precision : in which the model computed; "unknown" behind an endpoint.
     joint : of both axes together, if both were asked (`joint`), or of all that a key has drawn.
     drawn : whether a seed alone has arranged the options (`Request.drawn`).
@@ -114,11 +100,11 @@ class Audit:
     def holm_p(self) -> tuple[float, ...]:
         """p-values of the results after Holm's correction over the tests that were asked for."""
         log10_p = [result.log10_p for result in self.results]
-        return tuple(map(float, adjust(log10_p=log10_p, method="holm").p))
+        return tuple(map(float, statistics.adjust(log10_p=log10_p, method="holm").p))
 
     def verdict(self, alpha: float = 0.05) -> Verdict:
         """Judge the p-values at a level, with all that stands beside them."""
-        return conclude(evidence_of(self), alpha=alpha)
+        return conclude(evidence_of(self, self.holm_p, len(self.findings)), alpha=alpha)
 
     @property
     def tokens_scored(self) -> int:
@@ -149,19 +135,48 @@ class Audit:
             **({} if self.beside is None else {"control_model": self.beside.as_dict(alpha)}),
         }
 
-    def summary(self) -> str:
-        """One line for each test, what the order gives away by itself, and the verdict at 0.05."""
-        lines, orders = [], dict[str, None]()
-        for each in self.findings:
-            result, unit = each.result, "items" if each.result.test == OPTION_TEST else "shards"
-            told = f"{result.test} test, p = {result.p:.3g} ({result.shards} {unit})"
-            if each.control and each.diagnosis:
-                told += f"; under a compressor, p = {each.control.p:.3g}"
-                orders[f"{each.diagnosis.what}: {each.diagnosis.verdict}"] = None
-            lines.append(f"{self.header.model} on {self.header.dataset}: {told}")
+    def notes(self) -> list[str]:
+        """Return lines for people on what stands beside the p-values: limits, order, controls."""
+        lines = []
         if self.joint is not None:
-            lines.append(f"both together: p = {self.joint.p:.3g}")
-        return "\n".join([*lines, *orders, str(self.verdict())])
+            lines.append(f"both axes together (Fisher): p = {self.joint.p:.3g}")
+        for each in self.findings:
+            result = each.result
+            if best := getattr(result, "best", None):
+                lines.append(f"{result.test}: the smallest p was that of {best}")
+            if result.log10_p <= 0.999 * log10_floor(result):
+                limit = "no smaller p exists for so many shards and orderings"
+                lines.append(f"{result.test}: {limit}")
+            if each.error is not None and each.error >= 0.05:
+                moved = f"other sampled orderings would move log10 p by about {each.error:.1f}"
+                lines.append(f"{result.test}: {moved}")
+        for diagnosis, which in self._by_tests([each.diagnosis for each in self.findings]):
+            lines.append(f"{diagnosis.what}{which}: {diagnosis.verdict}")
+            lines += [f"  {reason}" for reason in diagnosis.reasons]
+        for control, which in self._by_tests([each.control for each in self.findings]):
+            lines.append(f"a compressor, which has seen nothing{which}: p = {control.p:.3g}")
+        if self.beside is not None:
+            p = {result.test: result.p for result in self.beside.results}
+            if self.beside.joint is not None:
+                p["together"] = self.beside.joint.p
+            each_p = ", ".join(f"{name} p = {value:.3g}" for name, value in p.items())
+            lines.append(f"the control, {self.beside.header.model}: {each_p}")
+        return lines
+
+    def _by_tests(self, found: Sequence[T | None]) -> list[tuple[T, str]]:
+        """Each different thing that was found beside the results, and which tests it is for."""
+        tests: dict[T, list[str]] = {}
+        for result, one in zip(self.results, found, strict=True):
+            if one is not None:
+                tests.setdefault(one, []).append(result.test)
+        several = len(tests) > 1
+        return [(one, f" ({', '.join(names)})" * several) for one, names in tests.items()]
+
+    def summary(self) -> str:
+        """One line for each test, what stands beside them, and the verdict at 0.05."""
+        what = f"{self.header.model} on {self.header.dataset}"
+        lines = [f"{what}: {result.test} test, p = {result.p:.3g}" for result in self.results]
+        return "\n".join([*lines, *self.notes(), str(self.verdict())])
 
 
 def _described(result: TestResult) -> dict[str, Any]:
@@ -223,7 +238,7 @@ def carry_out(work: Work, **others: Callable[[Store], TestResult]) -> Audit:
             continue
         result, error = TESTS[test].result(store, permutations), None
         if test in SAMPLED and result.log10_p < FAR:
-            error = sampling_error(TESTS[test].scores(store, permutations))
+            error = statistics.sampling_error(TESTS[test].scores(store, permutations))
         findings.append(Finding(result, error=error))
     return _audit_of(work, plan, stores, seconds, findings)
 
@@ -231,38 +246,27 @@ def carry_out(work: Work, **others: Callable[[Store], TestResult]) -> Audit:
 def audit_until(work: Work, *, alpha: float) -> Audit:
     """Score shard after shard until the evidence reaches 1 / alpha, or all are scored.
 
-    The anytime-valid test (`statistics.anytime`) may be looked at after every shard, and its
-    guarantee holds for any rule of stopping. What is not scored is not paid for; an audit that did
-    not stop can go on later, with the shards that are left. The result of the audit is an
-    `AnytimeResult`: `shards` is how many were looked at, `stopped_at` the one that sufficed, if any
-    did. Diagnosis and control are those of all shards, looked at or not.
-
+    The guarantee of the anytime-valid test (`statistics.anytime`) holds for any rule of stopping,
+    and an audit that did not stop can go on later, with the shards that are left. Its result is an
+    `AnytimeResult` of the shards that were looked at; diagnosis and control are those of all.
     Raises InputError for options, for several tests, for one that needs all shards at once, and for
     whatever planning and scoring refuse.
     """
     test, permutations = TESTS[work.request.stopping_test], work.request.permutations
     plan, (part,) = work.plan, work.parts
-    evidence, scores = EProcess(), list[np.ndarray]()
+    evidence = statistics.AnytimeResult(test=test.name, alpha=alpha)
 
     def suffices(store: Store, shard: int) -> bool:
         nonlocal evidence
-        scores.append(test.shard_scores(store, shard, permutations))
-        evidence = evidence.update(scores[-1])
-        bar.update()
-        return evidence.rejects(alpha)
+        evidence = evidence.update(test.shard_scores(store, shard, permutations))
+        return evidence.stopped_at is not None
 
     started = time.perf_counter()
-    with tqdm(
-        total=part.store.shards,
-        desc=f"{work.name}: shards until p <= {alpha:g}",
-        disable=None if processes().is_main_process else True,  # None: on a terminal alone
-    ) as bar:
-        store = part.fill(enough=suffices)
+    store = part.fill(enough=suffices)
     seconds = time.perf_counter() - started
     left = round(plan.work.scored * work.order_part(part.store).share)
     plan = replace(plan, missing=max(0, plan.missing - left))
-    result = replace(anytime_test(scores, alpha=alpha), test=test.name)
-    return _beside(_audit_of(work, plan, [store], seconds, [Finding(result)]), work)
+    return _beside(_audit_of(work, plan, [store], seconds, [Finding(evidence)]), work)
 
 
 def _audit_of(
@@ -306,10 +310,8 @@ def _beside(found: Audit, work: Work) -> Audit:
 def joint(*results: TestResult) -> CombinedResult:
     """Combine the p-values of the order of records and of the order of options, by Fisher's rule.
 
-    Exact under H0 of both. Let A be the arrangement of every record. The p-value of options is a
-    function of A alone: it sums over records, and what is drawn for a record depends on its
-    content. Given A, whatever it is, the records are exchangeable within shards, so the p-value
-    p of their order satisfies P(p <= a | A) <= a for every a. Hence P(p <= a and q <= b) <= a b
-    with the p-value q of options, and the pair is at least as large as two independent uniforms.
+    Exact under H0 of both. The p-value q of options is a function of the arrangements A alone.
+    Given A, the records are exchangeable within shards, so p of their order has P(p <= a | A) <= a.
+    Hence P(p <= a and q <= b) <= a b: the pair is at least as large as two independent uniforms.
     """
-    return fisher(log10_p=[result.log10_p for result in results])
+    return statistics.fisher(log10_p=[result.log10_p for result in results])

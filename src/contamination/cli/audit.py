@@ -7,14 +7,13 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from contamination.audit.battery import DEFAULT_TESTS, OPTION_TEST
-from contamination.audit.conclusion import log10_floor
+from contamination.audit.conclusion import STATUS
 from contamination.audit.request import Request
 from contamination.cli.options import (
     AuditOptions,
@@ -33,12 +32,9 @@ from contamination.scoring.models import label, label_control
 from contamination.testsets.registry import registered
 
 if TYPE_CHECKING:
-    from contamination.audit.many import Pair
     from contamination.audit.plan import ScoringPlan
     from contamination.audit.verdict import Audit
     from contamination.testsets.example_set import ExampleSet
-
-T = TypeVar("T")
 
 
 @add_options
@@ -123,27 +119,17 @@ def plan(
     request = Request([test], shards=pilot, seed=seed, directory=store, name=name)
     scorer = options.open(options.model)
     planned = plan_from_pilot(scorer, examples, request, alpha=alpha, power=power)
-    say(
-        f"pilot of {planned.pilot_shards} shards, {test} test: effect {planned.effect:.2f} sd "
-        f"(95% interval {planned.effect_low:.2f} to {planned.effect_high:.2f})"
-    )
+    effect = "effect {:.2f} sd (95% interval {:.2f} to {:.2f})".format(*planned.effect)
+    say(f"pilot of {pilot} shards, {test} test: {effect}")
 
-    def number(value: float) -> str:
-        return f"{value:,.0f}" if math.isfinite(value) else "no number"
+    def cells(numbers: Iterable[float]) -> tuple[str, str]:
+        shown = [f"{each:,.0f}" if math.isfinite(each) else "no number" for each in numbers]
+        return shown[0], " to ".join(shown[1:])
 
     print_table(
         ("orderings per shard", "shards", "95% interval", "tokens", "95% interval"),
-        (
-            (
-                design.permutations,
-                number(design.shards),
-                f"{number(design.shards_low)} to {number(design.shards_high)}",
-                number(design.tokens),
-                f"{number(design.tokens_low)} to {number(design.tokens_high)}",
-            )
-            for design in planned.designs
-        ),
-        title=f"For p <= {planned.alpha:g} with probability {planned.power:g}",
+        ((d.permutations, *cells(d.shards), *cells(d.tokens)) for d in planned.designs),
+        title=f"For p <= {alpha:g} with probability {power:g}",
     )
     say(*planned.notes)
 
@@ -219,43 +205,11 @@ def _print_audit(audit: "Audit", alpha: float) -> None:
             rows,
             title=f"Has {audit.header.model} seen {audit.header.dataset} in this order?",
         )
-    if audit.joint is not None:
-        say(f"both axes together (Fisher): p = {audit.joint.p:.3g}")
-    for result in audit.results:
-        if best := getattr(result, "best", None):
-            say(f"{result.test}: the smallest p was that of {best}")
-        if result.log10_p <= 0.999 * log10_floor(result):
-            say(f"{result.test}: no smaller p exists for so many shards and orderings")
-    for each in audit.findings:
-        if each.error is not None and each.error >= 0.05:
-            moved = f"other sampled orderings would move log10 p by about {each.error:.1f}"
-            say(f"{each.result.test}: {moved}")
-    # What the order gives away without a model, with the tests that it is for.
-    for diagnosis, which in _by_tests(audit, [each.diagnosis for each in audit.findings]):
-        say(f"{diagnosis.what}{which}: {diagnosis.verdict}")
-        say(*(f"  {reason}" for reason in diagnosis.reasons))
-    for compressed, which in _by_tests(audit, [each.control for each in audit.findings]):
-        say(f"a compressor, which has seen nothing{which}: p = {compressed.p:.3g}")
-    if audit.beside is not None:
-        p = {result.test: result.p for result in audit.beside.results}
-        if audit.beside.joint is not None:
-            p["together"] = audit.beside.joint.p
-        each_p = ", ".join(f"{name} p = {value:.3g}" for name, value in p.items())
-        say(f"the control, {audit.beside.header.model}: {each_p}")
+    say(*audit.notes())
     print_cost(audit)
     if audit.beside is not None:
         print_cost(audit.beside)
     say(f"verdict at {alpha:g}: {audit.verdict(alpha)}")
-
-
-def _by_tests(audit: "Audit", found: Iterable[T | None]) -> list[tuple[T, str]]:
-    """Each different thing that was found beside the results, and which tests it is for."""
-    tests: dict[T, list[str]] = {}
-    for result, one in zip(audit.results, found, strict=True):
-        if one is not None:
-            tests.setdefault(one, []).append(result.test)
-    several = len(tests) > 1
-    return [(one, f" ({', '.join(names)})" * several) for one, names in tests.items()]
 
 
 def print_cost(audit: "Audit") -> None:
@@ -339,17 +293,16 @@ def audit(
             raise InputError(f"{name} has two templates: give each its command and --store")
         named[name] = template or named.get(name)
 
-    from contamination.audit.many import audit_pairs, judge_pairs
+    from contamination.audit.many import audit_pairs, judged_rows
     from contamination.scoring.processes import processes
 
     def load(name: str) -> "ExampleSet":
         return replace(options, template=named[name] or options.template).load(name)
 
     opened = {name: partial(load, name) for name in named}
-    pairs = judge_pairs(list(audit_pairs(models, opened, options, options.open)), alpha=alpha)
+    rows = judged_rows([*audit_pairs(models, opened, options, options.open)], alpha=alpha)
     if not processes().is_main_process:
         return
-    rows = [row for pair in pairs for row in _rows_of(pair, alpha)]
     if csv is not None:
         import pandas as pd
 
@@ -364,11 +317,15 @@ def audit(
                 shown.remove(name)
         cells = ([_short(row[name]) for name in shown] for row in rows)
         print_table(shown, cells, title=title, text={"set", "test", "order", "verdict"})
-        for pair in pairs:
-            if pair.verdict is not None and pair.verdict.status:
-                say(f"{pair.model} on {pair.dataset}: {pair.verdict}")
-        say(*dict.fromkeys(row["reason"] for row in rows if row["p"] is None))
-    statuses = {3 if pair.verdict is None else pair.verdict.status for pair in pairs}
+        told = (
+            row["reason"]
+            if row["p"] is None
+            else f"{row['model']} on {row['set']}: {row['verdict']}: {row['reason']}"
+            for row in rows
+            if row["verdict"] != "no evidence"
+        )
+        say(*dict.fromkeys(told))
+    statuses = {STATUS.get(row["verdict"], 3) for row in rows}
     raise typer.Exit(1 if 1 in statuses else max(statuses))
 
 
@@ -379,33 +336,6 @@ def _sets_of(typed: str) -> list[tuple[str, str | None]]:
     if not names:
         raise InputError(f"{name}: no registered set fits; see `contamination data list`")
     return [(each, template_of(template) if given else None) for each in names]
-
-
-def _rows_of(pair: "Pair", alpha: float) -> list[dict[str, Any]]:
-    """Return a row for each test of a pair, or one with the reason why there is none."""
-    row: dict[str, Any] = {"model": label(pair.model), "set": pair.dataset}
-    about = {"alpha": alpha, "version": version("contamination"), "precision": None}
-    if pair.found is None or pair.verdict is None:
-        empty = dict.fromkeys(("test", "p", "log10 p", "p (Holm)", "order", "compressor"))
-        status, _, reason = pair.failed.partition(": ")
-        return [row | empty | {"verdict": status, "reason": reason} | about]
-    judged = {"verdict": pair.verdict.conclusion, "reason": pair.verdict.reason}
-    about["precision"] = pair.found.precision
-    return [
-        row
-        | {
-            "set": pair.found.header.dataset,
-            "test": each.result.test,
-            "p": each.result.p,
-            "log10 p": each.result.log10_p,
-            "p (Holm)": holm,
-            "order": each.diagnosis and each.diagnosis.verdict,
-            "compressor": each.control and each.control.p,
-        }
-        | judged
-        | about
-        for each, holm in zip(pair.found.findings, pair.holm_p, strict=True)
-    ]
 
 
 def _short(cell: object) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_origin, get_type_
 
 import typer
 
-from contamination.audit.battery import help_text, names_of
+from contamination.audit.battery import help_text
 from contamination.audit.request import MOST_PERMUTATIONS, Axis, Request
 from contamination.errors import InputError
 from contamination.files import writing
@@ -100,26 +100,21 @@ def template_of(typed: str | None) -> str | None:
     return typed and typed.replace("\\n", "\n").replace("\\t", "\t")
 
 
-_model = functools.partial(option, rich_help_panel="How to load the model")
-_endpoint = functools.partial(option, rich_help_panel="Models behind an endpoint")
-_data = functools.partial(option, rich_help_panel="The test set")
-
-
 @dataclass(frozen=True)
 class DataOptions:
     """Which records are examples, and how they become text."""
 
     template: Annotated[
         str | None,
-        _data("Template of an example: its name, or text with {field}; default: its own."),
+        option("Template of an example: its name, or text with {field}; default: its own."),
     ] = None
-    field: Annotated[str | None, _data("Field that is the whole example.")] = None
+    field: Annotated[str | None, option("Field that is the whole example.")] = None
     max_records: Annotated[
-        int | None, _data("Records to read, from the start; default: 5,000 of a registered set.")
+        int | None, option("Records to read, from the start; default: 5,000 of a registered set.")
     ] = None
-    mirror: Annotated[Path | None, _data("Mirror; default: that of CONTAMINATION_DATA.")] = None
-    split: Annotated[str | None, _data("Split of a data set of the hub; default: test.")] = None
-    data_revision: Annotated[str | None, _data("Branch, tag or commit of a hub's set.")] = None
+    mirror: Annotated[Path | None, option("Mirror; default: that of CONTAMINATION_DATA.")] = None
+    split: Annotated[str | None, option("Split of a data set of the hub; default: test.")] = None
+    data_revision: Annotated[str | None, option("Branch, tag or commit of a hub's set.")] = None
     answer: AnswerFields = None
     options: OptionsFields = None
     other: OtherFields = None
@@ -156,27 +151,27 @@ class DataOptions:
 class ModelOptions:
     """How a model is loaded, or reached."""
 
-    revision: Annotated[str | None, _model("Branch, tag or commit of a hub id.")] = None
-    precision: Annotated[str, _model("auto, float32, bfloat16 or float16.")] = "auto"
-    device_map: Annotated[str | None, _model("How to spread it over devices, as auto.")] = None
-    bits: Annotated[str | None, _model("Quantise to 8 or 4 bits (bitsandbytes).")] = None
-    attention: Annotated[str | None, _model("sdpa, flash_attention_2 or eager.")] = None
-    compile: Annotated[bool, _model("Use torch.compile.", "--compile")] = False
-    context: Annotated[int | None, _model("Tokens read at once; default: all it can.")] = None
-    batch_tokens: Annotated[int | None, _model("Most tokens of a batch.", min=1)] = None
-    trust_remote_code: Annotated[bool, _model("Run its own code.", "--trust-remote-code")] = False
+    revision: Annotated[str | None, option("Branch, tag or commit of a hub id.")] = None
+    precision: Annotated[str, option("auto, float32, bfloat16 or float16.")] = "auto"
+    device_map: Annotated[str | None, option("How to spread it over devices, as auto.")] = None
+    bits: Annotated[str | None, option("Quantise to 8 or 4 bits (bitsandbytes).")] = None
+    attention: Annotated[str | None, option("sdpa, flash_attention_2 or eager.")] = None
+    compile: Annotated[bool, option("Use torch.compile.", "--compile")] = False
+    context: Annotated[int | None, option("Tokens read at once; default: all it can.")] = None
+    batch_tokens: Annotated[int | None, option("Most tokens of a batch.", min=1)] = None
+    trust_remote_code: Annotated[bool, option("Run its own code.", "--trust-remote-code")] = False
     endpoint: Annotated[
         str | None,
-        _endpoint("URL of an OpenAI-compatible API (.../v1) or of SGLang (.../generate)."),
+        option("URL of an OpenAI-compatible API (.../v1) or of SGLang (.../generate)."),
     ] = None
-    tokenizer: Annotated[str | None, _endpoint("Its tokenizer: directory or hub id.")] = None
-    concurrency: Annotated[int, _endpoint("Requests at a time.")] = 8
-    max_requests: Annotated[int | None, _endpoint("Budget of requests, retries included.")] = None
+    tokenizer: Annotated[str | None, option("Its tokenizer: directory or hub id.")] = None
+    concurrency: Annotated[int, option("Requests at a time.")] = 8
+    max_requests: Annotated[int | None, option("Budget of requests, retries included.")] = None
     timeout: Annotated[
         float,
-        _endpoint("Seconds for an answer; a request is tried up to 7 times, for 5 times that."),
+        option("Seconds for an answer; a request is tried up to 7 times, for 5 times that."),
     ] = 120.0
-    api_key_env: Annotated[str, _endpoint("Variable that holds the key.")] = "OPENAI_API_KEY"
+    api_key_env: Annotated[str, option("Variable that holds the key.")] = "OPENAI_API_KEY"
 
     def require_in_reach(self, model: str) -> None:
         """Refuse a hub id out of reach, before anything slow is imported."""
@@ -237,15 +232,11 @@ class TestOptions(ModelOptions, DataOptions, Request):
         int | None,
         option("Contiguous parts of the set; default: of 10 examples, 4 for other tests."),
     ]
-    budget: Annotated[
-        int | None,
-        option(f"Most tokens to read for a test, in the largest shards: {names_of('successors')}."),
-    ]
     permutations: Annotated[
         int,
         option(
             f"Shuffled orderings of each shard to compare with, {MOST_PERMUTATIONS:,} at most; more"
-            f" permit a smaller p-value. {names_of('successors')} sample thousands of their own."
+            " permit a smaller p-value. Tests of pairs sample thousands of their own."
         ),
     ]
     arrangements: Annotated[

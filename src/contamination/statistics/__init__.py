@@ -11,7 +11,7 @@ function                          input                        guarantee
 `pooled_exact_test`               sets of (r, m+1) shards      exact; one p of all sets
 `sharded_exact_monte_carlo`       (r, m+1) shards              exact; p >= 1/(resamples+1)
 `westfall_young_test`             (q, r, m+1) statistics       exact; tilted Monte Carlo
-`anytime_test`, `EProcess`        (r, m+1), shard by shard     exact at every stopping time
+`anytime_test`, `AnytimeResult`   (r, m+1), shard by shard     exact at every stopping time
 `fisher`                          (n,) p-values                exact if independent
 `cauchy`                          (n,) p-values                asymptotic as p -> 0, dependence
 `harmonic_mean`                   (n,) p-values                any dependence
@@ -21,10 +21,7 @@ function                          input                        guarantee
 ================================  ===========================  ===================================
 
 Scores of the orderings of one shard, to be stacked to (r, m+1): `token_standardised_scores` and
-`boundary_scores` from its tokens, `sampled_successor_scores` from its successor matrix;
-`contributions` is what each adds to the statistic of the exact test. `called_canonical` and
-`null_scores` make null experiments of scores at hand, and `sharded_exact_p_values` tests a thousand
-of them at once; `fewer_permutations` is what fewer shuffled orderings would have given. Any room
+`boundary_scores` from its tokens, `sampled_successor_scores` from its successor matrix. Any room
 may import from here; nothing here imports from another room but `errors`.
 """
 
@@ -44,7 +41,7 @@ if TYPE_CHECKING:
     from contamination.statistics.token_scores import *  # noqa: F403
 
 _MODULES = {
-    "anytime": "anytime_test",
+    "anytime": "AnytimeResult anytime_test",
     "exchangeability": "random_orderings",
     "joint": "westfall_young_test",
     "multiple_testing": "CombinedResult adjust cauchy dkw_band ecdf fisher harmonic_mean",
@@ -53,8 +50,7 @@ _MODULES = {
     "results": "TestResult",
     "sharded_exact": "contributions pooled_exact_test sampling_error sharded_exact_monte_carlo "
     "sharded_exact_p_values sharded_exact_test",
-    "successor": "centred_successors sampled_successor_scores shard_size_for_budget "
-    "successor_cost successor_scores",
+    "successor": "centred_successors sampled_successor_scores successor_scores",
     "token_scores": "boundary_scores centred_tokens token_standardised_scores",
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names.split()}

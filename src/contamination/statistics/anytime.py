@@ -6,8 +6,9 @@ by Ville's inequality large wealth is as rare under H0 as a small p-value, howev
 """
 
 import math
+import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,47 +25,37 @@ _VIEWS, _STAKES = 2, 2
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AnytimeResult(TestResult):
-    """`anytime_test`: the statistic is log10 of the evidence after the last shard.
+    """The evidence so far: none before the first shard, `update` after each.
 
     Attributes
     ----------
-    stopped_at : int or None
-        Number of shards after which the evidence first reached 1/alpha; None where it never did.
-    log10_e : ndarray, shape (r,)
-        Evidence after each shard, as a decimal logarithm.
-    permutations : int
-        The smallest m of any shard.
+    statistic : log10 E, where E is the mean wealth over the bets.
+    p, log10_p : the always-valid p-value: the smallest 1/E so far, at most 1.
+    permutations : the smallest m of any shard.
+    alpha : level of the rule "stop at the first E >= 1/alpha".
+    stopped_at : number of shards at which it stops, None where E has never reached 1/alpha.
+    log_wealth : (2, 2, 6), log wealth (nats) of each bet: by scores or by ranks; with the whole
+        stake or half of it; by lambda.
     """
 
-    stopped_at: int | None
-    log10_e: NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class EProcess:
-    """The evidence so far: `EProcess()` before the first shard, `update` after each.
-
-    Attributes
-    ----------
-    log_wealth : ndarray, shape (2, 2, 6)
-        Log wealth (nats) of each bet: by scores or by ranks; with the whole stake or half of it;
-        by lambda.
-    log10_e : float
-        log10 E, where E is the mean wealth over the bets.
-    log10_p : float
-        log10 of the always-valid p-value: the smallest 1/E so far, at most 1.
-    shards : int
-        How many were added.
-    """
-
+    test: str = "anytime"
+    statistic: float = 0.0
+    p: float = 1.0
+    log10_p: float = 0.0
+    shards: int = 0
+    permutations: int = sys.maxsize
+    alpha: float
+    stopped_at: int | None = None
     log_wealth: NDArray[np.float64] = field(
         default_factory=lambda: np.zeros((_VIEWS, _STAKES, len(_LAMBDAS)))
     )
-    log10_e: float = 0.0
-    log10_p: float = 0.0
-    shards: int = 0
 
-    def update(self, log_probs: ArrayLike) -> "EProcess":
+    def __post_init__(self) -> None:
+        """Refuse an alpha outside (0, 1)."""
+        if not 0 < self.alpha < 1:
+            raise InputError(f"alpha is {self.alpha}: give a level between 0 and 1, such as 0.05")
+
+    def update(self, log_probs: ArrayLike) -> "AnytimeResult":
         """Return the evidence with one more shard, `log_probs` (m+1,) as in `anytime_test`.
 
         Raises InputError for a wrong number of dimensions, no permutation, or a value that is not
@@ -73,21 +64,18 @@ class EProcess:
         log_wealth = self.log_wealth + _log_e_values(as_log_probs(log_probs, ndim=1))
         top = float(log_wealth.max())
         log10_e = (top + math.log(float(np.exp(log_wealth - top).mean()))) / math.log(10)
-        return EProcess(
+        shards, log10_p = self.shards + 1, min(self.log10_p, -log10_e)
+        reached = shards if log10_p <= math.log10(self.alpha) else None
+        return replace(
+            self,
+            statistic=log10_e,
+            p=p_from_log10(log10_p),
+            log10_p=log10_p,
+            shards=shards,
+            permutations=min(self.permutations, np.size(log_probs) - 1),
+            stopped_at=self.stopped_at or reached,
             log_wealth=log_wealth,
-            log10_e=log10_e,
-            log10_p=min(self.log10_p, -log10_e),
-            shards=self.shards + 1,
         )
-
-    def rejects(self, alpha: float) -> bool:
-        """Whether E has reached 1/alpha: stop here, H0 is rejected at level alpha.
-
-        Raises InputError for an alpha outside (0, 1).
-        """
-        if not 0 < alpha < 1:
-            raise InputError(f"alpha is {alpha}: give a level between 0 and 1, such as 0.05")
-        return self.log10_p <= math.log10(alpha)
 
 
 def anytime_test(shards: Iterable[ArrayLike], *, alpha: float) -> AnytimeResult:
@@ -95,18 +83,14 @@ def anytime_test(shards: Iterable[ArrayLike], *, alpha: float) -> AnytimeResult:
 
     E_t = mean over bets b of prod_{i <= t} e_{i, b};  p_t = min_{s <= t} min(1, 1 / E_s)
 
-    `p` is the always-valid p-value after the last shard, to the last bit what `EProcess.update`
-    gives shard by shard. Raises InputError for no shard, a shard without permutations or of another
-    shape, a value that is not finite, or an alpha outside (0, 1).
+    `p` is the always-valid p-value after the last shard. Raises InputError for no shard, a shard as
+    `AnytimeResult.update` refuses it, or an alpha outside (0, 1).
 
     Parameters
     ----------
-    shards : iterable of array_like, shape (m_i + 1,) each, or array_like, shape (r, m+1)
-        Log-probability (nats), or any other score, of each shard in each ordering, in the order in
-        which the shards were scored; entry 0 of a shard is canonical. Larger is more evidence.
-        Shards may have different numbers of orderings.
-    alpha : float
-        Level of the rule "stop at the first E >= 1/alpha". It affects `stopped_at` alone.
+    shards : (m_i + 1,) each, log-probability (nats), or any other score, in each ordering, in the
+        order in which the shards were scored; entry 0 is canonical. Larger is more evidence.
+    alpha : level of the rule "stop at the first E >= 1/alpha". It affects `stopped_at` alone.
 
     Notes
     -----
@@ -121,46 +105,25 @@ def anytime_test(shards: Iterable[ArrayLike], *, alpha: float) -> AnytimeResult:
     exactly 1, with ties or without. So the wealth of each bet, and with it their mean E_t, is a
     non-negative martingale that starts from 1.
 
-    Ville's inequality: P(E_t >= 1/alpha for some t) <= alpha. For let tau be the first such t; then
-    E stopped at tau has mean 1 at every t, so 1 >= E[E_tau; tau <= t] >= P(tau <= t) / alpha, and t
-    grows without limit. Hence P(p_t <= alpha for some t) <= alpha: exact for finite samples, with
-    no law assumed, whenever and why ever one stops, and if shards are added later. Which shard
-    comes next and with how many orderings may depend on earlier shards, but never on its own
-    scores.
+    Ville's inequality: P(E_t >= 1/alpha for some t) <= alpha. Hence P(p_t <= alpha for some t) <=
+    alpha: exact for finite samples, with no law assumed, whenever and why ever one stops, and if
+    shards are added later. Which shard comes next and with how many orderings may depend on earlier
+    shards, but never on its own scores.
 
-    Why a mixture: the best lambda is not known, and a mean over bets loses no more than the
-    logarithm of their number (1.4 decades) to the best of them. The bets by ranks win under heavy
-    tails, those by scores under light ones, half stakes where the model knows some shards only.
+    A mean over bets loses no more than the logarithm of their number (1.4 decades) to the best of
+    them. The bets by ranks win under heavy tails, those by scores under light ones, half stakes
+    where the model knows some shards only. Simulated with normal scores, the mean number of shards
+    to E >= 1/alpha is about that at which the exact test of fixed size has power 0.9.
 
-    Price: simulated with normal scores, the mean number of shards to E >= 1/alpha is about that at
-    which the exact test of fixed size has power 0.9 (1.0 to 1.15 times it for alpha = 0.05, 0.85 to
-    1.0 times for 0.001, effects of 0.3 to 2 standard deviations); with twice as many shards, 90% of
-    the runs or more have stopped.
-
-    References
-    ----------
     Ville (1939), Étude critique de la notion de collectif. Ramdas, Grünwald, Vovk and Shafer
     (2023), "Game-theoretic statistics and safe anytime-valid inference", Statistical Science 38(4).
     """
-    path, state, permutations, stopped_at = [], EProcess(), [], None
+    found = AnytimeResult(alpha=alpha)
     for log_probs in shards:
-        state = state.update(log_probs)
-        path.append(state.log10_e)
-        permutations.append(np.size(log_probs) - 1)
-        if stopped_at is None and state.rejects(alpha):
-            stopped_at = state.shards
-    if not path:
+        found = found.update(log_probs)
+    if not found.shards:
         raise InputError("shards is empty: give the scores of at least 1 shard")
-    return AnytimeResult(
-        test="anytime",
-        statistic=state.log10_e,
-        p=p_from_log10(state.log10_p),
-        log10_p=state.log10_p,
-        shards=state.shards,
-        permutations=min(permutations),
-        stopped_at=stopped_at,
-        log10_e=np.array(path),
-    )
+    return found
 
 
 def _log_e_values(values: NDArray[np.float64]) -> NDArray[np.float64]:

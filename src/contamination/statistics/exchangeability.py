@@ -4,10 +4,9 @@ Every test of contamination on orderings (Oren section 2) assumes that the canon
 examples is one draw among equally likely ones. That can be asked of the records alone: a statistic
 of the order, such as the share of neighbours with equal labels, is compared with its values in
 random orderings from the same group of permutations as the sharded test, within contiguous shards.
-A statistic takes one value (or label) a record, orderings of shape (m+1, n) from `random_orderings`
-and the bounds of the shards; it returns one number an ordering, (m+1,), the canonical one first.
-*Neighbours* stand next to each other in one shard; no pair spans a border between shards, whose
-order the sharded test never sees.
+A statistic takes one value (or label) a record, orderings (m+1, n) from `random_orderings` and the
+bounds of the shards; it returns one number an ordering, (m+1,), the canonical one first.
+*Neighbours* stand next to each other in one shard, since the sharded test moves none out of it.
 
 An item has k options. Its arrangements are an integer array (N, k), the published one first: entry
 i of a row is the option that stands in place i. A statistic takes something known of each option,
@@ -40,10 +39,9 @@ _CHUNK = 1 << 20  # entries of orderings, or of similarities, at once: tens of m
 
 @dataclass(frozen=True, kw_only=True)
 class OrderResult:
-    """`order_test`: p, log10 p, and how strong the effect is.
+    """`order_test`: p, log10 p and z, never the source of p.
 
-    z is the statistic less its mean over all m+1 orderings, divided by its standard deviation over
-    them, or 0 for a constant statistic; never the source of p.
+    z is the statistic less its mean over all orderings, by its sd over them, or 0 if that is 0.
     """
 
     p: float
@@ -157,20 +155,13 @@ def neighbour_similarity(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
     """Similarity of records that stand `lags` places apart, the first of them 1.
 
-    The n x n matrix of cosines is computed a block of rows at a time and read at the entries that
-    the orderings ask for, so that it never stands in memory as a whole. Time grows as n times the
-    non-zero features, and as n * m * len(lags); memory as n * m.
+    The n x n matrix of cosines is computed a block of rows at a time, so memory grows as n * m.
 
     Parameters
     ----------
-    features : sparse matrix or array, shape (n, v)
-        Rows of Euclidean length 1 (or 0, which is similar to nothing).
-    lags : sequence of int
-        Distances, at least 1.
-    threshold : float
-        Records are near-duplicates where their cosine is above it and they are not copies.
-    copies : array_like, shape (n,)
-        Equal for records that are exact copies of each other.
+    features : (n, v), sparse or not: rows of Euclidean length 1 (or 0, similar to nothing).
+    threshold : records are near-duplicates where their cosine is above it and they are not copies.
+    copies : (n,), equal for records that are exact copies of each other.
 
     Returns
     -------

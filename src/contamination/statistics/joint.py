@@ -4,13 +4,8 @@ New here, on the exact test on shards. Full, token-standardised, boundary and su
 the same orderings depend on each other in a way that is known: under H0 the canonical index J_i of
 a shard is uniform on {0..m}, and it is the same J_i in all statistics. So their joint null law is
 known exactly too, and `westfall_young_test` asks whether the best of them is better than the best
-would be under H0.
-
-How the tail is sampled. A sum that all shards make large is never drawn under H0. Tilting by theta
-along a statistic multiplies the law of J by exp(theta z(J)), makes large sums common, and leaves
-the shards independent. A mixture of such laws, from the null to the largest attainable sum, is
-drawn from instead, and each draw is weighed by how much rarer it is under H0. Nothing there knows
-which ordering is canonical.
+would be under H0. Its far tail is sampled from tilted laws: tilting by theta along a statistic
+multiplies the law of J by exp(theta z(J)), makes large sums common, and leaves shards independent.
 """
 
 import math
@@ -44,12 +39,9 @@ class WestfallYoungResult(TestResult):
 
     Attributes
     ----------
-    names : tuple of str, length q
-        What the statistics are called.
-    best : str
-        The one that gave T. The p-value has paid for the choice.
-    marginals : tuple of ShardedExactResult, length q
-        Each statistic's own exact test, *not* corrected for there being q of them.
+    names : what the q statistics are called.
+    best : the one that gave T. The p-value has paid for the choice.
+    marginals : each statistic's own exact test, *not* corrected for there being q of them.
     """
 
     names: tuple[str, ...]
@@ -78,14 +70,11 @@ def westfall_young_test(
 
     Parameters
     ----------
-    scores : array_like, shape (q, r, m+1)
-        Score of each shard in each ordering by each statistic; entry [:, :, 0] is canonical, and an
-        ordering has the same place in all statistics. Larger is more evidence.
-    names : sequence of str, length q, optional
-        "0", "1" and so on if not given.
-    resamples : int
-        Number of draws. 10000 give log10 p within about 0.1 for 50 shards, down to the smallest p;
-        hundreds of shards reach further into the tail and take 100000 for the same.
+    scores : (q, r, m+1), of each shard in each ordering by each statistic; entry [:, :, 0] is
+        canonical, and an ordering has one place in all statistics. Larger is more evidence.
+    names : of the statistics; "0", "1" and so on if not given.
+    resamples : number of draws. 10000 give log10 p within about 0.1 for 50 shards, down to the
+        smallest p; hundreds of shards reach further into the tail and take 100000 for the same.
 
     Notes
     -----
@@ -101,17 +90,13 @@ def westfall_young_test(
     Exact for any number of draws: P(p <= alpha) <= alpha. Proof idea: Q and the u_q are symmetric
     in the m+1 orderings and know nothing of which is canonical. Weighting by w(0) turns "0 from P,
     draws from Q" into resamples + 1 exchangeable draws from Q; of these, the ones with p <= alpha
-    are the largest by T, and weigh at most (resamples + 1) alpha together. Their own weight w(0) is
-    the price: it biases p upwards, by a share that falls as 1 / resamples and grows with the depth
-    of the tail and the number of tilts. With the null alone as Q, all w = 1 and
-    p = (1 + hits) / (1 + resamples).
+    are the largest by T, and weigh at most (resamples + 1) alpha together. The price is w(0), which
+    biases p upwards by a share that falls as 1 / resamples.
 
     Ties, within rounding, count against the canonical ordering. A statistic silent on every shard
     has z = 0 throughout. p need not be monotone in one canonical score, as in
     `sharded_exact_test`: the score also moves its shard's weight and the null sd.
 
-    References
-    ----------
     Westfall and Young (1993), Resampling-Based Multiple Testing. Harrison (2012),
     "Conservative hypothesis tests and confidence intervals using importance sampling", Biometrika
     99(1), 57-69. Mixture proposals: Hesterberg (1995), Technometrics 37(2).
@@ -180,9 +165,8 @@ class Tilt(NamedTuple):
 def ladder(z: NDArray[np.float64]) -> list[Tilt]:
     """Tilts of one statistic, from just above the null to the largest attainable sum.
 
-    z[i, j], shape (r, m+1), is what shard i would add to the statistic were its ordering j
-    canonical. The last tilt reaches the largest sum with probability at least 1/2. There is none
-    for a statistic that is 0 on every shard.
+    z, (r, m+1), is what a shard would add to the statistic were an ordering canonical. The last
+    tilt reaches the largest sum with probability at least 1/2; a silent statistic has none.
     """
     below = z - z.max(axis=1, keepdims=True)
     tilts: list[Tilt] = []

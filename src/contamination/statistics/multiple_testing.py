@@ -1,9 +1,9 @@
 """Many p-values: one verdict for all of them, or one verdict each.
 
 Fisher's rule (Oren section 4.3) and rules that survive dependence combine; `adjust` controls error
-rates over a whole audit of models and test sets. They take p-values, or their decimal logarithms
-where these lie below the smallest float, and work in logarithms throughout. Studies of calibration
-ask whether p-values under H0 are uniform: `ecdf` and `dkw_band` are their law and a band around it.
+rates over a whole audit of models and test sets. They take the decimal logarithms of p-values,
+since these may lie below the smallest float. Studies of calibration ask whether p-values under H0
+are uniform: `ecdf` and `dkw_band` are their law and a band around it.
 """
 
 import math
@@ -41,32 +41,19 @@ class AdjustedResult:
     log10_p: NDArray[np.float64]
 
 
-def fisher(
-    p_values: ArrayLike | None = None, *, log10_p: ArrayLike | None = None
-) -> CombinedResult:
+def fisher(log10_p: ArrayLike) -> CombinedResult:
     """Combine independent p-values: -2 sum log p_i against chi-squared with 2n degrees of freedom.
 
-    Raises InputError for an entry that is NaN, or not (the logarithm of) a number in (0, 1]; no
-    entry; or neither or both of the arguments.
+    Takes log10 of the one-sided p-values of n tests, (n,). Raises InputError for no entry, or one
+    that is not finite or above 0.
 
-    Parameters
-    ----------
-    p_values : array_like, shape (n,)
-        One-sided p-values of n independent tests, each in (0, 1].
-    log10_p : array_like, shape (n,)
-        Or their decimal logarithms, each finite and at most 0.
-
-    Notes
-    -----
     H0: every one of the n null hypotheses holds. Alternative: at least one fails. Exact if the p_i
     are independent and uniform under H0, conservative if they are stochastically larger. Dependence
     breaks it: positively dependent p-values make it reject too often.
 
-    References
-    ----------
     Fisher (1932), Statistical Methods for Research Workers; Oren et al. (2024), section 4.3.
     """
-    log10 = _as_log10_p(p_values, log10_p)
+    log10 = as_p_values(log10_p, log10=True)
     half = float(-log10.sum()) * math.log(10)
     # An even number of degrees of freedom gives the survival function in closed form, which SciPy's
     # chi2.logsf lacks below 1e-308: exp(-x/2) sum_{k < n} (x/2)^k / k!.
@@ -74,30 +61,23 @@ def fisher(
     return _combined(2 * half, float(logsumexp(xlogy(k, half) - gammaln(k + 1))) - half)
 
 
-def cauchy(
-    p_values: ArrayLike | None = None, *, log10_p: ArrayLike | None = None
-) -> CombinedResult:
+def cauchy(log10_p: ArrayLike) -> CombinedResult:
     """Combine p-values of any dependence, nearly: mean_i cot(pi p_i) against the Cauchy law.
 
-    Parameters, H0 and errors as in `fisher`. Small p-values decide; for the smallest, p is about
+    Input, H0 and errors as in `fisher`. Small p-values decide; for the smallest, p is about
     n / sum_i 1/p_i. The statistic is held at the largest float.
 
-    Notes
-    -----
     A mean of independent Cauchy variables is a Cauchy variable, so the rule is exact if the p_i are
     independent and uniform under H0. If each pair of the tests has bivariate normal statistics,
     P(p <= alpha) / alpha tends to 1 as alpha falls to 0, whatever their correlations (Liu and Xie,
-    theorem 1). At alpha = 0.05 it is not there yet: 50 tests of correlation 0.3 reject with
-    probability 0.08, and with 0.013 at alpha = 0.01 (Fisher: 0.27 and 0.21). Other dependence can
-    do worse: `harmonic_mean` holds under all. p_i = 1 counts as 1 - 2^-53 and still outvotes all
-    but p-values as extreme: leave out tests that say nothing.
+    theorem 1); at alpha = 0.05 it is not there yet, and other dependence can do worse:
+    `harmonic_mean` holds under all. p_i = 1 counts as 1 - 2^-53 and still outvotes all but p-values
+    as extreme: leave out tests that say nothing.
 
-    References
-    ----------
     Liu and Xie (2020), "Cauchy combination test", Journal of the American Statistical Association
     115(529).
     """
-    log_p = np.minimum(_as_log10_p(p_values, log10_p) * math.log(10), _LARGEST_LOG_P)
+    log_p = np.minimum(as_p_values(log10_p, log10=True) * math.log(10), _LARGEST_LOG_P)
     # cot(pi p) is 1/(pi p) to the last digit below 1e-8, and beyond it is safe to leave logarithms.
     # Towards p = 1 the distance to 1 is what counts, and exp(log p) has lost it.
     near = np.exp(np.maximum(log_p, math.log(1e-9)))
@@ -117,28 +97,21 @@ def cauchy(
     return _combined(float(sign) * math.exp(min(log_mean, largest)), log_combined)
 
 
-def harmonic_mean(
-    p_values: ArrayLike | None = None, *, log10_p: ArrayLike | None = None
-) -> CombinedResult:
+def harmonic_mean(log10_p: ArrayLike) -> CombinedResult:
     """Combine p-values of any dependence: their harmonic mean times a constant a_n.
 
-    Parameters, H0 and errors as in `fisher`. The statistic is the harmonic mean n / sum_i 1/p_i,
+    Input, H0 and errors as in `fisher`. The statistic is the harmonic mean n / sum_i 1/p_i,
     held at the smallest float.
 
-    Notes
-    -----
     P(a_n H <= alpha) <= alpha under every dependence, and no smaller factor has this property:
     a_1 = 1, a_2 = 2, and from n = 3 on a_n = (y + n)^2 / ((y + 1) n), where y > 0 solves
-    y^2 = n ((y + 1) log(y + 1) - y) (Vovk and Wang, proposition 6). a_10 is 4.6 and a_50 is 6.6; it
-    grows like log n. Wilson's calibration by a Landau law divides p by about that much; it is right
-    if the tests are independent and has no bound otherwise, so it is not used here.
+    y^2 = n ((y + 1) log(y + 1) - y) (Vovk and Wang, proposition 6); it grows like log n. Wilson's
+    calibration by a Landau law, smaller by about that, has no bound under dependence.
 
-    References
-    ----------
     Wilson (2019), "The harmonic mean p-value for combining dependent tests", PNAS 116(4). Vovk and
     Wang (2020), "Combining p-values via averaging", Biometrika 107(4).
     """
-    log10 = _as_log10_p(p_values, log10_p)
+    log10 = as_p_values(log10_p, log10=True)
     n = len(log10)
     log_mean = math.log(n) - float(logsumexp(-log10 * math.log(10)))
     statistic = p_from_log10(min(0.0, log_mean / math.log(10)))
@@ -160,36 +133,31 @@ def adjust(
         benjamini_hochberg:   min_{j >= k} n p_(j) / j
 
     The values are those of statsmodels' `multipletests` wherever a float can hold them; p is held
-    at the smallest normal float64. Raises InputError as `fisher`, or for an unknown method.
+    at the smallest normal float64. Takes p-values, each in (0, 1], or their decimal logarithms,
+    (n,), of tests that may depend on each other. Raises InputError as `fisher`, or for an unknown
+    method, or neither or both of the arguments.
 
-    Parameters
-    ----------
-    p_values, log10_p
-        As in `fisher`, of tests that may depend on each other.
-    method : {"holm", "benjamini_hochberg"}
-        The procedure.
+    H0 of each test: its own. Rejecting where the adjusted p is at most alpha keeps at or below
+    alpha, exactly in finite samples if the p-values are valid,
 
-    Notes
-    -----
-    H0 of each test: its own. Rejecting where the adjusted p is at most alpha keeps
+    - "holm": the probability of even one false rejection, under any dependence. For an audit in
+      which every accusation must stand.
+    - "benjamini_hochberg": the expected share of false ones among the rejections, if the tests are
+      independent or positively regression dependent on the true null hypotheses (PRDS). For a
+      screen whose hits are looked at again.
 
-    - "holm": the probability of even one false rejection (family-wise error rate) at or below
-      alpha, under any dependence. For an audit in which every accusation must stand.
-    - "benjamini_hochberg": the expected share of false ones among the rejections (false discovery
-      rate) at or below alpha, if the tests are independent or positively regression dependent on
-      the true null hypotheses (PRDS). For a screen whose hits are looked at again.
-
-    Both are exact in finite samples if the p-values are valid.
-
-    References
-    ----------
     Holm (1979), "A simple sequentially rejective multiple test procedure", Scandinavian Journal of
     Statistics 6(2). Benjamini and Hochberg (1995), "Controlling the false discovery rate", Journal
     of the Royal Statistical Society B 57(1).
     """
     if method not in get_args(Method):
         raise InputError(f"method is {method!r}: give one of {', '.join(get_args(Method))}")
-    raw = _as_log10_p(p_values, log10_p)
+    if p_values is not None and log10_p is None:
+        raw = np.log10(as_p_values(p_values))
+    elif p_values is None and log10_p is not None:
+        raw = as_p_values(log10_p, log10=True)
+    else:
+        raise InputError("give either p_values or log10_p")
     order = np.argsort(raw)
     rank = np.arange(1, len(raw) + 1)
     # statsmodels has these procedures for p itself, which ends at 1e-308; log10 p does not.
@@ -223,15 +191,6 @@ def dkw_band(n: int, level: float) -> float:
     if not 0 < level < 1:
         raise InputError(f"level is {level}: give a coverage between 0 and 1, such as 0.95")
     return math.sqrt(math.log(2 / (1 - level)) / (2 * n))
-
-
-def _as_log10_p(p_values: ArrayLike | None, log10_p: ArrayLike | None) -> NDArray[np.float64]:
-    """Return the decimal logarithms of p-values given either way, (n,), n >= 1."""
-    if p_values is not None and log10_p is None:
-        return np.asarray(np.log10(as_p_values(p_values)))
-    if p_values is not None or log10_p is None:
-        raise InputError("give either p_values or log10_p")
-    return as_p_values(log10_p, log10=True)
 
 
 def _combined(statistic: float, log_p: float) -> CombinedResult:

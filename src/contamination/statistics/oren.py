@@ -7,7 +7,6 @@ scoring. How often a test rejects then is its level on these scores, whatever ma
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import scipy.special
@@ -18,37 +17,21 @@ from contamination.errors import InputError
 from contamination.statistics.results import ROUNDING, TestResult, as_log_probs, p_from_log10
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ShardedTResult(TestResult):
-    """`sharded_t_test`: with the `differences` (r,) in nats, and the degrees of freedom."""
-
-    differences: NDArray[np.float64]
-    df: int
-
-
 def permutation_test(log_probs: ArrayLike) -> TestResult:
     """Rank the canonical ordering among m shuffled ones.
 
     p = (1 + #{j >= 1 : L[j] >= L[0]}) / (1 + m)
 
-    The statistic is L[0] in nats. Raises InputError for a wrong number of dimensions, fewer than 1
-    permutation, or a value that is not finite.
+    L, (m+1,), is the log-probability (nats) of the whole set in each ordering: entry 0 is
+    canonical, the others are independent uniform permutations; larger is more evidence. The
+    statistic is L[0]. Raises InputError for a wrong number of dimensions, no permutation, or a
+    value that is not finite.
 
-    Parameters
-    ----------
-    log_probs : array_like, shape (m+1,)
-        Log-probability (nats) of the whole set in each ordering; entry 0 is canonical, the others
-        are independent uniform permutations. Larger is more evidence.
-
-    Notes
-    -----
     H0: the orderings are exchangeable given the model, which has never seen the set in its order;
     so the rank of L[0] is uniform. Alternative: the canonical ordering is more likely.
     P(p <= alpha) <= alpha holds exactly for every m and every distribution; ties count against the
     canonical ordering. The smallest p is 1 / (1 + m).
 
-    References
-    ----------
     Oren et al. (2024), section 3.1. Phipson and Smyth (2010), "Permutation p-values should never be
     zero", Statistical Applications in Genetics and Molecular Biology 9(1), article 39.
     """
@@ -59,35 +42,26 @@ def permutation_test(log_probs: ArrayLike) -> TestResult:
     return TestResult(test="permutation", shards=1, permutations=m, **outcome)
 
 
-def sharded_t_test(log_probs: ArrayLike, *, ddof: int = 1) -> ShardedTResult:
+def sharded_t_test(log_probs: ArrayLike, *, ddof: int = 1) -> TestResult:
     """One-sided one-sample t-test on the per-shard differences.
 
     s_i = L[i, 0] - mean_{j >= 1} L[i, j];  t = sqrt(r) mean(s) / sd(s);  p = P(t_{r-1} >= t)
 
-    The statistic is t. Raises InputError for a wrong number of dimensions, fewer than 2 shards or 1
-    permutation, a value that is not finite, or differences that are all equal and not 0 (t is then
-    undefined).
+    L, (r, m+1), is the log-probability (nats) of each shard in each ordering, column 0 canonical;
+    larger is more evidence. The statistic is t. Raises InputError for a wrong number of dimensions,
+    fewer than 2 shards or 1 permutation, a value that is not finite, or differences that are all
+    equal and not 0 (t is then undefined).
 
-    Parameters
-    ----------
-    log_probs : array_like, shape (r, m+1)
-        Log-probability (nats) of each shard in each ordering; column 0 is canonical. Larger is more
-        evidence.
-    ddof : {1, 0}
-        Divisor r - ddof in the variance. 1 is Student's t. 0 is what the public script of the paper
-        computes (`numpy.std`): its statistic is sqrt(r / (r-1)) too large for the t law with r - 1
-        degrees of freedom, so it rejects too often; use it only to compare with that script.
+    `ddof` of 1 is Student's t. 0 is what the public script of the paper computes (`numpy.std`): its
+    statistic is sqrt(r / (r-1)) too large for the t law with r - 1 degrees of freedom, so it
+    rejects too often; use it only to compare with that script.
 
-    Notes
-    -----
     H0: the orderings of each shard are exchangeable. Alternative: canonical orderings are more
     likely. p is asymptotic in r (Theorem 2: i.i.d. examples, finite second moments). It is exact
     only if the s_i are i.i.d. normal with mean 0, and nothing bounds its error for few shards of
     skewed or unequal scores (`sharded_exact_test` needs neither assumption). Where every s_i is 0,
     nothing speaks for the canonical ordering: t = 0, p = 1.
 
-    References
-    ----------
     Oren et al. (2024), section 3.2 and Algorithm 1.
     """
     values = as_log_probs(log_probs, ndim=2, min_shards=2)
@@ -105,16 +79,8 @@ def sharded_t_test(log_probs: ArrayLike, *, ddof: int = 1) -> ShardedTResult:
         error = differences.std(ddof=ddof) / math.sqrt(shards)
         statistic = float(differences.mean() / error)
         log10_p = _log_t_survival(statistic, shards - 1) / math.log(10)
-    return ShardedTResult(
-        test="sharded_t",
-        statistic=statistic,
-        p=p_from_log10(log10_p),
-        log10_p=log10_p,
-        shards=shards,
-        permutations=values.shape[1] - 1,
-        differences=differences,
-        df=shards - 1,
-    )
+    outcome = {"statistic": statistic, "p": p_from_log10(log10_p), "log10_p": log10_p}
+    return TestResult(test="sharded_t", shards=shards, permutations=values.shape[1] - 1, **outcome)
 
 
 def _log_t_survival(t: float, df: int) -> float:
@@ -164,16 +130,9 @@ def fewer_permutations(
     """Yield the canonical ordering with random subsets of so many of the shuffled ones, (r, m'+1).
 
     Oren, Figure 3b. Orderings 1..m of a shard are independent, so any subset of them drawn without
-    looking at their scores is as good as having scored no others. All shards keep the same columns;
-    of all m there is only one subset. Raises InputError for fewer than 1 permutation or more than
-    there are.
-
-    Parameters
-    ----------
-    log_probs : array_like, shape (r, m+1)
-        Log-probability (nats) of each shard in each ordering; column 0 is canonical.
-    permutations : m', at most m.
-    replicates : subsets to draw, with replacement among all subsets.
+    looking at their scores is as good as having scored no others. `log_probs` (r, m+1) are as in
+    `sharded_t_test`, and all shards keep the same columns. `replicates` subsets are drawn, with
+    replacement; of all m there is only one. Raises InputError unless 1 <= `permutations` <= m.
     """
     values = as_log_probs(log_probs, ndim=2)
     most = values.shape[1] - 1

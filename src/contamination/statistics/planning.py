@@ -35,25 +35,18 @@ NO_EVIDENCE = (
 
 @dataclass(frozen=True)
 class Design:
-    """One way to reach the wanted power. All but the first are infinite where no size does.
+    """One way to reach the wanted power; shards and tokens are infinite where no size does.
 
     Attributes
     ----------
-    permutations : int
-        m, shuffled orderings per shard.
-    shards, shards_low, shards_high : float
-        Whole number of shards that the estimated effect needs, and its 95% interval.
-    tokens, tokens_low, tokens_high : float
-        Tokens to be scored, shards * (m+1) * tokens_per_shard.
+    permutations : m, shuffled orderings per shard.
+    shards : whole number that the estimated effect needs, and the ends of its 95% interval.
+    tokens : to be scored, shards * (m+1) * tokens_per_shard, likewise.
     """
 
     permutations: int
-    shards: float
-    shards_low: float
-    shards_high: float
-    tokens: float
-    tokens_low: float
-    tokens_high: float
+    shards: tuple[float, ...]
+    tokens: tuple[float, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,26 +55,15 @@ class PowerPlan:
 
     Attributes
     ----------
-    effect, effect_low, effect_high : float
-        By how many standard deviations of shuffled scores a canonical one exceeds their mean,
-        averaged over shards, and its 95% interval.
-    spread : float
-        Standard deviation of canonical scores around it, in the same unit; at least 1.
-    pilot_shards : int
-        Shards in the pilot.
-    designs : tuple of Design
-        One for each number of permutations, in the order given.
-    notes : tuple of str
-        What to beware of; the first is `FRESH_SHARDS`.
+    effect : by how many standard deviations of shuffled scores a canonical one exceeds their mean,
+        averaged over shards, and the ends of its 95% interval.
+    spread : standard deviation of canonical scores around it, in the same unit; at least 1.
+    designs : one for each number of permutations, in the order given.
+    notes : what to beware of; the first is `FRESH_SHARDS`.
     """
 
-    effect: float
-    effect_low: float
-    effect_high: float
+    effect: tuple[float, ...]
     spread: float
-    pilot_shards: int
-    alpha: float
-    power: float
     designs: tuple[Design, ...]
     notes: tuple[str, ...]
 
@@ -97,27 +79,15 @@ def plan(
 ) -> PowerPlan:
     """Shards and scored tokens that `sharded_exact_test` needs, by number of permutations.
 
-    Raises InputError for scores of another shape, fewer than 2 shards or 5 permutations, a value
-    that is not finite, a shard whose shuffled scores are all equal, or alpha or power out of its
-    range.
+    Raises InputError for scores of another shape, too few of them, a value that is not finite, a
+    shard whose shuffled scores are all equal, or alpha or power out of its range.
 
     Parameters
     ----------
-    pilot_scores : array_like, shape (r0, m0+1)
-        Scores of a few shards in each ordering; column 0 is canonical. m0 >= 5.
-    tokens_per_shard : float
-        Tokens of one shard in one ordering (mean over shards).
-    alpha : float
-        Level of the planned test.
-    power : float
-        Wanted probability of p <= alpha, in [0.5, 1).
-    permutations : sequence of int
-        The m to plan for.
-
-    Returns
-    -------
-    PowerPlan
-        Fewest tokens for the wanted power are at `min(plan.designs, key=lambda d: d.tokens)`.
+    pilot_scores : (r0, m0+1), of a few shards in each ordering; column 0 is canonical. m0 >= 5.
+    tokens_per_shard : of one shard in one ordering (mean over shards).
+    alpha, power : level of the planned test, and the wanted probability of p <= alpha, in [0.5, 1).
+    permutations : the m to plan for.
 
     Notes
     -----
@@ -134,17 +104,13 @@ def plan(
     that, because the sd is uncertain too; m = 1 is a sign test with its lattice, and z_alpha grows
     by 1 / sqrt(r), the mean loss to rounding. Below r = log(1/alpha) / log(m+1) shards no p can
     reach alpha, and the power is 0. Simulated with normal scores, the power is within about 0.05 of
-    the prediction from 3 shards on (standard error 0.03); with the same effect in heavier tails
-    (Student's t with 3 degrees of freedom, Laplace) it is higher than predicted, by up to 0.2.
+    the prediction from 3 shards on; in heavier tails it is higher, by up to 0.2.
 
     Estimates: Hedges' unbiased standardised mean difference of each shard; effect is their mean,
     and spread their sd after noise, held at 1 because knowing some shards better than others can
     only add to it. Intervals: draws from the fiducial law of mean and variance of r0 normal values
-    (Student's t for the effect): wide ones where shards are few. In simulations they cover
-    the effect in about 95% of pilots from 3 shards on; a bootstrap of 5 shards covers it in 88%.
+    (Student's t for the effect), which cover it in about 95% of pilots from 3 shards on.
 
-    References
-    ----------
     Hedges (1981), "Distribution theory for Glass's estimator of effect size and related
     estimators", Journal of Educational Statistics 6(2).
     """
@@ -156,20 +122,15 @@ def plan(
     estimate, draws = _effects(values, rng)
     designs = []
     for m in permutations:
-        (shards,) = _shards_needed(estimate, m, alpha, power).tolist()
-        needed = shards, *_interval(_shards_needed(draws, m, alpha, power))
-        designs.append(Design(m, *needed, *(each * tokens_per_shard * (m + 1) for each in needed)))
-    effect_low, effect_high = _interval(draws.effect)
+        shards = _interval(*(_shards_needed(each, m, alpha, power) for each in (estimate, draws)))
+        tokens = (each * tokens_per_shard * (m + 1) for each in shards)
+        designs.append(Design(m, shards, tuple(tokens)))
+    effect = _interval(estimate.effect, draws.effect)
     return PowerPlan(
-        effect=float(estimate.effect[0]),
-        effect_low=effect_low,
-        effect_high=effect_high,
+        effect=effect,
         spread=float(estimate.spread[0]),
-        pilot_shards=len(values),
-        alpha=alpha,
-        power=power,
         designs=tuple(designs),
-        notes=(FRESH_SHARDS,) if effect_low > 0 else (FRESH_SHARDS, NO_EVIDENCE),
+        notes=(FRESH_SHARDS,) if effect[1] > 0 else (FRESH_SHARDS, NO_EVIDENCE),
     )
 
 
@@ -233,7 +194,7 @@ def _shards_needed(model: _Effects, m: int, alpha: float, power: float) -> NDArr
     return np.asarray(np.maximum(np.ceil(root**2), fewest))
 
 
-def _interval(values: NDArray[np.float64]) -> tuple[float, float]:
+def _interval(estimate: NDArray[np.float64], draws: NDArray[np.float64]) -> tuple[float, ...]:
     # Entries of the sample: interpolation would make infinity minus infinity.
-    low, high = np.quantile(values, [0.025, 0.975], method="inverted_cdf")
-    return float(low), float(high)
+    low, high = np.quantile(draws, [0.025, 0.975], method="inverted_cdf")
+    return float(estimate[0]), float(low), float(high)

@@ -28,14 +28,10 @@ class TestResult:
 
     Attributes
     ----------
-    test : str
-        Name of the test, as in the result tables.
-    statistic : float
-        Larger is more evidence for the canonical ordering.
-    p, log10_p : float
-        One-sided p-value in (0, 1], and its decimal logarithm.
-    shards, permutations : int
-        r and m: shards, and shuffled orderings per shard.
+    test : its name, as in the result tables.
+    statistic : larger is more evidence for the canonical ordering.
+    p, log10_p : one-sided p-value in (0, 1], and its decimal logarithm.
+    shards, permutations : r and m, shuffled orderings per shard.
     """
 
     __test__: ClassVar[bool] = False  # a record, whatever pytest makes of its name

@@ -40,18 +40,12 @@ class ShardedExactResult(TestResult):
 
     Attributes
     ----------
-    null_sd : float
-        Exact standard deviation of the statistic under H0 given the scores; by centring its mean
-        is 0.
-    z : float
-        statistic / null_sd: a description of the effect, never the source of p (0 if null_sd is 0).
-    resolution : float
-        Width of the conservative rounding, in units of the statistic:
+    z : statistic by its exact sd under H0 (0 if that is 0): a description, never the source of p.
+    resolution : width of the conservative rounding, in units of the statistic:
         P(T >= t) <= p <= P(T >= t - resolution), the upper end up to the bound on float error
         that p includes: about 1e-7 of p for 50 shards, 1e-6 for some hundred.
     """
 
-    null_sd: float
     z: float
     resolution: float
 
@@ -64,24 +58,18 @@ def sharded_exact_test(
     T = sum_i w_i (L[i, 0] - mean_j L[i, j]), mean over all m+1 orderings;
     p = P(sum_i w_i (L[i, J_i] - mean_i) >= T), J_i uniform on {0..m} and independent.
 
-    Raises InputError for a wrong number of dimensions, no shard, fewer than 1 permutation, a value
-    that is not finite, or an unknown weighting.
+    Its p is never below the true p, and above it by no more than `resolution` allows: 0 if the
+    weights are "equal" and the scores are whole numbers, up to some thousand apart. Raises
+    InputError for a wrong number of dimensions, no shard, fewer than 1 permutation, a value that is
+    not finite, or an unknown weighting.
 
     Parameters
     ----------
-    log_probs : array_like, shape (r, m+1)
-        Log-probability (nats), or any other score, of each shard in each ordering; column 0 is
-        canonical. Larger is more evidence.
-    weights : {"inverse_sd", "equal"}
-        w_i = 1 / sd of the m+1 scores of shard i (0 for a constant shard), so that no loud shard
-        drowns the others and T is the sum of the shards' z-scores; or w_i = 1, with T in nats.
-        Both are symmetric in the m+1 scores, which is what keeps the test exact.
-
-    Returns
-    -------
-    ShardedExactResult
-        p is never below the true p, and above it by no more than `resolution` allows: 0 if the
-        weights are "equal" and the scores are whole numbers, up to some thousand apart.
+    log_probs : (r, m+1) log-probability (nats), or any other score, of each shard in each ordering;
+        column 0 is canonical. Larger is more evidence.
+    weights : "inverse_sd" is w_i = 1 / sd of the m+1 scores of shard i (0 for a constant shard), so
+        that no loud shard drowns the others and T is the sum of the shards' z-scores; "equal" is
+        w_i = 1, with T in nats. Both are symmetric in the m+1 scores, which keeps the test exact.
 
     Notes
     -----
@@ -92,8 +80,6 @@ def sharded_exact_test(
     is the strict maximum of its shard. With "equal", raising a canonical score never raises the
     true p; with "inverse_sd" it also changes the weight of its shard, and no such promise holds.
 
-    References
-    ----------
     Shards and permutations: Oren et al. (2024), section 3.2. Exponential tilting: Daniels (1954),
     "Saddlepoint approximations in statistics", Annals of Mathematical Statistics 25(4).
     """
@@ -103,15 +89,9 @@ def sharded_exact_test(
 def sampling_error(log_probs: ArrayLike, *, blocks: int = 10) -> float:
     """Standard error of log10 p over the draw of the orderings, where these are sampled.
 
-    A jackknife: the test is repeated without each block of orderings in turn. p is valid for every
-    draw; this says how much another draw would move it. Raises InputError as `sharded_exact_test`.
-
-    Parameters
-    ----------
-    log_probs : array_like, shape (r, m+1)
-        As in `sharded_exact_test`; columns 1 to m are independent draws.
-    blocks : int
-        Equal parts of the m orderings, 2 to m.
+    A jackknife: the test is repeated without each of so many blocks of the m orderings in turn. p
+    is valid for every draw; this says how much another draw would move it. `log_probs` and errors
+    as in `sharded_exact_test`; columns 1 to m are independent draws.
     """
     scores = as_log_probs(log_probs, ndim=2)
     parts = np.array_split(np.arange(1, scores.shape[1]), blocks)
@@ -124,31 +104,20 @@ def pooled_exact_test(
 ) -> ShardedExactResult:
     """`sharded_exact_test` on the shards of several sets at once: one T, one exact p.
 
-    T adds the shards of all sets, and its null law is the convolution of all their laws. Where each
-    set shows a little, the sum shows more than any of them, and nothing is scored for it. Raises
-    InputError for no set, or as `sharded_exact_test` of one.
+    `sets` hold scores (r_i, m_i + 1) as `sharded_exact_test` takes them; r and m may differ. T adds
+    the shards of all sets, and its null law is the convolution of all their laws: where each set
+    shows a little, the sum shows more than any of them, and nothing is scored for it. With
+    "inverse_sd" every shard is in units of its own spread, so sets may even differ in what their
+    scores are. Of the result, `shards` counts those of all sets, and `permutations` is the fewest
+    of a set. Raises InputError for no set, or as `sharded_exact_test` of one.
 
-    Parameters
-    ----------
-    sets : sequence of array_like, shapes (r_i, m_i + 1)
-        The scores of each set as in `sharded_exact_test`, column 0 canonical. Sets may differ in r
-        and in m. With "inverse_sd" every shard is in units of its own spread, so sets may even
-        differ in what their scores are.
-    weights : {"inverse_sd", "equal"}
-        As in `sharded_exact_test`. Of the result, `shards` counts those of all sets, and
-        `permutations` is the fewest of a set.
-
-    Notes
-    -----
     H0: in every set the orderings of a shard are exchangeable given the model. Given the model,
     orders of different sets are independent draws (each author ordered their own), so all shards
     are independent, and P(p <= alpha) <= alpha exactly. One model scoring all sets does not break
     that: its scores are given, only which ordering is canonical is random.
 
     Which sets are pooled must not depend on these scores. Where a control that knows the order
-    decides, as the compressor of an audit does, canonical is uniform over the orderings that pass:
-    P(p <= alpha) is then at most alpha / P(all of them pass), and below alpha where the control
-    rejects the very orderings that the model prefers, too.
+    decides, as the compressor of an audit does, P(p <= alpha) is at most alpha / P(all pass).
     """
     if not len(sets):
         raise InputError("there is no set to pool: give the scores of at least one")
@@ -183,7 +152,6 @@ def _tested(
         log10_p=log10_p,
         shards=shards,
         permutations=min(values.shape[1] for values in blocks) - 1,
-        null_sd=null_sd,
         z=statistic / null_sd if null_sd > 0 else 0.0,
         resolution=resolution,
     )
@@ -227,20 +195,12 @@ def sharded_exact_p_values(
     """p of `sharded_exact_test` for each of b choices of the canonical orderings, (b,).
 
     Means and weights do not ask which ordering is canonical, so all choices have one null law, and
-    a thousand of them cost one convolution. Errors as in `sharded_exact_test`.
+    a thousand of them cost one convolution. `log_probs` (r, m+1) and errors as in
+    `sharded_exact_test`, except that no column is special; `canonical` (b, r) is the column of each
+    shard that is called canonical, 0 to m.
 
-    Parameters
-    ----------
-    log_probs : array_like, shape (r, m+1)
-        As in `sharded_exact_test`, except that no column is special.
-    canonical : array_like of int, shape (b, r)
-        The column of each shard that is called canonical, 0 to m.
-
-    Returns
-    -------
-    ndarray, shape (b,)
-        Never below the true p; above it by no more than `resolution` of `sharded_exact_test` allows
-        and 1e-6. Without the tilting of that function there is no far tail here.
+    What is returned is never below the true p, and above it by no more than `resolution` of
+    `sharded_exact_test` allows and 1e-6. Without the tilting of that function there is no far tail.
     """
     values, chosen = as_log_probs(log_probs, ndim=2), np.asarray(canonical)
     shards, orderings = values.shape

@@ -6,8 +6,6 @@ one of the k! orderings: the null law is sampled by the ten thousand, without an
 model. The examples of a shard are numbered in canonical order; the diagonal of S is ignored.
 """
 
-import math
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -24,17 +22,14 @@ def centred_successors(successors: ArrayLike, *, resolution: float = 0.0) -> NDA
     pairs apart, and all are zeros. Raises InputError as `successor_scores`, or for k < 3: nothing
     would be left.
 
-    Notes
-    -----
     Every ordering uses all successors but its first example and all predecessors but its last, so
     sum S = constant - beta_first - alpha_last + residuals: noise of two ends, removed here. Exact:
     S is fixed by the unordered examples, and relabelling them relabels the residuals; so under H0
     the score of the canonical ordering remains one draw among those of all k! orderings.
 
-    beta varies with the length and the words of x_b: in small models its variance is some tens to
-    two hundred times that of the residuals, and removing it doubles the z of a contaminated set.
-    Estimating alpha takes some of the effect away in small shards: about a quarter of z at k = 3,
-    nothing from about k = 7 on; it doubles z where contexts differ much.
+    beta varies with the length and the words of x_b: removing it doubles the z of a contaminated
+    set in small models. Estimating alpha takes some of the effect away in small shards: about a
+    quarter of z at k = 3, nothing from about k = 7 on.
     """
     k = len(scores := _pairs(successors))
     if k < 3:
@@ -56,24 +51,12 @@ def centred_successors(successors: ArrayLike, *, resolution: float = 0.0) -> NDA
 def successor_scores(successors: ArrayLike, orderings: ArrayLike) -> NDArray[np.float64]:
     """Sum of S along each ordering: score[j] = sum_i S[o[j, i], o[j, i+1]].
 
-    Raises InputError unless S is a square of at least 2 examples, finite off the diagonal, and the
-    rows of `orderings` are permutations.
+    Takes S (k, k), as scored or centred, and orderings (n, k), permutations of 0 to k-1 in rows;
+    returns nats, (n,), larger is more evidence where row 0 is canonical. Scores of the same
+    orderings by other statistics can be tested jointly (`westfall_young_test`). Raises InputError
+    unless S is a square of at least 2 examples, finite off the diagonal, and the rows of
+    `orderings` are permutations.
 
-    Parameters
-    ----------
-    successors : array_like, shape (k, k)
-        S, as scored or centred.
-    orderings : array_like of int, shape (n, k)
-        Permutations of 0 to k-1; scores of the same orderings by other statistics can then be
-        tested jointly (`westfall_young_test`).
-
-    Returns
-    -------
-    ndarray, shape (n,)
-        Nats; larger is more evidence where row 0 is canonical.
-
-    Notes
-    -----
     H0: the model does not depend on the order of the examples, so each of the k! orderings is
     equally likely to be the one called canonical. S has no ordering in it; scores of independent
     uniform orderings are therefore exchangeable with the canonical one, exactly.
@@ -90,44 +73,15 @@ def sampled_successor_scores(
 ) -> NDArray[np.float64]:
     """Scores of the canonical ordering and of independent uniform ones, (resamples + 1,).
 
-    Stack shards, of any sizes, to (r, resamples + 1) for `sharded_exact_test`; ten thousand
-    orderings per shard cost it a fraction of a second. Its smallest p is (resamples + 1)^-r: few
-    large shards need more of them than many small ones. Errors as in `successor_scores`, or fewer
-    than 1 resample.
+    Stack shards, of any sizes, to (r, resamples + 1) for `sharded_exact_test`. Its smallest p is
+    (resamples + 1)^-r: few large shards need more of them than many small ones. Errors as in
+    `successor_scores`, or fewer than 1 resample.
     """
     if resamples < 1:
         raise InputError(f"resamples is {resamples}: draw at least 1, better 10000")
     orders = np.tile(np.arange(len(_pairs(successors))), (resamples + 1, 1))
     orders[1:] = rng.permuted(orders[1:], axis=1)
     return successor_scores(successors, orders)
-
-
-def successor_cost(k: int, *, examples: int, mean_length: float, tokens_per_example: int) -> float:
-    """Tokens read for a set cut into shards of k, each prefix shared by its k-1 continuations.
-
-    A shard reads k prefixes of `mean_length` tokens and k (k-1) continuations of
-    `tokens_per_example` tokens, and there are examples / k shards.
-    """
-    return examples * (mean_length + (k - 1) * tokens_per_example)
-
-
-def shard_size_for_budget(
-    budget: float, *, examples: int, mean_length: float, tokens_per_example: int, fewest: int = 2
-) -> int:
-    """Largest shard size k, `fewest` to `examples`, of a `successor_cost` within `budget` tokens.
-
-    Larger shards lose fewer adjacent pairs to their ends, 1 in k, and centre better: the gain is
-    steep up to about k = 10 and small after it. Shards of at most k examples keep within the budget
-    also where k does not divide `examples`. Raises InputError if the budget does not reach for
-    shards of `fewest`.
-    """
-    k = min(examples, 1 + math.floor((budget / examples - mean_length) / tokens_per_example))
-    if k < fewest:
-        raise InputError(
-            f"a budget of {budget:g} tokens is too small for {examples} examples: give more, or "
-            "fewer examples"
-        )
-    return k
 
 
 def _pairs(successors: ArrayLike) -> NDArray[np.float64]:

@@ -30,30 +30,18 @@ def token_standardised_scores(
     """One score per ordering of a shard: the sum over tokens of centred, tamed log-probabilities.
 
     score[j] = sum_t clip(l[j, t] - mean_t) / (sd_t + floor), over tokens t not leading in j; mean_t
-    and sd_t are over the orderings in which t does not lead, sd_t after clipping. Errors as in
-    `centred_tokens`.
+    and sd_t are over the orderings in which t does not lead, sd_t after clipping. Larger is more
+    evidence: stack the shards' (m+1,) to (r, m+1) for `sharded_exact_test`. `logprobs`, `leading`,
+    `resolution` and errors as in `centred_tokens`.
 
     Parameters
     ----------
-    logprobs : array_like, shape (m+1, T)
-        Log-probability (nats) of each token of one shard in each ordering. A column is the same
-        token of the same example in every ordering; row 0 is canonical.
-    leading : array_like of bool, shape (m+1, T)
-        Whether the example of the token stands first in that ordering.
-    floor : float or None
-        Nats added to the standard deviation, above 0; None divides by nothing. A small floor counts
-        tokens alike however little they move, numerical noise included; a large one returns to the
-        sum of centred log-probabilities.
-    clip : float or None
-        Centred values are held within +-clip nats. A bound instead of a division (floor=None) keeps
-        nats as the unit; 1 nat touches about one value in a hundred in small models.
-    resolution : float
-        As in `centred_tokens`.
-
-    Returns
-    -------
-    ndarray, shape (m+1,)
-        Larger is more evidence. Stack the shards to (r, m+1) for `sharded_exact_test`.
+    floor : nats added to the standard deviation, above 0; None divides by nothing. A small floor
+        counts tokens alike however little they move, numerical noise included; a large one returns
+        to the sum of centred log-probabilities.
+    clip : centred values are held within +-clip nats; None leaves them. A bound instead of a
+        division (floor=None) keeps nats as the unit; 1 nat touches about one value in a hundred in
+        small models.
 
     Notes
     -----
@@ -62,10 +50,9 @@ def token_standardised_scores(
     besides; so permuting the rows permutes the scores, and exchangeable rows give exchangeable
     scores, which is all that `sharded_exact_test` asks. Nothing is asymptotic.
 
-    The score is unchanged by a constant added to a token in every ordering. It is not monotone in
-    the canonical row: raising one value also raises its sd_t, and clipping ignores what is beyond.
-    Which floor is best depends on where memory sits: 1 / sd_t is the best weight for shifts
-    proportional to sd_t, while shifts of the loud tokens above all favour the plain centred sum.
+    The score is not monotone in the canonical row: raising one value also raises its sd_t, and
+    clipping ignores what is beyond. Which floor is best depends on where memory sits: 1 / sd_t is
+    the best weight for shifts proportional to sd_t, the plain centred sum for loud tokens' shifts.
     """
     values = centred_tokens(logprobs, leading, resolution=resolution)
     if clip is not None:
@@ -95,22 +82,10 @@ def boundary_scores(
     tokens after a boundary, before the example itself gives its continuation away. Leaving the rest
     out spares its noise at no cost, since the store holds every token.
 
-    Raises InputError as in `centred_tokens`, or `tokens_per_example` below 1.
-
-    Parameters
-    ----------
-    logprobs, leading, resolution
-        As in `token_standardised_scores`, and the same are what is returned, H0 and exactness.
-    position : array_like of int, shape (T,)
-        Position of each token within its example, from 0.
-    tokens_per_example : int or None
-        Tokens of each example that count, at least 1; None for all of them.
-
-    Notes
-    -----
-    In nats, and monotone: raising one value of the canonical row by x raises its score by
-    x (1 - 1/n) and lowers the other scores in which that token follows by x / n, with n the number
-    of orderings in which it follows.
+    In nats, and monotone in the canonical row. `position` (T,) is that of each token within its
+    example, from 0; `tokens_per_example` of None counts all of them. The rest, what is returned, H0
+    and exactness are as in `token_standardised_scores`. Raises InputError as that, or for
+    `tokens_per_example` below 1.
     """
     values = centred_tokens(logprobs, leading, resolution=resolution)
     most = np.inf if tokens_per_example is None else tokens_per_example
@@ -129,12 +104,12 @@ def centred_tokens(
     likely the example that happens to lead is: without centring, leaving it out would add minus its
     own log-probability to the score, far more noise than any order effect.
 
-    A token that moves by no more than `resolution` (nats) is 0 throughout: the engine cannot tell
-    its log-probabilities apart.
-
-    Parameters and shapes as in `token_standardised_scores`; returns (m+1, T). Permuting the rows of
-    the input permutes the rows of the output. Raises InputError for another shape, shapes that
-    differ, `leading` that is not boolean, or a value that is not finite.
+    `logprobs` (m+1, T) are the log-probabilities (nats) of each token of one shard in each
+    ordering: a column is the same token of the same example in every ordering, row 0 is canonical.
+    `leading`, of the same shape, says whether the example of the token stands first there. A token
+    that moves by no more than `resolution` (nats) is 0 throughout: the engine cannot tell its
+    log-probabilities apart. Permuting the rows of the input permutes those of the output. Raises
+    InputError for another shape, `leading` that is not boolean, or a value that is not finite.
     """
     values, leads = np.array(logprobs, dtype=np.float64), np.asarray(leading)
     if leads.dtype != np.bool_ or leads.shape != values.shape or values.ndim != 2:

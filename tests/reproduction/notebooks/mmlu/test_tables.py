@@ -43,8 +43,8 @@ def test_fisher_reproduces_the_paper_to_the_last_digit_beside_other_rules(subset
     for column, name in AUDITED.items():
         row, p_values = combined.loc[name], kept[column]
         assert row["statistic"] == pytest.approx(-2 * np.log(p_values).sum())
-        assert row["cauchy_p"] == pytest.approx(cauchy(p_values).p)
-        assert row["harmonic_mean_p"] == pytest.approx(harmonic_mean(p_values).p)
+        assert row["cauchy_p"] == pytest.approx(cauchy(np.log10(p_values)).p)
+        assert row["harmonic_mean_p"] == pytest.approx(harmonic_mean(np.log10(p_values)).p)
 
 
 def test_thirteen_of_56_subsets_are_dropped_and_reasons_name_the_control(subsets) -> None:
