@@ -43,10 +43,6 @@ def membership(
         option("Compare the two per byte (any tokenizers) or per token (the same)."),
     ] = "byte",
     neighbours: Annotated[int, option("Neighbours of each text to compare with, up to 1,000.")] = 0,
-    change: Annotated[
-        Literal["words", "letters", "blanks"], option("What neighbours change at random.")
-    ] = "words",
-    masked_lm: Annotated[str | None, option("Fill-mask model that makes the neighbours.")] = None,
     score: Annotated[
         list[str] | None,
         option("One more score by its name, such as frequent_100; may be repeated."),
@@ -67,7 +63,6 @@ def membership(
 
     from contamination.membership.api import DEFAULT_COLUMNS, membership_scores
     from contamination.membership.evaluate import evaluate
-    from contamination.membership.neighbours import CHANGES, MaskedLM
     from contamination.randomness import random_stream
 
     own = dataclasses.replace(options, revision=None, context=None, endpoint=None, tokenizer=None)
@@ -77,7 +72,6 @@ def membership(
         reference=own.open(reference) if reference is not None else None,
         reference_per=reference_per,
         neighbours=neighbours,
-        perturbation=MaskedLM(masked_lm) if masked_lm is not None else CHANGES[change],
         prefix=read_text(prefix) if prefix is not None else None,
         columns=(*DEFAULT_COLUMNS, *(score or ())),
         seed=seed,

@@ -251,7 +251,7 @@ def option_orders(
         seen[identity] += 1
         rng = random_stream(seed, "arrangements", identity, seen[identity])
         most = _distinct(places, columns)
-        rows.append(distinct_orders(len(item.options), places, most, rng=rng) * (columns // most))
+        rows.append(_distinct_orders(len(item.options), places, most, rng=rng) * (columns // most))
     return tuple(rows)
 
 
@@ -261,7 +261,7 @@ def _distinct(places: Sequence[int], columns: int) -> int:
     return next(count for count in range(most, 0, -1) if columns % count == 0)
 
 
-def distinct_orders(
+def _distinct_orders(
     count: int, places: Sequence[int], most: int, *, rng: np.random.Generator
 ) -> tuple[tuple[int, ...], ...]:
     """Return the order of so many options, and others that move those at some places.
