@@ -1,8 +1,7 @@
 """Records from the network: a data set of the hub, a file behind a URL, a member of an archive.
 
 The hub's files are read as data only: no script of a repository is run. What comes from a commit is
-named by it. A directory laid out like a repository of the hub, or written by `save_to_disk`, is
-read in the same way.
+named by it. A directory laid out like a repository of the hub is read in the same way.
 """
 
 import glob
@@ -14,7 +13,7 @@ from typing import Any
 
 from contamination.errors import InputError
 from contamination.files import sha256_of
-from contamination.testsets.hub import advice_on, asked_once, fetch_files
+from contamination.testsets.hub import advice_on, asked_once
 from contamination.testsets.records import FORMATS, Record, read_lines, read_records
 from contamination.testsets.registry import Hub, Url
 
@@ -57,25 +56,13 @@ def download(source: Hub | Url, split: str, directory: Path, *, again: bool = Fa
 
 
 def read_directory(folder: Path, config: str | None, split: str) -> list[Record]:
-    """Read the records of a split of a directory that `datasets` saved, or like a repository.
+    """Read the records of a split of a directory that is laid out like a repository of the hub.
 
     Raises InputError if there is no such configuration or split, or no data in it.
     """
     if next(islice(folder.rglob("*"), MOST_FILES, None), None) is not None:
         raise InputError(f"{folder}: more than {MOST_FILES:,} files; give that of one data set")
-    if not any((folder / name).is_file() for name in ("dataset_dict.json", "state.json")):
-        return _read_repository(folder, config, split, str(folder))
-    import datasets
-
-    try:
-        saved: Any = datasets.load_from_disk(str(folder))
-    except Exception as error:  # arrow, json: no common base class
-        raise _unreadable(str(folder), error, "save it again") from error
-    if isinstance(saved, datasets.DatasetDict):
-        if split not in saved:
-            raise _no_split(str(folder), split, saved)
-        saved = saved[split]
-    return [(f"record {i}", dict(row)) for i, row in enumerate(saved, start=1)]
+    return _read_repository(folder, config, split, str(folder))
 
 
 def _member(path: Path, member: str, url: str) -> Path:
@@ -112,11 +99,12 @@ def _from_hub(source: Hub, split: str) -> tuple[list[Record], str]:
 
 def _snapshot(source: Hub, patterns: list[str]) -> Path:
     """Download files of a commit into the hub's cache; return their folder, named by the commit."""
+    from huggingface_hub import snapshot_download
+
+    where = {"repo_type": "dataset", "revision": source.revision, "allow_patterns": patterns}
     try:
         with asked_once():
-            return fetch_files(source.id, patterns, kind="dataset", revision=source.revision)
-    except InputError:
-        raise
+            return Path(snapshot_download(source.id, **where))
     except Exception as error:  # the hub's own, HTTP client, OSError: no common base class
         advice = advice_on(error, f"https://huggingface.co/datasets/{source.id}")
         raise _unreadable(str(source), error, advice or "check the network") from error
