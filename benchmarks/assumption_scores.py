@@ -22,7 +22,7 @@ from tqdm import tqdm
 
 from contamination.device import describe
 from contamination.files import replacing
-from contamination.membership.api import DEFAULT_COLUMNS, membership_scores
+from contamination.membership.api import membership_scores
 from contamination.membership.evaluate import evaluate
 from contamination.membership.generation import completion_scores
 from contamination.randomness import random_stream
@@ -80,10 +80,7 @@ def of_texts(
     """Yield tables of scores, members first, each with the name of its reference model."""
     texts = flat(read, others)
     name, path = next(iter(references.items()))
-    columns = (*DEFAULT_COLUMNS, "frequent_100")
-    scores = membership_scores(
-        scorer, texts, reference=path, neighbours=5, prefix=prefix, columns=columns
-    )
+    scores = membership_scores(scorer, texts, reference=path, neighbours=5, prefix=prefix)
     of_reference = [column for column in scores if column.startswith("reference")]
     yield scores.drop(columns=of_reference).dropna(axis=1, how="all"), ""
     yield scores[of_reference], name

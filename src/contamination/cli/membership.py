@@ -45,7 +45,7 @@ def membership(
     neighbours: Annotated[int, option("Neighbours of each text to compare with, up to 1,000.")] = 0,
     score: Annotated[
         list[str] | None,
-        option("One more score by its name, such as frequent_100; may be repeated."),
+        option("One more score by its name, such as min_prob_20; may be repeated."),
     ] = None,
     prefix: Annotated[Path | None, option("Unread text, for ReCaLL: a file.", exists=True)] = None,
     label: Annotated[str | None, option("Field that is 1 for members, 0 for others.")] = None,
@@ -129,10 +129,6 @@ def books(
     non_members: Annotated[Path, option("Folder of books that it cannot have read.")],
     words: Annotated[int, option("Words of a snippet.")] = 512,
     snippets: Annotated[int, option("Most snippets of a book.")] = 100,
-    fpr: Annotated[
-        float | None,
-        option("Highest false-positive rate; default: the threshold with the best accuracy."),
-    ] = None,
     seed: Seed = 0,
     as_json: AsJson = False,
     csv: CsvFile = None,
@@ -153,7 +149,6 @@ def books(
         rng=random_stream(seed, "snippets"),
         words=words,
         most=snippets,
-        fpr=fpr,
     )
     aucs = validation.aucs(rng=random_stream(seed, "validation of books"))
     rates = rates.sort_values("rate", ascending=False, kind="stable")

@@ -75,8 +75,7 @@ def membership_scores(
         whatever their tokenizers; "token" by the mean over tokens, which must then be the same.
     neighbours : how many `word_neighbours` of each text, for `neighbour`; 0 leaves it out.
     prefix : text that the model has not seen, for `recall`.
-    columns : of `contamination.membership.scores.SCORES`, but those that have an argument here. A
-        row depends on its own text alone, but for `frequent_k`.
+    columns : of `contamination.membership.scores.SCORES`, but those that have an argument here.
     seed : of the neighbours.
     numbers : of the texts in messages and in the streams of their neighbours, where they are a part
         of more texts; from 0 by default.

@@ -4,7 +4,6 @@ The hub's files are read as data only: no script of a repository is run. What co
 named by it. A directory laid out like a repository of the hub is read in the same way.
 """
 
-import glob
 import zipfile
 from contextlib import suppress
 from itertools import islice
@@ -82,11 +81,6 @@ def _member(path: Path, member: str, url: str) -> Path:
 
 
 def _from_hub(source: Hub, split: str) -> tuple[list[Record], str]:
-    if source.file is not None:
-        folder = _snapshot(source, [glob.escape(source.file)])
-        if not (folder / source.file).is_file():
-            raise InputError(f"{source}: there is no such file; look for it on the page of the set")
-        return read_records(folder / source.file), folder.name
     # The second is in every repository: no warning where there is no card.
     folder = _snapshot(source, ["README.md", ".gitattributes"])
     commit = folder.name
