@@ -14,7 +14,6 @@ from rapidfuzz.distance import LCSseq
 from transformers import GenerationConfig
 
 from contamination.errors import InputError
-from contamination.randomness import derived_seed
 from contamination.scoring.local import TransformersScorer
 from contamination.testsets.tokens import tokenize
 
@@ -22,27 +21,19 @@ WORD = re.compile(r"\w+")
 
 
 def continuations(
-    scorer: TransformersScorer,
-    prompts: Sequence[np.ndarray],
-    *,
-    new_tokens: int,
-    temperature: float = 0.0,
-    samples: int = 1,
-    seed: int = 0,
-) -> list[list[np.ndarray]]:
-    """Continue each prompt `samples` times, each by up to `new_tokens` tokens, int64.
+    scorer: TransformersScorer, prompts: Sequence[np.ndarray], *, new_tokens: int
+) -> list[np.ndarray]:
+    """Continue each prompt greedily by up to `new_tokens` tokens, int64.
 
     The start token stands before a prompt, which may be empty, as in scoring. Of a prompt that
     leaves no room in the context, the last tokens count. A continuation ends before the end-of-text
-    token. Temperature 0 is greedy; above it the same seed gives the same texts. Raises InputError
-    for a model that does not run here, and for counts that cannot be.
+    token. Raises InputError for a model that does not run here, and for more tokens than the
+    context holds.
     """
     if not isinstance(scorer, TransformersScorer):
         raise InputError("only a model that runs here writes text; give a directory or a hub id")
     if not 1 <= new_tokens < scorer.context:
         raise InputError(f"{new_tokens} new tokens: give 1 to {scorer.context - 1}, the context")
-    if samples > 1 and temperature <= 0:
-        raise InputError(f"{samples} samples at temperature {temperature}: give one above 0")
     scorer.require_known_tokens(prompts)
     room = scorer.context - new_tokens
     starts = [
@@ -50,26 +41,20 @@ def continuations(
     ]
     settings = GenerationConfig(
         max_new_tokens=new_tokens,
-        do_sample=temperature > 0,
-        num_return_sequences=samples,
+        do_sample=False,
         eos_token_id=scorer.tokenizer.eos_token_id,
         pad_token_id=scorer.start,
-        **({"temperature": temperature, "top_k": 0} if temperature > 0 else {}),
     )
-    found: list[list[np.ndarray]] = [[] for _ in prompts]
-    cuda = [scorer.device] if scorer.device.type == "cuda" else []
-    with torch.random.fork_rng(devices=cuda):
-        torch.manual_seed(derived_seed(seed, "sampled text"))
-        # Prompts of about the same length together, the longest first.
-        order = sorted(range(len(starts)), key=lambda i: (-len(starts[i]), i))
-        while order:
-            size = scorer.batch_tokens // samples // (len(starts[order[0]]) + new_tokens)
-            batch, order = order[: max(1, size)], order[max(1, size) :]
-            written = _write(scorer, [starts[i] for i in batch], settings)
-            for number, ids in enumerate(written):
-                ends = np.flatnonzero(ids == settings.eos_token_id)  # None equals no id
-                found[batch[number // samples]].append(ids[: ends[0]] if len(ends) else ids)
-    return found
+    found: dict[int, np.ndarray] = {}
+    # Prompts of about the same length together, the longest first.
+    order = sorted(range(len(starts)), key=lambda i: (-len(starts[i]), i))
+    while order:
+        size = max(1, scorer.batch_tokens // (len(starts[order[0]]) + new_tokens))
+        batch, order = order[:size], order[size:]
+        for i, ids in zip(batch, _write(scorer, [starts[i] for i in batch], settings), strict=True):
+            ends = np.flatnonzero(ids == settings.eos_token_id)  # None equals no id
+            found[i] = ids[: ends[0]] if len(ends) else ids
+    return [found[i] for i in range(len(prompts))]
 
 
 @torch.inference_mode()
@@ -106,7 +91,7 @@ def recited(
     longest = max((len(ids) for ids in expected), default=1)
     written = continuations(scorer, prompts, new_tokens=longest)
     rows = []
-    for (ids,), wanted in zip(written, expected, strict=True):
+    for ids, wanted in zip(written, expected, strict=True):
         ours = ids[: len(wanted)]
         said = scorer.tokenizer.decode(ours)
         if first_line:
