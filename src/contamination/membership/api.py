@@ -114,7 +114,8 @@ def membership_scores(
         parts["conditional"] = conditional_log_probs(scorer, before, ids)
     for part, values in parts.items():
         readings = [replace(r, **{part: v}) for r, v in zip(readings, values, strict=True)]
-    more = [name for part in ARGUMENTS if part in parts for name in _read_by(part)]
+    known = scores.SCORES
+    more = [n for part in ARGUMENTS if part in parts for n in known if known[n].reads == part]
     whole = all(read.rank is not None for read in readings)  # not behind an endpoint
     wanted = {name: scores.score_named(name) for name in (*columns, *more)}
     table = {
@@ -124,10 +125,6 @@ def membership_scores(
     }
     index = pd.RangeIndex(len(readings), name="text")
     return pd.DataFrame(table, index=index, dtype=np.float64)
-
-
-def _read_by(part: str) -> list[str]:
-    return [name for name, score in scores.SCORES.items() if score.reads == part]
 
 
 def _open(model: Model) -> Scorer:

@@ -8,7 +8,6 @@ import zipfile
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from contamination.errors import InputError
 from contamination.files import sha256_of
@@ -21,11 +20,9 @@ MOST_FILES = 20_000  # of a directory: a slip such as "/" is not searched
 Patterns = dict[str, list[str]]  # split -> where its files are, relative to the repository
 
 
-# Records, the commit of the hub, and of a JSONL file its lines as they are.
-Downloaded = tuple[list[Record], str | None, list[str] | None]
-
-
-def download(source: Hub | Url, split: str, directory: Path, *, again: bool = False) -> Downloaded:
+def download(
+    source: Hub | Url, split: str, directory: Path, *, again: bool = False
+) -> tuple[list[Record], str | None, list[str] | None]:
     """Return the records of a split, the commit of the hub, and the lines of a JSONL file.
 
     Archives are kept in `directory`, and not used if asked `again`; the hub has a cache of its own.
@@ -139,7 +136,9 @@ def _read_repository(folder: Path, config: str | None, split: str, where: str) -
     with suppress(EmptyDatasetError, FileNotFoundError):
         patterns = patterns or get_data_patterns(str(folder))
         if split not in patterns:
-            raise _no_split(where, split, patterns)
+            raise InputError(
+                f"{where}: no split {split!r}; give --split {', '.join(map(str, patterns))}"
+            )
         found = DataFilesList.from_patterns(patterns[split], base_path=str(folder))
     if not found:
         raise InputError(f"{where}: no data files of split {split!r}; {CONVERTED}")
@@ -163,10 +162,6 @@ def _no_config(where: str, config: str | None, known: list[str]) -> InputError:
     return InputError(
         f"{where}: {asked}; write NAME:CONFIG with one of {', '.join(known[:60]) or 'none'}"
     )
-
-
-def _no_split(where: str, split: str, known: Any) -> InputError:
-    return InputError(f"{where}: no split {split!r}; give --split {', '.join(map(str, known))}")
 
 
 def _unreadable(where: str, error: Exception, advice: str) -> InputError:

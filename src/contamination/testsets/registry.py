@@ -86,13 +86,6 @@ def registered(prefix: str = "") -> tuple[str, ...]:
     return tuple(name for name in entries() if name.startswith(prefix))
 
 
-def lookup(name: str) -> Entry:
-    """Return the entry of that name; raises InputError, with the likeliest names, for another."""
-    if name in entries():
-        return entries()[name]
-    raise InputError(f"unknown test set {name!r}: {suggestion(name)}")
-
-
 def suggestion(name: str) -> str:
     """Name the likeliest sets that a misspelt name meant, and where all of them are listed."""
     if members := registered(f"{name.rstrip('/')}/"):
