@@ -158,18 +158,11 @@ def audit_books(
 ) -> tuple[pd.DataFrame, Validation]:
     """Draw snippets of all books, score them, and return the rates of `books` and the validation.
 
-    Raises InputError for a book that stands in two places (texts are compared without their case
-    and blanks, so that another edition is not found), one shorter than a snippet, or numbers that
-    cannot be.
-
-    Parameters
-    ----------
-    open_model : returns what `contamination.membership.api.membership_scores` takes; called after
-        the books were checked.
-    books : to be audited, name -> text.
-    members, non_members : that the model is known to have read, and cannot have read.
-    rng : draws the snippets.
-    words, most : of a snippet, and snippets of a book.
+    Books are name -> text: those to be audited, those that the model is known to have read, and
+    those that it cannot have read; `rng`, `words` and `most` as in `sample_snippets`. `open_model`
+    returns what `contamination.membership.api.membership_scores` takes, once the books were
+    checked. Raises InputError for a book that stands in two places (texts are compared without
+    their case and blanks, so that another edition is not found), and as `sample_snippets`.
     """
     from contamination.membership.api import membership_scores  # here: it costs the import of torch
 

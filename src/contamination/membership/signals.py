@@ -81,15 +81,10 @@ def _in_order(
 def describe(head: Head, hidden: Tensor, tokens: Tensor, read: Tensor) -> Tensor:
     """Describe the distributions that hidden states predict, float32 [N, 5 + len(TOP)].
 
-    The columns: log-probability of the token (nats); its rank; the rank of the token read; mean and
-    standard deviation of the log-probability under the distribution; for each k of `TOP` the sum of
-    -p log p over the k most probable tokens. Rank 1 is the most probable token.
-
-    Parameters
-    ----------
-    hidden : hidden states, [N, d].
-    tokens : the tokens that they predict, int64 [N].
-    read : the tokens that had just been read, one position before, int64 [N].
+    `hidden` states [N, d] predict `tokens`, int64 [N]; `read`, int64 [N], had just been read, one
+    position before. The columns: log-probability of the token (nats); its rank; the rank of the
+    token read; mean and standard deviation of the log-probability under the distribution; for each
+    k of `TOP` the sum of -p log p over the k most probable tokens. Rank 1 is the most probable.
     """
     result = torch.empty(len(tokens), 5 + len(TOP), dtype=torch.float32, device=hidden.device)
     elements = BLOCK.get(hidden.device.type, BLOCK["cpu"])
