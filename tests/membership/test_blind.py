@@ -20,7 +20,7 @@ from contamination.scoring.status import OK
 
 VOCABULARY = np.array([f"w{i}" for i in range(300)])
 ZIPF = 1 / np.arange(1, 301)
-SEEDS = 60
+SEEDS = 40
 
 
 def rng_of(*seed: int) -> np.random.Generator:
