@@ -92,10 +92,12 @@ def _snapshot(source: Hub, patterns: list[str]) -> Path:
     """Download files of a commit into the hub's cache; return their folder, named by the commit."""
     from huggingface_hub import snapshot_download
 
-    where = {"repo_type": "dataset", "revision": source.revision, "allow_patterns": patterns}
     try:
         with asked_once():
-            return Path(snapshot_download(source.id, **where))
+            folder = snapshot_download(
+                source.id, repo_type="dataset", revision=source.revision, allow_patterns=patterns
+            )
+            return Path(folder)
     except Exception as error:  # the hub's own, HTTP client, OSError: no common base class
         advice = advice_on(error, f"https://huggingface.co/datasets/{source.id}")
         raise _unreadable(str(source), error, advice or "check the network") from error
