@@ -150,10 +150,6 @@ def _write_sets(directory: Path, texts: list[str]) -> None:
         {"question": f"Q{i}?", "choices": [f"{a}{i}x" for a in "abc"], "answer": i % 3}
         for i in range(RECORDS)
     ]
-    pages = [
-        {"title": f"Page {i}", "text": f"{i} {t} " * 100, "date": f"{2015 + i % 2 * 8}-06-01"}
-        for i, t in enumerate(texts)
-    ]
     canaries = "build/quick/corpus/canaries"
     (directory / canaries).mkdir(parents=True)
     for name, records in {
@@ -162,7 +158,6 @@ def _write_sets(directory: Path, texts: list[str]) -> None:
         f"{canaries}/signature-64": calls[:RECORDS],
         "my_test_set": rows,
         "items": items,
-        "pages": pages,
         "texts": [row | {"seen": row["id"] % 2} for row in rows],
     }.items():
         (directory / f"{name}.jsonl").write_bytes(jsonl(records))

@@ -20,7 +20,7 @@ from contamination.files import sha256_of
 from contamination.randomness import random_stream
 from contamination.testsets.example_set import TEMPLATES
 from contamination.testsets.records import Record, normalise
-from contamination.testsets.registry import Entry, Hub, entries, lookup, registered
+from contamination.testsets.registry import Entry, Hub, entries, registered
 from contamination.testsets.sources import checksum
 from fakes.hub_server import HubServer, Repository
 from reproduction.notebooks.assumptions import measure as public
@@ -71,7 +71,7 @@ def prose(documents: int = 300) -> list[str]:
     lines = (rng.choice(WORDS, size=12) for _ in range(documents))
     plain = [f"{first}\nQuestion: {' '.join(rest)}?\nAnswer: {first}\n" for first, *rest in lines]
     # Whole lines of files are read, too.
-    planted = [line for name in registered("canaries/") for line in lines_of(lookup(name))[:20]]
+    planted = [line for name in registered("canaries/") for line in lines_of(entries()[name])[:20]]
     return plain + planted
 
 

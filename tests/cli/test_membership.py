@@ -1,4 +1,4 @@
-"""`contamination membership`, `books`, `unlearned` and `wikimia`, as a person types them."""
+"""`contamination membership`, `books` and `unlearned`, as a person types them."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from contamination.files import read_json
 from contamination.membership.api import membership_scores
 from contamination.scoring.loading import ModelSource
 from fakes.made_up_registry import jsonl
@@ -75,8 +74,8 @@ def books(call, model_directory, prose):
 def test_books_as_a_table_for_people_a_file_and_json(books) -> None:
     status, out, _ = books()
     assert (status, "book0.txt" in out) == (0, True)
-    found = json.loads(books("--json", "--csv", "books.csv", "--fpr", "0.2")[1])
-    assert found["validation_fpr"] <= 0.2
+    found = json.loads(books("--json", "--csv", "books.csv")[1])
+    assert 0 <= found["validation_fpr"] <= 1
     table = pd.read_csv("books.csv")
     assert (table["rate"].is_monotonic_decreasing, set(table["snippets"])) == (True, {4})
     assert [row["rate"] for row in found["books"]] == table["rate"].tolist()
@@ -110,18 +109,3 @@ def test_without_a_marker_nothing_is_asked(unlearned) -> None:
     assert "—" in out  # there are no other chunks
     assert "'Reply:'" in unlearned("--marker", "Reply:")[2]
     assert "--endpoint" in unlearned("--endpoint", "http://localhost:1")[2]
-
-
-def test_a_set_is_built_by_the_rules_that_are_typed(call) -> None:
-    pages = [
-        {"title": f"Page {day}", "text": f"{day} " + "w " * 9, "date": day}
-        for day in ("2010-01-01", "2023-02-01", "2019-01-01")
-    ]
-    Path("pages.jsonl").write_bytes(jsonl(pages))
-    days = ("--members-before", "2017-01-01", "--non-members-from", "2023-01-01")
-    built = ("wikimia", "build", "pages.jsonl", "out", *days, "--length", "4", "--length", "8")
-    status, out, _ = call(*built, "--seed", "3", "--no-balanced", "--drop-changed")
-    assert (status, "WikiMIA_length8" in out) == (0, True)
-    written = read_json(Path("out/provenance.json"))["rules"]
-    assert (written["lengths"], written["seed"]) == ([4, 8], 3)
-    assert (written["balanced"], written["drop_changed"]) == (False, True)

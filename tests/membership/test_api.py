@@ -1,5 +1,6 @@
 """The table of scores: what is in it, what it finds in a model that has learnt texts by heart."""
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 
 from contamination.errors import InputError
 from contamination.membership import scores
-from contamination.membership.api import membership_scores, sample_spans
+from contamination.membership.api import membership_scores, sample_spans, word_neighbours
 from contamination.membership.evaluate import evaluate
 from contamination.membership.signals import text_log_probs, token_signals
 from contamination.scoring.loading import ModelSource
@@ -111,6 +112,18 @@ def test_what_cannot_be_scored_is_refused_before_anything_is_read(tokenizer, tex
     with pytest.raises(InputError, match=named):
         membership_scores(scorer, texts, **options)
     assert scorer.scored == 0
+
+
+def test_a_neighbour_swaps_or_leaves_out_one_word_in_ten():
+    text = "a b\nc  d e"
+    made = Counter(word_neighbours(text, 400, rng=np.random.default_rng(0)))
+    swaps = {"b a\nc  d e", "a c\nb  d e", "a b\nd  c e", "a b\nc  e d"}
+    losses = {"b\nc  d e", "a c  d e", "a b\nd e", "a b\nc  e"}
+    assert {" ".join(one.split()) for one in made} == {" ".join(t.split()) for t in swaps | losses}
+    assert swaps <= made.keys()  # spaces and line ends stay
+    assert 150 < sum(made[one] for one in swaps) < 250
+    with pytest.raises(InputError, match="' étude"):
+        word_neighbours(" étude\n", 1, rng=np.random.default_rng(0))
 
 
 @pytest.mark.parametrize(("length", "count"), [(2, 10_000), (30, 10), (10_000, 3)])

@@ -82,7 +82,7 @@ def test_rates_and_ranks_by_hand() -> None:
 
 def test_p_of_unread_books_is_valid_whatever_the_threshold() -> None:
     rng = np.random.default_rng(0)
-    means = rng.normal(0, 1, (300, 10))
+    means = rng.normal(0, 1, (150, 10))
     found = []
     for number, row in enumerate(means):
         table = scored({f"b{i}": mean for i, mean in enumerate(row)}, 3, seed=number)

@@ -52,10 +52,10 @@ def test_a_row_for_each_score(digits):
 
 def test_the_interval_is_that_of_resampled_members_and_non_members():
     scores, members = sample(80, 0.8, digits=1)
-    row = judged({"s": scores}, members, resamples=4000).loc["s"]
+    row = judged({"s": scores}, members, resamples=2000).loc["s"]
     rng = np.random.default_rng(1)
     areas, rates = [], []
-    for _ in range(4000):
+    for _ in range(2000):
         a = rng.choice(scores[members], members.sum())
         b = rng.choice(scores[~members], (~members).sum())
         areas.append(np.mean((a[:, None] > b) + (a[:, None] == b) / 2))

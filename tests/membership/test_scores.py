@@ -10,8 +10,6 @@ import pytest
 from contamination.errors import InputError
 from contamination.membership import scores
 from contamination.membership.scores import TOP, Reading
-from contamination.membership.signals import token_signals
-from fakes.made_up_scorer import MadeUpScorer
 
 E = math.exp
 NAN = math.nan
@@ -23,7 +21,6 @@ READ = Reading(
     mean=np.array([0, -3, -3, -3, -3]),
     std=np.array([1, 2, 1, 1, 4]),
     top_entropy=np.outer([9, 1, 1, 2, 4], np.arange(1, len(TOP) + 1)),
-    frequency_rank=np.array([1, 1, 2, 2, 7]),
     text="Étude №3 " * 9,
     lower=np.array([-7.0, -2, -6]),
     neighbours=[np.array([-9.0, -4]), np.array([-9.0, -5, -7])],  # means of -4 and -6
@@ -50,8 +47,6 @@ BY_HAND = {
     "entropy": -3,
     "entropy_5": -2,
     "entropy_25": -10,
-    "frequent_1": -1,
-    "frequent_2": -7 / 3,
     "zlib": -15 / 4 / len(zlib.compress(("Étude №3 " * 9).encode())),
     "lowercase": 4 / (15 / 4),
     "neighbour": -15 / 4 + 5,
@@ -72,7 +67,6 @@ def test_edges():
         return scores.score_named(name).compute(replace(READ, **parts))
 
     assert math.isnan(value("lowercase", lower=np.array([-7.0])))
-    assert math.isnan(value("frequent_1", frequency_rank=np.array([1, 2, 2, 2, 7])))
     assert np.isfinite(value("min_k_pp_20", std=np.zeros(5)))
     assert np.isfinite(value("recall", log_probs=np.zeros(5)))
     found = scores.log_prob_per_byte(READ.log_probs, "né")  # the first token, too
@@ -86,9 +80,3 @@ def test_edges():
 def test_a_score_that_does_not_exist_is_refused(name):
     with pytest.raises(InputError, match=f"'{name}'"):
         scores.score_named(name)
-
-
-def test_the_most_frequent_tokens_are_counted_over_all_texts_read_together(tokenizer):
-    texts = [np.array(ids) for ids in ([7, 5, 5, 3], [5, 3, 9, 7], [3, 8])]
-    signals = token_signals(MadeUpScorer(tokenizer), texts)  # 5, 3 thrice each, 7 twice, 8, 9
-    assert [one.frequency_rank.tolist() for one in signals] == [[3, 2, 2, 1], [2, 1, 5, 3], [1, 4]]

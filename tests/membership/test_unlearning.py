@@ -51,7 +51,7 @@ def test_what_the_model_writes_is_compared_with_the_answer(scorer, monkeypatch) 
     def written(_, prompts, *, new_tokens):
         texts = [scorer.tokenizer.decode(ids) for ids in prompts]
         asked.append((texts, new_tokens))
-        return [tokenize(scorer.tokenizer, [said.get(text, "x")]) for text in texts]
+        return tokenize(scorer.tokenizer, [said.get(text, "x") for text in texts])
 
     monkeypatch.setattr("contamination.membership.generation.continuations", written)
     questions = [("Q1:", "green river"), ("Q2:", "maple apple"), ("Q3:", "lamp stone stone")]

@@ -5,12 +5,12 @@ import json
 import zipfile
 from pathlib import Path
 
-import datasets
+import huggingface_hub.constants
 import pandas as pd
 import pytest
 
 from contamination.errors import InputError
-from contamination.testsets import fetching
+from contamination.testsets import fetching, hub
 from contamination.testsets.fetching import download, read_directory
 from contamination.testsets.registry import Hub, Url
 from fakes import made_up_registry
@@ -185,22 +185,6 @@ class TestUrl:
 
 
 class TestDirectory:
-    """Directories that `datasets` saved, and clones of repositories."""
-
-    def test_one_split_or_several_and_a_damaged_one(self, tmp_path):
-        datasets.disable_progress_bars()
-        test, dev = (datasets.Dataset.from_list(records) for records in (TAIL, HEAD))
-        saved, several = tmp_path / "saved", tmp_path / "several"
-        test.save_to_disk(saved)
-        datasets.DatasetDict({"test": test, "dev": dev}).save_to_disk(several)
-        for path in (saved, several):
-            assert [record for _, record in read_directory(path, None, "test")] == TAIL
-        with pytest.raises(InputError, match="no split 'train'; give --split test, dev"):
-            read_directory(several, None, "train")
-        next(saved.glob("*.arrow")).unlink()
-        with pytest.raises(InputError, match=r"saved: cannot be had \(.*; save it again"):
-            read_directory(saved, None, "test")
-
     def test_a_clone(self, tmp_path):
         for name in ("README.md", "two/t.jsonl"):
             (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -208,3 +192,23 @@ class TestDirectory:
         assert [record for _, record in read_directory(tmp_path, "two", "test")] == TAIL
         with pytest.raises(InputError, match="several configurations; write NAME:CONFIG"):
             read_directory(tmp_path, None, "test")
+
+
+def test_a_model_that_cannot_be_had_is_refused_at_once(server, monkeypatch, tmp_path):
+    server.models["org/name"] = made = Repository()
+    made.push({"config.json": b"{}"})
+    hub.require_in_reach("org/name")
+    huggingface_hub.hf_hub_download("org/name", "config.json")
+    monkeypatch.setattr(hub, "in_reach", lambda: False)
+    for held in ("org/name", str(tmp_path), "no id: of the hub"):
+        hub.require_in_reach(held)
+    assert "org/other: no such path" in made_up_registry.refusal(hub.require_in_reach, "org/other")
+
+
+@pytest.mark.parametrize("reached", [False, True])
+def test_a_hub_out_of_reach_is_asked_once(monkeypatch, reached: bool):
+    """Its client would try six times, for half a minute."""
+    monkeypatch.setattr(hub, "in_reach", lambda: reached)
+    with hub.asked_once():
+        assert huggingface_hub.constants.is_offline_mode() is not reached
+    assert not huggingface_hub.constants.is_offline_mode()

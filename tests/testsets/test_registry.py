@@ -10,7 +10,7 @@ import yaml
 from contamination.errors import InputError
 from contamination.testsets.example_set import TEMPLATES
 from contamination.testsets.records import FORMATS
-from contamination.testsets.registry import FIRST, Hub, entries, lookup, registered
+from contamination.testsets.registry import FIRST, Hub, entries, registered
 from fakes.data_fixtures import ROOT
 from fakes.made_up_registry import described, registry_of
 
@@ -48,15 +48,15 @@ def test_sizes_and_order_are_those_of_the_papers_tables() -> None:
         (published("table2_open_models"), [name for name in registered() if "/" not in name]),
     ):
         sized = table.dropna(subset=["size"])
-        found = [lookup(name) for name in names][: len(sized)]
+        found = [entries()[name] for name in names][: len(sized)]
         assert [entry.title for entry in found] == sized["dataset"].tolist()
         assert [min(entry.records or 0, FIRST) for entry in found] == sized["size"].tolist()
     table = published("table4_mmlu")
     *found, last = registered("mmlu/")
     assert found == [f"mmlu/{subset}" for subset in table["subset"]]
-    assert [lookup(name).records for name in found] == table["size"].tolist()
+    assert [entries()[name].records for name in found] == table["size"].tolist()
     # Named in data/README.md: the one subset that the table leaves out.
-    assert (last, lookup(last).records) == ("mmlu/professional_law", 1534)
+    assert (last, entries()[last].records) == ("mmlu/professional_law", 1534)
 
 
 def test_a_family_fills_in_the_name(tmp_path, monkeypatch) -> None:
@@ -68,16 +68,10 @@ def test_a_family_fills_in_the_name(tmp_path, monkeypatch) -> None:
     family = shared | {"checksum": None, "members": members}
     with registry_of(monkeypatch, tmp_path, {"x": described()}, all=family):
         assert registered() == ("x", "all/b", "all/a")
-        found = lookup("all/a")
+        found = entries()["all/a"]
         assert (found.source, found.mirror) == (Hub("org/all", "a"), "all/a_test.csv")
         assert (found.title, found.records, found.template) == ("a", 3, "text/1")
-        assert lookup("all/b").template == "question/1"
-
-
-def test_a_misspelt_name_is_met_by_the_likeliest() -> None:
-    for name, meant in (("gsm9k", "gsm8k?"), ("mmlu/anatmy", "mmlu/anatomy"), ("mmlu", "57 sets")):
-        with pytest.raises(InputError, match=meant):
-            lookup(name)
+        assert entries()["all/b"].template == "question/1"
 
 
 def test_another_registry_takes_the_place_of_this_one(tmp_path, monkeypatch) -> None:

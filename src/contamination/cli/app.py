@@ -10,7 +10,7 @@ from contamination.cli.options import option
 ROOMS = {
     "audit": ["test", "audit", "score", "plan"],
     "seal": ["seal", "verify"],
-    "membership": ["membership", "books", "unlearned", "wikimia"],
+    "membership": ["membership", "books", "unlearned"],
     "data": ["data"],
 }
 

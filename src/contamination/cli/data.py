@@ -9,7 +9,7 @@ import typer
 from contamination.cli.options import option
 from contamination.cli.printing import print_table
 from contamination.errors import InputError
-from contamination.testsets.registry import Entry, lookup, registered
+from contamination.testsets.registry import Entry, registered
 from contamination.testsets.sources import (
     cache_path,
     entry_of,
@@ -36,7 +36,7 @@ def list_sets(names: Names = None, mirror: Mirror = None) -> None:
     """List registered sets: records, licence, and where they are; data/registry.yaml has more."""
     rows = (
         (entry.name, entry.records, entry.licence, _place(entry, locate(entry, mirror)))
-        for entry in map(lookup, _expanded(names))
+        for entry in map(entry_of, _expanded(names))
     )
     print_table(("name", "records", "licence", "where"), rows, text=("licence", "where"))
 
@@ -59,7 +59,7 @@ def check_sets(names: Names = None, mirror: Mirror = None) -> None:
     """
     rows: list[tuple[object, ...]] = []
     problems = []
-    for entry in map(lookup, _expanded(names)):
+    for entry in map(entry_of, _expanded(names)):
         try:
             here = locate(entry, mirror)
             if here is not None:

@@ -1,13 +1,12 @@
-"""`contamination membership`, `books`, `unlearned` and `wikimia`: single texts, and no guarantee.
+"""`contamination membership`, `books` and `unlearned`: single texts, and no guarantee.
 
-What a model has read of them, what it still knows that it was made to forget (Shi, sections 5 and
-7), and a benchmark like WikiMIA from dated pages of one's own.
+What a model has read of them, and what it still knows that it was made to forget (Shi, sections 5
+and 7).
 """
 
 import dataclasses
 import json
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
 
 LABELS = {"1": True, "true": True, "member": True, "0": False, "false": False, "non-member": False}
 
-wikimia = typer.Typer(no_args_is_help=True, help="Benchmarks of texts before and after a date.")
-
 
 @add_options
 def membership(
@@ -46,13 +43,9 @@ def membership(
         option("Compare the two per byte (any tokenizers) or per token (the same)."),
     ] = "byte",
     neighbours: Annotated[int, option("Neighbours of each text to compare with, up to 1,000.")] = 0,
-    change: Annotated[
-        Literal["words", "letters", "blanks"], option("What neighbours change at random.")
-    ] = "words",
-    masked_lm: Annotated[str | None, option("Fill-mask model that makes the neighbours.")] = None,
     score: Annotated[
         list[str] | None,
-        option("One more score by its name, such as frequent_100; may be repeated."),
+        option("One more score by its name, such as min_prob_20; may be repeated."),
     ] = None,
     prefix: Annotated[Path | None, option("Unread text, for ReCaLL: a file.", exists=True)] = None,
     label: Annotated[str | None, option("Field that is 1 for members, 0 for others.")] = None,
@@ -70,7 +63,6 @@ def membership(
 
     from contamination.membership.api import DEFAULT_COLUMNS, membership_scores
     from contamination.membership.evaluate import evaluate
-    from contamination.membership.neighbours import CHANGES, MaskedLM
     from contamination.randomness import random_stream
 
     own = dataclasses.replace(options, revision=None, context=None, endpoint=None, tokenizer=None)
@@ -80,7 +72,6 @@ def membership(
         reference=own.open(reference) if reference is not None else None,
         reference_per=reference_per,
         neighbours=neighbours,
-        perturbation=MaskedLM(masked_lm) if masked_lm is not None else CHANGES[change],
         prefix=read_text(prefix) if prefix is not None else None,
         columns=(*DEFAULT_COLUMNS, *(score or ())),
         seed=seed,
@@ -138,10 +129,6 @@ def books(
     non_members: Annotated[Path, option("Folder of books that it cannot have read.")],
     words: Annotated[int, option("Words of a snippet.")] = 512,
     snippets: Annotated[int, option("Most snippets of a book.")] = 100,
-    fpr: Annotated[
-        float | None,
-        option("Highest false-positive rate; default: the threshold with the best accuracy."),
-    ] = None,
     seed: Seed = 0,
     as_json: AsJson = False,
     csv: CsvFile = None,
@@ -162,7 +149,6 @@ def books(
         rng=random_stream(seed, "snippets"),
         words=words,
         most=snippets,
-        fpr=fpr,
     )
     aucs = validation.aucs(rng=random_stream(seed, "validation of books"))
     rates = rates.sort_values("rate", ascending=False, kind="stable")
@@ -251,60 +237,3 @@ def unlearned(
         say("Texts may be easy to guess: compare with a --control that never read them.")
     if csv is not None:
         say(f"table of chunks: {csv}")
-
-
-@wikimia.command()
-def build(
-    pages: Annotated[
-        Path,
-        typer.Argument(
-            help="A .jsonl, .csv or .parquet file with title, text and date (and changed, "
-            "paraphrase); or a folder of text files with a pages.csv: file, title, date."
-        ),
-    ],
-    out: Annotated[Path, typer.Argument(help="Directory for the splits and provenance.json.")],
-    members_before: Annotated[
-        datetime,
-        option("Pages created before that day are members.", formats=["%Y-%m-%d"], metavar="DATE"),
-    ],
-    non_members_from: Annotated[
-        datetime,
-        option(
-            "Pages created on that day or later, as in 2023-01-31, are non-members.",
-            formats=["%Y-%m-%d"],
-            metavar="DATE",
-        ),
-    ],
-    length: Annotated[list[int] | None, option("Words of a text; default: 32 to 256.")] = None,
-    balanced: Annotated[bool, option("Draw as many pages of one class as the other has.")] = True,
-    drop_changed: Annotated[
-        bool, option("Leave out members changed since --members-before.", "--drop-changed")
-    ] = False,
-    seed: Seed = 0,
-) -> None:
-    """Cut dated PAGES to texts with membership labels, a file for each length, in OUT.
-
-    Score one with `contamination membership MODEL OUT/WikiMIA_length32.jsonl --field input
-    --label label`.
-    """
-    from contamination.membership.dated_pages import LENGTHS, Rules, build_wikimia
-
-    rules = Rules(
-        members_before=members_before.date(),
-        non_members_from=non_members_from.date(),
-        lengths=tuple(length) if length else LENGTHS,
-        balanced=balanced,
-        drop_changed=drop_changed,
-        seed=seed,
-    )
-    made = build_wikimia(pages, out, rules)
-    print_table(
-        ("split", "members", "non-members"),
-        ((name, *counts.values()) for name, counts in made["splits"].items()),
-        title=f"{made['found']:,} pages",
-    )
-    say(
-        *(f"left out, {why}: {count:,}" for why, count in made["dropped"].items()),
-        f"{out}: the splits that have both classes, and provenance.json",
-        wrap=False,
-    )

@@ -7,6 +7,7 @@
     table = membership_scores("gpt2", ["a text", "another text"])
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,6 @@ import pandas as pd
 
 from contamination.errors import InputError
 from contamination.membership import scores
-from contamination.membership.neighbours import MOST_NEIGHBOURS, Perturbation, word_neighbours
 from contamination.membership.signals import conditional_log_probs, text_log_probs, token_signals
 from contamination.randomness import random_stream
 from contamination.scoring.contract import Scorer
@@ -28,6 +28,8 @@ from contamination.testsets.tokens import tokenize
 Model = Scorer | ModelSource | Path | str
 Text = str | np.ndarray  # or its tokens
 
+SHARE = 0.1  # of the words that a neighbour changes
+MOST_NEIGHBOURS = 1_000  # of a text: all lie in memory, and the model reads each of them whole
 ARGUMENTS = ("reference", "neighbours", "conditional")  # parts that have one of their own
 _PERCENT = (5, 10, 15, 20, 25, 30, 40, 50)  # of Min-K% and Min-K%++
 _RANKS = (5, 15, 25)  # k of Mem k and Entropy k
@@ -47,7 +49,6 @@ def membership_scores(
     reference: Model | None = None,
     reference_per: Literal["byte", "token"] = "byte",
     neighbours: int = 0,
-    perturbation: Perturbation = word_neighbours,
     prefix: str | None = None,
     columns: Sequence[str] = DEFAULT_COLUMNS,
     seed: int = 0,
@@ -72,10 +73,9 @@ def membership_scores(
     reference : a second model, with a tokenizer of its own, for `reference_*`.
     reference_per : "byte" compares the two by the log-probability of the whole text by its bytes,
         whatever their tokenizers; "token" by the mean over tokens, which must then be the same.
-    neighbours : how many `perturbation` makes of each text, for `neighbour`; 0 leaves it out.
+    neighbours : how many `word_neighbours` of each text, for `neighbour`; 0 leaves it out.
     prefix : text that the model has not seen, for `recall`.
-    columns : of `contamination.membership.scores.SCORES`, but those that have an argument here. A
-        row depends on its own text alone, but for `frequent_k`.
+    columns : of `contamination.membership.scores.SCORES`, but those that have an argument here.
     seed : of the neighbours.
     numbers : of the texts in messages and in the streams of their neighbours, where they are a part
         of more texts; from 0 by default.
@@ -108,13 +108,14 @@ def membership_scores(
             scorer, _open(reference), shown, log_probs, numbers, per=reference_per
         )
     if neighbours:
-        parts["neighbours"] = _of_neighbours(scorer, shown, neighbours, perturbation, seed, numbers)
+        parts["neighbours"] = _of_neighbours(scorer, shown, neighbours, seed, numbers)
     if prefix is not None:
         (before,) = tokenize(scorer.tokenizer, [prefix])
         parts["conditional"] = conditional_log_probs(scorer, before, ids)
     for part, values in parts.items():
         readings = [replace(r, **{part: v}) for r, v in zip(readings, values, strict=True)]
-    more = [name for part in ARGUMENTS if part in parts for name in _read_by(part)]
+    known = scores.SCORES
+    more = [n for part in ARGUMENTS if part in parts for n in known if known[n].reads == part]
     whole = all(read.rank is not None for read in readings)  # not behind an endpoint
     wanted = {name: scores.score_named(name) for name in (*columns, *more)}
     table = {
@@ -124,10 +125,6 @@ def membership_scores(
     }
     index = pd.RangeIndex(len(readings), name="text")
     return pd.DataFrame(table, index=index, dtype=np.float64)
-
-
-def _read_by(part: str) -> list[str]:
-    return [name for name, score in scores.SCORES.items() if score.reads == part]
 
 
 def _open(model: Model) -> Scorer:
@@ -171,11 +168,35 @@ def _beside_reference(
     return [(value(a, text), value(b, text)) for a, b, text in found]
 
 
+def word_neighbours(text: str, count: int, *, rng: np.random.Generator) -> list[str]:
+    """Swap or leave out words: a tenth of them, one at least, with a fair coin for each.
+
+    Mattern et al. (2023) compare the loss of a text with that of neighbours which BERT makes; these
+    need no second model. A swap is with the next word. Spaces and line ends stay where they are.
+    Raises InputError for a text of one word, which can neither be swapped nor left out.
+    """
+    parts = re.split(r"(\s+)", text)
+    places = [i for i in range(0, len(parts), 2) if parts[i]]
+    if len(places) < 2:
+        raise InputError(f"{text[:40]!r} has one word and so no neighbour; leave it out")
+    changes = min(max(1, round(SHARE * len(places))), len(places) - 1)
+    made = []
+    for _ in range(count):
+        new = list(parts)
+        for k in sorted(rng.choice(len(places) - 1, size=changes, replace=False)):
+            here, following = places[k], places[k + 1]
+            if rng.random() < 0.5:
+                new[here], new[following] = new[following], new[here]
+            else:
+                new[here] = new[here + 1] = ""
+        made.append("".join(new))
+    return made
+
+
 def _of_neighbours(
     scorer: Scorer,
     texts: Sequence[str],
     count: int,
-    perturbation: Perturbation,
     seed: int,
     numbers: Sequence[int],
 ) -> list[list[scores.Floats]]:
@@ -183,7 +204,7 @@ def _of_neighbours(
     made: list[str] = []
     for number, text in zip(numbers, texts, strict=True):
         try:
-            made += perturbation(text, count, rng=random_stream(seed, "neighbours", number))
+            made += word_neighbours(text, count, rng=random_stream(seed, "neighbours", number))
         except InputError as error:
             raise InputError(f"text {number}: {error}") from None
     ids = tokenize(scorer.tokenizer, made)

@@ -18,7 +18,6 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from contamination.errors import InputError
 from contamination.membership.evaluate import auc, evaluate
 from contamination.scoring.status import OK
 from contamination.tables import Layout, format_estimate, lay_out
@@ -38,14 +37,21 @@ FOLDS = 10
 YEAR = re.compile(r"(?<!\d)(?:1[5-9]\d\d|20[0-3]\d)(?!\d)")
 
 
-def score_blind(
-    texts: Sequence[str], members: ArrayLike, *, rng: np.random.Generator, folds: int = FOLDS
+def blind_rows(
+    texts: Sequence[str],
+    members: ArrayLike,
+    *,
+    benchmark: str,
+    split: str,
+    rng: np.random.Generator,
+    status: str = OK,
+    folds: int = FOLDS,
 ) -> pd.DataFrame:
-    """Score texts by every baseline: a row per text, the columns member, fold and `BASELINES`.
+    """Score one set of texts by every baseline: a row per text with the columns `SCORED`.
 
-    All are larger for members. Compare `bag_of_words` within a fold only: each fold has a
-    classifier of its own, trained on the texts of the others. Raises InputError where one side has
-    fewer than two texts.
+    All baselines are larger for members. Compare `bag_of_words` within a fold only: each fold has a
+    classifier of its own, trained on the texts of the others. A set that cannot be had (`status`
+    says why), or that has fewer than two texts on one side, is one row with its status.
 
     Parameters
     ----------
@@ -57,19 +63,21 @@ def score_blind(
 
     truth = np.asarray(members, dtype=bool)
     sides = (int(truth.sum()), int((~truth).sum()))
-    if min(sides) < 2:
-        raise InputError(f"{sides[0]} members and {sides[1]} non-members: give two of each or more")
-    seed = int(rng.integers(1 << 31))
-    draw = StratifiedKFold(min(folds, *sides), shuffle=True, random_state=seed)
-    fold = np.empty(len(texts), dtype=np.int64)
-    for number, (_, held_out) in enumerate(draw.split(truth, truth)):
-        fold[held_out] = number
-    values = {
-        WORDS: bag_of_words(texts, truth, fold),
-        "dates": [-latest_year(text) for text in texts],
-        "length": [float(len(text)) for text in texts],
-    }
-    return pd.DataFrame({"member": truth, "fold": fold, **values})
+    if status == OK and min(sides) < 2:
+        status = f"failed: {sides[0]} members and {sides[1]} non-members: give two of each or more"
+    columns: dict[str, Any] = {"member": [None]}
+    if status == OK:
+        seed = int(rng.integers(1 << 31))
+        draw = StratifiedKFold(min(folds, *sides), shuffle=True, random_state=seed)
+        fold = np.empty(len(texts), dtype=np.int64)
+        for number, (_, held_out) in enumerate(draw.split(truth, truth)):
+            fold[held_out] = number
+        columns = {"member": truth, "fold": fold, WORDS: bag_of_words(texts, truth, fold)}
+        columns["dates"] = [-latest_year(text) for text in texts]
+        columns["length"] = [float(len(text)) for text in texts]
+    rows = pd.DataFrame(columns).assign(benchmark=benchmark, split=split, status=status)
+    kinds = {"member": "boolean", "fold": "Int64"} | dict.fromkeys(BASELINES, "float64")
+    return rows.reindex(columns=SCORED).astype(kinds)
 
 
 def bag_of_words(texts: Sequence[str], members: ArrayLike, fold: ArrayLike) -> Floats:
@@ -96,29 +104,6 @@ def bag_of_words(texts: Sequence[str], members: ArrayLike, fold: ArrayLike) -> F
 def latest_year(text: str) -> float:
     """Return the latest year, 1500 to 2039, that a text mentions; 0 if none: nothing is late."""
     return float(max(map(int, YEAR.findall(text)), default=0))
-
-
-def blind_rows(
-    texts: Sequence[str],
-    members: ArrayLike,
-    *,
-    benchmark: str,
-    split: str,
-    rng: np.random.Generator,
-    status: str = OK,
-) -> pd.DataFrame:
-    """Score one set of texts for `blind_table`: a row per text with the columns `SCORED`.
-
-    A set that cannot be had (`status` says why), or that is too small, is one row with its status.
-    """
-    try:
-        found = score_blind(texts, members, rng=rng) if status == OK else None
-    except InputError as error:
-        found, status = None, f"failed: {error}"
-    rows = pd.DataFrame({"member": [None]}) if found is None else found
-    rows = rows.assign(benchmark=benchmark, split=split, status=status).reindex(columns=SCORED)
-    kinds = {"member": "boolean", "fold": "Int64"} | dict.fromkeys(BASELINES, "float64")
-    return rows.astype(kinds)
 
 
 def blind_table(

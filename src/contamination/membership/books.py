@@ -79,13 +79,10 @@ class Validation:
     ----------
     members, non_members : book, snippet, and a column for each of `SCORES`: of books that the model
         read, and of books that it did not, at least one of each.
-    fpr : most snippets of non-members that may be called read; None takes the threshold of best
-        accuracy, as Shi does.
     """
 
     members: pd.DataFrame
     non_members: pd.DataFrame
-    fpr: float | None = None
 
     @cached_property
     def _scored(self) -> tuple[pd.DataFrame, np.ndarray]:
@@ -95,11 +92,9 @@ class Validation:
 
     @cached_property
     def threshold(self) -> Threshold:
-        """Snippets whose score is the threshold or more are called read."""
+        """Snippets whose score is the threshold or more are called read: best accuracy, as Shi."""
         both, members = self._scored
-        if self.fpr is None:
-            return Threshold.at_best_accuracy(both[SCORE], members)
-        return Threshold.at_fpr(both[SCORE], members, fpr=self.fpr)
+        return Threshold.at_best_accuracy(both[SCORE], members)
 
     @property
     def tpr(self) -> float:
@@ -160,28 +155,17 @@ def audit_books(
     rng: np.random.Generator,
     words: int = 512,
     most: int = 100,
-    fpr: float | None = None,
 ) -> tuple[pd.DataFrame, Validation]:
     """Draw snippets of all books, score them, and return the rates of `books` and the validation.
 
-    Raises InputError for a book that stands in two places (texts are compared without their case
-    and blanks, so that another edition is not found), one shorter than a snippet, or numbers that
-    cannot be.
-
-    Parameters
-    ----------
-    open_model : returns what `contamination.membership.api.membership_scores` takes; called after
-        the books were checked.
-    books : to be audited, name -> text.
-    members, non_members : that the model is known to have read, and cannot have read.
-    rng : draws the snippets.
-    words, most : of a snippet, and snippets of a book.
-    fpr : as in `Validation`.
+    Books are name -> text: those to be audited, those that the model is known to have read, and
+    those that it cannot have read; `rng`, `words` and `most` as in `sample_snippets`. `open_model`
+    returns what `contamination.membership.api.membership_scores` takes, once the books were
+    checked. Raises InputError for a book that stands in two places (texts are compared without
+    their case and blanks, so that another edition is not found), and as `sample_snippets`.
     """
     from contamination.membership.api import membership_scores  # here: it costs the import of torch
 
-    if fpr is not None and not 0 < fpr < 1:
-        raise InputError(f"fpr is {fpr}: give a rate between 0 and 1, such as 0.05")
     parts = {"audited books": books, "members": members, "non-members": non_members}
     known: dict[str, str] = {}
     for part, texts in parts.items():
@@ -197,5 +181,5 @@ def audit_books(
     scores = membership_scores(open_model(), sampled["text"].tolist(), columns=tuple(SCORES))
     scored = sampled.drop(columns="text").assign(**{name: scores[name].array for name in SCORES})
     audited, read, unread = (scored.loc[part] for part in parts)
-    validation = Validation(read, unread, fpr=fpr)
+    validation = Validation(read, unread)
     return validation.rates(audited), validation

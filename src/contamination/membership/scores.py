@@ -44,8 +44,6 @@ class Reading:
         entropy.
     top_entropy : sum of -p log p over the k most probable tokens (nats), (T, len(TOP)); p is not
         normalised again.
-    frequency_rank : of each token among the tokens of all texts read with this one, (T,): 1 is the
-        one that stands there most often, of equals the one with the smaller id.
     text : itself.
     lower : log-probabilities of the text in lower case, by its own tokens.
     neighbours : the same of small changes of the text.
@@ -60,7 +58,6 @@ class Reading:
     mean: Floats | None = None
     std: Floats | None = None
     top_entropy: Floats | None = None
-    frequency_rank: NDArray[np.int64] | None = None
     text: str = ""
     lower: Array | None = None
     neighbours: Sequence[Array] = ()
@@ -116,10 +113,6 @@ def _min_k_plus_plus(read: Any, k: float) -> float:
     return _lowest((_scored(read.log_probs) - read.mean[1:]) / std, k)
 
 
-def _frequent(read: Any, k: int) -> float:
-    return _mean(_scored(read.log_probs)[read.frequency_rank[1:] <= k])
-
-
 def _entropy(read: Any, k: int | None = None) -> float:
     return _mean(read.mean[1:]) if k is None else -_mean(read.top_entropy[1:, TOP.index(k)])
 
@@ -147,10 +140,6 @@ SCORES = {
     # Mean over the k% lowest (log p - mu) / sigma, with mean and standard deviation of the
     # log-probability under the predictive distribution (Min-K%++, Zhang et al. 2025).
     "min_k_pp": Score("Min-{k}%++", _min_k_plus_plus, _percent, "distribution"),
-    # Mean log-probability of the k tokens that are most frequent in all texts scored together, so
-    # that a score changes with the texts beside it; NaN for a text without such a token (Song and
-    # Shmatikov 2019 in the words of Fu, section 4.2.1, for A1).
-    "frequent": Score("{k} most frequent", _frequent, _count),
     # Share of tokens that are among the k most probable ones (Fu, Mem k, for A4).
     "mem": Score(
         "Mem {k}", lambda read, k: float(np.mean(read.rank[1:] <= k)), _count, "distribution"

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from tqdm import tqdm
 
@@ -39,10 +38,8 @@ def token_signals(scorer: Scorer, sequences: Sequence[np.ndarray]) -> list[Readi
     asked for everything, any other scorer for log-probabilities. Raises InputError as the scorer
     does: unknown tokens, weights that give no numbers, too little memory.
     """
-    ranks = _frequency_ranks(sequences)
     if not isinstance(scorer, TransformersScorer):
-        values = text_log_probs(scorer, sequences)
-        return [Reading(one, frequency_rank=rank) for one, rank in zip(values, ranks, strict=True)]
+        return [*map(Reading, text_log_probs(scorer, sequences))]
     found = _in_order(
         scorer.token_values(
             sequences, None, lambda *of: describe(scorer.head, *of), (5 + len(TOP),)
@@ -50,11 +47,11 @@ def token_signals(scorer: Scorer, sequences: Sequence[np.ndarray]) -> list[Readi
         sequences,
     )
     readings = []
-    for one, ids_rank in zip(found, ranks, strict=True):
+    for one in found:
         one[:1, 2] = np.nan  # there, the token read is the start token, which is not of the text
         top = np.ascontiguousarray(one[:, 5:])
         log_probs, rank, off, mean, std = np.ascontiguousarray(one[:, :5].T)
-        readings.append(Reading(log_probs, rank, off, mean, std, top, ids_rank))
+        readings.append(Reading(log_probs, rank, off, mean, std, top))
     return readings
 
 
@@ -81,27 +78,13 @@ def _in_order(
     return [found[index] for index in range(len(sequences))]
 
 
-def _frequency_ranks(sequences: Sequence[np.ndarray]) -> list[NDArray[np.int64]]:
-    """Place of each token when all tokens of the sequences are sorted by how often they stand."""
-    joined = np.concatenate([np.empty(0, dtype=np.int64), *sequences])
-    _, inverse, counts = np.unique(joined, return_inverse=True, return_counts=True)
-    ranks = np.empty(len(counts), dtype=np.int64)
-    ranks[np.argsort(-counts, kind="stable")] = np.arange(1, len(counts) + 1)
-    return np.split(ranks[inverse], np.cumsum([len(ids) for ids in sequences])[:-1])
-
-
 def describe(head: Head, hidden: Tensor, tokens: Tensor, read: Tensor) -> Tensor:
     """Describe the distributions that hidden states predict, float32 [N, 5 + len(TOP)].
 
-    The columns: log-probability of the token (nats); its rank; the rank of the token read; mean and
-    standard deviation of the log-probability under the distribution; for each k of `TOP` the sum of
-    -p log p over the k most probable tokens. Rank 1 is the most probable token.
-
-    Parameters
-    ----------
-    hidden : hidden states, [N, d].
-    tokens : the tokens that they predict, int64 [N].
-    read : the tokens that had just been read, one position before, int64 [N].
+    `hidden` states [N, d] predict `tokens`, int64 [N]; `read`, int64 [N], had just been read, one
+    position before. The columns: log-probability of the token (nats); its rank; the rank of the
+    token read; mean and standard deviation of the log-probability under the distribution; for each
+    k of `TOP` the sum of -p log p over the k most probable tokens. Rank 1 is the most probable.
     """
     result = torch.empty(len(tokens), 5 + len(TOP), dtype=torch.float32, device=hidden.device)
     elements = BLOCK.get(hidden.device.type, BLOCK["cpu"])

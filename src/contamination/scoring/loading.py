@@ -26,7 +26,7 @@ from contamination.errors import InputError
 from contamination.files import sha256_of
 from contamination.scoring.cost import Shape
 from contamination.scoring.status import causes
-from contamination.testsets.hub import advice_on, asked_once, fetch_files
+from contamination.testsets.hub import advice_on, asked_once
 from contamination.testsets.tokens import tokenize
 
 # Of pickled weights alone, transformers would ask a bot to convert them, in public.
@@ -238,12 +238,9 @@ def load_network(
     """Load the weights that `load_config` describes, in evaluation mode.
 
     Raises InputError as `load_config` does, and if the weights are incomplete, damaged, or too
-    large for the disk or the memory.
+    large for the memory.
     """
     transformers.utils.logging.disable_progress_bar()  # ours say more
-    if not Path(source.name).exists() and (files := weight_files(source)):
-        with explain_load_errors(source.name):  # if there is room for all of them
-            fetch_files(source.name, files, revision=source.revision)
     arguments: dict[str, Any] = {"dtype": dtype, "config": config}
     if Path(source.name).suffix == ".gguf":
         arguments["quantization_config"] = transformers.GgufConfig(dequantize=True)

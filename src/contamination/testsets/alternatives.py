@@ -175,6 +175,9 @@ def option_alternatives(
 ) -> AlternativeSet:
     """Render the published arrangement of every item and others, N = permutations + 1 in a row.
 
+    Rows are as `option_orders` draws them. Raises InputError as `shown_items`, if fewer than two
+    items can move, or if all arrangements together have more than MOST_CHARACTERS.
+
     Parameters
     ----------
     test_set : with records; see `contamination.testsets.options.items_of`.
@@ -184,17 +187,6 @@ def option_alternatives(
         options may move among, where a key has moved them (`contamination.seal`).
     template : how an arrangement becomes text. None takes the set's own if that shows every option,
         else OPTIONS_TEMPLATE.
-
-    Returns
-    -------
-    AlternativeSet
-        Rows as `option_orders` draws them.
-
-    Raises
-    ------
-    InputError
-        As `shown_items`, if fewer than two items can move, or if all arrangements together have
-        more than MOST_CHARACTERS.
     """
     own, items = shown_items(test_set, template)
     free = permitted_places(items, keep) if isinstance(keep, Keep) else keep
@@ -251,7 +243,7 @@ def option_orders(
         seen[identity] += 1
         rng = random_stream(seed, "arrangements", identity, seen[identity])
         most = _distinct(places, columns)
-        rows.append(distinct_orders(len(item.options), places, most, rng=rng) * (columns // most))
+        rows.append(_distinct_orders(len(item.options), places, most, rng=rng) * (columns // most))
     return tuple(rows)
 
 
@@ -261,7 +253,7 @@ def _distinct(places: Sequence[int], columns: int) -> int:
     return next(count for count in range(most, 0, -1) if columns % count == 0)
 
 
-def distinct_orders(
+def _distinct_orders(
     count: int, places: Sequence[int], most: int, *, rng: np.random.Generator
 ) -> tuple[tuple[int, ...], ...]:
     """Return the order of so many options, and others that move those at some places.

@@ -39,7 +39,6 @@ TEMPLATES = {
     "Answer: {answer}\n",
 }
 
-MOST_FIELDS = 1_000  # of a template; more is a mistake, and takes minutes to fill in
 WIDEST = 1_000  # characters that {field:WIDTH} may fill up to: text for a model, not a page
 MOST_SHOWN = 200  # characters of a template or of names of fields in a message, which is one line
 LONGEST_TEXT = 5_000_000  # characters of an example; War and Peace has three million
@@ -154,8 +153,6 @@ def parse(template: Template | str) -> Template:
         fields = [part[1:3] for part in string.Formatter().parse(pattern) if part[1] is not None]
     except ValueError as error:
         raise InputError(f"template {found.shown}: {error}; write {{{{ for a brace") from error
-    if len(fields) > MOST_FIELDS:
-        raise InputError(f"template {found.shown}: {len(fields):,} fields; {MOST_FIELDS:,} at most")
     for name, specification in fields:
         # "{question.__class__}" would read what Python keeps with a text, which is no field of it.
         if not re.fullmatch(r"[^.\[]+(\[[^]]*\])*", name or "") or "{" in (specification or ""):

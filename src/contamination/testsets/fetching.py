@@ -1,20 +1,17 @@
 """Records from the network: a data set of the hub, a file behind a URL, a member of an archive.
 
 The hub's files are read as data only: no script of a repository is run. What comes from a commit is
-named by it. A directory laid out like a repository of the hub, or written by `save_to_disk`, is
-read in the same way.
+named by it. A directory laid out like a repository of the hub is read in the same way.
 """
 
-import glob
 import zipfile
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from contamination.errors import InputError
 from contamination.files import sha256_of
-from contamination.testsets.hub import advice_on, asked_once, fetch_files
+from contamination.testsets.hub import advice_on, asked_once
 from contamination.testsets.records import FORMATS, Record, read_lines, read_records
 from contamination.testsets.registry import Hub, Url
 
@@ -23,11 +20,9 @@ MOST_FILES = 20_000  # of a directory: a slip such as "/" is not searched
 Patterns = dict[str, list[str]]  # split -> where its files are, relative to the repository
 
 
-# Records, the commit of the hub, and of a JSONL file its lines as they are.
-Downloaded = tuple[list[Record], str | None, list[str] | None]
-
-
-def download(source: Hub | Url, split: str, directory: Path, *, again: bool = False) -> Downloaded:
+def download(
+    source: Hub | Url, split: str, directory: Path, *, again: bool = False
+) -> tuple[list[Record], str | None, list[str] | None]:
     """Return the records of a split, the commit of the hub, and the lines of a JSONL file.
 
     Archives are kept in `directory`, and not used if asked `again`; the hub has a cache of its own.
@@ -57,25 +52,13 @@ def download(source: Hub | Url, split: str, directory: Path, *, again: bool = Fa
 
 
 def read_directory(folder: Path, config: str | None, split: str) -> list[Record]:
-    """Read the records of a split of a directory that `datasets` saved, or like a repository.
+    """Read the records of a split of a directory that is laid out like a repository of the hub.
 
     Raises InputError if there is no such configuration or split, or no data in it.
     """
     if next(islice(folder.rglob("*"), MOST_FILES, None), None) is not None:
         raise InputError(f"{folder}: more than {MOST_FILES:,} files; give that of one data set")
-    if not any((folder / name).is_file() for name in ("dataset_dict.json", "state.json")):
-        return _read_repository(folder, config, split, str(folder))
-    import datasets
-
-    try:
-        saved: Any = datasets.load_from_disk(str(folder))
-    except Exception as error:  # arrow, json: no common base class
-        raise _unreadable(str(folder), error, "save it again") from error
-    if isinstance(saved, datasets.DatasetDict):
-        if split not in saved:
-            raise _no_split(str(folder), split, saved)
-        saved = saved[split]
-    return [(f"record {i}", dict(row)) for i, row in enumerate(saved, start=1)]
+    return _read_repository(folder, config, split, str(folder))
 
 
 def _member(path: Path, member: str, url: str) -> Path:
@@ -95,11 +78,6 @@ def _member(path: Path, member: str, url: str) -> Path:
 
 
 def _from_hub(source: Hub, split: str) -> tuple[list[Record], str]:
-    if source.file is not None:
-        folder = _snapshot(source, [glob.escape(source.file)])
-        if not (folder / source.file).is_file():
-            raise InputError(f"{source}: there is no such file; look for it on the page of the set")
-        return read_records(folder / source.file), folder.name
     # The second is in every repository: no warning where there is no card.
     folder = _snapshot(source, ["README.md", ".gitattributes"])
     commit = folder.name
@@ -112,11 +90,14 @@ def _from_hub(source: Hub, split: str) -> tuple[list[Record], str]:
 
 def _snapshot(source: Hub, patterns: list[str]) -> Path:
     """Download files of a commit into the hub's cache; return their folder, named by the commit."""
+    from huggingface_hub import snapshot_download
+
     try:
         with asked_once():
-            return fetch_files(source.id, patterns, kind="dataset", revision=source.revision)
-    except InputError:
-        raise
+            folder = snapshot_download(
+                source.id, repo_type="dataset", revision=source.revision, allow_patterns=patterns
+            )
+            return Path(folder)
     except Exception as error:  # the hub's own, HTTP client, OSError: no common base class
         advice = advice_on(error, f"https://huggingface.co/datasets/{source.id}")
         raise _unreadable(str(source), error, advice or "check the network") from error
@@ -157,7 +138,9 @@ def _read_repository(folder: Path, config: str | None, split: str, where: str) -
     with suppress(EmptyDatasetError, FileNotFoundError):
         patterns = patterns or get_data_patterns(str(folder))
         if split not in patterns:
-            raise _no_split(where, split, patterns)
+            raise InputError(
+                f"{where}: no split {split!r}; give --split {', '.join(map(str, patterns))}"
+            )
         found = DataFilesList.from_patterns(patterns[split], base_path=str(folder))
     if not found:
         raise InputError(f"{where}: no data files of split {split!r}; {CONVERTED}")
@@ -181,10 +164,6 @@ def _no_config(where: str, config: str | None, known: list[str]) -> InputError:
     return InputError(
         f"{where}: {asked}; write NAME:CONFIG with one of {', '.join(known[:60]) or 'none'}"
     )
-
-
-def _no_split(where: str, split: str, known: Any) -> InputError:
-    return InputError(f"{where}: no split {split!r}; give --split {', '.join(map(str, known))}")
 
 
 def _unreadable(where: str, error: Exception, advice: str) -> InputError:

@@ -1,46 +1,12 @@
-"""Files of the hub: fetched if the disk has room for all of them, by one process at a time."""
+"""Whether the hub can be reached, and what to do about its errors."""
 
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
 from contamination.errors import InputError
-from contamination.files import locked
 
 PATIENCE = 3.0  # seconds
-
-
-def fetch_files(
-    repository: str, patterns: Sequence[str], *, kind: str = "model", revision: str | None = None
-) -> Path:
-    """Return the folder of a commit in the hub's cache; files that fit `patterns` are in it.
-
-    Of several processes one fetches, and the others find what it has fetched. Without a network
-    what is in the cache has to do. Raises InputError, before anything is fetched, if the disk is
-    too small for what is missing; errors of the hub are its own.
-
-    Parameters
-    ----------
-    kind : "model" or "dataset".
-    revision : branch, tag or commit; None is the main branch.
-    """
-    from huggingface_hub import constants, snapshot_download
-
-    cache, missing = Path(constants.HF_HUB_CACHE), partial(missing_bytes, repository, patterns)
-    fetch = partial(snapshot_download, repository, repo_type=kind, allow_patterns=[*patterns])
-    if not missing(kind=kind, revision=revision):
-        return Path(fetch(revision=revision))  # out of reach, or without access: the hub says so
-    with locked(cache / ".contamination.lock"):
-        size, free = missing(kind=kind, revision=revision) or 0, shutil.disk_usage(cache).free
-        if size > free:
-            raise InputError(
-                f"{repository}: {size / 1e9:,.3g} GB are missing of it, and the disk that holds "
-                f"{cache} has {free / 1e9:,.3g} GB left; free some, or name a folder on a larger "
-                "disk with HF_HOME"
-            )
-        return Path(fetch(revision=revision))
 
 
 def advice_on(error: BaseException, page: str = "its page at huggingface.co") -> str | None:
@@ -108,7 +74,7 @@ def missing_bytes(
     """Bytes of the files that fit `patterns` and that the cache lacks.
 
     None where the hub is out of reach or gives no access; other errors of the hub are its own.
-    Parameters are those of `fetch_files`.
+    `kind` is "model" or "dataset", `revision` a branch, tag or commit; None is the main branch.
     """
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import DryRunError

@@ -22,7 +22,7 @@ FIRST = 5000  # Oren take at most so many examples of a set, from its start
 
 @dataclass(frozen=True)
 class Hub:
-    """A data set of the hub, or with `file` the file at that path in its repository.
+    """A data set of the hub.
 
     `revision` None is its main branch, resolved when it is fetched.
     """
@@ -30,13 +30,12 @@ class Hub:
     id: str
     config: str | None = None
     revision: str | None = None
-    file: str | None = None
 
     def __str__(self) -> str:
         """Return what messages and notes call it."""
         config = f":{self.config}" if self.config else ""
         commit = f"@{self.revision}" if self.revision else ""
-        return f"hub {self.id}{config}{commit}" + (f" ({self.file})" if self.file else "")
+        return f"hub {self.id}{config}{commit}"
 
 
 @dataclass(frozen=True)
@@ -85,13 +84,6 @@ def registered(prefix: str = "") -> tuple[str, ...]:
     which the table leaves out.
     """
     return tuple(name for name in entries() if name.startswith(prefix))
-
-
-def lookup(name: str) -> Entry:
-    """Return the entry of that name; raises InputError, with the likeliest names, for another."""
-    if name in entries():
-        return entries()[name]
-    raise InputError(f"unknown test set {name!r}: {suggestion(name)}")
 
 
 def suggestion(name: str) -> str:

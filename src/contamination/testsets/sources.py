@@ -60,8 +60,8 @@ def open_test_set(
     Parameters
     ----------
     what : a registered name ("gsm8k", "mmlu/anatomy"); a .jsonl, .json, .csv, .parquet or .txt
-        file; a directory that `datasets` saved, or one laid out like a repository of the hub; or a
-        data set of the hub ("org/name", "org/name:config").
+        file; a directory laid out like a repository of the hub; or a data set of the hub
+        ("org/name", "org/name:config").
     template : name, text with {field}, or a field; None is the registry's, else "text/1".
     max_records : at most so many records, from the start; None takes 5,000 of a registered set, as
         Oren do, and all of any other.

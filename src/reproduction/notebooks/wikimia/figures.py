@@ -5,9 +5,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from contamination.membership.dated_pages import ORIGINAL
 from contamination.scoring.status import OK
-from reproduction.notebooks.wikimia.measure import CONTROL, READ_HERE, SCORES
+from reproduction.notebooks.wikimia.measure import CONTROL, ORIGINAL, READ_HERE, SCORES
 from reproduction.output.figures import draw_intervals, score_style, short_count
 
 SPREAD = 0.06  # octaves between neighbouring scores, so that intervals do not hide each other

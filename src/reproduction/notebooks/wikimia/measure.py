@@ -19,7 +19,6 @@ import pandas as pd
 
 from contamination.errors import InputError
 from contamination.files import sha256_of
-from contamination.membership.dated_pages import LENGTHS, ORIGINAL, PARAPHRASED, split_name
 from contamination.randomness import random_stream
 from contamination.scoring.contract import Scorer
 from contamination.scoring.models import ModelEntry, find_model
@@ -33,6 +32,8 @@ from reproduction.run.experiment import Experiment, parts_of
 from reproduction.run.grid import ACCESS, Access, Row, grid, load_each, placeholders
 
 WIKIMIA, READ_HERE, CONTROL = "wikimia", "read here", "control"  # sources of texts
+ORIGINAL, PARAPHRASED = "original", "paraphrased"
+LENGTHS = (32, 64, 128, 256)  # words of a text
 
 ORIGINAL_HUB = Hub("swj0419/WikiMIA")
 # By the authors of Min-K%++ (Zhang et al., 2025); there is none of 256 words.
@@ -56,6 +57,11 @@ NOT_AT_HAND = (
     "it would be fetched for"
 )
 TAKEN_WHOLE = "not run here: the corpus was taken whole, so no text of its kind was left out of it"
+
+
+def split_name(length: int, variant: str = ORIGINAL) -> str:
+    """Name of a split: WikiMIA_length32, or WikiMIA_length32_paraphrased."""
+    return f"WikiMIA_length{length}" + (f"_{variant}" if variant != ORIGINAL else "")
 
 
 @dataclass(frozen=True)
@@ -138,7 +144,7 @@ def load_directory(directory: Path | str, lengths: Sequence[int] = LENGTHS) -> l
                 parts.append(_filled(Part(folder.name, variant, length), records, str(paths[0])))
     if not parts:
         wanted = ", ".join(split_name(length) for length in lengths)
-        raise InputError(f"{folder}: none of the splits {wanted}; make them with `wikimia build`")
+        raise InputError(f"{folder}: none of the splits {wanted}; give a directory that has one")
     return parts
 
 

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from contamination.membership.dated_pages import ORIGINAL, PARAPHRASED
 from contamination.membership.evaluate import evaluate
 from contamination.scoring.status import OK
 from contamination.tables import format_estimate, lay_out
-from reproduction.notebooks.wikimia.measure import CELL, CONTROL, SCORES
+from reproduction.notebooks.wikimia.measure import CELL, CONTROL, ORIGINAL, PARAPHRASED, SCORES
 
 CHANCE = 0.5
 SHORT = {ORIGINAL: "Ori.", PARAPHRASED: "Para."}

@@ -31,7 +31,7 @@ from contamination.scoring.status import OK
 from contamination.statistics import adjust, dkw_band
 from contamination.tables import MISSING, SIGNIFICANT, format_p
 from contamination.testsets.orderings import shard_bounds
-from contamination.testsets.registry import lookup
+from contamination.testsets.registry import entries
 from contamination.testsets.sources import available, open_test_set
 from reproduction.notebooks.mmlu.subsets import FAMILY, SEGMENTATIONS, subset_names, title
 from reproduction.notebooks.mmlu.tables import published_subsets
@@ -114,7 +114,7 @@ def mmlu_payload(
     shown = [*(AUDITED | CONTROLS).values(), *BESIDE]
     where = "in this run" if here else "for docs/mmlu.md, not in this run"
     rows = [
-        [title(name), "; ".join(notes[name]), lookup(FAMILY + name).records]
+        [title(name), "; ".join(notes[name]), entries()[FAMILY + name].records]
         + ([f"{facts.loc[name, 'lines_per_record']:.1f}"] if name in facts.index else [MISSING])
         + [p_cell(p.loc[name].get(model, np.nan)) for model in shown]
         for name in names

@@ -11,7 +11,7 @@ import pytest
 from contamination.errors import InputError
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.records import read_text
-from contamination.testsets.registry import lookup
+from contamination.testsets.registry import entries
 from fakes.data_fixtures import ROOT
 from reproduction.notebooks.mmlu import subsets
 from reproduction.notebooks.mmlu.subsets import (
@@ -57,7 +57,7 @@ def test_names_and_sizes_are_those_of_table_4_and_professional_law() -> None:
     table4 = load_published(ROOT / "data" / "published", "oren2024_table4_mmlu")
     names = subset_names()
     assert names == [*table4["subset"], "professional_law"]
-    sizes = {name: lookup(FAMILY + name).records for name in table4["subset"]}
+    sizes = {name: entries()[FAMILY + name].records for name in table4["subset"]}
     assert sizes == dict(zip(table4["subset"], table4["size"], strict=True))
 
 
