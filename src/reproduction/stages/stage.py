@@ -86,13 +86,12 @@ def costs(
             metavar="GB:TFLOPS",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Print what a profile without a corpus downloads, reads and takes, and download nothing."""
     from reproduction.run.experiment import Experiment
     from reproduction.stages.costs import print_costs
 
-    print_costs(Experiment(profile, build), gpu or [], as_json=as_json)
+    print_costs(Experiment(profile, build), gpu or [])
 
 
 @app.command()
