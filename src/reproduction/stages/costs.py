@@ -1,7 +1,7 @@
 """What a run of released models takes, before it downloads anything: `make plan`.
 
-Every measurement of the profile runs with `Counting` in the place of `reproduction.run.grid.Access`:
-on models that count. What is at hand is counted: the examples of a set, by the tokenizer of a model
+Every measurement of the profile runs with `Counting` in the place of `grid.Access`, on models that
+count. What is at hand is counted: the examples of a set, by the tokenizer of a model
 in a folder; a model by its configuration, of which the hub has one if it is in reach. The rest is
 estimated: a set by the records and tokens that others counted, a model by its parameters. Nothing
 is scored, and nothing but configurations is fetched. (`contamination plan` is another thing: how
@@ -61,7 +61,7 @@ SIDE, SECONDS = 2048, 0.5  # of the matrices that are multiplied, and for how lo
 
 
 class CountingModel:
-    """What is known of a model; where it lies in no folder also its tokenizer, four characters each.
+    """What is known of a model; where no folder has it, its tokenizer, too: four characters each.
 
     Attributes
     ----------
