@@ -3,7 +3,6 @@
 The p-values are those of `contamination.audit.battery`, with the settings that it has.
 """
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -56,10 +55,11 @@ class ScoredSet:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """One test on one store.
+    """One test on one store of one set under one model.
 
     Attributes
     ----------
+    diagnosis : of the order of the set in so many shards; no model changes it.
     by_shard : (r,), evidence of each shard for the canonical order: z-scores, of the sharded t-test
         nats.
     null : counts and edges of a histogram of the statistic where order carries no information; of
@@ -69,30 +69,15 @@ class Outcome:
     control_p : of the same shards under a compressor.
     """
 
+    scored: ScoredSet
     test: str
     result: TestResult
+    diagnosis: Diagnosis
     by_shard: np.ndarray
     null: tuple[np.ndarray, np.ndarray]
     canonical: float
     usual: bool
     control_p: float
-
-
-@dataclass(frozen=True, eq=False)
-class View:
-    """All that is shown of one test set under one model.
-
-    Attributes
-    ----------
-    outcomes : every test on every store; empty if no store could be used.
-    joint_log10_p : of the best exact test, corrected for trying them all (Bonferroni).
-    diagnoses : by number of shards.
-    """
-
-    scored: ScoredSet
-    outcomes: tuple[Outcome, ...]
-    joint_log10_p: float
-    diagnoses: dict[int, Diagnosis]
 
 
 def scored_sets(experiment: Experiment) -> Iterator[ScoredSet]:
@@ -142,33 +127,28 @@ def find_sets(directory: Path, group: str, load: Load) -> Iterator[ScoredSet]:
             yield ScoredSet(header.model, named, test_set, stores)
 
 
-def view_sets(sets: Sequence[ScoredSet]) -> list[View]:
+def find_outcomes(sets: Sequence[ScoredSet]) -> list[Outcome]:
     """Run every test on every store of the sets; the terminal names those that cannot be used."""
-    known: dict[tuple[str, int], Diagnosis] = {}  # no model changes them
-    views = []
-    for scored in tqdm(sets, desc="explorer", unit="set", disable=None):  # on a terminal alone
-        outcomes: dict[tuple[str, int], Outcome] = {}
-        diagnoses = {}
+    found: dict[tuple[int, str, int], Outcome] = {}  # of two stores of as many shards the first
+    known: dict[tuple[str, int], Diagnosis] = {}
+    # A bar on a terminal alone.
+    for index, scored in enumerate(tqdm(sets, desc="explorer", unit="set", disable=None)):
         for directory in scored.stores:
             try:
                 store = open_store(directory)
                 seed, key = store.header.seed, (scored.test_set.revision, store.header.shards)
                 if store.header.dataset_revision != scored.test_set.revision:
                     raise InputError(f"{directory}: scored from another revision; score it again")
-                for each in store_outcomes(store, scored):
-                    outcomes.setdefault((each.test, each.result.shards), each)
+                if key not in known:
+                    known[key] = diagnose_order(scored.test_set, seed=seed, shards=key[1])
+                for each in _store_outcomes(store, scored, known[key]):
+                    found.setdefault((index, each.test, each.result.shards), each)
             except InputError as error:
                 tqdm.write(f"left out: {scored.model}, {scored.test_set.name}: {error}")
-                continue
-            known[key] = known.get(key) or diagnose_order(scored.test_set, seed=seed, shards=key[1])
-            diagnoses[key[1]] = known[key]
-        exact = [each.result.log10_p for (test, _), each in outcomes.items() if test != "sharded_t"]
-        joint = min(0.0, min(exact, default=0.0) + math.log10(len(exact) or 1))
-        views.append(View(scored, tuple(outcomes.values()), joint, diagnoses))
-    return views
+    return list(found.values())
 
 
-def store_outcomes(store: Store, scored: ScoredSet) -> list[Outcome]:
+def _store_outcomes(store: Store, scored: ScoredSet, diagnosis: Diagnosis) -> list[Outcome]:
     """Run every test that the store allows.
 
     Raises InputError if the store is not scored to its end, or is damaged.
@@ -182,14 +162,15 @@ def store_outcomes(store: Store, scored: ScoredSet) -> list[Outcome]:
     rng = random_stream(header.seed, "explorer", header.dataset_revision, header.shards)
     read = {"kind": header.kind, "shards": header.shards, "permutations": permutations}
     control_p = compressor_test(scored.test_set, **read, seed=header.seed).p
+    set_here = scored.shards if header.kind == "orderings" else None
     outcomes = []
     for name in names:
-        set_here = scored.shards if header.kind == "orderings" else None
         plan = plan_store(TESTS[name], len(scored.test_set.examples), set_here)
         scores = TESTS[name].scores(store, permutations)
         result = TESTS[name].judge(store, scores)
-        shown = _shown(name, result, scores, rng)
-        outcomes.append(Outcome(name, result, *shown, plan.shards == header.shards, control_p))
+        shown = diagnosis, *_shown(name, result, scores, rng)
+        usual = plan.shards == header.shards
+        outcomes.append(Outcome(scored, name, result, *shown, usual, control_p))
     return outcomes
 
 

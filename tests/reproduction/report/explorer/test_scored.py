@@ -1,6 +1,5 @@
 """What a run has scored is found; its numbers are those of the tests; what is unusable is named."""
 
-import math
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,10 +20,9 @@ from reproduction.report.explorer.scored import (
     DRAWS,
     Outcome,
     ScoredSet,
-    View,
+    find_outcomes,
     find_sets,
     scored_sets,
-    view_sets,
 )
 from reproduction.run.experiment import Experiment
 
@@ -98,9 +96,9 @@ def test_what_does_not_open_is_named(tmp_path: Path, capsys: pytest.CaptureFixtu
 SET = make_set("some")
 
 
-def _view(test_set, *stores: Path) -> View:
-    (view,) = view_sets([ScoredSet("m", "Sets", test_set, stores)])
-    return view
+def outcomes_of(test_set, *stores: Path) -> dict[str, Outcome]:
+    found = find_outcomes([ScoredSet("m", "Sets", test_set, stores)])
+    return {each.test: each for each in found}
 
 
 @pytest.fixture
@@ -113,60 +111,53 @@ def stores(tmp_path: Path) -> dict[str, Path]:
 
 
 @pytest.fixture
-def outcomes(stores: dict[str, Path]) -> dict[str, Outcome]:
-    return {each.test: each for each in _view(SET, *stores.values()).outcomes}
+def own(stores: dict[str, Path]) -> dict[str, Outcome]:
+    return outcomes_of(SET, *stores.values())
 
 
-def test_every_number_is_that_of_the_battery(stores, outcomes) -> None:
+def test_every_number_is_that_of_the_battery(stores, own) -> None:
     kinds = {"permutation": "whole", "successor": "successors"}
     for name in (*kinds, "sharded_t", "sharded_exact", "token_standardised", "boundary"):
         store = open_store(stores[kinds.get(name, "orderings")])
         expected = TESTS[name].result(store, 19 if name == "permutation" else 9)
-        assert repr(outcomes.pop(name).result) == repr(expected)
-    assert outcomes == {}
+        assert repr(own.pop(name).result) == repr(expected)
+    assert own == {}
 
 
-def test_evidence_of_the_shards_adds_up(stores, outcomes) -> None:
+def test_evidence_of_the_shards_adds_up(stores, own) -> None:
     sums = open_store(stores["orderings"]).log_probs(9)
     z = (sums[:, 0] - sums.mean(axis=1)) / sums.std(axis=1)
-    np.testing.assert_allclose(outcomes["sharded_exact"].by_shard, z, rtol=1e-9)
-    assert outcomes["sharded_exact"].canonical == pytest.approx(z.sum() / np.sqrt(6))
+    np.testing.assert_allclose(own["sharded_exact"].by_shard, z, rtol=1e-9)
+    assert own["sharded_exact"].canonical == pytest.approx(z.sum() / np.sqrt(6))
     differences = sums[:, 0] - sums[:, 1:].mean(axis=1)
-    np.testing.assert_allclose(outcomes["sharded_t"].by_shard, differences, rtol=1e-9)
+    np.testing.assert_allclose(own["sharded_t"].by_shard, differences, rtol=1e-9)
 
 
-def test_null_distributions_hold_the_p_value_in_their_upper_tail(outcomes) -> None:
-    for outcome in outcomes.values():
+def test_null_distributions_hold_the_p_value_in_their_upper_tail(own) -> None:
+    for outcome in own.values():
         counts, edges = outcome.null
         middles = (edges[1:] + edges[:-1]) / 2
         share = counts[middles >= outcome.canonical].sum() / counts.sum()
         assert share == pytest.approx(outcome.result.p, abs=0.06)
         assert counts.sum() == pytest.approx(DRAWS, rel=0.003)
-    assert outcomes["sharded_t"].null[1][-1] == pytest.approx(scipy.stats.t(5).ppf(0.999))
+    assert own["sharded_t"].null[1][-1] == pytest.approx(scipy.stats.t(5).ppf(0.999))
 
 
 @pytest.mark.parametrize(("set_by_profile", "shards"), [(None, 6), (4, 4)])
 def test_what_was_set_in_advance(
     found: list[ScoredSet], set_by_profile: int | None, shards: int
 ) -> None:
-    (view,) = view_sets([replace(found[0], shards=set_by_profile)])
-    usual = {(each.test, each.result.shards) for each in view.outcomes if each.usual}
+    outcomes = find_outcomes([replace(found[0], shards=set_by_profile)])
+    usual = {(each.test, each.result.shards) for each in outcomes if each.usual}
     orderings = ("sharded_t", "sharded_exact", "token_standardised", "boundary")
     assert usual == {("permutation", 1), ("successor", 2), *((name, shards) for name in orderings)}
-
-
-def test_joint_p_pays_for_every_exact_test(views: list[View]) -> None:
-    for view in views:
-        exact = [o.result.log10_p for o in view.outcomes if o.test != "sharded_t"]
-        assert len(exact) == 9
-        assert view.joint_log10_p == min(0.0, min(exact) + math.log10(9))
 
 
 def test_stores_that_cannot_be_used_are_left_out_and_named(
     tmp_path: Path, stores: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     good = stores["successors"]
-    assert _view(replace(SET, revision="another"), good).outcomes == ()
+    assert outcomes_of(replace(SET, revision="another"), good) == {}
     assert "scored from another revision" in capsys.readouterr().out
     bad = make_store(tmp_path / "bad", "m", SET, "orderings", 4)
     (part,) = bad.glob("part-*")
@@ -177,6 +168,6 @@ def test_stores_that_cannot_be_used_are_left_out_and_named(
     extra = interrupted.header.examples((0, 10))
     values = np.zeros(int(interrupted.header.stored[extra].sum()), dtype=np.float32)
     interrupted.append([((0, 10), extra, values)])
-    view = _view(SET, bad, short, canonical, stores["orderings"], good)
-    assert {each.test for each in view.outcomes} == {"successor"}
+    found = outcomes_of(SET, bad, short, canonical, stores["orderings"], good)
+    assert set(found) == {"successor"}
     assert capsys.readouterr().out.count("left out: m, some: ") == 4
