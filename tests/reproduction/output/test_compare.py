@@ -1,6 +1,5 @@
 """Comparison of two runs: what must not move, what may, and faults that have to be seen."""
 
-import platform
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -150,9 +149,7 @@ FAULTS: dict[str, tuple[Fault, tuple[str, ...]]] = {  # and where each has to be
         (*FACT, "tokens_scored", "value"),
     ),
     "a number that is gone": (_set("canaries", 5, "p", ""), (*CELL, "p")),
-    "columns swapped": (_change("canaries", lambda t: t.rename(columns=SWAPPED)), (*CELL, "p")),
     "models swapped": (_change("canaries", lambda t: t.replace(SWAPPED)), (*CELL, "p")),
-    "a sign": (_set("canaries", 5, "statistic", "-9.0"), (*CELL, "statistic")),
     "no row": (_change("canaries", lambda t: t.drop(index=5)), (*CELL, "p")),
     "a row twice": (
         _change("canaries", lambda t: pd.concat([t, t.iloc[[5]]])),
@@ -249,13 +246,6 @@ def test_every_column_has_a_rule_and_every_measured_one_a_tolerance() -> None:
     listed = set(rules[["table", "column"]].itertuples(index=False, name=None))
     found = {(name, column) for name, t in read_tables(REFERENCE).items() for column in t}
     assert found <= listed
-
-
-def test_the_reference_names_its_machine_and_not_this_one() -> None:
-    assert MANIFEST["profile"] == "laptop"
-    assert {"processor", "cores", "threads", "precision"} <= set(MANIFEST["machine"])
-    text = (REFERENCE / "manifest.json").read_text(encoding="utf-8")
-    assert platform.node() not in text and str(ROOT) not in text
 
 
 @pytest.mark.parametrize(
