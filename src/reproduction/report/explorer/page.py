@@ -132,7 +132,6 @@ def mmlu_payload(
             for name in names
         ],
         "table": layout(("Subset", "Notes", "Records", "Lines per record"), shown, rows),
-        "measured": _measured(lines, measured),
     }
     at_hand = [name for name in names if available(FAMILY + name)]
     return page, {n: open_test_set(FAMILY + n, max_records=most).examples for n in at_hand}
@@ -141,28 +140,6 @@ def mmlu_payload(
 def _labels(table: pd.DataFrame) -> pd.Series:
     """Name one test under one model."""
     return table["model"] + ", " + table["test"].map(lambda t: TESTS[t].label.lower(), "ignore")
-
-
-def _measured(lines: pd.DataFrame, measured: pd.DataFrame) -> dict[str, Any]:
-    """Lay out every subset under every model and test measured here, by record and by line."""
-    same = ["subset", "segmentation"]
-    others = measured[~measured["model"].isin(lines["control"])].assign(segmentation="record")
-    others = others[[*same, "test", "model", "log10_p"]].rename(columns={"model": "control"})
-    shards = lines[[*same, "test", "shards"]].drop_duplicates().dropna()
-    free = ["examples", "verdict", "compressor_log10_p", "spanning", "shared_passages"]
-    others = others.merge(shards, how="left").merge(lines[[*same, *free]].drop_duplicates())
-    every = pd.concat([lines[lines["log10_p"].notna()], others])
-    titles = ["Subset", "Model and test", "Examples by", "Examples", "Shards", "Order of examples"]
-    titles += ["On several lines", "Share a passage"]
-    rows = [
-        [
-            *(title(r.subset), r.control, r.segmentation, r.examples, f"{r.shards:.0f}", r.verdict),
-            *(f"{r.spanning:.0%}", f"{r.shared_passages:.0%}"),
-            *(p_cell(r.compressor_log10_p), p_cell(r.log10_p)),
-        ]
-        for r in every.itertuples()
-    ]
-    return layout(titles, ("p of a compressor", "p"), rows)
 
 
 UNSCORED = 25  # examples of a part, where nothing was scored
@@ -233,7 +210,16 @@ def payload(
                 *map(p_cell, (each.result.log10_p, joint, holm)),
             ]
         )
-        drawn.append({"set": list(sets).index(key), **_drawn(each), "reading": reading(each, holm)})
+        drawn.append(
+            {
+                "set": list(sets).index(key),
+                "shards": shards,
+                "colour": TESTS[each.test].colour,
+                "unit": "difference in nats" if each.test == "sharded_t" else "z-score",
+                "by_shard": each.by_shard.round(2).tolist(),
+                "reading": reading(each, holm),
+            }
+        )
     titles = ("Model", "Test set", "Group", "Test", "Shards", "Shards were set", "Order")
     p_values = ("p", "over all tests", "over all sets")
     return {
@@ -300,21 +286,6 @@ def render(data: dict[str, Any]) -> str:
     }
     page = (here / "page.html").read_text(encoding="utf-8")
     return re.sub("@@[A-Z]+@@", lambda mark: parts[mark[0]], page)
-
-
-def _drawn(outcome: Outcome) -> dict[str, Any]:
-    """What is drawn of one outcome."""
-    (counts, edges), t_test = outcome.null, outcome.test == "sharded_t"
-    bins = zip(edges.round(3), edges[1:].round(3), (counts / counts.sum()).round(5), strict=False)
-    return {
-        "shards": outcome.result.shards,
-        "colour": TESTS[outcome.test].colour,
-        "statistic": "t" if t_test else "z",
-        "unit": "difference in nats" if t_test else "z-score",
-        "by_shard": outcome.by_shard.round(2).tolist(),
-        "null": [{"from": low, "to": high, "share": share} for low, high, share in bins],
-        "canonical": round(outcome.canonical, 3),
-    }
 
 
 def reading(outcome: Outcome, holm_log10_p: float) -> str:

@@ -8,14 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import scipy.stats
 from tqdm import tqdm
 
 from contamination.audit.battery import COMPARED, TESTS
 from contamination.audit.compressor import compressor_test
 from contamination.audit.diagnostics import Diagnosis, diagnose_order
 from contamination.errors import InputError
-from contamination.randomness import random_stream
 from contamination.scoring.plan import plan_store
 from contamination.scoring.store import Store, open_store
 from contamination.scoring.store_format import read_units
@@ -27,8 +25,6 @@ from reproduction.run.experiment import Experiment
 
 MMLU_GROUP = "MMLU"
 BY_LINE = "-by-line"  # at the end of the name of a set that was segmented by line
-BINS = 41
-DRAWS = 10_000  # from the null law of a sum over shards
 
 Load = Callable[[str, int], ExampleSet]  # name and number of examples -> the test set
 
@@ -62,9 +58,6 @@ class Outcome:
     diagnosis : of the order of the set in so many shards; no model changes it.
     by_shard : (r,), evidence of each shard for the canonical order: z-scores, of the sharded t-test
         nats.
-    null : counts and edges of a histogram of the statistic where order carries no information; of
-        the sharded t-test Student's law, which it assumes.
-    canonical : the statistic on the scale of `null`: a z-score, or t.
     usual : whether the number of shards is the one that was set before anyone looked.
     control_p : of the same shards under a compressor.
     """
@@ -74,8 +67,6 @@ class Outcome:
     result: TestResult
     diagnosis: Diagnosis
     by_shard: np.ndarray
-    null: tuple[np.ndarray, np.ndarray]
-    canonical: float
     usual: bool
     control_p: float
 
@@ -159,7 +150,6 @@ def _store_outcomes(store: Store, scored: ScoredSet, diagnosis: Diagnosis) -> li
         names = ["permutation"]
     units = (rows.unit for path in store.parts() for rows in read_units(path, header))
     permutations = max((ordering for _, ordering in units), default=0)
-    rng = random_stream(header.seed, "explorer", header.dataset_revision, header.shards)
     read = {"kind": header.kind, "shards": header.shards, "permutations": permutations}
     control_p = compressor_test(scored.test_set, **read, seed=header.seed).p
     set_here = scored.shards if header.kind == "orderings" else None
@@ -168,22 +158,10 @@ def _store_outcomes(store: Store, scored: ScoredSet, diagnosis: Diagnosis) -> li
         plan = plan_store(TESTS[name], len(scored.test_set.examples), set_here)
         scores = TESTS[name].scores(store, permutations)
         result = TESTS[name].judge(store, scores)
-        shown = diagnosis, *_shown(name, result, scores, rng)
+        if name == "sharded_t":
+            by_shard = scores[:, 0] - scores[:, 1:].mean(axis=1)
+        else:
+            by_shard = contributions(scores, weights="inverse_sd")[:, 0]
         usual = plan.shards == header.shards
-        outcomes.append(Outcome(scored, name, result, *shown, usual, control_p))
+        outcomes.append(Outcome(scored, name, result, diagnosis, by_shard, usual, control_p))
     return outcomes
-
-
-def _shown(
-    test: str, result: TestResult, scores: np.ndarray, rng: np.random.Generator
-) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray], float]:
-    """What the charts show of a test: evidence by shard, the null law and the statistic in it."""
-    if test == "sharded_t":
-        law = scipy.stats.t(len(scores) - 1)
-        edges = np.linspace(law.ppf(0.001), law.ppf(0.999), BINS + 1)
-        null = np.rint(DRAWS * np.diff(law.cdf(edges))).astype(np.int64), edges
-        return scores[:, 0] - scores[:, 1:].mean(axis=1), null, result.statistic
-    z = contributions(scores, weights="inverse_sd")  # of the whole set: one row
-    drawn = sum(row[rng.integers(len(row), size=DRAWS)] for row in z)
-    spread = float(np.sqrt((z**2).mean(axis=1).sum())) or 1.0
-    return z[:, 0], np.histogram(drawn / spread, BINS), float(z[:, 0].sum()) / spread

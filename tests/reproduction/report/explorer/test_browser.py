@@ -86,7 +86,6 @@ def test_rows_that_are_clicked_are_taken_away_and_added(tab: Browser, mmlu: dict
     assert together == shown_fisher(mmlu, "LLaMA2-7B", [*kept, "Astronomy"])
     why = "Astronomy: excluded. Excluded (published): p < 0.05 under GPT-2 XL"
     assert why in tab.text("#picked")
-    assert {row[0] for row in cells(tab, "measured")} == {"Anatomy", "Astronomy"}
 
 
 def test_every_scored_set_under_every_test(tab: Browser) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import scipy.stats
 
 from contamination.audit.battery import TESTS
 from contamination.errors import InputError
@@ -17,7 +16,6 @@ from fakes.made_up_sets import make_set, make_store
 from reproduction.notebooks.mmlu.subsets import by_line
 from reproduction.report.explorer import scored as scored_module
 from reproduction.report.explorer.scored import (
-    DRAWS,
     Outcome,
     ScoredSet,
     find_outcomes,
@@ -128,19 +126,8 @@ def test_evidence_of_the_shards_adds_up(stores, own) -> None:
     sums = open_store(stores["orderings"]).log_probs(9)
     z = (sums[:, 0] - sums.mean(axis=1)) / sums.std(axis=1)
     np.testing.assert_allclose(own["sharded_exact"].by_shard, z, rtol=1e-9)
-    assert own["sharded_exact"].canonical == pytest.approx(z.sum() / np.sqrt(6))
     differences = sums[:, 0] - sums[:, 1:].mean(axis=1)
     np.testing.assert_allclose(own["sharded_t"].by_shard, differences, rtol=1e-9)
-
-
-def test_null_distributions_hold_the_p_value_in_their_upper_tail(own) -> None:
-    for outcome in own.values():
-        counts, edges = outcome.null
-        middles = (edges[1:] + edges[:-1]) / 2
-        share = counts[middles >= outcome.canonical].sum() / counts.sum()
-        assert share == pytest.approx(outcome.result.p, abs=0.06)
-        assert counts.sum() == pytest.approx(DRAWS, rel=0.003)
-    assert own["sharded_t"].null[1][-1] == pytest.approx(scipy.stats.t(5).ppf(0.999))
 
 
 @pytest.mark.parametrize(("set_by_profile", "shards"), [(None, 6), (4, 4)])
