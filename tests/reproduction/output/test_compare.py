@@ -206,8 +206,6 @@ def test_the_stage_says_what_is_different(copy, capsys, monkeypatch) -> None:
     monkeypatch.setattr(stage, "REFERENCE", REFERENCE)
     monkeypatch.setattr(stage, "TOLERANCES", TOLERANCES)
     run = copy("run")
-    stage.compare(results=run)
-    assert " identical, 0 within tolerance, 0 different" in capsys.readouterr().out
     table = pd.read_csv(run / "tables" / "canaries.csv", dtype=str, keep_default_na=False)
     table.loc[5, "dup_count"] = "63"
     table.to_csv(run / "tables" / "canaries.csv", index=False)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from contamination.audit.battery import TESTS
-from contamination.errors import InputError
 from contamination.files import write_json
 from contamination.scoring.store import open_store
 from fakes.data_fixtures import EXAMPLES, SETS, write_profile
@@ -19,7 +18,6 @@ from reproduction.report.explorer.scored import (
     Outcome,
     ScoredSet,
     find_outcomes,
-    find_sets,
     scored_sets,
 )
 from reproduction.run.experiment import Experiment
@@ -79,16 +77,6 @@ def test_subsets_of_mmlu_and_audited_sets(
     ]
     assert [each.test_set.examples for each in found[:2]] == [read.examples, lines.examples]
     assert "virology-by-line was not scored by record" in capsys.readouterr().out
-
-
-def test_what_does_not_open_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = successors(tmp_path, "m", make_set("gone")).parent
-
-    def load(name: str, examples: int):
-        raise InputError("no network")
-
-    assert list(find_sets(tmp_path, "Sets", load)) == []
-    assert capsys.readouterr().out == f"left out: {folder}: no network\n"
 
 
 SET = make_set("some")
