@@ -13,8 +13,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib import import_module
-from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,9 +37,8 @@ from contamination.testsets.records import Record
 from contamination.testsets.registry import FIRST, Entry, entries
 from contamination.testsets.sources import available, locate
 from contamination.testsets.tokens import tokenize, tokenize_set
-from reproduction.notebooks.table import notebook_of
 from reproduction.output.figures import short_count
-from reproduction.report.notebooks import notebook_parameters
+from reproduction.report.notebooks import measurement_of
 from reproduction.run.experiment import Experiment
 from reproduction.run.grid import TOKEN, Access, Row, placeholders
 
@@ -241,11 +238,8 @@ def count_profile(experiment: Experiment) -> Counting:
     counting = Counting(pd.read_csv(MEASURED))
     for name in experiment.profile.notebooks:
         source = NOTEBOOKS / f"{name}.ipynb"
-        package = f"reproduction.notebooks.{notebook_of(source).package}"
-        measure = getattr(import_module(f"{package}.measure"), "measure", None)
+        measure, wanted = measurement_of(source, experiment, source)
         if measure is not None:
-            values = notebook_parameters(source, experiment, source)
-            wanted = {key: values[key] for key in signature(measure).parameters if key in values}
             counting.notebook = name
             measure(experiment, **wanted, access=counting)
     return counting

@@ -170,7 +170,8 @@ def rules_of(run: RunFiles, root: Path) -> tuple[list[str], dict[str, dict[str, 
         listed = [name for name in NOTEBOOKS if name in profile.notebooks]
     trained = list(models.values())
     chosen = {"stores": stores, "both": trained[:2], "clean": trained[1:2], "all": trained}
-    scores, written = list(stores), []
+    scores = [*stores]
+    written: list[str] = []
     for name in listed:
         row, source, target = NOTEBOOKS[name], f"notebooks/{name}.ipynb", _executed(name)
         wanted = profile.notebooks.get(name, {}).get(row.needs) if row.needs else True

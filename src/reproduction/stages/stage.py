@@ -9,8 +9,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager, nullcontext
-from importlib import import_module
-from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -156,13 +154,11 @@ def measure(
     with _open(profile, build.absolute(), f"measure-{source.stem}") as experiment:
         from contamination.testsets.sources import DATA_VARIABLE, data_directory
         from reproduction.notebooks.table import notebook_of
-        from reproduction.report.notebooks import notebook_parameters
+        from reproduction.report.notebooks import measurement_of
         from reproduction.run.experiment import write_measured
 
-        values = notebook_parameters(source, experiment, profile)
-        package = notebook_of(source).package
-        passes = import_module(f"reproduction.notebooks.{package}.measure").measure
-        wanted = {name: values[name] for name in signature(passes).parameters if name in values}
+        passes, wanted = measurement_of(source, experiment, profile)
+        assert passes is not None, "make has a rule for notebooks with passes alone"
         # Paths among the parameters are as seen from the notebook, but the mirror is where it was.
         os.environ[DATA_VARIABLE] = str(data_directory().absolute())
         with chdir(source.parent):
@@ -172,7 +168,7 @@ def measure(
 
         if processes().is_main_process:
             if tables:
-                write_measured(experiment, package, wanted, tables)
+                write_measured(experiment, notebook_of(source).package, wanted, tables)
             seconds = time.perf_counter() - started
             record = {"seconds": seconds, "processes": processes().num_processes}
             write_json(build / "scores" / f"{source.stem}.json", record)
