@@ -258,9 +258,9 @@ def compare(
     from reproduction.stages.summary import print_comparison
 
     found = compare(results, other, read_tolerances(TOLERANCES))
-    save_table(found.values, results / "comparison.csv")
+    save_table(found, results / "comparison.csv")
     print_comparison(found, results, other)
-    if found.count(DIFFERENT):
+    if DIFFERENT in {*found["outcome"]}:
         raise typer.Exit(1)
 
 
