@@ -20,7 +20,7 @@ from contamination.scoring.store_format import read_units
 from contamination.statistics import TestResult, contributions
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.sources import open_test_set
-from reproduction.notebooks.mmlu.subsets import FAMILY, by_line
+from reproduction.notebooks.mmlu.subsets import FAMILY
 from reproduction.run.experiment import Experiment
 
 MMLU_GROUP = "MMLU"
@@ -79,17 +79,9 @@ def scored_sets(experiment: Experiment) -> Iterator[ScoredSet]:
         count = copies[each.test_set.name] if each.model == "contaminated" else 0
         about = f"Copies in this model's training data: {count}."
         yield replace(each, about=about, shards=profile.scoring.shards)
-    records: dict[str, int] = {}  # lines do not say how many records were read
 
     def subset(name: str, examples: int) -> ExampleSet:
-        whole = name.removesuffix(BY_LINE)
-        if whole == name:
-            records[name] = examples
-        elif whole not in records:
-            raise InputError(f"{name} was not scored by record, which says how much was read")
-        opened = open_test_set(FAMILY + whole, max_records=records[whole])
-        opened = replace(opened, name=whole)
-        return opened if whole == name else by_line(opened)
+        return replace(open_test_set(FAMILY + name, max_records=examples), name=name)
 
     def audited(name: str, examples: int) -> ExampleSet:
         if name in copies:
@@ -103,19 +95,19 @@ def scored_sets(experiment: Experiment) -> Iterator[ScoredSet]:
 def find_sets(directory: Path, group: str, load: Load) -> Iterator[ScoredSet]:
     """Find the stores in `directory/<model>/<test set>/<store>/`, as audits leave them.
 
-    Models and sets are named as in their stores. Sets segmented by line are a group of their own.
-    What cannot be opened is named on the terminal.
+    Models and sets are named as in their stores; those segmented by line are left out. What cannot
+    be opened is named on the terminal.
     """
     for folder in sorted(directory.glob("*/*")):
-        if stores := tuple(path.parent for path in sorted(folder.glob("*/store.json"))):
+        stores = tuple(path.parent for path in sorted(folder.glob("*/store.json")))
+        if stores and not folder.name.endswith(BY_LINE):
             try:
                 header = open_store(stores[0]).header
                 test_set = load(header.dataset, len(header.example_tokens))
             except InputError as error:
                 tqdm.write(f"left out: {folder}: {error}")
                 continue
-            named = f"{group} by line" if header.dataset.endswith(BY_LINE) else group
-            yield ScoredSet(header.model, named, test_set, stores)
+            yield ScoredSet(header.model, group, test_set, stores)
 
 
 def find_outcomes(sets: Sequence[ScoredSet]) -> list[Outcome]:
