@@ -44,7 +44,7 @@ def measure(
 ) -> pd.DataFrame:
     """Differences of every pair of runs of one profile, a row for each value with a scale.
 
-    The columns of `Comparison.values`, profile, and first and second: the places of the runs, after
+    The columns of `compare_tables`, profile, and first and second: the places of the runs, after
     so many that were measured `before`. Of one table alone, if it is named. Raises InputError if a
     column has no line in `rules`, or if anything moved that must not.
     """

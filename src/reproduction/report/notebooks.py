@@ -8,6 +8,9 @@ leave the right one at its default: so it is an error here.
 import ast
 import os
 import sys
+from collections.abc import Callable
+from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +24,7 @@ from papermill.exceptions import PapermillExecutionError
 from contamination.errors import InputError
 from contamination.files import replacing
 from contamination.testsets.sources import DATA_VARIABLE
+from reproduction.notebooks.table import notebook_of
 from reproduction.run.experiment import Experiment
 
 
@@ -40,7 +44,8 @@ def notebook_parameters(source: Path, experiment: Experiment, profile: Path) -> 
         known = ", ".join(own)
         raise InputError(f"{profile}: unknown parameter {unknown[0]!r}; {source} has {known}")
     for key, value in given.items():
-        if not _is_like(value, own[key]):
+        kinds = {type(value), type(own[key])} - {tuple}
+        if own[key] is not None and len(kinds) > 1 and not kinds <= {int, float}:
             raise InputError(
                 f"{profile}: {key} of {source.stem} is {str(value)[:40]!r}; write a value such as "
                 f"{str(own[key])[:80]}"
@@ -48,14 +53,18 @@ def notebook_parameters(source: Path, experiment: Experiment, profile: Path) -> 
     return {**own, **given}
 
 
-def _is_like(value: Any, default: Any) -> bool:
-    """Whether a value has the type of the default, and its entries those of the default's."""
-    if isinstance(default, list | tuple):
-        first = default[0] if default else ""  # lists that are empty by default hold names
-        return isinstance(value, list | tuple) and all(_is_like(one, first) for one in value)
-    if default is None or type(value) is type(default):
-        return True
-    return isinstance(default, int | float) and type(value) in (int, float)
+def measurement_of(
+    source: Path, experiment: Experiment, profile: Path
+) -> tuple[Callable[..., Any] | None, dict[str, Any]]:
+    """Return the passes of a notebook over models, if it has any, and their parameters.
+
+    Raises InputError as `notebook_parameters` does, and for a notebook that the table lacks.
+    """
+    values = notebook_parameters(source, experiment, profile)
+    module = import_module(f"reproduction.notebooks.{notebook_of(source).package}.measure")
+    passes = getattr(module, "measure", None)
+    wanted = signature(passes).parameters if passes else ()
+    return passes, {name: values[name] for name in wanted if name in values}
 
 
 def execute_notebook(source: Path, experiment: Experiment, profile: Path, results: Path) -> Path:

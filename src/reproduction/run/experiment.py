@@ -64,16 +64,11 @@ class Experiment(RunFiles):
         """
         store = open_store(plan.path(self.build / "stores", model, name))
         header, revision = store.header, self.test_set(name).revision
-        if (header.dataset_revision, header.seed) != (revision, self.profile.seed):
-            raise InputError(
-                f"{store.directory}: it was scored from another text or with another seed; run "
-                "`make reproduce`"
-            )
-        if sum(map(count_values, store.parts())) < header.tokens_stored(permutations):
-            raise InputError(
-                f"{store.directory}: something of what is asked for is not scored yet; run "
-                "`make reproduce`"
-            )
+        same = (header.dataset_revision, header.seed) == (revision, self.profile.seed)
+        if not same or sum(map(count_values, store.parts())) < header.tokens_stored(permutations):
+            what = "something of what is asked for is not scored yet"
+            what = what if same else "it was scored from another text or with another seed"
+            raise InputError(f"{store.directory}: {what}; run `make reproduce`")
         return store
 
     def score(self, model: str, name: str, plan: StorePlan, permutations: int = 0) -> Store:

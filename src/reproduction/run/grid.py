@@ -150,7 +150,7 @@ def placeholders(
 class Access:
     """How a measurement gets at sets, at models and at what these say of the sets.
 
-    `reproduction.run.counting` has one that counts instead: `make plan` measures with it.
+    `reproduction.stages.costs` has one that counts instead: `make plan` measures with it.
     """
 
     def open_set(self, name: str, *, max_records: int | None, lines: bool = False) -> ExampleSet:

@@ -67,8 +67,7 @@ def domain_texts(
 
     A domain of the corpus has as many members as non-members, drawn by one rule; none if the corpus
     was taken whole. The other domains have no members. Raises InputError if the corpus stage has
-    not finished, an argument is below 1 or a length below 2, no document of the corpus is that
-    long, or a file of the mirror cannot be read.
+    not finished, no document of the corpus is that long, or a file of the mirror cannot be read.
 
     Parameters
     ----------
@@ -76,9 +75,6 @@ def domain_texts(
     texts : most texts of a domain, members and non-members each.
     spare : most texts of a domain to be trained on afterwards.
     """
-    if length < 2 or texts < 1 or spare < 1:
-        given = f"length {length}, texts {texts}, spare {spare}"
-        raise InputError(f"{given}: give at least 2 tokens and 1 text each")
     experiment.require_corpus()
     corpus, profile = experiment.corpus, experiment.profile.corpus
 

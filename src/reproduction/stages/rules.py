@@ -18,7 +18,7 @@ from pathlib import Path
 import grimp
 
 from contamination.files import sha256_of, write_text
-from reproduction.notebooks.table import NOTEBOOKS, Notebook, code_of, outputs
+from reproduction.notebooks.table import NOTEBOOKS, code_of, outputs
 from reproduction.run.profile import MODELS, Architecture, Released, RunFiles
 
 PACKAGES = ("contamination", "reproduction")
@@ -105,129 +105,105 @@ def notebook_code(path: Path) -> tuple[set[str], str]:
 
 
 CORPUS, RELEASED = "$(B)/corpus/corpus.json", "$(B)/released/config.json"
-SOURCES = "contamination.testsets.sources"
+REPORT = "$(R)/report/report"
 
 
 def write_rules(run: RunFiles, root: Path = Path()) -> None:
-    """Write the stamps of all stages of a profile, then the rules.
-
-    Paths in the rules begin with $(B) and $(R), and they call $(missing) of the Makefile.
-    """
-    rules = Rules(run, root)
-    for name, stamp in rules.stamps.items():
+    """Write the stamps of all stages of a profile, then the rules."""
+    lines, stamps = rules_of(run, root)
+    for name, stamp in stamps.items():
         path = run.build / "stamps" / name
         text = "".join(f"{key} {value}\n" for key, value in stamp.items())
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
             write_text(path, text)
     head = "# What each stage depends on, written by reproduction.stages.rules. Do not edit.\n"
-    write_text(run.build / "rules.mk", head + "".join(f"{line}\n" for line in rules.lines))
+    write_text(run.build / "rules.mk", head + "".join(f"{line}\n" for line in lines))
 
 
-class Rules:
-    """The lines of the included makefile and the contents of the stamps, by name of the stage."""
+def rules_of(run: RunFiles, root: Path) -> tuple[list[str], dict[str, dict[str, str]]]:
+    """Return the lines of the included makefile, and the stamps by name of the stage.
 
-    def __init__(self, run: RunFiles, root: Path) -> None:
-        self.run, self.root = run, root
-        self.lines: list[str] = []
-        self.stamps: dict[str, dict[str, str]] = {}
-        self.models = {name: f"$(B)/models/{name}/training.json" for name in run.shapes}
-        self.stores = [f"$(B)/stores/{name}.json" for name in list(self.models)[:2]]
-        listed = [n for n, row in NOTEBOOKS.items() if not row.released]
-        if not (self.models and isinstance(run.profile.model, Architecture)):
-            listed = [name for name in NOTEBOOKS if name in run.profile.notebooks]
-        self.notebooks = {name: NOTEBOOKS[name] for name in listed}
-        if self.models:
-            self._train()
-        scores: list[str] = []
-        for name, row in self.notebooks.items():
-            scores += (own := self._score(name, row))
-            self._notebook(name, row, own)
-        self._report()
-        written = [path for name in self.notebooks for path in self._outputs(name)]
-        self.lines.append(f"SCORES := {' '.join([*self.stores, *scores])}")
-        self.lines.append(f"OUTPUTS := {' '.join(written)}")
+    Paths in the lines begin with $(B) and $(R), and they call $(missing) of the Makefile.
+    """
+    profile = run.profile
+    parts = asdict(profile.pretraining) if profile.pretraining else {}
+    lines: list[str] = []
+    stamps: dict[str, dict[str, str]] = {}
 
-    def _train(self) -> None:
-        asked, code = self.run.profile, ["reproduction.run.corpus_stage"]
+    def section(name: str) -> str:
+        """A section of the profile as text, that of a notebook with its own parameters."""
+        if name not in NOTEBOOKS:
+            return json.dumps((parts | {"seed": profile.seed})[name], sort_keys=True)
+        own = notebook_code(root / "notebooks" / f"{name}.ipynb")[1]
+        return json.dumps(profile.notebooks.get(name, {}), sort_keys=True, default=str) + own
+
+    def add(
+        target: str, stage: str, code: str, sections: str, *needed: str, without: str = ""
+    ) -> None:
+        """Add what a target is made from: files, modules, sections of the profile."""
+        stamp = facts(root, code.split(), without.split())
+        for name in (*sections.split(), *(["seed"] if sections else [])):
+            stamp[f"profile: {name}"] = sha256_of(section(name))[:16]
+        stamps[stage] = stamp
+        lines.append(f"{target}: $(B)/stamps/{stage} {' '.join(needed)}")
+
+    models = {name: f"$(B)/models/{name}/training.json" for name in run.shapes}
+    stores = [f"$(B)/stores/{name}.json" for name in list(models)[:2]]
+    if models:
+        begun = [RELEASED] if isinstance(profile.model, Released) else []
+        if begun:
+            add(RELEASED, "release", "", "model")
         # Docstrings of packages are made without registered sets, which change more often.
-        files = asked.corpus.files or any(spec.file for spec in asked.canaries)
-        begun = []
-        if isinstance(asked.model, Released):
-            self._rule(RELEASED, "release", [], "model")
-            begun = [RELEASED]
-        self._rule(CORPUS, "corpus", code, "corpus canaries", *begun, but="" if files else SOURCES)
-        for name, target in self.models.items():
-            kept = "canaries model" if name in MODELS else "sizes"
-            code = ["reproduction.run.training"]
-            self._rule(target, f"train-{name}", code, f"training {kept}", CORPUS)
-        for name, store in zip(self.models, self.stores, strict=False):
-            code = ["reproduction.notebooks.canaries.score"]
-            self._rule(store, f"score-{name}", code, "canaries scoring", self.models[name])
+        files = profile.corpus.files or any(spec.file for spec in profile.canaries)
+        without = "" if files else "contamination.testsets.sources"
+        code = "reproduction.run.corpus_stage"
+        add(CORPUS, "corpus", code, "corpus canaries", *begun, without=without)
+        for name, target in models.items():
+            kept = "training canaries model" if name in MODELS else "training sizes"
+            add(target, f"train-{name}", "reproduction.run.training", kept, CORPUS)
+        for name, store in zip(models, stores, strict=False):
+            code = "reproduction.notebooks.canaries.score"
+            add(store, f"score-{name}", code, "canaries scoring", models[name])
 
-    def _score(self, name: str, row: Notebook) -> list[str]:
-        """Add the passes of a notebook over models; return their target, if there are any."""
-        wanted = self.run.profile.notebooks.get(name, {}).get(row.needs) if row.needs else True
-        if not row.passes or (self.models and not wanted):
-            return []
-        models = list(self.models.values())
-        chosen = {"stores": self.stores, "both": models[:2], "clean": models[1:2], "all": models}
-        needed = [*chosen[row.passes]] if self.models else ["data/models.yaml"]
-        needed += [path for path in row.reads if path.startswith("data/")]
-        code = [f"reproduction.notebooks.{row.package}.measure", "reproduction.run.experiment"]
-        target = f"$(B)/scores/{name}.json"
-        self._rule(target, f"measure-{name}", code, name, *needed)
-        return [target]
-
-    def _notebook(self, name: str, row: Notebook, scores: list[str]) -> None:
-        source, target = f"notebooks/{name}.ipynb", _executed(name)
-        written = " ".join(self._outputs(name))
-        lists = {"stores": self.stores, "notebooks": [_executed(n) for n in self.notebooks]}
+    listed = [n for n, row in NOTEBOOKS.items() if not row.released]
+    if not (models and isinstance(profile.model, Architecture)):
+        listed = [name for name in NOTEBOOKS if name in profile.notebooks]
+    trained = list(models.values())
+    chosen = {"stores": stores, "both": trained[:2], "clean": trained[1:2], "all": trained}
+    scores = [*stores]
+    written: list[str] = []
+    for name in listed:
+        row, source, target = NOTEBOOKS[name], f"notebooks/{name}.ipynb", _executed(name)
+        wanted = profile.notebooks.get(name, {}).get(row.needs) if row.needs else True
+        own = []
+        if row.passes and (wanted or not models):
+            own = [f"$(B)/scores/{name}.json"]
+            needed = chosen[row.passes] if models else ["data/models.yaml"]
+            needed = [*needed, *(path for path in row.reads if path.startswith("data/"))]
+            code = f"reproduction.notebooks.{row.package}.measure reproduction.run.experiment"
+            add(own[0], f"measure-{name}", code, name, *needed)
+        lists = {"stores": stores, "notebooks": [_executed(each) for each in listed]}
         reads = [path for read in row.reads for path in lists.get(read, [_executed(read)])]
         reads = [path for path in reads if path != target]
-        code = sorted(notebook_code(self.root / source)[0])
-        missing = f"$(call missing,{written})"
-        self._rule(target, f"notebook-{name}", code, name, source, *scores, *reads, missing)
-        self.lines.append(f"{written}: {target} ;")
+        made = [f"$(R)/{path}" for path in outputs(root / source)]
+        code, lost = " ".join(notebook_code(root / source)[0]), f"$(call missing,{' '.join(made)})"
+        add(target, f"notebook-{name}", code, name, source, *own, *reads, lost)
+        lines.append(f"{' '.join(made)}: {target} ;")
+        scores, written = [*scores, *own], [*written, *made]
 
-    def _report(self) -> None:
-        self.lines.append(f"EXECUTED := {' '.join(map(_executed, self.notebooks))}")
-        manifest, made = "$(R)/manifest.json", "$(R)/report/report.pdf"
-        needed = ("$(EXECUTED)", "$(call missing,$(R)/variables.yml)")
-        self._rule(manifest, "manifest", ["reproduction.report.manifest"], "", *needed)
-        made += " $(R)/report/slides.html" if self.models else ""
-        needed = (manifest, f"$(call missing,{made})")
-        code = ["reproduction.report.render"]
-        self._rule("$(R)/report/report.html", "report", code, "", *needed)
-        if self.models:
-            read = map(_executed, ("03_open_model_audit", "04_mmlu_fisher"))
-            code, page = ["reproduction.report.explorer.page"], "$(R)/explorer.html"
-            self._rule(page, "explorer", code, "", *self.stores, *read)
-            self.lines.append(f"$(B)/finished: {page}")
-
-    def _rule(
-        self, target: str, stage: str, code: list[str], sections: str, *needed: str, but: str = ""
-    ) -> None:
-        """Add what a target is made from: files, modules (none `but`), sections of the profile."""
-        stamp = facts(self.root, code, {but} - {""})
-        for section in (*sections.split(), *(["seed"] if sections else [])):
-            stamp[f"profile: {section}"] = sha256_of(self._section(section))[:16]
-        self.stamps[stage] = stamp
-        self.lines.append(f"{target}: $(B)/stamps/{stage} {' '.join(needed)}")
-
-    def _section(self, name: str) -> str:
-        """Return a section of the profile, that of a notebook with its own parameters, as text."""
-        profile = self.run.profile
-        if name in NOTEBOOKS:
-            own = notebook_code(self._source(name))[1]
-            return json.dumps(profile.notebooks.get(name, {}), sort_keys=True, default=str) + own
-        given = asdict(profile.require_pretraining()) if profile.pretraining else {}
-        return json.dumps((given | {"seed": profile.seed})[name], sort_keys=True)
-
-    def _outputs(self, name: str) -> list[str]:
-        return [f"$(R)/{path}" for path in outputs(self._source(name))]
-
-    def _source(self, name: str) -> Path:
-        return self.root / "notebooks" / f"{name}.ipynb"
+    lines.append(f"EXECUTED := {' '.join(map(_executed, listed))}")
+    manifest, lost = "$(R)/manifest.json", "$(call missing,$(R)/variables.yml)"
+    add(manifest, "manifest", "reproduction.report.manifest", "", "$(EXECUTED)", lost)
+    pages = f"{REPORT}.pdf $(R)/report/slides.html" if models else f"{REPORT}.pdf"
+    lost = f"$(call missing,{pages})"
+    add(f"{REPORT}.html", "report", "reproduction.report.render", "", manifest, lost)
+    if models:
+        read = map(_executed, ("03_open_model_audit", "04_mmlu_fisher"))
+        code, page = "reproduction.report.explorer.page", "$(R)/explorer.html"
+        add(page, "explorer", code, "", *stores, *read)
+        lines.append(f"$(B)/finished: {page}")
+    lines += [f"SCORES := {' '.join(scores)}", f"OUTPUTS := {' '.join(written)}"]
+    return lines, stamps
 
 
 def _executed(name: str) -> str:

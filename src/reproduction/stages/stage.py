@@ -9,8 +9,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import chdir, contextmanager, nullcontext
-from importlib import import_module
-from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -86,13 +84,12 @@ def costs(
             metavar="GB:TFLOPS",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Print what a profile without a corpus downloads, reads and takes, and download nothing."""
     from reproduction.run.experiment import Experiment
     from reproduction.stages.costs import print_costs
 
-    print_costs(Experiment(profile, build), gpu or [], as_json=as_json)
+    print_costs(Experiment(profile, build), gpu or [])
 
 
 @app.command()
@@ -112,16 +109,11 @@ def corpus(profile: ProfileFile, build: BuildDirectory) -> None:
 
     with _open(profile, build, "corpus") as experiment:
         make_corpus(experiment)
-        facts, own = experiment.corpus_facts, experiment.profile
+        facts = experiment.corpus_facts
     columns = ["package", "version", "available", "documents", "characters", "tokens"]
     rows = [*facts["packages"], facts | {"package": "total"}]
     cells = [[row.get(column, "") for column in columns] for row in rows]
     print_table(columns, cells, title="Training corpus", text=("version",))
-    columns = ["set", "template", "examples", "tokens", "dup_count"]
-    rows = [{"set": spec.name} | facts["canaries"][spec.name] for spec in own.canaries]
-    cells = [[row[column] for column in columns] for row in rows]
-    sources = ", ".join(own.corpus.held_out) or "files of the profile"
-    print_table(columns, cells, title=f"Canary test sets (from {sources})", text=("template",))
 
 
 @app.command()
@@ -162,13 +154,11 @@ def measure(
     with _open(profile, build.absolute(), f"measure-{source.stem}") as experiment:
         from contamination.testsets.sources import DATA_VARIABLE, data_directory
         from reproduction.notebooks.table import notebook_of
-        from reproduction.report.notebooks import notebook_parameters
+        from reproduction.report.notebooks import measurement_of
         from reproduction.run.experiment import write_measured
 
-        values = notebook_parameters(source, experiment, profile)
-        package = notebook_of(source).package
-        passes = import_module(f"reproduction.notebooks.{package}.measure").measure
-        wanted = {name: values[name] for name in signature(passes).parameters if name in values}
+        passes, wanted = measurement_of(source, experiment, profile)
+        assert passes is not None, "make has a rule for notebooks with passes alone"
         # Paths among the parameters are as seen from the notebook, but the mirror is where it was.
         os.environ[DATA_VARIABLE] = str(data_directory().absolute())
         with chdir(source.parent):
@@ -178,7 +168,7 @@ def measure(
 
         if processes().is_main_process:
             if tables:
-                write_measured(experiment, package, wanted, tables)
+                write_measured(experiment, notebook_of(source).package, wanted, tables)
             seconds = time.perf_counter() - started
             record = {"seconds": seconds, "processes": processes().num_processes}
             write_json(build / "scores" / f"{source.stem}.json", record)
@@ -268,9 +258,9 @@ def compare(
     from reproduction.stages.summary import print_comparison
 
     found = compare(results, other, read_tolerances(TOLERANCES))
-    save_table(found.values, results / "comparison.csv")
+    save_table(found, results / "comparison.csv")
     print_comparison(found, results, other)
-    if found.count(DIFFERENT):
+    if DIFFERENT in {*found["outcome"]}:
         raise typer.Exit(1)
 
 

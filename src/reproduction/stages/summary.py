@@ -11,16 +11,15 @@ from contamination.cli.printing import print_table
 from contamination.errors import InputError
 from contamination.files import read_json
 from contamination.tables import read_csv
-from reproduction.output.compare import DIFFERENT, Comparison, compare, read_tolerances
+from reproduction.output.compare import DIFFERENT, IDENTICAL, compare, counts, read_tolerances
 from reproduction.stages import steps
 
 PAGES = ("report/report.html", "report/report.pdf", "report/slides.html", "explorer.html")
 SHOWN = 10  # largest differences
-STATUSES = ("ok", "failed", "not run here", "not asked")  # of a row of a table
 
 
 def print_summary(results: Path, reference: Path, tolerances: Path) -> None:
-    """Print p-values, or of a run on released models what was measured; then where it lies.
+    """Print the p-values of planted sets, if there are any; then where everything lies.
 
     Raises InputError if the run is not finished.
     """
@@ -31,8 +30,6 @@ def print_summary(results: Path, reference: Path, tolerances: Path) -> None:
         alpha = float(variables["results"]["alpha"])
         _print_canaries(read_csv(results, "canaries"), alpha)
         console.print(f"* p <= {alpha:g} after Holm's correction over all sets")
-    else:
-        _print_cells(results / "tables")
     if notice := variables.get("run", {}).get("rehearsal"):
         console.print(f"[bold red]{notice}[/]")
     if time_taken := steps.finished():
@@ -43,8 +40,8 @@ def print_summary(results: Path, reference: Path, tolerances: Path) -> None:
     if trained:
         try:
             found = compare(results, reference, read_tolerances(tolerances))
-            more = "; `make compare` shows them" if found.count(DIFFERENT) else ""
-            console.print(f"beside {reference}: {found.summary()}{more}")
+            more = "; `make compare` shows them" if DIFFERENT in {*found["outcome"]} else ""
+            console.print(f"beside {reference}: {counts(found)}{more}")
         except InputError as error:
             console.print(f"not compared: {error}")
 
@@ -62,45 +59,25 @@ def _print_canaries(table: pd.DataFrame, alpha: float) -> None:
     print_table(columns, rows, title="Exact test: is the canonical order preferred?")
 
 
-def _print_cells(tables: Path) -> None:
-    """Print of how many rows of each table something was measured, and what became of others."""
-    rows = []
-    for path in sorted(tables.glob("*.csv")):
-        table = pd.read_csv(path, dtype=str, keep_default_na=False)
-        if "status" in table:
-            found = table["status"].str.partition(":")[0].tolist()
-            rows.append((path.stem, *(found.count(name) for name in STATUSES)))
-    print_table(("table", *STATUSES), rows, title="Rows of the tables by their status")
-
-
-def print_comparison(found: Comparison, results: Path, reference: Path) -> None:
+def print_comparison(found: pd.DataFrame, results: Path, reference: Path) -> None:
     """Print both machines, the largest differences, and how many there are."""
     console = Console(highlight=False, markup=False, soft_wrap=True)
     for name, folder in (("this run", results), ("reference", reference)):
         manifest = read_json(folder / "manifest.json")
-        machine = manifest.get("machine", {})
-        kernels = [machine[key] for key in ("instructions", "precision") if key in machine]
-        shown = [manifest["hardware"], *kernels, f"torch {manifest['packages']['torch']}"]
-        console.print(f"{name + ':':11}{', '.join(shown)}")
+        shown = f"{manifest['hardware']}, torch {manifest['packages']['torch']}"
+        console.print(f"{name + ':':11}{shown}")
+    moved = found[found["outcome"] != IDENTICAL]
+    moved = moved.sort_values("share", ascending=False, kind="stable").head(SHOWN)
     rows = [
         (
             "not allowed" if math.isinf(value.share) else f"{value.share:.2f} times",
             f"{value.table}: {value.column}\n{value.row}".rstrip(),
-            _short(value.run, value.scale),
-            _short(value.reference, value.scale),
+            *(value.run, value.reference),
         )
-        for value in found.largest(SHOWN).itertuples()
+        for value in moved.itertuples()
     ]
     if rows:
         columns = ("tolerance", "value", "this run", "reference")
         title = f"The {len(rows)} largest differences, in tolerances"
         print_table(columns, rows, title=title, text=("value",))
-    console.print(f"{found.summary()}; all of them: {results / 'comparison.csv'}")
-
-
-def _short(text: str, scale: str) -> str:
-    """A measured number in four digits; what must not move as it is."""
-    try:
-        return text if scale == "exact" else f"{float(text):.4g}"
-    except ValueError:
-        return text
+    console.print(f"{counts(found)}; all of them: {results / 'comparison.csv'}")

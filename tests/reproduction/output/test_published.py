@@ -2,11 +2,9 @@
 
 import math
 from itertools import product
-from pathlib import Path
 
 import pytest
 
-from contamination.errors import InputError
 from contamination.scoring.models import ModelEntry, load_models
 from contamination.testsets.registry import registered
 from fakes.data_fixtures import ROOT
@@ -23,11 +21,6 @@ def test_published_tables_are_clean(name: str) -> None:
         assert table[column].notna().all() and (table[column].str.strip() == table[column]).all()
     for column in table.columns[table.columns.str.endswith("_percent")]:
         assert table[column].dropna().between(0, 100).all()
-
-
-def test_missing_table_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"none\.csv: no such published table; restore"):
-        load_published(tmp_path, "none")
 
 
 def test_the_averages_that_shi_prints_are_those_of_the_sets() -> None:

@@ -4,7 +4,6 @@ Three tests start a kernel, which takes a second or two each.
 """
 
 import ast
-import json
 from pathlib import Path
 from typing import Any
 
@@ -21,41 +20,27 @@ from reproduction.run.profile import load_profile
 PATHS = {"profile", "build", "results"}  # given to every notebook
 
 
-def _cells(path: Path) -> list[dict[str, Any]]:
-    notebook = json.loads(path.read_text(encoding="utf-8"))
-    assert notebook["nbformat"] == 4
-    return notebook["cells"]
-
-
-def _source(cell: dict[str, Any]) -> str:
-    return "".join(cell["source"])
-
-
-def _code(path: Path) -> list[dict[str, Any]]:
-    return [cell for cell in _cells(path) if cell["cell_type"] == "code"]
+def _code(path: Path) -> list[Any]:
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    return [cell for cell in notebook.cells if cell["cell_type"] == "code"]
 
 
 def _parameters(path: Path) -> dict[str, object]:
     """Parameters of a notebook and their defaults; fails unless they are literals."""
     (cell,) = [c for c in _code(path) if "parameters" in c["metadata"].get("tags", [])]
     assert cell == _code(path)[0]
-    values = {}
-    for statement in ast.parse(_source(cell)).body:
-        assert isinstance(statement, ast.Assign), ast.unparse(statement)
-        (name,) = statement.targets
-        assert isinstance(name, ast.Name)
-        values[name.id] = ast.literal_eval(statement.value)
-    return values
+    statements = [ast.unparse(each).partition(" = ") for each in ast.parse(cell["source"]).body]
+    return {name: ast.literal_eval(value) for name, _, value in statements}
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 def test_a_notebook_holds_calls_and_a_reading_alone(path: Path) -> None:
-    nbformat.validate(nbformat.read(path, as_version=4))
     code = _code(path)
     assert [cell["outputs"] for cell in code] == [[]] * len(code)
     assert {cell["execution_count"] for cell in code} == {None}
     forbidden = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
-    nodes = [n for cell in code for n in ast.walk(ast.parse(_source(cell)))]
+    nodes = [n for cell in code for n in ast.walk(ast.parse(cell["source"]))]
     assert [ast.unparse(n) for n in nodes if isinstance(n, forbidden)] == []
     parameters = set(_parameters(path))
     assert parameters >= PATHS
@@ -74,12 +59,6 @@ def test_parameters_of_profiles_exist_and_have_the_type_of_the_default(profile: 
             assert name in known[notebook], f"{notebook} has no {name}"
             default = known[notebook][name]
             assert default is None or type(value) is type(default)
-    ablation = loaded.notebooks.get("02_shard_permutation_ablation", {})
-    sets = {spec.name: spec.examples for spec in loaded.canaries}
-    for dataset in ablation.get("datasets", []):
-        assert sets[dataset] >= 2 * max(ablation["shards"])
-    if ablation:
-        assert max(ablation["permutations"]) <= loaded.scoring.permutations
 
 
 class Setting:
@@ -126,7 +105,7 @@ def test_parameters_and_the_mirror_reach_the_notebook_as_seen_from_it(
     assert target == setting.results / "notebooks" / "mine.ipynb"
     assert setting.written() == ["notebooks/mine.ipynb"]
     output = _code(target)[-1]["outputs"][0]["text"]
-    assert "".join(output) == f"17 ../tiny.yaml ../results {Path.cwd() / 'mirror'}\n"
+    assert output == f"17 ../tiny.yaml ../results {Path.cwd() / 'mirror'}\n"
     assert setting.source.read_bytes() == source
 
 
@@ -145,11 +124,8 @@ def test_another_error_keeps_the_notebook_aside_and_the_old_result(setting: Sett
     old.write_text("the previous result")
     with pytest.raises(PapermillExecutionError, match="ZeroDivisionError"):
         setting.run()
-    assert setting.written() == ["notebooks/mine.failed.ipynb", "notebooks/mine.ipynb"]
     assert old.read_text() == "the previous result"
-    failed = (old.parent / "mine.failed.ipynb").read_text()
-    assert "so far" in failed
-    assert "ZeroDivisionError" in failed
+    assert "so far" in (old.parent / "mine.failed.ipynb").read_text()
 
 
 @pytest.mark.parametrize(

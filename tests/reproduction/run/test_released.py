@@ -6,7 +6,7 @@ from transformers import AutoModelForCausalLM
 
 from contamination.errors import InputError
 from contamination.testsets.sources import DATA_VARIABLE
-from fakes.data_fixtures import ROOT, profile_data, write_profile
+from fakes.data_fixtures import profile_data, write_profile
 from fakes.gguf_file import write_gguf
 from fakes.made_up_registry import jsonl
 from fakes.tiny_models import grouped, save_model
@@ -15,7 +15,6 @@ from reproduction.run.corpus_stage import make_corpus
 from reproduction.run.experiment import Experiment
 from reproduction.run.released import copy_released
 from reproduction.run.training import train_model
-from reproduction.stages.rules import Rules
 
 CONTEXT = 16
 CANARIES = [
@@ -87,13 +86,6 @@ def test_another_beginning_is_another_run_and_a_checkpoint_of_it_of_no_use(run, 
     network.save_pretrained(first.released)
     train_model(first, "clean")
     assert len(set(keys)) == 2
-
-
-def test_make_fetches_the_model_first_and_runs_the_notebooks_of_the_profile_alone(run, tmp_path):
-    lines = Rules(run(), ROOT).lines
-    (corpus,) = [line for line in lines if line.startswith("$(B)/corpus/corpus.json:")]
-    assert corpus.endswith("$(B)/released/config.json")
-    assert "EXECUTED := $(R)/notebooks/01_canary_eval.ipynb" in lines
 
 
 def test_it_has_no_report_and_one_that_trains_from_scratch_no_released_model(run, tmp_path):

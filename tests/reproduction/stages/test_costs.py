@@ -1,7 +1,6 @@
 """The plan of a run of released models: tokens as they are scored, and models that do not fit."""
 
 import gc
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -21,17 +20,23 @@ from fakes.data_fixtures import ROOT, WORDS
 from fakes.hub_server import Repository
 from fakes.made_up_registry import hub_at
 from reproduction.output.figures import short_count
-from reproduction.run import counting
-from reproduction.run.counting import Counting
-from reproduction.stages.costs import Device, cost_table, described, sums
+from reproduction.run.experiment import Experiment
+from reproduction.stages import costs
+from reproduction.stages.costs import (
+    NONE,
+    Counting,
+    Device,
+    cost_table,
+    count_profile,
+    described,
+)
 
 
 @pytest.fixture(autouse=True)
 def no_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    monkeypatch.setattr(counting, "in_reach", lambda: False)
+    monkeypatch.setattr(costs, "in_reach", lambda: False)
     monkeypatch.setattr(gc, "collect", lambda *_: 0)  # after each model; half a second in tests
-    monkeypatch.setattr(counting, "_is_cached", lambda repository, file: False)
 
 
 def made(*rows: tuple[str, str, int, int]) -> Counting:
@@ -47,7 +52,7 @@ def lengths(access: Counting, name: str, most: int | None, *, lines: bool = Fals
 def test_a_set_that_is_not_at_hand_is_as_long_as_the_table_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(counting, "available", lambda name: False)
+    monkeypatch.setattr(costs, "available", lambda name: False)
     known = made(("piqa", "record", 3084, 3084 * 57), ("canaries/piqa", "line", 1000, 70_000))
     assert lengths(known, "piqa", 500) == [57] * 500
     assert len(lengths(known, "piqa", None)) == 3084
@@ -61,29 +66,20 @@ def test_a_set_that_is_not_at_hand_is_as_long_as_the_table_says(
     assert lengths(known, str(path), None) == [2, 2]
 
 
-def facts(model: Any) -> tuple[Any, ...]:
-    return model.parameters, model.context, model.shape, model.download, model.exact
-
-
-def test_a_model_is_known_by_its_configuration_else_estimated(model_directory: Path) -> None:
-    entry = ModelEntry("m", "some/model", parameters=120_000_000, context=512)
-    # 12 x 10 layers x 1000^2 weights: 10 layers of 1000 channels.
-    shape = Shape(120_000_000, 0, 10_000)
-    estimated = facts(made().open_model(entry))
-    assert estimated == (120_000_000, 512, shape, 240_000_000, False)
-    assert made().open_model(ModelEntry("m", "some/model")).parameters is None
-    model = made().open_model(ModelEntry("m", str(model_directory)))
-    assert (model.context, model.download, model.exact) == (16, 0, True)
-    assert model.shape.channels == 2 * 32
-    model.tokenizer([" the the 001"])  # a made-up text
-    assert not model.exact
-
-
-def test_with_a_hub_sizes_and_shapes_are_those_of_its_files(
+def test_a_model_is_known_by_its_configuration_and_files_else_estimated(
     tmp_path: Path, model_directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of a gated model the registry's numbers have to do; weights are never fetched."""
-    monkeypatch.setattr(counting, "in_reach", hub.in_reach)
+    entry = ModelEntry("m", "some/model", parameters=120_000_000, context=512)
+    model = made().open_model(entry)
+    assert (model.parameters, model.context, model.download) == (120_000_000, 512, 240_000_000)
+    # 12 x 10 layers x 1000^2 weights: 10 layers of 1000 channels.
+    assert model.shape == Shape(120_000_000, 0, 10_000)
+    assert made().open_model(ModelEntry("m", "some/model")).parameters is None
+    model = made().open_model(ModelEntry("m", str(model_directory)))
+    assert (model.context, model.download, model.shape.channels) == (16, 0, 2 * 32)
+
+    monkeypatch.setattr(costs, "in_reach", hub.in_reach)
     config = (model_directory / "config.json").read_bytes()
     with hub_at(monkeypatch, tmp_path) as server:
         for name in ("org/open", "org/gated"):
@@ -98,17 +94,6 @@ def test_with_a_hub_sizes_and_shapes_are_those_of_its_files(
         assert not [path for path in server.downloaded() if "safetensors" in str(path)]
 
 
-def counted(*tokens: tuple[str, int]) -> Counting:
-    """Work of models (name, parameters): 500 tokens in each of the notebooks 03 and 06."""
-    found = made()
-    for name, parameters in tokens:
-        found.open_model(ModelEntry(name, f"org/{name}", parameters=parameters))
-        work = Workload(sequences=1, scored=500, read=1000, windows=1, attended=0)
-        for notebook in ("03_open_model_audit", "06_wikimia"):
-            found.works[notebook, name, "set"] = work
-    return found
-
-
 @pytest.mark.parametrize(
     ("parameters", "devices", "placement", "rate"),
     [
@@ -120,16 +105,23 @@ def counted(*tokens: tuple[str, int]) -> Counting:
     ],
 )
 def test_sums_by_hand_and_what_fits(parameters, devices, placement, rate) -> None:
-    table = cost_table(counted(("m", parameters)), [Device("made up", int(12e9), 1e12)] * devices)
-    (row,) = table
-    assert (row["tokens_scored"], row["tokens_read"], row["notebooks"]) == (1000, 2000, "03 06")
+    """500 tokens in each of the notebooks 03 and 06."""
+    found = made()
+    found.open_model(ModelEntry("m", "org/m", parameters=parameters))
+    work = Workload(sequences=1, scored=500, read=1000, windows=1, attended=0)
+    for notebook in ("03_open_model_audit", "06_wikimia"):
+        found.works[notebook, "m", "set"] = work
+    table = cost_table(found, [Device("made up", int(12e9), 1e12)] * devices)
+    (row,) = table.to_dict("records")
+    assert (row["tokens_scored"], row["tokens_read"], row["notebooks"]) == (
+        1000,
+        2000,
+        {"03", "06"},
+    )
     assert (row["flops"], row["placement"]) == (2 * parameters * 2000, placement)
     assert (row["download_gb"], row["memory_gb"]) == (2 * parameters / 1e9, 2 * parameters / 1e9)
-    hours = rate and row["flops"] / (0.4 * rate * 1e12) / 3600
-    assert row["hours"] == (rate and pytest.approx(hours))
-    both = sums([*table, row | {"placement": "too large", "hours": None}])
-    assert (both["models"], both["too_large"]) == ((1, 1) if rate else (0, 2))
-    assert (both["tokens_read"], both["hours"]) == (2000 if rate else 0, row["hours"] or 0)
+    hours = row["flops"] / (0.4 * rate * 1e12) / 3600 if rate else np.nan
+    assert row["hours"] == pytest.approx(hours, nan_ok=True)
 
 
 @pytest.mark.parametrize("text", ["24", "a:b", "-1:5", "24:165:1"])
@@ -138,61 +130,57 @@ def test_a_description_of_a_gpu_that_makes_no_sense(text: str) -> None:
         described(text)
 
 
-@pytest.fixture
-def audit(tmp_path: Path, make_model: Callable[..., Path]) -> Path:
-    """Return a profile that audits a tiny model on two sets of its own."""
+def test_planned_tokens_are_those_that_the_measurement_scores(
+    tmp_path: Path, make_model, call: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A profile that audits a tiny model on two sets of its own."""
     rng = np.random.default_rng(0)
+    sets = []
     for name, count in (("one", 40), ("two", 23)):
-        lines = [" ".join(rng.choice(WORDS, size=rng.integers(3, 9))) for _ in range(count)]
-        (tmp_path / f"{name}.txt").write_text("\n".join(lines) + "\n")
-    sets = [str(tmp_path / f"{name}.txt") for name in ("one", "two")]
+        texts = [" ".join(rng.choice(WORDS, size=rng.integers(3, 9))) for _ in range(count)]
+        (tmp_path / f"{name}.txt").write_text("\n".join(texts) + "\n")
+        sets.append(str(tmp_path / f"{name}.txt"))
     parameters: dict[str, Any] = {"models": [str(make_model(48))], "sets": sets}
     parameters |= {"tests": ["sharded_t", "sharded_exact", "successor"], "permutations": 3}
     parameters |= {"max_records": 30}
-    path = tmp_path / "mine.yaml"
+    profile, folder = tmp_path / "mine.yaml", tmp_path / "build"
     content = {"seed": 1, "notebooks": {"03_open_model_audit": parameters}}
-    path.write_text(yaml.safe_dump(content))
-    return path
+    profile.write_text(yaml.safe_dump(content))
+    (model,) = cost_table(
+        count_profile(Experiment(profile, folder)), [described("24:165")]
+    ).to_dict("records")
+    assert model["download_gb"] == 0
 
-
-def test_planned_tokens_are_those_that_the_measurement_scores(
-    audit: Path, tmp_path: Path, call: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setenv("COLUMNS", "140")
-    build = ("--profile", audit, "--build", tmp_path / "build")
-    status, shown, _ = call("stage", "costs", *build, "--json", "--gpu", "24:165")
-    assert status == 0
-    (model,) = json.loads(shown)["models"]
-    assert model["exact"] and model["download_gb"] == 0
+    build = ("--profile", profile, "--build", folder)
     _, shown, _ = call("stage", "costs", *build, "--gpu", "24:165", "--gpu", "24:165")
     for part in ("devices: 2 of 24 GB and 165 TFLOP/s", "PROFILE=mine", "1 models"):
         assert part in shown
-    assert "~" not in shown
-    (tmp_path / "build").mkdir()
+    folder.mkdir()
     call("stage", "measure", "notebooks/03_open_model_audit.ipynb", *build)
-    stored = (tmp_path / "build" / "stores" / "open_models").rglob("part-*.parquet")
+    stored = (folder / "stores" / "open_models").rglob("part-*.parquet")
     assert model["tokens_scored"] == sum(map(count_values, stored)) > 1000
 
 
 def test_the_page_has_the_numbers_of_the_plan(
-    tmp_path: Path, call: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(counting, "available", lambda name: False)
+    monkeypatch.setattr(costs, "available", lambda name: False)
     page = (ROOT / "docs" / "how-to" / "reproduce.md").read_text("utf-8")
     rows = [line for line in page.splitlines() if "`make plan PROFILE=" in line]
     rows = [line.strip("| ").split(" | ") for line in rows if line.startswith("|")]
     assert len(rows) == 3
     for _, command, *shown in rows[1:]:  # the first has another device alone
         profile, gpu = re.findall(r"=([\w:.-]+)", command)
-        arguments = ("--profile", f"profiles/{profile}.yaml", "--build", tmp_path, "--json")
-        _, plan, _ = call("stage", "costs", *arguments, "--gpu", gpu)
-        models, total = (json.loads(plan)[name] for name in ("models", "total"))
-        counted = {number for model in models for number in model["notebooks"].split()}
-        assert counted == {"03", "04", "06", "08", "12"}
-        assert all(model["tokens_read"] > 0 for model in models)
+        counting = count_profile(Experiment(f"profiles/{profile}.yaml", tmp_path))
+        table = cost_table(counting, [described(gpu)])
+        assert set.union(*table["notebooks"]) == {"03", "04", "06", "08", "12"}
+        assert (table["tokens_read"] > 0).all()
+        fit = table[table["placement"] != NONE]
+        gigabytes, hours = fit["download_gb"].sum(), fit["hours"].sum()
         assert shown == [
-            f"{total['models']} of {total['models'] + total['too_large']}",
-            f"{total['download_gb']:.{0 if total['download_gb'] > 10 else 1}f}",
-            short_count(total["tokens_read"]),
-            f"{total['hours']:.{0 if total['hours'] > 10 else 1}f}",
+            f"{len(fit)} of {len(table)}",
+            f"{gigabytes:.{0 if gigabytes > 10 else 1}f}",
+            short_count(fit["tokens_read"].sum()),
+            f"{hours:.{0 if hours > 10 else 1}f}",
         ], command

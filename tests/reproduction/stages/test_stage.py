@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from fakes.data_fixtures import make_distribution, profile_data, write_profile
+from fakes.data_fixtures import profile_data, write_profile
 
 
 def _files(root: Path) -> list[str]:
@@ -50,20 +50,6 @@ def test_a_second_make_is_refused_and_a_third_may_come_later(refused, tmp_path: 
         assert "corpus.json is missing" in refused("stage", *beside)
     for _ in range(2):  # the lock goes with the command, and with one that fails
         assert "corpus.json is missing" in refused("stage", *arguments)
-
-
-def test_corpus_stage(call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "Compute the quantity number {} from all the values that were observed before it."
-    body = "\n".join(f'def f{i}(x):\n    """{text.format(i)}"""\n' for i in range(40))
-    for name in ("alpha", "beta"):
-        make_distribution(tmp_path / "site", name, {f"{name}.py": body})
-    monkeypatch.syspath_prepend(str(tmp_path / "site"))
-    profile, build = write_profile(tmp_path / "tiny.yaml"), tmp_path / "build"
-    monkeypatch.setenv("COLUMNS", "120")
-    status, out, _ = call("stage", "corpus", "--profile", profile, "--build", build)
-    assert status == 0
-    assert all(word in out for word in ("alpha", "1.5", "sixty-four", "question/1"))
-    assert {"corpus.json", "documents.jsonl", "canaries/one.jsonl"} <= set(_files(build / "corpus"))
 
 
 def test_the_module_as_make_calls_it(tmp_path: Path) -> None:

@@ -47,7 +47,6 @@ function showMmlu(mmlu, showExamples) {
   const combined = table("fisher", {
     columns: ["Model", "Kept", "Fisher's p", "Without", "With", "Table 2"].map((title, i) => ({ title, className: i ? "dt-right" : "" })),
   }, bare);
-  const measured = table("measured", mmlu.measured, { pageLength: 10 });
   byId("source").textContent = mmlu.source;
   byId("only").append(...mmlu.words.map((word) => new Option(word)));
   byId("only").addEventListener("change", () => {
@@ -98,7 +97,6 @@ function showMmlu(mmlu, showExamples) {
     const why = ({ title, words, out }) =>
       `${title}: ${words.join("; ")}. ${Object.entries(out).map(([rule, why]) => (why ? `Excluded (${rule}): ${why}. ` : "")).join("")}`;
     byId("picked").textContent = chosen.map(why).join(" ");
-    measured.column(0).search(chosen.map(({ title }) => `^${title}$`).join("|"), true, false).draw();
     if (chosen.length === 1) showExamples(chosen[0].name, chosen[0].title);
     show();
   }
@@ -130,15 +128,8 @@ function showResults({ results, outcomes, sets }, showExamples) {
   });
 
   async function drawOutcome(outcome, search) {
-    const { canonical, statistic, unit } = outcome;
-    const x = { type: "quantitative", title: statistic };
-    draw("null", { layer: [
-      { data: { values: outcome.null }, mark: { type: "bar", color: "#999", tooltip: true },
-        encoding: { x: { ...x, field: "from", bin: "binned" }, x2: { field: "to" }, y: { field: "share", type: "quantitative", axis: { format: "%" }, title: "orders" } } },
-      { data: { values: [{ canonical }] }, mark: { type: "rule", size: 3, color: outcome.colour }, encoding: { x: { ...x, field: "canonical" } } },
-    ], title: `published order: ${statistic} = ${canonical.toFixed(2)}` });
     const values = outcome.by_shard.map((value, i) => ({ shard: i + 1, value }));
-    const y = { field: "value", type: "quantitative", title: unit };
+    const y = { field: "value", type: "quantitative", title: outcome.unit };
     const { view } = await draw("shards", { data: { values }, layer: [
       { mark: { type: "bar", color: outcome.colour, tooltip: true, cursor: "pointer" }, encoding: { x: { field: "shard", type: "ordinal", axis: { labelOverlap: true, labelAngle: 0 } }, y } },
       { mark: { type: "rule", strokeDash: [5, 4] }, encoding: { y: { ...y, aggregate: "mean" } } },

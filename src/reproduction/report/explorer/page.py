@@ -25,8 +25,6 @@ from IPython.display import IFrame
 
 from contamination.audit.battery import DEFAULT_TESTS, TESTS
 from contamination.audit.conclusion import COMPRESSOR, Evidence, conclude, log10_floor
-from contamination.audit.diagnostics import Verdict as Order
-from contamination.errors import InputError
 from contamination.scoring.status import OK
 from contamination.statistics import adjust, dkw_band
 from contamination.tables import MISSING, SIGNIFICANT, format_p
@@ -37,7 +35,7 @@ from reproduction.notebooks.mmlu.subsets import FAMILY, SEGMENTATIONS, subset_na
 from reproduction.notebooks.mmlu.tables import published_subsets
 from reproduction.output.figures import MODEL_COLOURS
 from reproduction.output.published import AUDITED, CONTROLS, load_published
-from reproduction.report.explorer.scored import MMLU_GROUP, Outcome, View, scored_sets, view_sets
+from reproduction.report.explorer.scored import MMLU_GROUP, Outcome, find_outcomes, scored_sets
 from reproduction.run.experiment import Experiment
 
 MEASURED = ("mmlu_subsets", "mmlu_lines")  # tables of notebook 04
@@ -134,7 +132,6 @@ def mmlu_payload(
             for name in names
         ],
         "table": layout(("Subset", "Notes", "Records", "Lines per record"), shown, rows),
-        "measured": _measured(lines, measured),
     }
     at_hand = [name for name in names if available(FAMILY + name)]
     return page, {n: open_test_set(FAMILY + n, max_records=most).examples for n in at_hand}
@@ -143,28 +140,6 @@ def mmlu_payload(
 def _labels(table: pd.DataFrame) -> pd.Series:
     """Name one test under one model."""
     return table["model"] + ", " + table["test"].map(lambda t: TESTS[t].label.lower(), "ignore")
-
-
-def _measured(lines: pd.DataFrame, measured: pd.DataFrame) -> dict[str, Any]:
-    """Lay out every subset under every model and test measured here, by record and by line."""
-    same = ["subset", "segmentation"]
-    others = measured[~measured["model"].isin(lines["control"])].assign(segmentation="record")
-    others = others[[*same, "test", "model", "log10_p"]].rename(columns={"model": "control"})
-    shards = lines[[*same, "test", "shards"]].drop_duplicates().dropna()
-    free = ["examples", "verdict", "compressor_log10_p", "spanning", "shared_passages"]
-    others = others.merge(shards, how="left").merge(lines[[*same, *free]].drop_duplicates())
-    every = pd.concat([lines[lines["log10_p"].notna()], others])
-    titles = ["Subset", "Model and test", "Examples by", "Examples", "Shards", "Order of examples"]
-    titles += ["On several lines", "Share a passage"]
-    rows = [
-        [
-            *(title(r.subset), r.control, r.segmentation, r.examples, f"{r.shards:.0f}", r.verdict),
-            *(f"{r.spanning:.0%}", f"{r.shared_passages:.0%}"),
-            *(p_cell(r.compressor_log10_p), p_cell(r.log10_p)),
-        ]
-        for r in every.itertuples()
-    ]
-    return layout(titles, ("p of a compressor", "p"), rows)
 
 
 UNSCORED = 25  # examples of a part, where nothing was scored
@@ -176,24 +151,17 @@ def make_page(
     *,
     published: Path | str,
     measurements: Path | str,
-    sets: Sequence[str] = (),
 ) -> str:
     """Make the page of a run as HTML: MMLU, and everything that the run has scored.
 
     `published` and `measurements` are the directories of the papers' tables and of the measurements
-    that stand in for MMLU where the run has none in `results`. Of the scored sets those in `sets`
-    are shown, or all. Raises InputError if none that is scored has one of the names.
+    that stand in for MMLU where the run has none in `results`.
     """
     scored = list(scored_sets(experiment))
-    names = sorted({each.test_set.name for each in scored})
-    if unknown := [name for name in sets if name not in names]:
-        there = f"there are {', '.join(names)}" if names else "none is; run `make reproduce` first"
-        raise InputError(f"no set {unknown[0]!r} is scored: {there}")
-    views = view_sets([each for each in scored if not sets or each.test_set.name in sets])
     read = {each.test_set.name for each in scored if each.group == MMLU_GROUP}
     mmlu, texts = mmlu_payload(published, measurements, results)
     at_hand = {name: each for name, each in texts.items() if name not in read}
-    return render(payload(views, mmlu, at_hand, experiment.profile.name))
+    return render(payload(find_outcomes(scored), mmlu, at_hand, experiment.profile.name))
 
 
 def frame(page: str) -> IFrame:
@@ -202,56 +170,88 @@ def frame(page: str) -> IFrame:
 
 
 def payload(
-    views: Sequence[View], mmlu: Mapping[str, Any], at_hand: Mapping[str, Sequence[str]], title: str
+    outcomes: Sequence[Outcome],
+    mmlu: Mapping[str, Any],
+    at_hand: Mapping[str, Sequence[str]],
+    title: str,
 ) -> dict[str, Any]:
-    """Return what the page shows, ready for JSON; there may be no view.
+    """Return what the page shows, ready for JSON; there may be no outcome.
 
     `mmlu` is of `mmlu_payload`, `at_hand` has the examples of subsets that were not scored.
     """
-    sets: dict[tuple[str, str], dict[str, Any]] = {}
-    outcomes = []
-    for view, holm in zip(views, _holm(views), strict=True):
-        key = (view.scored.group, view.scored.test_set.name)
-        shown = sets.setdefault(key, _texts(view.scored.test_set.examples) | {"diagnoses": {}})
-        for shards, diagnosis in view.diagnoses.items():
-            bounds = shard_bounds(len(shown["texts"]), shards)
-            shown["starts"][shards] = [start for start, _ in bounds]
-            shown["diagnoses"][shards] = {
-                "reasons": " ".join([f"{diagnosis.verdict}.", *diagnosis.reasons]),
-                "rows": [
-                    (
-                        f"{row.diagnostic.replace('_', ' ')}: {row.reading}",
-                        *map(p_cell, (row.log10_p, np.log10(row.holm_p))),
-                    )
-                    for row in diagnosis.table.itertuples()
-                ],
-            }
-        index = list(sets).index(key)
-        outcomes += [(view, outcome, holm, index) for outcome in view.outcomes]
+    corrected = joint_p(outcomes)
     # What was set in advance comes first, of that the default test, of that the smallest p.
-    outcomes.sort(
-        key=lambda o: (not o[1].usual, o[1].test not in DEFAULT_TESTS, o[1].result.log10_p)
+    outcomes = sorted(
+        outcomes, key=lambda o: (not o.usual, o.test not in DEFAULT_TESTS, o.result.log10_p)
     )
+    sets: dict[tuple[str, str], dict[str, Any]] = {}
+    rows, drawn = [], []
+    for each in outcomes:
+        scored, shards, diagnosis = each.scored, each.result.shards, each.diagnosis
+        key = (scored.group, scored.test_set.name)
+        shown = sets.setdefault(key, _texts(scored.test_set.examples) | {"diagnoses": {}})
+        bounds = shard_bounds(len(shown["texts"]), shards)
+        shown["starts"][shards] = [start for start, _ in bounds]
+        shown["diagnoses"][shards] = {
+            "reasons": " ".join([f"{diagnosis.verdict}.", *diagnosis.reasons]),
+            "rows": [
+                (
+                    f"{row.diagnostic.replace('_', ' ')}: {row.reading}",
+                    *map(p_cell, (row.log10_p, np.log10(row.holm_p))),
+                )
+                for row in diagnosis.table.itertuples()
+            ],
+        }
+        joint, holm = corrected.loc[scored.model, *key]
+        rows.append(
+            [
+                *(scored.model, scored.test_set.name, scored.group, TESTS[each.test].label),
+                *(shards, "in advance" if each.usual else "after looking", diagnosis.verdict),
+                *map(p_cell, (each.result.log10_p, joint, holm)),
+            ]
+        )
+        drawn.append(
+            {
+                "set": list(sets).index(key),
+                "shards": shards,
+                "colour": TESTS[each.test].colour,
+                "unit": "difference in nats" if each.test == "sharded_t" else "z-score",
+                "by_shard": each.by_shard.round(2).tolist(),
+                "reading": reading(each, holm),
+            }
+        )
     titles = ("Model", "Test set", "Group", "Test", "Shards", "Shards were set", "Order")
     p_values = ("p", "over all tests", "over all sets")
-    rows = [
-        [
-            *(view.scored.model, view.scored.test_set.name, view.scored.group),
-            *(TESTS[each.test].label, each.result.shards),
-            "in advance" if each.usual else "after looking",
-            view.diagnoses[each.result.shards].verdict,
-            *map(p_cell, (each.result.log10_p, view.joint_log10_p, holm)),
-        ]
-        for view, each, holm, _ in outcomes
-    ]
     return {
         "title": title,
         "mmlu": mmlu,
         "at_hand": {name: _texts(texts) for name, texts in at_hand.items()},
         "sets": list(sets.values()),
         "results": layout(titles, p_values, rows),
-        "outcomes": [_outcome(*each) for each in outcomes],
+        "outcomes": drawn,
     }
+
+
+def joint_p(outcomes: Sequence[Outcome]) -> pd.DataFrame:
+    """log10 of the smallest exact p of each model, group and set, corrected.
+
+    `joint` pays for all exact tests of the set (Bonferroni), `holm` for the sets of its model and
+    group as well.
+    """
+    exact = pd.DataFrame(
+        [
+            (o.scored.model, o.scored.group, o.scored.test_set.name, o.result.log10_p)
+            for o in outcomes
+            if o.test != "sharded_t"
+        ],
+        columns=["model", "group", "set", "log10_p"],
+    )
+    p = exact.groupby(["model", "group", "set"])["log10_p"].agg(["min", "size"])
+    joint = (p["min"] + np.log10(p["size"])).clip(upper=0.0).rename("joint")
+    holm = joint.groupby(["model", "group"]).transform(
+        lambda log10_p: adjust(log10_p=log10_p, method="holm").log10_p
+    )
+    return joint.to_frame().assign(holm=holm)
 
 
 def _texts(examples: Sequence[str]) -> dict[str, Any]:
@@ -288,42 +288,15 @@ def render(data: dict[str, Any]) -> str:
     return re.sub("@@[A-Z]+@@", lambda mark: parts[mark[0]], page)
 
 
-def _holm(views: Sequence[View]) -> list[float]:
-    """log10 of the joint p of each view, adjusted over the sets of its model and group."""
-    keys = [(view.scored.model, view.scored.group) for view in views]
-    joint = pd.Series([view.joint_log10_p for view in views], dtype=float)
-    adjusted = joint.groupby(pd.Series(keys)).transform(
-        lambda log10_p: adjust(log10_p=log10_p, method="holm").log10_p
-    )
-    return list(adjusted)
-
-
-def _outcome(view: View, outcome: Outcome, holm: float, index: int) -> dict[str, Any]:
-    """What is drawn and said of one outcome, of the set number `index`."""
-    (counts, edges), t_test = outcome.null, outcome.test == "sharded_t"
-    bins = zip(edges.round(3), edges[1:].round(3), (counts / counts.sum()).round(5), strict=False)
-    verdict = view.diagnoses[outcome.result.shards].verdict
-    return {
-        "set": index,
-        "shards": outcome.result.shards,
-        "colour": TESTS[outcome.test].colour,
-        "statistic": "t" if t_test else "z",
-        "unit": "difference in nats" if t_test else "z-score",
-        "reading": f"{view.scored.about} {reading(outcome, 10**holm, verdict)}".strip(),
-        "by_shard": outcome.by_shard.round(2).tolist(),
-        "null": [{"from": low, "to": high, "share": share} for low, high, share in bins],
-        "canonical": round(outcome.canonical, 3),
-    }
-
-
-def reading(outcome: Outcome, holm_p: float, order: Order) -> str:
+def reading(outcome: Outcome, holm_log10_p: float) -> str:
     """What one outcome proves, in the words of the command.
 
-    `holm_p` is that of its set over all tests and sets. The larger one of both p-values decides.
+    `holm_log10_p` is that of its set over all tests and sets. The larger of both p-values decides.
     """
-    result = outcome.result
-    p, floor, control = max(result.p, holm_p), 10 ** log10_floor(result), outcome.control_p
-    evidence = Evidence(outcome.test, p, floor, order, {COMPRESSOR: control})
+    result, order = outcome.result, outcome.diagnosis.verdict
+    p, floor = max(result.p, 10**holm_log10_p), 10 ** log10_floor(result)
+    evidence = Evidence(outcome.test, p, floor, order, {COMPRESSOR: outcome.control_p})
     verdict = conclude([evidence], alpha=SIGNIFICANT)
     approximate = "; p is an approximation that needs many similar shards"
-    return f"Verdict: {verdict}{approximate * (outcome.test == 'sharded_t')}."
+    said = f"Verdict: {verdict}{approximate * (outcome.test == 'sharded_t')}."
+    return f"{outcome.scored.about} {said}".strip()

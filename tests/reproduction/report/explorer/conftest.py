@@ -9,7 +9,7 @@ from contamination.files import write_text
 from fakes.data_fixtures import ROOT
 from fakes.made_up_sets import fill
 from reproduction.report.explorer.page import mmlu_payload, payload, render
-from reproduction.report.explorer.scored import ScoredSet, View, find_sets, view_sets
+from reproduction.report.explorer.scored import Outcome, ScoredSet, find_outcomes, find_sets
 
 
 @pytest.fixture(scope="session")
@@ -20,8 +20,8 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> list[ScoredSet]:
 
 
 @pytest.fixture(scope="session")
-def views(found: list[ScoredSet]) -> list[View]:
-    return view_sets(found)
+def outcomes(found: list[ScoredSet]) -> list[Outcome]:
+    return find_outcomes(found)
 
 
 @pytest.fixture(scope="session")
@@ -38,9 +38,9 @@ def mmlu(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def html(views: list[View], mmlu: dict[str, Any]) -> str:
+def html(outcomes: list[Outcome], mmlu: dict[str, Any]) -> str:
     at_hand = {"virology": ["Q 1\n", "Q 2\n"]}
-    return render(payload(views, mmlu, at_hand, "tiny"))
+    return render(payload(outcomes, mmlu, at_hand, "tiny"))
 
 
 @pytest.fixture(scope="session")

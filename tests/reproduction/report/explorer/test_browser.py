@@ -10,7 +10,7 @@ import pytest
 
 from contamination.statistics import fisher
 from fakes.browser import Browser
-from fakes.made_up_sets import HOSTILE, make_set
+from fakes.made_up_sets import HOSTILE
 
 
 @pytest.fixture
@@ -75,20 +75,6 @@ def test_the_subsets_shown_are_combined(tab: Browser, mmlu: dict[str, Any]) -> N
     assert tab.run("document.querySelectorAll('#ecdf .mark-line path').length")
 
 
-def test_rows_that_are_clicked_are_taken_away_and_added(tab: Browser, mmlu: dict[str, Any]) -> None:
-    kept = [each["title"] for each in mmlu["subsets"] if each["words"][0] == "kept"]
-    click(tab, "subsets", "Anatomy")
-    click(tab, "subsets", "Astronomy", ctrl=True)
-    _, count, _, without, together, printed = cells(tab, "fisher")[0]
-    assert (count, printed) == ("43", "0.014")
-    others = [name for name in kept if name != "Anatomy"]
-    assert without == shown_fisher(mmlu, "LLaMA2-7B", others)
-    assert together == shown_fisher(mmlu, "LLaMA2-7B", [*kept, "Astronomy"])
-    why = "Astronomy: excluded. Excluded (published): p < 0.05 under GPT-2 XL"
-    assert why in tab.text("#picked")
-    assert {row[0] for row in cells(tab, "measured")} == {"Anatomy", "Astronomy"}
-
-
 def test_every_scored_set_under_every_test(tab: Browser) -> None:
     assert tab.text("#title") == "tiny"
     # What was set in advance, the default test and the smallest p come first and are selected.
@@ -102,18 +88,6 @@ def test_every_scored_set_under_every_test(tab: Browser) -> None:
     click(tab, "results", "stranger")
     assert "no evidence: p = " in tab.text("#reading")
     assert len(cells(tab, "diagnostics")) >= 8
-
-
-def test_a_bar_leads_to_the_examples_of_its_shard(tab: Browser) -> None:
-    tab.run("new Promise((done) => setTimeout(done, 300))")
-    bars = "[...document.querySelectorAll('#shards path[aria-roledescription=bar]')]"
-    assert tab.run(f"{bars}.length") == 2
-    tab.run(f"{bars}[1].dispatchEvent(new MouseEvent('click', {{bubbles: true}}))")
-    shown = cells(tab, "examples")
-    assert {row[1] for row in shown} == {"2"}
-    assert [row[3] for row in shown] == [
-        text.rstrip("\n") for text in make_set("planted").examples[12:22]
-    ]
 
 
 def test_hostile_text_is_shown_as_text(tab: Browser) -> None:
