@@ -2,16 +2,15 @@
 
 Oren, Tables 1, 2, 4 and 5 and the counts of section 4.3; Shi, Tables 1 and 6; Fu, Tables 3 and 7 to
 15 with the perplexities below them, and Figure 18. `data/published` has no number of Oren's and
-Shi's Figure 2 and of Fu's Figures 1, 19 and 20, which print none.
+Shi's Figure 2 and of Fu's Figures 1, 19 and 20, which print none. No model is asked.
 """
 
 import math
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,18 +18,14 @@ import pandas as pd
 from contamination.scoring.status import OK
 from contamination.tables import read_csv
 from contamination.testsets.registry import entries
-from reproduction.output.published import (
-    AUDITED,
-    CONTROLS,
-    MEASURED,
-    PRINTED,
-    STRICTER,
-    load_published,
-)
+from reproduction.output import published
+from reproduction.output.published import AUDITED, CONTROLS, MEASURED, STRICTER, load_published
 
 OREN, SHI, FU = "Oren et al. (2024)", "Shi et al. (2024)", "Fu et al. (2025)"
 LOG10_P, AUC, AUC_PERCENT = "log10 p", "AUC", "AUC, percent"
 PERCENT, PERPLEXITY, COUNT = "percent", "perplexity", "subsets"
+# Units, and how many decimals they are shown with.
+DIGITS = {LOG10_P: 1, AUC: 2, AUC_PERCENT: 1, PERCENT: 1, PERPLEXITY: 1, COUNT: 0}
 
 CANARY_MODEL = "contam-1.4b-dupcount-higher"  # Tables 1 and 5 of Oren, as it was released
 FISHER = "MMLU (Fisher)"  # row of Table 2
@@ -39,7 +34,7 @@ PAPER_TEST = "sharded_t"  # whose exclusions Fisher's method leaves out
 # The paper's floors: 1/101, cut off, and what its floating point could not tell from zero.
 FLOORS = {"permutation": 0.009, PAPER_TEST: 1e-38}
 
-# A model of the papers -> what our tables call it, where the two differ by letters or digits.
+# A model of the papers -> what our tables call it, where more differs than capitals and marks.
 OUR_NAMES = {
     "NeoX-20B": "gpt-neox-20b",
     "OLMo-2-1124-7B": "olmo-2-7b",
@@ -67,8 +62,7 @@ Key = tuple[str, ...]  # model, then what tells the cells of a model apart; all 
 Row = dict[Any, Any]
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(NamedTuple):
     """A number that a paper prints.
 
     `paper` to `column` say where it stands, in the paper's words; a p-value is `published` as log10
@@ -86,7 +80,7 @@ class Cell:
     unit: str
     source: str
     wanted: tuple[str, ...]
-    settings: Mapping[str, int] = field(default_factory=dict)
+    settings: Mapping[str, int] = {}
     at_floor: bool = False
 
 
@@ -103,100 +97,82 @@ def published_cells(directory: Path | str) -> list[Cell]:
     return [*_oren(directory), *_shi(directory), *_fu(directory)]
 
 
-def _rows(directory: Path | str, name: str) -> Iterator[Any]:
-    yield from load_published(directory, name).itertuples()
-
-
-def our_name(model: str) -> str:
-    """What tables of ours call a model of the papers, but for capitals and marks."""
-    return OUR_NAMES.get(model, model)
-
-
-def _cell(*fields: Any) -> Cell:
-    return Cell(*fields)
-
-
 def _oren(directory: Path | str) -> Iterator[Cell]:
-    where: tuple[Any, ...]
-    wanted: tuple[str, ...]
+    def read(name: str) -> Iterator[Any]:
+        yield from load_published(directory, f"oren2024_{name}").itertuples()
 
-    def p_value(place: tuple[str, ...], p: float, source: str, **taken: int) -> Cell:
-        _, model, row, test = place
-        wanted, floor = (our_name(model), row, test), p == FLOORS[test]
-        return _cell(OREN, *place, math.log10(p), LOG10_P, source, wanted, taken, floor)
+    def p_value(
+        table: str, model: str, row: str, test: str, p: float, source: str, **taken: int
+    ) -> Cell:
+        place, wanted = (OREN, table, model, row, test), (OUR_NAMES.get(model, model), row, test)
+        return Cell(*place, math.log10(p), LOG10_P, source, wanted, taken, p == FLOORS[test])
 
-    for row in _rows(directory, "oren2024_table1_canaries"):
-        for column, test in PRINTED.items():
+    for row in read("table1_canaries"):
+        where = ("Table 1", CANARY_MODEL, row.dataset)
+        for column, test in published.PRINTED.items():
             taken = {"shards": 50, "permutations": 51} if test == PAPER_TEST else {}  # section 4.1
-            place = ("Table 1", CANARY_MODEL, row.dataset, test)
             p = getattr(row, column)
-            yield p_value(place, p, "checkpoints", examples=row.size, **taken)
-    for row in _rows(directory, "oren2024_table2_open_models"):
+            yield p_value(*where, test, p, "checkpoints", examples=row.size, **taken)
+    for row in read("table2_open_models"):
         models, source, taken = AUDITED, "mmlu_fisher", {}
         if row.dataset != FISHER:
             models, source = AUDITED | CONTROLS, "open_models"
             taken = {"shards": 50, "permutations": 250, "examples": int(row.size)}  # section 4.3
         for column, model in models.items():
-            place = ("Table 2", model, row.dataset, PAPER_TEST)
-            yield p_value(place, getattr(row, column), source, **taken)
-    for row in _rows(directory, "oren2024_table4_mmlu"):
+            p = getattr(row, column)
+            yield p_value("Table 2", model, row.dataset, PAPER_TEST, p, source, **taken)
+    for row in read("table4_mmlu"):
         taken = {"shards": 50, "permutations": 1000, "examples": row.size}
         for column, model in (AUDITED | CONTROLS).items():
-            place = ("Table 4", model, row.subset, PAPER_TEST)
-            yield p_value(place, getattr(row, column), "mmlu_subsets", **taken)
-    for row in _rows(directory, "oren2024_text"):
-        where, wanted = (row.where, "", row.key.replace("_", " "), ""), ("", row.key, PAPER_TEST)
-        yield _cell(OREN, *where, float(row.value), COUNT, "mmlu_subsets", wanted)
-    for row in _rows(directory, "oren2024_table5_mink"):
-        where, wanted = ("Table 5", CANARY_MODEL, row.dataset), (CANARY_MODEL, row.dataset)
-        taken, rate = {"examples": row.size, "spans": 100}, float(row.mink_detected_percent)
-        source = "checkpoints_min_k"  # appendix E
-        yield _cell(OREN, *where, "detected", rate, PERCENT, source, wanted, taken)
+            p = getattr(row, column)
+            yield p_value("Table 4", model, row.subset, PAPER_TEST, p, "mmlu_subsets", **taken)
+    for row in read("text"):
+        number, wanted = float(row.value), ("", row.key, PAPER_TEST)
+        what = row.key.replace("_", " ")
+        yield Cell(OREN, row.where, "", what, "", number, COUNT, "mmlu_subsets", wanted)
+    for row in read("table5_mink"):  # appendix E
+        where, taken = ("Table 5", CANARY_MODEL, row.dataset), {"examples": row.size, "spans": 100}
+        rate = (float(row.mink_detected_percent), PERCENT, "checkpoints_min_k")
+        yield Cell(OREN, *where, "detected", *rate, where[1:], taken)
 
 
 def _shi(directory: Path | str) -> Iterator[Cell]:
-    for row in _rows(directory, "shi2023_headline"):
-        if row.table not in ("Table 1", "Table 6"):
-            continue
+    headline = load_published(directory, "shi2023_headline")
+    row: Any
+    for row in headline[headline["table"].isin(["Table 1", "Table 6"])].itertuples():
         score, unit = WIKIMIA_SCORES[row.method], AUC if row.metric == "AUC" else PERCENT
         model, _, variant = row.setting.rpartition(" ")
         place, wanted = (AVERAGE, row.method, row.metric), (AVERAGE, score, row.metric)
         if row.setting != AVERAGE:
             place = (model, row.method, variant)
-            wanted = (our_name(model), score, WIKIMIA_VARIANTS[variant])
-        yield _cell(SHI, row.table, *place, row.value, unit, "wikimia", wanted)
+            wanted = (OUR_NAMES.get(model, model), score, WIKIMIA_VARIANTS[variant])
+        yield Cell(SHI, row.table, *place, row.value, unit, "wikimia", wanted)
 
 
 def _fu(directory: Path | str) -> Iterator[Cell]:
-    where: tuple[Any, ...]
-    place: tuple[str, ...]
-    wanted: tuple[str, ...]
+    row: Any
     thousand = {"members": 1000, "non_members": 1000}
     perplexity = load_published(directory, "fu2025_perplexity")
     for name in ("table3", "within_domain_auc"):
         for table, rows in load_published(directory, f"fu2025_{name}").groupby("table", sort=False):
             for row in rows.itertuples():
-                place = (row.metric, row.domain)
-                where, wanted = (FU, table, row.model, *place), (our_name(row.model), *place)
-                auc, source = (row.auc_percent, AUC_PERCENT), "assumptions_within"
-                yield _cell(*where, *auc, source, wanted, thousand)
+                place, auc = (row.metric, row.domain), (row.auc_percent, AUC_PERCENT)
+                wanted = (OUR_NAMES.get(row.model, row.model), *place)
+                source = "assumptions_within"
+                yield Cell(FU, table, row.model, *place, *auc, source, wanted, thousand)
             for row in perplexity[perplexity["table"] == table].itertuples():
-                place = (row.model, f"PPL_200, {row.side.replace('_', '-')}s", row.domain)
-                where = (FU, table, *place, row.ppl_200_mean, PERPLEXITY)
-                wanted = (our_name(row.model), row.side, row.domain)
-                yield _cell(*where, "assumptions_perplexity", wanted)
-    for row in _rows(directory, "fu2025_cross_domain_auc"):
-        pair = (row.seen_domain, row.unseen_domain)
-        where = (FU, row.figure, row.model, *pair, row.auc_percent, AUC_PERCENT)
-        wanted = (our_name(row.model), *pair, row.metric)
-        yield _cell(*where, "assumptions_cross", wanted, thousand)
+                side, number = f"PPL_200, {row.side.replace('_', '-')}s", row.ppl_200_mean
+                wanted = (OUR_NAMES.get(row.model, row.model), row.side, row.domain)
+                place = (FU, table, row.model, side, row.domain)
+                yield Cell(*place, number, PERPLEXITY, "assumptions_perplexity", wanted)
+    for row in load_published(directory, "fu2025_cross_domain_auc").itertuples():
+        pair, auc = (row.seen_domain, row.unseen_domain), (row.auc_percent, AUC_PERCENT)
+        wanted = (OUR_NAMES.get(row.model, row.model), *pair, row.metric)
+        source = "assumptions_cross"
+        yield Cell(FU, row.figure, row.model, *pair, *auc, source, wanted, thousand)
 
 
 # --- what a run measured --------------------------------------------------------------------------
-
-
-def _lines(table: pd.DataFrame) -> pd.DataFrame:
-    return table[table["segmentation"] == "line"]  # most likely what was planted
 
 
 def _titles(table: pd.DataFrame) -> pd.DataFrame:
@@ -220,12 +196,14 @@ def _subsets(table: pd.DataFrame) -> pd.DataFrame:
 
 def _fisher(table: pd.DataFrame) -> pd.DataFrame:
     """By the paper's filter; a note says what remains, and what ours gives."""
-    ours = table[table["source"] == MEASURED].assign(row=FISHER)
-    strict = table[table["source"] == STRICTER].set_index(["model", "test"])["p"].to_dict()
-    others = [strict.get(key, math.nan) for key in zip(ours["model"], ours["test"], strict=True)]
-    kept = ours["subsets_kept"].map("{} subsets kept".format)
-    beside = [f"; p = {p:.3g} with a compressor as a control" if p == p else "" for p in others]
-    return ours.assign(note=kept + beside)
+    ours, strict = (table[table["source"] == name] for name in (MEASURED, STRICTER))
+    ours = ours.merge(
+        strict[["model", "test", "p"]], "left", on=["model", "test"], suffixes=("", "_")
+    )
+    beside = (
+        ours["p_"].map("; p = {:.3g} with a compressor as a control".format, "ignore").fillna("")
+    )
+    return ours.assign(row=FISHER, note=ours["subsets_kept"].map("{} subsets kept".format) + beside)
 
 
 def _wikimia(table: pd.DataFrame) -> pd.DataFrame:
@@ -236,23 +214,24 @@ def _wikimia(table: pd.DataFrame) -> pd.DataFrame:
     means = groups[["auc", "tpr_at_5_fpr"]].mean()
     lengths = groups["length"].agg(lambda found: ", ".join(map(str, sorted(found))))
     means["note"] = [f"mean over {found} words" for found in lengths]
-    lost = failed[failed["model"].isna() | failed["model"].isin(WIKIMIA_MODELS)]
+    lost = failed.loc[failed["model"].isna() | failed["model"].isin(WIKIMIA_MODELS), "status"]
     averages = []
     for score in WIKIMIA_SCORES.values():
         columns = list(product(WIKIMIA_MODELS, [score], WIKIMIA_VARIANTS.values()))
         have, status = [key for key in columns if key in means.index], OK
+        if not have and lost.empty:
+            continue
         if len(have) < len(columns):  # over all columns of Table 1, or not at all
-            if not have and lost.empty:
-                continue
-            status = lost["status"].iloc[0] if len(lost) else "not asked"
+            status = lost.iloc[0] if len(lost) else "not asked"
             if have:
                 few = f"{len(have)} of the {len(columns)} columns of Table 1 were measured"
                 status = f"{status.partition(':')[0]}: {few}, and this is their average"
-        for measure, column, scale in (("AUC", "auc", 1), ("TPR@5%FPR", "tpr_at_5_fpr", 100)):
-            row = {"model": AVERAGE, "score": score, "variant": measure, "status": status}
-            averages.append(row | {"auc": scale * means.loc[have, column].mean()})
+        mean = means.loc[have, ["auc", "tpr_at_5_fpr"]].mean() * (1, 100)
+        for measure, value in zip(("AUC", "TPR@5%FPR"), mean, strict=True):
+            averages.append((AVERAGE, score, measure, value, status))
     known = means.reset_index().assign(status=OK)
-    return pd.concat([failed[[*keys, "status"]], known, pd.DataFrame(averages)])
+    both = pd.DataFrame(averages, columns=[*keys, "auc", "status"])
+    return pd.concat([failed[[*keys, "status"]], known, both])
 
 
 def _read_once(table: pd.DataFrame) -> pd.DataFrame:
@@ -268,8 +247,7 @@ def _within(table: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([rows, of_cell.assign(metric="Average AUC", status=NOT_PRINTED)])
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """A result table: its notebook, columns of the key, column of the value, what to make of it."""
 
     notebook: str
@@ -280,7 +258,10 @@ class Source:
 
 _CHECKPOINTS, _MMLU, _FU = "12_released_checkpoints", "04_mmlu_fisher", "08_detection_assumptions"
 SOURCES = {
-    "checkpoints": Source(_CHECKPOINTS, ("model", "title", "test"), "log10_p", _lines),
+    "checkpoints": Source(
+        *(_CHECKPOINTS, ("model", "title", "test"), "log10_p"),
+        lambda table: table[table["segmentation"] == "line"],  # most likely what was planted
+    ),
     "checkpoints_min_k": Source(_CHECKPOINTS, ("model", "title"), "rate_percent"),
     "open_models": Source("03_open_model_audit", ("model", "title", "test"), "log10_p", _titles),
     "mmlu_subsets": Source(_MMLU, ("model", "subset", "test"), "log10_p", _subsets),
@@ -323,34 +304,25 @@ def compare(
     difference where one of the two p-values is a floor: it could not have been smaller. `status` is
     "ok", that of the row that failed, or "not asked: ..." where the profile leaves the cell out.
     `note` says what stands at its floor, and where ours took more or fewer examples, shards or
-    permutations than the paper. Raises InputError if a table of one of the notebooks is missing.
-
-    Parameters
-    ----------
-    cells : of `published_cells`. results : directory of the run.
-    profile : its name. notebooks : those that it runs.
+    permutations than the paper. `results` are those of a run of `profile` (a name), which runs
+    these `notebooks`. Raises InputError if a table of one of them is missing.
     """
     ran = [name for name, source in SOURCES.items() if source.notebook in notebooks]
     measured = {name: _measured(results, name) for name in ran}
     rows = []
     for cell in cells:
-        notebook = SOURCES[cell.source].notebook
         if cell.source in measured:
             ours = _look_up(cell, measured[cell.source], f"not asked: profile {profile} leaves out")
         else:
+            notebook = SOURCES[cell.source].notebook
             ours = {"status": f"not asked: profile {profile} does not run notebook {notebook}"}
-        done = ours["status"] == OK
-        floors = [
-            n for n, at in (("ours", done and ours["at_floor"]), ("published", cell.at_floor)) if at
-        ]
-        row = {
-            **{name: getattr(cell, name) for name in COLUMNS if hasattr(cell, name)},
-            "ours": ours.get("ours", math.nan),
-            "difference": ours["ours"] - cell.published if done and not floors else math.nan,
-            "status": ours["status"],
-            "note": _note(cell, ours, floors) if done else "",
-        }
-        rows.append(row)
+        row = cell._asdict() | {"ours": ours.get("ours", math.nan), "status": ours["status"]}
+        if ours["status"] == OK:
+            at = {"ours": ours["at_floor"], "published": cell.at_floor}
+            floors = [side for side, floor in at.items() if floor]
+            row |= {} if floors else {"difference": ours["ours"] - cell.published}
+            row["note"] = _note(cell, ours, floors)
+        rows.append({"difference": math.nan, "note": ""} | row)
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
@@ -362,12 +334,10 @@ def _look_up(cell: Cell, found: Mapping[Key, Row], not_asked: str) -> Row:
         wider = found.get(tuple(wide))
         if wider is not None and not (any(blanks) and wider["status"] == OK):
             return wider
-    alike, shown = list(found), (cell.model, *cell.wanted[1:])
-    for place, part in enumerate(key):
-        alike = [other for other in alike if other[place] == part]
-        if not alike:
-            return {"status": f"{not_asked} {shown[place]}"}
-    return {"status": f"{not_asked} {', '.join(shown)}"}
+    shown = (cell.model, *cell.wanted[1:])
+    # The first part of the key that the run leaves out, beside those before it.
+    beside = (any(other[:n] == key[:n] for other in found) for n in range(1, len(key) + 1))
+    return {"status": f"{not_asked} {shown[list(beside).index(False)]}"}
 
 
 def _note(cell: Cell, ours: Row, floors: Sequence[str]) -> str:
@@ -376,6 +346,4 @@ def _note(cell: Cell, ours: Row, floors: Sequence[str]) -> str:
         taken = ours.get(name, math.nan)
         if not math.isnan(taken) and taken != theirs:
             parts.append(f"{int(taken):,} {name.replace('_', '-')}, published {theirs:,}")
-    if not pd.isna(ours.get("note")):
-        parts.append(ours["note"])
-    return "; ".join(parts)
+    return "; ".join([*parts, *([] if pd.isna(ours.get("note")) else [ours["note"]])])

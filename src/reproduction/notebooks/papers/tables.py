@@ -11,17 +11,9 @@ import pandas as pd
 
 from contamination.scoring.status import OK
 from contamination.tables import MISSING, SIGNIFICANT, Layout, format_estimate, format_p, lay_out
-from reproduction.notebooks.papers.measure import (
-    AUC,
-    AUC_PERCENT,
-    COUNT,
-    LOG10_P,
-    PERCENT,
-    PERPLEXITY,
-)
+from reproduction.notebooks.papers.measure import DIGITS, LOG10_P
 
 OURS, PUBLISHED, DIFFERENCE = "ours", "published", "difference"
-DIGITS = {LOG10_P: 1, AUC: 2, AUC_PERCENT: 1, PERCENT: 1, PERPLEXITY: 1, COUNT: 0}
 SIDE_BY_SIDE = 2  # columns; with more of them the three numbers stand below each other
 LONGEST = 45  # characters of a reason: the table has to fit its page
 LABELS = {"permutation": "Permutation p", "sharded_t": "Sharded p", "detected": "Detected, %"}
