@@ -165,7 +165,7 @@ def add_wikimia(splits: Splits) -> None:
         for length in benchmark.LENGTHS:
             if variant == benchmark.PARAPHRASED and length not in benchmark.PARAPHRASED_LENGTHS:
                 continue
-            split = benchmark.split_name(length, variant)
+            split = benchmark.Part(benchmark.WIKIMIA, variant, length).split
             rng = random_stream(0, "texts of the rehearsal", split)
             count = benchmark.RECORDS.get(length, 80)
             texts = [{"input": words(rng, length), "label": i % 2} for i in range(count)]

@@ -23,10 +23,9 @@ AXES = {
 
 
 def plot_cross(cross: pd.DataFrame, metrics: Sequence[str], phase: str) -> Figure:
-    """Draw AUCs of members against non-members, a heat map a metric (Fu, Figures 1 and 18-20).
+    """Draw `cross_table`, a heat map for each of an even number of metrics (Fu, Figures 1, 18-20).
 
-    `cross` comes from `cross_table`; there are two heat maps in a row, of an even number of
-    metrics. A cell where both sides are of one domain has a frame.
+    A cell where both sides are of one domain has a frame.
     """
     chosen = cross[cross["phase"] == phase]
     if chosen.empty:
@@ -57,9 +56,8 @@ def plot_cross(cross: pd.DataFrame, metrics: Sequence[str], phase: str) -> Figur
 def plot_density(scored: pd.DataFrame, cross: pd.DataFrame, metric: str) -> Figure:
     """Draw densities of a score of members and non-members, within and across (Fu, Figures 2-17).
 
-    A row for each phase with members. Within: all domains that have both sides. Across: the pair
-    of domains whose AUC is furthest from 50. `scored` comes from `score_phases`, `cross` from
-    `cross_table`, with the metric.
+    A row for each phase of `cross`. Within: all domains that have both sides. Across: the pair of
+    domains whose AUC is furthest from 50.
     """
     phases = list(dict.fromkeys(cross["phase"]))
     if not phases:

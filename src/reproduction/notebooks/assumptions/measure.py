@@ -1,21 +1,20 @@
 """The passes of notebook 08: models score texts of known membership, by domain.
 
-The models trained here, of every size, are fine-tuned in between. Released models are not; they
-score public texts of the Pile, on which Fu et al. sample 1,000 texts of the training split and as
-many of the test split of nine domains, from a copy of hundreds of gigabytes
-(`ArmelR/the-pile-splitted`). `llm_dataset_inference` (Maini et al., 2024), which one can fetch
-whole, has 2,000 texts of the training split and as many of the validation split of all nine. By the
-code that made it, texts are pieces of 512 tokens (64 of Enron Emails), and members were cut from
-longer documents than non-members. It was not at hand here: files, fields and numbers are those of
-the page of the hub, or of public code that reads them. No licence is known.
+The models trained here, of every size, are fine-tuned in between. Released models are not. Fu et
+al. ask them about 1,000 texts each of the training and the test split of nine domains of the Pile,
+from a copy of hundreds of gigabytes. The public set here, `llm_dataset_inference` (Maini et al.,
+2024), has 2,000 of the training and of the validation split; by the code that made it, texts are
+pieces of 512 tokens (64 of Enron Emails), and members were cut from longer documents than
+non-members. It was not at hand here: files, fields and numbers are those of its page on the hub, or
+of public code that reads them. No licence is known.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pandas as pd
 
@@ -32,9 +31,6 @@ from contamination.testsets.tokens import tokenize
 from reproduction.run.experiment import Experiment, parts_of
 from reproduction.run.grid import ACCESS, Access, Row, grid, load_each, placeholders
 from reproduction.run.texts import Domain, Texts, domain_texts, to_train_on
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
 
 PHASES = ("control", "pre-training", "fine-tuning")
 
@@ -95,32 +91,31 @@ Scored = tuple[list[Row], list[pd.DataFrame], list[PublicDomain]]
 def load_public(
     name: str, *, length: int = 512, texts: int = 1000, access: Access = ACCESS
 ) -> list[PublicDomain]:
-    """Load the nine domains of Fu et al. of one of `SETS`, in their order.
+    """Load the nine domains of one of `SETS` (InputError for another name), in their order.
 
     Each split is looked for in the mirror (such as `llm_dataset_inference/github/train.jsonl`),
-    then in the cache, then on the hub; what is fetched is recorded with its commit and checksum
-    (`contamination.testsets.sources`). No code of a repository is run. `PublicDomain.status` says
-    why a domain cannot be had; after one that is out of reach, the hub is not asked again. Raises
-    InputError for an unknown set. A plan reckons with `texts` of `length` tokens on each side.
+    then in the cache, then on the hub, which is not asked again after a domain that is out of
+    reach. `PublicDomain.status` says why one cannot be had. A plan reckons with `texts` of `length`
+    tokens on each side.
     """
     if name not in SETS:
         raise InputError(f"public is {name!r}: give one of {', '.join(SETS)}")
 
     def files(domain: str) -> list[Entry]:
-        """Describe the splits of a domain as the registry describes test sets."""
         source = Hub(SETS[name], CONFIGURATIONS[domain])
         found = [(f"{name}/{CONFIGURATIONS[domain]}/{split}", split) for split in SPLITS]
         return [Entry(at, at, source, split, f"{at}.jsonl") for at, split in found]
 
     def load(domain: str) -> PublicDomain:
-        expected = partial(placeholders, texts, length, "text")
-        read = [access.read(entry, expected) for entry in files(domain)]
-        for records, where, _ in read:
+        sides, commit = [], ""
+        for entry in files(domain):
+            expected = partial(placeholders, texts, length, "text")
+            records, where, commit = access.read(entry, expected)
             for place, record in records:
                 if not isinstance(record.get("text"), str):
                     raise InputError(f'{where}, {place}: no text; write {{"text": "..."}}')
-        first, second = (tuple(record["text"] for _, record in one) for one, _, _ in read)
-        return PublicDomain(domain, first, second, commit=read[-1][2])
+            sides.append(tuple(record["text"] for _, record in records))
+        return PublicDomain(domain, *sides, commit=commit)
 
     found = load_each(DOMAINS, load, at_hand=lambda domain: all(map(locate, files(domain))))
     return [PublicDomain(d, status=o) if isinstance(o, str) else o for d, o in found.items()]
@@ -141,9 +136,9 @@ def measure(
 ) -> dict[str, pd.DataFrame]:
     """Score the texts of every domain under the models trained here, or under released ones.
 
-    Tables: `cells` (a row per model and domain with `CELLS`: how many texts it has, or why none is
-    scored), `scored` (model, and a row per text and phase as of `score_phases`) and `blind`, what
-    needs no model, as of `Access.score_blind`.
+    Tables: `cells` (`CELLS` of every model and domain: how many texts it has, or why none is
+    scored), `scored` (model, and the columns of `score_phases`) and `blind` (what needs no model,
+    as of `Access.score_blind`).
 
     `models` (names for `find_model`) score the set `public`; without any, the models trained here
     score texts of the run, at most `spare` of which they then read `epochs` times. Texts have
@@ -157,20 +152,21 @@ def measure(
         folder, sizes = parts_of(experiment, "assumptions"), (shortest or length, length)
         found = score_released(entries, domains, folder, sizes, texts, access)
     elif experiment.shapes:
-        found = _score_trained(experiment, length, texts, spare, epochs, learning_rate)
+        tuning = {"epochs": epochs, "learning_rate": learning_rate}
+        found = _score_trained(experiment, length, texts, spare, **tuning)
     cells, scored, read = found
-    splits = [
+    seed, benchmark = experiment.profile.seed, public if models else READ_HERE
+    splits: list[Row] = [
         {"texts": (*one.members, *one.non_members), "split": one.name, "status": one.status}
         | {"members": [True] * len(one.members) + [False] * len(one.non_members)}
-        | {"rng": random_stream(experiment.profile.seed, "blind baselines of domains", one.name)}
-        | {"benchmark": public if models else READ_HERE}
+        | {"rng": random_stream(seed, "blind baselines of domains", one.name)}
         for one in read
     ]
     empty = pd.DataFrame(columns=["model", *KEYS])
     return {
         "cells": pd.DataFrame(cells, columns=list(CELLS)).astype({"parameters": "Int64"}),
         "scored": pd.concat(scored or [empty], ignore_index=True),
-        "blind": access.score_blind(splits),
+        "blind": access.score_blind([split | {"benchmark": benchmark} for split in splits]),
     }
 
 
@@ -182,12 +178,12 @@ def score_released(
     texts: int,
     access: Access = ACCESS,
 ) -> Scored:
-    """Score public texts under released models: rows of `cells`, tables of `scored`, texts read.
+    """Score public texts under released models; `folder` keeps what is scored.
 
     A text is the beginning of a document, of so many tokens of the model's own tokenizer at least
-    and at most (`sizes`). The domains that are returned hold the texts as the first model that
-    scored them has read them; one that no model scored holds its first `texts` documents as they
-    are. `domains` come from `load_public`, `folder` keeps what is scored.
+    and at most (`sizes`); at most `texts` of a side count, and a cell without any has failed. The
+    domains that are returned hold the texts as the first model that scored them has read them; one
+    that no model scored holds its first documents as they are.
     """
     scored: list[pd.DataFrame] = []
     read: dict[str, PublicDomain] = {}
@@ -202,52 +198,38 @@ def score_released(
         scorer = access.open_model(entry)
         return scorer, access.parameters(scorer)
 
-    def cell(entry: ModelEntry, scorer: Scorer, domain: PublicDomain) -> Row:
-        cut = _cut(domain, scorer.tokenizer, sizes, texts)
-        parts = stores_of(folder, entry.name, domain.name)
-        found = score_phases({domain.name: cut}, {}, scorer, None, parts, access)
+    def cut(one: PublicDomain, scorer: Scorer) -> Domain:
+        fewest, most = sizes
+        sides: list[Texts] = []
+        for kind, side in (("member", one.members), ("non-member", one.non_members)):
+            every = (ids[:most] for text in side for ids in tokenize(scorer.tokenizer, [text]))
+            sides.append(tuple(islice((ids for ids in every if len(ids) >= fewest), texts)))
+            if not sides[-1]:
+                none = f"{one.name}: no {kind} of {len(side):,} has {fewest} tokens"
+                raise InputError(f"{none}; lower `length`")
+        return Domain(*sides)
+
+    def cell(entry: ModelEntry, scorer: Scorer, public: PublicDomain) -> Row:
+        domain, parts = cut(public, scorer), stores_of(folder, entry.name, public.name)
+        found = score_phases({public.name: domain}, {}, scorer, None, parts, access)
         scored.append(found.assign(model=entry.name))
-        read.setdefault(domain.name, _decoded(domain.name, cut, scorer.tokenizer))
-        return {"members": len(cut.members), "non_members": len(cut.non_members)}
+        read.setdefault(public.name, _decoded(public.name, domain, scorer.tokenizer))
+        return {"members": len(domain.members), "non_members": len(domain.non_members)}
 
     cells = grid(entries, asked, cell, open_model=open_model)
     for one in domains:
-        first = replace(one, members=one.members[:texts], non_members=one.non_members[:texts])
-        read.setdefault(one.name, first)
+        first = (one.members[:texts], one.non_members[:texts])
+        read.setdefault(one.name, PublicDomain(one.name, *first, one.status))
     return cells, scored, [read[one.name] for one in domains]
 
 
-def _cut(
-    domain: PublicDomain,
-    tokenizer: "PreTrainedTokenizerBase",
-    sizes: tuple[int, int],
-    texts: int,
-) -> Domain:
-    """Cut texts to so many tokens at most; `texts` of each side at most, none that is too short.
-
-    Raises InputError if a side has no such text.
-    """
-    fewest, most = sizes
-    sides: list[Texts] = []
-    for name, side in (("member", domain.members), ("non-member", domain.non_members)):
-        every = (ids[:most] for text in side for ids in tokenize(tokenizer, [text]))
-        sides.append(tuple(islice((ids for ids in every if len(ids) >= fewest), texts)))
-        if not sides[-1]:
-            raise InputError(
-                f"{domain.name}: no {name} of {len(side):,} has {fewest} tokens; lower `length`"
-            )
-    return Domain(*sides)
-
-
-def _decoded(name: str, domain: Domain, tokenizer: "PreTrainedTokenizerBase") -> PublicDomain:
-    members, others = (
-        tuple(map(tokenizer.decode, side)) for side in (domain.members, domain.non_members)
-    )
-    return PublicDomain(name, members, others)
+def _decoded(name: str, domain: Domain, tokenizer: Any) -> PublicDomain:
+    sides = (domain.members, domain.non_members)
+    return PublicDomain(name, *(tuple(map(tokenizer.decode, side)) for side in sides))
 
 
 def _score_trained(
-    experiment: Experiment, length: int, texts: int, spare: int, epochs: int, learning_rate: float
+    experiment: Experiment, length: int, texts: int, spare: int, **tuning: Any
 ) -> Scored:
     """Score the texts of a run before and after fine-tuning, as `score_released` returns it.
 
@@ -262,19 +244,14 @@ def _score_trained(
     tokenizer = TransformersScorer(experiment.model("clean")).tokenizer
     domains = domain_texts(experiment, tokenizer, length=length, texts=texts, spare=spare)
     tuned = to_train_on(domains)
-    tasks = [
-        partial(
-            fine_tune,
-            experiment.model(name),
-            [ids for found in tuned.values() for ids in found],
-            experiment.build / "finetuned" / name,
-            epochs=epochs,
-            learning_rate=learning_rate,
-            seed=experiment.profile.seed,
-        )
-        for name in (names if tuned else ())
-    ]
-    directories = dict(zip(names, deal("fine-tune", tasks), strict=False))
+    read, folder = (
+        [ids for found in tuned.values() for ids in found],
+        experiment.build / "finetuned",
+    )
+    teach = partial(fine_tune, seed=experiment.profile.seed, **tuning)
+    chosen = names if tuned else []
+    tasks = [partial(teach, experiment.model(name), read, folder / name) for name in chosen]
+    directories = dict(zip(chosen, deal("fine-tune", tasks), strict=True))
     tables, cells = [], []
     for name in names:
         before = TransformersScorer(experiment.model(name))
@@ -298,14 +275,13 @@ def score_phases(
     parts: Path,
     access: Access = ACCESS,
 ) -> pd.DataFrame:
-    """Score the texts of every phase: a row per text and phase.
+    """Score the texts of every phase: a row per text and phase; `parts` keeps what is scored.
 
     Columns are phase, domain, member (in the control: will be one), and each metric of `LABELS`
     that the longest text has, larger for members; NaN for a text that is too short for it.
 
     `tuned`, domain -> texts, were read in fine-tuning, which made of the model `before` the one
-    `after`; None, with none `tuned`, where there is pre-training alone. What is scored is kept in
-    `parts`.
+    `after`; None, with none `tuned`, where there is pre-training alone.
     """
     read = {name: domain.members for name, domain in domains.items()}
     phases: list[tuple[str, Scorer, Mapping[str, Texts]]] = [("pre-training", before, read)]

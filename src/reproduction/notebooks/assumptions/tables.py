@@ -1,16 +1,9 @@
 """Fu's Tables 3 and 7-15, Figures 1 and 18-20: AUCs within and across domains, and what they say.
 
-A score should separate texts that a model has read from texts that it has not. Fu et al. (2025)
-find it near chance in pre-training where both come from one domain, and far from it where they do
-not: it separates domains. After fine-tuning some scores also find members within a domain. Three
-phases are judged by the same texts:
-
-- pre-training: texts of the corpus, each read once, against non-members;
-- fine-tuning: other non-members, read some times more, against the same;
-- control: the latter before they are read. There is no member, so no score may separate the sides.
-
-Each conclusion of the paper is a statement on the numbers that a rule decides; the rules stand with
-them.
+Fu et al. (2025) find scores near chance in pre-training where members and non-members come from one
+domain, and far from it where they do not. Three phases are judged by the same texts: pre-training
+(each text of the corpus is read once), fine-tuning (other non-members are read some times more) and
+its control (before they are read: there is no member, so no score may separate the sides).
 """
 
 from collections.abc import Mapping, Sequence
@@ -50,11 +43,9 @@ YES = {True: "yes", False: "no"}
 def join_models(
     tables: Sequence[pd.DataFrame], columns: Sequence[str], cells: pd.DataFrame
 ) -> pd.DataFrame:
-    """Join the tables of several models; a cell without scores is a row with its status.
+    """Join tables of several models; a cell without scores is a row that says why.
 
-    `columns` are those of the tables; `cells` is that of
-    `reproduction.notebooks.assumptions.measure.measure`. What was not scored is missing in
-    pre-training, where every model is judged.
+    What was not scored is missing in pre-training, where every model is judged.
     """
     lost = cells.loc[cells["status"] != OK, ["model", "domain", "status"]]
     names = dict.fromkeys(("metric", "unseen_domain", "side"), "")  # which a lost cell lacks
@@ -69,9 +60,8 @@ def within_table(
 ) -> pd.DataFrame:
     """Measure the AUC of every metric within each domain, and the mean (Tables 3 and 7-15).
 
-    A row per phase, domain with members and non-members, and metric of the texts of `score_phases`.
-    AUCs and their intervals (bootstrap, 95%) are in percent; members and non_members count texts.
-    The interval of a mean takes those of the domains as normal and the domains as given.
+    A row per phase, domain with members and non-members, and metric. AUCs are in percent, with
+    intervals (bootstrap, 95%); that of a mean takes those of the domains as normal.
     """
     rows = []
     for phase in PHASES:
@@ -120,9 +110,8 @@ def cross_table(
 def perplexity_table(scored: pd.DataFrame, metric: str, *, model: str) -> pd.DataFrame:
     """Measure perplexities, the last rows of Tables 3 and 7-15: mean and deviation of each side.
 
-    A row per phase, domain and side of the texts of `score_phases`, with `PERPLEXITY_COLUMNS`.
-    `metric` is the perplexity that is meant: `ppl_200` as in the paper, `loss` for that of the
-    whole text; texts too short for it do not count. The deviation is that of a sample, NaN of one.
+    `metric` is the perplexity that is meant: `ppl_200` in the paper, `loss` for that of the whole
+    text; texts too short for it do not count. The deviation is that of a sample, NaN of one.
     """
     texts = scored.assign(perplexity=np.exp(-scored[metric]), side=scored["member"].map(SIDES))
     found = texts.groupby(["phase", "domain", "side"], sort=False)["perplexity"]
@@ -162,30 +151,27 @@ def _join(rows: Sequence[pd.DataFrame], columns: Sequence[str]) -> pd.DataFrame:
     return pd.concat(rows or [pd.DataFrame(columns=names)], ignore_index=True)[names]
 
 
+# --- for readers ----------------------------------------------------------------------------------
+
+
 def within_layout(within: pd.DataFrame, phase: str) -> pd.DataFrame:
     """Lay out one phase as Tables 7-15: a row per metric, a column per domain, the mean first.
 
     AUCs in percent as text, bold where the interval leaves out 50, the interval beside the mean.
     """
-    rows = within[within["phase"] == phase]
 
     def cell(row: dict[Any, Any]) -> dict[str, str]:
         numbers, mean = (row["auc_percent"], row["auc_low"], row["auc_high"]), row["domain"] == MEAN
         shown = format_estimate(*numbers, null=CHANCE, digits=1, interval=mean)
         return {"Mean" if mean else row["domain"]: shown}
 
-    rows = rows.assign(metric=rows["metric"].map(LABELS))
+    rows = within[within["phase"] == phase].replace({"metric": LABELS})
     return lay_out(rows, {"metric": "Metric"}, cell, columns_first=["Mean"])
 
 
 def sizes_layout(within: pd.DataFrame, parameters: Mapping[str, int]) -> pd.DataFrame:
-    """Lay out the models of several sizes as `published_layout` does: a row per phase and model.
-
-    `parameters`, the number of each model, order the rows. Metrics that are none of Fu's are left
-    out.
-    """
-    cells = within[(within["domain"] != MEAN) & ~within["metric"].str.contains("|".join(OURS))]
-    cells = cells.assign(metric=cells["metric"].map(LABELS))
+    """Lay out models as `published_layout` does, by phase and `parameters`; Fu's metrics alone."""
+    cells = _of_fu(within[within["domain"] != MEAN]).replace({"metric": LABELS})
     rows = [
         {"Model": model, "Parameters": f"{parameters[model]:,}", "Phase": phase} | _families(found)
         for phase in PHASES
@@ -199,8 +185,7 @@ def sizes_layout(within: pd.DataFrame, parameters: Mapping[str, int]) -> pd.Data
 def published_layout(table3: pd.DataFrame, within: pd.DataFrame) -> pd.DataFrame:
     """Summarise Tables 3 and 7-15 as published: a row per table and model.
 
-    For each family of metrics: the mean AUC in percent over domains and k, with the lowest and the
-    highest. `within` is `fu2025_within_domain_auc` of `data/published`.
+    For each family of metrics: the mean AUC in percent over domains and k, with its range.
     """
     groups = pd.concat([table3, within]).groupby(["table", "model"], sort=False)
     rows = [
@@ -223,6 +208,10 @@ def perplexity_layout(perplexities: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+def _of_fu(within: pd.DataFrame) -> pd.DataFrame:
+    return within[~within["metric"].str.contains("|".join(OURS))]
+
+
 def _families(found: pd.DataFrame) -> dict[str, str]:
     """Count domains, and write the mean AUC over domains and k for each family, with its range."""
     cells = {"Domains": str(found["domain"].nunique())}
@@ -232,36 +221,52 @@ def _families(found: pd.DataFrame) -> dict[str, str]:
     return cells
 
 
+# --- conclusions ----------------------------------------------------------------------------------
+
+
 def conclusions(
     within: pd.DataFrame, cross: pd.DataFrame, *, model: str, near: float
 ) -> pd.DataFrame:
     """Confront the conclusions of Fu, and of our own, with `within_table` and `cross_table`.
 
-    All but that on sizes are about `model`. `near` is how many percentage points of AUC still count
-    as near chance, or as no difference. A conclusion holds: yes, no, undecided where intervals are
-    too wide, or — where nothing was measured.
+    All but that on sizes are about `model`. So many percentage points of AUC still count as `near`
+    chance, or as no difference. A conclusion holds: yes, no, undecided where intervals are too
+    wide, or — where nothing was measured.
     """
     own = within[within["model"] == model]
-    of_fu = own[~own["metric"].str.contains("|".join(OURS))]
-    inside = own[(own["phase"] == PHASES[1]) & (own["domain"] != MEAN)]
-    apart = cross[(cross["phase"] == PHASES[1]) & (cross["seen_domain"] != cross["unseen_domain"])]
+    control, once, again = PHASES
+    apart = cross[(cross["phase"] == once) & (cross["seen_domain"] != cross["unseen_domain"])]
+    inside = own[(own["phase"] == once) & (own["domain"] != MEAN)]
+    inside = inside[inside["metric"].isin(set(apart["metric"]))]
+    far, close = (_off(table["auc_percent"]).mean() for table in (apart, inside))
+    known = apart.dropna(subset="shift_auc_percent")
+    shift = _off(known["shift_auc_percent"]).mean()
+    difference = (known["auc_percent"] - known["shift_auc_percent"]).abs().mean()
+    alone = f"mean distance {shift:.1f} with no text seen; mean difference {difference:.1f}"
+
     every, some = f"every metric within {near:g} points of chance", f"more than {near:g} points off"
-    fu, ours = "Fu et al.", "ours"
-    again = f"Read again and again: some metric {some}, within a domain"
-    size = f"Of every size: in pre-training, the mean AUC of PPL within {near:g} points of chance"
-    alone = f"The change of domain alone gives the same AUC, to {near:g} points on average"
+    size = f"in pre-training, the mean AUC of PPL within {near:g} points of chance"
+    across = f"mean distance {far:.1f} across, {close:.1f} within"
     ranks = "Ranks at the right position change the verdict on Mem 25 in"
-    rows: list[tuple[str, str, Answer]] = [
-        (fu, f"Read once: {every}, within a domain", _phase(of_fu, "pre-training", near)),
-        (fu, again, _phase(of_fu, "fine-tuning", near, far=True)),
-        (fu, size, _sizes(within, near)),
-        (fu, "Across domains AUCs are further from chance than within one", _across(inside, apart)),
-        (ours, f"Not read: {every}", _phase(own, "control", near)),
-        (ours, alone, _shift(apart, near)),
-        *((ours, f"{ranks} {phase}", _ranks(_means(own, phase))) for phase in PHASES[1:]),
-    ]
-    found = [(whose, claim, *answer) for whose, claim, answer in rows]
-    return pd.DataFrame(found, columns=["whose", "conclusion", "measured", "holds"])
+    answers = {
+        f"Read once: {every}, within a domain": _phase(_of_fu(own), once, near),
+        f"Read again and again: some metric {some}, within a domain": _phase(
+            _of_fu(own), again, near, far=True
+        ),
+        f"Of every size: {size}": _sizes(within, near),
+        "Across domains AUCs are further from chance than within one": (
+            (across, YES[far > close]) if len(apart) and len(inside) else NOT_MEASURED
+        ),
+        f"Not read: {every}": _phase(own, control, near),
+        f"The change of domain alone gives the same AUC, to {near:g} points on average": (
+            (alone, YES[difference <= near]) if len(known) else NOT_MEASURED
+        ),
+        **{f"{ranks} {phase}": _ranks(_means(own, phase)) for phase in PHASES[1:]},
+    }
+    rows = [(claim, *answer) for claim, answer in answers.items()]
+    table = pd.DataFrame(rows, columns=["conclusion", "measured", "holds"])
+    table.insert(0, "whose", ["Fu et al."] * 4 + ["ours"] * 4)
+    return table
 
 
 def _phase(within: pd.DataFrame, phase: str, near: float, *, far: bool = False) -> Answer:
@@ -269,7 +274,7 @@ def _phase(within: pd.DataFrame, phase: str, near: float, *, far: bool = False) 
     means = _means(within, phase)
     if means.empty:
         return NOT_MEASURED
-    furthest = means.loc[(means["auc_percent"] - CHANCE).abs().idxmax()]
+    furthest = means.loc[_off(means["auc_percent"]).idxmax()]
     cells = within[(within["phase"] == phase) & (within["domain"] != MEAN)]
     outside = ((cells["auc_low"] > CHANCE) | (cells["auc_high"] < CHANCE)).sum()
     measured = (
@@ -288,24 +293,6 @@ def _sizes(within: pd.DataFrame, near: float) -> Answer:
     return "; ".join(shown), _near_chance(means, near)
 
 
-def _across(inside: pd.DataFrame, apart: pd.DataFrame) -> Answer:
-    inside = inside[inside["metric"].isin(set(apart["metric"]))]
-    if apart.empty or inside.empty:
-        return NOT_MEASURED
-    far, close = ((t["auc_percent"] - CHANCE).abs().mean() for t in (apart, inside))
-    return f"mean distance {far:.1f} across, {close:.1f} within", YES[far > close]
-
-
-def _shift(apart: pd.DataFrame, near: float) -> Answer:
-    known = apart.dropna(subset="shift_auc_percent")
-    if known.empty:
-        return NOT_MEASURED
-    difference = (known["auc_percent"] - known["shift_auc_percent"]).abs().mean()
-    shift = (known["shift_auc_percent"] - CHANCE).abs().mean()
-    measured = f"mean distance {shift:.1f} with no text seen; mean difference {difference:.1f}"
-    return measured, YES[difference <= near]
-
-
 def _ranks(means: pd.DataFrame) -> Answer:
     if means.empty:
         return NOT_MEASURED
@@ -315,12 +302,16 @@ def _ranks(means: pd.DataFrame) -> Answer:
     return f"right {shown[0]}; off by one {shown[1]}", YES[changed]
 
 
+def _off(aucs: pd.Series) -> pd.Series:
+    return (aucs - CHANCE).abs()
+
+
 def _near_chance(means: pd.DataFrame, near: float) -> str:
     """Judge whether all means are near chance; far is what lies off with its whole interval."""
     off = (means["auc_low"] > CHANCE + near) | (means["auc_high"] < CHANCE - near)
     if off.any():
         return "no"
-    return "yes" if ((means["auc_percent"] - CHANCE).abs() <= near).all() else "undecided"
+    return "yes" if (_off(means["auc_percent"]) <= near).all() else "undecided"
 
 
 def _means(within: pd.DataFrame, phase: str, index: str = "metric") -> pd.DataFrame:

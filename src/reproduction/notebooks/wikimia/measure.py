@@ -24,16 +24,15 @@ from contamination.scoring.contract import Scorer
 from contamination.scoring.models import ModelEntry, find_model
 from contamination.scoring.plan import stores_of
 from contamination.scoring.status import FAILURES, OK, status_of
-from contamination.testsets.records import FORMATS, Record, read_records
 from contamination.testsets.registry import Entry, Hub
 from contamination.testsets.sources import locate
 from reproduction.run.corpus import is_divided, members, non_members, sample_by_source
 from reproduction.run.experiment import Experiment, parts_of
 from reproduction.run.grid import ACCESS, Access, Row, grid, load_each, placeholders
 
-WIKIMIA, READ_HERE, CONTROL = "wikimia", "read here", "control"  # sources of texts
-ORIGINAL, PARAPHRASED = "original", "paraphrased"
 LENGTHS = (32, 64, 128, 256)  # words of a text
+ORIGINAL, PARAPHRASED = "original", "paraphrased"  # variants
+WIKIMIA, READ_HERE, CONTROL = "wikimia", "read here", "control"  # sources of texts
 
 ORIGINAL_HUB = Hub("swj0419/WikiMIA")
 # By the authors of Min-K%++ (Zhang et al., 2025); there is none of 256 words.
@@ -52,42 +51,37 @@ SCORES = {
     "reference_difference": "Smaller Ref",
     "min_k_20": "Min-20%",
 }
+COLUMNS = ("loss", "zlib", "lowercase", "min_k_20")
+CELL = "cell"  # number of a model and part
+CELLS = (
+    *(CELL, "model", "parameters", "source", "variant", "split", "length", "reference"),
+    *("model_revision", "text_revision", "status"),
+)
 NOT_AT_HAND = (
     "not run here: WikiMIA is neither in the mirror nor in the cache, and no model is named that "
     "it would be fetched for"
 )
 TAKEN_WHOLE = "not run here: the corpus was taken whole, so no text of its kind was left out of it"
-
-
-def split_name(length: int, variant: str = ORIGINAL) -> str:
-    """Name of a split: WikiMIA_length32, or WikiMIA_length32_paraphrased."""
-    return f"WikiMIA_length{length}" + (f"_{variant}" if variant != ORIGINAL else "")
+NO_MODEL = "not run here: no model is named"
 
 
 @dataclass(frozen=True)
 class Part:
-    """Texts of one length and variant, with who is a member.
+    """Texts of one length and variant, with who is a member."""
 
-    Attributes
-    ----------
-    source : benchmark that it belongs to. variant : "original" or "paraphrased".
-    length : words of a text. texts, members : (n,) each; True for a text that was read.
-    status : "ok", or why there is no text: "not run here: ..." or "failed: ...".
-    commit : of the hub, where it is known.
-    """
-
-    source: str
-    variant: str
-    length: int
+    source: str  # benchmark that it belongs to
+    variant: str  # `ORIGINAL` or `PARAPHRASED`
+    length: int  # words of a text
     texts: tuple[str, ...] = ()
-    members: tuple[bool, ...] = ()
-    status: str = OK
-    commit: str = ""
+    members: tuple[bool, ...] = ()  # of each text: True if it was read
+    status: str = OK  # or why there is no text
+    commit: str = ""  # of the hub, where it is known
 
     @property
     def split(self) -> str:
         """Name of the split, as the hub has it."""
-        return split_name(self.length, self.variant)
+        mark = f"_{self.variant}" if self.variant != ORIGINAL else ""
+        return f"WikiMIA_length{self.length}{mark}"
 
     @property
     def revision(self) -> str:
@@ -97,6 +91,15 @@ class Part:
         labels = "".join(str(int(member)) for member in self.members)
         return f"sha256:{sha256_of(*self.texts, labels)[:16]}"
 
+    @property
+    def entry(self) -> Entry:
+        """The split as the registry describes a test set."""
+        at, split = f"{WIKIMIA}/{self.split}", self.split
+        if self.variant == PARAPHRASED:
+            return Entry(at, split, PARAPHRASED_HUB, split, f"{at}.jsonl")
+        records = RECORDS.get(self.length)
+        return Entry(at, split, ORIGINAL_HUB, split, f"{at}.jsonl", licence="MIT", records=records)
+
 
 def load_wikimia(
     lengths: Sequence[int] = LENGTHS, *, network: bool = True, access: Access = ACCESS
@@ -104,48 +107,34 @@ def load_wikimia(
     """Load the benchmark: the original texts by length, then the paraphrased ones.
 
     Each split is looked for in the mirror (`wikimia/WikiMIA_length32.jsonl`), then in the cache,
-    then on the hub; what is fetched is recorded with its commit and checksum
-    (`contamination.testsets.sources`). No code of a repository is run. `Part.status` says why a
-    split cannot be had; after one that is out of reach, the hub is not asked again, and without
-    `network` not at all.
+    then, with `network`, on the hub, which is not asked again after a split that is out of reach.
+    `Part.status` says why one cannot be had, or what is wrong with its records.
     """
     wanted = [Part(WIKIMIA, ORIGINAL, length) for length in lengths]
     wanted += [Part(WIKIMIA, PARAPHRASED, n) for n in lengths if n in PARAPHRASED_LENGTHS]
 
     def load(part: Part) -> Part | str:
-        entry, records = _entry(part), RECORDS.get(part.length, LONGEST_RECORDS)
-        if not network and locate(entry) is None:
+        if not network and locate(part.entry) is None:
             return NOT_AT_HAND
-        tokens, mark = part.length * TOKENS_PER_WORD, " " if part.variant == ORIGINAL else "'"
-        expected = partial(placeholders, records, tokens, "input", mark=mark, label=(1, 0))
-        found, where, commit = access.read(entry, expected)
-        return replace(_filled(part, found, where), commit=commit)
+        count, tokens = RECORDS.get(part.length, LONGEST_RECORDS), part.length * TOKENS_PER_WORD
+        mark = " " if part.variant == ORIGINAL else "'"
+        expected = partial(placeholders, count, tokens, "input", mark=mark, label=(1, 0))
+        records, where, commit = access.read(part.entry, expected)
+        texts, labels = [], []
+        for place, record in records:
+            text, label = record.get("input"), str(record.get("label"))
+            if not isinstance(text, str) or not text.strip() or label not in ("0", "1"):
+                raise InputError(
+                    f'{where}, {place}: write {{"input": "...", "label": 1}} for a member, else 0'
+                )
+            texts.append(text)
+            labels.append(label == "1")
+        if len(set(labels)) != 2:
+            raise InputError(f"{where}: members or non-members alone; an AUC needs both sides")
+        return replace(part, texts=tuple(texts), members=tuple(labels), commit=commit)
 
-    found = load_each(wanted, load, at_hand=lambda part: locate(_entry(part)) is not None)
+    found = load_each(wanted, load, at_hand=lambda part: locate(part.entry) is not None)
     return [replace(p, status=one) if isinstance(one, str) else one for p, one in found.items()]
-
-
-def load_directory(directory: Path | str, lengths: Sequence[int] = LENGTHS) -> list[Part]:
-    """Load a set of the same form from a directory, named after it.
-
-    Splits are files such as `WikiMIA_length32.jsonl` (or .csv, .parquet), or those of a clone of
-    the hub's repository (`data/WikiMIA_length32-*.parquet`). Lengths and paraphrased texts that are
-    not there are left out. Raises InputError where there is none of the splits, and for a malformed
-    one.
-    """
-    folder = Path(directory)
-    parts = []
-    for variant in (ORIGINAL, PARAPHRASED):
-        for length in lengths:
-            split = split_name(length, variant)
-            paths = [p for suffix in FORMATS if (p := folder / f"{split}{suffix}").is_file()][:1]
-            if paths := paths or sorted(folder.glob(f"data/{split}-*.parquet")):
-                records = [record for path in paths for record in read_records(path)]
-                parts.append(_filled(Part(folder.name, variant, length), records, str(paths[0])))
-    if not parts:
-        wanted = ", ".join(split_name(length) for length in lengths)
-        raise InputError(f"{folder}: none of the splits {wanted}; give a directory that has one")
-    return parts
 
 
 def load_known(
@@ -166,8 +155,7 @@ def load_known(
     documents = [list(side(experiment.corpus)) for side in (members, non_members)]
     parts = []
     for length in lengths:
-        cut_there = partial(first_words, count=length)
-        read, left = (sample_by_source(found, cut_there) for found in documents)
+        read, left = (sample_by_source(d, partial(first_words, count=length)) for d in documents)
         # Twice as many non-members are needed: the control has them on both sides.
         room = {name: min(len(read[name]), len(left[name]) // 2) for name in read if name in left}
         # Packages give one text after the other while they have some left.
@@ -194,46 +182,11 @@ def first_words(text: str, count: int) -> str | None:
     return match[0] if match else None
 
 
-def _filled(part: Part, records: Sequence[Record], where: str) -> Part:
-    """Fill a part with records of the fields `input` and `label`; `InputError` for others."""
-    texts, labels = [], []
-    for place, record in records:
-        text, label = record.get("input"), str(record.get("label"))
-        if not isinstance(text, str) or not text.strip():
-            raise InputError(f'{where}, {place}: no text; write {{"input": "...", "label": 1}}')
-        if label not in ("0", "1"):
-            raise InputError(f"{where}, {place}: label is {label}; write 1 for a member, else 0")
-        texts.append(text)
-        labels.append(label == "1")
-    if len(set(labels)) != 2:
-        raise InputError(f"{where}: members or non-members alone; an AUC needs both sides")
-    return replace(part, texts=tuple(texts), members=tuple(labels))
-
-
-def _entry(part: Part) -> Entry:
-    """Describe a split as the registry describes a test set."""
-    at, split = f"{WIKIMIA}/{part.split}", part.split
-    if part.variant == PARAPHRASED:
-        return Entry(at, split, PARAPHRASED_HUB, split, f"{at}.jsonl")
-    records = RECORDS.get(part.length)
-    return Entry(at, split, ORIGINAL_HUB, split, f"{at}.jsonl", licence="MIT", records=records)
-
-
-COLUMNS = ("loss", "zlib", "lowercase", "min_k_20")
-CELL = "cell"  # number of a model and part
-CELLS = (
-    *(CELL, "model", "parameters", "source", "variant", "split", "length", "reference"),
-    *("model_revision", "text_revision", "status"),
-)
-NO_MODEL = "not run here: no model is named"
-
-
 def measure(
     experiment: Experiment,
     *,
     models: Sequence[str],
     references: Mapping[str, str],
-    directory: str,
     lengths: Sequence[int],
     texts: int,
     neighbours: int,
@@ -242,21 +195,19 @@ def measure(
     """Score texts of known membership under the models trained here, and WikiMIA under `models`.
 
     Tables: `known` (the parts of known membership: source, words, members, texts, status), `cells`
-    and `scored` as of `tables_of`, and `blind`, what needs no model, as of `Access.score_blind`;
-    whose texts were drawn alike, as those of known membership, is a control for these baselines.
-    The models trained here score WikiMIA, too, where it is at hand: they have read neither side of
-    it. Without a corpus there is WikiMIA alone.
+    and `scored` as of `tables_of`, and `blind` (what needs no model, as of `Access.score_blind`).
+    The models trained here score WikiMIA, too, where it is at hand, as a control: they have read
+    neither side. Without a corpus there is WikiMIA alone.
 
-    `references` are a smaller model for each of some `models`, all by their names, `directory` a
-    set of one's own ("" for none). Texts have `lengths` words; of a length there are at most so
-    many `texts` of known membership on each side. `neighbours` are those of `score_models`.
+    `references` are a smaller model for each of some `models`, all by their names. Texts have
+    `lengths` words; of a length there are at most so many `texts` of known membership on each side.
+    `neighbours` are those of `score_models`.
     """
     names = [*experiment.sizes, "clean"] if experiment.shapes else []
     trained = [ModelEntry(name, str(experiment.model(name))) for name in names]
     here = load_known(experiment, lengths, texts=texts) if trained else []
     yardsticks = {entry.name: trained[0] for entry in trained[1:]}
     public = load_wikimia(lengths, network=bool(models), access=access)
-    public += load_directory(directory, lengths) if directory else []
     named = {name: find_model(name) for name in models}
     smaller = {named[n].name: find_model(o) for n, o in references.items() if n in named}
     folder, seed = parts_of(experiment, "wikimia"), experiment.profile.seed
@@ -294,12 +245,10 @@ def score_models(
     """Score every part under every model, by the scores of Table 1: a row of `CELLS` for each.
 
     `scored` of a row has a column for each score, its `status` says why there are none. A part that
-    cannot be had is one row without a model.
+    cannot be had is one row without a model. `folder` keeps what is scored.
 
     Parameters
     ----------
-    models : one after the other is loaded and let go.
-    folder : of what is scored.
     references : name of a model -> the smaller one that "Smaller Ref" compares it with; without
         one it is left out. Two models with one tokenizer are compared by means over tokens, as in
         the paper, others by bytes.

@@ -1,8 +1,6 @@
 """Scores judged on texts before and after a date, laid out as Table 1 of Shi et al. has them.
 
-`measure` lets every model score every part of a benchmark; here every score is judged by itself.
-Directions are fixed: the larger, the more likely a member. A model or a part that cannot be had is
-a row that says why.
+Every score is judged by itself, and directions are fixed: the larger, the more likely a member.
 """
 
 from typing import Any
@@ -32,11 +30,9 @@ def wikimia_table(
 ) -> pd.DataFrame:
     """Judge the scores of Table 1 on every part, under every model.
 
-    Returns a row per model, part and score, with `FIELDS`: auc and tpr_at_5_fpr with 95% intervals
-    (`rng` draws the `resamples` of the bootstrap), members and non_members as judged, parameters of
-    the model as counted. A part that cannot be had is one row without a model or score, a model
-    that cannot be had one row per part; `status` says why. `cells` and `scored` are of
-    `reproduction.notebooks.wikimia.measure.tables_of`.
+    Takes the tables of `tables_of`. Returns a row per model, part and score, with `FIELDS`: auc and
+    tpr_at_5_fpr with 95% intervals (bootstrap), members and non_members as judged. A part that
+    cannot be had is one row without a model or score, a model one row per part; `status` says why.
     """
     rows: list[dict[Any, Any]] = []
     by_cell = dict(tuple(scored.groupby(CELL)))
@@ -53,16 +49,20 @@ def wikimia_table(
     return pd.DataFrame(rows, columns=list(FIELDS)).astype(counts)
 
 
+def _auc(row: dict[Any, Any]) -> str:
+    """An AUC, bold where its interval leaves out 0.5."""
+    ends = (row["auc_low"], row["auc_high"])
+    return format_estimate(row["auc"], *ends, null=CHANCE, interval=False)
+
+
 def table1_layout(table: pd.DataFrame, length: int) -> pd.DataFrame:
     """Lay out the AUCs of one length: a row per method, a column per model and kind of text.
 
-    Takes the table of `wikimia_table`. Columns are "Model, Ori." and "Model, Para.", their mean
-    "Average" if there are several, and "Model, control" for texts that the model has not read,
-    which take no part in the mean. With several benchmarks their names stand before. Bold: the 95%
-    interval leaves out 0.5.
+    Columns are "Model, Ori." and "Model, Para.", their mean "Average" if there are several, and
+    "Model, control" for texts that the model has not read, which take no part in the mean. With
+    several benchmarks their names stand before. Bold: the 95% interval leaves out 0.5.
     """
-    rows = table[(table["status"] == OK) & (table["length"] == length)]
-    rows = rows.assign(score=rows["score"].map(SCORES))
+    rows = table[(table["status"] == OK) & (table["length"] == length)].replace({"score": SCORES})
     judged = rows[~rows["source"].str.startswith(CONTROL)]
     several = judged["source"].nunique() > 1
 
@@ -71,8 +71,7 @@ def table1_layout(table: pd.DataFrame, length: int) -> pd.DataFrame:
         heading = f"{source}: {model}, {kind}" if several else f"{model}, {kind}"
         if source.startswith(CONTROL):
             heading = f"{model}, {source}" + (f", {kind}" if row["variant"] != ORIGINAL else "")
-        numbers = (row["auc"], row["auc_low"], row["auc_high"])
-        return {heading: format_estimate(*numbers, null=CHANCE, interval=False)}
+        return {heading: _auc(row)}
 
     shown = lay_out(rows, {"score": "Method"}, cell, rows_first=list(SCORES.values()))
     if judged.groupby(["source", "model", "variant"]).ngroups > 1:
@@ -84,21 +83,18 @@ def table1_layout(table: pd.DataFrame, length: int) -> pd.DataFrame:
 def lengths_layout(table: pd.DataFrame) -> pd.DataFrame:
     """Lay out the AUCs of every length: a row per source, method and model.
 
-    Takes the table of `wikimia_table`. Columns are the lengths and, last, their mean, for each kind
-    of text. Bold: the 95% interval leaves out 0.5; a mean has none.
+    Columns are the lengths and, last, their mean, for each kind of text. Bold: the 95% interval
+    leaves out 0.5; a mean has none.
     """
     rows = table[table["status"] == OK].sort_values("length", kind="stable")
-    rows = rows.assign(score=rows["score"].map(SCORES))
+    rows = rows.replace({"score": SCORES})
     keys = ["source", "score", "model", "variant"]
-    means = rows.groupby(keys, as_index=False)["auc"].mean().assign(length=0)
-
-    def cell(row: dict[Any, Any]) -> dict[str, str]:
-        numbers = (row["auc"], row["auc_low"], row["auc_high"]) if row["length"] else (row["auc"],)
-        shown = format_estimate(*numbers, null=CHANCE, interval=False)
-        return {f"{row['length'] or 'Mean'}, {SHORT[row['variant']]}": shown}
-
-    index = {"source": "Texts", "score": "Method", "model": "Model"}
-    return lay_out(pd.concat([rows, means]), index, cell)
+    means = rows.groupby(keys, as_index=False)["auc"].mean().assign(length="Mean")
+    return lay_out(
+        pd.concat([rows, means]),
+        {"source": "Texts", "score": "Method", "model": "Model"},
+        lambda row: {f"{row['length']}, {SHORT[row['variant']]}": _auc(row)},
+    )
 
 
 def published_layout(headline: pd.DataFrame) -> pd.DataFrame:
