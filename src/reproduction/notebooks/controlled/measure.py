@@ -1,12 +1,11 @@
 """The passes of notebook 09: the clean model trains on in every run, then all models score.
 
-Shi (section 6): LLaMA-7B is trained further, for one epoch at a constant learning rate, on text
-with injected examples; Min-K% and others then separate these from others. Here the base is the
-clean model, every example is inserted whole between two documents, and one mixture holds both sorts
-of contaminants; the paper has a mixture each. *Outliers*: there, examples of downstream sets in a
-web corpus; here, records like those of the canary sets, made from sources that the corpus holds
-out. *In-distribution*: there, news in a corpus of news; here, documents of the corpus's own sources
-that were left out of it.
+Shi (section 6) train LLaMA-7B further, for one epoch at a constant learning rate, on text with
+injected examples, and look for these among others. Here the base is the clean model, an example is
+inserted whole between two documents, and one mixture holds both sorts of contaminants, where the
+paper has a mixture each. *Outliers*: there, examples of downstream sets in a web corpus; here,
+records like those of the canary sets, from sources that the corpus holds out. *In-distribution*:
+there, news in a corpus of news; here, documents of the corpus's own sources that were left out.
 
 Chance divides each set in halves of which one is injected, so a score that knows nothing of the
 training has an AUC of 0.5.
@@ -16,11 +15,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from transformers import AutoTokenizer
+from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from contamination.errors import InputError
 from contamination.membership.stored import stored_scores
@@ -35,10 +33,6 @@ from reproduction.run.fine_tuning import fine_tune
 from reproduction.run.injection import fill_blocks
 from reproduction.run.texts import tuning_texts
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerBase
-
-FOLDER = "controlled"  # of the trained models, in the build directory
 LEFT_OUT = "left-out documents"  # name of the in-distribution set
 SHORTEST = 32  # tokens of a document, as the shortest texts of Shi's WikiMIA
 # A contaminant of OUTLIER or INSIDE, its source, whether it is injected, its number in its half.
@@ -49,7 +43,7 @@ CONTAMINANT = ["contaminant", "dataset", "member", "text"]
 class Run:
     """One training run."""
 
-    name: str
+    name: str  # of its directory
     corpus_tokens: int  # of the mixture, with contaminants; less than a block of them is dropped
     learning_rate: float
     dup_counts: tuple[int, ...] = (1,)  # member i has that of i mod their number
@@ -76,7 +70,8 @@ def measure(
     """Choose the contaminants, train every run, and score both halves under all models.
 
     Tables: `sets` (contaminant, set, example: one of its members), `background` (tokens, unread: so
-    many the base model has not read) and `scored`, as of `score_runs`.
+    many the base model has not read) and `scored`, as of `score_runs`. The parameters are those of
+    the functions below.
     """
     runs = training_runs(sizes, learning_rate, other_rates, fixed_tokens, dup_counts)
     tokenizer = AutoTokenizer.from_pretrained(experiment.corpus / "tokenizer")
@@ -101,10 +96,9 @@ def training_runs(
 ) -> dict[str, tuple[Run, ...]]:
     """Return the runs of every experiment, which changes one thing; some runs serve two.
 
-    Of all runs, those of `other_rates` alone have another `learning_rate`. Contaminants are
-    injected once, but for `dup_counts`, each for an equal part of the members of one mixture of
-    `fixed_tokens`, one of `sizes`; learning rates are compared there, too. Raises InputError for
-    fewer than two values of what is varied.
+    Contaminants are injected once, but for `dup_counts`, each for an equal part of the members of
+    one mixture of `fixed_tokens`, one of `sizes`; learning rates are compared there, too. Raises
+    InputError for fewer than two values of what is varied.
     """
     varied = {"sizes": sizes, "dup_counts": dup_counts, "other_rates": (0, *other_rates)}
     for name, values in varied.items():
@@ -122,7 +116,7 @@ def training_runs(
 
 def contaminant_sets(
     experiment: Experiment,
-    tokenizer: "PreTrainedTokenizerBase",
+    tokenizer: PreTrainedTokenizerBase,
     outliers: Sequence[str],
     examples: int,
     files: Mapping[str, str],
@@ -132,10 +126,9 @@ def contaminant_sets(
     """Find the contaminants: outlier sets, then the in-distribution one where documents were left.
 
     Text of the source (a kind of docstring, or a file) of the canary sets `outliers` that was never
-    planted becomes a set, of so many `examples` in either half, as `rng` divides them; canary sets
-    of one source give one. Returns `CONTAMINANT` and example (with its separator), members of a set
-    first. Raises InputError for a source with too little text, and as `tuning_texts`, which takes
-    the `files`.
+    planted becomes a set, of so many `examples` in either half; canary sets of one source give one.
+    Returns `CONTAMINANT` and example (with its separator), members of a set first. Raises
+    InputError for a source with too little text, and as `tuning_texts`, which takes the `files`.
     """
     facts = [experiment.corpus_facts["canaries"][experiment.spec(name).name] for name in outliers]
     longest = max(one["tokens"] / one["examples"] for one in facts)  # mean tokens of an example
@@ -161,18 +154,13 @@ def contaminant_sets(
 
 
 def collect_background(
-    experiment: Experiment,
-    tokenizer: "PreTrainedTokenizerBase",
-    sets: pd.DataFrame,
-    *,
-    tokens: int,
+    experiment: Experiment, tokenizer: PreTrainedTokenizerBase, sets: pd.DataFrame, *, tokens: int
 ) -> tuple[list[np.ndarray], int]:
     """Collect documents: those left out of the corpus, then, if more are needed, its own.
 
-    Both halves of the `sets` are left out. The last document may go beyond the `tokens` needed.
-    Returns the documents (int32, each closed by the end-of-text token), and how many tokens at
-    their start the base model has not read; the others it has, once. Raises InputError if all
-    documents together are fewer tokens.
+    Returns the documents (int32, each closed by the end-of-text token) without those of `sets`, and
+    how many tokens at their start the base model has not read; the others it has, once. The last
+    one may go beyond the `tokens` needed. Raises InputError if all together are fewer.
     """
     used = set(sets["example"])
     read = read_documents(experiment.corpus / DOCUMENTS)
@@ -199,15 +187,14 @@ def mixture(
     sets: pd.DataFrame,
     background: Sequence[np.ndarray],
     run: Run,
-    tokenizer: "PreTrainedTokenizerBase",
+    tokenizer: PreTrainedTokenizerBase,
     *,
     context: int,
     rng: np.random.Generator,
 ) -> np.ndarray:
     """Mix a training text and cut it into blocks (blocks, context), no token left out.
 
-    A member stands whole wherever it is injected, closed by the end-of-text token, at a random
-    boundary between documents. Raises InputError as `fill_blocks`.
+    A member is injected whole at random boundaries between documents. Raises as `fill_blocks`.
     """
     members, counts = sets[sets["member"]], run.dup_counts
     every = tokenize(tokenizer, members["example"].tolist())
@@ -222,7 +209,7 @@ def mixture(
 
 def fine_tune_runs(
     experiment: Experiment,
-    tokenizer: "PreTrainedTokenizerBase",
+    tokenizer: PreTrainedTokenizerBase,
     runs: Runs,
     sets: pd.DataFrame,
     background: Sequence[np.ndarray],
@@ -230,9 +217,8 @@ def fine_tune_runs(
 ) -> dict[Run, Path]:
     """Train the clean model further, once for every run, and return the directories.
 
-    Every run is trained in one process, `batch_size` blocks at a step. One that was trained before,
-    on the same text with the same settings and base, is not trained again. In the run for
-    duplication counts outliers alone are injected. Raises InputError as `mixture` and `fine_tune`.
+    Every run is trained in one process, unless it was before. In the run for duplication counts
+    outliers alone are injected. Raises InputError as `mixture` and `fine_tune`.
     """
     seed, context = experiment.profile.seed, experiment.profile.model.n_positions
     tasks = {}
@@ -245,7 +231,7 @@ def fine_tune_runs(
             fine_tune,
             experiment.model("clean"),
             list(blocks),
-            experiment.build / FOLDER / run.name,
+            experiment.build / "controlled" / run.name,
             epochs=1,
             learning_rate=run.learning_rate,
             seed=seed,
@@ -264,12 +250,11 @@ def score_runs(
     k: float,
     neighbours: int,
 ) -> pd.DataFrame:
-    """Score both halves of every set under the base model and after every run.
+    """Score both halves of every set under the base model and after every run, kept in `parts`.
 
     A row per experiment, model and text: `KEYS`, member, text (its number in its half) and a column
     per score, larger for members. Under the base model corpus_tokens and learning_rate are 0, and
-    dup_count is what will be injected. Non-members stand beside every duplication count. What is
-    scored is kept in `parts`.
+    dup_count is what will be injected. Non-members stand beside every duplication count.
     """
     columns = ["loss", f"min_k_{k:g}", f"min_k_pp_{k:g}", "zlib", "lowercase"]
     texts, keys = sets["example"].tolist(), sets[CONTAMINANT]
@@ -284,19 +269,17 @@ def score_runs(
     rows = []
     for name, found in runs.items():
         for run, trained in (*((run, True) for run in found), (found[0], False)):
-            part = (known[run] if trained else before).assign(
+            part, counts = known[run] if trained else before, run.dup_counts
+            own = [counts[text % len(counts)] for text in part["text"]]
+            part = part.assign(
                 experiment=name,
                 model=tables.TRAINED if trained else tables.BASE,
                 corpus_tokens=run.corpus_tokens * trained,
                 learning_rate=run.learning_rate * trained,
+                dup_count=[n if m else counts for n, m in zip(own, part["member"], strict=True)],
             )
-            counts = run.dup_counts
-            part["dup_count"] = [
-                counts[text % len(counts)] if member else counts
-                for member, text in part[["member", "text"]].itertuples(index=False)
-            ]
-            rows.append(
-                part if name == tables.SIZE else part[part["contaminant"] == tables.OUTLIER]
-            )
+            if name != tables.SIZE:
+                part = part[part["contaminant"] == tables.OUTLIER]
+            rows.append(part)
     every = pd.concat(rows).explode("dup_count", ignore_index=True).astype({"dup_count": int})
     return every[[*tables.KEYS, *(column for column in every if column not in tables.KEYS)]]

@@ -46,8 +46,7 @@ def auc_table(
 
     The columns are `KEYS`, score, members, non_members, and auc and tpr_at_5_fpr, each with _low
     and _high (bootstrap, 95%). In rows with the dataset `MEAN` every outlier set has the same
-    weight, and the TPR has no interval. `scored` comes from `score_runs`. Raises InputError as
-    `contamination.membership.evaluate.evaluate`, for any of the cells.
+    weight, and the TPR has no interval.
     """
     parts = []
     for key, cell in scored.groupby(list(KEYS), sort=False):
@@ -80,8 +79,8 @@ def mean_draws(
 ) -> dict[tuple[Any, ...], Floats]:
     """Average the AUC over the sets of a contaminant: `POOLED` -> (1 + resamples, scores).
 
-    The measured mean stands first. The halves of a set, and members by their duplication counts,
-    are resampled apart; one resample of them serves every model.
+    The measured mean stands first. Halves of a set, and members by their duplication counts, are
+    resampled apart; one resample serves every model.
     """
     weights: dict[tuple[Any, ...], Floats] = {}  # (1 + resamples, texts), the first row all once
     found: dict[tuple[Any, ...], list[Floats]] = {}
@@ -134,8 +133,8 @@ def conclusions(table: pd.DataFrame, found: pd.DataFrame, *, score: str) -> pd.D
 
     A conclusion holds ("yes") where the interval of the slope lies on its side of 0, and does not
     ("no") where it lies on the other; it is "undecided" where the interval holds 0, and "—" where
-    nothing was measured. The control holds where no interval leaves out 0.5, and is undecided where
-    one does: of twenty, one does by chance. `measured` says it in text.
+    nothing was measured. The control is undecided where an interval leaves out 0.5: of twenty, one
+    does by chance.
     """
     rows, found = [], found[found["score"] == score].set_index(["experiment", "contaminant"])
     for experiment, contaminant, sign, claim in CONCLUSIONS:
@@ -160,9 +159,8 @@ def conclusions(table: pd.DataFrame, found: pd.DataFrame, *, score: str) -> pd.D
 def main_layout(table: pd.DataFrame, labels: Mapping[str, str]) -> Layout:
     """Lay out Table 3, at the largest size: a row for each score that `labels` name.
 
-    `table` comes from `auc_table`. Columns are the outlier sets, their mean with its interval, that
-    mean before training, its TPR at 5% FPR (Table 7), and in-distribution contaminants; bold where
-    the interval leaves out 0.5.
+    Columns are the outlier sets, their mean with its interval, that mean before training, its TPR
+    at 5% FPR (Table 7), and in-distribution contaminants; bold where the interval leaves out 0.5.
     """
     rows = table[(table["experiment"] == SIZE) & table["score"].isin(list(labels))]
     rows = rows[rows["corpus_tokens"].isin([0, rows["corpus_tokens"].max()])]
@@ -198,12 +196,9 @@ def rate_layout(table: pd.DataFrame, score: str) -> Layout:
 
 
 def published_layout(headline: pd.DataFrame) -> Layout:
-    """Lay out what Shi prints in Tables 3, 7 and 4: a row per method, a column per set.
-
-    Takes `shi2023_downstream`; " lr " and a learning rate follow the set in settings of Table 4.
-    """
+    """Lay out what Shi prints in Tables 3, 7 and 4: a row per method, a column per set."""
     rows = headline[headline["table"].isin(PUBLISHED)]
-    parts = rows["setting"].str.partition(" lr ")
+    parts = rows["setting"].str.partition(" lr ")  # a learning rate, of Table 4
     rates = parts[2].map(lambda rate: f", rate {rate}" if rate else "")
     rows = rows.assign(
         set=parts[0].replace("downstream average", "Average"),
