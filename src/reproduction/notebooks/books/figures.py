@@ -25,10 +25,9 @@ OF_VALIDATION = {label: STYLES[truth] for truth, label in VALIDATIONS.items()}
 def plot_books(aucs: pd.DataFrame, table: pd.DataFrame, *, accused: float) -> Figure:
     """Draw the AUC of every score, and the contamination rate of every audited book by its truth.
 
-    Takes `Validation.aucs` with a column `validation`, and the table of `audit_made_books`. Above,
-    95% intervals and a line at chance. Below, a point for each book and a bar at the mean; a dashed
-    line at the rate above which a book is `accused`, a dotted one at the share of unread validation
-    snippets that the threshold calls read.
+    Above, AUCs (`Validation.aucs` with a column `validation`) with 95% intervals. Below, a point
+    for each book and a bar at the mean; a dashed line at the rate above which a book is `accused`,
+    a dotted one at the share of unread validation snippets that the threshold calls read.
     """
     kinds = list(dict.fromkeys(table["validation"]))
     truths = [truth for truth in TRUTHS if (table["truth"] == truth).any()]

@@ -45,25 +45,15 @@ def measure(
     """
     seed = experiment.profile.seed
     books = made_books(experiment, words=words * snippets, each=each)
-    read_again = partial(
-        fine_tune,
-        experiment.model("clean"),
-        books.loc[books["truth"] == AGAIN, "text"].tolist(),
-        experiment.build / "books",
-        epochs=epochs,
-        learning_rate=learning_rate,
-        seed=seed,
-    )
-    (model,) = deal("fine-tune", [read_again])
+    again = books.loc[books["truth"] == AGAIN, "text"].tolist()
+    where = (experiment.model("clean"), again, experiment.build / "books")
+    teach = partial(fine_tune, *where, epochs=epochs, learning_rate=learning_rate, seed=seed)
+    (model,) = deal("fine-tune", [teach])
     texts = dict(zip(books["book"], books["text"], strict=True))
     rng = random_stream(seed, "snippets of made books")
     sampled = sample_snippets(texts, words=words, most=snippets, rng=rng)
-    scores = stored_scores(
-        parts_of(experiment, "books"),
-        TransformersScorer(model),
-        sampled["text"].tolist(),
-        columns=tuple(SCORES),
-    )
+    scorer, asked = TransformersScorer(model), sampled["text"].tolist()
+    scores = stored_scores(parts_of(experiment, "books"), scorer, asked, columns=tuple(SCORES))
     scored = pd.concat([sampled[["book", "snippet"]], scores.reset_index(drop=True)], axis=1)
     return {"books": books.drop(columns="text"), "scored": scored}
 
@@ -72,11 +62,10 @@ def made_books(experiment: Experiment, *, words: int, each: int) -> pd.DataFrame
     """Make the books of every package of a run, of `words` words each.
 
     There are `each` books of a package, a kind and a use (validation or audit), if there is text
-    for as many; the last document of a bundle is cut. A corpus that was taken whole has no unread
-    books of its own. Returns book (a name), source (package or file), truth (one of `TRUTHS`),
-    validation (whether a threshold may be fitted to it; else it is audited) and text, by truth,
-    source and number. Raises InputError if the corpus stage has not finished, and where there is
-    too little text for a single book that was read, or that was not.
+    for as many. A corpus that was taken whole has no unread books of its own. Returns book (a
+    name), source (package or file), truth (one of `TRUTHS`), validation (whether a threshold may be
+    fitted to it; else it is audited) and text, by truth, source and number. Raises InputError if
+    the corpus stage has not finished, and where there is too little text for a single book.
     """
     experiment.require_corpus()
     folder, corpus = experiment.corpus, experiment.profile.corpus

@@ -28,8 +28,7 @@ PUBLISHED = {
 def validations(books: pd.DataFrame, scored: pd.DataFrame) -> dict[str, Validation]:
     """Fit two validations with the same members, by the names of `VALIDATIONS`.
 
-    Takes the table of `made_books`, and the scored snippets of all of them. Non-members are of the
-    same packages, or of others; a validation without any is left out.
+    Non-members are of the same packages, or of others; a validation without any is left out.
     """
     truth = scored["book"].map(books[books["validation"]].set_index("book")["truth"])
     return {
@@ -57,11 +56,7 @@ def audit_made_books(
 
 
 def validation_layout(aucs: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """Lay out AUCs of several validations as text, beside those of Shi's figure 3.
-
-    Takes `Validation.aucs` with a column `validation`, and `shi2023_headline.csv`. Returns Score, a
-    column for each validation ("0.82 (0.74 to 0.88)"), and Published.
-    """
+    """Lay out `Validation.aucs`, with a column `validation`, beside those of Shi's figure 3."""
     ends = ("auc", "auc_low", "auc_high")
     shown = lay_out(
         aucs.assign(score=aucs["score"].map(SCORES)),
@@ -74,11 +69,7 @@ def validation_layout(aucs: pd.DataFrame, published: pd.DataFrame) -> pd.DataFra
 
 
 def verdicts(table: pd.DataFrame, *, accused: float, alpha: float) -> pd.DataFrame:
-    """Count, by validation and truth, the books that are accused of having been read.
-
-    Takes the table of `audit_made_books`, the rate above which a book is accused, and the level of
-    `p`. Returns validation, truth, books, rate (mean), accused and rejected (books, "3/10").
-    """
+    """Count, by validation and truth, books with a rate above `accused` or a p up to `alpha`."""
     rows = []
     for (label, truth), found in table.groupby(["validation", "truth"], sort=False):
         counts = (int((found["rate"] > accused).sum()), int((found["p"] <= alpha).sum()))
@@ -89,10 +80,7 @@ def verdicts(table: pd.DataFrame, *, accused: float, alpha: float) -> pd.DataFra
 
 
 def published_layout(text: pd.DataFrame) -> pd.DataFrame:
-    """Lay out what Shi prints of the rates of books (section 5, Table 2).
-
-    Takes `shi2023_text.csv`. Returns the columns Published, Value and Where, all text.
-    """
+    """Lay out what Shi prints of the rates of books (section 5, Table 2)."""
     rows = text.set_index("key").loc[list(PUBLISHED)]
     what, units = zip(*PUBLISHED.values(), strict=True)
     values = [f"{value:g}{unit}" for value, unit in zip(rows["value"], units, strict=True)]

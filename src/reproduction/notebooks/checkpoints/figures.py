@@ -11,9 +11,8 @@ from reproduction.output import figures
 def plot_checkpoints(rows: pd.DataFrame) -> Figure:
     """Draw log10 p against the duplication count, a panel for each model (Figure 2).
 
-    `rows` come from `reproduction.notebooks.checkpoints.tables.judge_stores`. The model of
-    the lowest counts stands first, as the paper's figure is of that one alone. Controls, which have
-    read nothing, and sets of unknown counts are left out.
+    `rows` come from `judge_stores`. The model of the lowest counts stands first, as the paper's
+    figure is of that one alone. Controls and sets of unknown counts are left out.
     """
     done = rows[(rows["status"] == OK) & (rows["dup_count"] > 0).fillna(value=False)]
     if done.empty:
@@ -28,9 +27,8 @@ def plot_checkpoints(rows: pd.DataFrame) -> Figure:
 def plot_settings(rows: pd.DataFrame, setting: str, label: str) -> Figure:
     """Draw mean log10 p against a setting, a panel for each model, over single sets (Figure 3).
 
-    `rows` come from `by_shards` or `by_permutations` of
-    `reproduction.notebooks.checkpoints.tables`. Means are over the sets that were measured
-    in every setting, so that all points of a line are of the same sets.
+    `rows` come from `by_shards` or `by_permutations`. Means are over the sets that were measured in
+    every setting, so that all points of a line are of the same sets.
     """
     done = rows[rows["status"] == OK].rename(columns={"mean_log10_p": "log10_p"})
     of_set = done.groupby(["model", "test", "dataset"])[setting]

@@ -41,10 +41,7 @@ Key = tuple[str, str]  # of an open set: its name, and `LINE` or `RECORD`
 def checkpoints(
     experiment: Experiment, models: Sequence[str], controls: Sequence[str]
 ) -> list[ModelEntry]:
-    """Return the models, then the controls by their role, whatever role these have elsewhere.
-
-    Raises InputError where two of them have one name.
-    """
+    """Return the models, then the controls by their role; InputError if two have one name."""
     found = named_models(experiment, [*models, *controls])
     ours = [replace(entry, role="contaminated") for entry in found[: len(models)]]
     return ours + [replace(entry, role=CONTROL) for entry in found[len(models) :]]
@@ -84,19 +81,11 @@ def measure(
     without a span has one row, which says why). Raises InputError for an unknown test, two models
     of one name, and numbers that cannot be.
 
-    Parameters
-    ----------
-    models, controls : names for `find_model`; controls have no part in the ablation.
-    sets, tests : of Table 1: registered names or files, and names of `TESTS`.
-    shards, permutations : of every shard, in tests of whole orderings (section 4.1).
-    whole_set_permutations : of the permutation test.
-    max_records : at most so many of each set, from its start.
-    ablation_sets, ablation_shards : of Figure 3a, in so many permutations as Table 1.
-    min_k_sets : of Table 5; validation_members and validation_non_members tune its threshold
-        (appendix E): planted sets, and sets that no checkpoint has read.
-    length, spans : tokens of a span, and how many are drawn of each set.
-    k : percentage of Min-K%. access : to sets and models.
-    start_each : read sets as `contamination.testsets.example_set.start_each`, in tests of order.
+    `sets` (registered names or files) and `tests` are of Table 1, with `permutations` of each of
+    the `shards` (section 4.1) or of the whole set; the ablation is Figure 3a, in which controls
+    have no part. Table 5 draws so many `spans` of `length` tokens of each of `min_k_sets`, and of
+    the validation sets that tune its threshold (appendix E): planted ones, and ones that no
+    checkpoint has read. `start_each` is that of `example_set.start_each`, in tests of order.
     """
     if length < 2 or spans < 1:
         raise InputError(f"length {length}, spans {spans}: give at least 2 tokens and 1 span")
@@ -128,9 +117,8 @@ def measure(
         wanted += [((name, LINE), (SPAN, "", None, 0)) for name in spanned]
         for key, setting in dict.fromkeys(wanted):
             one = opened[key]
-            row: Row = {"dataset": key[0], "segmentation": key[1], "store": ""}
-            row |= dict(zip(SETTING, setting, strict=True))
-            yield row, one if isinstance(one, str) else (key, setting, one)
+            row: Row = dict(zip(("dataset", "segmentation", *SETTING), key + setting, strict=True))
+            yield row | {"store": ""}, one if isinstance(one, str) else (key, setting, one)
 
     def cell(entry: ModelEntry, scorer: Scorer, wanted: tuple[Key, Setting, ExampleSet]) -> Row:
         (dataset, _), (purpose, test, count, most), found = wanted

@@ -1,9 +1,8 @@
 """Oren's Tables 1 and 5 and Figure 3 of the released checkpoints: tested, judged, laid out.
 
 Table 5 is Min-K% as appendix E has it: one hundred spans of each set, k = 20, and a threshold for
-5% false positives on a validation set of five planted sets and five that the checkpoint has not
-read. Which these were the paper does not say; `validation_members` are the planted sets that Table
-5 leaves out.
+5% false positives on five planted sets and five that the checkpoint has not read. Which these were
+the paper does not say; `validation_members` are the planted sets that Table 5 leaves out.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -66,15 +65,9 @@ def judge_stores(
 
     `segmentation` is what an example is, a line of the file or a record. `dup_count` is how often
     the model has read the set in its order, 0 of a control; `holm_p` is Holm's correction over the
-    sets of one model and test, by line or by record; `published_p` is what the paper prints
-    for that test and model; `tokens_scored` is what the model had to read for the test. A cell that
-    could not be scored or tested has no p-value, and its `status` says why.
-
-    Parameters
-    ----------
-    measured : of `reproduction.notebooks.checkpoints.measure`.
-    models : of `checkpoints`. directory : where the stores lie.
-    published : directory of the papers' tables.
+    sets of one model and test, by line or by record; `tokens_scored` is what the model had to read
+    for the test. A cell that could not be scored or tested has no p-value, and its `status` says
+    why. Stores lie in `directory`, the papers' tables in `published`.
     """
     known = {entry.name: entry for entry in models}
     printed = load_published(published, "oren2024_table1_canaries").set_index("dataset")
@@ -83,9 +76,8 @@ def judge_stores(
     cells = measured["cells"]
     for cell in cells[cells["purpose"] == measure.TABLE].to_dict("records"):
         entry, test = known[cell["model"]], cell["test"]
-        kind = cell["segmentation"]
-        row = {"model": entry.name, **_facts(entry, cell["dataset"], measured["sets"], kind)}
-        row |= {"segmentation": kind, "test": test, "status": cell["status"]}
+        row = _facts(entry, cell["dataset"], measured["sets"], cell["segmentation"])
+        row |= {"test": test, "status": cell["status"]}
         # Table 1 has one column for each test of one model.
         if entry.published in PRINTED and test in columns and row["title"] in printed.index:
             row["published_p"] = float(printed.loc[row["title"], columns[test]])
@@ -101,7 +93,9 @@ def judge_stores(
 def _facts(entry: ModelEntry, dataset: str, sets: pd.DataFrame, kind: str = measure.LINE) -> Row:
     examples = sets.set_index(["dataset", "segmentation"])["examples"]
     return {
+        "model": entry.name,
         "dataset": dataset,
+        "segmentation": kind,
         "title": measure.title(dataset),
         "examples": examples[dataset, kind],
         "dup_count": 0 if entry.role == measure.CONTROL else entry.dup_count(dataset),
@@ -121,8 +115,7 @@ def by_shards(cells: pd.DataFrame, *, directory: Path) -> pd.DataFrame:
     """
     rows: list[Row] = []
     for cell in cells[cells["purpose"] == measure.ABLATION].to_dict("records"):
-        setting = {"shards": cell["shards"]}
-        rows += _means(cell, setting, directory, lambda log_probs: [log_probs])
+        rows += _means(cell, {"shards": cell["shards"]}, directory, lambda scored: [scored])
     return pd.DataFrame(rows, columns=["model", "dataset", "shards", *MEANS])
 
 
@@ -182,16 +175,10 @@ def detection_rates(
     """Measure which share of the spans of every set Min-K% calls members: `RATES`.
 
     A row for each model and set. The threshold is that of the model, tuned on the spans of
-    `members` and `non_members` that were scored; rates are percentages with Clopper-Pearson
-    intervals (95%, as if spans were independent), `published_percent` is the paper's. A set without
-    a rate has a `status` that says why. Raises InputError for a rate that cannot be.
-
-    Parameters
-    ----------
-    measured, models : as in `judge_stores`.
-    sets : of Table 5. members, non_members : that tune the threshold.
-    fpr : share of the spans of `non_members` that may be called members.
-    published : directory of the papers' tables.
+    `members` and `non_members` that were scored, of which at most a share `fpr` of the latter may
+    be called members; rates are percentages with Clopper-Pearson intervals (95%, as if spans were
+    independent). A set without a rate has a `status` that says why. Raises InputError for an `fpr`
+    that cannot be.
     """
     if not 0 < fpr < 1:
         raise InputError(f"fpr is {fpr}: give a rate between 0 and 1, such as 0.05")
@@ -208,8 +195,7 @@ def detection_rates(
         )
         for dataset in sets:
             spans = own[own["dataset"] == dataset]
-            row = {"model": entry.name, **_facts(entry, dataset, measured["sets"])}
-            row["status"] = spans["status"].iloc[0]
+            row = _facts(entry, dataset, measured["sets"]) | {"status": spans["status"].iloc[0]}
             if entry.published in PRINTED and row["title"] in printed.index:
                 row["published_percent"] = float(printed.loc[row["title"], "mink_detected_percent"])
             rows.append(attempt(row, partial(rate, spans["score"])))
@@ -238,9 +224,8 @@ def _rate(spans: pd.Series, members: pd.Series, others: pd.Series, fpr: float) -
 def checkpoint_layout(rows: pd.DataFrame, alpha: float) -> Layout:
     """Lay out Table 1: a row for each model, set and segmentation, a column for each test.
 
-    `rows` come from `judge_stores`. A p-value is bold where Holm's correction over the sets leaves
-    at most `alpha`; where there is none, its column says "failed" or "not run here". Beside it
-    stands the paper's value where there is one.
+    A p-value is bold where Holm's correction over the sets leaves at most `alpha`. Beside it stands
+    the paper's value where there is one.
     """
     printed = set(rows.loc[rows["published_p"].notna(), "test"])
 
@@ -253,10 +238,7 @@ def checkpoint_layout(rows: pd.DataFrame, alpha: float) -> Layout:
 
 
 def min_k_layout(rates: pd.DataFrame, k: float) -> Layout:
-    """Lay out Table 5: percent of the spans of each set that Min-K% detects, under each model.
-
-    `rates` come from `detection_rates`.
-    """
+    """Lay out Table 5: percent of the spans of each set that Min-K% detects, under each model."""
 
     def cells(row: Row) -> dict[str, str]:
         ours = row["status"].partition(":")[0]

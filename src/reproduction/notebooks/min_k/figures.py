@@ -23,8 +23,7 @@ def plot_min_k(
 
     Above, a point for every set and score, a line through the means, a dashed line at `fpr`, which
     is what a threshold without power detects. Below, how many of the sets each test rejects at
-    `alpha` after Holm's correction. The clean model stands at 0. `table` comes from
-    `min_k_baseline`, `canaries` is notebook 01's; `labels` name the scores to draw.
+    `alpha` after Holm's correction. The clean model stands at 0. `canaries` is notebook 01's.
     """
     shares, verdicts = (
         rows.assign(dup_count=rows["dup_count"] * (rows["model"] != "clean"))

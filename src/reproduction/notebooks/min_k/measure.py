@@ -21,20 +21,14 @@ def measure(
     validation_spans: int,
     validation_files: Mapping[str, str],
 ) -> dict[str, pd.DataFrame]:
-    """Cut all sets, and as much text that was never planted, into spans, and score them.
+    """Cut all sets, and text that was never planted, into spans, and score them.
 
     Tables: `sets` (dataset, dup_count, length, validation_set: the source of the text like it) and
     `scored` (model, group, name, and a column per score, larger for members; a row per span, in
-    order). Raises InputError as `tuning_texts`.
-
-    Parameters
-    ----------
-    length : tokens of a span, at most the context of the model. Spans of the paper (512) fit the
-        context of its model (2,048), so that each token is read after all of its span.
-    k, other_k : percentages of Min-K% and Min-K%++.
-    validation_spans : most of each kind of text that was never planted.
-    validation_files : canary set -> file of the data directory to take that text from; by default
-        it is the set's own file.
+    order). Spans have `length` tokens, at most the context of the model, so that each token is read
+    after all of its span, as in the paper. `k` and `other_k` are percentages of Min-K%. There are
+    at most `validation_spans` of each kind of text that was never planted; it comes from the
+    `validation_files`, as in `tuning_texts`, which raises InputError.
     """
     size = min(length, experiment.profile.model.n_positions)
     wanted = validation_spans * size

@@ -1,12 +1,9 @@
 """Min-K% on planted test sets, beside the provable test (Oren, Table 5).
 
-Spans of a fixed number of tokens are cut from every planted set. A threshold of Min-K% Prob (Shi,
-section 3) is tuned on text that was never planted, and the share of spans above it is what the
-heuristic calls members. No theorem bounds how often it is wrong: that is measured on more such
-text, and under a model that has read none of the sets.
-
-The text for tuning is of the same kind as the set (`reproduction.run.texts`), which is the
-kindest setting for a heuristic.
+A threshold of Min-K% Prob (Shi, section 3) is tuned on text that was never planted, and the share
+of a set's spans above it is what the heuristic calls members. No theorem bounds how often it is
+wrong: that is measured on more such text, and under a model that has read none of the sets. The
+text for tuning is of the same kind as the set, which is the kindest setting for a heuristic.
 """
 
 import math
@@ -38,17 +35,15 @@ def min_k_baseline(
 ) -> pd.DataFrame:
     """Measure the share of the spans of every canary set that scores call members, by model.
 
-    Takes the tables of `reproduction.notebooks.min_k.measure`. Half of the spans that were never
-    planted tune the threshold, of which at most a share `fpr` may be called members, and more where
-    half would allow no false positive; the others check it.
+    Half of the spans that were never planted tune the threshold, of which at most a share `fpr` may
+    be called members, and more where half would allow no false positive; the others check it.
 
-    A row per model, set and score: model, dataset, dup_count (what the contaminated model was
-    given), length, spans, validation_set, tuning_spans, checking_spans, score, threshold,
-    validation_fpr (share of the checking spans called members; NaN of none), share_detected with
-    _low and _high (Clopper and Pearson, 95%, as if spans were independent), and auc and
-    tpr_at_5_fpr with _low and _high (bootstrap), of the set against all text that was never
-    planted. Raises InputError for a rate that cannot be, and a set without a span or with too
-    little text for the threshold.
+    A row per model, set and score: dup_count (what the contaminated model was given), tuning_spans,
+    checking_spans, threshold, validation_fpr (share of the checking spans called members; NaN of
+    none), share_detected with _low and _high (Clopper and Pearson, 95%, as if spans were
+    independent), and auc and tpr_at_5_fpr with _low and _high (bootstrap), of the set against all
+    text that was never planted. Raises InputError for an `fpr` that cannot be, and a set without a
+    span or with too little text for the threshold.
     """
     if not 0 < fpr < 1:
         raise InputError(f"fpr is {fpr}: give a rate between 0 and 1, such as 0.05")
@@ -90,9 +85,9 @@ def beside_the_tests(
 ) -> Layout:
     """Lay out Oren's Table 5 as text: a row per set, shares detected and p-values of one model.
 
-    `table` comes from `min_k_baseline`, `canaries` is notebook 01's, `labels` head the scores. The
-    duplication count is 0 under the clean model. A share is "13%"; the p-value of each test of
-    `BESIDE` is bold where Holm's correction over the sets leaves at most `alpha`.
+    `canaries` is notebook 01's, `labels` head the scores. The duplication count is 0 under the
+    clean model. The p-value of each test of `BESIDE` is bold where Holm's correction over the sets
+    leaves at most `alpha`.
     """
     keys = ["dataset", "dup_count", "spans"]
     shares = table[(table["model"] == model) & table["score"].isin(list(labels))]

@@ -18,10 +18,9 @@ CHUNKS = {False: ("Left alone", "#E69F00", "o"), True: ("To be forgotten", "#CC7
 def plot_unlearning(table: pd.DataFrame, *, window: float) -> Figure:
     """Draw the ratio of every chunk, and the mean recall of suspicious and other chunks by model.
 
-    Takes the table of `audit_unlearning` with some of `MODELS`, and a column `treated`, which
-    colours the chunks above; shaded, the `window` of ratios in which a chunk is suspicious. Below,
-    means over the suspicious chunks are filled, over the others hollow, with 95% intervals (1.96
-    standard errors).
+    A column `treated` colours the chunks above; shaded, the `window` of ratios in which a chunk is
+    suspicious. Below, means over the suspicious chunks are filled, over the others hollow, with 95%
+    intervals (1.96 standard errors).
     """
     models = [name for name in MODELS if f"completion_{name}" in table]
     probes = {name: label for name, label in PROBES.items() if f"{name}_{models[0]}" in table}

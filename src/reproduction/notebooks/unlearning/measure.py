@@ -114,10 +114,9 @@ def texts_to_forget_by(
 ) -> list[str]:
     """Return texts that make a model forget the treated examples and keep the others, shuffled.
 
-    `examples` and `treated` are (n,). A treated question stands there `dup_count` times with
-    answers of `others`, drawn without replacement as long as there are any; each other example
-    `keep_dup_count` times as it is (with 0, it is forgotten as well). Raises InputError without
-    another answer, and for a text without a marker.
+    A treated question stands there `dup_count` times with answers of `others`, drawn without
+    replacement as long as there are any; each other example `keep_dup_count` times as it is. Raises
+    InputError without another answer, and for a text without a marker.
     """
     if not others:
         raise InputError("no other canary set has the template of this one: no answers to swap")
