@@ -226,7 +226,7 @@ def _wikimia(table: pd.DataFrame) -> pd.DataFrame:
             if have:
                 few = f"{len(have)} of the {len(columns)} columns of Table 1 were measured"
                 status = f"{status.partition(':')[0]}: {few}, and this is their average"
-        mean = means.loc[have, ["auc", "tpr_at_5_fpr"]].mean() * (1, 100)
+        mean = means.loc[have, ["auc", "tpr_at_5_fpr"]].mean().to_numpy() * (1, 100)
         for measure, value in zip(("AUC", "TPR@5%FPR"), mean, strict=True):
             averages.append((AVERAGE, score, measure, value, status))
     known = means.reset_index().assign(status=OK)

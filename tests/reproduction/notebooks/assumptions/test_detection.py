@@ -79,22 +79,18 @@ def cell(table: pd.DataFrame, **where: str) -> pd.Series:
 
 
 def test_every_phase_has_its_texts(scored, domains) -> None:
-    sizes = scored.groupby(["phase", "domain", "member"]).size().to_dict()
-    expected = {
-        (phase, name, member): size
-        for phase, members in zip(PHASES, (25, 40, 25), strict=True)
-        for name in ("alpha", "beta")
-        for member, size in ((True, members), (False, 40))
-    }
-    assert sizes == expected | {(phase, "far", False): 40 for phase in PHASES[1:]}
-    beta = scored[scored["domain"] == "beta"].set_index("phase")
-    for phase, scorer in (("control", BEFORE), ("fine-tuning", AFTER)):
-        chosen = beta.loc[phase]
-        for member, some in ((True, domains["beta"].spare), (False, domains["beta"].non_members)):
-            assert list(chosen.loc[chosen["member"] == member, "loss"]) == loss(scorer, some)
+    sides = {"control": (BEFORE, 25), "pre-training": (BEFORE, 40), "fine-tuning": (AFTER, 25)}
+    assert list(sides) == list(PHASES)
+    for (phase, name, member), rows in scored.groupby(["phase", "domain", "member"]):
+        scorer, members = sides[phase]
+        domain = domains[name]
+        read = domain.members if phase == "pre-training" else domain.spare
+        assert rows["loss"].tolist() == loss(scorer, read if member else domain.non_members)
+        assert len(rows) == (members if member else 40)
+    assert len(scored.groupby(["phase", "domain", "member"])) == 3 * 2 * 2 + 2  # no "far" control
 
 
-def test_within_is_the_auc_of_all_pairs(within, domains) -> None:
+def test_within_is_the_auc_of_all_pairs_and_finds_a_planted_memory_alone(within, domains) -> None:
     sides = ((BEFORE, "spare"), (BEFORE, "members"), (AFTER, "spare"))
     for phase, (scorer, side) in zip(PHASES, sides, strict=True):
         found = []
@@ -110,26 +106,25 @@ def test_within_is_the_auc_of_all_pairs(within, domains) -> None:
         half = np.hypot(*((r["auc_high"] - r["auc_low"]) / 2 for r in found)) / 2
         ends = (mean["auc_low"], mean["auc_percent"], mean["auc_high"])
         assert ends == pytest.approx((centre - half, centre, centre + half))
+        if phase == "fine-tuning":
+            assert mean["auc_low"] > 90
+        else:
+            assert mean["auc_low"] < 50 < mean["auc_high"]
     assert "far" not in set(within["domain"])  # it has no member
 
 
-def test_a_planted_memory_is_found_where_it_is_and_only_there(within) -> None:
-    means = {phase: cell(within, phase=phase, domain=MEAN, metric="loss") for phase in PHASES}
-    assert means["fine-tuning"]["auc_low"] > 90
-    for phase in ("control", "pre-training"):
-        assert means[phase]["auc_low"] < 50 < means[phase]["auc_high"]
-
-
 def test_across_domains_the_level_decides_whatever_was_read(cross, domains) -> None:
-    row = cell(cross, phase="pre-training", seen_domain="alpha", unseen_domain="far", metric="loss")
-    assert row["auc_percent"] > 99
-    unseen = loss(BEFORE, domains["alpha"].non_members), loss(BEFORE, domains["far"].non_members)
-    assert row["shift_auc_percent"] == pytest.approx(auc(*unseen))
-    row = cell(cross, phase="fine-tuning", seen_domain="beta", unseen_domain="alpha", metric="loss")
-    sides = loss(AFTER, domains["beta"].spare), loss(AFTER, domains["alpha"].non_members)
-    assert row["auc_percent"] == pytest.approx(auc(*sides))
-    alike = loss(AFTER, domains["beta"].non_members), sides[1]
-    assert row["shift_auc_percent"] == pytest.approx(auc(*alike))
+    for phase, scorer, first, second, read in (
+        ("pre-training", BEFORE, "alpha", "far", "members"),
+        ("fine-tuning", AFTER, "beta", "alpha", "spare"),
+    ):
+        where = {"phase": phase, "seen_domain": first, "unseen_domain": second, "metric": "loss"}
+        row, others = cell(cross, **where), loss(scorer, domains[second].non_members)
+        members = loss(scorer, getattr(domains[first], read))
+        assert row["auc_percent"] == pytest.approx(auc(members, others))
+        alike = loss(scorer, domains[first].non_members)
+        assert row["shift_auc_percent"] == pytest.approx(auc(alike, others))
+        assert second != "far" or row["auc_percent"] > 99
 
 
 def test_the_diagonal_is_within_and_has_no_shift(cross, within) -> None:

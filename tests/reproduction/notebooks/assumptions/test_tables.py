@@ -1,4 +1,4 @@
-"""The tables of Fu as text, and the rules that decide what holds."""
+"""The rules that decide what holds, and sums of made-up numbers by hand."""
 
 import numpy as np
 import pandas as pd
@@ -13,88 +13,92 @@ from reproduction.notebooks.assumptions.tables import (
     sizes_layout,
 )
 
-WIDTH = 4.0
+ONCE, TUNED, CONTROL = "pre-training", "fine-tuning", "control"
+PHASE = {"Read once": ONCE, "Read again": TUNED, "Not read": CONTROL}
 
 
-def within_of(rows: list[tuple[str, str, str, float]], width: float = WIDTH) -> pd.DataFrame:
-    """(phase, domain, metric, auc) with intervals of +- width."""
-    cells = [("m", p, d, m, 9, 9, auc, auc - width, auc + width, "ok") for p, d, m, auc in rows]
+def within_of(
+    phase: str, loss: float, mem: float = 50, off: float = 50, *, width: float = 4, model: str = "m"
+) -> pd.DataFrame:
+    """AUCs of a domain, and the same means, with intervals of +- width."""
+    values = {"loss": loss, "mem_25": mem, "mem_off_by_one_25": off}
+    cells = [
+        (model, phase, domain, metric, 9, 9, auc, auc - width, auc + width, "ok")
+        for domain in ("a", MEAN)
+        for metric, auc in values.items()
+    ]
     return pd.DataFrame(cells, columns=list(WITHIN_COLUMNS))
 
 
-def cross_of(rows: list[tuple[str, str, float, float]]) -> pd.DataFrame:
+def cross_of(*rows: tuple[str, str, float, float]) -> pd.DataFrame:
     """(seen_domain, unseen_domain, auc, shift) in pre-training."""
-    cells = [("m", "pre-training", a, b, "loss", 9, 9, x, x, x, s, "ok") for a, b, x, s in rows]
+    cells = [("m", ONCE, a, b, "loss", 9, 9, x, x, x, s, "ok") for a, b, x, s in rows]
     return pd.DataFrame(cells, columns=list(CROSS_COLUMNS))
 
 
-NO_CROSS = cross_of([])
+def sizes_of(*losses: float) -> pd.DataFrame:
+    parts = [within_of(ONCE, loss, model=m) for m, loss in zip("mno", losses, strict=False)]
+    return pd.concat(parts, ignore_index=True)
 
 
-def phase_of(phase: str, loss: float, mem: float = 50, off: float = 50) -> list:
-    values = {"loss": loss, "mem_25": mem, "mem_off_by_one_25": off}
-    return [(phase, domain, m, auc) for domain in ("a", MEAN) for m, auc in values.items()]
+def near(claim: str, auc: float, width: float) -> tuple[str, pd.DataFrame, pd.DataFrame]:
+    return claim, within_of(PHASE[claim], auc, width=width), cross_of()
 
 
-def verdict(start: str, *args, near: float = 5, **kwargs) -> tuple[str, str]:
-    table = conclusions(*args, model="m", near=near, **kwargs)
-    (row,) = table[table["conclusion"].str.startswith(start)].to_dict("records")
-    return row["holds"], row["measured"]
+def across(claim: str, auc: float, shift: float) -> tuple[str, pd.DataFrame, pd.DataFrame]:
+    cross = cross_of(("a", "a", 99.0, np.nan), ("a", "b", auc, shift))
+    return claim, within_of(ONCE, 47), cross
 
 
-@pytest.mark.parametrize(
-    ("auc", "width", "near", "far"),
-    [
-        (54.9, 9.0, "yes", "no"),
-        (42.0, 4.0, "undecided", "undecided"),
-        (59.1, 4.0, "no", "yes"),
-        (40.9, 4.0, "no", "yes"),
-    ],
-)
-def test_near_chance_is_decided_by_estimate_and_interval(auc, width, near, far) -> None:
-    for phase, start, expected in (
-        ("control", "Not read", near),
-        ("pre-training", "Read once", near),
-        ("fine-tuning", "Read again", far),
-    ):
-        table = within_of(phase_of(phase, auc), width)
-        holds, measured = verdict(start, table, NO_CROSS)
-        assert holds == expected
-        outside = int(auc - width > 50 or auc + width < 50)
-        metrics = 3 if start == "Not read" else 2  # one of them is none of Fu's
-        assert measured.endswith(f"50 is outside of {outside} of {metrics} intervals")
-
-
-@pytest.mark.parametrize(
-    ("across", "shift", "further", "alone"),
-    [(80.0, 78.0, "yes", "yes"), (20.0, 40.0, "yes", "no"), (51.0, 51.0, "no", "yes")],
-)
-def test_domains_tell_themselves_apart(across, shift, further, alone) -> None:
-    within = within_of(phase_of("pre-training", 47))
-    cross = cross_of([("a", "a", 99.0, float("nan")), ("a", "b", across, shift)])
-    holds, measured = verdict("Across domains", within, cross)
-    assert holds == further
-    assert measured == f"mean distance {abs(across - 50):.1f} across, 3.0 within"
-    assert verdict("The change of domain alone", within, cross)[0] == alone
-
-
-@pytest.mark.parametrize(
-    ("right", "off", "changed"), [(60, 52, "yes"), (52, 60, "yes"), (60, 60, "no"), (40, 50, "no")]
-)
-def test_ranks_change_the_verdict_where_one_interval_leaves_out_chance(right, off, changed) -> None:
-    table = within_of(phase_of("fine-tuning", 70, right, off))
+def ranks(right: float, off: float) -> tuple[str, pd.DataFrame, pd.DataFrame]:
     claim = "Ranks at the right position change the verdict on Mem 25 in fine"
-    holds, measured = verdict(claim, table, NO_CROSS)
-    assert holds == changed
-    assert measured.startswith(f"right {right}.0 (") and f"off by one {off}.0 (" in measured
+    return claim, within_of(TUNED, 70, right, off), cross_of()
+
+
+def size(*losses: float) -> tuple[str, pd.DataFrame, pd.DataFrame]:
+    return "Of every size", sizes_of(*losses), cross_of()
+
+
+FURTHER, ALONE = "Across domains", "The change of domain alone"
+CASES = [
+    (*near("Not read", 54.9, 9.0), "yes", "50 is outside of 0 of 3 intervals"),
+    (*near("Not read", 42.0, 4.0), "undecided", "50 is outside of 1 of 3 intervals"),
+    (*near("Not read", 59.1, 4.0), "no", "50 is outside of 1 of 3 intervals"),
+    (*near("Read once", 54.9, 9.0), "yes", "of 2 intervals"),  # one metric is none of Fu's
+    (*near("Read once", 40.9, 4.0), "no", "of 2 intervals"),
+    (*near("Read again", 54.9, 9.0), "no", "of 2 intervals"),
+    (*near("Read again", 42.0, 4.0), "undecided", "of 2 intervals"),
+    (*near("Read again", 40.9, 4.0), "yes", "of 2 intervals"),
+    (*across(FURTHER, 80.0, 78.0), "yes", "mean distance 30.0 across, 3.0 within"),
+    (*across(FURTHER, 20.0, 40.0), "yes", "mean distance 30.0 across, 3.0 within"),
+    (*across(FURTHER, 51.0, 51.0), "no", "mean distance 1.0 across, 3.0 within"),
+    (*across(ALONE, 80.0, 78.0), "yes", "mean difference 2.0"),
+    (*across(ALONE, 20.0, 40.0), "no", "mean difference 20.0"),
+    # One of the two intervals leaves out chance, and the other does not.
+    (*ranks(60, 52), "yes", "right 60.0 (56.0 to 64.0); off by one 52.0 (48.0 to 56.0)"),
+    (*ranks(52, 60), "yes", "off by one 60.0"),
+    (*ranks(60, 60), "no", "off by one 60.0"),
+    (*ranks(40, 50), "no", "off by one 50.0"),
+    (*size(51, 48), "yes", "m 51.0 (47.0 to 55.0); n 48.0 (44.0 to 52.0)"),
+    (*size(51, 60), "no", "n 60.0"),
+    (*size(51, 40), "no", "n 40.0"),
+    (*size(51, 58), "undecided", "n 58.0"),
+    (*size(51), "—", "—"),
+]
+
+
+@pytest.mark.parametrize(("claim", "within", "cross", "holds", "measured"), CASES)
+def test_a_rule_decides_each_conclusion(claim, within, cross, holds, measured) -> None:
+    table = conclusions(within, cross, model="m", near=5)
+    (row,) = table[table["conclusion"].str.startswith(claim)].to_dict("records")
+    assert row["holds"] == holds
+    assert measured in row["measured"]
 
 
 def test_perplexities_of_both_sides() -> None:
     losses = {("a", True): [1.0, 2.0, 4.0], ("a", False): [3.0, 3.0], ("b", False): [5.0, 7.0]}
     rows = [
-        ("pre-training", domain, member, -np.log(perplexity))
-        for (domain, member), values in losses.items()
-        for perplexity in values
+        (ONCE, *key, -np.log(perplexity)) for key, values in losses.items() for perplexity in values
     ]
     scored = pd.DataFrame(rows, columns=["phase", "domain", "member", "ppl_200"])
     numbers = perplexity_table(scored.assign(loss=-9.0), "ppl_200", model="m")
@@ -103,24 +107,8 @@ def test_perplexities_of_both_sides() -> None:
     assert numbers["texts"].tolist() == [3, 2, 2]
 
 
-def sizes_of(*losses: float) -> pd.DataFrame:
-    parts = [
-        within_of(phase_of("pre-training", loss)).assign(model=model)
-        for model, loss in zip("mno", losses, strict=False)
-    ]
-    return pd.concat(parts, ignore_index=True)
-
-
-@pytest.mark.parametrize(
-    ("losses", "holds"),
-    [((51, 48), "yes"), ((51, 60), "no"), ((51, 40), "no"), ((51, 58), "undecided"), ((51,), "—")],
-)
-def test_sizes_are_near_chance_if_none_is_far_either_way(losses, holds) -> None:
-    assert verdict("Of every size", sizes_of(*losses), NO_CROSS)[0] == holds
-
-
 def test_sizes_are_laid_out_from_small_to_large() -> None:
-    more = within_of([("pre-training", "b", "loss", 40.0), ("pre-training", "b", "mem_25", 60.0)])
+    more = within_of(ONCE, 40.0, 60.0, 60.0).iloc[:2].assign(domain="b")
     table = sizes_layout(pd.concat([sizes_of(52.0, 55.0), more]), {"m": 2000, "n": 10})
     # The off-by-one form stands at 50 and would draw the mean down.
     assert table[["Model", "Parameters", "Domains", "PPL", "Mem k"]].to_numpy().tolist() == [

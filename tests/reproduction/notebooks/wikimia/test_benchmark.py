@@ -1,4 +1,4 @@
-"""WikiMIA from the hub's own files, a mirror, a cache, a directory; and texts of known membership.
+"""WikiMIA from the hub's own files, a mirror or a cache; and texts of known membership.
 
 The numbers of records are those of the real splits; the texts are made up.
 """
@@ -12,21 +12,20 @@ import pytest
 from contamination.scoring.status import OK
 from fakes.data_fixtures import write_profile
 from fakes.hub_server import HubServer, Repository
-from fakes.made_up_registry import hub_at, jsonl, refusal, registry_of
+from fakes.made_up_registry import hub_at, jsonl, registry_of
 from reproduction.notebooks.wikimia.measure import (
     CONTROL,
     LENGTHS,
     NOT_AT_HAND,
     ORIGINAL_HUB,
     PARAPHRASED_HUB,
+    PARAPHRASED_LENGTHS,
     READ_HERE,
     RECORDS,
     TAKEN_WHOLE,
     Part,
-    load_directory,
     load_known,
     load_wikimia,
-    split_name,
 )
 from reproduction.run.corpus import MEMBERS, NON_MEMBERS
 from reproduction.run.experiment import Experiment
@@ -35,9 +34,13 @@ CARD = "---\nlicense: mit\ndataset_info:\n  features:\n  - name: input\n    dtyp
 
 
 def rows(length: int, variant: str = "original") -> list[dict[str, object]]:
-    count = RECORDS.get(length, 82)
     text = " ".join([f"{variant}{length}"] * (length - 1))
+    count = RECORDS.get(length, 82)
     return [{"input": f"{text} {i}", "label": int(i % 3 > 0)} for i in range(count)]
+
+
+def split_name(length: int, variant: str = "original") -> str:
+    return Part("", variant, length).split
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +57,7 @@ def hub(monkeypatch, tmp_path) -> Iterator[HubServer]:
         name = f"data/{split_name(length)}-00000-of-00001-6d31a92f6d59bcdc.parquet"
         files[name] = pd.DataFrame(rows(length)).to_parquet()
     kinds = ("paraphrased", "perturbed")
-    names = [split_name(length, kind) for length in (32, 64, 128) for kind in kinds]
+    names = [split_name(length, kind) for length in PARAPHRASED_LENGTHS for kind in kinds]
     listed = "".join(f"  - split: {n}\n    path: data/{n}-*\n" for n in names)
     card = f"---\nconfigs:\n- config_name: default\n  data_files:\n{listed}---\n"
     others = {"README.md": card.encode()}
@@ -67,18 +70,20 @@ def hub(monkeypatch, tmp_path) -> Iterator[HubServer]:
         yield server
 
 
-def mirror_of(root: Path, *lengths: int) -> str:
-    (root / "wikimia").mkdir(parents=True)
-    for length in lengths:
-        (root / "wikimia" / f"{split_name(length)}.jsonl").write_bytes(jsonl(rows(length)))
-    return str(root)
+@pytest.fixture
+def mirror(monkeypatch, tmp_path) -> Path:
+    folder = tmp_path / "mirror" / "wikimia"
+    folder.mkdir(parents=True)
+    for length in (64, 128):
+        (folder / f"{split_name(length)}.jsonl").write_bytes(jsonl(rows(length)))
+    monkeypatch.setenv("CONTAMINATION_DATA", str(folder.parent))
+    return folder
 
 
 def test_splits_of_the_hub(hub) -> None:
     parts = load_wikimia([32, 256])
-    found = [(part.variant, part.length) for part in parts]
-    assert found == [("original", 32), ("original", 256), ("paraphrased", 32)]
-    assert {part.status for part in parts} == {OK}
+    found = [(part.variant, part.length, part.status) for part in parts]
+    assert found == [("original", 32, OK), ("original", 256, OK), ("paraphrased", 32, OK)]
     for part in parts[:2]:
         wanted = rows(part.length)
         assert part.texts == tuple(row["input"] for row in wanted)
@@ -89,8 +94,7 @@ def test_splits_of_the_hub(hub) -> None:
     assert "WikiMIA.py" not in hub.downloaded()
 
 
-def test_without_leave_to_fetch_the_mirror_alone_is_asked(hub, tmp_path, monkeypatch) -> None:
-    monkeypatch.setenv("CONTAMINATION_DATA", mirror_of(tmp_path / "mirror", 64, 128))
+def test_without_leave_to_fetch_the_mirror_alone_is_asked(hub, mirror) -> None:
     parts = load_wikimia([32, 64, 128], network=False)
     assert [part.status for part in parts] == [NOT_AT_HAND, OK, OK, *[NOT_AT_HAND] * 3]
     assert [len(part.texts) for part in parts[:3]] == [0, 542, 250]
@@ -99,33 +103,21 @@ def test_without_leave_to_fetch_the_mirror_alone_is_asked(hub, tmp_path, monkeyp
     assert hub.seen == []
 
 
-def test_a_directory_of_ones_own(tmp_path) -> None:
-    folder = tmp_path / "mine"
-    folder.mkdir()
-    made = [{"input": "a b", "label": 1}, {"input": "c d", "label": 0}]
-    (folder / "WikiMIA_length64.jsonl").write_bytes(jsonl(made))
-    pd.DataFrame(made[::-1]).to_csv(folder / "WikiMIA_length32_paraphrased.csv", index=False)
-    first, second = load_directory(folder)
-    assert (first.source, first.variant, first.length) == ("mine", "original", 64)
-    assert (first.texts, first.members) == (("a b", "c d"), (True, False))
-    assert (second.variant, second.length, second.members) == ("paraphrased", 32, (False, True))
-    assert [part.length for part in load_directory(folder, [64])] == [64]
-
-
 @pytest.mark.parametrize(
-    ("line", "message"),
+    ("changed", "named"),
     [
-        ('{"input": "a", "label": 2}', "line 2: label is 2; write 1 for a member, else 0"),
-        ('{"input": "  ", "label": 1}', "line 2: no text"),
-        ('{"text": "a", "label": 1}', "line 2: no text"),
-        ('{"input": "a", "label": 0}', "members or non-members alone"),
+        ({7: {"input": "a", "label": 2}}, 'line 8: write {"input"'),
+        ({7: {"input": "  ", "label": 1}}, 'line 8: write {"input"'),
+        ({7: {"text": "a", "label": 1}}, 'line 8: write {"input"'),
+        ({i: {"input": f"a {i}", "label": 0} for i in range(250)}, "members or non-members alone"),
     ],
 )
-def test_a_malformed_record_is_named(tmp_path, line, message) -> None:
-    path = tmp_path / "WikiMIA_length32.jsonl"
-    path.write_text('{"input": "x", "label": 0}\n' + line + "\n")
-    assert f"{path}" in (found := refusal(load_directory, tmp_path))
-    assert message in found
+def test_a_malformed_split_says_so_and_the_others_are_loaded(mirror, changed, named) -> None:
+    path = mirror / f"{split_name(128)}.jsonl"
+    path.write_bytes(jsonl([changed.get(i, row) for i, row in enumerate(rows(128))]))
+    good, bad = load_wikimia([64, 128], network=False)[:2]
+    assert good.status == OK
+    assert bad.status.startswith("failed: ") and f"{path}" in bad.status and named in bad.status
 
 
 HELD = {MEMBERS: {"a": 9, "b": 3, "c": 4}, NON_MEMBERS: {"a": 20, "b": 20, "d": 9}}
@@ -167,12 +159,7 @@ def test_members_were_read_and_the_others_not(run: Experiment) -> None:
     for found in (names(read, members=True), non_members, others):
         # c has no non-members, d no members
         assert [name.split("-")[1] for name in found] == ["a"] * 9 + ["b"] * 3
-    limited, _ = load_known(run, [8], texts=7)
-    found = [name.split("-")[1] for name in names(limited, members=True)]
-    assert found == ["a"] * 4 + ["b"] * 3
-
-
-def test_texts_are_cut_after_the_last_word_and_keep_their_line_ends(run: Experiment) -> None:
+    # A limit is shared by turns, and texts are cut after the last word, line ends kept.
     read = load_known(run, [8, 10], texts=3)[1]
     assert (read.length, read.split) == (10, "WikiMIA_length10")
     assert names(read, members=True) == ["members-a-1", "members-a-3", "members-b-1"]
