@@ -12,31 +12,19 @@ from contamination.audit.battery import TESTS
 from contamination.scoring.models import load_models
 from contamination.testsets.registry import entries
 from fakes.data_fixtures import ROOT
-from reproduction.notebooks.assumptions import measure as assumptions_measure
+from reproduction.notebooks.assumptions import measure as passes
 from reproduction.notebooks.assumptions import tables as assumptions
 from reproduction.notebooks.checkpoints import tables as checkpoints
 from reproduction.notebooks.mmlu import tables as mmlu
 from reproduction.notebooks.open_models import tables as open_models
-from reproduction.notebooks.papers.measure import (
-    COLUMNS,
-    FU_METRICS,
-    LOG10_P,
-    OUR_NAMES,
-    READ_ONCE,
-    SOURCES,
-    WIKIMIA_MODELS,
-    WIKIMIA_SCORES,
-    WIKIMIA_VARIANTS,
-    compare,
-    plain,
-    published_cells,
-)
+from reproduction.notebooks.papers import measure as papers
+from reproduction.notebooks.papers.measure import COLUMNS, FU_METRICS, WIKIMIA_MODELS, plain
 from reproduction.notebooks.wikimia import measure as benchmark
 from reproduction.notebooks.wikimia import tables as wikimia_tables
 from reproduction.output.published import STRICTER
 
 PUBLISHED = ROOT / "data" / "published"
-CELLS = published_cells(PUBLISHED)
+CELLS = papers.published_cells(PUBLISHED)
 # What no released model can repeat: inputs, and experiments that train models or ask others.
 LEFT_OUT = {"oren2024_table3_injected", "shi2023_downstream", "shi2023_text"}
 MODELS_OF_OREN = ["llama2_7b", "mistral_7b", "pythia_1_4b", "gpt2_xl", "biomedlm"]
@@ -71,12 +59,12 @@ Row = dict[str, Any]
 @pytest.fixture
 def beside(tmp_path: Path):
     def compared(notebooks: tuple[str, ...] = (), **tables: list[Row]) -> pd.DataFrame:
-        ran = set(notebooks) or {source.notebook for source in SOURCES.values()}
+        ran = set(notebooks) or {source.notebook for source in papers.SOURCES.values()}
         (tmp_path / "tables").mkdir(exist_ok=True)
         for name, columns in WRITTEN.items():
             table = pd.DataFrame(tables.get(name, []), columns=list(columns))
             table.to_csv(tmp_path / "tables" / f"{name}.csv", index=False)
-        return compare(CELLS, tmp_path, profile="made-up", notebooks=ran)
+        return papers.compare(CELLS, tmp_path, profile="made-up", notebooks=ran)
 
     return compared
 
@@ -101,7 +89,7 @@ def test_each_published_number_is_one_cell() -> None:
         return [round(value, 9) for value in table[NUMBERS[name]].stack().dropna()]
 
     assert {path.stem for path in PUBLISHED.glob("*.csv")} == LEFT_OUT | set(NUMBERS)
-    as_numbers = (10**c.published if c.unit == LOG10_P else c.published for c in CELLS)
+    as_numbers = (10**c.published if c.unit == papers.LOG10_P else c.published for c in CELLS)
     printed = Counter(value for name in NUMBERS for value in values(name))
     assert Counter(round(value, 9) for value in as_numbers) == printed
     places = Counter((c.paper, c.table, c.model, c.row, c.column) for c in CELLS)
@@ -122,18 +110,21 @@ def test_floors_are_those_of_the_paper() -> None:
 
 def test_the_words_that_are_looked_up_are_those_of_the_other_experiments() -> None:
     """Experiments do not import each other, so that they could drift apart."""
-    assert FU_METRICS.items() <= assumptions_measure.LABELS.items()
-    assert READ_ONCE in assumptions_measure.PHASES
+    assert FU_METRICS.items() <= passes.LABELS.items()
+    assert papers.READ_ONCE in passes.PHASES
     assert set(assumptions.SIDES.values()) == {c.wanted[1] for c in CELLS if c.unit == "perplexity"}
-    assert set(WIKIMIA_SCORES.values()) <= set(benchmark.SCORES)
-    assert set(WIKIMIA_VARIANTS.values()) == {benchmark.ORIGINAL, benchmark.PARAPHRASED}
+    assert set(papers.WIKIMIA_SCORES.values()) <= set(benchmark.SCORES)
+    assert set(papers.WIKIMIA_VARIANTS.values()) == {benchmark.ORIGINAL, benchmark.PARAPHRASED}
     assert {c.wanted[2] for c in CELLS if c.source == "checkpoints"} <= set(TESTS)
     titles = {plain(entry.title) for entry in entries().values()}
     asked = {c.wanted[1] for c in CELLS if c.source in ("checkpoints", "open_models")}
     assert {plain(name) for name in asked} <= titles
     of_the_pile = {plain(c.row) for c in CELLS if c.source == "assumptions_cross"}
-    assert of_the_pile == set(map(plain, assumptions_measure.DOMAINS))
-    assert {*WIKIMIA_MODELS, *OUR_NAMES.values()} <= {*load_models(), OUR_NAMES["Zephyr-7B-beta"]}
+    assert of_the_pile == set(map(plain, passes.DOMAINS))
+    assert {*WIKIMIA_MODELS, *papers.OUR_NAMES.values()} <= {
+        *load_models(),
+        papers.OUR_NAMES["Zephyr-7B-beta"],
+    }
 
 
 def test_every_published_cell_is_a_row_whatever_was_measured(beside) -> None:
@@ -147,33 +138,26 @@ def test_every_published_cell_is_a_row_whatever_was_measured(beside) -> None:
     assert row["status"] == told
 
 
-def test_p_values_differ_by_powers_of_ten(beside) -> None:
-    ours = {"model": CANARIES, "dataset": "canaries/mnli", "title": "MNLI", "segmentation": "line"}
-    sharded = outcome(1.96e-13, test="sharded_t", **ours)
-    planted = outcome(0.3, **ours | {"test": "permutation", "title": "BoolQ"})
-    by_record = sharded | {"log10_p": -1.0, "segmentation": "record"}  # which is another reading
-    rows = beside(checkpoints=[sharded, by_record, planted | {"shards": 1, "permutations": 99}])
-    row = pick(rows, table="Table 1", row="MNLI", column="sharded_t")
-    assert row["difference"] == pytest.approx(-2)
-    assert (row["unit"], row["status"], row["note"]) == ("log10 p", "ok", "")
-    row = pick(rows, table="Table 1", row="BoolQ", column="permutation")
-    assert row["difference"] == pytest.approx(math.log10(0.3 / 0.099))
-
-
 @pytest.mark.parametrize(
-    ("title", "test", "p", "note"),
+    ("title", "test", "p", "difference", "note"),
     [
-        ("PIQA", "permutation", 0.01, "ours and published at the floor"),
-        ("BoolQ", "permutation", 0.01, "ours at the floor"),
-        ("PIQA", "sharded_t", 1e-200, "published at the floor"),
+        ("MNLI", "sharded_t", 1.96e-13, -2, ""),
+        ("BoolQ", "permutation", 0.3, math.log10(0.3 / 0.099), ""),
+        # A floor has no difference.
+        ("PIQA", "permutation", 0.01, math.nan, "ours and published at the floor"),
+        ("BoolQ", "permutation", 0.01, math.nan, "ours at the floor"),
+        ("PIQA", "sharded_t", 1e-200, math.nan, "published at the floor"),
     ],
 )
-def test_a_floor_has_no_difference(beside, title: str, test: str, p: float, note: str) -> None:
+def test_p_values_differ_by_powers_of_ten(beside, title, test, p, difference, note) -> None:
     facts = {"model": CANARIES, "title": title, "test": test, "segmentation": "line"}
     facts |= {"permutations": 99, "shards": 1} if test == "permutation" else {}
-    row = pick(beside(checkpoints=[outcome(p, **facts)]), table="Table 1", row=title, column=test)
-    assert (row["status"], row["note"]) == ("ok", note)
-    assert row["ours"] == pytest.approx(math.log10(p)) and math.isnan(row["difference"])
+    by_record = outcome(0.5, **facts) | {"segmentation": "record"}  # which is another reading
+    rows = beside(checkpoints=[outcome(p, **facts), by_record])
+    row = pick(rows, table="Table 1", row=title, column=test)
+    assert (row["unit"], row["status"], row["note"]) == ("log10 p", "ok", note)
+    assert row["ours"] == pytest.approx(math.log10(p))
+    assert row["difference"] == pytest.approx(difference, nan_ok=True)
 
 
 def test_settings_that_differ_and_cells_that_failed_are_told(beside) -> None:
@@ -206,7 +190,9 @@ def test_mmlu_by_subset_and_combined(beside) -> None:
     combined.append(combined[0] | {"model": "llama2-7b", "status": "failed: no control"})
     rows = beside(mmlu_subsets=done, mmlu_fisher=combined)
     mistral = rows[rows["model"] == "Mistral-7B"]
-    assert pick(mistral, row="abstract_algebra")["difference"] == pytest.approx(-1)
+    algebra = pick(mistral, row="abstract_algebra")
+    assert algebra["difference"] == pytest.approx(-1)
+    assert algebra["note"].startswith("25 shards, published 50; 51 permutations, published 1,000")
     assert pick(mistral, row="virology")["status"] == "failed: no room"
     assert pick(mistral, row="astronomy")["status"].startswith("not asked")
     fisher = pick(mistral, row="MMLU (Fisher)")
@@ -216,8 +202,6 @@ def test_mmlu_by_subset_and_combined(beside) -> None:
     dropped = pick(rows, row="mmlu subsets dropped")
     assert (dropped["ours"], dropped["difference"]) == (1, 1 - 14)
     assert dropped["note"] == "of 2 subsets; 2 with a compressor as a control"
-    taken = pick(mistral, row="abstract_algebra")["note"]
-    assert taken.startswith("25 shards, published 50; 51 permutations, published 1,000")
 
 
 def wikimia(model: str, auc: float, **fields: Any) -> Row:
@@ -232,44 +216,38 @@ def test_wikimia_is_the_mean_over_lengths_and_the_average_needs_all_columns(besi
     assert row["difference"] == pytest.approx(0.65 - 0.70)
     assert row["note"] == "mean over 32, 64 words"
     average = {"table": "Table 1", "model": "average", "row": "PPL"}
-    assert pick(rows, **average)["status"] == (
-        "not asked: 1 of the 10 columns of Table 1 were measured, and this is their average"
-    )
-    rows = beside(
-        wikimia=[
-            wikimia(model, 0.5 + 0.02 * i, variant=variant)
-            for i, model in enumerate(WIKIMIA_MODELS)
-            for variant in ("original", "paraphrased")
-        ]
-    )
+    few = "not asked: 1 of the 10 columns of Table 1 were measured, and this is their average"
+    assert pick(rows, **average)["status"] == few
+    every = [
+        wikimia(model, 0.5 + 0.02 * i, variant=variant)
+        for i, model in enumerate(WIKIMIA_MODELS)
+        for variant in ("original", "paraphrased")
+    ]
+    rows = beside(wikimia=every)
     assert pick(rows, **average)["difference"] == pytest.approx(0.54 - 0.67)
     rate = pick(rows, **average | {"table": "Table 6"})
     assert rate["difference"] == pytest.approx(20 - 19.3)
-
-
-@pytest.mark.parametrize("model", [None, "gpt-neox-20b"])
-def test_a_part_or_a_model_of_wikimia_that_cannot_be_had(beside, model: str | None) -> None:
     why = "not run here: no network"
-    lost = {"model": model, "source": "wikimia", "variant": "original"}
-    rows = beside(wikimia=[lost | {"length": 32, "status": why}])
-    assert pick(rows, model="NeoX-20B", row="PPL", column="original")["status"] == why
-    assert pick(rows, table="Table 6", row="PPL")["status"] == why
-    other = pick(rows, model="NeoX-20B", row="PPL", column="paraphrase")["status"]
-    assert other.startswith("not asked")
+    for model in (None, "gpt-neox-20b"):  # a part that cannot be had, and a model
+        lost = {"model": model, "source": "wikimia", "variant": "original", "length": 32}
+        rows = beside(wikimia=[lost | {"status": why}])
+        assert pick(rows, model="NeoX-20B", row="PPL", column="original")["status"] == why
+        assert pick(rows, table="Table 6", row="PPL")["status"] == why
+        other = pick(rows, model="NeoX-20B", row="PPL", column="paraphrase")["status"]
+        assert other.startswith("not asked")
 
 
-PYTHIA = {"model": "pythia-6.9b", "phase": "pre-training", "status": "ok"}
-
-
-def within(metric: str, auc: float, **fields: Any) -> Row:
-    row = PYTHIA | {"domain": "arxiv", "members": 1000, "non_members": 1000}
-    return row | {"metric": metric, "auc_percent": auc} | fields
-
-
-def test_fu_within_a_domain_in_both_tables_that_print_it(beside) -> None:
-    done = [within(metric, 50.0 + i) for i, metric in enumerate(FU_METRICS)]
-    later = within("ppl_50", 99.0, phase="fine-tuning")
-    rows = beside(assumptions_within=[*done, later])
+def test_fu_within_and_across_domains_in_every_table_that_prints_it(beside) -> None:
+    pythia = {"model": "pythia-6.9b", "phase": "pre-training", "status": "ok", "domain": "ArXiv"}
+    within = [pythia | {"metric": m, "auc_percent": 50.0 + i} for i, m in enumerate(FU_METRICS)]
+    within.append(within[0] | {"phase": "fine-tuning", "auc_percent": 99.0})
+    cross = {"seen_domain": "github", "unseen_domain": "free_law", "metric": "min_prob_25"}
+    perplexity = pythia | {"side": "non_member", "perplexity": 9.0}
+    rows = beside(
+        assumptions_within=within,
+        assumptions_cross=[pythia | cross | {"auc_percent": 80.0}],
+        assumptions_perplexity=[perplexity, perplexity | {"phase": "fine-tuning", "perplexity": 2}],
+    )
     found = rows[(rows["row"] == "PPL_50") & (rows["column"] == "ArXiv")].set_index("table")
     measured = found[found["status"] == "ok"]
     assert list(measured.index) == ["Table 3", "Table 12"]
@@ -280,13 +258,6 @@ def test_fu_within_a_domain_in_both_tables_that_print_it(beside) -> None:
     assert found.loc["Table 7", "status"] == f"{AWAY} pythia-70m"
     video = pick(rows, table="Table 3", row="PPL_50", column="YoutubeSubtitles")
     assert video["status"] == f"{AWAY} YoutubeSubtitles"
-
-
-def test_fu_across_domains_perplexities_and_a_model_that_cannot_be_had(beside) -> None:
-    cross = within("min_prob_25", 80.0) | {"seen_domain": "github", "unseen_domain": "free_law"}
-    perplexity = PYTHIA | {"domain": "ArXiv", "side": "non_member", "perplexity": 9.0}
-    later = perplexity | {"phase": "fine-tuning", "perplexity": 2.0}
-    rows = beside(assumptions_cross=[cross], assumptions_perplexity=[perplexity, later])
     row = pick(rows, table="Figure 18", row="Github", column="FreeLaw")
     assert row["difference"] == pytest.approx(80 - 77.1)
     found = rows[(rows["unit"] == "perplexity") & (rows["status"] == "ok")]
