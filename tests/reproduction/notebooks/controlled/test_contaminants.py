@@ -10,12 +10,7 @@ from contamination.errors import InputError
 from contamination.testsets.tokens import tokenize
 from fakes.data_fixtures import profile_data, write_profile
 from reproduction.notebooks.controlled import measure
-from reproduction.notebooks.controlled.measure import (
-    LEFT_OUT,
-    SHORTEST,
-    collect_background,
-    contaminant_sets,
-)
+from reproduction.notebooks.controlled.measure import LEFT_OUT, SHORTEST, collect_background
 from reproduction.notebooks.controlled.tables import INSIDE, OUTLIER
 from reproduction.run import canaries, corpus
 from reproduction.run.corpus import MEMBERS, NON_MEMBERS, Docstring, read_documents
@@ -54,7 +49,7 @@ def experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Experiment:
 
 def sets_of(experiment: Experiment, tokenizer, seed: int = 0, outliers=OUTLIERS) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
-    return contaminant_sets(experiment, tokenizer, outliers, 8, {}, rng=rng)
+    return measure.contaminant_sets(experiment, tokenizer, outliers, 8, {}, rng=rng)
 
 
 def read_lines(path: Path) -> set[str]:
@@ -97,15 +92,14 @@ def test_the_background_holds_no_contaminant_and_unread_text_first(experiment, t
         collect_background(experiment, tokenizer, sets, tokens=10_000_000)
 
 
-def test_a_corpus_taken_whole_has_outliers_alone(experiment: Experiment, tokenizer) -> None:
+def test_a_corpus_taken_whole_has_outliers_alone_if_there_is_text(
+    experiment, tokenizer, monkeypatch
+) -> None:
     for name in (MEMBERS, NON_MEMBERS):
         (experiment.corpus / name).unlink()
     found = sets_of(experiment, tokenizer)
     assert set(found["contaminant"]) == {OUTLIER}
     assert collect_background(experiment, tokenizer, found, tokens=100)[1] == 0
-
-
-def test_what_cannot_be_found(experiment, tokenizer, monkeypatch) -> None:
     with pytest.raises(InputError, match="'fourth'"):
         sets_of(experiment, tokenizer, outliers=["fourth"])
     few = dict.fromkeys(OUTLIERS, "more.jsonl"), {"more.jsonl": ("a\n",) * 15}

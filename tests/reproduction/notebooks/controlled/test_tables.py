@@ -6,19 +6,8 @@ import pytest
 
 from contamination.membership.evaluate import auc
 from fakes.made_up_runs import STRONG, made_up
-from reproduction.notebooks.controlled.tables import (
-    CONCLUSIONS,
-    COUNT,
-    KEYS,
-    MEAN,
-    RATE,
-    SIZE,
-    TRAINED,
-    auc_table,
-    conclusions,
-    mean_draws,
-    trends,
-)
+from reproduction.notebooks.controlled import tables
+from reproduction.notebooks.controlled.tables import COUNT, KEYS, RATE, SIZE, TRAINED
 
 
 @pytest.fixture(scope="module")
@@ -28,11 +17,11 @@ def scored() -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def table(scored) -> pd.DataFrame:
-    return auc_table(scored, rng=np.random.default_rng(1), resamples=200)
+    return tables.auc_table(scored, rng=np.random.default_rng(1), resamples=200)
 
 
 def test_aucs_are_those_of_the_roc_curve(scored, table) -> None:
-    single = table[table["dataset"] != MEAN].set_index([*KEYS, "score"])
+    single = table[table["dataset"] != tables.MEAN].set_index([*KEYS, "score"])
     cells = list(scored.groupby(list(KEYS)))
     assert len(single) == 2 * len(cells)
     for key, cell in cells:
@@ -41,15 +30,13 @@ def test_aucs_are_those_of_the_roc_curve(scored, table) -> None:
             assert row["auc"] == pytest.approx(auc(cell[score], cell["member"]))
 
 
-def test_models_are_compared_in_pairs() -> None:
+def test_a_slope_is_per_doubling_of_models_in_pairs(scored) -> None:
     flat = made_up({SIZE: dict.fromkeys((100, 200, 400), 1.0)}, inside=1.0)
-    found = trends(flat, rng=np.random.default_rng(3), resamples=50)
+    found = tables.trends(flat, rng=np.random.default_rng(3), resamples=50)
     assert np.abs(found[["slope", "slope_low", "slope_high"]]).max(axis=None) < 1e-12
 
-
-def test_a_slope_is_per_doubling(scored) -> None:
-    found = trends(scored, rng=np.random.default_rng(3), resamples=200)
-    draws = mean_draws(scored, rng=np.random.default_rng(3), resamples=1)
+    found = tables.trends(scored, rng=np.random.default_rng(3), resamples=200)
+    draws = tables.mean_draws(scored, rng=np.random.default_rng(3), resamples=1)
     for (experiment, contaminant), rows in found.groupby(["experiment", "contaminant"]):
         key = {SIZE: 3, COUNT: 4, RATE: 5}[experiment]  # its place among KEYS without the dataset
         points = sorted(
@@ -63,13 +50,13 @@ def test_a_slope_is_per_doubling(scored) -> None:
             assert row["slope"] == pytest.approx(np.polyfit(x, y, 1)[0])
             assert (row["first_auc"], row["last_auc"]) == pytest.approx((y[0], y[-1]))
             assert row["slope_low"] <= row["slope"] <= row["slope_high"]
-    assert len(found) == 2 * len(CONCLUSIONS)
+    assert len(found) == 2 * len(tables.CONCLUSIONS)
 
 
 def _concluded(some: pd.DataFrame) -> pd.DataFrame:
-    table = auc_table(some, rng=np.random.default_rng(1), resamples=200)
-    found = trends(some, rng=np.random.default_rng(2), resamples=200)
-    return conclusions(table, found, score="min_k_20")
+    table = tables.auc_table(some, rng=np.random.default_rng(1), resamples=200)
+    found = tables.trends(some, rng=np.random.default_rng(2), resamples=200)
+    return tables.conclusions(table, found, score="min_k_20")
 
 
 def test_conclusions_follow_what_was_planted(scored) -> None:
@@ -80,10 +67,7 @@ def test_conclusions_follow_what_was_planted(scored) -> None:
     }
     holds = _concluded(made_up(reverse, inside=1.0))["holds"]
     assert holds.tolist() == ["yes", "no", "no", "no", "yes"]
-
-
-def test_without_an_effect_nothing_is_concluded() -> None:
-    """Other texts at every duplication count, so that nothing is compared in pairs."""
+    # Without an effect nothing is: other texts at every count, so that nothing is in pairs.
     some = made_up({COUNT: {1: 0.0, 2: 0.0, 4: 0.0}})
     part = some["experiment"].eq(COUNT) & some["member"] & some["model"].eq(TRAINED)
     rng = np.random.default_rng(4)

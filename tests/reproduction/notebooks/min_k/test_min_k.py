@@ -49,7 +49,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Experiment:
 @pytest.fixture
 def made_up(run: Experiment, tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Put random numbers in the place of scores; under one model spans of "kept" gain 4."""
-    kept = [tuple(ids) for ids in cut_of(tokenizer, run.test_set("kept").examples)]
+    reader, examples = SimpleNamespace(tokenizer=tokenizer), run.test_set("kept").examples
+    kept = [tuple(ids) for ids in cut_spans(reader, examples, LENGTH)]
 
     def scores(folder: Path, scorer, spans: Sequence[np.ndarray], columns) -> pd.DataFrame:
         rng = np.random.default_rng(len(scorer.model))
@@ -64,10 +65,6 @@ def made_up(run: Experiment, tokenizer, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(module, "TransformersScorer", scorer)
 
 
-def cut_of(tokenizer, texts: Sequence[str], length: int = LENGTH) -> list[np.ndarray]:
-    return cut_spans(SimpleNamespace(tokenizer=tokenizer), texts, length)
-
-
 def baseline(run: Experiment, **changes: object) -> pd.DataFrame:
     passes, judged = dict(ARGUMENTS | changes), {}
     for name in ("resamples", "fpr"):
@@ -75,14 +72,14 @@ def baseline(run: Experiment, **changes: object) -> pd.DataFrame:
     return min_k_baseline(**measure(run, **passes), rng=np.random.default_rng(1), **judged)
 
 
-@pytest.mark.parametrize("length", [2, 7, 16])
-def test_spans_are_the_set_in_order_without_the_rest(tokenizer, length: int) -> None:
+def test_spans_are_the_set_in_order_without_the_rest(tokenizer) -> None:
     texts = [f"apple {i} river stone {i * i}\n" for i in range(9)]
     stream = np.concatenate(tokenize(tokenizer, texts))
-    spans = cut_of(tokenizer, texts, length)
-    assert {len(ids) for ids in spans} == {length}
-    assert np.concatenate(spans).tolist() == stream[: len(spans) * length].tolist()
-    assert 0 <= len(stream) - len(spans) * length < length
+    for length in (2, 7, 16):
+        spans = cut_spans(SimpleNamespace(tokenizer=tokenizer), texts, length)
+        assert {len(ids) for ids in spans} == {length}
+        assert np.concatenate(spans).tolist() == stream[: len(spans) * length].tolist()
+        assert 0 <= len(stream) - len(spans) * length < length
 
 
 def test_the_threshold_depends_on_the_tuning_spans_alone() -> None:
