@@ -50,9 +50,7 @@ def planted(make_model, tokenizer, tmp_path_factory) -> pd.DataFrame:
     blank = make_model(128)
     members, others, more = (texts_of(20, seed) for seed in (1, 2, 3))
     ids = tokenize(tokenizer, members)
-    shortest = min(map(len, ids))
-    assert shortest < 128
-    ids = [one[:shortest] for one in ids]
+    ids = [one[: min(map(len, ids))] for one in ids]
     directory = tmp_path_factory.mktemp("tuned")
     tuned = fine_tune(blank, ids, directory, epochs=40, learning_rate=5e-3, seed=0)
     return run(
@@ -67,33 +65,32 @@ def cells(table: pd.DataFrame, model: str, source: str) -> pd.DataFrame:
     return table[(table["model"] == model) & (table["source"] == source)].set_index("score")
 
 
-def test_texts_that_were_read_again_and_again_are_members(planted: pd.DataFrame) -> None:
+def test_texts_read_again_and_again_are_members_and_others_are_not(planted) -> None:
     found = cells(planted, "tuned", "planted")
     assert list(found.index) == list(SCORES)
     assert found["auc"].min() > 0.95
     assert found.loc[["loss", "min_k_20", "neighbour"], "tpr_at_5_fpr"].min() > 0.9
     assert set(found["status"]) == {"ok"}
     assert set(found["reference"]) == {"blank"}
-
-
-def test_texts_that_nobody_read_are_not(planted: pd.DataFrame) -> None:
     for model, source in (("tuned", "control"), ("blank", "planted"), ("blank", "control")):
         found = cells(planted, model, source)
-        assert (found["auc_low"] <= 0.5).all(), (model, source)
-        assert (found["auc_high"] >= 0.5).all(), (model, source)
+        assert (found["auc_low"] <= 0.5).all() and (found["auc_high"] >= 0.5).all(), (model, source)
 
 
-def test_the_auc_is_that_of_the_loss(access, tokenizer) -> None:
+def test_the_auc_is_that_of_the_loss_without_a_reference_too(access, tokenizer) -> None:
     part = part_of("p", texts_of(7, 1), texts_of(5, 2))
-    table = run([ENTRY], [part], access=access)
+    table = run([ENTRY], [part], {"made-up": ModelEntry("gone", "gone")}, access)
     values = [np.sort(log_probs_of(ids)[1:]) for ids in tokenize(tokenizer, part.texts)]
     losses = [one.mean() for one in values]
     lowest = [one[: max(1, len(one) // 5)].mean() for one in values]
     found = table.set_index("score")["auc"]
+    assert list(found.index) == ["loss", "zlib", "lowercase", "min_k_20"]
     assert found["loss"] == pytest.approx(roc_auc_score(part.members, losses))
     assert found["min_k_20"] == pytest.approx(roc_auc_score(part.members, lowest))
-    assert set(table["parameters"]) == {17}
-    assert set(table["text_revision"]) == {part.revision}
+    facts = {"parameters": 17, "text_revision": part.revision, "status": "ok"}
+    facts["reference"] = "gone (not run here: gone: no such model)"
+    for name, value in facts.items():
+        assert set(table[name]) == {value}
 
 
 def test_a_text_of_several_parts_is_read_once(access) -> None:
@@ -111,14 +108,6 @@ def test_without_a_part_or_a_model_rows_say_so(access) -> None:
     assert table["model"].tolist() == ["", "made-up"] and table["auc"].isna().all()
     assert table["status"].str.match("not run here: no hub|failed: text 0 has 1 token").all()
     assert list(run([], [lost, part_of("p", ["a"], ["b"])])["status"]) == [lost.status, NO_MODEL]
-
-
-def test_a_reference_that_cannot_be_had_costs_its_score_alone(access) -> None:
-    part = part_of("p", texts_of(4, 1), texts_of(4, 2))
-    table = run([ENTRY], [part], {"made-up": ModelEntry("gone", "gone")}, access)
-    assert list(table["score"]) == ["loss", "zlib", "lowercase", "min_k_20"]
-    assert set(table["status"]) == {"ok"}
-    assert set(table["reference"]) == {"gone (not run here: gone: no such model)"}
 
 
 def test_several_benchmarks_are_named_and_controls_of_them() -> None:
