@@ -115,7 +115,8 @@ def load_public(
                 if not isinstance(record.get("text"), str):
                     raise InputError(f'{where}, {place}: no text; write {{"text": "..."}}')
             sides.append(tuple(record["text"] for _, record in records))
-        return PublicDomain(domain, *sides, commit=commit)
+        first, second = sides
+        return PublicDomain(domain, first, second, commit=commit)
 
     found = load_each(DOMAINS, load, at_hand=lambda domain: all(map(locate, files(domain))))
     return [PublicDomain(d, status=o) if isinstance(o, str) else o for d, o in found.items()]
@@ -224,8 +225,10 @@ def score_released(
 
 
 def _decoded(name: str, domain: Domain, tokenizer: Any) -> PublicDomain:
-    sides = (domain.members, domain.non_members)
-    return PublicDomain(name, *(tuple(map(tokenizer.decode, side)) for side in sides))
+    members, others = (
+        tuple(map(tokenizer.decode, side)) for side in (domain.members, domain.non_members)
+    )
+    return PublicDomain(name, members, others)
 
 
 def _score_trained(

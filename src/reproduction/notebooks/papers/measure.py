@@ -108,11 +108,10 @@ def _oren(directory: Path | str) -> Iterator[Cell]:
         return Cell(*place, math.log10(p), LOG10_P, source, wanted, taken, p == FLOORS[test])
 
     for row in read("table1_canaries"):
-        where = ("Table 1", CANARY_MODEL, row.dataset)
         for column, test in published.PRINTED.items():
             taken = {"shards": 50, "permutations": 51} if test == PAPER_TEST else {}  # section 4.1
-            p = getattr(row, column)
-            yield p_value(*where, test, p, "checkpoints", examples=row.size, **taken)
+            taken, p = {"examples": int(row.size)} | taken, getattr(row, column)
+            yield p_value("Table 1", CANARY_MODEL, row.dataset, test, p, "checkpoints", **taken)
     for row in read("table2_open_models"):
         models, source, taken = AUDITED, "mmlu_fisher", {}
         if row.dataset != FISHER:
@@ -156,20 +155,20 @@ def _fu(directory: Path | str) -> Iterator[Cell]:
     for name in ("table3", "within_domain_auc"):
         for table, rows in load_published(directory, f"fu2025_{name}").groupby("table", sort=False):
             for row in rows.itertuples():
-                place, auc = (row.metric, row.domain), (row.auc_percent, AUC_PERCENT)
-                wanted = (OUR_NAMES.get(row.model, row.model), *place)
-                source = "assumptions_within"
-                yield Cell(FU, table, row.model, *place, *auc, source, wanted, thousand)
+                where, place = (FU, table, row.model), (row.metric, row.domain)
+                auc, source = (row.auc_percent, AUC_PERCENT), "assumptions_within"
+                key = (OUR_NAMES.get(row.model, row.model), *place)
+                yield Cell(*where, *place, *auc, source, key, thousand)
             for row in perplexity[perplexity["table"] == table].itertuples():
-                side, number = f"PPL_200, {row.side.replace('_', '-')}s", row.ppl_200_mean
-                wanted = (OUR_NAMES.get(row.model, row.model), row.side, row.domain)
-                place = (FU, table, row.model, side, row.domain)
-                yield Cell(*place, number, PERPLEXITY, "assumptions_perplexity", wanted)
+                where, side = (FU, table, row.model), f"PPL_200, {row.side.replace('_', '-')}s"
+                mean, source = (row.ppl_200_mean, PERPLEXITY), "assumptions_perplexity"
+                key = (OUR_NAMES.get(row.model, row.model), row.side, row.domain)
+                yield Cell(*where, side, row.domain, *mean, source, key)
     for row in load_published(directory, "fu2025_cross_domain_auc").itertuples():
-        pair, auc = (row.seen_domain, row.unseen_domain), (row.auc_percent, AUC_PERCENT)
-        wanted = (OUR_NAMES.get(row.model, row.model), *pair, row.metric)
-        source = "assumptions_cross"
-        yield Cell(FU, row.figure, row.model, *pair, *auc, source, wanted, thousand)
+        where, place = (FU, row.figure, row.model), (row.seen_domain, row.unseen_domain)
+        auc, source = (row.auc_percent, AUC_PERCENT), "assumptions_cross"
+        wanted = (OUR_NAMES.get(row.model, row.model), *place, row.metric)
+        yield Cell(*where, *place, *auc, source, wanted, thousand)
 
 
 # --- what a run measured --------------------------------------------------------------------------
