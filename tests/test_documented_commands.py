@@ -168,7 +168,8 @@ def _stand_ins(arguments: list[str], endpoint: Callable[[str], str]) -> list[str
     found = [STAND_INS.get(argument, argument) for argument in arguments]
     for i, argument in enumerate(found):
         if argument.startswith("http://localhost"):
-            found[i] = endpoint("generate" if argument.endswith("/generate") else "vllm")
+            styles = {"generate": "generate", "completions": "chat"}
+            found[i] = endpoint(styles.get(argument.rpartition("/")[2], "vllm"))
         if argument == "--tokenizer":
             found[i + 1] = "my_model"
     return found
@@ -181,9 +182,16 @@ def endpoint(tiny_models) -> Iterator[Callable[[str], str]]:
 
         @cache
         def url(style: str) -> str:
+            from contamination.scoring.generation import LocalGenerator
+            from contamination.scoring.local import TransformersScorer
             from fakes.completions_server import Network, serving
 
-            return stack.enter_context(serving(Network(tiny_models[0]), style)).url
+            network = writer = None
+            if style == "chat":
+                writer = LocalGenerator(TransformersScorer(tiny_models[0]), "my_model")
+            else:
+                network = Network(tiny_models[0])
+            return stack.enter_context(serving(network, style, writer)).url
 
         yield url
 

@@ -16,6 +16,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from contamination.scoring.endpoint import EndpointScorer
+from contamination.scoring.generation import CONTINUE, LIMITS, LocalGenerator, Sampling
 from fakes.hub_server import LocalHandler, LocalServer
 
 # The styles are vllm, sglang, openai and generate. What all but the last of them understand:
@@ -72,10 +73,16 @@ class CompletionsServer(LocalServer):
     read : the token ids that the server makes of those it was sent.
     tamper : changes an answer before it is sent; its second argument is the number of the request.
     hold : called with the JSON before the answer; may wait.
+    writer : writes text instead, in the styles openai, generate and chat. fewest : texts of an
+        answer, at most.
     """
 
-    def __init__(self, network: Network, style: str = "vllm") -> None:
+    def __init__(
+        self, network: Network | None, style: str = "vllm", writer: LocalGenerator | None = None
+    ) -> None:
         self.network = network
+        self.writer = writer
+        self.fewest = 1_000
         self.style = style
         self.seen: list[tuple[dict[str, str], Any]] = []
         self.failures: deque[Failure] = deque()
@@ -87,7 +94,8 @@ class CompletionsServer(LocalServer):
 
     @property
     def path(self) -> str:
-        return "/generate" if self.style == "generate" else "/v1/completions"
+        paths = {"generate": "/generate", "chat": "/v1/chat/completions"}
+        return paths.get(self.style, "/v1/completions")
 
     @property
     def url(self) -> str:
@@ -123,6 +131,26 @@ class CompletionsServer(LocalServer):
         }
         return answer
 
+    def written(self, body: dict[str, Any]) -> Any:
+        """Return texts of the writer, with the noise of the seed that was sent."""
+        assert self.writer is not None
+        asked = body.get("sampling_params", body)
+        limit = next(asked[name] for name in ("max_new_tokens", *LIMITS) if name in asked)
+        prompt = body.get("prompt", body.get("text"))
+        if self.style == "chat":
+            prompt = body["messages"][0]["content"].removeprefix(CONTINUE)
+        sampling = Sampling(asked["n"], limit, asked["temperature"])
+        seed = body.get("seed", sampling.seed_of(prompt))
+        texts = self.writer.texts(prompt, sampling, seed)[: self.fewest]
+        if self.style == "generate":
+            return [{"text": text, "meta_info": {"weight_version": "default"}} for text in texts]
+        if self.style == "chat":
+            said = [{"message": {"role": "assistant", "content": text}} for text in texts]
+        else:
+            said = [{"text": text} for text in texts]
+        choices = [{"finish_reason": "length", **each} for each in said]
+        return {"model": body["model"], "choices": choices}
+
     def end_of(self, body: dict[str, Any]) -> dict[str, Any]:
         """Return what SGLang does: no value for the token asked first, and no last id."""
         ids, start = self.read(body["input_ids"]), body["logprob_start_len"]
@@ -153,6 +181,10 @@ class _Handler(LocalHandler):
             self.send_failure(server.failures.popleft())
         elif self.path != server.path:
             self.refuse(404, "no such path")
+        elif server.writer is not None:
+            answer = server.written(body)
+            server.tamper(answer, number)
+            self.send(200, json.dumps(answer).encode())
         elif server.style == "generate" and len(body["input_ids"]) > server.network.context - 7:
             self.refuse(400, f"the context length is {server.network.context} tokens")
         elif server.style == "openai" and not body.keys() <= KNOWN:
@@ -191,9 +223,11 @@ def scorer_of(server: CompletionsServer, directory: Path, **changes: Any) -> End
 
 
 @contextmanager
-def serving(network: Network, style: str = "vllm") -> Iterator[CompletionsServer]:
+def serving(
+    network: Network | None, style: str = "vllm", writer: LocalGenerator | None = None
+) -> Iterator[CompletionsServer]:
     """Serve from a thread until the block ends."""
-    with CompletionsServer(network, style) as server:
+    with CompletionsServer(network, style, writer) as server:
         try:
             yield server
         finally:

@@ -271,6 +271,7 @@ _REGISTRY = (
 TESTS = {test.name: test for test in _REGISTRY}
 DEFAULT_TESTS = ("successor",)  # chosen and confirmed in docs/power.md
 OPTION_TEST = "options"  # of the other axis
+ITEM_TESTS = (OPTION_TEST, "arrangement_quiz")  # whose shards are items
 COMPARED = ("sharded_t", "sharded_exact", "token_standardised", "boundary", "successor")
 """What the study of power and the explorer set side by side, with several choices of b."""
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from contamination.audit.battery import OPTION_TEST
+from contamination.audit.battery import ITEM_TESTS
 
 if TYPE_CHECKING:  # `contamination --help` does without pandas
     from contamination.audit.diagnostics import Verdict as Order
@@ -97,7 +97,7 @@ def evidence_of(audit: "Audit", p: Sequence[float], corrected_for: int) -> list[
                 min(1.0, corrected_for * 10 ** log10_floor(result)),
                 each.diagnosis.verdict if each.diagnosis else "quiet",
                 controls,
-                result.test == OPTION_TEST and not audit.drawn,
+                result.test in ITEM_TESTS and not audit.drawn,
             )
         )
     if audit.joint is None:

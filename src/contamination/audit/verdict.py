@@ -11,12 +11,12 @@ what stays in place for that, and a model that cannot have read the set is teste
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from contamination import statistics
 from contamination.audit.arrangement_diagnostics import diagnose_arrangements
@@ -37,11 +37,15 @@ from contamination.testsets.alternatives import open_items
 from contamination.testsets.example_set import ExampleSet
 from contamination.testsets.sources import open_test_set
 
+if TYPE_CHECKING:
+    from contamination.scoring.completions import CompletionHeader
+
 # What `--json` prints of a store's header, and of the result of a test.
 IDENTITY = ("model", "model_revision", "dataset", "dataset_revision", "template", "seed")
 T = TypeVar("T")
 SAMPLED, FAR = ("successor",), -6.0  # tests on sampled orderings; log10 p where the draw matters
-RESULT = ("test", "statistic", "p", "log10_p", "shards", "permutations", "best", "stopped_at")
+RESULT = ("test", "statistic", "p", "log10_p", "shards", "permutations")
+RESULT = (*RESULT, "best", "stopped_at", "known_at_least")  # of some tests
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,9 +82,10 @@ class Audit:
     joint : of both axes together, if both were asked (`joint`), or of all that a key has drawn.
     drawn : whether a seed alone has arranged the options (`Request.drawn`).
     beside : the same audit of a control, a model that cannot have read the set, if one was named.
+    written : what the model wrote, if that was tested (`contamination.audit.generated`).
     """
 
-    header: Header
+    header: "Header | CompletionHeader"
     plan: ScoringPlan
     findings: tuple[Finding, ...]
     stores: tuple[Path, ...]
@@ -90,6 +95,7 @@ class Audit:
     joint: CombinedResult | None = None
     drawn: bool = False
     beside: "Audit | None" = None
+    written: Mapping[str, Any] | None = None
 
     @property
     def results(self) -> tuple[TestResult, ...]:
@@ -132,6 +138,7 @@ class Audit:
             "tokens_scored": self.tokens_scored,
             "seconds": self.seconds,
             "noise": self.noise,
+            **({} if self.written is None else {"written": dict(self.written)}),
             **({} if self.beside is None else {"control_model": self.beside.as_dict(alpha)}),
         }
 
@@ -144,6 +151,9 @@ class Audit:
             result = each.result
             if best := getattr(result, "best", None):
                 lines.append(f"{result.test}: the smallest p was that of {best}")
+            if (known := getattr(result, "known_at_least", None)) is not None:
+                told = f"{result.statistic:.0f} of {result.shards} hits"
+                lines.append(f"{result.test}: {told}, so {known} items or more are known")
             if result.log10_p <= 0.999 * log10_floor(result):
                 limit = "no smaller p exists for so many shards and orderings"
                 lines.append(f"{result.test}: {limit}")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from contamination.audit.battery import DEFAULT_TESTS, OPTION_TEST
+from contamination.audit.battery import DEFAULT_TESTS, ITEM_TESTS
 from contamination.audit.conclusion import STATUS
 from contamination.audit.request import Request
 from contamination.cli.options import (
@@ -20,6 +20,7 @@ from contamination.cli.options import (
     CsvFile,
     ScoringOptions,
     Seed,
+    TestedOptions,
     TestOptions,
     add_options,
     option,
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 @add_options
 def test(
-    options: AuditOptions,
+    options: TestedOptions,
     alpha: Annotated[float, option("Level of the verdict.", min=0, max=1)] = 0.05,
     control: Annotated[
         str | None,
@@ -64,6 +65,9 @@ def test(
     the tests asked for, the order is quiet without a model, and every control is silent. 3: the
     order is no evidence here, or nothing can be said.
     """
+    from contamination.cli.generated import check_access, run_written
+
+    check_access(options, whole=not stop and seal is None and key is None)
     if seal is not None or key is not None:
         if stop or control is not None:
             raise InputError("--stop and --control: all that --seal names is tested; leave them")
@@ -74,7 +78,10 @@ def test(
         raise InputError("--control goes with a test of all shards: leave out --stop")
     if stop and options.dry_run:
         raise InputError("--stop has no --dry-run: how much it scores depends on what it finds")
-    audit = _run(options, control, stop=alpha if stop else None)
+    if options.access == "generate":
+        audit = run_written(options, control, alpha=alpha)
+    else:
+        audit = _run(options, control, stop=alpha if stop else None)
     if audit is None:
         return None
     if options.as_json:
@@ -193,11 +200,11 @@ def _print_audit(audit: "Audit", alpha: float) -> None:
         shown = f"{result.test} test, anytime-valid p = {result.p:.3g}"
         say(f"{shown}: {ended} after {result.shards} shards")
     else:
-        options = any(result.test == OPTION_TEST for result in audit.results)
+        options = any(result.test in ITEM_TESTS for result in audit.results)
         rows = []
         for result, holm_p in zip(audit.results, audit.holm_p, strict=True):
             of = f"{result.shards:,} of {audit.plan.examples:,}"
-            shards = of if result.test == OPTION_TEST else result.shards
+            shards = of if result.test in ITEM_TESTS else result.shards
             numbers = (f"{result.p:.3g}", f"{result.log10_p:.1f}", f"{holm_p:.3g}")
             rows.append((result.test, shards, str(result.permutations), *numbers))
         print_table(
@@ -215,6 +222,11 @@ def _print_audit(audit: "Audit", alpha: float) -> None:
 def print_cost(audit: "Audit") -> None:
     """Print what was scored, how fast and where, and how much answers of an endpoint differed."""
     where = ", ".join(str(path) for path in audit.stores)
+    if (wrote := audit.written) is not None:
+        served = f" by {wrote['served']!r}" * bool(wrote["served"])
+        how = f"{wrote['tokens']} tokens at temperature {wrote['temperature']:g}{served}"
+        lost = f"{wrote['empty']:,} refused or empty, {wrote['unusable']:,} of no use"
+        return say(f"{wrote['texts']:,} texts of {how}: {lost}; in {where}")
     if audit.tokens_scored == 0:
         say(f"everything was stored already: {where}")
     else:
@@ -226,6 +238,7 @@ def print_cost(audit: "Audit") -> None:
         )
     if audit.noise is not None:
         say(f"answers to one prompt differed by up to {audit.noise:.2g} nats a token")
+    return None
 
 
 def print_plans(plans: "Mapping[str, ScoringPlan]", as_json: bool) -> None:

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_origin, get_type_hints
 
 import typer
 
@@ -259,3 +259,21 @@ class AuditOptions(TestOptions, ScoringOptions):
         """Check the request, and call the model in tables and stores what the user calls it."""
         object.__setattr__(self, "name", self.name or label(self.model))
         super().__post_init__()
+
+
+@dataclass(frozen=True, kw_only=True)
+class TestedOptions(AuditOptions):
+    """What `test` takes: log-probabilities as `score`, or what the model writes."""
+
+    access: Annotated[
+        Literal["logprobs", "generate"],
+        option(
+            "What the model gives: log-probabilities, or text alone, which it continues after each "
+            "record (--axis options: asked which arrangement is the published one)."
+        ),
+    ] = "logprobs"
+    samples: Annotated[int, option("With --access generate: texts a record.")] = 16
+    tokens: Annotated[int, option("Tokens of a text.")] = 16
+    temperature: Annotated[float, option("Temperature of its sampling.")] = 0.8
+    price_in: Annotated[float | None, option("Price of a million tokens read.", min=0)] = None
+    price_out: Annotated[float | None, option("Price of a million written.", min=0)] = None

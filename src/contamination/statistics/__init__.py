@@ -10,6 +10,8 @@ function                          input                        guarantee
 `sharded_exact_test`              (r, m+1) shards              exact; p >= (m+1)^-r
 `pooled_exact_test`               sets of (r, m+1) shards      exact; one p of all sets
 `sharded_exact_monte_carlo`       (r, m+1) shards              exact; p >= 1/(resamples+1)
+`generated_successor_test`        (n, n) pairs of a whole set  exact; p >= 1/(resamples+1)
+`arrangement_quiz_test`           (n,) hits                    exact; a bound on how many, too
 `westfall_young_test`             (q, r, m+1) statistics       exact; tilted Monte Carlo
 `anytime_test`, `AnytimeResult`   (r, m+1), shard by shard     exact at every stopping time
 `fisher`                          (n,) p-values                exact if independent
@@ -31,6 +33,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from contamination.statistics.anytime import *  # noqa: F403
     from contamination.statistics.exchangeability import *  # noqa: F403
+    from contamination.statistics.generated import *  # noqa: F403
     from contamination.statistics.joint import *  # noqa: F403
     from contamination.statistics.multiple_testing import *  # noqa: F403
     from contamination.statistics.oren import *  # noqa: F403
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "anytime": "AnytimeResult anytime_test",
     "exchangeability": "random_orderings",
+    "generated": "arrangement_quiz_test generated_successor_test generated_successors",
     "joint": "westfall_young_test",
     "multiple_testing": "CombinedResult adjust cauchy dkw_band ecdf fisher harmonic_mean",
     "oren": "called_canonical fewer_permutations null_scores permutation_test sharded_t_test",

@@ -1,0 +1,121 @@
+"""`contamination test --access generate`, of a model here and behind loopback servers."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from contamination.scoring.generation import LocalGenerator
+from contamination.scoring.local import TransformersScorer
+from fakes.completions_server import serving
+from fakes.items import drawn_items
+from fakes.made_up_registry import jsonl
+
+WRITE = ("--access", "generate", "--samples", "3", "--tokens", "6")
+
+
+@pytest.fixture(scope="module")
+def model(make_model) -> Path:
+    return make_model(96)
+
+
+@pytest.fixture(scope="module")
+def writer(model) -> LocalGenerator:
+    return LocalGenerator(TransformersScorer(model), "tiny")
+
+
+@pytest.fixture
+def write(call, model, prose):
+    rows = [json.dumps({"text": text[:40]}) + "\n" for text in prose[:40]]
+    Path("set.jsonl").write_text("".join(rows), encoding="utf-8")
+
+    def run(*arguments, name=model):
+        return call("test", name, "set.jsonl", "--store", "stores", *WRITE, *arguments)
+
+    return run
+
+
+def test_json_and_people_get_the_same_and_nothing_is_written_twice(write, monkeypatch):
+    status, out, _ = write("--json", "--control", "copy", name="missing/model/here")
+    assert status == 2
+    found = json.loads(write("--json")[1])
+    assert [result["test"] for result in found["results"]] == ["generated_successor"]
+    assert (found["written"]["texts"], found["written"]["protocol"]) == (120, "local")
+    assert found["results"][0]["min_p"] == pytest.approx(1 / 20_001)
+    monkeypatch.setattr(LocalGenerator, "generate", lambda *_: pytest.fail("again"))
+    status, out, _ = write("--alpha", "1e-4")
+    assert (status, "120 texts" in out, "a compressor" in out) == (0, True, True)
+
+
+@pytest.mark.parametrize("style", ["openai", "chat"])
+def test_a_server_gives_the_p_value_of_the_model_here(write, writer, style):
+    here = json.loads(write("--json")[1])
+    with serving(None, style, writer) as server:
+        address = server.url + ("/completions" if style == "chat" else "")
+        _, out, err = write("--json", "--endpoint", address, name="tiny")
+        found = json.loads(out)
+        assert found["results"][0]["statistic"] == here["results"][0]["statistic"]
+        assert found["results"][0]["p"] == here["results"][0]["p"]
+        assert ("40 requests" in err, found["written"]["served"]) == (True, "tiny")
+        assert bool(found["written"]["instruction"]) == (style == "chat")
+        order = [body.get("prompt") or body["messages"] for _, body in server.seen]
+        assert order != sorted(order, key=str)
+
+
+def test_an_interrupted_run_goes_on_and_a_model_that_changes_is_refused(write, writer):
+    def other(answer, number):
+        answer["model"] = "another" if number > 36 else "tiny"
+
+    with serving(None, "openai", writer) as server:
+        server.tamper = other
+        arguments = ("--endpoint", server.url, "--concurrency", "1")
+        status, _, err = write(*arguments, name="tiny")
+        assert (status, "'another'" in err) == (2, True)
+        assert len(server.seen) <= 38  # one may be under way
+        status, _, err = write(*arguments, name="tiny")  # what is stored came from the first
+        assert (status, "'tiny'" in err) == (2, True)
+        server.tamper = lambda *_: None
+        server.seen.clear()
+        assert write(*arguments, name="tiny")[0] in (0, 1, 3)
+        assert len(server.seen) == 8
+
+
+def test_a_dry_run_names_the_price_and_keeps_nothing(write):
+    plan = json.loads(write("--dry-run", "--json", "--price-in", "2", "--price-out", "10")[1])
+    (rows,) = plan.values()
+    assert (rows["requests"], rows["tokens out, at most"]) == (40, 40 * 3 * 6)
+    price = (rows["tokens in, about"] * 2 + 720 * 10) / 1e6
+    assert float(rows["price, about"]) == pytest.approx(price, rel=1e-3)
+    assert not Path("stores").exists()
+    write()
+    assert json.loads(write("--dry-run", "--json")[1]).popitem()[1]["requests"] == 0
+
+
+def test_the_quiz_by_command(call, model, writer):
+    Path("quiz.jsonl").write_bytes(jsonl(drawn_items(20, 3)))
+    arguments = ("quiz.jsonl", "--access", "generate", "--axis", "options", "--json")
+    with serving(None, "chat", writer) as server:
+        status, out, _ = call("test", "tiny", *arguments, "--endpoint", server.url)
+        assert "Version D" in server.seen[0][1]["messages"][0]["content"]
+    found = json.loads(out)
+    assert found["results"][0]["test"] == "arrangement_quiz"
+    assert (status, found["results"][0]["known_at_least"], found["results"][0]["p"]) == (0, 0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (("--temperature", "0"), "--temperature 0"),
+        (("--stop",), "--stop"),
+        (("--seal", "seal.json"), "--seal"),
+        (("--endpoint", "http://127.0.0.1:1/v1", "--tokenizer", "x"), "--tokenizer"),
+        (("--endpoint", "http://127.0.0.1:1/v1"), "cannot be reached"),
+        (("--shards", "2"), "--shards"),
+        (("--test", "successor"), "--test"),
+        (("--axis", "options"), "no options found"),
+        (("--tokens", "96"), "--tokens is 96"),
+        (("--access", "logprobs"), "--samples goes with --access generate"),
+    ],
+)
+def test_bad_input_is_one_line(options, named, refused, model, write):
+    assert named in refused("test", model, "set.jsonl", "--store", "stores", *WRITE, *options)

@@ -1,0 +1,225 @@
+"""Texts of a model here and of one behind a loopback server, and the store that keeps them."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.stats
+import torch
+
+from contamination.errors import InputError
+from contamination.files import sha256_of
+from contamination.scoring.completions import PROMPTS, CompletionHeader, Completions
+from contamination.scoring.generation import EndpointGenerator, LocalGenerator, Sampling, drawn
+from contamination.scoring.loading import ModelSource
+from contamination.scoring.local import TransformersScorer
+from fakes.completions_server import Failure, serving
+from fakes.tiny_models import common, save_model
+
+SAMPLING = Sampling(samples=3, tokens=5, temperature=0.8, seed=4)
+
+
+@pytest.fixture(scope="module")
+def writer(make_model) -> LocalGenerator:
+    return LocalGenerator(TransformersScorer(make_model(64)), "tiny")
+
+
+@pytest.fixture(scope="module")
+def prompts(prose) -> list[str]:
+    return [text[: 20 + 7 * (i % 9)] for i, text in enumerate(prose[:40])]
+
+
+@pytest.mark.parametrize("kind", ["GPT-2", "Mistral", "Mamba"])
+def test_the_cache_writes_what_plain_reading_writes(kind, tokenizer, tmp_path, prompts):
+    """Also with sliding windows, and in an architecture without keys."""
+    directory = save_model(tmp_path, tokenizer, *common(64, 8)[kind])
+    scorer = TransformersScorer(ModelSource(str(directory), context=64))
+    found = LocalGenerator(scorer, kind).generate(
+        prompts[:2], replace(SAMPLING, temperature=0.0, samples=1)
+    )
+    for prompt, (text,) in zip(prompts, found, strict=False):
+        ids = [scorer.start, *tokenizer(prompt, add_special_tokens=False)["input_ids"]]
+        for _ in range(SAMPLING.tokens):
+            with torch.inference_mode():
+                ids.append(int(scorer.model(torch.tensor([ids])).logits[0, -1].argmax()))
+        written = ids[-SAMPLING.tokens :]
+        if tokenizer.eos_token_id in written:
+            written = written[: written.index(tokenizer.eos_token_id)]
+        assert text == tokenizer.decode(written)
+
+
+def test_texts_do_not_depend_on_the_order_of_work(writer, prompts):
+    """Nor on what stands beside a prompt; another seed or prompt writes another text."""
+    found = writer.generate(prompts, SAMPLING)
+    back = writer.generate(prompts[::-1], SAMPLING)[::-1]
+    assert found == back
+    assert writer.generate(prompts[3:4], SAMPLING) == found[3:4]
+    assert writer.generate(prompts, replace(SAMPLING, seed=5)) != found
+    assert len({text for texts in found for text in texts}) > 100
+
+
+def test_tokens_are_drawn_as_often_as_the_softmax_says():
+    logits = torch.tensor([[0.0, 1.0, -2.0, 0.5]])
+    uniform = np.random.default_rng(0).random(20_000)
+    counts = np.bincount(drawn(logits.expand(20_000, -1), uniform, 0.8), minlength=4)
+    expected = (logits[0].double() / 0.8).softmax(-1).numpy() * 20_000
+    assert scipy.stats.chisquare(counts, expected).pvalue > 1e-3
+    edges = drawn(logits.expand(2, -1), np.array([0.0, 1 - 2**-53]), 0.8)
+    assert edges.tolist() == [0, 3]
+
+
+@pytest.mark.parametrize("style", ["openai", "chat", "generate"])
+def test_a_server_writes_what_the_model_here_writes(style, writer, prompts, monkeypatch):
+    monkeypatch.setattr("contamination.scoring.endpoint_client.uniform", lambda *_: 0.001)
+    sampling = replace(SAMPLING, seed=0)  # SGLang takes none, so the stand-in has its own
+    with serving(None, style, writer) as server:
+        server.failures += [Failure(429), Failure(500), Failure(cut=True)]
+        found = EndpointGenerator(server.url + "/completions" * (style == "chat"), "tiny")
+        texts = found.generate(prompts[:6], sampling)
+        assert texts == writer.generate(prompts[:6], sampling)
+        assert (len(server.seen), found.client.failures.total()) == (9, 3)
+        assert found.served == ("default" if style == "generate" else "tiny")
+
+
+def test_fewer_texts_are_asked_for_again_and_newer_chats_by_their_own_limit(writer, prompts):
+    with serving(None, "chat", writer) as server:
+        server.fewest = 2
+        server.failures += [Failure(400)]
+        found = EndpointGenerator(server.url, "tiny", concurrency=1)
+        texts = found.generate(prompts[:2], SAMPLING)
+        assert [len(set(each)) for each in texts] == [3, 3]
+        asked = [body["n"] for _, body in server.seen]
+        assert asked == [3, 3, 3, 1, 1]
+        assert "max_completion_tokens" in server.seen[-1][1]
+
+
+def _refusal(answer, number):
+    choices = [each["message"] for each in answer["choices"]]
+    choices[0] |= {"content": None, "refusal": "No."}
+    answer["choices"][1]["finish_reason"] = "content_filter"
+    choices[2]["content"] = ""
+
+
+def test_what_a_server_refuses_is_an_empty_text(writer, prompts):
+    with serving(None, "chat", writer) as server:
+        server.tamper = _refusal
+        found = EndpointGenerator(server.url, "tiny").generate(prompts[:1], SAMPLING)
+        assert found == [["", "", ""]]
+
+
+def _renamed(answer, number):
+    answer["model"] = "tiny" if number < 3 else "other"
+
+
+@pytest.mark.parametrize(
+    ("tamper", "named"),
+    [
+        (_renamed, "'other'"),
+        (lambda answer, _: answer.pop("choices"), "no text in the answer"),
+        (lambda answer, _: answer.update(choices=[]), "no text in the answer"),
+        (lambda answer, _: answer["choices"][0]["message"].update(content=[1]), "no text"),
+    ],
+)
+def test_answers_that_are_none(tamper, named, writer, prompts):
+    with serving(None, "chat", writer) as server:
+        server.tamper = tamper
+        with pytest.raises(InputError, match=named):
+            EndpointGenerator(server.url, "tiny", concurrency=1).generate(prompts[:4], SAMPLING)
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ({"temperature": 0.0}, "--temperature 0"),
+        ({"samples": 0}, "--samples"),
+        ({"tokens": 0}, "--tokens"),
+        ({"temperature": float("nan")}, "--temperature"),
+    ],
+)
+def test_bad_sampling(values, named):
+    with pytest.raises(InputError, match=named):
+        Sampling(**values)
+
+
+def test_more_tokens_than_the_context(writer, prompts):
+    with pytest.raises(InputError, match="64"):
+        writer.generate(prompts[:1], replace(SAMPLING, tokens=64))
+
+
+# --- the store ------------------------------------------------------------------------------------
+
+
+class Listed:
+    """Writes the prompt and a number; breaks down after so many prompts."""
+
+    name, revision, protocol, instruction = "listed", "r", "local", ""
+
+    def __init__(self, survives: float = np.inf, served: str = "") -> None:
+        self.survives, self.served, self.asked = survives, served, []
+
+    def generate(self, prompts, sampling):
+        self.asked += prompts
+        if len(self.asked) > self.survives:
+            raise KeyboardInterrupt
+        return [[f"{prompt} {i}" for i in range(sampling.samples)] for prompt in prompts]
+
+
+TEXTS = [f"record {i}\n" for i in range(3 * PROMPTS + 5)]
+
+
+def store_in(directory, **changes) -> Completions:
+    header = CompletionHeader(
+        *("listed", "r", "set", "d", "text/1", sha256_of(*TEXTS), len(TEXTS), "local", ""),
+        *(SAMPLING.samples, SAMPLING.tokens, SAMPLING.temperature, SAMPLING.seed),
+    )
+    return Completions(directory, replace(header, **changes))
+
+
+def _bytes(directory):
+    return {path.name: path.read_bytes() for path in directory.iterdir()}
+
+
+def test_an_interrupted_run_gives_the_bytes_of_one_that_was_not(tmp_path):
+    whole, parted = store_in(tmp_path / "whole"), store_in(tmp_path / "parted")
+    every = Listed()
+    whole.fill(every, TEXTS, SAMPLING)
+    with pytest.raises(KeyboardInterrupt):
+        parted.fill(Listed(survives=2 * PROMPTS), TEXTS, SAMPLING)
+    assert len(parted.stored()[0]) == 2 * PROMPTS
+    again = Listed()
+    parted.fill(again, TEXTS, SAMPLING)
+    assert len(again.asked) == len(TEXTS) - 2 * PROMPTS
+    assert _bytes(parted.directory) == _bytes(whole.directory)
+    assert whole.stored()[0] == {i: [f"{t} {j}" for j in range(3)] for i, t in enumerate(TEXTS)}
+    assert every.asked != TEXTS
+    assert sorted(every.asked) == sorted(TEXTS)  # each once, in another order
+
+
+@pytest.mark.parametrize("at", [40, -6])
+def test_damaged_parts_are_written_again(tmp_path, at):
+    store = store_in(tmp_path / "store")
+    store.fill(Listed(), TEXTS, SAMPLING)
+    before = _bytes(store.directory)
+    path = store.directory / "part-00001.parquet"
+    damaged = bytearray(path.read_bytes())
+    damaged[at] ^= 0xFF
+    path.write_bytes(damaged)
+    again = Listed()
+    store.fill(again, TEXTS, SAMPLING)
+    assert len(again.asked) == PROMPTS
+    assert _bytes(store.directory) == before
+
+
+def test_stores_of_something_else_are_refused(tmp_path):
+    store = store_in(tmp_path)
+    store.fill(Listed(served="tiny-1"), TEXTS, SAMPLING)
+    for change in ({"seed": 9}, {"prompts": "0"}, {"instruction": "x"}, {"model_revision": "s"}):
+        with pytest.raises(InputError, match=next(iter(change)).replace("_", " ")):
+            store_in(tmp_path, **change)
+    (tmp_path / "part-00000.parquet").unlink()
+    with pytest.raises(InputError, match="'tiny-1', and 'tiny-2'"):
+        store.fill(Listed(served="tiny-2"), TEXTS, SAMPLING)
+    (tmp_path / "completions.json").write_text(json.dumps([]))
+    with pytest.raises(InputError, match="damaged"):
+        store_in(tmp_path)
