@@ -15,6 +15,8 @@ function                          input                        guarantee
 `fisher`                          (n,) p-values                exact if independent
 `cauchy`                          (n,) p-values                asymptotic as p -> 0, dependence
 `harmonic_mean`                   (n,) p-values                any dependence
+`hits_log10_p`                    hits, (n,) chances           exact if the draws are independent
+`known_at_least`                  hits, (n,) chances           exact lower confidence bound
 `adjust`                          (n,) p-values                Holm or BH over an audit
 `ecdf`, `dkw_band`                (n,) p-values                band valid for every n
 `plan`                            (r, m+1) pilot shards        an estimate, with its interval
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from contamination.statistics.anytime import *  # noqa: F403
     from contamination.statistics.exchangeability import *  # noqa: F403
     from contamination.statistics.joint import *  # noqa: F403
+    from contamination.statistics.known import *  # noqa: F403
     from contamination.statistics.multiple_testing import *  # noqa: F403
     from contamination.statistics.oren import *  # noqa: F403
     from contamination.statistics.planning import *  # noqa: F403
@@ -44,6 +47,7 @@ _MODULES = {
     "anytime": "AnytimeResult anytime_test",
     "exchangeability": "random_orderings",
     "joint": "westfall_young_test",
+    "known": "hits_log10_p known_at_least",
     "multiple_testing": "CombinedResult adjust cauchy dkw_band ecdf fisher harmonic_mean",
     "oren": "called_canonical fewer_permutations null_scores permutation_test sharded_t_test",
     "planning": "PowerPlan plan",
