@@ -26,7 +26,7 @@ from contamination.seal.audit import (
     wording_alternatives,
     wordings_test,
 )
-from contamination.seal.draws import draw
+from contamination.seal.draws import Drawn, draw
 from contamination.seal.files import Seal, SealedSet, Statement, prepare, seal_file, verify
 from contamination.statistics import TestResult, fisher
 from contamination.testsets.alternatives import option_alternatives
@@ -110,18 +110,16 @@ class LikedStore:
 
 def sealed_by(seed: bytes | None) -> SealedSet:
     """Seal the records by a key; without one, as an author would leave them."""
-    drawn = [(i, dict(one.record)) for i, one in enumerate(VARIANTS)]
-    if seed is not None:
-        drawn = draw(VARIANTS, seed)
-    numbers, records = zip(*drawn, strict=True)
+    drawn = [Drawn(i, (), {}) for i in range(ITEMS)] if seed is None else draw(VARIANTS, seed)
+    records = [VARIANTS[each.number].variant(each.sources, each.picks) for each in drawn]
     placed = [(f"line {i}", record) for i, record in enumerate(records, 1)]
     came_out = {"commitment": "0" * 64, "signature": None, "sha256": "0" * 64}
     test_set = make_test_set("liked", placed, TEMPLATE, "liked")
-    return SealedSet(Seal(**STATED, **came_out), test_set, b"", VARIANTS, numbers)
+    return SealedSet(Seal(**STATED, **came_out), test_set, b"", VARIANTS, tuple(drawn))
 
 
 def results_of(sealed: SealedSet) -> dict[str, TestResult]:
-    free = [VARIANTS[number].free for number in sealed.numbers]
+    free = [VARIANTS[each.number].free for each in sealed.drawn]
     found = option_alternatives(sealed.test_set, permutations=5, seed=0, keep=free)
     return {
         "order": TESTS["successor"].result(LikedStore(sealed.test_set), 0),
@@ -292,7 +290,7 @@ def test_what_was_stated_is_tested(sealed, tokenizer, tmp_path):
 
 
 def unpublished(sealed: SealedSet) -> list[str]:
-    wordings = {text for one in sealed.variants for text in one.wordings}
+    wordings = {text for one in sealed.variants for text in one.given("wordings")}
     return sorted(wordings - {record["question"] for record in sealed.test_set.records})
 
 

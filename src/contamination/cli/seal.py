@@ -65,6 +65,9 @@ def seal(
     options: OptionsFields = None,
     other: OtherFields = None,
     wordings_of: Annotated[str | None, option("Field that one of its `wordings` fills.")] = None,
+    answers: Annotated[
+        str | None, option("Field that one of its `answers` fills, all of which are right.")
+    ] = None,
     name: Annotated[str | None, option("Name of the benchmark; default: that of the file.")] = None,
     date: Annotated[
         datetime.datetime | None,
@@ -109,6 +112,7 @@ def seal(
         "options": axis == "both",
         "declared": Declared(tuple(answer or ()), tuple(options or ()), tuple(other or ())),
         "wordings_of": wordings_of,
+        "answers_of": answers,
         "tests": tuple(tests) if tests else None,
         "shards": shards,
         "permutations": permutations,
@@ -150,11 +154,13 @@ def verify(
 
 def _described(sealed: "SealedSet") -> str:
     """Say what was verified, in one line."""
+    from contamination.seal.draws import LISTS
+
     drawn = [f"the order of {len(sealed.variants):,} records"]
     if sealed.moving:
         drawn.append(f"the options of {sealed.moving:,} items")
-    if sealed.worded:
-        drawn.append(f"the wording of {sealed.worded:,} records")
+    listed = {word: sealed.listed(what) for what, word in LISTS.items()}
+    drawn += [f"the {word} of {count:,} records" for word, count in listed.items() if count]
     return (
         f"the key drew {', '.join(drawn)}; dated {sealed.seal.date} by their author, commitment "
         f"{sealed.seal.commitment}"
@@ -176,8 +182,8 @@ def _print_sealed(files: "SealFiles") -> None:
         wrap=False,
     )
     variants = {"options": seal.arrangements} if seal.options else {}
-    if sealed.worded:
-        variants["wordings"] = max(len(one.wordings) for one in sealed.variants)
+    if sealed.listed("wordings"):
+        variants["wordings"] = max(len(one.given("wordings")) for one in sealed.variants)
     if variants:
         print_table(
             ("effect, sd", *(f"{what}: {count} variants" for what, count in variants.items())),

@@ -86,12 +86,12 @@ def sealed_work(
     """
     request, alternatives = sealed.seal.request(directory, name), list[AlternativeSet]()
     if sealed.seal.options:
-        free = [sealed.variants[number].free for number in sealed.numbers]
+        free = [sealed.variants[each.number].free for each in sealed.drawn]
         others, seed = request.arrangements - 1, request.seed
         alternatives.append(
             option_alternatives(sealed.test_set, permutations=others, seed=seed, keep=free)
         )
-    worded = sealed.worded >= FEWEST
+    worded = sealed.listed("wordings") >= FEWEST
     left_out = (NOT_SENT,) if worded and isinstance(scorer, EndpointScorer) else ()
     if worded and not left_out:
         alternatives.append(wording_alternatives(sealed))
@@ -115,13 +115,12 @@ def wording_alternatives(sealed: SealedSet) -> AlternativeSet:
     its choice of wordings alone, and a test on them is independent of one on arrangements.
     """
     template, name, texts = sealed.seal.template, sealed.test_set.name, []
-    published = dict(zip(sealed.numbers, sealed.test_set.records, strict=True))
-    most = max(len(one.wordings) for one in sealed.variants)
+    published = {each.number: each.picks.get("wordings", 0) for each in sealed.drawn}
+    most = max(len(one.given("wordings")) for one in sealed.variants)
     for number, one in enumerate(sealed.variants):
-        first = published[number].get(one.field)
-        row: list[str | None] = [*sorted(one.wordings, key=first.__ne__)] or [None]
-        records = [(f"record {number + 1}", one.variant(wording=text)) for text in row]
-        texts.append(render(records, template, name) * (most // len(row)))
+        order = sorted(range(len(one.given("wordings")) or 1), key=published[number].__ne__)
+        records = [(f"record {number + 1}", one.variant(picks={"wordings": i})) for i in order]
+        texts.append(render(records, template, name) * (most // len(order)))
     return AlternativeSet(name, tuple(texts), sealed.test_set.template, "wordings")
 
 
