@@ -250,7 +250,7 @@ def sealed(tmp_path_factory) -> SealedSet:
 
 
 def found_by(*arguments) -> Audit:
-    return audit_sealed(sealed_work(*arguments)[0])
+    return audit_sealed(sealed_work(*arguments)[0], 0.05)
 
 
 def seal_quiz(directory: Path, rows, **stated) -> SealedSet:
@@ -310,7 +310,7 @@ def test_an_endpoint_is_not_sent_what_is_not_published(sealed, tokenizer, tmp_pa
     monkeypatch.setattr("contamination.seal.audit.EndpointScorer", Remote)
     scorer = Remote(tokenizer)
     work, left_out = sealed_work(scorer, sealed, tmp_path, "remote")
-    assert [result.test for result in audit_sealed(work).results] == ["successor", "options"]
+    assert [result.test for result in audit_sealed(work, 0.05).results] == ["successor", "options"]
     assert left_out == (NOT_SENT,)
     asked = [tokenizer.decode(ids) for ids in scorer.sequences]
     assert not [text for text in asked if any(other in text for other in unpublished(sealed))]

@@ -5,6 +5,7 @@ import datetime
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -15,14 +16,17 @@ from contamination.audit.request import Request
 from contamination.cli.audit import print_cost, print_plans
 from contamination.cli.options import (
     AnswerFields,
+    AsJson,
     AuditOptions,
+    CsvFile,
     DataOptions,
     OptionsFields,
     OtherFields,
+    add_options,
     option,
     template_of,
 )
-from contamination.cli.printing import print_table, say
+from contamination.cli.printing import print_table, save_table, say
 from contamination.errors import InputError
 from contamination.files import check_directory
 from contamination.testsets.example_set import Declared
@@ -40,13 +44,21 @@ STATED = [
 ]
 
 
+@dataclass(frozen=True, kw_only=True)
+class SealOptions:
+    """Which seal is meant, and what proves it."""
+
+    seal: Annotated[Path, option("The seal.json that was published with the set.")]
+    key: Annotated[Path, option("The author's key.json.")]
+
+
 def seal(
     file: Annotated[
         Path,
         typer.Argument(
             metavar="MY_SET",
             help="The set, in any order: .jsonl, .json, .csv, .parquet or .txt. With --signature, "
-            "the directory that --commit wrote.",
+            "or --stamp alone, the directory that was written.",
         ),
     ],
     out: Annotated[Path | None, option("New directory, of `public` and `private`.")] = None,
@@ -85,6 +97,12 @@ def seal(
         int | None, option("Round of drand's quicknet; default: the first in a day.", "--round")
     ] = None,
     signature: Annotated[str | None, option("Signature of that round: draw at last.")] = None,
+    stamp: Annotated[
+        bool, option("Write a time-stamp request of the commitment, also later.", "--stamp")
+    ] = False,
+    tsa: Annotated[
+        str | None, option("URL of a time-stamping authority, to send it to.", metavar="URL")
+    ] = None,
 ) -> None:
     """Seal MY_SET: draw its order by a secret key, and commit to that.
 
@@ -99,6 +117,10 @@ def seal(
         if out is not None or commit:
             raise InputError("--signature ends what --commit began: give its directory alone")
         return _print_sealed(draw_committed(file, signature))
+    if tsa is not None and not stamp:
+        raise InputError("--tsa goes with --stamp: give both")
+    if stamp and out is None:
+        return _stamp(file, tsa)
     if out is None:
         raise InputError("--out is missing: name a new directory")
     if beacon_round is not None and not commit:
@@ -123,8 +145,9 @@ def seal(
     given = {field: value for field, value in stated.items() if value is not None}
     files = seal_file(file, out, **given)
     if beacon_round is None:
-        return _print_sealed(files)
-    return say(
+        _print_sealed(files)
+        return _stamp(files.directory, tsa) if stamp else None
+    say(
         f"publish {files.commitment} before {time_of(beacon_round):%Y-%m-%d %H:%M:%S} UTC, where a "
         "date can be proved: it is the one commitment of that name",
         f"after that, take `signature` from {url_of(beacon_round)} and run: contamination "
@@ -132,24 +155,56 @@ def seal(
         f"keep {files.key} to yourself, and a second copy elsewhere",
         wrap=False,
     )
+    return _stamp(files.directory, tsa) if stamp else None
 
 
+def _stamp(directory: Path, tsa: str | None) -> None:
+    from contamination.seal.stamp import stamp
+
+    files = stamp(directory, tsa)
+    if tsa is not None:
+        return say(f"stamped: publish {files.token} with {files.commitment}", wrap=False)
+    return say(
+        f"have {files.request} stamped (--tsa URL, or curl --data-binary @{files.request} "
+        f"-H 'Content-Type: application/timestamp-query' URL -o {files.token})",
+        wrap=False,
+    )
+
+
+@add_options
 def verify(
+    options: SealOptions,
     published: Annotated[Path, typer.Argument(metavar="SEALED", help="The published file.")],
-    seal: Annotated[Path, option("The seal.json that was published with the set.")],
-    key: Annotated[Path, option("The author's key.json.")],
+    date: Annotated[
+        Path | None, option("Time stamp of the commitment: commitment.tsr.", metavar="TOKEN")
+    ] = None,
+    ca: Annotated[
+        Path | None, option("Root certificate of who gave it (PEM).", metavar="FILE")
+    ] = None,
 ) -> None:
     """Verify SEALED without a model: the key draws this set and this seal, byte by byte."""
     from contamination.seal.audit import guarantee
+    from contamination.seal.beacon import time_of
     from contamination.seal.files import verify as verify_files
+    from contamination.seal.stamp import stamped_at
 
-    found = verify_files(published, seal, key)
+    if (date is None) != (ca is None):
+        raise InputError("--date and --ca go together: give the time stamp and the certificate")
+    found = verify_files(published, options.seal, options.key)
     say(
-        f"verified: {published} and {seal} are what {key} draws",
+        f"verified: {published} and {options.seal} are what {options.key} draws",
         _described(found),
         guarantee(found.seal),
         wrap=False,
     )
+    if date is not None and ca is not None:
+        time, ahead = stamped_at(date, found.seal.stamped, ca), found.seal.beacon_round
+        before = ahead is not None and time < time_of(ahead)
+        say(
+            f"stamped: the commitment existed at {time:%Y-%m-%d %H:%M:%S} UTC, as {ca} vouches"
+            + f"; that is {'before' if before else 'NOT before'} the round" * (ahead is not None),
+            wrap=False,
+        )
 
 
 def _described(sealed: "SealedSet") -> str:
@@ -195,6 +250,76 @@ def _print_sealed(files: "SealFiles") -> None:
         )
 
 
+# --- contamination audit-logs ---------------------------------------------------------------------
+
+
+@add_options
+def audit_logs(
+    options: SealOptions,
+    logs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="LOGS...",
+            help="Logs of lm-evaluation-harness (samples_*.jsonl), Inspect (.eval), lighteval "
+            "(details_*.parquet) or HELM (scenario_state.json, display_predictions.json), or a "
+            "table of `id`, `answer` and `model`.",
+        ),
+    ],
+    as_json: AsJson = False,
+    csv: CsvFile = None,
+) -> None:
+    """Test every model of LOGS by its answers to a sealed set, without the model.
+
+    Small p: of several right answers the model names the published one too often for chance. Exit
+    status 1 if anything is proven after Holm's correction over all models, else 3 if nothing can be
+    said of a model, else 0.
+    """
+    from contamination.seal.audit import guarantee
+    from contamination.seal.files import verify
+    from contamination.seal.logs import audit_logs as audit
+    from contamination.testsets.logs import read_log
+
+    sealed = verify(None, options.seal, options.key)
+    level = sealed.seal.level
+    found = audit(sealed, (one for path in logs for one in read_log(path)))
+    rows = [dataclasses.asdict(one) | {"conclusion": one.conclusion(level)} for one in found]
+    if csv is not None:
+        import pandas as pd
+
+        save_table(pd.DataFrame(rows), csv)
+    if as_json:
+        told = {"seal": sealed.seal.model_dump(mode="json"), "guarantee": guarantee(sealed.seal)}
+        print(json.dumps(told | {"models": rows}, indent=2))
+    else:
+        print_table(
+            (
+                "model",
+                "records",
+                "admissible",
+                "hits",
+                "by chance",
+                "known, at least",
+                "p",
+                "log10 p",
+                "p (Holm)",
+                "verdict",
+            ),
+            (
+                (
+                    *(one.model, one.records, one.admissible, one.hits, f"{one.expected:.1f}"),
+                    *(one.known_at_least, f"{one.p:.3g}", f"{one.log10_p:.1f}"),
+                    *(f"{one.holm_p:.3g}", one.conclusion(level)),
+                )
+                for one in found
+            ),
+            title=f"Which models know what the key of {sealed.seal.name} drew?",
+            text=("verdict",),
+        )
+        say(f"verified: {_described(sealed)}", guarantee(sealed.seal))
+    conclusions = {row["conclusion"] for row in rows}
+    raise typer.Exit(1 if "proven" in conclusions else 3 * ("cannot say" in conclusions))
+
+
 # --- contamination test --seal --------------------------------------------------------------------
 
 
@@ -215,7 +340,7 @@ def test_sealed(options: AuditOptions, seal: Path | None, key: Path | None, alph
         if first_process:
             print_plans({options.model: work.plan}, options.as_json)
         return
-    audit = audit_sealed(work)
+    audit = audit_sealed(work, sealed.seal.level)
     if options.endpoint is not None:
         print(scorer.summary(), file=sys.stderr)  # type: ignore[attr-defined]
     if not first_process:
@@ -258,12 +383,15 @@ def _print_tested(audit: "Audit", sealed: "SealedSet", left_out: Sequence[str]) 
 
     assert audit.joint is not None
     kinds = {OPTION_TEST: "items", WORDINGS_TEST: "records"}
-    parts = [(r.test, f"{r.shards} {kinds.get(r.test, 'shards')}") for r in audit.results]
+    rows = [
+        (each.test, f"{each.shards} {kinds.get(each.test, 'shards')}", getattr(each, "known", ""))
+        for each in audit.results
+    ]
     found: list[Any] = [*audit.results, audit.joint]
     p = [(f"{each.p:.3g}", f"{each.log10_p:.1f}") for each in found]
     print_table(
-        ("test", "of", "p", "log10 p"),
-        ((*part, *each) for part, each in zip([*parts, ("all together", "")], p, strict=True)),
+        ("test", "of", "known, at least", "p", "log10 p"),
+        ((*row, *each) for row, each in zip([*rows, ("all together", "", "")], p, strict=True)),
         title=f"Has {audit.header.model} read {audit.header.dataset} as it was sealed?",
     )
     say(f"verified: {_described(sealed)}", guarantee(sealed.seal), "not claimed:")
