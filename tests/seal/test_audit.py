@@ -108,14 +108,15 @@ class LikedStore:
         return np.array([[likes_text(text) for text in row] for row in self.texts])
 
 
-def sealed_by(seed: bytes | None) -> SealedSet:
+def sealed_by(seed: bytes | None, variants=VARIANTS, stated=STATED) -> SealedSet:
     """Seal the records by a key; without one, as an author would leave them."""
-    drawn = [Drawn(i, (), {}) for i in range(ITEMS)] if seed is None else draw(VARIANTS, seed)
-    records = [VARIANTS[each.number].variant(each.sources, each.picks) for each in drawn]
+    drawn = [Drawn(i, (), {}) for i in range(ITEMS)] if seed is None else draw(variants, seed)
+    records = [variants[each.number].variant(each.sources, each.picks) for each in drawn]
     placed = [(f"line {i}", record) for i, record in enumerate(records, 1)]
     came_out = {"commitment": "0" * 64, "signature": None, "sha256": "0" * 64}
-    test_set = make_test_set("liked", placed, TEMPLATE, "liked")
-    return SealedSet(Seal(**STATED, **came_out), test_set, b"", VARIANTS, tuple(drawn))
+    seal = Seal(**stated, **came_out)
+    test_set = make_test_set(seal.name, placed, seal.template, "liked")
+    return SealedSet(seal, test_set, b"", variants, tuple(drawn))
 
 
 def results_of(sealed: SealedSet) -> dict[str, TestResult]:

@@ -41,17 +41,8 @@ from contamination.testsets.sources import open_test_set
 IDENTITY = ("model", "model_revision", "dataset", "dataset_revision", "template", "seed")
 T = TypeVar("T")
 SAMPLED, FAR = ("successor",), -6.0  # tests on sampled orderings; log10 p where the draw matters
-RESULT = (
-    "test",
-    "statistic",
-    "p",
-    "log10_p",
-    "shards",
-    "permutations",
-    "best",
-    "stopped_at",
-    "known",
-)
+RESULT = ("test", "statistic", "p", "log10_p", "shards", "permutations")
+RESULT += ("best", "stopped_at", "known")  # where there are any
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,12 +12,11 @@ The exception: a prompt that shows other records of the set with their published
 answers depend on the key without any training. Such a log is refused where its prompts are in it.
 """
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-
-import numpy as np
 
 from contamination import statistics
 from contamination.audit.conclusion import Conclusion
@@ -87,9 +86,9 @@ def audit_logs(sealed: SealedSet, logs: Iterable[LogRecord]) -> list[ModelAnswer
     for answers in found.values():
         told = {place: each for place, each in answers.items() if each is not None}
         hits = sum(sealed.drawn[place].picks["answers"] == each for place, each in told.items())
-        rows.append((len(answers), hits, [1 / len(names[place]) for place in told]))
-    log10_p = [statistics.hits_log10_p(hits, chances) for _, hits, chances in rows]
-    holm_p = statistics.adjust(log10_p=log10_p, method="holm").p
+        chances = [1 / len(names[place]) for place in told]
+        rows.append((len(answers), hits, chances, statistics.hits_log10_p(hits, chances)))
+    adjusted = statistics.adjust(log10_p=[row[-1] for row in rows], method="holm").p
     return [
         ModelAnswers(
             model=model,
@@ -98,13 +97,13 @@ def audit_logs(sealed: SealedSet, logs: Iterable[LogRecord]) -> list[ModelAnswer
             hits=hits,
             expected=sum(chances),
             known_at_least=statistics.known_at_least(hits, chances, level=sealed.seal.level),
-            p=p_from_log10(log10),
-            log10_p=log10,
-            holm_p=float(after),
-            floor=min(1.0, len(rows) * float(np.prod(chances))),
+            p=p_from_log10(log10_p),
+            log10_p=log10_p,
+            holm_p=float(holm_p),
+            floor=min(1.0, len(rows) * math.prod(chances)),
         )
-        for model, (records, hits, chances), log10, after in zip(
-            found, rows, log10_p, holm_p, strict=True
+        for model, (records, hits, chances, log10_p), holm_p in zip(
+            found, rows, adjusted, strict=True
         )
     ]
 
@@ -114,16 +113,10 @@ def _places(sealed: SealedSet) -> Callable[[LogRecord], int]:
     records, name = sealed.test_set.records, sealed.seal.name
     key = next((field for field in ID_FIELDS if field in records[0]), "")
     ids = {str(record.get(key)): place for place, record in enumerate(records) if key}
-    shown = fields_of(sealed.seal.template) - {sealed.seal.answers_of}
-    texts = [
-        max(
-            (_line(record[field]) for field in shown if isinstance(record[field], str)),
-            key=len,
-            default="",
-        )
-        for record in records
-    ]
-    searched = Counter[str]()
+    # A record is recognised by the longest text that every example shows of it.
+    shown = sorted(fields_of(sealed.seal.template) - {sealed.seal.answers_of})
+    said = [[_line(one[each]) for each in shown if isinstance(one[each], str)] for one in records]
+    texts, searched = [max(each, key=len, default="") for each in said], Counter[str]()
 
     def place_of(one: LogRecord) -> int:
         text, prompt = _line(one.text), _line(one.prompt)
@@ -135,57 +128,48 @@ def _places(sealed: SealedSet) -> Callable[[LogRecord], int]:
                 f"{one.place}: record {one.id or one.number!r} is not one of {name} as it was "
                 "published; give logs of this set alone, with its ids or in its order"
             )
-        searched[one.model] += bool(prompt)
-        if prompt and searched[one.model] <= SEARCHED:
-            for other in texts:
-                if other in prompt and other not in texts[place]:
-                    raise InputError(
-                        f"{one.place}: the prompt shows another record of {name} as well "
-                        f"({other[:40]!a}), and its answer may be the published one; give logs "
-                        "without examples from this set"
-                    )
+        searched[one.model] += 1
+        others = texts if searched[one.model] <= SEARCHED else ()
+        if any(other in prompt and other not in texts[place] for other in others):
+            raise InputError(
+                f"{one.place}: the prompt shows other records of {name} as well, maybe with their "
+                "answers; give logs without examples from this set"
+            )
         return place
 
     return place_of
 
 
 def _names(one: Variants, drawn: Drawn) -> list[set[str]]:
-    """Return what each right answer of a record is called; an option also by text and label."""
+    """Return what each right answer of a record is called; an option also by text and letter."""
     found = []
-    for pick, _ in enumerate(one.given("answers")):
+    for pick in range(len(one.given("answers"))):
         record = one.variant(drawn.sources, {**drawn.picks, "answers": pick})
         names = {str(record[one.lists["answers"][0]])}
         if one.items:
-            answer = one.items[pick].answer
-            assert answer is not None
-            place = one.order(drawn.sources).index(answer)
-            names |= {one.items[pick].options[answer], LETTERS[place]}
+            options, answer = one.items[pick].options, one.items[pick].answer
+            assert answer is not None  # `prepare` has refused it
+            names |= {options[answer], LETTERS[one.order(drawn.sources).index(answer)]}
         found.append({_said(name) for name in names})
     twice = Counter(name for names in found for name in names)
     return [{name for name in names if twice[name] == 1} for names in found]
 
 
 def _named(answers: Sequence[str], names: Sequence[set[str]]) -> int | None:
-    """Return which right answer is given: the whole of a text, or the only one that it contains."""
+    """Return which right answer is given: by the whole of a text, or as the only one in it."""
     for text in answers:
         whole = [pick for pick, each in enumerate(names) if _said(text) in each]
-        inside = {
-            pick: part for pick, each in enumerate(names) for part in each if _contains(text, part)
-        }
-        longest = [
-            pick
-            for pick, part in inside.items()
-            if not any(part != other and part in other for other in inside.values())
-        ]
-        if len(which := whole or longest) == 1:
-            return which[0]
+        found = whole or [p for p, each in enumerate(names) if any(_in(n, text) for n in each)]
+        if len(found) == 1:
+            return found[0]
     return None
 
 
-def _contains(text: str, name: str) -> bool:
-    """Whether a name stands in a text as a word; a letter only as a capital."""
-    pattern = rf"(?<![\w.]){re.escape(name.upper() if len(name) == 1 else name)}(?!\w|\.\w)"
-    return re.search(pattern, _line(text), 0 if len(name) == 1 else re.IGNORECASE) is not None
+def _in(name: str, text: str) -> bool:
+    """Whether a name stands in a text as a word; a letter as a capital alone."""
+    letter = len(name) == 1
+    pattern = rf"(?<![\w.]){re.escape(name.upper() if letter else name)}(?!\w|\.\w)"
+    return re.search(pattern, _line(text), 0 if letter else re.IGNORECASE) is not None
 
 
 def _line(text: str) -> str:

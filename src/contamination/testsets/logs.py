@@ -7,6 +7,7 @@ there are several, `model`. Another room decides what the answers are worth.
 """
 
 import json
+import struct
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,8 +34,8 @@ class LogRecord:
         None where the log does not say.
     doc : the record as the log has it; as published in logs of lm-evaluation-harness.
     prompt : all that the model was shown; "" where the log does not say.
-    answers : what it answered, the most telling form first: the option that it chose, what a filter
-        has extracted, all that it wrote.
+    answers : what it answered, as the log has extracted it, else all that it wrote; before the
+        label of an option its text.
     """
 
     place: str
@@ -48,7 +49,7 @@ class LogRecord:
     @property
     def text(self) -> str:
         """All that the log has of the question."""
-        return " ".join(_texts([self.prompt, self.doc]))
+        return _text([self.prompt, self.doc])
 
 
 def read_log(path: Path) -> list[LogRecord]:
@@ -57,131 +58,102 @@ def read_log(path: Path) -> list[LogRecord]:
     Raises InputError that names file and record for what cannot be read, is of no known format, or
     lacks an id or an answer.
     """
-    if path.suffix == ".eval":
-        rows, reader = _read_eval(path), _inspect
-    else:
-        rows, reader = _rows(path)
-    found, where = [], str(path)
+    rows = _read_eval(path) if path.suffix == ".eval" else _read_rows(path)
+    first, found = rows[0][1] if rows else {}, list[LogRecord]()
+    reader = next((each for field, each in READERS.items() if field in first), _plain)
     for place, row in rows:
-        where = f"{path}, {place}"
         try:
-            found += [one for one in reader(path, place, row) if one.answers]
+            found += reader(path, f"{path}, {place}", row)
         except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-            reason = f"no {error}" if isinstance(error, KeyError) else str(error)
-            raise InputError(f"{where}: not as {reader.__doc__} writes it ({reason})") from error
-    if not found:
+            problem = f"no {error}" if isinstance(error, KeyError) else str(error)
+            raise InputError(
+                f"{path}, {place}: not as {reader.__doc__} has it ({problem}); give the log itself"
+            ) from error
+    if not (answered := [one for one in found if one.answers]):
         raise InputError(f"{path}: no model has answered anything here; give another log")
-    return found
-
-
-_Reader = Callable[[Path, str, Mapping[str, Any]], Iterator[LogRecord]]
-
-
-def _rows(path: Path) -> tuple[Sequence[Record], _Reader]:
-    """Read a file of records, and tell by the first one who wrote it."""
-    if path.name == "scenario_state.json":
-        state = read_json(path)
-        model = {"model": state["adapter_spec"]["model"]}
-        states = enumerate(state["request_states"], start=1)
-        return [(f"request {number}", model | each) for number, each in states], _helm
-    rows = read_records(path)
-    first = rows[0][1]
-    if "predicted_text" in first:
-        return rows, _predictions
-    if "__doc__" in first:
-        return rows, _lighteval
-    return rows, _harness if {"doc_id", "doc", "arguments"} <= first.keys() else _plain
+    return answered
 
 
 def _harness(path: Path, place: str, row: Mapping[str, Any]) -> Iterator[LogRecord]:
     """lm-evaluation-harness"""
-    requests = [_ordered(each) for each in _ordered(row["arguments"])]
+    requests = [list(each.values()) for each in row["arguments"].values()]
     said = row["filtered_resps"]
     if len(requests) > 1:  # the likeliest of several continuations, each with its log-probability
         values = [float(each[0]) for each in said]
         said = [requests[values.index(max(values))][1]]
-    texts = [each if isinstance(each, str) else each[0] for each in said]
-    yield LogRecord(
-        place,
-        _beside(path, f"results_{path.stem.rpartition('_')[2]}.json", "model_name")
-        or path.parent.name,
-        "",
-        int(row["doc_id"]),
-        row["doc"],
-        str(requests[0][0]),
-        tuple(texts),
-    )
+    answers = tuple(each if isinstance(each, str) else each[0] for each in said)
+    run = f"results_{path.stem.rpartition('_')[2]}.json"
+    model = _beside(path, run, "model_name") or path.parent.name
+    yield LogRecord(place, model, "", row["doc_id"], row["doc"], requests[0][0], answers)
 
 
 def _inspect(path: Path, place: str, row: Mapping[str, Any]) -> Iterator[LogRecord]:
     """Inspect"""
-    doc = {name: row[name] for name in ("input", "choices", "target") if row.get(name) is not None}
-    number = row["id"] - 1 if isinstance(row["id"], int) else None  # counted from 1
+    name, choices = row["id"], row.get("choices") or ()
+    number = name - 1 if isinstance(name, int) else None
+    labels = dict(zip(LETTERS, choices, strict=False))
     scores = (row.get("scores") or {}).values()
-    texts = [score["answer"] for score in scores if score.get("answer")]
-    texts.append(row["output"]["completion"])
-    mapping = dict(zip(LETTERS, doc.get("choices", ()), strict=False))
-    prompt = [
-        text
-        for each in row["messages"]
-        if each["role"] != "assistant"
-        for text in _texts(each["content"])
-    ]
-    answers = _mapped(texts, mapping)
-    yield LogRecord(place, row["model"], str(row["id"]), number, doc, "\n".join(prompt), answers)
+    scored = [score["answer"] for score in scores if score.get("answer")]
+    answers = _mapped(scored or [row["output"]["completion"]], labels)
+    shown = [each["content"] for each in row["messages"] if each["role"] != "assistant"]
+    doc = {field: row[field] for field in ("input", "choices", "target") if field in row}
+    yield LogRecord(place, row["model"], str(name), number, doc, _text(shown), answers)
 
 
 def _lighteval(path: Path, place: str, row: Mapping[str, Any]) -> Iterator[LogRecord]:
     """lighteval"""
-    doc, response = row["__doc__"], row["__model_response__"]
-    number = int(doc["id"]) if str(doc.get("id", "")).isdecimal() else int(place.split()[-1]) - 1
-    values, texts = response.get("logprobs"), list(response.get("text") or ())
-    if not texts and values is not None and len(values):
-        texts = [doc["choices"][list(values).index(max(values))]]
-    # details/ORG/MODEL/TIME/details_TASK_TIME.parquet
-    model = "/".join(path.absolute().parts[-4:-2]) if "details" in path.parts else path.stem
-    prompt = "\n".join(_texts(response.get("input") or doc["query"]))
-    yield LogRecord(place, model, str(doc.get("id") or ""), number, doc, prompt, tuple(texts))
+    doc, said = row["__doc__"], row["__model_response__"]
+    name, texts, values = str(doc["id"]), said.get("text") or (), said.get("logprobs")
+    if not texts and values:  # the likeliest of several continuations
+        texts = [doc["choices"][values.index(max(values))]]
+    above = "/".join(path.absolute().parts[:-2])  # .../details/ORG/MODEL/TIME/details_TASK_TIME
+    model = above.rpartition("/details/")[2] if "/details/" in above else path.stem
+    prompt = _text(said.get("input") or doc["query"])
+    yield LogRecord(place, model, name, _number(name), doc, prompt, tuple(texts))
 
 
 def _helm(path: Path, place: str, row: Mapping[str, Any]) -> Iterator[LogRecord]:
     """HELM"""
-    instance = row["instance"]
-    if row.get("reference_index") is None and row.get("result"):  # else one request an option
-        text = row["result"]["completions"][0]["text"]
-        answers = _mapped([text], row.get("output_mapping") or {})
-        name, prompt = instance["id"], row["request"]["prompt"]
-        yield LogRecord(place, row["model"], name, _counted(name), instance, prompt, answers)
+    model = row["adapter_spec"]["model"]
+    for state in row["request_states"]:
+        doc, name = state["instance"], state["instance"]["id"]
+        if state.get("reference_index") is None and state.get("result"):  # no request an option
+            said = [state["result"]["completions"][0]["text"]]
+            answers = _mapped(said, state.get("output_mapping") or {})
+            prompt = state["request"]["prompt"]
+            yield LogRecord(place, model, name, _number(name), doc, prompt, answers)
 
 
 def _predictions(path: Path, place: str, row: Mapping[str, Any]) -> Iterator[LogRecord]:
     """HELM"""
     model = _beside(path, "run_spec.json", "adapter_spec", "model") or path.parent.name
-    texts = [row[name] for name in ("mapped_output", "predicted_text") if row.get(name)]
+    answers = tuple(row[each] for each in ("mapped_output", "predicted_text") if row.get(each))
     name = row["instance_id"]
-    yield LogRecord(place, model, name, _counted(name), answers=tuple(texts))
+    yield LogRecord(place, model, name, _number(name), answers=answers)
 
 
 def _plain(path: Path, place: str, row: Mapping[str, Any]) -> Iterator[LogRecord]:
-    """a table of `id`, `answer` and, if there are several, `model`"""
+    """a table with `id`, `answer` and, of several, `model`"""
     name, model = str(row["id"]), str(row.get("model") or path.stem)
     number = int(name) - 1 if name.isdecimal() else None
     yield LogRecord(place, model, name, number, answers=(str(row["answer"]),))
 
 
-def _ordered(value: Any) -> list[Any]:
-    """Return the entries of a list, or of a mapping that counts: gen_args_0, gen_args_1 ..."""
-    return list(value.values() if isinstance(value, Mapping) else value)
+# A field of a record that only one of them writes.
+READERS: dict[str, Callable[[Path, str, Mapping[str, Any]], Iterator[LogRecord]]] = {
+    "arguments": _harness,
+    "messages": _inspect,
+    "__doc__": _lighteval,
+    "request_states": _helm,
+    "predicted_text": _predictions,
+}
 
 
-def _texts(value: Any) -> list[str]:
-    """Return all texts in a prompt, whether it is one or a list of messages."""
-    if isinstance(value, str):
-        return [value]
-    parts = value.values() if isinstance(value, Mapping) else value or ()
-    return [
-        text for part in parts if isinstance(part, str | Mapping | list) for text in _texts(part)
-    ]
+def _text(value: Any) -> str:
+    """Return all text in a value, such as a prompt or a list of messages."""
+    if isinstance(value, Mapping | list | tuple):
+        return "\n".join(map(_text, value.values() if isinstance(value, Mapping) else value))
+    return value if isinstance(value, str) else ""
 
 
 def _mapped(texts: Sequence[str], mapping: Mapping[str, str]) -> tuple[str, ...]:
@@ -190,9 +162,9 @@ def _mapped(texts: Sequence[str], mapping: Mapping[str, str]) -> tuple[str, ...]
     return (*options, *texts)
 
 
-def _counted(name: str) -> int | None:
-    """Return the number of an instance of HELM, which counts them: id0, id1 ..."""
-    return int(name[2:]) if name.startswith("id") and name[2:].isdecimal() else None
+def _number(name: str) -> int | None:
+    """Return a number that counts records from 0, as "7", or "id7" of HELM."""
+    return int(digits) if (digits := name.removeprefix("id")).isdecimal() else None
 
 
 def _beside(path: Path, name: str, *keys: str) -> str | None:
@@ -206,16 +178,21 @@ def _beside(path: Path, name: str, *keys: str) -> str | None:
     return str(value)
 
 
+def _read_rows(path: Path) -> list[Record]:
+    """Read records; a file of HELM that holds one object over many lines is one."""
+    if path.name == "scenario_state.json":
+        return [("request_states", read_json(path))]
+    return read_records(path)
+
+
 def _read_eval(path: Path) -> list[Record]:
     """Read the samples of a log of Inspect, a zip file with a JSON file for each."""
     try:
         with zipfile.ZipFile(path) as archive:
             model = json.loads(_unpacked(archive, archive.getinfo("header.json")))["eval"]["model"]
             samples = [one for one in archive.infolist() if one.filename.startswith("samples/")]
-            return [
-                (one.filename, {"model": model} | json.loads(_unpacked(archive, one)))
-                for one in samples
-            ]
+            read = ((one.filename, json.loads(_unpacked(archive, one))) for one in samples)
+            return [(name, {**row, "model": model}) for name, row in read]
     except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
         raise InputError(f"{path}: no log of Inspect ({error}); give the .eval file") from error
 
@@ -227,9 +204,7 @@ def _unpacked(archive: zipfile.ZipFile, one: zipfile.ZipInfo) -> bytes:
     import pyarrow
 
     assert archive.fp is not None
-    archive.fp.seek(one.header_offset)
-    header = archive.fp.read(30)  # which ends with the lengths of a name and of extra fields
-    lengths = int.from_bytes(header[26:28], "little"), int.from_bytes(header[28:30], "little")
-    archive.fp.seek(sum(lengths), 1)
+    archive.fp.seek(one.header_offset + 26)  # the lengths of a name and of extra fields
+    archive.fp.seek(sum(struct.unpack("<HH", archive.fp.read(4))), 1)
     packed = pyarrow.BufferReader(archive.fp.read(one.compress_size))
     return bytes(pyarrow.CompressedInputStream(packed, "zstd").read())
