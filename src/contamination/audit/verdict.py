@@ -42,7 +42,7 @@ IDENTITY = ("model", "model_revision", "dataset", "dataset_revision", "template"
 T = TypeVar("T")
 SAMPLED, FAR = ("successor",), -6.0  # tests on sampled orderings; log10 p where the draw matters
 RESULT = ("test", "statistic", "p", "log10_p", "shards", "permutations")
-RESULT += ("best", "stopped_at", "known")  # where there are any
+EXTRA = ("best", "stopped_at", "known")  # of some results
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +181,7 @@ class Audit:
 
 
 def _described(result: TestResult) -> dict[str, Any]:
-    return {name: getattr(result, name) for name in RESULT if hasattr(result, name)}
+    return {name: getattr(result, name) for name in RESULT + EXTRA if hasattr(result, name)}
 
 
 def audit(

@@ -56,7 +56,7 @@ WORDINGS_TEST = "wordings"
 NOT_CLAIMED = (
     "how the model came by the set, or whether it has read paraphrases or translations of it",
     "anything, if the key was known before training",
-    "a date: that of the commitment is as good as the place where it was published, or its stamp",
+    "a date: that of the commitment is as good as the place where it was published",
 )
 NOT_SENT = (
     "wordings were not tested: an endpoint would be sent the unpublished ones, and could keep them"
@@ -160,7 +160,7 @@ def known_records(scores: NDArray[np.float64], *, level: float) -> int:
 def token_scores(store: Store) -> NDArray[np.float64]:
     """Return mean log-probabilities of alternatives (nats a token), shape (n, N)."""
     scores = store.alternatives()
-    return scores / np.reshape(store.header.example_tokens, scores.shape)
+    return np.asarray(scores / np.reshape(store.header.example_tokens, scores.shape))
 
 
 def wordings_test(store: Store) -> TestResult:

@@ -67,7 +67,8 @@ def _log_law(chances: NDArray[np.float64]) -> NDArray[np.float64]:
 def _with_coin(law: NDArray[np.float64], chance: float) -> NDArray[np.float64]:
     """Add one more coin to a law of counts, in logarithms."""
     tails = np.append(law + (math.log1p(-chance) if chance < 1 else -np.inf), -np.inf)
-    return np.logaddexp(tails, np.insert(law + math.log(chance), 0, -np.inf))
+    heads = np.insert(law + math.log(chance), 0, -np.inf)
+    return np.asarray(np.logaddexp(tails, heads))
 
 
 def _checked(hits: int, chances: ArrayLike) -> NDArray[np.float64]:
