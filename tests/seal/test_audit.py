@@ -26,7 +26,7 @@ from contamination.seal.audit import (
     wording_alternatives,
     wordings_test,
 )
-from contamination.seal.draws import draw
+from contamination.seal.draws import Drawn, draw
 from contamination.seal.files import Seal, SealedSet, Statement, prepare, seal_file, verify
 from contamination.statistics import TestResult, fisher
 from contamination.testsets.alternatives import option_alternatives
@@ -108,20 +108,19 @@ class LikedStore:
         return np.array([[likes_text(text) for text in row] for row in self.texts])
 
 
-def sealed_by(seed: bytes | None) -> SealedSet:
+def sealed_by(seed: bytes | None, variants=VARIANTS, stated=STATED) -> SealedSet:
     """Seal the records by a key; without one, as an author would leave them."""
-    drawn = [(i, dict(one.record)) for i, one in enumerate(VARIANTS)]
-    if seed is not None:
-        drawn = draw(VARIANTS, seed)
-    numbers, records = zip(*drawn, strict=True)
+    drawn = [Drawn(i, (), {}) for i in range(ITEMS)] if seed is None else draw(variants, seed)
+    records = [variants[each.number].variant(each.sources, each.picks) for each in drawn]
     placed = [(f"line {i}", record) for i, record in enumerate(records, 1)]
     came_out = {"commitment": "0" * 64, "signature": None, "sha256": "0" * 64}
-    test_set = make_test_set("liked", placed, TEMPLATE, "liked")
-    return SealedSet(Seal(**STATED, **came_out), test_set, b"", VARIANTS, numbers)
+    seal = Seal(**stated, **came_out)
+    test_set = make_test_set(seal.name, placed, seal.template, "liked")
+    return SealedSet(seal, test_set, b"", variants, tuple(drawn))
 
 
 def results_of(sealed: SealedSet) -> dict[str, TestResult]:
-    free = [VARIANTS[number].free for number in sealed.numbers]
+    free = [VARIANTS[each.number].free for each in sealed.drawn]
     found = option_alternatives(sealed.test_set, permutations=5, seed=0, keep=free)
     return {
         "order": TESTS["successor"].result(LikedStore(sealed.test_set), 0),
@@ -252,7 +251,7 @@ def sealed(tmp_path_factory) -> SealedSet:
 
 
 def found_by(*arguments) -> Audit:
-    return audit_sealed(sealed_work(*arguments)[0])
+    return audit_sealed(sealed_work(*arguments)[0], 0.05)
 
 
 def seal_quiz(directory: Path, rows, **stated) -> SealedSet:
@@ -292,7 +291,7 @@ def test_what_was_stated_is_tested(sealed, tokenizer, tmp_path):
 
 
 def unpublished(sealed: SealedSet) -> list[str]:
-    wordings = {text for one in sealed.variants for text in one.wordings}
+    wordings = {text for one in sealed.variants for text in one.given("wordings")}
     return sorted(wordings - {record["question"] for record in sealed.test_set.records})
 
 
@@ -312,7 +311,7 @@ def test_an_endpoint_is_not_sent_what_is_not_published(sealed, tokenizer, tmp_pa
     monkeypatch.setattr("contamination.seal.audit.EndpointScorer", Remote)
     scorer = Remote(tokenizer)
     work, left_out = sealed_work(scorer, sealed, tmp_path, "remote")
-    assert [result.test for result in audit_sealed(work).results] == ["successor", "options"]
+    assert [result.test for result in audit_sealed(work, 0.05).results] == ["successor", "options"]
     assert left_out == (NOT_SENT,)
     asked = [tokenizer.decode(ids) for ids in scorer.sequences]
     assert not [text for text in asked if any(other in text for other in unpublished(sealed))]

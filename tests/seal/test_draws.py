@@ -22,12 +22,12 @@ def item(number: int, options: str = "wxyz", answer: int = 0) -> dict[str, objec
 
 
 def variants(record: dict, free=(), wordings=()) -> Variants:
-    read = items_of(items_set([record]))[0]
-    return Variants(record, read, tuple(free), "question", tuple(wordings))
+    lists = {"wordings": ("question", tuple(wordings))} if wordings else {}
+    return Variants(record, lists, items_of(items_set([record])), tuple(free))
 
 
 def drawn(given: list[Variants], seed: bytes) -> list[dict]:
-    return [record for _, record in draw(given, seed)]
+    return [given[each.number].variant(each.sources, each.picks) for each in draw(given, seed)]
 
 
 def seeds(count: int):

@@ -9,7 +9,7 @@ from contamination.cli.options import option
 
 ROOMS = {
     "audit": ["test", "audit", "score", "plan"],
-    "seal": ["seal", "verify"],
+    "seal": ["seal", "verify", "audit-logs"],
     "membership": ["membership", "books", "unlearned"],
     "data": ["data"],
 }
@@ -27,7 +27,7 @@ def application(first: str = "") -> typer.Typer:
     for room, names in [each for each in ROOMS.items() if first in each[1]] or ROOMS.items():
         module = import_module(f"contamination.cli.{room}")
         for name in names:
-            made = getattr(module, name)
+            made = getattr(module, name.replace("-", "_"))
             if isinstance(made, typer.Typer):
                 app.add_typer(made, name=name)
             else:

@@ -87,7 +87,8 @@ def _check_table(table: Path, arguments: Iterable[Any]) -> None:
     """Refuse a table that cannot be written, or over what is read, before anything is computed."""
     if table.exists() and not table.is_file():
         raise InputError(f"{table} is no file that a table can be written to; name another")
-    read = (Path(value).resolve() for value in arguments if isinstance(value, str | Path))
+    given = (one for each in arguments for one in (each if isinstance(each, list) else [each]))
+    read = (Path(value).resolve() for value in given if isinstance(value, str | Path))
     if table.exists() and table.resolve() in read:
         raise InputError(f"--csv {table} is what is read; give another path")
     folder = next(folder for folder in table.absolute().parents if folder.exists())

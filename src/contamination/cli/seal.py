@@ -5,6 +5,7 @@ import datetime
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -15,14 +16,17 @@ from contamination.audit.request import Request
 from contamination.cli.audit import print_cost, print_plans
 from contamination.cli.options import (
     AnswerFields,
+    AsJson,
     AuditOptions,
+    CsvFile,
     DataOptions,
     OptionsFields,
     OtherFields,
+    add_options,
     option,
     template_of,
 )
-from contamination.cli.printing import print_table, say
+from contamination.cli.printing import print_table, save_table, say
 from contamination.errors import InputError
 from contamination.files import check_directory
 from contamination.testsets.example_set import Declared
@@ -38,6 +42,14 @@ STATED = [
     for field in (*dataclasses.fields(DataOptions), *dataclasses.fields(Request))
     if field.name not in ("directory", "name")
 ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SealOptions:
+    """Which seal is meant, and what proves it."""
+
+    seal: Annotated[Path, option("The seal.json that was published with the set.")]
+    key: Annotated[Path, option("The author's key.json.")]
 
 
 def seal(
@@ -65,6 +77,9 @@ def seal(
     options: OptionsFields = None,
     other: OtherFields = None,
     wordings_of: Annotated[str | None, option("Field that one of its `wordings` fills.")] = None,
+    answers: Annotated[
+        str | None, option("Field that one of its `answers` fills, all of which are right.")
+    ] = None,
     name: Annotated[str | None, option("Name of the benchmark; default: that of the file.")] = None,
     date: Annotated[
         datetime.datetime | None,
@@ -109,6 +124,7 @@ def seal(
         "options": axis == "both",
         "declared": Declared(tuple(answer or ()), tuple(options or ()), tuple(other or ())),
         "wordings_of": wordings_of,
+        "answers_of": answers,
         "tests": tuple(tests) if tests else None,
         "shards": shards,
         "permutations": permutations,
@@ -130,18 +146,18 @@ def seal(
     )
 
 
+@add_options
 def verify(
+    options: SealOptions,
     published: Annotated[Path, typer.Argument(metavar="SEALED", help="The published file.")],
-    seal: Annotated[Path, option("The seal.json that was published with the set.")],
-    key: Annotated[Path, option("The author's key.json.")],
 ) -> None:
     """Verify SEALED without a model: the key draws this set and this seal, byte by byte."""
     from contamination.seal.audit import guarantee
     from contamination.seal.files import verify as verify_files
 
-    found = verify_files(published, seal, key)
+    found = verify_files(published, options.seal, options.key)
     say(
-        f"verified: {published} and {seal} are what {key} draws",
+        f"verified: {published} and {options.seal} are what {options.key} draws",
         _described(found),
         guarantee(found.seal),
         wrap=False,
@@ -150,11 +166,13 @@ def verify(
 
 def _described(sealed: "SealedSet") -> str:
     """Say what was verified, in one line."""
+    from contamination.seal.draws import LISTS
+
     drawn = [f"the order of {len(sealed.variants):,} records"]
     if sealed.moving:
         drawn.append(f"the options of {sealed.moving:,} items")
-    if sealed.worded:
-        drawn.append(f"the wording of {sealed.worded:,} records")
+    listed = {word: sealed.listed(what) for what, word in LISTS.items()}
+    drawn += [f"the {word} of {count:,} records" for word, count in listed.items() if count]
     return (
         f"the key drew {', '.join(drawn)}; dated {sealed.seal.date} by their author, commitment "
         f"{sealed.seal.commitment}"
@@ -176,8 +194,8 @@ def _print_sealed(files: "SealFiles") -> None:
         wrap=False,
     )
     variants = {"options": seal.arrangements} if seal.options else {}
-    if sealed.worded:
-        variants["wordings"] = max(len(one.wordings) for one in sealed.variants)
+    if sealed.listed("wordings"):
+        variants["wordings"] = max(len(one.given("wordings")) for one in sealed.variants)
     if variants:
         print_table(
             ("effect, sd", *(f"{what}: {count} variants" for what, count in variants.items())),
@@ -187,6 +205,76 @@ def _print_sealed(files: "SealFiles") -> None:
             ],
             title=f"Records that find a model with power {POWER:.0%} at {seal.level:g}",
         )
+
+
+# --- contamination audit-logs ---------------------------------------------------------------------
+
+
+@add_options
+def audit_logs(
+    options: SealOptions,
+    logs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="LOGS...",
+            help="Logs of lm-evaluation-harness (samples_*.jsonl), Inspect (.eval), lighteval "
+            "(details_*.parquet) or HELM (scenario_state.json, display_predictions.json), or a "
+            "table of `id`, `answer` and `model`.",
+        ),
+    ],
+    as_json: AsJson = False,
+    csv: CsvFile = None,
+) -> None:
+    """Test every model of LOGS by its answers to a sealed set, without the model.
+
+    Small p: of several right answers the model names the published one too often for chance. Exit
+    status 1 if anything is proven after Holm's correction over all models, else 3 if nothing can be
+    said of a model, else 0.
+    """
+    from contamination.seal.audit import guarantee
+    from contamination.seal.files import verify
+    from contamination.seal.logs import audit_logs as audit
+    from contamination.testsets.logs import read_log
+
+    sealed = verify(None, options.seal, options.key)
+    level = sealed.seal.level
+    found = audit(sealed, (one for path in logs for one in read_log(path)))
+    rows = [dataclasses.asdict(one) | {"conclusion": one.conclusion(level)} for one in found]
+    if csv is not None:
+        import pandas as pd
+
+        save_table(pd.DataFrame(rows), csv)
+    if as_json:
+        told = {"seal": sealed.seal.model_dump(mode="json"), "guarantee": guarantee(sealed.seal)}
+        print(json.dumps(told | {"models": rows}, indent=2))
+    else:
+        print_table(
+            (
+                "model",
+                "records",
+                "admissible",
+                "hits",
+                "by chance",
+                "known, at least",
+                "p",
+                "log10 p",
+                "p (Holm)",
+                "verdict",
+            ),
+            (
+                (
+                    *(one.model, one.records, one.admissible, one.hits, f"{one.expected:.1f}"),
+                    *(one.known_at_least, f"{one.p:.3g}", f"{one.log10_p:.1f}"),
+                    *(f"{one.holm_p:.3g}", one.conclusion(level)),
+                )
+                for one in found
+            ),
+            title=f"Which models know what the key of {sealed.seal.name} drew?",
+            text=("verdict",),
+        )
+        say(f"verified: {_described(sealed)}", guarantee(sealed.seal))
+    conclusions = {row["conclusion"] for row in rows}
+    raise typer.Exit(1 if "proven" in conclusions else 3 * ("cannot say" in conclusions))
 
 
 # --- contamination test --seal --------------------------------------------------------------------
@@ -209,7 +297,7 @@ def test_sealed(options: AuditOptions, seal: Path | None, key: Path | None, alph
         if first_process:
             print_plans({options.model: work.plan}, options.as_json)
         return
-    audit = audit_sealed(work)
+    audit = audit_sealed(work, sealed.seal.level)
     if options.endpoint is not None:
         print(scorer.summary(), file=sys.stderr)  # type: ignore[attr-defined]
     if not first_process:
@@ -252,12 +340,19 @@ def _print_tested(audit: "Audit", sealed: "SealedSet", left_out: Sequence[str]) 
 
     assert audit.joint is not None
     kinds = {OPTION_TEST: "items", WORDINGS_TEST: "records"}
-    parts = [(r.test, f"{r.shards} {kinds.get(r.test, 'shards')}") for r in audit.results]
+    rows = [
+        (
+            each.test,
+            f"{each.shards} {kinds.get(each.test, 'shards')}",
+            getattr(each, "known_at_least", ""),
+        )
+        for each in audit.results
+    ]
     found: list[Any] = [*audit.results, audit.joint]
     p = [(f"{each.p:.3g}", f"{each.log10_p:.1f}") for each in found]
     print_table(
-        ("test", "of", "p", "log10 p"),
-        ((*part, *each) for part, each in zip([*parts, ("all together", "")], p, strict=True)),
+        ("test", "of", "known, at least", "p", "log10 p"),
+        ((*row, *each) for row, each in zip([*rows, ("all together", "", "")], p, strict=True)),
         title=f"Has {audit.header.model} read {audit.header.dataset} as it was sealed?",
     )
     say(f"verified: {_described(sealed)}", guarantee(sealed.seal), "not claimed:")

@@ -27,14 +27,17 @@ falls with each p-value is at most what it is for such numbers. Several tests of
 sigma, so they enter as one p-value, the smallest times their number (Bonferroni).
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import binom, norm
 
 from contamination import statistics
+from contamination.audit.battery import OPTION_TEST, TESTS
 from contamination.audit.plan import Work
 from contamination.audit.verdict import Audit, carry_out
 from contamination.scoring.contract import Scorer
@@ -86,25 +89,44 @@ def sealed_work(
     """
     request, alternatives = sealed.seal.request(directory, name), list[AlternativeSet]()
     if sealed.seal.options:
-        free = [sealed.variants[number].free for number in sealed.numbers]
+        free = [sealed.variants[each.number].free for each in sealed.drawn]
         others, seed = request.arrangements - 1, request.seed
         alternatives.append(
             option_alternatives(sealed.test_set, permutations=others, seed=seed, keep=free)
         )
-    worded = sealed.worded >= FEWEST
+    worded = sealed.listed("wordings") >= FEWEST
     left_out = (NOT_SENT,) if worded and isinstance(scorer, EndpointScorer) else ()
     if worded and not left_out:
         alternatives.append(wording_alternatives(sealed))
     return Work(scorer, sealed.test_set, request, alternatives), left_out
 
 
-def audit_sealed(work: Work) -> Audit:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AlternativesResult(TestResult):
+    """A test of alternatives, and a lower bound on the number of records that were known."""
+
+    known_at_least: int
+
+
+def audit_sealed(work: Work, level: float) -> Audit:
     """Score what is missing, and test: `joint` of the audit is the verdict on all parts.
 
     Its results are the stated tests of the order of records, then that of options and that of
-    wordings, where there are any, uncorrected; there is no diagnosis and no control.
+    wordings, where there are any, uncorrected, each with its own bound at that level; there is no
+    diagnosis and no control.
     """
-    found, orders = carry_out(work, wordings=wordings_test), len(work.request.order_tests)
+
+    def bounded(test: Callable[[Store], TestResult], store: Store) -> TestResult:
+        result, known = test(store), known_records(token_scores(store), level=level)
+        named = {each.name: getattr(result, each.name) for each in fields(TestResult)}
+        return AlternativesResult(**named, known_at_least=known)
+
+    def options_test(store: Store) -> TestResult:
+        return TESTS[OPTION_TEST].result(store, work.request.permutations)
+
+    tests = {OPTION_TEST: options_test, WORDINGS_TEST: wordings_test}
+    found = carry_out(work, **{name: partial(bounded, test) for name, test in tests.items()})
+    orders = len(work.request.order_tests)
     return replace(found, joint=combine_parts(found.results[:orders], found.results[orders:]))
 
 
@@ -115,14 +137,30 @@ def wording_alternatives(sealed: SealedSet) -> AlternativeSet:
     its choice of wordings alone, and a test on them is independent of one on arrangements.
     """
     template, name, texts = sealed.seal.template, sealed.test_set.name, []
-    published = dict(zip(sealed.numbers, sealed.test_set.records, strict=True))
-    most = max(len(one.wordings) for one in sealed.variants)
+    published = {each.number: each.picks.get("wordings", 0) for each in sealed.drawn}
+    most = max(len(one.given("wordings")) for one in sealed.variants)
     for number, one in enumerate(sealed.variants):
-        first = published[number].get(one.field)
-        row: list[str | None] = [*sorted(one.wordings, key=first.__ne__)] or [None]
-        records = [(f"record {number + 1}", one.variant(wording=text)) for text in row]
-        texts.append(render(records, template, name) * (most // len(row)))
+        order = sorted(range(len(one.given("wordings")) or 1), key=published[number].__ne__)
+        records = [(f"record {number + 1}", one.variant(picks={"wordings": i})) for i in order]
+        texts.append(render(records, template, name) * (most // len(order)))
     return AlternativeSet(name, tuple(texts), sealed.test_set.template, "wordings")
+
+
+def known_records(scores: NDArray[np.float64], *, level: float) -> int:
+    """Return a lower bound, of confidence 1 - level, on how many records were known.
+
+    `scores` has a row for each record, shape (n, N), the published alternative first. A hit is a
+    record whose published one has the largest score. Given its scores, the published one is as
+    likely in any column under H0, so the chance of a hit is the share of columns with the largest.
+    """
+    best = scores == scores.max(axis=1, keepdims=True)
+    return statistics.known_at_least(int(best[:, 0].sum()), best.mean(axis=1), level=level)
+
+
+def token_scores(store: Store) -> NDArray[np.float64]:
+    """Return mean log-probabilities of alternatives (nats a token), shape (n, N)."""
+    scores = store.alternatives()
+    return np.asarray(scores / np.reshape(store.header.example_tokens, scores.shape))
 
 
 def wordings_test(store: Store) -> TestResult:
@@ -134,8 +172,7 @@ def wordings_test(store: Store) -> TestResult:
     test: the number of records whose published wording has the larger score, of those whose scores
     differ, is binomial with probability 1/2 under H0.
     """
-    scores = store.alternatives()
-    scores = scores / np.reshape(store.header.example_tokens, scores.shape)
+    scores = token_scores(store)
     if scores.shape[1] > 2:
         return replace(statistics.sharded_exact_test(scores), test=WORDINGS_TEST)
     better = scores[:, 0] - scores[:, 1]

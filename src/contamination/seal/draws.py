@@ -1,13 +1,14 @@
 """What a key draws: one variant of a set, out of all that could be published.
 
-A *variant* of a record is one order of those options that may move, and one of its wordings; what
-names the right answer follows. A variant of a set is an order of its records with a variant of
-each. `draw` takes each variant with the same probability, by streams of the seed alone
-(`contamination.randomness.KeyedStream`), where C counts the author's records from 0:
+A *variant* is what an author gives several of, all as good, and the key picks one of: an order of
+the records, an order of those options of an item that may move (what names the right one follows),
+one of the `wordings` of a record, one of its right `answers`. `draw` takes each variant of a set
+with the same probability, by streams of the seed alone (`contamination.randomness.KeyedStream`),
+where C counts the author's records from 0:
 
 - "contamination-seal/2/order": which record stands where, uniform over all n! orders;
 - "contamination-seal/2/options/C": the order of the options of record C that may move;
-- "contamination-seal/2/wording/C": which of its wordings is published.
+- "contamination-seal/2/wording/C", "contamination-seal/2/answer/C": which one is published.
 
 The published set is a function of the author's records and the seed; whoever has both can draw it
 again. docs/how-to/seal-a-benchmark.md writes the algorithm down for other languages; a change of it
@@ -18,8 +19,8 @@ import hashlib
 import hmac
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple
 
 from contamination.errors import InputError
 from contamination.randomness import KeyedStream
@@ -27,6 +28,8 @@ from contamination.testsets.options import Item
 
 ALGORITHM: Literal["contamination-seal/2"] = "contamination-seal/2"
 SECRET_BYTES = 32
+# Fields in which an author lists variants of what another field says, and what draws name one.
+LISTS = {"wordings": "wording", "answers": "answer"}
 
 
 @dataclass(frozen=True)
@@ -35,41 +38,63 @@ class Variants:
 
     Attributes
     ----------
-    record : as the author gave it, with its first wording in the field that wordings fill.
-    item, free : its options, and the places among which they may move.
-    field, wordings : what the key picks from, and the field that it fills; none where the author
-        gave none.
+    record : as the author gave it, without its lists.
+    lists : those of `LISTS` that it has: the field that one of them fills, and all of them.
+    items, free : its options, read with each of its answers in turn, and the places among which
+        they may move.
     """
 
     record: Mapping[str, Any]
-    item: Item | None = None
+    lists: Mapping[str, tuple[str, tuple[Any, ...]]] = field(default_factory=dict)
+    items: tuple[Item, ...] = ()
     free: tuple[int, ...] = ()
-    field: str = ""
-    wordings: tuple[str, ...] = ()
 
-    def variant(self, sources: Sequence[int] = (), wording: str | None = None) -> dict[str, Any]:
-        """Return one: `sources` are the free places whose options come to the free places."""
-        record = dict(self.record)
-        if self.item is not None and sources:
-            moved = dict(zip(self.free, sources, strict=True))
-            record = self.item.rearranged([moved.get(i, i) for i in range(len(self.item.options))])
-        return record if wording is None else {**record, self.field: wording}
+    def given(self, what: str) -> tuple[Any, ...]:
+        """Return a list of the author's; empty where there is none."""
+        return self.lists.get(what, ("", ()))[1]
+
+    def order(self, sources: Sequence[int]) -> list[int]:
+        """Return which option stands in which place, when those of `sources` come to `free`."""
+        moved = dict(zip(self.free, sources, strict=True))
+        return [moved.get(i, i) for i in range(len(self.items[0].options))]
+
+    def variant(
+        self, sources: Sequence[int] = (), picks: Mapping[str, int] | None = None
+    ) -> dict[str, Any]:
+        """Return one: options by `order`, and entry picks[list], by default 0, of each list."""
+        picks = picks or {}
+        chosen = {name: all_[picks.get(what, 0)] for what, (name, all_) in self.lists.items()}
+        record = {**self.record, **chosen}
+        if not sources:
+            return record
+        item = self.items[picks.get("answers", 0)]
+        written = replace(item, layout=replace(item.layout, record=record))
+        return written.rearranged(self.order(sources))
 
 
-def draw(records: Sequence[Variants], seed: bytes) -> list[tuple[int, dict[str, Any]]]:
-    """Draw the published set: each record, with its number among the author's.
+class Drawn(NamedTuple):
+    """A published record: the author's number of it, and what was drawn for `Variants.variant`."""
 
-    Raises InputError for a seed of less than 128 bits.
-    """
+    number: int
+    sources: Sequence[int]
+    picks: Mapping[str, int]
+
+
+def draw(records: Sequence[Variants], seed: bytes) -> list[Drawn]:
+    """Draw the published set, in its order. Raises InputError for a seed of less than 128 bits."""
+
+    def stream(name: str) -> KeyedStream:
+        return KeyedStream(seed, f"{ALGORITHM}/{name}")
+
     found = []
-    for number in KeyedStream(seed, f"{ALGORITHM}/order").permutation(len(records)):
-        one, wording = records[number], None
-        stream = KeyedStream(seed, f"{ALGORITHM}/options/{number}")
-        sources = [one.free[i] for i in stream.permutation(len(one.free))]
-        if one.wordings:
-            stream = KeyedStream(seed, f"{ALGORITHM}/wording/{number}")
-            wording = one.wordings[stream.below(len(one.wordings))]
-        found.append((number, one.variant(sources, wording)))
+    for number in stream("order").permutation(len(records)):
+        one = records[number]
+        sources = [one.free[i] for i in stream(f"options/{number}").permutation(len(one.free))]
+        picks = {
+            what: stream(f"{LISTS[what]}/{number}").below(len(one.given(what)))
+            for what in one.lists
+        }
+        found.append(Drawn(number, sources, picks))
     return found
 
 

@@ -29,7 +29,9 @@ from contamination.files import replacing, write_text
 from contamination.seal import beacon
 from contamination.seal.draws import (
     ALGORITHM,
+    LISTS,
     SECRET_BYTES,
+    Drawn,
     Variants,
     canonical_json,
     commitment,
@@ -43,10 +45,9 @@ from contamination.testsets.alternatives import (
     shown_items,
 )
 from contamination.testsets.example_set import Declared, ExampleSet, make_test_set, render
-from contamination.testsets.options import items_of, names_letter
+from contamination.testsets.options import Item, items_of, names_letter
 from contamination.testsets.records import ID_FIELDS, Record, read_records
 
-WORDINGS = "wordings"  # the field in which an author gives all wordings of a record
 FEWEST_RECORDS = 10  # fewer have hardly an order to be recognised by
 MOST_BYTES = 1 << 30  # of a file that is read here
 _Hex64 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -65,6 +66,8 @@ class Statement(BaseModel):
     wordings_of : the field that a wording fills; None: there are none. A record may then have a
         field `wordings`: a list of all its wordings, each a whole text of that field, equally many
         in all records that have any.
+    answers_of : likewise the field that an answer fills, and a field `answers`: all right answers
+        of a record, texts or whole numbers, each as that field would name it alone.
     tests, shards, permutations, arrangements, level : what a model is tested by, so that nobody
         chooses it after the draw; as in `contamination.audit.request.Request`.
     beacon_round : whose signature is mixed into the key; None: the author's secret alone draws.
@@ -79,6 +82,8 @@ class Statement(BaseModel):
     options: bool = True
     declared: Declared = Declared()
     wordings_of: str | None = None
+    # Seals from before there were answers do not have the field.
+    answers_of: Annotated[str | None, Field(exclude_if=lambda value: value is None)] = None
     tests: tuple[str, ...] = DEFAULT_TESTS
     shards: Annotated[int, Field(ge=1)] | None = None
     permutations: int = 25
@@ -127,24 +132,23 @@ class SealedSet:
     """A sealed set: what is stated and came out, what is published, and what it was drawn from.
 
     `text` are the bytes of the published file, `variants` those of each record in the author's
-    order, and `numbers` which of them is published where.
+    order, and `drawn` which of them is published where.
     """
 
     seal: Seal
     test_set: ExampleSet
     text: bytes = field(repr=False)
     variants: tuple[Variants, ...] = field(repr=False)
-    numbers: tuple[int, ...] = field(repr=False)
+    drawn: tuple[Drawn, ...] = field(repr=False)
 
     @property
     def moving(self) -> int:
         """How many items have options that may move."""
         return sum(bool(one.free) for one in self.variants)
 
-    @property
-    def worded(self) -> int:
-        """How many records have wordings."""
-        return sum(bool(one.wordings) for one in self.variants)
+    def listed(self, what: str) -> int:
+        """How many records have such a list of `LISTS`."""
+        return sum(what in one.lists for one in self.variants)
 
 
 class SealFiles(NamedTuple):
@@ -183,10 +187,10 @@ def seal_file(path: Path, directory: Path, **stated: Any) -> SealFiles:
     ------
     InputError
         A statement that cannot be; fewer than FEWEST_RECORDS records, or one that cannot be read,
-        comes twice, does not fit the template, has wordings that are no list of different texts or
-        fill no field; what `items_of` refuses of any field; a text that names an option by its
-        letter; fewer than two items that move; a round that is over; a directory with anything in
-        it.
+        comes twice, does not fit the template, has wordings or answers that are no list of
+        different ones or fill no field; what `items_of` refuses of any field; a text that names an
+        option by its letter; answers that name one option twice; fewer than two items that move; a
+        round that is over; a directory with anything in it.
     """
     rows = read_records(path)
     if len(rows) < FEWEST_RECORDS:
@@ -247,18 +251,18 @@ def prepare(rows: Sequence[Record], stated: Statement, where: str) -> tuple[Vari
     Nothing here depends on what a key draws: an arrangement of the records is accepted or refused
     with all others.
     """
-    field, found, seen = stated.wordings_of, list[Variants](), dict[str, str]()
+    found, seen = list[Variants](), dict[str, str]()
     for place, record in rows:
         try:
-            found.append(_worded(record, field))
+            found.append(_listed(record, stated))
         except InputError as error:
             raise InputError(f"{where}, {place}: {error}") from error
-    if len(counts := {len(one.wordings) for one in found if one.wordings}) > 1:
+    if len(counts := {len(texts) for one in found if (texts := one.given("wordings"))}) > 1:
         raise InputError(
-            f"{where}: records have {min(counts)} to {max(counts)} {WORDINGS}; give each record "
+            f"{where}: records have {min(counts)} to {max(counts)} wordings; give each record "
             "that has any the same number"
         )
-    placed = [(place, dict(one.record)) for (place, _), one in zip(rows, found, strict=True)]
+    placed = [(place, one.variant()) for (place, _), one in zip(rows, found, strict=True)]
     rendered = make_test_set(stated.name, placed, stated.template, where)
     if stated.options:
         try:
@@ -269,67 +273,88 @@ def prepare(rows: Sequence[Record], stated: Statement, where: str) -> tuple[Vari
     for (place, _), one in zip(rows, found, strict=True):
         if (first := seen.setdefault(_identity(one), place)) != place:
             raise InputError(f"{where}, {place}: the record of {first} again; remove it")
-        shown = [("", one.variant(wording=text)) for text in one.wordings]
+        texts = one.given("wordings")
+        shown = [("", one.variant(picks={"wordings": i})) for i in range(len(texts))]
         if len({*render(shown, stated.template, where)}) < len(shown):
             raise InputError(
-                f"{where}, {place}: template {stated.template[:80]!a} does not show {field!a}, "
-                f"which {WORDINGS} fill; use one that does"
+                f"{where}, {place}: template {stated.template[:80]!a} does not show "
+                f"{stated.wordings_of!a}, which wordings fill; use one that does"
             )
     return tuple(found)
 
 
-def _worded(record: Mapping[str, Any], field: str | None) -> Variants:
-    """Return a record with its first wording where one will be published, and all of them.
-
-    That is in its field, or in the place of the list.
-    """
+def _listed(record: Mapping[str, Any], stated: Statement) -> Variants:
+    """Take the lists out of a record; the field that one fills stands there, or in its place."""
     canonical_json(record)
-    if WORDINGS not in record:
-        if field is not None and field not in record:
-            raise InputError(f"neither {field!a} nor {WORDINGS!a} is there; give one")
-        return Variants(record)
-    if field is None:
-        raise InputError(
-            f"there are {WORDINGS}, of which the key is to pick one: name the field that it fills "
-            "(--wordings-of), or remove them"
-        )
-    given: list[str] = record[WORDINGS]
-    texts = isinstance(given, list) and all(isinstance(t, str) and t.strip() for t in given)
-    if not texts or len({*given}) < max(2, len(given)):
-        raise InputError(f"{WORDINGS} is no list of 2 or more different texts; write one")
-    if record.get(field, given[0]) not in given:
-        raise InputError(f"{field!a} is none of its {WORDINGS}; list that one as well")
-    names = [field if name == WORDINGS and field not in record else name for name in record]
-    shown = {name: record.get(name) for name in names if name != WORDINGS} | {field: given[0]}
-    return Variants(shown, field=field, wordings=tuple(given))
+    shown, lists = dict(record), dict[str, tuple[str, tuple[Any, ...]]]()
+    for what in LISTS:
+        name: str | None = getattr(stated, f"{what}_of")
+        if name is None:
+            if what in record and what == "wordings":
+                raise InputError(
+                    "there are wordings, of which the key is to pick one: name the field that it "
+                    "fills (--wordings-of), or remove them"
+                )
+        elif what in record:
+            given = record[what]
+            kinds = {type(one) for one in given} if isinstance(given, list) else set()
+            texts = kinds == {str} and all(map(str.strip, given))
+            numbers = kinds == {int} and what == "answers"
+            if not (texts or numbers) or len({*given}) < max(2, len(given)):
+                raise InputError(f"{what} is no list of 2 or more different texts; write one")
+            if shown.get(name, given[0]) not in given:
+                raise InputError(f"{name!a} is none of its {what}; list that one as well")
+            names = [name if each == what and name not in shown else each for each in shown]
+            shown = {each: shown.get(each) for each in names if each != what} | {name: given[0]}
+            lists[what] = (name, tuple(given))
+        elif name not in record:
+            raise InputError(f"neither {name!a} nor {what!a} is there; give one")
+    return Variants(shown, lists)
 
 
 def _movable(rendered: ExampleSet, found: Sequence[Variants], stated: Statement) -> list[Variants]:
     """Add the items, and the places of each among which its options may move."""
     shown_items(rendered, stated.template)
-    items = items_of(rendered, shown=None)
-    for number, (item, one) in enumerate(zip(items, found, strict=True), start=1):
-        where = f"{rendered.name}, record {number}"
-        if item.lettered or any(names_letter(text, len(item.options)) for text in one.wordings):
+    read = list[tuple[Item, ...]]()  # with the first answer of all, with the second ...
+    for pick in range(max(1, *(len(one.given("answers")) for one in found))):
+        last = ({"answers": min(pick, len(one.given("answers")) - 1)} for one in found)
+        records = (one.variant(picks=picks) for one, picks in zip(found, last, strict=True))
+        read.append(items_of(replace(rendered, records=tuple(records)), shown=None))
+    free = permitted_places(read[0], Keep(habits=False))
+    made = []
+    for number, (one, places, *items) in enumerate(zip(found, free, *read, strict=True), start=1):
+        where, item = f"{rendered.name}, record {number}", items[0]
+        texts, answers = one.given("wordings"), one.given("answers")
+        if item.lettered or any(names_letter(text, len(item.options)) for text in texts):
             raise InputError(
                 f"{where}: a text names an option by its letter, which is another one when options "
                 "move; name it by its text, or give --other FIELD if it means something else"
             )
-        fields = {name.partition(".")[0] for name in item.layout.used}
-        if one.wordings and one.field in fields and item.question not in one.wordings:
-            raise InputError(f"{where}: {one.field!a} is, or names, an option; word another field")
-    free = permitted_places(items, Keep(habits=False))
+        used = {name.partition(".")[0] for name in item.layout.used}
+        if texts and one.lists["wordings"][0] in used and item.question not in texts:
+            name = one.lists["wordings"][0]
+            raise InputError(f"{where}: {name!a} is, or names, an option; word another field")
+        if answers and len({each.answer for each in items[: len(answers)]}) < len(answers):
+            raise InputError(
+                f"{where}: answers name one option twice, or {stated.answers_of!a} names none; "
+                "list each right option once, and give --answers the field that names it"
+            )
+        made.append(replace(one, items=tuple(items[: len(answers) or 1]), free=places))
     require_arrangements(rendered, free, stated.arrangements - 1)  # else no test could be made
-    parts = zip(found, items, free, strict=True)
-    return [replace(one, item=item, free=places) for one, item, places in parts]
+    return made
 
 
 def _identity(one: Variants) -> str:
-    """What a record says, whatever its id, the order of its options and the picked wording."""
-    options = one.item.options if one.item else ()
-    record = one.variant(sorted(one.free, key=options.__getitem__), "" if one.wordings else None)
-    said = {name: value for name, value in record.items() if name not in ID_FIELDS}
-    return canonical_json([said, sorted(one.wordings)])
+    """What a record says, whatever its id, the order of its options and what would be picked."""
+    options = one.items[0].options if one.items else ()
+    order = sorted(one.free, key=options.__getitem__)
+    lists = [
+        sorted(one.variant(order, {what: i})[name] for i in range(len(given)))
+        for what, (name, given) in one.lists.items()
+    ]
+    picked = {*ID_FIELDS, *(name for name, _ in one.lists.values())}
+    said = {name: value for name, value in one.variant(order).items() if name not in picked}
+    return canonical_json([said, *lists])
 
 
 def draw_again(key: Key, signature: str | None, where: str) -> SealedSet:
@@ -349,27 +374,32 @@ def draw_again(key: Key, signature: str | None, where: str) -> SealedSet:
     rows = [(f"record {number}", record) for number, record in enumerate(key.records, start=1)]
     variants = prepare(rows, stated, where)
     seed = seed_of(bytes.fromhex(key.secret), signature)
-    numbers, drawn = zip(*draw(variants, seed), strict=True)
-    text = "".join(f"{json.dumps(record, ensure_ascii=False)}\n" for record in drawn).encode()
-    published = [(f"line {line}", record) for line, record in enumerate(drawn, start=1)]
+    drawn = draw(variants, seed)
+    records = [variants[each.number].variant(each.sources, each.picks) for each in drawn]
+    text = "".join(f"{json.dumps(record, ensure_ascii=False)}\n" for record in records).encode()
+    published = [(f"line {line}", record) for line, record in enumerate(records, start=1)]
     test_set = make_test_set(stated.name, published, stated.template, where)
     digest = hashlib.sha256(text).hexdigest()
     seal = Seal(**dict(key.commitment), signature=signature, sha256=digest)
-    return SealedSet(seal, replace(test_set, declared=stated.declared), text, variants, numbers)
+    test_set = replace(test_set, declared=stated.declared)
+    return SealedSet(seal, test_set, text, variants, tuple(drawn))
 
 
 # --- the auditor's side ---------------------------------------------------------------------------
 
 
-def verify(published: Path, seal: Path, key: Path) -> SealedSet:
+def verify(published: Path | None, seal: Path, key: Path) -> SealedSet:
     """Draw a set and its seal again from the key, and compare both with what was published.
+
+    Without the published set the seal alone is compared, which holds the SHA-256 of the set.
 
     Raises InputError, one line each, for a seal of another version, a set that was changed or
     re-ordered, a seal or a key that was changed, and a key of another seal.
     """
     found = draw_again(_read(key, Key), _read(seal, Seal).signature, str(key))
     _require(seal, to_json(found.seal), key)
-    _require(published, found.text, key)
+    if published is not None:
+        _require(published, found.text, key)
     return found
 
 

@@ -17,6 +17,8 @@ function                          input                        guarantee
 `fisher`                          (n,) p-values                exact if independent
 `cauchy`                          (n,) p-values                asymptotic as p -> 0, dependence
 `harmonic_mean`                   (n,) p-values                any dependence
+`hits_log10_p`                    hits, (n,) chances           exact if the draws are independent
+`known_at_least`                  hits, (n,) chances           exact lower confidence bound
 `adjust`                          (n,) p-values                Holm or BH over an audit
 `ecdf`, `dkw_band`                (n,) p-values                band valid for every n
 `plan`                            (r, m+1) pilot shards        an estimate, with its interval
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from contamination.statistics.exchangeability import *  # noqa: F403
     from contamination.statistics.generated import *  # noqa: F403
     from contamination.statistics.joint import *  # noqa: F403
+    from contamination.statistics.known import *  # noqa: F403
     from contamination.statistics.multiple_testing import *  # noqa: F403
     from contamination.statistics.oren import *  # noqa: F403
     from contamination.statistics.planning import *  # noqa: F403
@@ -48,6 +51,7 @@ _MODULES = {
     "exchangeability": "random_orderings",
     "generated": "arrangement_quiz_test generated_successor_test generated_successors",
     "joint": "westfall_young_test",
+    "known": "hits_log10_p known_at_least",
     "multiple_testing": "CombinedResult adjust cauchy dkw_band ecdf fisher harmonic_mean",
     "oren": "called_canonical fewer_permutations null_scores permutation_test sharded_t_test",
     "planning": "PowerPlan plan",

@@ -8,16 +8,14 @@ The *arrangement quiz*: a model is asked which of K arrangements of an item's op
 published one. A place is drawn for it, so that no habit of position helps.
 """
 
-import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.stats
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import logsumexp
 
 from contamination.errors import InputError
+from contamination.statistics.known import hits_log10_p, known_at_least
 from contamination.statistics.results import TestResult, p_from_log10
 from contamination.statistics.sharded_exact import ShardedExactResult, sharded_exact_test
 from contamination.statistics.successor import centred_successors, sampled_successor_scores
@@ -102,7 +100,7 @@ def arrangement_quiz_test(hits: ArrayLike, *, choices: int, alpha: float) -> Qui
 
     `hits` (n,) says whether the answer to each item named the published arrangement, `choices` is
     K, and 1 - alpha the confidence of `known_at_least`. Raises InputError for no item, fewer than 2
-    choices, or an alpha outside (0, 1).
+    choices.
 
     H0: the published arrangement of every item was drawn uniformly from those that are permitted,
     independently over items, and the model does not depend on it. The others are drawn from the
@@ -116,10 +114,8 @@ def arrangement_quiz_test(hits: ArrayLike, *, choices: int, alpha: float) -> Qui
     if found.ndim != 1 or not len(found) or choices < 2:
         raise InputError(f"{found.shape} hits of {choices} choices: give (n,) of 2 or more")
     n, count = len(found), int(found.sum())
-    tail = scipy.stats.binom.logpmf(np.arange(count, n + 1), n, 1 / choices)
-    # Logarithms of factorials up to n have relative errors of a few eps; p must not be too small.
-    rounding = 8 * np.finfo(np.float64).eps * n * math.log(n + 2)
-    log10_p = min(0.0, (float(logsumexp(tail)) + rounding) / math.log(10))
+    chances = np.full(n, 1 / choices)
+    log10_p = hits_log10_p(count, chances)
     return QuizResult(
         test="arrangement_quiz",
         statistic=float(count),
@@ -127,32 +123,5 @@ def arrangement_quiz_test(hits: ArrayLike, *, choices: int, alpha: float) -> Qui
         log10_p=log10_p,
         shards=n,
         permutations=choices - 1,
-        known_at_least=known_at_least(count, n, choices=choices, alpha=alpha),
+        known_at_least=known_at_least(count, chances, level=alpha),
     )
-
-
-def known_at_least(hits: int, items: int, *, choices: int, alpha: float) -> int:
-    """Return a lower confidence bound, at 1 - alpha, on how many items the model knows.
-
-    L = the least m with hits <= m + q(items - m), where q(u) is the 1 - alpha quantile of
-    Bin(u, 1/choices): P(Bin(u, 1/choices) > q(u)) <= alpha. At least hits - q(items), the simpler
-    bound, since q grows with u. Raises InputError for an alpha outside (0, 1).
-
-    Notes
-    -----
-    Let M of n items be known: their answers may depend on which arrangement was published. M is a
-    fact about model and set, no random number. Each of the other n - M answers hits with
-    probability at most 1/K given all the rest (`arrangement_quiz_test`), so their hits H are
-    stochastically at most Bin(n - M, 1/K). The known ones hit at most M times: C <= M + H. Hence
-    P(C > M + q(n - M)) <= P(H > q(n - M)) <= alpha. So the test that rejects "m are known" where
-    C > m + q(n - m) has level alpha, and it rejects exactly the m below L, because m + q(n - m)
-    never falls in m: one item fewer lowers q by at most 1. Therefore P(L > M) <= alpha for every M.
-    The same holds of C - q(n), as Bin(n, 1/K) is above Bin(n - M, 1/K).
-
-    A known item that is answered wrongly makes L smaller, never too large.
-    """
-    if not 0 < alpha < 1:
-        raise InputError(f"alpha is {alpha}: give a number between 0 and 1")
-    known = np.arange(items + 1)
-    reached = known + scipy.stats.binom.ppf(1 - alpha, items - known, 1 / choices)
-    return int(np.flatnonzero(hits <= reached)[0])

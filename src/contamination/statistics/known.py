@@ -1,0 +1,82 @@
+"""Counting hits on what a key has drawn: whether anything was known, and of how many records.
+
+A *hit* is a record whose drawn variant a model names: the published answer among equally good ones,
+the published arrangement in a quiz. The null law of the number of hits is known exactly, since the
+draws were made here: each is a coin of known chance, and the coins are independent.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from contamination.errors import InputError
+
+
+def hits_log10_p(hits: int, chances: ArrayLike) -> float:
+    """Return log10 P(N >= hits), N the number of heads of independent coins (Poisson-binomial).
+
+    Exact, by convolution in logarithms, so it has no floor; at most 0. H0: no answer depends on
+    what was drawn, given all that it may depend on. Alternative: more hits. Raises InputError for a
+    chance outside (0, 1], or hits that no n coins have.
+
+    Parameters
+    ----------
+    hits : how many of n records are hits.
+    chances : shape (n,); the probability of each under H0, such as 1/k where one of k equally good
+        answers was drawn. n may be 0.
+    """
+    law = _log_law(_checked(hits, chances))
+    return min(0.0, float(np.logaddexp.reduce(law[hits:])) / math.log(10))
+
+
+def known_at_least(hits: int, chances: ArrayLike, *, level: float = 0.05) -> int:
+    """Return a lower bound on how many records were known, with confidence 1 - level.
+
+    Parameters and errors as `hits_log10_p`; InputError for a level outside (0, 1), too.
+
+    Notes
+    -----
+    Let K be the number of known records: those whose answer depends on the draw. The other n - K
+    are coins, so the number of hits is at most K + N', where N' is the number of heads among them.
+    Of any n - K coins N' is stochastically no larger than of those with the largest chances. So if
+    P(K + N_(n - K) >= hits) <= level for these, a K that small is rejected by a test of that level.
+    The probability grows with K, and the least K that is not rejected is the bound. It is never
+    below hits - q, q the 1 - level quantile of all n coins: there P(N > q) <= level, and K + N >=
+    hits is N > q for every K < hits - q. It needs that the draws of unknown records are independent
+    of which records are known, and nothing else about these.
+    """
+    if not 0 < level < 1:
+        raise InputError(f"level is {level}: give a number between 0 and 1")
+    sorted_chances = np.sort(_checked(hits, chances))[::-1]
+    count, law = len(sorted_chances), np.zeros(1)
+    for unknown, chance in enumerate(sorted_chances, start=1):
+        law = _with_coin(law, chance)
+        least = max(0, hits - (count - unknown))
+        if np.logaddexp.reduce(law[least:]) <= math.log(level):
+            return count - unknown + 1
+    return 0
+
+
+def _log_law(chances: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return log P(N = 0 ... n), shape (n+1,)."""
+    law = np.zeros(1)
+    for chance in chances:
+        law = _with_coin(law, chance)
+    return law
+
+
+def _with_coin(law: NDArray[np.float64], chance: float) -> NDArray[np.float64]:
+    """Add one more coin to a law of counts, in logarithms."""
+    tails = np.append(law + (math.log1p(-chance) if chance < 1 else -np.inf), -np.inf)
+    heads = np.insert(law + math.log(chance), 0, -np.inf)
+    return np.asarray(np.logaddexp(tails, heads))
+
+
+def _checked(hits: int, chances: ArrayLike) -> NDArray[np.float64]:
+    values = np.asarray(chances, dtype=np.float64)
+    if values.ndim != 1 or not ((values > 0) & (values <= 1)).all():
+        raise InputError(f"chances, shape {values.shape}: give numbers in (0, 1], shape (n,)")
+    if not 0 <= hits <= len(values):
+        raise InputError(f"hits is {hits}: {len(values)} records have 0 to {len(values)}")
+    return values

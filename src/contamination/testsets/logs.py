@@ -1,0 +1,210 @@
+"""Logs of evaluations: which record a model was asked, as the log has it, and what it answered.
+
+Read are lm-evaluation-harness (`samples_*.jsonl` of `--log_samples`), Inspect (`.eval`), lighteval
+(`details_*.parquet` with `__doc__` and `__model_response__`), HELM (`scenario_state.json`,
+`display_predictions.json`), and any .jsonl, .csv ... of records with `id`, `answer` and, where
+there are several, `model`. Another room decides what the answers are worth.
+"""
+
+import json
+import struct
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from contamination.errors import InputError
+from contamination.files import read_json
+from contamination.testsets.options import LETTERS
+from contamination.testsets.records import Record, read_records
+
+_ZSTANDARD = 93  # method of a zip file that Python reads from 3.14 on
+
+
+@dataclass(frozen=True)
+class LogRecord:
+    """One question to a model, and its answer.
+
+    Attributes
+    ----------
+    place : where in the file, for messages.
+    model : its name, from the log or the files beside it, else from the name of the file.
+    id, number : what the log calls the record, and its place in the published order, from 0; "" and
+        None where the log does not say.
+    doc : the record as the log has it; as published in logs of lm-evaluation-harness.
+    prompt : all that the model was shown; "" where the log does not say.
+    answers : what it answered, as the log has extracted it, else all that it wrote; before the
+        label of an option its text.
+    """
+
+    place: str
+    model: str
+    id: str
+    number: int | None
+    doc: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    prompt: str = field(default="", repr=False)
+    answers: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """All that the log has of the question."""
+        return _text([self.prompt, self.doc])
+
+
+def read_log(path: Path) -> list[LogRecord]:
+    """Read a log, in its own order.
+
+    Raises InputError that names file and record for what cannot be read, is of no known format, or
+    lacks an id or an answer.
+    """
+    rows = _read_eval(path) if path.suffix == ".eval" else _read_rows(path)
+    first, found = rows[0][1] if rows else {}, list[LogRecord]()
+    reader = next((each for field, each in READERS.items() if field in first), _plain)
+    for place, row in rows:
+        try:
+            found += reader(path, f"{path}, {place}", row)
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+            problem = f"no {error}" if isinstance(error, KeyError) else str(error)
+            raise InputError(
+                f"{path}, {place}: not as {reader.__doc__} has it ({problem}); give the log itself"
+            ) from error
+    if not (answered := [one for one in found if one.answers]):
+        raise InputError(f"{path}: no model has answered anything here; give another log")
+    return answered
+
+
+def _harness(path: Path, place: str, row: Mapping[str, Any]) -> Iterator[LogRecord]:
+    """lm-evaluation-harness"""
+    requests = [list(each.values()) for each in row["arguments"].values()]
+    said = row["filtered_resps"]
+    if len(requests) > 1:  # the likeliest of several continuations, each with its log-probability
+        values = [float(each[0]) for each in said]
+        said = [requests[values.index(max(values))][1]]
+    answers = tuple(each if isinstance(each, str) else each[0] for each in said)
+    run = f"results_{path.stem.rpartition('_')[2]}.json"
+    model = _beside(path, run, "model_name") or path.parent.name
+    yield LogRecord(place, model, "", row["doc_id"], row["doc"], requests[0][0], answers)
+
+
+def _inspect(path: Path, place: str, row: Mapping[str, Any]) -> Iterator[LogRecord]:
+    """Inspect"""
+    name, choices = row["id"], row.get("choices") or ()
+    number = name - 1 if isinstance(name, int) else None
+    labels = dict(zip(LETTERS, choices, strict=False))
+    scores = (row.get("scores") or {}).values()
+    scored = [score["answer"] for score in scores if score.get("answer")]
+    answers = _mapped(scored or [row["output"]["completion"]], labels)
+    shown = [each["content"] for each in row["messages"] if each["role"] != "assistant"]
+    doc = {field: row[field] for field in ("input", "choices", "target") if field in row}
+    yield LogRecord(place, row["model"], str(name), number, doc, _text(shown), answers)
+
+
+def _lighteval(path: Path, place: str, row: Mapping[str, Any]) -> Iterator[LogRecord]:
+    """lighteval"""
+    doc, said = row["__doc__"], row["__model_response__"]
+    name, texts, values = str(doc["id"]), said.get("text") or (), said.get("logprobs")
+    if not texts and values:  # the likeliest of several continuations
+        texts = [doc["choices"][values.index(max(values))]]
+    above = "/".join(path.absolute().parts[:-2])  # .../details/ORG/MODEL/TIME/details_TASK_TIME
+    model = above.rpartition("/details/")[2] if "/details/" in above else path.stem
+    prompt = _text(said.get("input") or doc["query"])
+    yield LogRecord(place, model, name, _number(name), doc, prompt, tuple(texts))
+
+
+def _helm(path: Path, place: str, row: Mapping[str, Any]) -> Iterator[LogRecord]:
+    """HELM"""
+    model = row["adapter_spec"]["model"]
+    for state in row["request_states"]:
+        doc, name = state["instance"], state["instance"]["id"]
+        if state.get("reference_index") is None and state.get("result"):  # no request an option
+            said = [state["result"]["completions"][0]["text"]]
+            answers = _mapped(said, state.get("output_mapping") or {})
+            prompt = state["request"]["prompt"]
+            yield LogRecord(place, model, name, _number(name), doc, prompt, answers)
+
+
+def _predictions(path: Path, place: str, row: Mapping[str, Any]) -> Iterator[LogRecord]:
+    """HELM"""
+    model = _beside(path, "run_spec.json", "adapter_spec", "model") or path.parent.name
+    answers = tuple(row[each] for each in ("mapped_output", "predicted_text") if row.get(each))
+    name = row["instance_id"]
+    yield LogRecord(place, model, name, _number(name), answers=answers)
+
+
+def _plain(path: Path, place: str, row: Mapping[str, Any]) -> Iterator[LogRecord]:
+    """a table with `id`, `answer` and, of several, `model`"""
+    name, model = str(row["id"]), str(row.get("model") or path.stem)
+    number = int(name) - 1 if name.isdecimal() else None
+    yield LogRecord(place, model, name, number, answers=(str(row["answer"]),))
+
+
+# A field of a record that only one of them writes.
+READERS: dict[str, Callable[[Path, str, Mapping[str, Any]], Iterator[LogRecord]]] = {
+    "arguments": _harness,
+    "messages": _inspect,
+    "__doc__": _lighteval,
+    "request_states": _helm,
+    "predicted_text": _predictions,
+}
+
+
+def _text(value: Any) -> str:
+    """Return all text in a value, such as a prompt or a list of messages."""
+    if isinstance(value, Mapping | list | tuple):
+        return "\n".join(map(_text, value.values() if isinstance(value, Mapping) else value))
+    return value if isinstance(value, str) else ""
+
+
+def _mapped(texts: Sequence[str], mapping: Mapping[str, str]) -> tuple[str, ...]:
+    """Put before answers that are labels what stood at these labels."""
+    options = [mapping[text.strip()] for text in texts if text.strip() in mapping]
+    return (*options, *texts)
+
+
+def _number(name: str) -> int | None:
+    """Return a number that counts records from 0, as "7", or "id7" of HELM."""
+    return int(digits) if (digits := name.removeprefix("id")).isdecimal() else None
+
+
+def _beside(path: Path, name: str, *keys: str) -> str | None:
+    """Return what a JSON file in the same folder says, if it is there."""
+    try:
+        value = json.loads((path.parent / name).read_bytes())
+        for key in keys:
+            value = value[key]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return str(value)
+
+
+def _read_rows(path: Path) -> list[Record]:
+    """Read records; a file of HELM that holds one object over many lines is one."""
+    if path.name == "scenario_state.json":
+        return [("request_states", read_json(path))]
+    return read_records(path)
+
+
+def _read_eval(path: Path) -> list[Record]:
+    """Read the samples of a log of Inspect, a zip file with a JSON file for each."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            model = json.loads(_unpacked(archive, archive.getinfo("header.json")))["eval"]["model"]
+            samples = [one for one in archive.infolist() if one.filename.startswith("samples/")]
+            read = ((one.filename, json.loads(_unpacked(archive, one))) for one in samples)
+            return [(name, {**row, "model": model}) for name, row in read]
+    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        raise InputError(f"{path}: no log of Inspect ({error}); give the .eval file") from error
+
+
+def _unpacked(archive: zipfile.ZipFile, one: zipfile.ZipInfo) -> bytes:
+    """Return the contents of a file in an archive, also if Zstandard has packed it."""
+    if one.compress_type != _ZSTANDARD:
+        return archive.read(one)
+    import pyarrow
+
+    assert archive.fp is not None
+    archive.fp.seek(one.header_offset + 26)  # the lengths of a name and of extra fields
+    archive.fp.seek(sum(struct.unpack("<HH", archive.fp.read(4))), 1)
+    packed = pyarrow.BufferReader(archive.fp.read(one.compress_size))
+    return bytes(pyarrow.CompressedInputStream(packed, "zstd").read())
