@@ -212,8 +212,7 @@ class ScoringOptions(ModelOptions, DataOptions):
         typer.Argument(
             help="Test set in its own order: a registered name (`contamination data list`), a "
             ".jsonl, .json, .csv, .parquet or .txt file, lm-eval:TASK, a directory, or "
-            "ORG/NAME[:CONFIG] of the "
-            "hub."
+            "ORG/NAME[:CONFIG] of the hub."
         ),
     ]
 
