@@ -212,8 +212,8 @@ class ScoringOptions(ModelOptions, DataOptions):
         str,
         typer.Argument(
             help="Test set in its own order: a registered name (`contamination data list`), a "
-            ".jsonl, .json, .csv, .parquet or .txt file, a directory, or ORG/NAME[:CONFIG] of the "
-            "hub."
+            ".jsonl, .json, .csv, .parquet or .txt file, lm-eval:TASK, a directory, or "
+            "ORG/NAME[:CONFIG] of the hub."
         ),
     ]
 

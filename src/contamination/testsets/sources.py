@@ -24,6 +24,7 @@ from contamination.files import (
     write_text,
 )
 from contamination.testsets.example_set import ExampleSet, Template, make_test_set, parse, render
+from contamination.testsets.harness import read_harness
 from contamination.testsets.records import (
     FORMATS,
     Record,
@@ -60,8 +61,9 @@ def open_test_set(
     Parameters
     ----------
     what : a registered name ("gsm8k", "mmlu/anatomy"); a .jsonl, .json, .csv, .parquet or .txt
-        file; a directory laid out like a repository of the hub; or a data set of the hub
-        ("org/name", "org/name:config").
+        file; what a harness has (`contamination.testsets.harness`: "lm-eval:TASK"); a directory
+        laid out like a repository of the hub; or a data set of the hub ("org/name",
+        "org/name:config").
     template : name, text with {field}, or a field; None is the registry's, else "text/1".
     max_records : at most so many records, from the start; None takes 5,000 of a registered set, as
         Oren do, and all of any other.
@@ -73,15 +75,18 @@ def open_test_set(
         raise InputError(f"max_records is {max_records}: give at least 1")
     text, path = str(what), Path(what)
     known = text in entries() and not isinstance(what, Path)
-    file = not known and (path.is_file() or path.suffix in FORMATS)
-    directory = None if known or file else _split_config(text)
-    if (revision or split) and (known or file or (directory and revision)):
+    harness = None if known else read_harness(text)
+    file = not (known or harness) and (path.is_file() or path.suffix in FORMATS)
+    directory = None if known or harness or file else _split_config(text)
+    if (revision or split) and (known or harness or file or (directory and revision)):
         raise InputError(f"{text}: --split and --data-revision go with ORG/NAME of the hub")
     if known:
         entry = entries()[text]
         found = locate(entry, mirror) or fetch(entry)
         name, where, records = text, str(found), read_verified(entry, found)
         given, max_records = given or entry.template, max_records or FIRST
+    elif harness:
+        name, where, records = harness[0], text, harness[1]
     elif file:
         name, where, records = path.stem, text, read_records(path)
     elif directory:

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Test sets as evaluation harnesses have them, read from what the real packages write. Each package
+# gets an environment of its own in build/harnesses; what the project needs comes from .venv.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+at="$PWD/build/harnesses"
+mkdir -p "$at"
+site=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+for package in lm_eval==0.4.13 inspect_ai==0.3.285; do
+  home="$at/${package%%=*}"
+  if [ ! -e "$home/.installed" ]; then
+    .venv/bin/python -m venv --clear "$home"
+    "$home/bin/python" -m pip install --quiet --disable-pip-version-check "$package"
+    touch "$home/.installed"
+  fi
+done
+echo "$site" > "$("$at/lm_eval/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/project.pth"
+.venv/bin/python tests/fakes/harness_logs.py items "$at"
+rm -rf "$at/lm-eval-samples" "$at/inspect"
+"$at/lm_eval/bin/python" -m lm_eval --model dummy --tasks items,shuffled --include_path "$at" \
+  --log_samples --output_path "$at/lm-eval-samples" > "$at/lm_eval.log" 2>&1 || { cat "$at/lm_eval.log"; exit 1; }
+"$at/inspect_ai/bin/python" tests/fakes/harness_logs.py inspect "$at"
+HARNESSES="$at" PYTHONPATH="$PWD/src:$PWD/tests" "$at/lm_eval/bin/python" -m pytest -q -p no:cacheprovider \
+  tests/testsets/test_harness.py

@@ -1,0 +1,111 @@
+"""Sets that harnesses have are in the order of the stored data set, whatever a log's order is.
+
+`scripts/harnesses.sh` runs these tests where the packages themselves have written the logs.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from contamination.errors import InputError
+from contamination.testsets.alternatives import open_items
+from contamination.testsets.sources import open_test_set
+from fakes.harness_logs import ITEMS, write_eval, write_logs, write_tasks
+
+QUESTIONS = [item["question"] for item in ITEMS]
+OPTIONS = [tuple(item["choices"]) for item in ITEMS]
+
+
+def _check(what: str, template: str = "text/1") -> None:
+    """Fail unless the set has all items in order, and its options are those that were written."""
+    examples = open_test_set(what, template=template).examples
+    assert len(examples) == len(ITEMS)
+    for text, item in zip(examples, ITEMS, strict=True):
+        assert item["question"] in text
+    items = open_items(what)
+    for text, options, item in zip(items.examples, OPTIONS, ITEMS, strict=True):
+        shown = "".join(
+            f"{letter}. {option}\n" for letter, option in zip("ABCD", options, strict=True)
+        )
+        assert shown in text
+        assert text.endswith(f"Answer: {'ABCD'[item['answer']]}\n")
+
+
+@pytest.mark.parametrize(
+    ("kind", "template"), [("lm-eval-samples", "{question}\n"), ("lighteval", "text/1")]
+)
+def test_a_log_is_put_back_into_the_stored_order(kind, template, tmp_path) -> None:
+    _check(f"{kind}:{write_logs(tmp_path)[kind]}", template)
+
+
+@pytest.mark.parametrize(
+    ("ids", "shuffled"),
+    [
+        ([f"r{i}" for i in range(24)], False),
+        (list(range(1, 25)), True),  # which Inspect counts before it shuffles
+    ],
+)
+def test_samples_of_inspect_are_put_back(ids, shuffled, tmp_path) -> None:
+    write_eval(tmp_path / "log.eval", ids, shuffled=shuffled)
+    _check(f"inspect:{tmp_path / 'log.eval'}")
+
+
+@pytest.mark.parametrize(
+    ("what", "named"),
+    [
+        ("inspect:missing.eval", "missing.eval"),
+        ("inspect:names.eval", "shuffled"),
+        ("inspect:text.eval", "text.eval"),
+        ("lm-eval-samples:table.jsonl", "table.jsonl"),
+        ("lm-eval:nothing.yaml", "nothing.yaml"),
+    ],
+)
+def test_what_has_no_order_is_refused(what, named, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_eval(Path("names.eval"), [f"r{i}" for i in range(24)], shuffled=True)
+    Path("text.eval").write_text("no zip file")
+    Path("table.jsonl").write_text('{"id": "first", "answer": "A"}\n')
+    with pytest.raises(InputError, match=named):
+        open_test_set(what)
+
+
+# --- what the packages write themselves -----------------------------------------------------------
+
+
+@pytest.fixture
+def written() -> Path:
+    if "HARNESSES" not in os.environ:
+        pytest.skip("scripts/harnesses.sh lets the packages write logs")
+    return Path(os.environ["HARNESSES"])
+
+
+@pytest.mark.parametrize("task", ["items", "shuffled"])
+def test_real_samples_of_lm_eval(task, written) -> None:
+    """Where process_docs shuffles, doc_id counts the shuffled order, and the log has no other."""
+    (path,) = written.glob(f"lm-eval-samples/*/samples_{task}_*.jsonl")
+    if task == "items":
+        _check(f"lm-eval-samples:{path}", "{question}\n")
+    else:
+        found = open_test_set(f"lm-eval-samples:{path}", template="{question}\n").examples
+        assert sorted(found) == sorted(f"{question}\n" for question in QUESTIONS)
+
+
+@pytest.mark.parametrize("log", ["in_order", "shuffled"])
+def test_real_logs_of_inspect(log, written) -> None:
+    (path,) = written.glob(f"inspect/{log}/*.eval")
+    _check(f"inspect:{path}")
+
+
+@pytest.mark.parametrize("task", ["items", "shuffled", "rebuilt"])
+def test_a_real_task_is_in_the_stored_order(task, tmp_path) -> None:
+    pytest.importorskip("lm_eval")
+    write_tasks(tmp_path)
+    _check(f"lm-eval:{tmp_path / task}.yaml")
+
+
+def test_a_task_that_draws_what_it_shows_is_refused(tmp_path) -> None:
+    pytest.importorskip("lm_eval")
+    write_tasks(tmp_path)
+    with pytest.raises(InputError, match="at random"):
+        open_test_set(f"lm-eval:{tmp_path / 'drawn.yaml'}")
