@@ -49,7 +49,7 @@ class LogRecord:
     @property
     def text(self) -> str:
         """All that the log has of the question."""
-        return _text([self.prompt, self.doc])
+        return text_of([self.prompt, self.doc])
 
 
 def read_log(path: Path) -> list[LogRecord]:
@@ -97,7 +97,7 @@ def _inspect(path: Path, place: str, row: Mapping[str, Any]) -> Iterator[LogReco
     answers = _mapped(scored or [row["output"]["completion"]], labels)
     shown = [each["content"] for each in row["messages"] if each["role"] != "assistant"]
     doc = {field: row[field] for field in ("input", "choices", "target") if field in row}
-    yield LogRecord(place, row["model"], str(name), number, doc, _text(shown), answers)
+    yield LogRecord(place, row["model"], str(name), number, doc, text_of(shown), answers)
 
 
 def _lighteval(path: Path, place: str, row: Mapping[str, Any]) -> Iterator[LogRecord]:
@@ -108,7 +108,7 @@ def _lighteval(path: Path, place: str, row: Mapping[str, Any]) -> Iterator[LogRe
         texts = [doc["choices"][values.index(max(values))]]
     above = "/".join(path.absolute().parts[:-2])  # .../details/ORG/MODEL/TIME/details_TASK_TIME
     model = above.rpartition("/details/")[2] if "/details/" in above else path.stem
-    prompt = _text(said.get("input") or doc["query"])
+    prompt = text_of(said.get("input") or doc["query"])
     yield LogRecord(place, model, name, _number(name), doc, prompt, tuple(texts))
 
 
@@ -149,10 +149,10 @@ READERS: dict[str, Callable[[Path, str, Mapping[str, Any]], Iterator[LogRecord]]
 }
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
     """Return all text in a value, such as a prompt or a list of messages."""
     if isinstance(value, Mapping | list | tuple):
-        return "\n".join(map(_text, value.values() if isinstance(value, Mapping) else value))
+        return "\n".join(map(text_of, value.values() if isinstance(value, Mapping) else value))
     return value if isinstance(value, str) else ""
 
 
@@ -189,15 +189,15 @@ def _read_eval(path: Path) -> list[Record]:
     """Read the samples of a log of Inspect, a zip file with a JSON file for each."""
     try:
         with zipfile.ZipFile(path) as archive:
-            model = json.loads(_unpacked(archive, archive.getinfo("header.json")))["eval"]["model"]
+            model = json.loads(unpacked(archive, archive.getinfo("header.json")))["eval"]["model"]
             samples = [one for one in archive.infolist() if one.filename.startswith("samples/")]
-            read = ((one.filename, json.loads(_unpacked(archive, one))) for one in samples)
+            read = ((one.filename, json.loads(unpacked(archive, one))) for one in samples)
             return [(name, {**row, "model": model}) for name, row in read]
     except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
         raise InputError(f"{path}: no log of Inspect ({error}); give the .eval file") from error
 
 
-def _unpacked(archive: zipfile.ZipFile, one: zipfile.ZipInfo) -> bytes:
+def unpacked(archive: zipfile.ZipFile, one: zipfile.ZipInfo) -> bytes:
     """Return the contents of a file in an archive, also if Zstandard has packed it."""
     if one.compress_type != _ZSTANDARD:
         return archive.read(one)
