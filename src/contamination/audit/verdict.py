@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 IDENTITY = ("model", "model_revision", "dataset", "dataset_revision", "template", "seed")
 T = TypeVar("T")
 SAMPLED, FAR = ("successor",), -6.0  # tests on sampled orderings; log10 p where the draw matters
-RESULT = ("test", "statistic", "p", "log10_p", "shards", "permutations")
+RESULT: tuple[str, ...] = ("test", "statistic", "p", "log10_p", "shards", "permutations")
 RESULT += ("best", "stopped_at", "known_at_least")  # of some tests
 
 

@@ -156,7 +156,7 @@ class EndpointGenerator:
     """
 
     def __init__(self, url: str, model: str, *, instruction: str = CONTINUE, **limits: Any) -> None:
-        usual = {"concurrency": 8, "max_requests": None, "timeout": 120.0}
+        usual: dict[str, Any] = {"concurrency": 8, "max_requests": None, "timeout": 120.0}
         usual |= {"key_variable": "OPENAI_API_KEY", "largest": LARGEST_ANSWER}
         self.client = Client(url, **(usual | limits))
         self.name, self.revision = model, sha256_of(self.client.url, model)
