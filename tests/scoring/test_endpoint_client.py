@@ -102,7 +102,7 @@ FAILURES = {
     "HTML": (Failure(200, b"<html>"), "the answer is not JSON; give the base"),
     "redirect": (Failure(307, headers={"Location": "http://example.org/v1"}), "redirects to http"),
     "deep nesting": (Failure(200, DEEP), "the answer is not JSON"),
-    "text for a terminal": (Failure(401, b"\x1b[2J\x07 no"), "HTTP 401 ([2J no)"),
+    "text for a terminal": (Failure(401, b"\x1b[2J\x07 no"), r"HTTP 401 (\x1b[2J\x07 no)"),
     "a wait of years": (Failure(429, headers={"Retry-After": "99999999"}), "After: 99999999); tr"),
 }
 

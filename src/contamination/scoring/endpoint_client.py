@@ -43,7 +43,7 @@ class Rejected(InputError):
 
 @dataclass
 class Client:
-    """Posts to one endpoint, with the arguments of `contamination.scoring.endpoint.EndpointScorer`.
+    """Posts JSON below one address, with the arguments of `endpoint.EndpointScorer`.
 
     `largest` is the size in bytes of an answer, unpacked. `requests_made` counts the requests,
     retries included, and `failures` those that failed, by reason; `reached` is whether any was
@@ -63,7 +63,7 @@ class Client:
     reached: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        """Take the key from the environment: it is no field, so that nothing prints it."""
+        """Check the limits; take the key from the environment: a field would be printed."""
         if not 1 <= self.concurrency <= MOST_AT_A_TIME:
             raise InputError(
                 f"concurrency is {self.concurrency}: give 1 to {MOST_AT_A_TIME} requests at a time"
@@ -77,10 +77,6 @@ class Client:
                 f"{self.key_variable}: the key holds a space, a line break or a character outside "
                 "ASCII; set the variable to the key alone"
             )
-        self.url = self._address()
-
-    def _address(self) -> str:
-        """Return the address without `/completions` (`/generate` stays), checked."""
         try:
             parts = urlsplit(self.url.strip().rstrip("/").removesuffix("/completions"))
         except ValueError:
@@ -92,17 +88,12 @@ class Client:
             )
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise InputError("no URL of an endpoint; give one such as http://127.0.0.1:8000/v1")
+        self.url = parts.geturl()
         if self._key and parts.scheme == "http" and not _is_loopback(parts.hostname):
             raise InputError(
-                f"{parts.geturl()}: the key in {self.key_variable} would cross the network "
-                "unencrypted; use https or a tunnel to 127.0.0.1, or unset the variable"
+                f"{self.url}: the key in {self.key_variable} would cross the network unencrypted; "
+                "use https or a tunnel to 127.0.0.1, or unset the variable"
             )
-        return parts.geturl()
-
-    @property
-    def speaks_generate(self) -> bool:
-        """Whether the address is SGLang's own, not that of completions."""
-        return self.url.endswith("/generate")
 
     def require_budget(self, requests: int) -> None:
         """Refuse work that takes more requests than the budget has left."""
@@ -122,11 +113,14 @@ class Client:
             text += f", {self.failures.total():,} of them failed ({reasons})"
         return text
 
-    def answers(self, bodies: Iterable[dict[str, Any]]) -> Generator[tuple[int, Any], None, None]:
+    def answers(
+        self, path: str, bodies: Iterable[dict[str, Any]]
+    ) -> Generator[tuple[int, Any], None, None]:
         """Post the bodies, some at a time; yield (index, JSON of the answer) as they arrive.
 
-        Raises InputError if the server refuses, stays away or answers nonsense, or the budget is
-        used up. What is under way is then cancelled, as when the caller closes the generator.
+        `path` comes behind the address. Raises InputError if the server refuses, stays away or
+        answers nonsense, or the budget is used up. What is under way is then cancelled, as when the
+        caller closes the generator.
         """
         waiting = enumerate(bodies)
         running: dict[Future[Any], int] = {}
@@ -143,7 +137,7 @@ class Client:
 
             def send(count: int) -> None:
                 for index, body in islice(waiting, count):
-                    running[portal.start_task_soon(self._post, client, body)] = index
+                    running[portal.start_task_soon(self._post, client, path, body)] = index
 
             try:
                 send(self.concurrency)
@@ -156,7 +150,7 @@ class Client:
                 for future in running:
                     future.cancel()
 
-    async def _post(self, client: httpx2.AsyncClient, body: dict[str, Any]) -> Any:
+    async def _post(self, client: httpx2.AsyncClient, path: str, body: dict[str, Any]) -> Any:
         """Return the JSON of the answer to one request; `InputError` if there is none."""
         longest = PATIENCE * self.timeout
         try:
@@ -164,7 +158,7 @@ class Client:
                 for attempt in range(1, ATTEMPTS + 1):
                     pause = min(LONGEST_WAIT, 0.5 * 2 ** (attempt - 1)) * uniform(0.75, 1)
                     try:
-                        response = await self._try(client, body)
+                        response = await self._try(client, path, body)
                     except (TimeoutError, httpx2.RequestError) as error:
                         reason = self._broken(error)
                     else:
@@ -172,7 +166,8 @@ class Client:
                             return self._read(response)
                         self.failures[f"HTTP {response.status_code}"] += 1
                         reason = self._refused(response)
-                        pause = _asked_wait(response) or pause
+                        asked = response.headers.get("retry-after", "")  # else by a date
+                        pause = (float(asked) if asked.isdecimal() else 0) or pause
                         if pause > LONGEST_ASKED:
                             reason += f"; the server asks to wait (Retry-After: {pause:.0f})"
                             break
@@ -184,7 +179,9 @@ class Client:
             ) from None
         raise InputError(f"{self.url}: {reason}; tried {attempt} times. {RETRY}")
 
-    async def _try(self, client: httpx2.AsyncClient, body: dict[str, Any]) -> httpx2.Response:
+    async def _try(
+        self, client: httpx2.AsyncClient, path: str, body: dict[str, Any]
+    ) -> httpx2.Response:
         """Return one whole answer, with its body unpacked; every try counts."""
         if self.max_requests is not None and self.requests_made >= self.max_requests:
             told = f"the budget is used up ({self.summary()}); what is stored is kept"
@@ -192,9 +189,9 @@ class Client:
         self.requests_made += 1
         if "rid" in body:  # SGLang refuses the name of a request that it is busy with
             body = body | {"rid": f"{body['rid']}-{uuid4()}"}
-        url, found = self.url if self.speaks_generate else f"{self.url}/completions", bytearray()
+        found = bytearray()
         with anyio.fail_after(self.timeout):
-            async with client.stream("POST", url, json=body) as response:
+            async with client.stream("POST", self.url + path, json=body) as response:
                 client.cookies.clear()  # requests say nothing of each other
                 async for piece in response.aiter_bytes():
                     found += piece
@@ -218,38 +215,41 @@ class Client:
         self.failures["no answer in time" if late else "broken connection"] += 1
         return f"no answer in {self.timeout:g} s" if late else f"the connection broke ({reason})"
 
-    def _refused(self, response: httpx2.Response) -> str:
-        return f"HTTP {response.status_code} ({self.shorten(_message(response))})"
-
     def _read(self, response: httpx2.Response) -> Any:
         """Return the JSON of an answer, or say in one line why it is none and what to do."""
-        status = response.status_code
-        if response.is_success:
-            try:
-                found = _json(response)
-            except ValueError:
-                raise InputError(
-                    f"{self.url}: the answer is not JSON; give the base URL of an "
-                    "OpenAI-compatible API, which mostly ends in /v1, or SGLang's /generate"
-                ) from None
-            if not isinstance(found, dict) or found.get("error") is None:
-                return found
-        if response.is_redirect:
-            target = self.shorten(response.headers.get("location", "no address"))
-            raise InputError(f"{self.url}: redirects to {target}; give the address that it ends at")
+        found = _json(response)
+        if response.is_success and found is None:
+            raise InputError(
+                f"{self.url}: the answer is not JSON; give the base URL of an OpenAI-compatible "
+                "API, which mostly ends in /v1, or SGLang's /generate"
+            )
+        if response.is_success and not (isinstance(found, dict) and found.get("error")):
+            return found
         advice = {
             401: f"put a valid key into {self.key_variable}",
             403: f"ask for access to the model, or put another key into {self.key_variable}",
             404: "check the model's name, and the URL, which mostly ends in /v1, or in /generate",
         }
-        if status in advice:
-            raise InputError(f"{self.url}: {self._refused(response)}; {advice[status]}")
+        if response.is_redirect:
+            target = self.shorten(response.headers.get("location", "no address"))
+            raise InputError(f"{self.url}: redirects to {target}; give the address that it ends at")
+        if advised := advice.get(response.status_code):
+            raise InputError(f"{self.url}: {self._refused(response)}; {advised}")
         raise Rejected(f"{self.url}: {self._refused(response)}")
 
+    def _refused(self, response: httpx2.Response) -> str:
+        """What the server says went wrong, in any of the usual places."""
+        found = response.text if (known := _json(response)) is None else known
+        while isinstance(found, dict):
+            usual = (found[key] for key in ("error", "message", "detail") if key in found)
+            if (inner := next(usual, None)) is None:
+                break
+            found = inner
+        return f"HTTP {response.status_code} ({self.shorten(str(found))})"
+
     def shorten(self, text: str) -> str:
-        """Return a text from outside as one short line that may be printed, without the key."""
-        printable = "".join(c if c.isprintable() else " " for c in self.redact(text))
-        text = " ".join(printable.split())
+        """Return a text from outside as one short line without the key."""
+        text = " ".join(self.redact(text).split())
         return text if len(text) <= SHORT else text[: SHORT - 1] + "…"
 
     def redact(self, text: str) -> str:
@@ -266,32 +266,9 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _asked_wait(response: httpx2.Response) -> float | None:
-    """Seconds that the server asks to wait; None where it asks for none, or by a date."""
-    try:
-        seconds = float(response.headers.get("retry-after", ""))
-    except ValueError:
-        return None
-    return seconds if seconds > 0 else None
-
-
 def _json(response: httpx2.Response) -> Any:
-    """Return what the body says; `ValueError` if it is no JSON."""
+    """Return what the body says, in UTF-8; None if it is no JSON."""
     try:
-        return json.loads(response.content)  # UTF-8, whatever it is called
-    except RecursionError:
-        raise ValueError from None
-
-
-def _message(response: httpx2.Response) -> str:
-    """What the server says went wrong, in any of the usual places."""
-    try:
-        found = _json(response)
-    except ValueError:
-        return response.text
-    while isinstance(found, dict):
-        inner = [found[key] for key in ("error", "message", "detail") if key in found]
-        if not inner:
-            break
-        found = inner[0]
-    return str(found)
+        return json.loads(response.content)
+    except (ValueError, RecursionError):
+        return None
