@@ -7,7 +7,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from transformers import AutoConfig, AutoModelForCausalLM, GPTNeoXConfig, LlamaConfig
 
 from contamination.scoring import cost
-from contamination.scoring.cost import Workload, sequence_workload
+from contamination.scoring.cost import Workload, sequence_workload, workload
 from contamination.scoring.loading import model_shape
 from contamination.scoring.local import TransformersScorer
 from contamination.scoring.plan import StorePlan
@@ -15,13 +15,13 @@ from contamination.scoring.plan import StorePlan
 
 def test_long_sequences_are_read_in_windows():
     """20 tokens, context 8, stride 4: windows 0-8, 4-12, 8-16, 12-20."""
-    work = StorePlan("orderings", 1, None).work([10, 10], permutations=1, context=8)
+    work = workload(StorePlan("orderings", 1), [10, 10], permutations=1, context=8)
     assert work == Workload(sequences=2, scored=40, read=64, windows=8, attended=2 * 4 * 36)
 
 
 def test_successors_are_read_after_a_predecessor_that_is_read_once():
     """One shard of 3 examples of 2, 5 and 9 tokens, of which 4 are scored."""
-    work = StorePlan("successors", 1, 4).work([2, 5, 9], permutations=1, context=16)
+    work = workload(StorePlan("successors", 1, 4), [2, 5, 9], permutations=1, context=16)
     attended = 3 + 15 + 45  # of the predecessors
     for before, after in [(2, 4), (2, 4), (5, 2), (5, 4), (9, 2), (9, 4)]:
         attended += sum(before + t for t in range(1, after + 1))

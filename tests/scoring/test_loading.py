@@ -206,7 +206,7 @@ def of_one_word(directory: Path) -> None:
 
 
 PANIC = {"type": "Split", "pattern": {"Regex": "(a?){64}(a+)+$b"}, "invert": False}
-LAST, UNASKED = "transformer.ln_f.weight", "transformer.h.0.attn.q.bias"
+UNASKED = "transformer.h.0.attn.q.bias"
 KERNELS = "kernels-community/flash-attn"
 # What is done to a directory, and what the one line that refuses it must name.
 HOSTILE: dict[str, tuple[Callable[[Path], None], str]] = {
@@ -226,18 +226,7 @@ HOSTILE: dict[str, tuple[Callable[[Path], None], str]] = {
         lambda d: rewrite(d, lambda w: w | {UNASKED: torch.ones(3)}),
         f"the weights have {UNASKED}, for which config.json has no place",
     ),
-    "integers": (
-        lambda d: rewrite(d, lambda w: w | {LAST: w[LAST].to(torch.int32)}),
-        f"{LAST} is stored as integers",
-    ),
-    "labels": (
-        lambda d: configure(d, text_config={"num_labels": 10**6}),
-        "num_labels = 1000000, and a model has at most 100,000",
-    ),
-    "weights that no file has": (
-        lambda d: configure(d, n_inner=10**6),
-        "config.json describes 130,018,944 weights, and their files have ",
-    ),
+    "layers": (lambda d: configure(d, n_layer=10**9), "describes 1,000,000,000 layers"),
     "kernels": (
         lambda d: configure(d, attn_implementation=KERNELS),
         f"attention '{KERNELS}' is a program",

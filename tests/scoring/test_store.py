@@ -1,7 +1,6 @@
 """A store gives back what was put in, or says in one line that it cannot."""
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -130,7 +129,6 @@ def full_directory(path: Path) -> None:
     write_part(path, HEADER, units(2)[:4])  # Arrow would read all of it as one table
 
 
-NO_FILES = [put(full_directory), put(os.mkfifo), put(lambda path: path.symlink_to(path.name))]
 
 
 def foreign(path: Path) -> None:
@@ -141,7 +139,7 @@ def foreign(path: Path) -> None:
     "fault",
     [
         lambda path: path.write_bytes(path.read_bytes()[:100]),
-        *NO_FILES,
+        put(full_directory),
         foreign,
         # Readers go by the name.
         lambda path: path.rename(path.with_name("part-00000.00009-00000.00009.parquet")),
@@ -180,7 +178,7 @@ def write(data: bytes) -> Callable[[Path], None]:
 @pytest.mark.parametrize(
     "fault",
     [
-        *NO_FILES,
+        put(Path.mkdir),
         *map(write, (b"\xff\xfe\x00", b'{"schema": %d}' % SCHEMA_VERSION, b"[" * 100_000)),
         *(
             write(json.dumps(HEADER.as_json() | change).encode())
@@ -280,9 +278,10 @@ SUMS = replace(HEADER, summed=True)
 SUMMED_PAIRS = replace(SUCCESSORS, summed=True)
 
 
-def sums_of(header: Header, count: int = 0) -> list[UnitRow]:
-    none = np.empty(0, dtype=np.int32)
-    return [UnitRow(u, none, np.zeros(count or header.sums_of(u))) for u in header.units(1)]
+def sums_of(header: Header) -> list[UnitRow]:
+    none, orderings = np.empty(0, dtype=np.int32), header.kind == "orderings"
+    sizes = {u: 1 if orderings else len(header.examples(u)) for u in header.units(1)}
+    return [UnitRow(u, none, np.zeros(size)) for u, size in sizes.items()]
 
 
 @pytest.mark.parametrize(

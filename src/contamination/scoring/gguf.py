@@ -56,7 +56,6 @@ def unpack(source: loading.ModelSource, dtype: torch.dtype) -> loading.ModelSour
 def _write(source: loading.ModelSource, dtype: torch.dtype, directory: Path) -> None:
     config = loading.load_config(source)
     with loading.explain_load_errors(source.name):
-        loading.require_described(source, config, loading.count_parameters(config))
         tokenizer = loading.load_tokenizer(source)
         network = loading.load_network(
             replace(source, bits=None, device_map=None, attention=None),
