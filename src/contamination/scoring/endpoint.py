@@ -16,7 +16,7 @@ generate                     SGLang's own protocol: the end of a prompt alone ca
 ===========================  ======================================================================
 """
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice, zip_longest
@@ -224,9 +224,9 @@ class EndpointScorer:
         largest = BASE_BYTES + TOKEN_BYTES * context
         self.client = Client(url, api_key_env, concurrency, max_requests, timeout, largest)
         self.url = self.client.url
-        # SGLang's own protocol or completions.
-        self._formats = [GENERATE] if self.url.endswith("/generate") else [*FORMATS][:-1]
-        not_inputs = NOT_INPUTS_OF_GENERATE if GENERATE in self._formats else NOT_INPUTS
+        generates = self.url.endswith("/generate")
+        self._formats = [name for name in FORMATS if (name == GENERATE) == generates]
+        not_inputs = NOT_INPUTS_OF_GENERATE if generates else NOT_INPUTS
         if context < (least := LEAST_INPUTS + not_inputs):
             raise InputError(f"context is {context}: give {least} tokens or more")
         self.model = model
@@ -239,6 +239,9 @@ class EndpointScorer:
         rules = backend.to_str() if backend else str(sorted(self.tokenizer.get_vocab().items()))
         self.revision = sha256_of(self.url, model, rules, str(self.context), str(self.start))
         self._trust = Trust(self.url, self.tokenizer, self.start, self.context)
+        # Of the second probe the end alone, where that can be: its beginning is in the cache.
+        skips = (0, self._trust.shared if generates else 0)
+        self._probes = [*map(Asked, self._trust.prompts, skips, range(len(PROBES)))]
         self._route: Route | None = None
         self._served: Any = None
 
@@ -266,56 +269,39 @@ class EndpointScorer:
         """
         masks = [np.ones(len(s), dtype=bool) for s in sequences] if wanted is None else wanted
         jobs = [Job(i, w) for i, mask in enumerate(masks) for w in windows_of(mask, self.context)]
+        asked = []
+        for job in jobs:
+            ids, window = sequences[job.sequence], job.window
+            prompt = np.append(window.inputs(ids, self.start), ids[window.stop - 1])
+            asked.append(Asked(prompt, window.first - window.start, job))
         # Moments that no server foresees, and that are the same when the call is repeated.
-        asked = sha256_of(*(ids.tobytes() for ids in sequences))
-        rng = random_stream(0, "moments of the probes", asked)
-        queue: list[Job | int] = list(jobs)
+        name = sha256_of(*(ids.tobytes() for ids in sequences))
+        rng = random_stream(0, "moments of the probes", name)
         # Once at least where others are under way: what load does shows among them alone.
         places = rng.integers(0, len(jobs), -(-(len(jobs) - 1) // EVERY)) if jobs else np.empty(0)
         for place in sorted(places.tolist(), reverse=True):
-            queue[place:place] = range(len(PROBES))
+            asked[place:place] = self._probes
         more = LAST_ASKED + FIRST_ASKED * (self._route is None) if jobs else 0
-        self.client.require_budget(len(queue) + more)
+        self.client.require_budget(len(asked) + more)
         scores = [np.full(len(ids), np.nan, dtype=np.float32) for ids in sequences]
-        return assemble(scores, [job.sequence for job in jobs], self._results(sequences, queue))
+        return assemble(scores, [job.sequence for job in jobs], self._results(asked))
 
-    def _results(
-        self, sequences: Sequence[np.ndarray], queue: Sequence[Job | int]
-    ) -> Iterator[tuple[int, slice, np.ndarray]]:
-        """Yield (index of the sequence, the tokens scored, their values) as answers arrive.
-
-        The queue holds jobs, and the numbers of probes.
-        """
-        if not queue:
+    def _results(self, asked: Sequence[Asked]) -> Iterator[tuple[int, slice, np.ndarray]]:
+        """Yield (index of the sequence, the tokens scored, their values) as answers arrive."""
+        if not asked:
             return
         if self._route is None:
             self._route = self._find_route()
             # To find it may have taken more than planned.
-            self.client.require_budget(len(queue) + LAST_ASKED)
-        asked = []
-        for item in queue:
-            if isinstance(item, int):
-                asked.append(self._probe(self._route, item))
-            else:
-                ids, window = sequences[item.sequence], item.window
-                prompt = np.append(window.inputs(ids, self.start), ids[window.stop - 1])
-                asked.append(Asked(prompt, window.first - window.start, item))
+            self.client.require_budget(len(asked) + LAST_ASKED)
         try:
             with closing(self._ask(self._route, asked)) as answers:
                 for (index, (_, first, stop)), values in answers:
                     yield index, slice(first, stop), values[len(values) - (stop - first) :]
-            self._ask_probes(self._route, range(len(PROBES)))
+            for probe in self._probes:
+                list(self._ask(self._route, [probe]))
         except Rejected as error:
             raise InputError(f"{error}; if it is too long, give a smaller context") from None
-
-    def _probe(self, route: Route, probe: int) -> Asked:
-        """Ask for the second probe's end alone where that can be, for the first one as a whole."""
-        skip = self._trust.shared if route.tails and probe else 0
-        return Asked(self._trust.prompts[probe], skip, probe)
-
-    def _ask_probes(self, route: Route, order: Iterable[int]) -> None:
-        for probe in order:
-            list(self._ask(route, [self._probe(route, probe)]))
 
     def _ask(
         self, route: Route, asked: Sequence[Asked]
@@ -354,14 +340,14 @@ class EndpointScorer:
         spelling, reason = Spelling(self.tokenizer), ""
         for route in (Route(spelling, self.model, name) for name in self._formats):
             try:
-                # One at a time, each as a whole: most formats fail at the first.
-                for number, prompt in enumerate(self._trust.prompts):
-                    list(self._ask(route, [Asked(prompt, 0, number)]))
+                for probe in self._probes:  # as a whole, one at a time: most formats fail at once
+                    list(self._ask(route, [probe._replace(skip=0)]))
             except Rejected as error:
                 reason = reason or str(error)
             except NoPromptLogprobs as error:
                 reason = str(error)
             else:
-                self._ask_probes(route, reversed(range(len(PROBES))))
+                for probe in reversed(self._probes):
+                    list(self._ask(route, [probe]))
                 return route
         raise InputError(f"no way to the log-probabilities of a prompt ({reason}); {ADVICE}")

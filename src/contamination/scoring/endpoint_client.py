@@ -15,7 +15,6 @@ from collections.abc import Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 from itertools import islice
-from math import isfinite
 from random import uniform
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -68,8 +67,6 @@ class Client:
             raise InputError(
                 f"concurrency is {self.concurrency}: give 1 to {MOST_AT_A_TIME} requests at a time"
             )
-        if not (isfinite(self.timeout) and self.timeout > 0):
-            raise InputError(f"timeout is {self.timeout}: give a number of seconds above 0")
         self._key = os.environ.get(self.key_variable, "").strip()
         # A header that cannot be sent would be printed by the HTTP library.
         if not (self._key.isascii() and self._key.isprintable() and " " not in self._key):

@@ -71,20 +71,16 @@ class Store:
     """A store on disk, bound to its header.
 
     Raises InputError if the directory holds a store of something else, and names the first
-    difference; with `replace` that store is removed. A damaged `store.json` is set aside as
-    `store.damaged` and written anew: every part says by itself which header it belongs to.
+    difference, or a damaged `store.json`, which may be removed: every part says by itself which
+    header it belongs to. With `replace` a store of something else is removed.
     """
 
     def __init__(self, directory: Path, header: Header, *, replace: bool = False) -> None:
         self.directory = Path(directory)
         self.header = header
         path = self.directory / "store.json"
-        expected, found = header.as_json(), None
-        if path.exists():
-            try:
-                found = _read_header(path)
-            except InputError:
-                _set_aside(path)
+        expected = header.as_json()
+        found = _read_header(path) if path.exists() else None
         if replace and found not in (None, expected):
             shutil.rmtree(self.directory)
             found = None
@@ -122,7 +118,8 @@ class Store:
             if held and path.name == part_name(held[0], held[-1]):
                 units.update(held)
             else:
-                _set_aside(path)
+                with writing(path), suppress(FileNotFoundError):  # another run was faster
+                    path.rename(path.with_suffix(f".{uuid4().hex[:8]}.damaged"))
         return units
 
     def append(self, units: Iterable[tuple[Unit, np.ndarray, np.ndarray]]) -> Path:
@@ -319,12 +316,6 @@ def _read_header(path: Path) -> dict[str, Any]:
         if found["schema"] == SCHEMA_VERSION:
             Header.from_json(found)
     except InputError as error:
-        reason = "the header is damaged; score again, and it is replaced"
+        reason = "the header is damaged; remove it and score again, which keeps what is whole"
         raise InputError(f"{path}: {reason}") from error
     return found
-
-
-def _set_aside(path: Path) -> None:
-    """Rename what is damaged, beside what was set aside before."""
-    with writing(path), suppress(FileNotFoundError):  # another run was faster
-        path.rename(path.with_suffix(f".{uuid4().hex[:8]}.damaged"))
