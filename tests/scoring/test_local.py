@@ -195,17 +195,6 @@ class TestWanted:
             )
         assert sum(rows) == sum(int(mask.sum()) for mask in masks)
 
-    def test_only_windows_that_hold_one_go_through_the_network_and_no_further_than_that(
-        self, model_directory
-    ):
-        scorer = TransformersScorer(model_directory, batch_tokens=1)
-        limited = Limited(scorer, lambda *_: None)
-        masks = [np.zeros(len(ids), dtype=bool) for ids in self.sequences]
-        masks[0][[2, 3]] = True  # in the first window, which ends there
-        masks[3][60] = True  # in the seventh, which begins at 48
-        list(scorer.token_logprobs(self.sequences, masks))
-        assert sorted(limited.shapes) == [(1, 4), (1, 61 - 48)]
-
 
 @pytest.mark.parametrize(("special", "expected"), [({"eos_token": "!"}, "!"), ({}, None)])
 def test_the_first_token_is_conditioned_on_the_start_token(

@@ -291,18 +291,6 @@ def test_larger_groups_are_compared_again(make, reference, monkeypatch, ran):
     assert shared == [2, 1, 0]  # compared and used, compared, neither
 
 
-def test_a_size_is_compared_once(make, ran):
-    scorer = make()
-    for lengths, expected in (
-        ([(20, 6, 6, 6)], 2),
-        ([(20, 6, 6, 6), (8, 5, 5)], 3),
-        ([(8, *[4] * 12)], 5),  # wider
-        ([(21, 6, 6)], 7),  # longer
-    ):
-        run(scorer, [group(*of) for of in lengths])
-        assert len(ran) == expected
-
-
 # --- scorers of any kind --------------------------------------------------------------------------
 
 

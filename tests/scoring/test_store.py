@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -326,34 +324,6 @@ def test_successors_are_sums_over_the_first_tokens(tmp_path_factory, data):
         np.testing.assert_allclose(found, expected[..., 1], rtol=1e-14)
         assert tokens.shape == (*found.shape, first)
         np.testing.assert_allclose(tokens[..., 0], expected[..., 0])
-
-
-# What is allocated, not what the process keeps: how long freed blocks stay is up to the allocator.
-PEAK = """
-import sys, tracemalloc
-import pyarrow
-from contamination.scoring.store import open_store
-tracemalloc.start()
-open_store(sys.argv[1]).log_probs(int(sys.argv[2]))
-print(tracemalloc.get_traced_memory()[1] + pyarrow.default_memory_pool().max_memory())
-"""
-
-
-def test_memory_does_not_grow_with_the_permutations(tmp_path):
-    """Eight parts of a million tokens each, of which a process reads two or all: 4 MB apiece."""
-    header = replace(HEADER, shards=1, example_tokens=(125,) * 40)
-    store = Store(tmp_path, header)
-    for start in range(0, 1600, 200):
-        store.append(
-            ((0, i), header.examples((0, i)), np.full(5000, -1, dtype=np.float32))
-            for i in range(start, start + 200)
-        )
-
-    def peak(permutations: int) -> int:
-        command = [sys.executable, "-c", PEAK, str(tmp_path), str(permutations)]
-        return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-
-    assert 4e6 < peak(1599) < peak(399) + 12e6
 
 
 def test_what_a_store_has_not_is_named(store, tmp_path):

@@ -1,9 +1,9 @@
 """Score a test set under a model into its store, doing only what is missing.
 
 Oren, Algorithm 1, up to the statistics: for every shard the log-probability of the canonical order
-and of m shuffled ones; or of every example right after every other. Or
-of every alternative of a record: each is tokenised whole, as what a model has read was, the tokens
-with which all alternatives of a record begin are read once, and those after them are stored.
+and of m shuffled ones; or of every example right after every other. Or of every alternative of a
+record: each is tokenised whole, as what a model has read was, the tokens with which all begin are
+read once, and those after them are stored.
 
 The work is cut into parts by the header, the number of permutations and the scorer's batches alone.
 So one process and many, a run that was interrupted and one that was not, write the same parts.
@@ -198,10 +198,9 @@ def score_alternatives(
     """Make sure that `directory` holds the log-probabilities of all alternatives; return the store.
 
     A row of `Store.alternatives` is a record that has alternatives (`AlternativeSet.distinct` above
-    1), in canonical order: one that does not move says nothing, and is not read. Resumes, shares
-    the work and raises InputError as `score`, and for an alternative
-    whose part after the common beginning is longer than the context. `model` and `replace` are as
-    there; the seed is that of the order of work alone.
+    1), in canonical order: one that does not move says nothing, and is not read. As `score`, but
+    the seed is that of the order of work alone, and InputError is raised for an alternative whose
+    part after the common beginning is longer than the context.
     """
     groups = token_groups(scorer.tokenizer, alternatives)
     header = Header(
