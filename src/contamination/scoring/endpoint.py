@@ -224,7 +224,7 @@ class EndpointScorer:
         largest = BASE_BYTES + TOKEN_BYTES * context
         self.client = Client(url, api_key_env, concurrency, max_requests, timeout, largest)
         self.url = self.client.url
-        generates = self.url.endswith("/generate")
+        generates = self.client.speaks_generate
         self._formats = [name for name in FORMATS if (name == GENERATE) == generates]
         not_inputs = NOT_INPUTS_OF_GENERATE if generates else NOT_INPUTS
         if context < (least := LEAST_INPUTS + not_inputs):
@@ -310,9 +310,8 @@ class EndpointScorer:
 
         Answers to probes are heard here.
         """
-        path = "" if route.tails else "/completions"
         bodies = (route.body(prompt.tolist(), skip) for prompt, skip, _ in asked)
-        with closing(self.client.answers(path, bodies)) as answers:
+        with closing(self.client.answers(bodies)) as answers:
             for number, answer in answers:
                 prompt, skip, of = asked[number]
                 try:

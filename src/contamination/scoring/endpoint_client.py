@@ -42,7 +42,7 @@ class Rejected(InputError):
 
 @dataclass
 class Client:
-    """Posts JSON below one address, with the arguments of `endpoint.EndpointScorer`.
+    """Posts JSON to one address, with the arguments of `endpoint.EndpointScorer`.
 
     `largest` is the size in bytes of an answer, unpacked. `requests_made` counts the requests,
     retries included, and `failures` those that failed, by reason; `reached` is whether any was
@@ -110,14 +110,16 @@ class Client:
             text += f", {self.failures.total():,} of them failed ({reasons})"
         return text
 
-    def answers(
-        self, path: str, bodies: Iterable[dict[str, Any]]
-    ) -> Generator[tuple[int, Any], None, None]:
+    @property
+    def speaks_generate(self) -> bool:
+        """Whether the address is SGLang's own, not that of completions."""
+        return self.url.endswith("/generate")
+
+    def answers(self, bodies: Iterable[dict[str, Any]]) -> Generator[tuple[int, Any], None, None]:
         """Post the bodies, some at a time; yield (index, JSON of the answer) as they arrive.
 
-        `path` comes behind the address. Raises InputError if the server refuses, stays away or
-        answers nonsense, or the budget is used up. What is under way is then cancelled, as when the
-        caller closes the generator.
+        Raises InputError if the server refuses, stays away or answers nonsense, or the budget is
+        used up. What is under way is then cancelled, as when the caller closes the generator.
         """
         waiting = enumerate(bodies)
         running: dict[Future[Any], int] = {}
@@ -134,7 +136,7 @@ class Client:
 
             def send(count: int) -> None:
                 for index, body in islice(waiting, count):
-                    running[portal.start_task_soon(self._post, client, path, body)] = index
+                    running[portal.start_task_soon(self._post, client, body)] = index
 
             try:
                 send(self.concurrency)
@@ -147,7 +149,7 @@ class Client:
                 for future in running:
                     future.cancel()
 
-    async def _post(self, client: httpx2.AsyncClient, path: str, body: dict[str, Any]) -> Any:
+    async def _post(self, client: httpx2.AsyncClient, body: dict[str, Any]) -> Any:
         """Return the JSON of the answer to one request; `InputError` if there is none."""
         longest = PATIENCE * self.timeout
         try:
@@ -155,7 +157,7 @@ class Client:
                 for attempt in range(1, ATTEMPTS + 1):
                     pause = min(LONGEST_WAIT, 0.5 * 2 ** (attempt - 1)) * uniform(0.75, 1)
                     try:
-                        response = await self._try(client, path, body)
+                        response = await self._try(client, body)
                     except (TimeoutError, httpx2.RequestError) as error:
                         reason = self._broken(error)
                     else:
@@ -176,9 +178,7 @@ class Client:
             ) from None
         raise InputError(f"{self.url}: {reason}; tried {attempt} times. {RETRY}")
 
-    async def _try(
-        self, client: httpx2.AsyncClient, path: str, body: dict[str, Any]
-    ) -> httpx2.Response:
+    async def _try(self, client: httpx2.AsyncClient, body: dict[str, Any]) -> httpx2.Response:
         """Return one whole answer, with its body unpacked; every try counts."""
         if self.max_requests is not None and self.requests_made >= self.max_requests:
             told = f"the budget is used up ({self.summary()}); what is stored is kept"
@@ -186,9 +186,9 @@ class Client:
         self.requests_made += 1
         if "rid" in body:  # SGLang refuses the name of a request that it is busy with
             body = body | {"rid": f"{body['rid']}-{uuid4()}"}
-        found = bytearray()
+        url, found = self.url if self.speaks_generate else f"{self.url}/completions", bytearray()
         with anyio.fail_after(self.timeout):
-            async with client.stream("POST", self.url + path, json=body) as response:
+            async with client.stream("POST", url, json=body) as response:
                 client.cookies.clear()  # requests say nothing of each other
                 async for piece in response.aiter_bytes():
                     found += piece
